@@ -1,0 +1,135 @@
+//! Law 6: every packet that enters is delivered, dropped by a named cause, or still in flight.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why a packet was not delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(usize)]
+pub enum DropCause {
+    /// The queue was at its limit.
+    QueueLimit,
+    /// CoDel found that the queue had stood too long (RFC 8289).
+    CoDel,
+    /// Early packet discard: the queue was above the threshold when the first cell came.
+    EarlyDiscard,
+    /// The cell buffer filled in the middle of the packet; the rest of it was useless.
+    PartialPacket,
+    /// Lost on the line by the loss model.
+    Loss,
+    /// Damaged on the line by bit errors and refused by the receiver's check sequence.
+    BitError,
+    /// Larger than the interface it leaves by can send. The emulator's own.
+    TooBig,
+    /// The emulator had no buffer for it. The emulator's own.
+    NoBuffer,
+    /// The interface refused it, or was down. The emulator's own.
+    SendFailed,
+}
+
+impl DropCause {
+    /// Every cause.
+    pub const ALL: [DropCause; 9] = [
+        DropCause::QueueLimit,
+        DropCause::CoDel,
+        DropCause::EarlyDiscard,
+        DropCause::PartialPacket,
+        DropCause::Loss,
+        DropCause::BitError,
+        DropCause::TooBig,
+        DropCause::NoBuffer,
+        DropCause::SendFailed,
+    ];
+
+    /// Is it a failing of the emulator, not a property of the modelled path?
+    pub fn is_emulator(self) -> bool {
+        matches!(self, DropCause::TooBig | DropCause::NoBuffer | DropCause::SendFailed)
+    }
+
+    /// The name in tables, JSON and captures.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropCause::QueueLimit => "queue-limit",
+            DropCause::CoDel => "codel",
+            DropCause::EarlyDiscard => "early-discard",
+            DropCause::PartialPacket => "partial-packet",
+            DropCause::Loss => "loss",
+            DropCause::BitError => "bit-error",
+            DropCause::TooBig => "too-big",
+            DropCause::NoBuffer => "no-buffer",
+            DropCause::SendFailed => "send-failed",
+        }
+    }
+}
+
+impl fmt::Display for DropCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What became of the packets that entered one direction of a path.
+///
+/// `entered + duplicated = delivered + dropped + in flight`, always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Packets that entered.
+    pub entered: u64,
+    /// User bytes that entered.
+    pub entered_bytes: u64,
+    /// Extra copies that the path made.
+    pub duplicated: u64,
+    /// Packets delivered, copies included.
+    pub delivered: u64,
+    /// User bytes delivered, copies included.
+    pub delivered_bytes: u64,
+    dropped: [u64; DropCause::ALL.len()],
+}
+
+impl Counts {
+    /// Counts one packet dropped by `cause`.
+    pub fn drop(&mut self, cause: DropCause) {
+        self.dropped[cause as usize] += 1;
+    }
+    /// How many were dropped by `cause`.
+    pub fn dropped_by(&self, cause: DropCause) -> u64 {
+        self.dropped[cause as usize]
+    }
+    /// How many were dropped in all.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+    /// How many were dropped by failings of the emulator.
+    pub fn dropped_by_emulator(&self) -> u64 {
+        self.drops().filter(|(cause, _)| cause.is_emulator()).map(|(_, count)| count).sum()
+    }
+    /// Each cause that dropped anything, with its count.
+    pub fn drops(&self) -> impl Iterator<Item = (DropCause, u64)> + '_ {
+        DropCause::ALL.into_iter().map(|c| (c, self.dropped_by(c))).filter(|&(_, count)| count > 0)
+    }
+    /// What the other counts say must still be in flight.
+    pub fn in_flight(&self) -> u64 {
+        (self.entered + self.duplicated).saturating_sub(self.delivered + self.dropped())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_index_themselves() {
+        for (index, cause) in DropCause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, index);
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_in_flight() {
+        let mut counts = Counts { entered: 10, duplicated: 1, delivered: 6, ..Counts::default() };
+        counts.drop(DropCause::Loss);
+        counts.drop(DropCause::TooBig);
+        assert_eq!((counts.dropped(), counts.dropped_by_emulator(), counts.in_flight()), (2, 1, 3));
+    }
+}

@@ -1,0 +1,22 @@
+//! The vocabulary of Trunkline.
+//!
+//! Every other crate speaks in these words: integer [`Time`] and [`Span`] in nanoseconds, [`Rate`] in
+//! bits per second, [`Size`] in bytes, the [`Packet`] with its [`Ledger`] of delay by [`Cause`], the
+//! named reasons for a loss ([`DropCause`]), and seeded random [`Stream`]s. Nothing here does I/O or
+//! reads a clock.
+
+mod counts;
+mod ledger;
+mod packet;
+mod parse;
+mod quantity;
+mod random;
+mod time;
+
+pub use counts::{Counts, DropCause};
+pub use ledger::{Cause, Ledger};
+pub use packet::{Channel, Metered, Packet};
+pub use parse::{ParseError, number_and_unit};
+pub use quantity::{Rate, Size};
+pub use random::{Probability, Seed, Stream};
+pub use time::{Span, Time};

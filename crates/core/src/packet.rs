@@ -1,0 +1,77 @@
+//! The packet and what a path needs to know of it.
+
+use crate::{Ledger, Time};
+
+/// The channel (flow, virtual circuit) that a packet belongs to, as found by the path's channel key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Channel(pub u64);
+
+/// What the elements of a path may ask of the packets that they carry.
+pub trait Metered {
+    /// User bytes: the network-layer packet, without link header or framing.
+    fn size(&self) -> u32;
+    /// How many of these bytes are control envelopes, which some framings send with a stuff byte
+    /// (URP on a T1 trunk, Hawley 1989 §2.1). Zero for anything but URP.
+    fn controls(&self) -> u32 {
+        0
+    }
+    /// The channel it belongs to.
+    fn channel(&self) -> Channel;
+    /// The priority band, 0 the most urgent.
+    fn band(&self) -> u8 {
+        0
+    }
+}
+
+/// A packet on its way along a path: measured facts, the ledger, and a body of the engine's choice
+/// (a typed segment in the simulator, a frame buffer in the emulator).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet<B> {
+    /// The channel, for disciplines that keep one queue for each.
+    pub channel: Channel,
+    /// The priority band, 0 the most urgent.
+    pub band: u8,
+    /// User bytes.
+    pub size: u32,
+    /// Control envelopes among them.
+    pub controls: u32,
+    /// When it entered the path.
+    pub entered: Time,
+    /// How often it is delivered: 1, or more where the path duplicates.
+    pub copies: u8,
+    /// Where its delay went.
+    pub ledger: Ledger,
+    /// The engine's own.
+    pub body: B,
+}
+
+impl<B> Packet<B> {
+    /// A packet of `size` user bytes that enters a path at `entered`.
+    pub fn new(channel: Channel, size: u32, entered: Time, body: B) -> Packet<B> {
+        Packet {
+            channel,
+            band: 0,
+            size,
+            controls: 0,
+            entered,
+            copies: 1,
+            ledger: Ledger::default(),
+            body,
+        }
+    }
+}
+
+impl<B> Metered for Packet<B> {
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn controls(&self) -> u32 {
+        self.controls
+    }
+    fn channel(&self) -> Channel {
+        self.channel
+    }
+    fn band(&self) -> u8 {
+        self.band
+    }
+}

@@ -1,0 +1,198 @@
+//! Seeded randomness: one stream for each component, found by name, so that adding a component does
+//! not move the numbers of the others.
+
+use crate::parse::{ParseError, number_and_unit};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The seed of a run. The same scenario with the same seed gives the same result to the last bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seed(pub u64);
+
+impl Seed {
+    /// The random stream of the component called `name`.
+    pub fn stream(self, name: &str) -> Stream {
+        // FNV-1a, 64 bits: the name only has to choose a different stream.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+        });
+        let mut key = [0u8; 32];
+        key[..8].copy_from_slice(&self.0.to_le_bytes());
+        key[8..16].copy_from_slice(&hash.to_le_bytes());
+        Stream(ChaCha8Rng::from_seed(key))
+    }
+}
+
+/// A reproducible stream of random numbers, the same on every machine.
+#[derive(Debug, Clone)]
+pub struct Stream(ChaCha8Rng);
+
+impl Stream {
+    /// 64 uniform bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in `0..bound`, without bias worth naming (below 2^-64); 0 where `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Uniform in `[0, 1)`, 53 bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// True with probability `p`.
+    pub fn happens(&mut self, p: Probability) -> bool {
+        p.0 != 0 && (p.0 == u64::MAX || self.bits() < p.0)
+    }
+
+    /// A standard normal deviate (Box–Muller, computed by a portable library so that every machine agrees).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
+        radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
+    }
+
+    /// How many failures come before the first success when each trial succeeds with probability `p`
+    /// (geometric); `u64::MAX` where `p` is zero.
+    pub fn failures_before(&mut self, p: Probability) -> u64 {
+        match p.0 {
+            0 => u64::MAX,
+            u64::MAX => 0,
+            _ => (libm::log(1.0 - self.unit()) / libm::log1p(-p.as_f64())) as u64,
+        }
+    }
+}
+
+/// A probability, held as a 64-bit threshold so that deciding needs no floating point.
+///
+/// Read as `1%`, `0.01` or `1e-6`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Probability(u64);
+
+impl Probability {
+    /// It never happens.
+    pub const NEVER: Probability = Probability(0);
+    /// It always happens.
+    pub const ALWAYS: Probability = Probability(u64::MAX);
+
+    /// The probability `p`, or `None` outside `0..=1`.
+    pub fn new(p: f64) -> Option<Probability> {
+        (0.0..=1.0).contains(&p).then(|| Probability((p * 18_446_744_073_709_551_616.0) as u64))
+    }
+    /// As a number between 0 and 1.
+    pub fn as_f64(self) -> f64 {
+        if self.0 == u64::MAX { 1.0 } else { self.0 as f64 / 18_446_744_073_709_551_616.0 }
+    }
+    /// Does it never happen?
+    pub fn is_never(self) -> bool {
+        self.0 == 0
+    }
+    /// The probability that it does not happen.
+    pub fn complement(self) -> Probability {
+        Probability(u64::MAX - self.0)
+    }
+}
+
+impl FromStr for Probability {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Probability, ParseError> {
+        let text = text.trim();
+        let (number, percent) = match text.strip_suffix('%') {
+            Some(number) => (number.trim(), true),
+            None => (text, false),
+        };
+        let value: f64 = number.parse().map_err(|_| match number_and_unit(text) {
+            (digits, unit) if !digits.is_empty() && !unit.is_empty() => ParseError::Unit {
+                what: "probability",
+                found: text.into(),
+                unit: unit.into(),
+                allowed: "% or none",
+                example: "0.5%",
+            },
+            _ => {
+                ParseError::NotANumber { what: "probability", found: text.into(), example: "0.5%" }
+            }
+        })?;
+        let p = if percent { value / 100.0 } else { value };
+        Probability::new(p).ok_or_else(|| ParseError::Range {
+            what: "probability",
+            found: text.into(),
+            lowest: "0".into(),
+            highest: "1 (100%)".into(),
+        })
+    }
+}
+
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let p = self.as_f64();
+        // The shortest decimal that reads back within a part in 10^12.
+        let percent = (p * 100.0 * 1e10).round() / 1e10;
+        if p == 0.0 || p >= 1e-6 {
+            f.pad(&format!("{percent}%"))
+        } else {
+            f.pad(&format!("{p:.3e}"))
+        }
+    }
+}
+
+impl Serialize for Probability {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+impl<'de> Deserialize<'de> for Probability {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::quantity::deserialize_text(deserializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_named_and_reproducible() {
+        let draw = |seed, name: &str| {
+            let mut stream = Seed(seed).stream(name);
+            [stream.bits(), stream.bits()]
+        };
+        assert_eq!(draw(7, "loss"), draw(7, "loss"));
+        assert_ne!(draw(7, "loss"), draw(7, "jitter"));
+        assert_ne!(draw(7, "loss"), draw(8, "loss"));
+    }
+
+    #[test]
+    fn probabilities_read_and_happen() {
+        let one_percent: Probability = "1%".parse().unwrap();
+        assert!((one_percent.as_f64() - 0.01).abs() < 1e-15);
+        assert_eq!("100%".parse::<Probability>().unwrap(), Probability::ALWAYS);
+        assert_eq!("1e-6".parse::<Probability>().unwrap(), Probability::new(1e-6).unwrap());
+        for bad in ["101%", "-1%", "nan", "often", "1.5", "3ms"] {
+            assert!(bad.parse::<Probability>().is_err(), "{bad}");
+        }
+        let mut stream = Seed(1).stream("test");
+        let hits = (0..100_000).filter(|_| stream.happens(one_percent)).count();
+        assert!((800..1200).contains(&hits), "{hits}");
+        assert!(!stream.happens(Probability::NEVER) && stream.happens(Probability::ALWAYS));
+    }
+
+    #[test]
+    fn geometric_and_normal_have_the_right_mean() {
+        let mut stream = Seed(3).stream("test");
+        let p = Probability::new(0.02).unwrap();
+        let mean = (0..20_000).map(|_| stream.failures_before(p) as f64).sum::<f64>() / 20_000.0;
+        assert!((mean - 49.0).abs() < 1.5, "{mean}");
+        let draws: Vec<f64> = (0..20_000).map(|_| stream.normal()).collect();
+        let mean = draws.iter().sum::<f64>() / 20_000.0;
+        let square = draws.iter().map(|x| x * x).sum::<f64>() / 20_000.0;
+        assert!(mean.abs() < 0.03 && (square - 1.0).abs() < 0.05, "{mean} {square}");
+    }
+}
