@@ -1,1 +1,30 @@
-//! x
+//! What happens to a packet between two hosts.
+//!
+//! A [`Link`] is one direction of a path: a queue [`Discipline`] in front of a [`Line`] (rate, framing,
+//! output buffer), then [`impairment`]s, then a [`DelayLine`]:
+//!
+//! ```text
+//! offer ─▶ discipline ─▶ output buffer ─▶ line ─▶ loss, errors, jitter … ─▶ delay line ─▶ take
+//!          (has a limit)                                                    (in flight, never drops)
+//! ```
+//!
+//! Nothing here reads a clock: time is an argument, so the simulator and the real-time emulator run
+//! the same code. The engine calls [`Link::offer`] with each arrival in order of time,
+//! [`Link::advance`] to let the line work up to an instant, and [`Link::take`] for what is due.
+
+mod delay;
+pub mod discipline;
+mod framing;
+pub mod impairment;
+mod limit;
+mod line;
+mod link;
+mod spec;
+
+pub use delay::DelayLine;
+pub use discipline::{AnyDiscipline, Backlog, Discipline, Drops, Service};
+pub use framing::{Framer, Framing, Piece, aal5_cells};
+pub use limit::Limit;
+pub use line::Line;
+pub use link::{Change, Delivered, Link};
+pub use spec::{DisciplineSpec, LinkSpec, SpecError};

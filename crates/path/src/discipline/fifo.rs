@@ -1,0 +1,51 @@
+//! First in, first out, with a limit in bytes, packets or cells.
+
+use super::{Backlog, Discipline, Drops, Service};
+use crate::Limit;
+use std::collections::VecDeque;
+use trunkline_core::{DropCause, Metered, Time};
+
+/// First in, first out. A packet that would take the queue over its limit is dropped on arrival
+/// (drop-tail), except that an empty queue takes any one packet.
+#[derive(Debug)]
+pub struct Fifo<P> {
+    waiting: VecDeque<P>,
+    limit: Limit,
+    held: u64,
+    bytes: u64,
+}
+
+impl<P: Metered> Fifo<P> {
+    /// An empty queue that holds at most `limit`.
+    pub fn new(limit: Limit) -> Fifo<P> {
+        Fifo { waiting: VecDeque::new(), limit, held: 0, bytes: 0 }
+    }
+}
+
+impl<P: Metered> Discipline<P> for Fifo<P> {
+    fn enqueue(&mut self, _now: Time, packet: P, drops: &mut Drops<P>) {
+        let weight = self.limit.weight(packet.size());
+        if self.held + weight > self.limit.amount() && !self.waiting.is_empty() {
+            return drops.push(packet, DropCause::QueueLimit);
+        }
+        self.held += weight;
+        self.bytes += u64::from(packet.size());
+        self.waiting.push_back(packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Option<Service<P>> {
+        let packet = self.waiting.pop_front()?;
+        self.held -= self.limit.weight(packet.size());
+        self.bytes -= u64::from(packet.size());
+        Some(Service::whole(packet))
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.waiting.len() as u64, bytes: self.bytes }
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.held = self.waiting.iter().map(|packet| limit.weight(packet.size())).sum();
+        self.limit = limit;
+    }
+}

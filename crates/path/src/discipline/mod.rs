@@ -1,0 +1,131 @@
+//! Queue disciplines: who is served next, and who is turned away.
+
+mod fifo;
+
+pub use fifo::Fifo;
+
+use crate::{DisciplineSpec, Limit};
+use trunkline_core::{Channel, DropCause, Metered, Time};
+
+/// A queue in front of a line.
+///
+/// A discipline owns what waits. It is told the time, never reads it, and is O(1) for each packet
+/// however many channels are active. Whatever it gives up, on arrival or later, it hands to `drops`,
+/// so that nothing is lost in silence.
+pub trait Discipline<P: Metered> {
+    /// Takes `packet` in, or drops it or others into `drops`.
+    fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>);
+
+    /// What the line sends next: a whole packet, or a quantum of one. `None` when nothing waits.
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Service<P>>;
+
+    /// What waits now.
+    fn backlog(&self) -> Backlog;
+
+    /// Changes the limit. What waits already stays; only later arrivals meet the new limit.
+    fn set_limit(&mut self, limit: Limit);
+}
+
+/// A piece of service: the bytes that go onto the line next, and the packet that they complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Service<P> {
+    /// Whose bytes they are.
+    pub channel: Channel,
+    /// User bytes in this piece.
+    pub bytes: u32,
+    /// Control envelopes among them (each costs a stuff byte on a T1 trunk).
+    pub controls: u32,
+    /// The packet whose last byte is in this piece. `None` for an earlier quantum, and for the
+    /// cells of a packet whose tail was discarded.
+    pub packet: Option<P>,
+}
+
+impl<P: Metered> Service<P> {
+    /// The whole of `packet` in one piece.
+    pub fn whole(packet: P) -> Service<P> {
+        Service {
+            channel: packet.channel(),
+            bytes: packet.size(),
+            controls: packet.controls(),
+            packet: Some(packet),
+        }
+    }
+}
+
+/// What waits in a discipline. Partly served packets count with the bytes that they still have to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u64,
+    /// User bytes.
+    pub bytes: u64,
+}
+
+/// Packets given up, each with its cause. Reused by the caller, so that the packet's way allocates nothing.
+#[derive(Debug)]
+pub struct Drops<P>(Vec<(P, DropCause)>);
+
+impl<P> Default for Drops<P> {
+    fn default() -> Drops<P> {
+        Drops(Vec::new())
+    }
+}
+
+impl<P> Drops<P> {
+    /// Gives `packet` up.
+    pub fn push(&mut self, packet: P, cause: DropCause) {
+        self.0.push((packet, cause));
+    }
+    /// Takes everything out, oldest first.
+    pub fn drain(&mut self) -> impl Iterator<Item = (P, DropCause)> + '_ {
+        self.0.drain(..)
+    }
+    /// How many wait to be taken out.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Was nothing given up?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Every discipline there is, chosen when the path is described and dispatched without boxing.
+#[derive(Debug)]
+pub enum AnyDiscipline<P> {
+    /// First in, first out.
+    Fifo(Fifo<P>),
+}
+
+macro_rules! each {
+    ($any:expr, $it:ident => $body:expr) => {
+        match $any {
+            AnyDiscipline::Fifo($it) => $body,
+        }
+    };
+}
+
+impl<P: Metered> AnyDiscipline<P> {
+    /// The discipline that `spec` describes.
+    pub fn new(spec: &DisciplineSpec) -> AnyDiscipline<P> {
+        match *spec {
+            DisciplineSpec::Fifo { limit } => AnyDiscipline::Fifo(Fifo::new(limit)),
+            _ => unreachable!("replaced while the disciplines are moving in"),
+        }
+    }
+}
+
+impl<P: Metered> Discipline<P> for AnyDiscipline<P> {
+    fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
+        each!(self, it => it.enqueue(now, packet, drops))
+    }
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Service<P>> {
+        each!(self, it => it.dequeue(now, drops))
+    }
+    fn backlog(&self) -> Backlog {
+        each!(self, it => it.backlog())
+    }
+    fn set_limit(&mut self, limit: Limit) {
+        each!(self, it => it.set_limit(limit));
+    }
+}

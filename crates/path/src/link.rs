@@ -1,0 +1,238 @@
+//! One direction of a path: discipline, line, impairments, delay line.
+
+use crate::impairment::{Fate, ImpairmentSpec, Impairments};
+use crate::{AnyDiscipline, Backlog, DelayLine, Discipline, Drops, Limit, Line, LinkSpec, Service};
+use std::collections::VecDeque;
+use trunkline_core::{Cause, Counts, DropCause, Packet, Rate, Seed, Span, Time};
+
+/// One direction of a path, at work.
+///
+/// The engine calls [`offer`](Link::offer) for each arrival in order of time, [`advance`](Link::advance)
+/// so that the line works up to an instant, [`take`](Link::take) until it answers `None`, and
+/// [`dropped`](Link::dropped) to get back what was given up.
+#[derive(Debug)]
+pub struct Link<B> {
+    discipline: AnyDiscipline<Packet<B>>,
+    buffer: VecDeque<Service<Packet<B>>>,
+    buffered: u64,
+    buffer_size: u64,
+    line: Line<Packet<B>>,
+    impairments: Impairments,
+    delay: Span,
+    in_flight: DelayLine<Packet<B>>,
+    changes: VecDeque<(Time, Change)>,
+    clock: Time,
+    counts: Counts,
+    drops: Drops<Packet<B>>,
+}
+
+/// A setting that changes while traffic flows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// The delay; packets under way keep theirs.
+    Delay(Span),
+    /// The line's rate; what is on the line goes on at the new rate.
+    Rate(Option<Rate>),
+    /// The discipline's limit; what waits stays.
+    Limit(Limit),
+    /// The impairments.
+    Impairments(ImpairmentSpec),
+}
+
+/// A packet that has come out at the far end.
+#[derive(Debug)]
+pub struct Delivered<B> {
+    /// When it is due there.
+    pub release: Time,
+    /// The packet, its ledger complete.
+    pub packet: Packet<B>,
+}
+
+impl<B> Link<B> {
+    /// A link as `spec` says, whose slot clock, trace and schedule start at `origin`. Its randomness
+    /// comes from the streams of `seed` under `name`.
+    pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Link<B> {
+        let mut link = Link {
+            discipline: AnyDiscipline::new(&spec.discipline),
+            buffer: VecDeque::new(),
+            buffered: 0,
+            buffer_size: spec.output_buffer.bytes(),
+            line: Line::new(spec.framing, spec.rate, spec.trace.as_deref(), origin),
+            impairments: Impairments::new(&spec.impairments, seed, name),
+            delay: spec.delay,
+            in_flight: DelayLine::default(),
+            changes: VecDeque::new(),
+            clock: origin,
+            counts: Counts::default(),
+            drops: Drops::default(),
+        };
+        for (after, change) in &spec.schedule {
+            link.schedule(origin + Span::from_nanos(after.as_nanos()), change.clone());
+        }
+        link
+    }
+
+    /// A packet arrives at `at`. An instant before the link's clock counts as the clock's.
+    pub fn offer(&mut self, at: Time, packet: Packet<B>) {
+        self.advance(at);
+        self.counts.entered += 1;
+        self.counts.entered_bytes += u64::from(packet.size);
+        self.discipline.enqueue(self.clock, packet, &mut self.drops);
+        self.fill();
+        self.work(self.clock);
+    }
+
+    /// Lets the line work up to `to`.
+    pub fn advance(&mut self, to: Time) {
+        while let Some(&(at, _)) = self.changes.front() {
+            if at > to {
+                break;
+            }
+            self.work(at);
+            if let Some((_, change)) = self.changes.pop_front() {
+                self.apply(change);
+            }
+        }
+        self.work(to);
+    }
+
+    /// Finishes every piece that ends by `to` and starts what follows.
+    fn work(&mut self, to: Time) {
+        while self.line.done().is_some_and(|done| done <= to) {
+            if let Some((done, service)) = self.line.finish() {
+                self.clock = self.clock.max(done);
+                if let Some(packet) = service.packet {
+                    self.depart(done, packet);
+                }
+            }
+            self.fill();
+        }
+        self.clock = self.clock.max(to);
+    }
+
+    /// Moves work from the discipline to the output buffer while that holds less than its size, and
+    /// from there onto the idle line.
+    fn fill(&mut self) {
+        loop {
+            while self.hungry()
+                && let Some(service) = self.discipline.dequeue(self.clock, &mut self.drops)
+            {
+                self.buffered += u64::from(service.bytes);
+                self.buffer.push_back(service);
+            }
+            if self.line.done().is_some() {
+                return;
+            }
+            let Some(service) = self.buffer.pop_front() else { return };
+            self.buffered -= u64::from(service.bytes);
+            self.line.start(self.clock, service);
+        }
+    }
+
+    /// Should the next piece leave the discipline?
+    fn hungry(&self) -> bool {
+        let line_starves = self.line.done().is_none() && self.buffer.is_empty();
+        line_starves || self.buffered < self.buffer_size
+    }
+
+    /// A packet has left the line: book where its time went and send it on its way.
+    fn depart(&mut self, at: Time, mut packet: Packet<B>) {
+        let sojourn = at.since(packet.entered);
+        let transmit = self.line.nominal(packet.size, packet.controls).min(sojourn);
+        packet.ledger.book(Cause::Transmit, transmit);
+        packet.ledger.book(Cause::Queue, sojourn - transmit);
+        match self.impairments.judge(at, self.delay, &packet) {
+            Fate::Lost(cause) => self.drops.push(packet, cause),
+            Fate::Arrives { release, unordered, copies } => {
+                packet.copies = copies;
+                self.counts.duplicated += u64::from(copies.saturating_sub(1));
+                if unordered {
+                    self.in_flight.push_unordered(release, packet);
+                } else {
+                    self.in_flight.push(release, packet);
+                }
+            }
+        }
+    }
+
+    /// Takes the next packet that is due by `now`.
+    pub fn take(&mut self, now: Time) -> Option<Delivered<B>> {
+        let (release, mut packet) = self.in_flight.pop(now)?;
+        let booked = packet.ledger.total();
+        packet.ledger.book(Cause::Propagate, release.since(packet.entered).saturating_sub(booked));
+        let copies = u64::from(packet.copies);
+        self.counts.delivered += copies;
+        self.counts.delivered_bytes += copies * u64::from(packet.size);
+        Some(Delivered { release, packet })
+    }
+
+    /// Takes out what was given up since the last call, with its causes.
+    pub fn dropped(&mut self) -> impl Iterator<Item = (Packet<B>, DropCause)> + '_ {
+        let counts = &mut self.counts;
+        self.drops.drain().inspect(|&(_, cause)| counts.drop(cause))
+    }
+
+    /// Has anything been given up since the last call of [`dropped`](Link::dropped)?
+    pub fn has_dropped(&self) -> bool {
+        !self.drops.is_empty()
+    }
+
+    /// When the line or a scheduled change next needs [`advance`](Link::advance).
+    pub fn next_event(&self) -> Option<Time> {
+        let change = self.changes.front().map(|&(at, _)| at);
+        self.line.done().into_iter().chain(change).min()
+    }
+
+    /// When the next packet is due at the far end, of those that have left the line.
+    pub fn next_release(&self) -> Option<Time> {
+        self.in_flight.next_release()
+    }
+
+    /// Changes a setting at `at`, or now where that has passed. Changes at one instant happen in the
+    /// order in which they were asked for.
+    pub fn schedule(&mut self, at: Time, change: Change) {
+        let place = self.changes.partition_point(|&(other, _)| other <= at);
+        self.changes.insert(place, (at, change));
+    }
+
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Delay(delay) => self.delay = delay,
+            Change::Rate(rate) => self.line.set_rate(self.clock, rate),
+            Change::Limit(limit) => self.discipline.set_limit(limit),
+            Change::Impairments(spec) => self.impairments.set_spec(&spec),
+        }
+        self.work(self.clock);
+    }
+
+    /// The delay in force.
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// What waits: in the discipline, in the output buffer and on the line.
+    pub fn backlog(&self) -> Backlog {
+        let mut backlog = self.discipline.backlog();
+        for service in self.buffer.iter().chain(self.line.current()) {
+            backlog.packets += u64::from(service.packet.is_some());
+            backlog.bytes += u64::from(service.bytes);
+        }
+        backlog
+    }
+
+    /// How many packets are in the delay line.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// What became of the packets so far. What was given up counts when [`dropped`](Link::dropped)
+    /// hands it out.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The impairments, for what they have achieved.
+    pub fn impairments(&self) -> &Impairments {
+        &self.impairments
+    }
+}
