@@ -24,13 +24,15 @@ pub enum DropCause {
     TooBig,
     /// The emulator had no buffer for it. The emulator's own.
     NoBuffer,
+    /// The receive ring was full before the emulator came to read it. The emulator's own.
+    RingFull,
     /// The interface refused it, or was down. The emulator's own.
     SendFailed,
 }
 
 impl DropCause {
     /// Every cause.
-    pub const ALL: [DropCause; 9] = [
+    pub const ALL: [DropCause; 10] = [
         DropCause::QueueLimit,
         DropCause::CoDel,
         DropCause::EarlyDiscard,
@@ -39,12 +41,16 @@ impl DropCause {
         DropCause::BitError,
         DropCause::TooBig,
         DropCause::NoBuffer,
+        DropCause::RingFull,
         DropCause::SendFailed,
     ];
 
     /// Is it a failing of the emulator, not a property of the modelled path?
     pub fn is_emulator(self) -> bool {
-        matches!(self, DropCause::TooBig | DropCause::NoBuffer | DropCause::SendFailed)
+        matches!(
+            self,
+            DropCause::TooBig | DropCause::NoBuffer | DropCause::RingFull | DropCause::SendFailed
+        )
     }
 
     /// The name in tables, JSON and captures.
@@ -58,6 +64,7 @@ impl DropCause {
             DropCause::BitError => "bit-error",
             DropCause::TooBig => "too-big",
             DropCause::NoBuffer => "no-buffer",
+            DropCause::RingFull => "ring-full",
             DropCause::SendFailed => "send-failed",
         }
     }
@@ -90,7 +97,11 @@ pub struct Counts {
 impl Counts {
     /// Counts one packet dropped by `cause`.
     pub fn drop(&mut self, cause: DropCause) {
-        self.dropped[cause as usize] += 1;
+        self.drop_many(cause, 1);
+    }
+    /// Counts `packets` dropped by `cause`.
+    pub fn drop_many(&mut self, cause: DropCause, packets: u64) {
+        self.dropped[cause as usize] += packets;
     }
     /// How many were dropped by `cause`.
     pub fn dropped_by(&self, cause: DropCause) -> u64 {

@@ -83,7 +83,7 @@ impl Probability {
 
     /// The probability `p`, or `None` outside `0..=1`.
     pub fn new(p: f64) -> Option<Probability> {
-        (0.0..=1.0).contains(&p).then(|| Probability((p * 18_446_744_073_709_551_616.0) as u64))
+        (0.0..=1.0).contains(&p).then_some(Probability((p * 18_446_744_073_709_551_616.0) as u64))
     }
     /// As a number between 0 and 1.
     pub fn as_f64(self) -> f64 {

@@ -12,6 +12,7 @@
 //! the same code. The engine calls [`Link::offer`] with each arrival in order of time,
 //! [`Link::advance`] to let the line work up to an instant, and [`Link::take`] for what is due.
 
+mod classify;
 mod delay;
 pub mod discipline;
 mod framing;
@@ -21,6 +22,7 @@ mod line;
 mod link;
 mod spec;
 
+pub use classify::{ChannelKey, Class, classify};
 pub use delay::DelayLine;
 pub use discipline::{AnyDiscipline, Backlog, Discipline, Drops, Service};
 pub use framing::{Framer, Framing, Piece, aal5_cells};

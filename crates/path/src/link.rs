@@ -166,6 +166,19 @@ impl<B> Link<B> {
         Some(Delivered { release, packet })
     }
 
+    /// Counts `packets` that entered but were lost by the engine before they could be offered.
+    pub fn turned_away(&mut self, packets: u64, cause: DropCause) {
+        self.counts.entered += packets;
+        self.counts.drop_many(cause, packets);
+    }
+
+    /// Counts one copy of `packet`, which was taken, as lost by the engine after all.
+    pub fn undelivered(&mut self, packet: &Packet<B>, cause: DropCause) {
+        self.counts.delivered -= 1;
+        self.counts.delivered_bytes -= u64::from(packet.size);
+        self.counts.drop(cause);
+    }
+
     /// Takes out what was given up since the last call, with its causes.
     pub fn dropped(&mut self) -> impl Iterator<Item = (Packet<B>, DropCause)> + '_ {
         let counts = &mut self.counts;

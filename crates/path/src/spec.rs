@@ -149,7 +149,7 @@ pub enum SpecError {
     Conflict(String),
 }
 
-fn within<T: PartialOrd + std::fmt::Display>(
+fn within<T: PartialOrd + std::fmt::Display + Copy>(
     what: &'static str,
     value: T,
     lowest: T,
