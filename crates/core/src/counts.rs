@@ -26,13 +26,15 @@ pub enum DropCause {
     NoBuffer,
     /// The receive ring was full before the emulator came to read it. The emulator's own.
     RingFull,
+    /// A super-frame that the emulator could not cut into wire frames. The emulator's own.
+    Unsegmentable,
     /// The interface refused it, or was down. The emulator's own.
     SendFailed,
 }
 
 impl DropCause {
     /// Every cause.
-    pub const ALL: [DropCause; 10] = [
+    pub const ALL: [DropCause; 11] = [
         DropCause::QueueLimit,
         DropCause::CoDel,
         DropCause::EarlyDiscard,
@@ -42,15 +44,13 @@ impl DropCause {
         DropCause::TooBig,
         DropCause::NoBuffer,
         DropCause::RingFull,
+        DropCause::Unsegmentable,
         DropCause::SendFailed,
     ];
 
     /// Is it a failing of the emulator, not a property of the modelled path?
     pub fn is_emulator(self) -> bool {
-        matches!(
-            self,
-            DropCause::TooBig | DropCause::NoBuffer | DropCause::RingFull | DropCause::SendFailed
-        )
+        self as usize >= DropCause::TooBig as usize
     }
 
     /// The name in tables, JSON and captures.
@@ -65,6 +65,7 @@ impl DropCause {
             DropCause::TooBig => "too-big",
             DropCause::NoBuffer => "no-buffer",
             DropCause::RingFull => "ring-full",
+            DropCause::Unsegmentable => "unsegmentable",
             DropCause::SendFailed => "send-failed",
         }
     }

@@ -1,0 +1,261 @@
+//! One direction of an emulated path: frames from one port through a link to another.
+
+use crate::capture::{CaptureTap, Side};
+use crate::clock::Clock;
+use crate::pool::{Frame, FramePool};
+use crate::snapshot::LaneSnapshot;
+use trunkline_core::{Cause, DropCause, Metered, Packet, Seed, Span, Time};
+use trunkline_measure::Times;
+use trunkline_path::{ChannelKey, Change, Delivered, Link, LinkSpec, classify};
+use trunkline_port::{Port, PortError, SendOutcome};
+
+/// Frames handed to the kernel at once.
+const BATCH: usize = 32;
+/// How long the line's work may wait for stamps that come late: a frame that arrived before an
+/// instant may be seen only after it, and the order of service must not depend on that.
+const LAG: Span = Span::from_micros(100);
+
+/// One direction at work.
+#[derive(Debug)]
+pub struct Lane {
+    name: String,
+    link: Link<Frame>,
+    key: ChannelKey,
+    lag: Span,
+    due: Vec<Delivered<Frame>>,
+    outcomes: Vec<SendOutcome>,
+    lateness: Times,
+    spacing: Times,
+    last_lateness: Option<Span>,
+    booked: [u128; Cause::ALL.len()],
+    /// What the port had dropped and refused when this lane last looked.
+    ring_drops: u64,
+    refusals: u64,
+    entry: Side,
+}
+
+impl Lane {
+    /// A lane that begins at `origin`; `entry` is the side at which its frames come in.
+    pub fn new(
+        name: &str,
+        entry: Side,
+        spec: &LinkSpec,
+        key: ChannelKey,
+        seed: Seed,
+        origin: Time,
+    ) -> Lane {
+        Lane {
+            name: name.to_string(),
+            link: Link::new(spec, seed, name, origin),
+            key,
+            lag: LAG.min(spec.delay.saturating_sub(spec.impairments.most_extra_delay())),
+            due: Vec::with_capacity(BATCH),
+            outcomes: Vec::with_capacity(2 * BATCH),
+            lateness: Times::default(),
+            spacing: Times::default(),
+            last_lateness: None,
+            booked: [0; Cause::ALL.len()],
+            ring_drops: 0,
+            refusals: 0,
+            entry,
+        }
+    }
+
+    /// Takes in one frame that arrived at `at`.
+    pub fn accept(
+        &mut self,
+        at: Time,
+        bytes: &[u8],
+        pool: &mut FramePool,
+        clock: &Clock,
+        tap: &mut CaptureTap,
+    ) {
+        tap.arrived(self.entry, clock.realtime(at), bytes);
+        let class = classify(bytes, self.key);
+        let Some(frame) = pool.store(bytes) else {
+            tap.dropped(self.entry, clock.realtime(at), bytes, DropCause::NoBuffer);
+            return self.link.turned_away(1, DropCause::NoBuffer);
+        };
+        let mut packet = Packet::new(class.channel, class.size, at, frame);
+        packet.band = class.band;
+        self.link.offer(at, packet);
+    }
+
+    /// Counts what the port lost before this lane could see it.
+    pub fn account(&mut self, port: &mut dyn Port) {
+        let (drops, refusals) = (port.kernel_drops(), port.refusals().total());
+        self.link.turned_away(drops - self.ring_drops, DropCause::RingFull);
+        self.link.turned_away(refusals - self.refusals, DropCause::Unsegmentable);
+        (self.ring_drops, self.refusals) = (drops, refusals);
+    }
+
+    /// Lets the line work, gives back what was dropped, and sends what is due.
+    ///
+    /// # Errors
+    /// Where the port's device is down or gone.
+    pub fn serve(
+        &mut self,
+        pool: &mut FramePool,
+        port: &mut dyn Port,
+        clock: &mut Clock,
+        tap: &mut CaptureTap,
+    ) -> Result<usize, PortError> {
+        let now = clock.now();
+        self.link.advance(now.before(self.lag));
+        if self.link.has_dropped() {
+            for (packet, cause) in self.link.dropped() {
+                tap.dropped(self.entry, clock.realtime(now), pool.bytes(&packet.body), cause);
+                pool.free(packet.body);
+            }
+        }
+        let mut sent = 0;
+        while self.collect(now) {
+            sent += self.due.len();
+            self.send(pool, port, clock, tap)?;
+        }
+        Ok(sent)
+    }
+
+    /// Takes the next batch that is due by `now`.
+    fn collect(&mut self, now: Time) -> bool {
+        while self.due.len() < BATCH
+            && let Some(delivered) = self.link.take(now)
+        {
+            self.due.push(delivered);
+        }
+        !self.due.is_empty()
+    }
+
+    fn send(
+        &mut self,
+        pool: &mut FramePool,
+        port: &mut dyn Port,
+        clock: &mut Clock,
+        tap: &mut CaptureTap,
+    ) -> Result<(), PortError> {
+        let before = clock.now();
+        let Lane { due, outcomes, .. } = self;
+        outcomes.clear();
+        let result = {
+            let bytes = |delivered: &Delivered<Frame>| pool.bytes(&delivered.packet.body);
+            let mut frames = due.iter().flat_map(|delivered| {
+                std::iter::repeat_n(bytes(delivered), usize::from(delivered.packet.copies))
+            });
+            port.send(&mut frames, &mut |_, outcome| outcomes.push(outcome))
+        };
+        let after = clock.now();
+        self.book(before, after, pool, clock, tap);
+        result
+    }
+
+    /// Books lateness, spacing and losses of the batch just sent, and frees its frames. The calls of
+    /// a batch took from `before` to `after`; each frame is taken to have left at its share of that.
+    fn book(
+        &mut self,
+        before: Time,
+        after: Time,
+        pool: &mut FramePool,
+        clock: &Clock,
+        tap: &mut CaptureTap,
+    ) {
+        let took = after.since(before);
+        let count = self.outcomes.len().max(1) as u64;
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        let mut due = std::mem::take(&mut self.due);
+        let mut outcome = outcomes.drain(..);
+        let mut index = 0;
+        for Delivered { release, packet } in due.drain(..) {
+            for _ in 0..packet.copies {
+                index += 1;
+                let left = before + took.scaled(index, count);
+                match outcome.next() {
+                    Some(SendOutcome::Sent) => {
+                        self.delivered(left.since(release), &packet);
+                        let bytes = pool.bytes(&packet.body);
+                        tap.departed(self.entry, clock.realtime(left), bytes);
+                    }
+                    failed => {
+                        let cause = cause_of(failed);
+                        let bytes = pool.bytes(&packet.body);
+                        tap.dropped(self.entry, clock.realtime(left), bytes, cause);
+                        self.link.undelivered(&packet, cause);
+                    }
+                }
+            }
+            pool.free(packet.body);
+        }
+        drop(outcome);
+        (self.outcomes, self.due) = (outcomes, due);
+    }
+
+    fn delivered(&mut self, lateness: Span, packet: &Packet<Frame>) {
+        self.lateness.record(lateness);
+        if let Some(last) = self.last_lateness.replace(lateness) {
+            self.spacing.record(last.abs_diff(lateness));
+        }
+        for (cause, span) in packet.ledger.entries() {
+            self.booked[cause as usize] += u128::from(span.as_nanos());
+        }
+        self.booked[Cause::Emulator as usize] += u128::from(lateness.as_nanos());
+    }
+
+    /// When this lane next has something to do.
+    pub fn next_wake(&self) -> Option<Time> {
+        let event = self.link.next_event().map(|at| at + self.lag);
+        event.into_iter().chain(self.link.next_release()).min()
+    }
+
+    /// The least time from a frame's arrival to its departure, as set now.
+    pub fn least_delay(&self) -> Span {
+        self.link.delay()
+    }
+
+    /// Changes a setting at `at`, or now where that has passed.
+    pub fn change(&mut self, at: Time, change: Change) {
+        if let Change::Delay(delay) = &change {
+            self.lag = self.lag.min(*delay);
+        }
+        self.link.schedule(at, change);
+    }
+
+    /// What this lane has done so far.
+    pub fn snapshot(&self) -> LaneSnapshot {
+        let counts = *self.link.counts();
+        let mean = |cause: Cause| {
+            let nanos = self.booked[cause as usize] / u128::from(self.lateness.count().max(1));
+            Span::from_nanos(nanos as u64)
+        };
+        LaneSnapshot {
+            name: self.name.clone(),
+            entered: counts.entered,
+            entered_bytes: counts.entered_bytes,
+            duplicated: counts.duplicated,
+            delivered: counts.delivered,
+            delivered_bytes: counts.delivered_bytes,
+            dropped: counts.drops().map(|(cause, count)| (cause.name().into(), count)).collect(),
+            dropped_by_emulator: counts.dropped_by_emulator(),
+            in_flight: counts.in_flight(),
+            queued_packets: self.link.backlog().packets,
+            queued_bytes: self.link.backlog().bytes,
+            lateness: self.lateness.percentiles(),
+            spacing_error: self.spacing.percentiles(),
+            mean_delay: Cause::ALL
+                .into_iter()
+                .map(|cause| (cause, mean(cause)))
+                .filter(|(_, span)| !span.is_zero())
+                .collect(),
+        }
+    }
+
+    /// The lateness of every frame sent so far.
+    pub fn lateness(&self) -> &Times {
+        &self.lateness
+    }
+}
+
+fn cause_of(outcome: Option<SendOutcome>) -> DropCause {
+    match outcome {
+        Some(SendOutcome::TooBig) => DropCause::TooBig,
+        _ => DropCause::SendFailed,
+    }
+}

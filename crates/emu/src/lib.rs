@@ -1,0 +1,23 @@
+//! The real-time engine: real frames through emulated links.
+//!
+//! A [`Dataplane`] is one thread that reads frames with their arrival stamps from ports, offers them
+//! to [`Lane`]s (one per direction, each a `trunkline_path::Link`), and writes them when they are due:
+//! departure = arrival stamp + path time. It sleeps until shortly before the next release and spins
+//! the rest. Frames wait in a [`FramePool`] of fixed size; nothing is allocated after the start.
+
+pub mod capture;
+mod clock;
+mod dataplane;
+mod error;
+mod lane;
+mod pool;
+mod scheduling;
+mod snapshot;
+mod wait;
+
+pub use clock::monotonic;
+pub use dataplane::{Dataplane, Inlet, Options, Remote};
+pub use error::EmuError;
+pub use lane::Lane;
+pub use pool::{Frame, FramePool};
+pub use snapshot::{LaneSnapshot, Snapshot};

@@ -1,0 +1,63 @@
+//! What a running path says of itself, for `show`, for the closing statement and for JSON.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use trunkline_core::{Cause, Span};
+use trunkline_measure::Percentiles;
+
+/// The state of one direction. Times are printed with their units.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LaneSnapshot {
+    /// Name of the direction: `up` or `down`, with the link's name before it where there are several.
+    pub name: String,
+    /// Packets that entered.
+    pub entered: u64,
+    /// User bytes that entered.
+    pub entered_bytes: u64,
+    /// Extra copies that the path made.
+    pub duplicated: u64,
+    /// Packets delivered, copies included.
+    pub delivered: u64,
+    /// User bytes delivered.
+    pub delivered_bytes: u64,
+    /// Packets dropped, by cause.
+    pub dropped: BTreeMap<String, u64>,
+    /// Those of them that the emulator, not the modelled path, lost.
+    pub dropped_by_emulator: u64,
+    /// Packets still under way: entered + duplicated − delivered − dropped.
+    pub in_flight: u64,
+    /// Packets that wait for the line.
+    pub queued_packets: u64,
+    /// User bytes that wait for the line.
+    pub queued_bytes: u64,
+    /// How late frames left against their schedule.
+    pub lateness: Percentiles,
+    /// How far the gap between two frames was from the gap that the path prescribes.
+    pub spacing_error: Percentiles,
+    /// The mean delay of delivered packets, by cause.
+    pub mean_delay: Vec<(Cause, Span)>,
+}
+
+/// The state of a whole dataplane.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// How long it has run.
+    pub uptime: Span,
+    /// Every direction.
+    pub lanes: Vec<LaneSnapshot>,
+    /// How often the machine did not let the dataplane run for longer than a millisecond.
+    pub stalls: u64,
+    /// The longest of these stalls.
+    pub longest_stall: Span,
+    /// How often the wall clock was stepped.
+    pub clock_steps: u64,
+    /// Arrival stamps that could not be believed and were replaced by the time of reading.
+    pub stamps_replaced: u64,
+}
+
+impl Snapshot {
+    /// Packets lost by the emulator itself.
+    pub fn dropped_by_emulator(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.dropped_by_emulator).sum()
+    }
+}

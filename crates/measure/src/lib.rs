@@ -1,0 +1,5 @@
+//! Samples and histograms of times.
+
+mod times;
+
+pub use times::{Percentiles, Times};

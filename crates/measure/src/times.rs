@@ -1,0 +1,152 @@
+//! A histogram of times that costs the same however many are recorded.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use trunkline_core::Span;
+
+/// Significant decimal digits that the histogram keeps.
+const DIGITS: u8 = 2;
+/// Longest time that is told apart; longer ones count as this long.
+const LONGEST: u64 = 3_600_000_000_000;
+
+/// A histogram of times from 1 ns to one hour, to two significant digits; mean and extremes are kept
+/// in full. Recording allocates nothing.
+#[derive(Debug, Clone)]
+pub struct Times {
+    histogram: Histogram<u64>,
+    sum: u128,
+    longest: Span,
+    shortest: Span,
+}
+
+/// The figures that a [`Times`] is quoted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// How many times were recorded.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean: Span,
+    /// Shortest.
+    pub min: Span,
+    /// Median.
+    pub p50: Span,
+    /// 99 in 100 are no longer.
+    pub p99: Span,
+    /// 999 in 1000 are no longer.
+    pub p999: Span,
+    /// Longest.
+    pub max: Span,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        let histogram = Histogram::new_with_bounds(1, LONGEST, DIGITS)
+            .expect("the bounds are constants that the histogram accepts");
+        Times { histogram, sum: 0, longest: Span::ZERO, shortest: Span::MAX }
+    }
+}
+
+impl Times {
+    /// Records one time.
+    pub fn record(&mut self, span: Span) {
+        self.histogram.saturating_record(span.as_nanos());
+        self.sum += u128::from(span.as_nanos());
+        self.longest = self.longest.max(span);
+        self.shortest = self.shortest.min(span);
+    }
+
+    /// Adds all that `other` recorded.
+    pub fn add(&mut self, other: &Times) {
+        // Both have the same bounds, so that nothing can fail to fit.
+        self.histogram.add(&other.histogram).expect("equal bounds");
+        self.sum += other.sum;
+        self.longest = self.longest.max(other.longest);
+        self.shortest = self.shortest.min(other.shortest);
+    }
+
+    /// How many were recorded.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// How many were longer than `bound`, to the two digits that are kept.
+    pub fn longer_than(&self, bound: Span) -> u64 {
+        self.count() - self.histogram.count_between(0, bound.as_nanos().max(1))
+    }
+
+    /// The time that `share` of all (0 to 1) do not exceed: the nearest rank, never above the longest.
+    pub fn quantile(&self, share: f64) -> Span {
+        Span::from_nanos(self.histogram.value_at_quantile(share)).min(self.longest)
+    }
+
+    /// The usual figures.
+    pub fn percentiles(&self) -> Percentiles {
+        if self.count() == 0 {
+            return Percentiles::default();
+        }
+        Percentiles {
+            count: self.count(),
+            mean: Span::from_nanos((self.sum / u128::from(self.count())) as u64),
+            min: self.shortest,
+            p50: self.quantile(0.5),
+            p99: self.quantile(0.99),
+            p999: self.quantile(0.999),
+            max: self.longest,
+        }
+    }
+}
+
+/// A time to three significant digits, for tables: `1.53ms`.
+fn short(span: Span) -> String {
+    let nanos = span.as_nanos();
+    let digits = nanos.checked_ilog10().unwrap_or(0);
+    let step = 10u64.pow(digits.saturating_sub(2));
+    Span::from_nanos((nanos + step / 2) / step * step).to_string()
+}
+
+impl fmt::Display for Percentiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
+            short(self.mean),
+            short(self.p50),
+            short(self.p99),
+            short(self.p999),
+            short(self.max)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_of_known_times() {
+        let mut times = Times::default();
+        for micros in 1..=1000 {
+            times.record(Span::from_micros(micros));
+        }
+        let figures = times.percentiles();
+        assert_eq!(figures.count, 1000);
+        assert_eq!(figures.mean, Span::from_nanos(500_500));
+        assert_eq!((figures.min, figures.max), (Span::from_micros(1), Span::from_micros(1000)));
+        let close = |span: Span, micros: u64| span.abs_diff(Span::from_micros(micros)) < Span::from_micros(micros / 50);
+        assert!(close(figures.p50, 500) && close(figures.p99, 990) && close(figures.p999, 999));
+        assert!((495..=505).contains(&times.longer_than(Span::from_micros(500))));
+    }
+
+    #[test]
+    fn nothing_recorded_is_all_zero() {
+        assert_eq!(Times::default().percentiles(), Percentiles::default());
+    }
+
+    #[test]
+    fn short_times_read_well() {
+        assert_eq!(short(Span::from_nanos(1_534_567)), "1.53ms");
+        assert_eq!(short(Span::from_nanos(7)), "7ns");
+        assert_eq!(short(Span::from_nanos(99_960)), "100us");
+    }
+}
