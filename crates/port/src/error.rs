@@ -1,0 +1,81 @@
+//! Why a port could not be opened, or stopped working.
+
+use std::io;
+use thiserror::Error;
+
+/// Why a port could not be opened, or stopped working. Each text names the device, the cause and the
+/// remedy on one line.
+#[derive(Debug, Error)]
+pub enum PortError {
+    /// The namespace that the calling thread is in has no device of this name.
+    #[error(
+        "no device '{device}' in this network namespace: check the name (at most 15 bytes), or create it first"
+    )]
+    NoSuchDevice {
+        /// The name asked for.
+        device: String,
+    },
+    /// The kernel refused a privileged step.
+    #[error(
+        "no permission to {action} on '{device}': run as root, or as an ordinary user inside `unshare -Urn` with the packet backend"
+    )]
+    Permission {
+        /// The device.
+        device: String,
+        /// The step that was refused.
+        action: &'static str,
+    },
+    /// The device is administratively down (ENETDOWN). The port works again once it is up.
+    #[error("device '{device}' is down: set it up, the port then goes on by itself")]
+    Down {
+        /// The device.
+        device: String,
+    },
+    /// The device was removed or moved to another namespace (ENODEV, ENXIO). The port is of no more use.
+    #[error("device '{device}' is gone (removed or moved away): open a port on its successor")]
+    Gone {
+        /// The device.
+        device: String,
+    },
+    /// This backend cannot serve this device, or this kernel cannot serve this backend.
+    #[error("the {backend} backend cannot be used on '{device}': {why}")]
+    Unsupported {
+        /// The device.
+        device: String,
+        /// The backend, by its name.
+        backend: &'static str,
+        /// Cause and remedy.
+        why: String,
+    },
+    /// Any other failure of a system call.
+    #[error("cannot {action} on '{device}': {source}")]
+    System {
+        /// The device.
+        device: String,
+        /// What was attempted.
+        action: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl PortError {
+    /// The error for a system call that failed with `errno` while doing `action` on `device`.
+    pub(crate) fn of(device: &str, action: &'static str, errno: i32) -> PortError {
+        let device = device.to_owned();
+        match errno {
+            libc::EPERM | libc::EACCES => PortError::Permission { device, action },
+            libc::ENETDOWN => PortError::Down { device },
+            libc::ENODEV | libc::ENXIO => PortError::Gone { device },
+            _ => {
+                let source = io::Error::from_raw_os_error(errno);
+                PortError::System { device, action, source }
+            }
+        }
+    }
+
+    /// Does the port come back by itself once the cause is mended?
+    pub fn is_passing(&self) -> bool {
+        matches!(self, PortError::Down { .. })
+    }
+}

@@ -1,0 +1,125 @@
+//! Sending in batches with sendmmsg(2).
+#![allow(unsafe_code)]
+
+use crate::SendOutcome;
+use crate::sys::{Socket, errno};
+use std::mem::zeroed;
+
+/// Frames in one system call.
+const BATCH: usize = 64;
+/// How often one [`Batch::send`] tries again when the device is busy.
+const RETRIES: u32 = 32;
+/// Spins between two tries, together about a microsecond.
+const SPINS: u32 = 40;
+
+/// The message headers of a batch, allocated once.
+pub(crate) struct Batch {
+    messages: Box<[libc::mmsghdr; BATCH]>,
+    vectors: Box<[libc::iovec; BATCH]>,
+}
+
+// SAFETY: the pointers in the arrays are followed only within `send`, where they are set afresh.
+unsafe impl Send for Batch {}
+
+/// A call of `send` under way.
+struct Progress<'o> {
+    /// Frames whose outcome was told.
+    told: usize,
+    retries: u32,
+    /// The device is down or gone: nothing more is tried.
+    fatal: Option<i32>,
+    outcome: &'o mut dyn FnMut(usize, SendOutcome),
+}
+
+impl Progress<'_> {
+    fn tell(&mut self, count: usize, outcome: SendOutcome) {
+        for index in self.told..self.told + count {
+            (self.outcome)(index, outcome);
+        }
+        self.told += count;
+    }
+}
+
+impl Batch {
+    pub(crate) fn new() -> Batch {
+        // SAFETY: both are C structures in which zeros and null pointers are valid.
+        unsafe { Batch { messages: Box::new(zeroed()), vectors: Box::new(zeroed()) } }
+    }
+
+    /// Sends the frames in order; tells each one's outcome. An error number means that the device is
+    /// down (ENETDOWN) or gone (ENODEV, ENXIO).
+    pub(crate) fn send<'a>(
+        &mut self,
+        socket: &Socket,
+        frames: &mut dyn Iterator<Item = &'a [u8]>,
+        outcome: &mut dyn FnMut(usize, SendOutcome),
+    ) -> Result<(), i32> {
+        let mut progress = Progress { told: 0, retries: RETRIES, fatal: None, outcome };
+        loop {
+            let count = self.fill(frames);
+            if count == 0 {
+                return progress.fatal.map_or(Ok(()), Err);
+            }
+            self.flush(socket, count, &mut progress);
+        }
+    }
+
+    /// Points the vectors at the next frames, which outlive the flush that follows.
+    fn fill<'a>(&mut self, frames: &mut dyn Iterator<Item = &'a [u8]>) -> usize {
+        let mut count = 0;
+        for frame in frames.take(BATCH) {
+            let base = frame.as_ptr().cast_mut().cast();
+            self.vectors[count] = libc::iovec { iov_base: base, iov_len: frame.len() };
+            self.messages[count].msg_hdr.msg_iov = &raw mut self.vectors[count];
+            self.messages[count].msg_hdr.msg_iovlen = 1;
+            count += 1;
+        }
+        count
+    }
+
+    fn flush(&mut self, socket: &Socket, count: usize, progress: &mut Progress<'_>) {
+        let mut done = 0;
+        while done < count {
+            if let Some(errno) = progress.fatal {
+                return progress.tell(count - done, SendOutcome::Refused(errno));
+            }
+            match self.call(socket, done, count) {
+                Ok(sent) => {
+                    progress.tell(sent, SendOutcome::Sent);
+                    done += sent;
+                }
+                Err(libc::EINTR) => {}
+                Err(libc::EAGAIN | libc::ENOBUFS) if progress.retries > 0 => {
+                    progress.retries -= 1;
+                    (0..SPINS).for_each(|_| std::hint::spin_loop());
+                }
+                Err(errno) => {
+                    done += 1;
+                    progress.tell(1, refusal(errno));
+                    progress.fatal = is_fatal(errno).then_some(errno);
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, socket: &Socket, from: usize, to: usize) -> Result<usize, i32> {
+        let messages = self.messages[from..to].as_mut_ptr();
+        // SAFETY: the headers are valid, each with one vector over a frame that `fill` borrowed for
+        // longer than this call; the kernel only reads the frames.
+        let sent = unsafe {
+            libc::sendmmsg(socket.fd(), messages, (to - from) as u32, libc::MSG_DONTWAIT)
+        };
+        usize::try_from(sent).map_err(|_| errno())
+    }
+}
+
+fn refusal(errno: i32) -> SendOutcome {
+    match errno {
+        libc::EMSGSIZE => SendOutcome::TooBig,
+        errno => SendOutcome::Refused(errno),
+    }
+}
+
+fn is_fatal(errno: i32) -> bool {
+    matches!(errno, libc::ENETDOWN | libc::ENODEV | libc::ENXIO)
+}

@@ -1,0 +1,189 @@
+//! Network namespaces and devices for the tests, over a minimum of hand-written rtnetlink.
+#![allow(unsafe_code, dead_code)]
+
+use std::fs::File;
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::thread;
+
+/// A network namespace of our own. It ends, with its devices, when the last handle and the last socket
+/// in it are closed: nothing to clean up, whatever happens.
+pub struct Space(File);
+
+impl Space {
+    /// A new, empty namespace; or `None`, with a message, where we may not make one.
+    pub fn new() -> Option<Space> {
+        let made = thread::spawn(|| {
+            // SAFETY: takes no pointers, and concerns this short-lived thread alone.
+            check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+            File::open("/proc/thread-self/ns/net")
+        });
+        match made.join().expect("the thread does not panic") {
+            Ok(file) => Some(Space(file)),
+            Err(error) => {
+                println!("SKIPPED: cannot make a network namespace ({error}); run as root");
+                None
+            }
+        }
+    }
+
+    /// Runs `work` on a thread inside the namespace.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                self.enter();
+                work()
+            });
+            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Moves the calling thread into the namespace.
+    pub fn enter(&self) {
+        // SAFETY: takes no pointers.
+        check(unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) }).expect("setns");
+    }
+
+    /// A veth pair: `name` here, `peer` in `other`; both up.
+    pub fn veth(&self, name: &str, other: &Space, peer: &str, mtu: u32) {
+        self.run(|| {
+            let end = Message::link(libc::RTM_NEWLINK, 0).name(peer).mtu(mtu);
+            let end = end.word(libc::IFLA_NET_NS_FD, other.0.as_raw_fd() as u32);
+            let data = nest(1, &end.0[16..]); // VETH_INFO_PEER: an ifinfomsg and attributes
+            Message::link(libc::RTM_NEWLINK, 0).name(name).mtu(mtu).kind("veth", &data).make();
+        });
+        self.set_up(name, true);
+        other.set_up(peer, true);
+    }
+
+    /// A VLAN device `name` on `lower`, up.
+    pub fn vlan(&self, name: &str, lower: &str, id: u16) {
+        self.run(|| {
+            let message = Message::link(libc::RTM_NEWLINK, 0).name(name);
+            let message = message.word(libc::IFLA_LINK, index(lower) as u32);
+            message.kind("vlan", &nest(1, &id.to_ne_bytes())).make(); // IFLA_VLAN_ID
+        });
+        self.set_up(name, true);
+    }
+
+    /// Sets a device up or down.
+    pub fn set_up(&self, name: &str, up: bool) {
+        self.run(|| {
+            let mut message = Message::link(libc::RTM_NEWLINK, index(name));
+            message.0[24..28].copy_from_slice(&u32::from(up).to_ne_bytes()); // ifi_flags: IFF_UP
+            message.0[28..32].copy_from_slice(&1u32.to_ne_bytes()); // ifi_change
+            message.send(0);
+        });
+    }
+
+    /// Removes a device.
+    pub fn remove(&self, name: &str) {
+        self.run(|| Message::link(libc::RTM_DELLINK, index(name)).send(0));
+    }
+
+    /// Gives a device an address.
+    pub fn address(&self, name: &str, address: std::net::IpAddr, prefix: u8) {
+        use std::net::IpAddr::{V4, V6};
+        let (family, bytes) = match address {
+            V4(v4) => (libc::AF_INET, v4.octets().to_vec()),
+            V6(v6) => (libc::AF_INET6, v6.octets().to_vec()),
+        };
+        self.run(|| {
+            let mut message = Message::new(libc::RTM_NEWADDR);
+            message.0.extend([family as u8, prefix, 0x02 /* no DAD */, 0]);
+            message.0.extend((index(name) as u32).to_ne_bytes());
+            let message = message.bytes(libc::IFA_LOCAL, &bytes).bytes(libc::IFA_ADDRESS, &bytes);
+            message.send(libc::NLM_F_CREATE);
+        });
+    }
+}
+
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn index(name: &str) -> i32 {
+    let name = std::ffi::CString::new(name).expect("no zero in names");
+    // SAFETY: the name ends with a zero.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    assert_ne!(index, 0, "{name:?}: {}", io::Error::last_os_error());
+    index as i32
+}
+
+fn nest(kind: u16, bytes: &[u8]) -> Vec<u8> {
+    let mut out = ((bytes.len() + 4) as u16).to_ne_bytes().to_vec();
+    out.extend(kind.to_ne_bytes());
+    out.extend(bytes);
+    out.resize(out.len().next_multiple_of(4), 0);
+    out
+}
+
+/// An rtnetlink request under construction.
+struct Message(Vec<u8>);
+
+impl Message {
+    fn new(kind: u16) -> Message {
+        let mut bytes = vec![0; 16];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        Message(bytes)
+    }
+    /// With an ifinfomsg.
+    fn link(kind: u16, index: i32) -> Message {
+        let mut message = Message::new(kind);
+        message.0.resize(32, 0);
+        message.0[20..24].copy_from_slice(&index.to_ne_bytes());
+        message
+    }
+    fn bytes(mut self, kind: u16, bytes: &[u8]) -> Message {
+        self.0.extend(nest(kind, bytes));
+        self
+    }
+    fn word(self, kind: u16, word: u32) -> Message {
+        self.bytes(kind, &word.to_ne_bytes())
+    }
+    fn name(self, name: &str) -> Message {
+        self.bytes(libc::IFLA_IFNAME, format!("{name}\0").as_bytes())
+    }
+    fn mtu(self, mtu: u32) -> Message {
+        self.word(libc::IFLA_MTU, mtu)
+    }
+    fn kind(self, kind: &str, data: &[u8]) -> Message {
+        let info = [nest(1, kind.as_bytes()), nest(2, data)].concat(); // INFO_KIND, INFO_DATA
+        self.bytes(libc::IFLA_LINKINFO, &info)
+    }
+    fn make(self) {
+        self.send(libc::NLM_F_CREATE | libc::NLM_F_EXCL);
+    }
+
+    /// Sends it and waits for the kernel's acknowledgement.
+    fn send(mut self, flags: i32) {
+        let length = self.0.len() as u32;
+        let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+        self.0[6..8].copy_from_slice(&flags.to_ne_bytes());
+        let mut answer = [0u8; 4096];
+        // SAFETY: a new descriptor, and buffers with their own lengths.
+        unsafe {
+            let fd = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+            check(fd).expect("netlink socket");
+            let fd = OwnedFd::from_raw_fd(fd);
+            let sent = libc::send(fd.as_raw_fd(), self.0.as_ptr().cast(), self.0.len(), 0);
+            check(sent as i32).expect("netlink send");
+            let got = libc::recv(fd.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0);
+            check(got as i32).expect("netlink receive");
+        }
+        let error = i32::from_ne_bytes(answer[16..20].try_into().expect("four bytes"));
+        assert_eq!(error, 0, "netlink: {}", io::Error::from_raw_os_error(-error));
+    }
+}
+
+/// Waits up to `millis` for a frame on the descriptor.
+pub fn wait(fd: i32, millis: i32) {
+    // SAFETY: one valid pollfd.
+    unsafe {
+        let mut poll: libc::pollfd = zeroed();
+        (poll.fd, poll.events) = (fd, libc::POLLIN);
+        libc::poll(&raw mut poll, 1, millis);
+    }
+}
