@@ -198,7 +198,8 @@ impl Dataplane {
         doze: &mut Bed,
     ) -> Result<Time, EmuError> {
         let until_next = next.map_or(PULSE, |next| next.since(now)).min(PULSE);
-        let Some(free) = Some(until_next.saturating_sub(SPIN)).filter(|free| !free.is_zero()) else {
+        let Some(free) = Some(until_next.saturating_sub(SPIN)).filter(|free| !free.is_zero())
+        else {
             return Ok(now);
         };
         let least = self.lanes.iter().map(Lane::least_delay).min().unwrap_or_default();

@@ -4,9 +4,9 @@ use crate::capture::{CaptureTap, Side};
 use crate::clock::Clock;
 use crate::pool::{Frame, FramePool};
 use crate::snapshot::LaneSnapshot;
-use trunkline_core::{Cause, DropCause, Metered, Packet, Seed, Span, Time};
+use trunkline_core::{Cause, DropCause, Packet, Seed, Span, Time};
 use trunkline_measure::Times;
-use trunkline_path::{ChannelKey, Change, Delivered, Link, LinkSpec, classify};
+use trunkline_path::{Change, ChannelKey, Delivered, Link, LinkSpec, classify};
 use trunkline_port::{Port, PortError, SendOutcome};
 
 /// Frames handed to the kernel at once.

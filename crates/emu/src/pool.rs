@@ -3,8 +3,7 @@
 /// Bytes of a chunk, which at any time holds slots of one size. Also the largest slot.
 const CHUNK: usize = 128 * 1024;
 /// Slot sizes. Frames of the usual sizes fill theirs well: 64-byte minimum, 1514, 9018, super-jumbo.
-const SLOTS: [usize; 10] =
-    [64, 128, 256, 512, 1088, 1600, 4608, 9344, 32 * 1024, CHUNK];
+const SLOTS: [usize; 10] = [64, 128, 256, 512, 1088, 1600, 4608, 9344, 32 * 1024, CHUNK];
 /// Offsets are counted in units of the smallest alignment of a slot.
 const UNIT: usize = 64;
 /// No chunk, or no slot.

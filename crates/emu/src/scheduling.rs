@@ -2,7 +2,7 @@
 
 use crate::EmuError;
 use rustix::process::setpriority_process;
-use rustix::thread::{CpuSet, sched_setaffinity, set_timer_slack};
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 /// Prepares the calling thread: precise timers, first among ordinary processes where that is allowed,
 /// and on one processor where asked. No real-time class: spinning there starves the kernel's own work.
@@ -10,7 +10,7 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_timer_slack};
 /// # Errors
 /// Where the processor asked for does not exist.
 pub fn prepare(cpu: Option<usize>) -> Result<(), EmuError> {
-    if let Err(error) = set_timer_slack(std::num::NonZeroU64::new(1)) {
+    if let Err(error) = set_current_timer_slack(std::num::NonZeroU64::new(1)) {
         tracing::debug!(%error, "timer slack stays at its default of 50 us");
     }
     if let Err(error) = setpriority_process(None, -20) {

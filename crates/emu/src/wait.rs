@@ -37,7 +37,6 @@ impl Waker {
 }
 
 /// A place to sleep, with what may end the sleep early.
-#[derive(Debug)]
 pub struct Bed {
     epoll: OwnedFd,
     events: [Event; 8],

@@ -133,7 +133,9 @@ mod tests {
         assert_eq!(figures.count, 1000);
         assert_eq!(figures.mean, Span::from_nanos(500_500));
         assert_eq!((figures.min, figures.max), (Span::from_micros(1), Span::from_micros(1000)));
-        let close = |span: Span, micros: u64| span.abs_diff(Span::from_micros(micros)) < Span::from_micros(micros / 50);
+        let close = |span: Span, micros: u64| {
+            span.abs_diff(Span::from_micros(micros)) < Span::from_micros(micros / 50)
+        };
         assert!(close(figures.p50, 500) && close(figures.p99, 990) && close(figures.p999, 999));
         assert!((495..=505).contains(&times.longer_than(Span::from_micros(500))));
     }

@@ -176,7 +176,9 @@ mod tests {
             frame.extend([0x81, 0x00]);
             frame.extend(id.to_be_bytes());
         }
-        frame.extend([0x08, 0x00, 0x45, tos, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([
+            0x08, 0x00, 0x45, tos, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ]);
         frame.extend(source_port.to_be_bytes());
         frame.extend([0, 53, 0, 8, 0, 0]);
         frame
@@ -187,12 +189,18 @@ mod tests {
         let channel = |frame: &[u8], key| classify(frame, key).channel;
         let (a, b) = (udp(1000, 0, None), udp(1001, 0xb8, Some(7)));
         assert_ne!(channel(&a, ChannelKey::FiveTuple), channel(&b, ChannelKey::FiveTuple));
-        assert_eq!(channel(&a, ChannelKey::SourceDestination), channel(&b, ChannelKey::SourceDestination));
+        assert_eq!(
+            channel(&a, ChannelKey::SourceDestination),
+            channel(&b, ChannelKey::SourceDestination)
+        );
         assert_eq!(channel(&b, ChannelKey::Vlan), Channel(7));
         assert_eq!(channel(&b, ChannelKey::Dscp), Channel(46));
         assert_eq!(channel(&b, ChannelKey::One), channel(&a, ChannelKey::One));
         assert_eq!(classify(&a, ChannelKey::One).size, 28);
-        assert_eq!((classify(&a, ChannelKey::One).band, classify(&b, ChannelKey::One).band), (7, 2));
+        assert_eq!(
+            (classify(&a, ChannelKey::One).band, classify(&b, ChannelKey::One).band),
+            (7, 2)
+        );
     }
 
     #[test]

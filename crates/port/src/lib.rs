@@ -27,7 +27,7 @@ mod transmit;
 pub use error::PortError;
 
 use std::fmt;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::str::FromStr;
 
 /// A frame as received.
@@ -98,7 +98,7 @@ pub trait Port: Send {
 
     /// The descriptor that poll(2) reports readable when frames wait. On POLLERR call [`Port::check`],
     /// which also clears the condition.
-    fn poll_fd(&self) -> RawFd;
+    fn poll_fd(&self) -> BorrowedFd<'_>;
 
     /// Asks the kernel for the state of the device (three cheap system calls; a few times a second is
     /// fine) and refreshes [`Port::mtu`].

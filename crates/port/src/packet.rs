@@ -7,7 +7,7 @@ use crate::ring::{Ring, Shape, Slot};
 use crate::sys::Socket;
 use crate::transmit::Batch;
 use crate::{Backend, Port, PortError, Received, Refusals, SendOutcome};
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
 /// Socket buffer sizes asked for; the system may grant less to an ordinary user.
 const BUFFER: i32 = 16 << 20;
@@ -169,8 +169,8 @@ impl Port for PacketPort {
         sent.map_err(|errno| self.device.error("send", errno))
     }
 
-    fn poll_fd(&self) -> RawFd {
-        self.receiver.fd()
+    fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.receiver.lend()
     }
 
     fn check(&mut self) -> Result<(), PortError> {

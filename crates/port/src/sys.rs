@@ -4,7 +4,7 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 
 /// C structures and numbers without padding rules or pointers that the kernel would follow, valid in
@@ -44,6 +44,11 @@ impl Socket {
         let fd = checked(unsafe { libc::socket(domain, kind, protocol) })?;
         // SAFETY: the descriptor is new and nobody else's.
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The descriptor, lent.
+    pub(crate) fn lend(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     pub(crate) fn fd(&self) -> RawFd {
