@@ -1,6 +1,6 @@
 //! Masquerading with nf_tables, spoken over netlink (`linux/netfilter/nf_tables.h`).
 
-use crate::message::Payload;
+use crate::message::{Payload, attribute};
 use crate::netlink::{Netlink, Request};
 use crate::{IpNet, LabError, Namespace};
 use std::net::IpAddr;
@@ -11,6 +11,7 @@ const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
 const NEW_TABLE: u16 = SUBSYSTEM << 8;
 const DELETE_TABLE: u16 = SUBSYSTEM << 8 | 2;
+const GET_TABLE: u16 = SUBSYSTEM << 8 | 1;
 const NEW_CHAIN: u16 = SUBSYSTEM << 8 | 3;
 const NEW_RULE: u16 = SUBSYSTEM << 8 | 6;
 /// `NFPROTO_IPV4`.
@@ -49,8 +50,7 @@ impl Table {
         name: &str,
         which: Masquerade<'_>,
     ) -> Result<Table, LabError> {
-        let socket = namespace.run(|| Netlink::open(libc::NETLINK_NETFILTER))??;
-        let mut table = Table { name: name.to_owned(), socket };
+        let mut table = Table { name: name.to_owned(), socket: open(namespace)? };
         let made = table.build(which, OWNED);
         // Kernels before 5.12 do not know owned tables; there the sweep has to remove it after a kill.
         match made {
@@ -78,10 +78,27 @@ impl Drop for Table {
     }
 }
 
+impl Namespace {
+    /// The names of the IPv4 tables of nf_tables in this namespace, anybody's.
+    ///
+    /// # Errors
+    /// Where the kernel has no nf_tables.
+    pub fn nft_tables(&self) -> Result<Vec<String>, LabError> {
+        let (header, flags) = (header(IPV4), libc::NLM_F_DUMP as u16);
+        let request = Request { kind: GET_TABLE, flags, payload: header.bytes() };
+        let answers = open(self)?.ask("list the tables of nf_tables", &request)?;
+        let names = answers.iter().filter_map(|(_, payload)| attribute(payload.get(4..)?, 1));
+        Ok(names.map(|name| String::from_utf8_lossy(name).trim_end_matches('\0').into()).collect())
+    }
+}
+
+fn open(namespace: &Namespace) -> Result<Netlink, LabError> {
+    namespace.run(|| Netlink::open(libc::NETLINK_NETFILTER))?
+}
+
 /// Removes the table `name` of `namespace`; tells whether there was one.
 pub(crate) fn delete_table(namespace: &Namespace, name: &str) -> Result<bool, LabError> {
-    let mut socket = namespace.run(|| Netlink::open(libc::NETLINK_NETFILTER))??;
-    match delete(&mut socket, name) {
+    match delete(&mut open(namespace)?, name) {
         Err(error) if error.errno() == Some(libc::ENOENT) => Ok(false),
         other => other.map(|()| true),
     }
@@ -169,4 +186,31 @@ fn equals(bytes: &[u8]) -> Payload {
 
 fn value(bytes: &[u8]) -> Payload {
     Payload::default().attr(1, bytes)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A table as a kernel before 5.12 has it: it outlives its socket.
+    pub(crate) fn leave_behind(namespace: &Namespace, name: &str) {
+        let mut table = Table { name: name.to_owned(), socket: open(namespace).unwrap() };
+        table.build(Masquerade::LeavingBy("tl0"), 0).unwrap();
+        std::mem::forget(table);
+    }
+
+    #[test]
+    fn an_owned_table_goes_with_its_socket() {
+        let Some(namespace) = crate::namespace::tests::namespace() else { return };
+        let network = "10.77.0.0/30".parse().unwrap();
+        let table = Table::create(&namespace, "tl-owned", Masquerade::From(network)).unwrap();
+        assert_eq!(namespace.nft_tables().unwrap(), ["tl-owned"]);
+        let other = delete_table(&namespace, "tl-owned").unwrap_err();
+        assert_eq!(other.errno(), Some(libc::EPERM), "somebody else's table: {other}");
+        // What a kill does: the socket closes and nobody sends a request.
+        let mut table = std::mem::ManuallyDrop::new(table);
+        drop(std::mem::replace(&mut table.socket, open(&namespace).unwrap()));
+        assert_eq!(namespace.nft_tables().unwrap(), Vec::<String>::new());
+        assert!(!delete_table(&namespace, "tl-owned").unwrap());
+    }
 }

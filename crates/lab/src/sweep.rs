@@ -131,3 +131,78 @@ fn remove_files(directory: &Path, record: &Record, told: &mut Vec<String>) {
         told.push(format!("removed the record of run {}", record.pid));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::namespace::tests::namespace;
+    use crate::{End, RunState, create_veth};
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+
+    fn scratch(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("tl-sweep-{name}-{}", std::process::id()))
+    }
+
+    /// Writes the record of a process that ended: this one's, started a tick earlier.
+    fn write_dead(directory: &Path, host: &Namespace, change: impl FnOnce(&mut Record)) -> Record {
+        let mut record = RunState::create(directory, host).unwrap().record();
+        record.started -= 1;
+        change(&mut record);
+        let text = serde_json::to_vec(&record).unwrap();
+        fs::write(state::file_of(directory, record.pid), text).unwrap();
+        record
+    }
+
+    #[test]
+    fn all_that_a_dead_run_left_on_the_host_is_undone() {
+        let (Some(host), Some(far)) = (namespace(), namespace()) else { return };
+        let directory = scratch("host");
+        create_veth(&End::new(&host, "tldead"), &End::new(&far, "tlfar"), 1500).unwrap();
+        create_veth(&End::new(&host, "other"), &End::new(&far, "other"), 1500).unwrap();
+        nft::tests::leave_behind(&host, "tldead");
+        let before = host.offloads("other").unwrap();
+        let saved = host.set_offloads_off("other").unwrap();
+        host.set_sysctl(FORWARD, "1").unwrap();
+        write_dead(&directory, &host, |record| {
+            record.host_devices = vec!["tldead".into(), "other".into()];
+            record.nft_tables = vec!["tldead".into()];
+            record.saved_ip_forward = Some("0".into());
+            record.saved_offloads = vec![saved];
+            record.control_socket = Some(directory.join("socket"));
+        });
+        drop(UnixListener::bind(directory.join("socket")).unwrap());
+        let told = sweep(&host, &directory).unwrap();
+        assert!(matches!(host.link("tldead"), Err(LabError::NoDevice(_))));
+        assert!(host.link("other").is_ok(), "not ours by its name");
+        assert_eq!(host.nft_tables().unwrap(), Vec::<String>::new());
+        assert_eq!(host.offloads("other").unwrap(), before);
+        assert_eq!(host.sysctl(FORWARD).unwrap(), "0");
+        assert!(!directory.join("socket").exists() && state::load(&directory).is_empty());
+        assert_eq!(told.len(), 6, "{told:#?}");
+        assert_eq!(sweep(&host, &directory).unwrap(), Vec::<String>::new());
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// The kernel gives a dead namespace's number to a new one; the cookie tells them apart.
+    #[test]
+    fn a_namespace_with_the_same_number_is_not_touched() {
+        let (Some(host), Some(other)) = (namespace(), namespace()) else { return };
+        let directory = scratch("reused");
+        let mut sleep = std::process::Command::new("sleep");
+        sleep.arg("30");
+        let mut child = crate::spawn(&other, sleep, crate::SpawnOptions::default()).unwrap();
+        write_dead(&directory, &host, |record| {
+            let mut id = other.id();
+            id.cookie = id.cookie.map(|cookie| cookie - 1);
+            record.namespaces = vec![id];
+        });
+        sweep(&host, &directory).unwrap();
+        assert_eq!(process::processes_in(other.inode()), [child.id()]);
+        write_dead(&directory, &host, |record| record.namespaces = vec![other.id()]);
+        let told = sweep(&host, &directory).unwrap();
+        let ended = child.wait().unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        assert!(!ended.success() && told[0].contains("killed 1"), "{told:#?}");
+    }
+}
