@@ -1,8 +1,15 @@
 //! Queue disciplines: who is served next, and who is turned away.
 
+mod channels;
 mod fifo;
+mod links;
+mod longest;
+mod packets;
+mod round_robin;
+mod tally;
 
 pub use fifo::Fifo;
+pub use round_robin::RoundRobin;
 
 use crate::{DisciplineSpec, Limit};
 use trunkline_core::{Channel, DropCause, Metered, Time};
@@ -95,12 +102,15 @@ impl<P> Drops<P> {
 pub enum AnyDiscipline<P> {
     /// First in, first out.
     Fifo(Fifo<P>),
+    /// A quantum from each active channel in turn.
+    RoundRobin(RoundRobin<P>),
 }
 
 macro_rules! each {
     ($any:expr, $it:ident => $body:expr) => {
         match $any {
             AnyDiscipline::Fifo($it) => $body,
+            AnyDiscipline::RoundRobin($it) => $body,
         }
     };
 }
@@ -110,6 +120,9 @@ impl<P: Metered> AnyDiscipline<P> {
     pub fn new(spec: &DisciplineSpec) -> AnyDiscipline<P> {
         match *spec {
             DisciplineSpec::Fifo { limit } => AnyDiscipline::Fifo(Fifo::new(limit)),
+            DisciplineSpec::RoundRobin { limit, quantum } => {
+                AnyDiscipline::RoundRobin(RoundRobin::new(limit, quantum))
+            }
             _ => unreachable!("replaced while the disciplines are moving in"),
         }
     }
