@@ -236,7 +236,10 @@ impl PathSpec {
     ///
     /// # Errors
     /// The first setting that is unknown, wrong, or cannot change while traffic flows.
-    pub fn change(&mut self, settings: &Settings) -> Result<Vec<(Direction, Change)>, SettingError> {
+    pub fn change(
+        &mut self,
+        settings: &Settings,
+    ) -> Result<Vec<(Direction, Change)>, SettingError> {
         let mut new = self.clone();
         let mut changes = Vec::new();
         for (name, value) in settings.iter() {
@@ -268,9 +271,9 @@ fn change_link(
     if !["key", "seed", "mtu"].contains(&name) {
         apply(&mut draft, name, plain, value)?;
     }
-    let change = setting::find(plain).and_then(|setting| setting.live).ok_or_else(|| {
-        SettingError::NotLive { name: name.to_string() }
-    })?;
+    let change = setting::find(plain)
+        .and_then(|setting| setting.live)
+        .ok_or_else(|| SettingError::NotLive { name: name.to_string() })?;
     *link = draft.into_changed();
     Ok(change(link))
 }
@@ -289,10 +292,14 @@ mod tests {
 
     #[test]
     fn plain_settings_hold_for_both_and_prefixed_for_one() {
-        let path = resolve(&["rate=10mbit", "delay=50ms", "up-rate=1mbit", "down-delay=20ms"]).unwrap();
+        let path =
+            resolve(&["rate=10mbit", "delay=50ms", "up-rate=1mbit", "down-delay=20ms"]).unwrap();
         assert_eq!(path.up.rate.unwrap(), Rate::from_bits_per_second(1_000_000));
         assert_eq!(path.down.rate.unwrap(), Rate::from_bits_per_second(10_000_000));
-        assert_eq!((path.up.delay, path.down.delay), (Span::from_millis(50), Span::from_millis(20)));
+        assert_eq!(
+            (path.up.delay, path.down.delay),
+            (Span::from_millis(50), Span::from_millis(20))
+        );
     }
 
     #[test]
@@ -348,7 +355,9 @@ mod tests {
         assert_eq!(path.up.discipline.limit(), Limit::Bytes(9000));
         assert_eq!(path.down.discipline, before.down.discipline);
         assert_eq!(path.up.impairments, before.up.impairments);
-        for bad in [&["queue=drr"][..], &["framing=ethernet"], &["mtu=1400"], &["delay=x"], &["nope=1"]] {
+        for bad in
+            [&["queue=drr"][..], &["framing=ethernet"], &["mtu=1400"], &["delay=x"], &["nope=1"]]
+        {
             let unchanged = path.clone();
             assert!(change(&mut path, bad).is_err(), "{bad:?}");
             assert_eq!(path, unchanged);

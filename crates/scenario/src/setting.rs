@@ -46,8 +46,8 @@ impl Draft {
             None => UNRATED_QUEUE,
         });
         let queue = self.queue.as_deref().unwrap_or("fifo");
-        self.spec.discipline =
-            DisciplineSpec::parse(queue, default).map_err(|e| SpecError::Conflict(e.to_string()))?;
+        self.spec.discipline = DisciplineSpec::parse(queue, default)
+            .map_err(|e| SpecError::Conflict(e.to_string()))?;
         if let Some(limit) = self.limit {
             self.spec.discipline.set_limit(limit);
         }
