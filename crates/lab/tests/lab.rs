@@ -177,7 +177,7 @@ fn offloads_of_the_host_are_written_down_while_they_are_off() {
     let before = a.offloads("tla").unwrap();
     let saved = state.set_offloads_off(&a, "tla").unwrap();
     assert_eq!(a.offloads("tla").unwrap(), Vec::<String>::new());
-    assert_eq!(state.record().saved_offloads, [saved.clone()]);
+    assert_eq!(state.record().saved_offloads, std::slice::from_ref(&saved));
     state.restore_offloads(&a, &saved).unwrap();
     assert_eq!(a.offloads("tla").unwrap(), before);
     assert!(state.record().saved_offloads.is_empty());
