@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// The calling thread's network namespace; `/proc/self` would be the main thread's.
@@ -33,9 +33,16 @@ pub struct NamespaceId {
 }
 
 /// A network namespace, held by a file descriptor and by no name: when the last process and the last
-/// descriptor in it are gone, the kernel removes it with all of its devices.
+/// descriptor in it are gone, the kernel removes it with all of its devices. A clone is another handle to
+/// the same namespace.
+///
+/// Only the network is separate. Files are the host's: `/sys/class/net` shows the devices of whoever
+/// mounted it, while `/proc/net` and `/proc/sys/net` follow the namespace.
+#[derive(Debug, Clone)]
+pub struct Namespace(Arc<Held>);
+
 #[derive(Debug)]
-pub struct Namespace {
+struct Held {
     file: File,
     id: NamespaceId,
     /// Opened inside, so that requests need no thread of their own.
@@ -73,7 +80,7 @@ impl Namespace {
         let cookie = sys::namespace_cookie(control.as_fd()).ok();
         let id = NamespaceId { inode, cookie };
         let route = Mutex::new(Netlink::open(libc::NETLINK_ROUTE)?);
-        Ok(Namespace { file, id, route, control })
+        Ok(Namespace(Arc::new(Held { file, id, route, control })))
     }
 
     /// The namespace of the process `pid`.
@@ -91,22 +98,22 @@ impl Namespace {
 
     /// The inode number, as `/proc/PID/ns/net` shows it.
     pub fn inode(&self) -> u64 {
-        self.id.inode
+        self.0.id.inode
     }
 
     /// The identity, to be written down and found again.
     pub fn id(&self) -> NamespaceId {
-        self.id
+        self.0.id
     }
 
     /// The descriptor that holds it. It is closed on exec.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+        self.0.file.as_fd()
     }
 
     /// A datagram socket inside, for ioctls.
     pub(crate) fn control(&self) -> BorrowedFd<'_> {
-        self.control.as_fd()
+        self.0.control.as_fd()
     }
 
     /// Runs `work` on a new thread inside the namespace and gives back its result. What `work` opens
@@ -118,7 +125,7 @@ impl Namespace {
     pub fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, LabError> {
         on_thread(|| {
             // The thread starts in its maker's namespace, which it may stay in without any privilege.
-            if own_inode() != Some(self.id.inode) {
+            if own_inode() != Some(self.0.id.inode) {
                 sys::enter_network(self.fd()).step(|| "enter a network namespace".into())?;
             }
             Ok(work())
@@ -146,7 +153,7 @@ impl Namespace {
 
     /// Sends one rtnetlink request to this namespace.
     pub(crate) fn ask(&self, what: &str, request: &Request<'_>) -> Result<Vec<Answer>, LabError> {
-        let mut route = self.route.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut route = self.0.route.lock().unwrap_or_else(PoisonError::into_inner);
         route.ask(what, request)
     }
 }

@@ -5,6 +5,7 @@ use crate::nft::{Masquerade, Table};
 use crate::state;
 use crate::sweep::{FORWARD, remove_device, restore_forwarding};
 use crate::{IpNet, LabError, Namespace, RunState};
+use std::fs;
 use std::net::Ipv4Addr;
 use std::process;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -16,6 +17,8 @@ const FAR_DEVICE: &str = "tlout";
 /// Networks of two hosts to choose from: private (RFC 1918 §3), then carrier-grade (RFC 6598 §7).
 const POOLS: [(Ipv4Addr, u8); 2] =
     [(Ipv4Addr::new(10, 0, 0, 0), 8), (Ipv4Addr::new(100, 64, 0, 0), 10)];
+/// Where the host's name servers are written.
+const RESOLVERS: &str = "/etc/resolv.conf";
 /// How many networks of a pool are looked at.
 const TRIES: u32 = 4096;
 
@@ -50,9 +53,9 @@ pub enum Unreachable {
 /// loopback address, as systemd-resolved's 127.0.0.53, is not). A firewall of the host that
 /// drops forwarded packets (Docker's default) still does.
 #[derive(Debug)]
-pub struct Outside<'a> {
-    host: &'a Namespace,
-    far: &'a Namespace,
+pub struct Outside {
+    host: Namespace,
+    far: Namespace,
     state: RunState,
     /// Of the host's device and of the tables.
     name: String,
@@ -61,7 +64,7 @@ pub struct Outside<'a> {
     tables: Vec<Table>,
 }
 
-impl<'a> Outside<'a> {
+impl Outside {
     /// Connects `far` to the outside through `host`, and has `far` pass on what comes to it from the
     /// laboratory. `far` must have no default route. What changes on the host is written to `state`
     /// first.
@@ -69,16 +72,23 @@ impl<'a> Outside<'a> {
     /// # Errors
     /// [`Unreachable`] says why not; nothing is left behind then.
     pub fn connect(
-        host: &'a Namespace,
-        far: &'a Namespace,
+        host: &Namespace,
+        far: &Namespace,
         state: &RunState,
-    ) -> Result<Outside<'a>, Unreachable> {
+    ) -> Result<Outside, Unreachable> {
         let lock = state::lock(state.directory())?;
         let network = unused_network(host, far)?;
         let name = unused_name();
-        let (state, tables) = (state.clone(), Vec::new());
         // From here on, drop undoes whatever has been done.
-        let mut outside = Outside { host, far, state, name, network, far_forward: None, tables };
+        let mut outside = Outside {
+            host: host.clone(),
+            far: far.clone(),
+            state: state.clone(),
+            name,
+            network,
+            far_forward: None,
+            tables: Vec::new(),
+        };
         let made = outside.build().map_err(reason);
         let made = made.and_then(|()| outside.masquerade().map_err(masquerade_reason));
         drop(lock);
@@ -105,7 +115,7 @@ impl<'a> Outside<'a> {
             record.host_devices.push(self.name.clone());
             record.nft_tables.push(self.name.clone());
         })?;
-        let (near, far) = (End::new(self.host, &self.name), End::new(self.far, FAR_DEVICE));
+        let (near, far) = (End::new(&self.host, &self.name), End::new(&self.far, FAR_DEVICE));
         create_veth(&near, &far, MTU)?;
         self.host.add_address(&self.name, with_prefix(self.host_address()))?;
         self.far.add_address(FAR_DEVICE, with_prefix(self.far_address()))?;
@@ -130,8 +140,8 @@ impl<'a> Outside<'a> {
 
     fn masquerade(&mut self) -> Result<(), LabError> {
         let sides = [
-            (self.far, Masquerade::LeavingBy(FAR_DEVICE)),
-            (self.host, Masquerade::From(self.network)),
+            (&self.far, Masquerade::LeavingBy(FAR_DEVICE)),
+            (&self.host, Masquerade::From(self.network)),
         ];
         for (side, which) in sides {
             self.tables.push(Table::create(side, &self.name, which)?);
@@ -139,13 +149,17 @@ impl<'a> Outside<'a> {
         Ok(())
     }
 
+    /// Undoes everything, whatever fails on the way, and tells the first failure.
     fn disconnect(&mut self) -> Result<(), LabError> {
         let _lock = state::lock(self.state.directory())?;
         self.tables.clear();
-        remove_device(self.host, &self.name)?;
-        if let Some(before) = self.far_forward.take() {
-            self.far.set_sysctl(FORWARD, &before)?;
-        }
+        let device = remove_device(&self.host, &self.name).map(drop);
+        let before = self.far_forward.take();
+        let far = before.map_or(Ok(()), |before| self.far.set_sysctl(FORWARD, &before));
+        device.and(far).and(self.stop_forwarding())
+    }
+
+    fn stop_forwarding(&self) -> Result<(), LabError> {
         self.state.update(|record| {
             record.host_devices.retain(|name| *name != self.name);
             record.nft_tables.retain(|name| *name != self.name);
@@ -154,12 +168,12 @@ impl<'a> Outside<'a> {
         if !record.nft_tables.is_empty() {
             return Ok(()); // another connection of this process still needs forwarding
         }
-        restore_forwarding(self.host, self.state.directory(), &record)?;
+        restore_forwarding(&self.host, self.state.directory(), &record)?;
         self.state.update(|record| record.saved_ip_forward = None)
     }
 }
 
-impl Drop for Outside<'_> {
+impl Drop for Outside {
     fn drop(&mut self) {
         if let Err(error) = self.disconnect() {
             tracing::warn!("{error}");
@@ -191,11 +205,19 @@ fn masquerade_reason(error: LabError) -> Unreachable {
     }
 }
 
-/// A network of two hosts that neither side has a route into.
+/// A network of two hosts that neither side has a route into, and without a name server, which may
+/// well be private and reached by the default route.
 fn unused_network(host: &Namespace, far: &Namespace) -> Result<IpNet, Unreachable> {
     let mut taken = host.routed_networks()?;
     taken.extend(far.routed_networks()?);
+    taken.extend(name_servers(&fs::read_to_string(RESOLVERS).unwrap_or_default()));
     choose(&taken, process::id()).ok_or(Unreachable::NoNetwork)
+}
+
+/// The IPv4 name servers of a resolv.conf(5).
+fn name_servers(text: &str) -> impl Iterator<Item = IpNet> {
+    let named = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
+    named.filter_map(|rest| IpNet::new(rest.trim().parse::<Ipv4Addr>().ok()?, 32))
 }
 
 /// The first free network at or after the place in each pool that `seed` gives: two runs start at
@@ -247,6 +269,13 @@ mod tests {
         let carrier: IpNet = "100.64.0.0/10".parse().unwrap();
         assert!(carrier.overlaps(choose(&[ten], 7).unwrap()));
         assert_eq!(choose(&[ten, carrier], 7), None);
+    }
+
+    #[test]
+    fn name_servers_are_read() {
+        let text = "# nameserver 1.1.1.1\nsearch x\nnameserver 10.0.0.2\nnameserver ::1\n";
+        let found: Vec<_> = name_servers(text).map(|net| net.to_string()).collect();
+        assert_eq!(found, ["10.0.0.2/32"]);
     }
 
     #[test]

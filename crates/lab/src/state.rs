@@ -123,6 +123,35 @@ impl RunState {
     pub fn note_namespace(&self, namespace: &Namespace) -> Result<(), LabError> {
         self.update(|record| record.namespaces.push(namespace.id()))
     }
+
+    /// Switches the offloads of a device of the host off, with the settings from before written down
+    /// first: should this process be killed, the next run's [`sweep`](crate::sweep()) puts them back.
+    ///
+    /// # Errors
+    /// Where there is no such device or it may not be changed.
+    pub fn set_offloads_off(
+        &self,
+        host: &Namespace,
+        device: &str,
+    ) -> Result<SavedOffloads, LabError> {
+        let saved = host.save_offloads(device)?;
+        self.update(|record| record.saved_offloads.push(saved.clone()))?;
+        host.set_offloads_off(device)?;
+        Ok(saved)
+    }
+
+    /// Puts back what [`set_offloads_off`](RunState::set_offloads_off) saved.
+    ///
+    /// # Errors
+    /// Where the device is gone or may not be changed.
+    pub fn restore_offloads(
+        &self,
+        host: &Namespace,
+        saved: &SavedOffloads,
+    ) -> Result<(), LabError> {
+        host.restore_offloads(saved)?;
+        self.update(|record| record.saved_offloads.retain(|other| other != saved))
+    }
 }
 
 impl Shared {

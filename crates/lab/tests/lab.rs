@@ -1,5 +1,6 @@
 //! Laboratories on the real kernel, each in namespaces of its own. Without the rights for them (run as
 //! root) each test says so and ends.
+#![allow(unsafe_code)]
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -57,8 +58,19 @@ fn exchange(from: &UdpSocket, to: &UdpSocket, at: impl Into<IpAddr>) -> SocketAd
     sender
 }
 
-fn directory(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("tl-lab-{name}-{}", std::process::id()))
+/// A directory for records, removed whatever becomes of the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        Scratch(std::env::temp_dir().join(format!("tl-lab-{name}-{}", std::process::id())))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 #[test]
@@ -158,6 +170,37 @@ fn offloads_are_off_and_come_back_exactly() {
 }
 
 #[test]
+fn offloads_of_the_host_are_written_down_while_they_are_off() {
+    let Some((a, _b)) = joined() else { return };
+    let directory = Scratch::new("offloads");
+    let state = RunState::create(&directory.0, &a).unwrap();
+    let before = a.offloads("tla").unwrap();
+    let saved = state.set_offloads_off(&a, "tla").unwrap();
+    assert_eq!(a.offloads("tla").unwrap(), Vec::<String>::new());
+    assert_eq!(state.record().saved_offloads, std::slice::from_ref(&saved));
+    state.restore_offloads(&a, &saved).unwrap();
+    assert_eq!(a.offloads("tla").unwrap(), before);
+    assert!(state.record().saved_offloads.is_empty());
+}
+
+/// Datagrams that a sender hands over joined (UDP segmentation) travel one by one: the reader of
+/// the frames sees nothing above the MTU, and every sum is finished.
+#[test]
+fn only_frames_of_wire_size_with_finished_sums_are_seen() {
+    let Some((a, b)) = joined() else { return };
+    a.set_offloads_off("tla").unwrap();
+    b.set_offloads_off("tlb").unwrap();
+    let reader = b.run(frames::open).unwrap();
+    let (from, to) = (bind(&a, "10.77.0.1"), bind(&b, "10.77.0.2"));
+    frames::segment(&from, 1000);
+    from.send_to(&[7; 4000], to.local_addr().unwrap()).unwrap();
+    let seen: Vec<_> = (0..4).map(|_| frames::next_udp(&reader)).collect();
+    for (length, finished) in seen {
+        assert_eq!((length, finished), (14 + 20 + 8 + 1000, true));
+    }
+}
+
+#[test]
 fn programs_run_inside_are_found_and_killed() {
     let Some(a) = namespace() else { return };
     let mut sleep = Command::new("sleep");
@@ -181,8 +224,8 @@ fn the_outside_is_reached_from_behind_the_far_namespace() {
     host.add_address("tlup", "192.0.2.1/24".parse().unwrap()).unwrap();
     world.add_address("tldown", "192.0.2.2/24".parse().unwrap()).unwrap();
     near.add_default_route("10.77.0.2".parse().unwrap()).unwrap();
-    let directory = directory("outside");
-    let state = RunState::create(&directory, &host).unwrap();
+    let directory = Scratch::new("outside");
+    let state = RunState::create(&directory.0, &host).unwrap();
     let outside = Outside::connect(&host, &far, &state).unwrap();
     let device = outside.devices().0.to_owned();
 
@@ -207,16 +250,15 @@ fn the_outside_is_reached_from_behind_the_far_namespace() {
         assert_eq!(side.nft_tables().unwrap(), Vec::<String>::new());
     }
     drop(state);
-    let lines = sweep(&host, &directory).unwrap();
-    std::fs::remove_dir_all(&directory).unwrap();
+    let lines = sweep(&host, &directory.0).unwrap();
     assert_eq!(lines, Vec::<String>::new());
 }
 
 #[test]
 fn two_connections_share_forwarding() {
     let (Some((one, two)), Some(host)) = (pair(), namespace()) else { return };
-    let directory = directory("two");
-    let state = RunState::create(&directory, &host).unwrap();
+    let directory = Scratch::new("two");
+    let state = RunState::create(&directory.0, &host).unwrap();
     let first = Outside::connect(&host, &one, &state).unwrap();
     let second = Outside::connect(&host, &two, &state).unwrap();
     assert_ne!(first.far_address(), second.far_address());
@@ -225,7 +267,6 @@ fn two_connections_share_forwarding() {
     drop(second);
     assert_eq!(host.sysctl("net/ipv4/ip_forward").unwrap(), "0");
     drop(state);
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
@@ -240,6 +281,66 @@ fn a_program_dies_with_the_thread_that_started_it() {
     while child.try_wait().unwrap().is_none() {
         assert!(Instant::now() < end, "it lives on");
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A packet socket, to look at frames.
+mod frames {
+    use std::net::UdpSocket;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+    /// `UDP_SEGMENT` of `linux/udp.h`.
+    const UDP_SEGMENT: libc::c_int = 103;
+    /// `ETH_P_IP` in network byte order.
+    const IPV4: u16 = (libc::ETH_P_IP as u16).to_be();
+
+    fn option<T>(socket: i32, level: i32, name: i32, value: &T) {
+        let size = size_of::<T>() as libc::socklen_t;
+        let value: *const T = value;
+        // SAFETY: the kernel reads `size` bytes of a live value.
+        let result = unsafe { libc::setsockopt(socket, level, name, value.cast(), size) };
+        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    /// Has the kernel cut what is sent into datagrams of `bytes`.
+    pub fn segment(socket: &UdpSocket, bytes: i32) {
+        option(socket.as_raw_fd(), libc::SOL_UDP, UDP_SEGMENT, &bytes);
+    }
+
+    /// A socket that sees the IPv4 frames of the namespace.
+    pub fn open() -> OwnedFd {
+        // SAFETY: takes no pointers.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, i32::from(IPV4)) };
+        assert!(fd >= 0, "{}", std::io::Error::last_os_error());
+        let limit = libc::timeval { tv_sec: 5, tv_usec: 0 };
+        option(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &limit);
+        // SAFETY: the descriptor was just opened and is used nowhere else.
+        unsafe { OwnedFd::from_raw_fd(fd) }
+    }
+
+    /// The length in bytes of the next UDP frame, and whether its sum is right.
+    pub fn next_udp(socket: &OwnedFd) -> (usize, bool) {
+        let mut frame = vec![0u8; 70_000];
+        loop {
+            let (place, room) = (frame.as_mut_ptr(), frame.len());
+            // SAFETY: the kernel writes within the vector.
+            let length = unsafe { libc::recv(socket.as_raw_fd(), place.cast(), room, 0) };
+            let length = usize::try_from(length).expect("a frame in time");
+            if frame[23] == 17 {
+                return (length, sum(&frame[14..length]) == 0xffff);
+            }
+        }
+    }
+
+    /// The sum of RFC 768 over pseudo-header and datagram: all ones if the stored one is right.
+    fn sum(packet: &[u8]) -> u32 {
+        let words = |bytes: &[u8]| -> u32 {
+            bytes.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0))).sum()
+        };
+        let datagram = &packet[20..];
+        let total = words(&packet[12..20]) + 17 + datagram.len() as u32 + words(datagram);
+        let once = (total & 0xffff) + (total >> 16);
+        (once & 0xffff) + (once >> 16)
     }
 }
 
