@@ -66,7 +66,6 @@ impl Hosts {
             Hosts { near: Namespace::create()?, middle: Namespace::create()?, fars: Vec::new() };
         // The middle has no voice of its own on the path.
         hosts.middle.set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
-        quieten(&hosts.near)?;
         for (index, &mtu) in mtus.iter().enumerate() {
             hosts.add(index, mtu)?;
         }
@@ -75,7 +74,6 @@ impl Hosts {
 
     fn add(&mut self, index: usize, mtu: u32) -> Result<(), EmuError> {
         let far = Namespace::create()?;
-        quieten(&far)?;
         let (near_device, far_device) = (device(index), device(0));
         let (inner_near, inner_far) = inner_devices(index);
         let end = |namespace, name, mac| End::new(namespace, name).with_mac(mac);
@@ -119,14 +117,6 @@ fn settle(
     }
     for address in [peer.0, peer.1] {
         namespace.add_neighbour(device, address, peer_mac)?;
-    }
-    Ok(())
-}
-
-/// Keeps a host's IPv6 from looking for routers, which are not there.
-fn quieten(namespace: &Namespace) -> Result<(), LabError> {
-    for setting in ["router_solicitations", "accept_ra"] {
-        namespace.set_sysctl(&format!("net/ipv6/conf/default/{setting}"), "0")?;
     }
     Ok(())
 }
