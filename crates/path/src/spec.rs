@@ -109,6 +109,9 @@ pub enum DisciplineSpec {
         target: Span,
         /// How long it may be exceeded before the first drop.
         interval: Span,
+        /// User bytes in a queue up to which CoDel never drops from it: one maximal packet.
+        #[serde(default = "default_mtu")]
+        mtu: u32,
     },
     /// ATM early packet discard (Romanow and Floyd 1995): whole packets refused above a threshold.
     Epd {
@@ -117,6 +120,11 @@ pub enum DisciplineSpec {
         /// Cells that the buffer holds; what does not fit in the middle of a packet is lost.
         limit: u64,
     },
+}
+
+/// The largest IP packet on Ethernet.
+fn default_mtu() -> u32 {
+    1500
 }
 
 /// What the two-lists discipline does with a channel that has been emptied.

@@ -89,18 +89,16 @@ impl<P: Metered, S: Default> Channels<P, S> {
         drops: &mut Drops<P>,
         activate: impl FnOnce(&mut S),
     ) {
-        let held = self.tally.held(self.limit);
-        let alone = self.limit.weight(packet.size());
-        if held > 0 && alone > self.limit.amount() {
+        if self.tally.is_hopeless(packet.size(), self.limit) {
             return drops.push(packet, DropCause::QueueLimit);
         }
+        let ceiling = self.tally.ceiling(self.limit);
         let id = self.push(now, key, packet);
         if self.flows[id as usize].listed.is_none() {
             activate(&mut self.flows[id as usize].state);
             self.list(id, Turns::First);
         }
-        let ceiling = held.max(self.limit.amount());
-        while self.tally.held(self.limit) > ceiling && self.tally.backlog().packets > 1 {
+        while self.tally.exceeds(self.limit, ceiling) {
             self.shed(id, end, drops);
         }
     }
@@ -214,6 +212,11 @@ impl<P: Metered, S: Default> Channels<P, S> {
     /// The channel whose turn is next in `turns`.
     pub fn first(&self, turns: Turns) -> Option<u32> {
         self.turns[turns as usize].first()
+    }
+
+    /// Is any channel in a list?
+    pub fn any_listed(&self) -> bool {
+        self.turns.iter().any(|list| !list.is_empty())
     }
 
     /// Puts `id` at the end of `turns`, wherever it was before.

@@ -1,15 +1,29 @@
 //! Queue disciplines: who is served next, and who is turned away.
 
 mod channels;
+mod codel;
+mod drr;
+mod epd;
 mod fifo;
+mod fq_codel;
 mod links;
 mod longest;
 mod packets;
+mod priority;
 mod round_robin;
 mod tally;
+mod text;
+mod two_lists;
 
+pub use codel::Codel;
+pub use drr::Drr;
+pub use epd::Epd;
 pub use fifo::Fifo;
+pub use fq_codel::{FqCodel, FqCodelSettings};
+pub use priority::Priority;
 pub use round_robin::RoundRobin;
+pub use text::DisciplineTextError;
+pub use two_lists::TwoLists;
 
 use crate::{DisciplineSpec, Limit};
 use trunkline_core::{Channel, DropCause, Metered, Time};
@@ -104,6 +118,18 @@ pub enum AnyDiscipline<P> {
     Fifo(Fifo<P>),
     /// A quantum from each active channel in turn.
     RoundRobin(RoundRobin<P>),
+    /// Newly active channels first.
+    TwoLists(TwoLists<P>),
+    /// Whole packets, fair in bytes.
+    Drr(Drr<P>),
+    /// Strict priority by band.
+    Priority(Priority<P>),
+    /// Controlled delay.
+    Codel(Codel<P>),
+    /// Flow queueing with controlled delay.
+    FqCodel(FqCodel<P>),
+    /// ATM early packet discard.
+    Epd(Epd<P>),
 }
 
 macro_rules! each {
@@ -111,6 +137,12 @@ macro_rules! each {
         match $any {
             AnyDiscipline::Fifo($it) => $body,
             AnyDiscipline::RoundRobin($it) => $body,
+            AnyDiscipline::TwoLists($it) => $body,
+            AnyDiscipline::Drr($it) => $body,
+            AnyDiscipline::Priority($it) => $body,
+            AnyDiscipline::Codel($it) => $body,
+            AnyDiscipline::FqCodel($it) => $body,
+            AnyDiscipline::Epd($it) => $body,
         }
     };
 }
@@ -123,7 +155,23 @@ impl<P: Metered> AnyDiscipline<P> {
             DisciplineSpec::RoundRobin { limit, quantum } => {
                 AnyDiscipline::RoundRobin(RoundRobin::new(limit, quantum))
             }
-            _ => unreachable!("replaced while the disciplines are moving in"),
+            DisciplineSpec::TwoLists { limit, quantum, frame, sparse } => {
+                AnyDiscipline::TwoLists(TwoLists::new(limit, quantum, frame, sparse))
+            }
+            DisciplineSpec::Drr { limit, quantum } => AnyDiscipline::Drr(Drr::new(limit, quantum)),
+            DisciplineSpec::Priority { limit, bands } => {
+                AnyDiscipline::Priority(Priority::new(limit, bands))
+            }
+            DisciplineSpec::Codel { limit, target, interval, mtu } => {
+                AnyDiscipline::Codel(Codel::new(limit, target, interval, mtu))
+            }
+            DisciplineSpec::FqCodel { limit, flows, quantum, target, interval, mtu } => {
+                let settings = FqCodelSettings { limit, flows, quantum, target, interval, mtu };
+                AnyDiscipline::FqCodel(FqCodel::new(settings))
+            }
+            DisciplineSpec::Epd { threshold, limit } => {
+                AnyDiscipline::Epd(Epd::new(threshold, limit))
+            }
         }
     }
 }
