@@ -6,6 +6,7 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::thread;
+use trunkline_port::{Port, Received, SendOutcome};
 
 /// A network namespace of our own. It ends, with its devices, when the last handle and the last socket
 /// in it are closed: nothing to clean up, whatever happens.
@@ -206,4 +207,46 @@ pub fn cut_datagrams(fd: i32, size: i32) {
     let (value, length) = ((&raw const size).cast(), size_of::<i32>() as libc::socklen_t);
     // SAFETY: an integer of its own length.
     check(unsafe { libc::setsockopt(fd, libc::SOL_UDP, UDP_SEGMENT, value, length) }).expect("GSO");
+}
+
+/// An experimental ethertype (IEEE 802): no kernel answers or sends it.
+const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
+
+/// A frame of `length` bytes with the given tags before its type.
+pub fn frame(length: usize, tags: &[[u8; 4]], seed: u8) -> Vec<u8> {
+    let mut frame = vec![0x02, 0, 0, 0, 0, 0xaa, 0x02, 0, 0, 0, 0, 0xbb];
+    frame.extend(tags.concat());
+    frame.extend(ETHERTYPE);
+    frame
+        .extend((0..).map(|i: usize| (i as u8).wrapping_mul(31) ^ seed).take(length - frame.len()));
+    frame
+}
+
+pub fn send(port: &mut dyn Port, frames: &[Vec<u8>]) -> Vec<SendOutcome> {
+    let mut outcomes = Vec::new();
+    let mut slices = frames.iter().map(Vec::as_slice);
+    let _ = port.send(&mut slices, &mut |index, outcome| {
+        assert_eq!(index, outcomes.len());
+        outcomes.push(outcome);
+    });
+    outcomes
+}
+
+/// Our frames among what arrives, until `count` came or nothing more does for a while.
+pub fn receive(port: &mut dyn Port, count: usize) -> Vec<(Vec<u8>, Option<u64>)> {
+    let mut frames = Vec::new();
+    let mut idle = 0;
+    while frames.len() < count && idle < 10 {
+        let mut sink = |got: Received<'_>| {
+            let ours = got.bytes.windows(2).take(24).any(|pair| pair == ETHERTYPE);
+            if ours {
+                frames.push((got.bytes.to_vec(), got.stamp));
+            }
+        };
+        if port.receive(64, &mut sink).expect("receive") == 0 {
+            wait(port.poll_fd(), 20);
+            idle += 1;
+        }
+    }
+    frames
 }
