@@ -182,7 +182,7 @@ impl Port for PacketPort {
         let bound = self.receiver.name::<libc::sockaddr_ll>();
         let bound = bound.map_err(|errno| self.device.error("ask for its address", errno))?;
         if bound.sll_ifindex != self.device.index {
-            return Err(self.device.error("use it", libc::ENODEV));
+            return Err(self.device.lose());
         }
         self.device.check()
     }
