@@ -21,6 +21,11 @@ impl Failure {
         Failure { status: 2, message: message.to_string() }
     }
 
+    /// The line.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints the line and gives the exit status.
     pub fn report(self) -> ExitCode {
         eprintln!("trunkline: {}", self.message.replace('\n', " "));

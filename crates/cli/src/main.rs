@@ -1,11 +1,13 @@
 //! The `trunkline` command: one file for each verb, no logic of its own.
 
 mod bridge;
+mod describe;
 mod failure;
-mod ladder;
+mod links;
 mod options;
 mod presets;
 mod programs;
+mod run;
 mod shell;
 mod signals;
 mod statement;

@@ -13,9 +13,14 @@ use trunkline_scenario::{PathSpec, SETTINGS, Settings};
 #[derive(Debug, Clone)]
 pub struct PathArgs(Settings);
 
-const HEADING: &str = "Path (both directions; --up-… and --down-… set one; up is from the near end)";
+const HEADING: &str =
+    "Path (both directions; --up-… and --down-… set one; up is from the near end)";
 const WHOLE: [(&str, &str, &str); 3] = [
-    ("mtu", "BYTES", "Largest network-layer packet of the interfaces made for the path [default: 1500]"),
+    (
+        "mtu",
+        "BYTES",
+        "Largest network-layer packet of the interfaces made for the path [default: 1500]",
+    ),
     (
         "key",
         "KEY",
@@ -63,9 +68,9 @@ fn augment(mut command: Command) -> Command {
             command = command.arg(option(name, setting.value, setting.help).hide(true));
         }
     }
-    WHOLE.into_iter().fold(command, |command, (name, value, help)| {
-        command.arg(option(name.into(), value, help))
-    })
+    WHOLE
+        .into_iter()
+        .fold(command, |command, (name, value, help)| command.arg(option(name.into(), value, help)))
 }
 
 impl clap::Args for PathArgs {

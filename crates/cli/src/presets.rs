@@ -31,7 +31,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["preset", "settings (delay is one way)", "what it is, and the source of its numbers"]);
+    table.set_header([
+        "preset",
+        "settings (delay is one way)",
+        "what it is, and the source of its numbers",
+    ]);
     for preset in PRESETS {
         let settings: Vec<String> =
             preset.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();

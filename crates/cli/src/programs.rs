@@ -13,8 +13,6 @@ use trunkline_lab::{Namespace, SpawnOptions, spawn};
 
 /// A program that runs in a namespace.
 pub struct Program {
-    /// How the user wrote it.
-    pub name: String,
     pid: Pid,
     own_group: bool,
 }
@@ -37,7 +35,7 @@ impl Program {
             spawn(namespace, command, options).map_err(|error| not_started(&name, &error))?;
         let pid = Pid::from_child(&child);
         thread::spawn(move || ended(child.wait()));
-        Ok(Program { name, pid, own_group })
+        Ok(Program { pid, own_group })
     }
 
     /// Sends `signal` to the program, and to all of its group where it has its own.
@@ -52,12 +50,14 @@ impl Program {
 
 fn not_started(name: &str, error: &trunkline_lab::LabError) -> Failure {
     match error.errno() {
-        Some(errno) if errno == rustix::io::Errno::NOENT.raw_os_error() => Failure::failed(format!(
-            "command '{name}' not found: check its spelling, or install it"
-        )),
-        Some(errno) if errno == rustix::io::Errno::ACCESS.raw_os_error() => Failure::failed(format!(
-            "command '{name}' may not be run: it is not executable (chmod +x), or its file system forbids it"
-        )),
+        Some(errno) if errno == rustix::io::Errno::NOENT.raw_os_error() => Failure::failed(
+            format!("command '{name}' not found: check its spelling, or install it"),
+        ),
+        Some(errno) if errno == rustix::io::Errno::ACCESS.raw_os_error() => {
+            Failure::failed(format!(
+                "command '{name}' may not be run: it is not executable (chmod +x), or its file system forbids it"
+            ))
+        }
         _ => Failure::failed(error),
     }
 }

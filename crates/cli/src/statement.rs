@@ -16,7 +16,10 @@ pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
             Verdict::Invalid(reasons) => reasons,
         };
         let valid = reasons.is_empty();
-        println!("{}", json!({"format": 1, "valid": valid, "reasons": reasons, "bound": args.bound, "state": snapshot}));
+        println!(
+            "{}",
+            json!({"format": 1, "valid": valid, "reasons": reasons, "bound": args.bound, "state": snapshot})
+        );
     } else {
         for line in accuracy.to_string().lines() {
             eprintln!("trunkline: {line}");

@@ -1,7 +1,8 @@
 //! The settings of one direction: their names, what they take, and what they do.
 
 use trunkline_core::{Rate, Size, Span};
-use trunkline_path::{Change, DisciplineSpec, Limit, LinkSpec, SpecError};
+use trunkline_path::impairment::{LossModel, Setting as Impair};
+use trunkline_path::{Change, DeliveryTrace, DisciplineSpec, Limit, LinkSpec, SpecError};
 
 /// A setting of one direction.
 pub struct Setting {
@@ -77,8 +78,23 @@ fn read_file(path: &str) -> Result<String, String> {
         .map_err(|error| format!("cannot read '{path}': {error}; give the path of a text file"))
 }
 
-fn impairments(link: &LinkSpec) -> Change {
-    Change::Impairments(link.impairments.clone())
+/// Reads the files of all loss traces that have not been read.
+fn read_loss_traces<'a>(models: impl Iterator<Item = &'a mut LossModel>) -> Result<(), String> {
+    for model in models {
+        if let Some(file) = model.unread_file().map(str::to_string) {
+            let content = read_file(&file)?;
+            model.load(&content).map_err(|error| format!("'{file}': {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads `none` as nothing.
+fn read_optional<T: std::str::FromStr>(text: &str) -> Result<Option<T>, String>
+where
+    T::Err: std::fmt::Display,
+{
+    if ["none", "0"].contains(&text) { Ok(None) } else { read(text).map(Some) }
 }
 
 /// Every setting of one direction, in the order in which help shows them.
@@ -155,20 +171,20 @@ pub const SETTINGS: &[Setting] = &[
         value: "MODEL",
         help: "Random loss on the line: 1%, ge:p=1%,r=20% (Gilbert-Elliott), trace:FILE (of 0 and 1)",
         apply: |draft, text| {
-            draft.spec.impairments.loss = read_loss(text)?;
-            Ok(())
+            draft.spec.impairments.loss = read(text)?;
+            read_loss_traces(std::iter::once(&mut draft.spec.impairments.loss))
         },
-        live: Some(impairments),
+        live: Some(|link| Change::Setting(Impair::Loss(link.impairments.loss.clone()))),
     },
     Setting {
-        name: "ber",
+        name: "bit-errors",
         value: "RATIO",
         help: "Bit error ratio (1e-7); a damaged packet fails its check sequence and is dropped",
         apply: |draft, text| {
-            draft.spec.impairments.ber = read(text)?;
+            draft.spec.impairments.bit_errors = read(text)?;
             Ok(())
         },
-        live: Some(impairments),
+        live: Some(|link| Change::Setting(Impair::BitErrors(link.impairments.bit_errors))),
     },
     Setting {
         name: "duplicate",
@@ -178,7 +194,7 @@ pub const SETTINGS: &[Setting] = &[
             draft.spec.impairments.duplicate = read(text)?;
             Ok(())
         },
-        live: Some(impairments),
+        live: Some(|link| Change::Setting(Impair::Duplicate(link.impairments.duplicate))),
     },
     Setting {
         name: "reorder",
@@ -188,7 +204,7 @@ pub const SETTINGS: &[Setting] = &[
             draft.spec.impairments.reorder = read_optional(text)?;
             Ok(())
         },
-        live: Some(impairments),
+        live: Some(|link| Change::Setting(Impair::Reorder(link.impairments.reorder))),
     },
     Setting {
         name: "jitter",
@@ -199,14 +215,15 @@ pub const SETTINGS: &[Setting] = &[
             draft.spec.impairments.jitter = read_optional(text)?;
             Ok(())
         },
-        live: Some(impairments),
+        live: Some(|link| Change::Setting(Impair::Jitter(link.impairments.jitter))),
     },
     Setting {
         name: "trace",
         value: "FILE",
         help: "Delivery opportunities in the format of mahimahi, in place of a rate",
         apply: |draft, text| {
-            draft.spec.trace = Some(read_trace(text)?);
+            let trace = DeliveryTrace::parse(&read_file(text)?);
+            draft.spec.trace = Some(trace.map_err(|error| format!("'{text}': {error}"))?);
             draft.spec.rate = None;
             Ok(())
         },
@@ -217,8 +234,11 @@ pub const SETTINGS: &[Setting] = &[
         value: "STEPS|FILE",
         help: "Changes over time: '0s rate=10mbit; 5s rate=1mbit delay=80ms; repeat 10s', or a file",
         apply: |draft, text| {
-            draft.spec.schedule = read_schedule(text)?;
-            Ok(())
+            draft.spec.schedule = match text.contains('=') {
+                true => read(text)?,
+                false => read(&read_file(text)?).map_err(|error| format!("'{text}': {error}"))?,
+            };
+            read_loss_traces(draft.spec.loss_models_mut())
         },
         live: None,
     },

@@ -9,7 +9,7 @@ use crate::sys::Socket;
 use crate::{Port, PortError, Received, Refusals, SendOutcome};
 use queue::{Frames, Queue};
 use send::Sender;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -204,8 +204,8 @@ impl Port for XdpPort {
         sent.map_err(|errno| self.device.error("send", errno))
     }
 
-    fn poll_fd(&self) -> RawFd {
-        self.socket.fd()
+    fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.socket.lend()
     }
 
     fn check(&mut self) -> Result<(), PortError> {
