@@ -1,8 +1,9 @@
 //! What forwarding a frame costs on either backend, on this machine: `cargo run --release -p
-//! trunkline-port --example forward`. Needs root; takes some ten seconds.
+//! trunkline-port --example forward`. Needs root; takes some twenty seconds.
 //!
 //! A generator floods one veth pair, the forwarder carries its frames over to another. The cost is the
-//! time of loops that moved something, per frame; its inverse is the forwarder's ceiling.
+//! time of loops that moved something, per frame; its inverse is the forwarder's ceiling. The backends
+//! take turns and the cheapest turn of each counts: what else the machine does can only add.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -13,27 +14,32 @@ use std::thread;
 use std::time::{Duration, Instant};
 use trunkline_port::{Backend, Port, PortError, open};
 
-/// Of each measurement.
-const SPAN: Duration = Duration::from_secs(2);
+/// Of each turn.
+const SPAN: Duration = Duration::from_millis(400);
+/// Of each backend.
+const TURNS: usize = 6;
 /// Frames in one go.
-const BUDGET: usize = 64;
+const BUDGET: usize = 256;
 /// How long the forwarder gathers frames between two looks.
 const QUANTUM: Duration = Duration::from_micros(20);
 
 fn main() -> Result<(), PortError> {
     println!(
-        "{:<15} {:>6} {:>12} {:>12} {:>12}",
-        "backend", "bytes", "frames/s", "ns/frame", "Mpps"
+        "{:>6} {:>9} {:>16} {:>16} {:>6}",
+        "bytes", "quantum", "packet ns/frame", "xdp ns/frame", "ratio"
     );
     for bytes in [64, 1414] {
         for quantum in [Duration::ZERO, QUANTUM] {
-            let costs: Vec<f64> = Backend::ALL
-                .into_iter()
-                .filter_map(|backend| measure(backend, bytes, quantum).transpose())
-                .collect::<Result<_, _>>()?;
-            if let [packet, xdp] = costs[..] {
-                println!("  quantum {quantum:?}: xdp carries {:.2} times as much", packet / xdp);
+            let mut best = [f64::INFINITY; 2];
+            for _ in 0..TURNS {
+                for (best, backend) in best.iter_mut().zip(Backend::ALL) {
+                    let Some(cost) = measure(backend, bytes, quantum)? else { return Ok(()) };
+                    *best = best.min(cost);
+                }
             }
+            let [packet, xdp] = best;
+            let ratio = packet / xdp;
+            println!("{bytes:>6} {quantum:>9?} {packet:>16.0} {xdp:>16.0} {ratio:>6.2}");
         }
     }
     Ok(())
@@ -48,16 +54,14 @@ fn measure(backend: Backend, bytes: usize, quantum: Duration) -> Result<Option<f
     let mut from = middle.run(|| open("tlm1", backend))?;
     let mut to = middle.run(|| open("tlm2", backend))?;
     let done = AtomicBool::new(false);
-    let (count, busy) = thread::scope(|scope| {
+    let result = thread::scope(|scope| {
         scope.spawn(|| flood(&mut *generator, bytes, &done));
         let result = forward(&mut *from, &mut *to, quantum);
         done.store(true, Ordering::Release);
         result
-    })?;
-    let (rate, cost) = (count as f64 / SPAN.as_secs_f64(), busy / count.max(1) as f64);
-    let name = from.backend_name();
-    println!("{name:<15} {bytes:>6} {rate:>12.0} {cost:>12.0} {:>12.3}", 1e3 / cost);
-    Ok(Some(cost))
+    });
+    let (count, busy) = result?;
+    Ok(Some(busy / count.max(1) as f64))
 }
 
 fn flood(port: &mut dyn Port, bytes: usize, done: &AtomicBool) {

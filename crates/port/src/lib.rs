@@ -10,6 +10,8 @@
 //! - [`Backend::Xdp`]: AF_XDP in copy mode. Faster, but root only, and with conditions on the device:
 //!   see [`Backend::Xdp`].
 //!
+//! On AF_PACKET the kernel's own stack sees the frames too: give the device no addresses, or it answers.
+//!
 //! Nothing is lost in silence: what the kernel dropped is in [`Port::kernel_drops`], what this crate
 //! could not turn into wire frames in [`Port::refusals`], and each frame sent gets a [`SendOutcome`].
 
@@ -38,7 +40,9 @@ pub struct Received<'a> {
     pub bytes: &'a [u8],
     /// When the kernel took it from the device, in nanoseconds of CLOCK_REALTIME (mind steps of that
     /// clock); `None` where the kernel gave no stamp. All pieces of a super-frame carry the
-    /// super-frame's stamp: when each of them would have arrived is not known.
+    /// super-frame's stamp: when each of them would have arrived is not known. The first frames after
+    /// opening (some 40) are stamped when they are copied, a few microseconds later than the others,
+    /// because the kernel switches stamping on by deferred work.
     pub stamp: Option<u64>,
 }
 
@@ -91,9 +95,9 @@ pub trait Port: Send {
     ///
     /// # Errors
     /// [`PortError::Down`] and [`PortError::Gone`]; every frame still had its outcome.
-    fn send<'a>(
+    fn send(
         &mut self,
-        frames: &mut dyn Iterator<Item = &'a [u8]>,
+        frames: &mut dyn Iterator<Item = &[u8]>,
         outcome: &mut dyn FnMut(usize, SendOutcome),
     ) -> Result<(), PortError>;
 
@@ -101,8 +105,8 @@ pub trait Port: Send {
     /// which also clears the condition.
     fn poll_fd(&self) -> BorrowedFd<'_>;
 
-    /// Asks the kernel for the state of the device (three cheap system calls; a few times a second is
-    /// fine) and refreshes [`Port::mtu`].
+    /// Asks the kernel for the state of the device (a handful of cheap system calls; some times a
+    /// second is fine) and refreshes [`Port::mtu`].
     ///
     /// # Errors
     /// [`PortError::Down`] until the device is up again, [`PortError::Gone`] for ever.

@@ -68,10 +68,10 @@ impl Batch {
 
     /// Sends the frames in order; tells each one's outcome. An error number means that the device is
     /// down (ENETDOWN) or gone (ENODEV, ENXIO).
-    pub(crate) fn send<'a>(
+    pub(crate) fn send(
         &mut self,
         socket: &Socket,
-        frames: &mut dyn Iterator<Item = &'a [u8]>,
+        frames: &mut dyn Iterator<Item = &[u8]>,
         outcome: &mut dyn FnMut(usize, SendOutcome),
     ) -> Result<(), i32> {
         let mut progress = Progress::new(outcome);
@@ -85,7 +85,7 @@ impl Batch {
     }
 
     /// Points the vectors at the next frames, which outlive the flush that follows.
-    fn fill<'a>(&mut self, frames: &mut dyn Iterator<Item = &'a [u8]>) -> usize {
+    fn fill(&mut self, frames: &mut dyn Iterator<Item = &[u8]>) -> usize {
         let mut count = 0;
         for frame in frames.take(BATCH) {
             let base = frame.as_ptr().cast_mut().cast();

@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use trunkline_port::{Backend, Port, SendOutcome, open};
+use trunkline_port::{Backend, Port, PortError, SendOutcome, open};
 
 const V4: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 const V6: [&str; 2] = ["fd77::1", "fd77::2"];
@@ -49,20 +49,24 @@ impl Path {
         )
     }
 
-    /// Runs `work` while two ports forward; returns what they saw.
+    /// Runs `work` while two packet ports forward; returns what they saw.
     fn forwarding(&self, work: impl FnOnce() + Send) -> Seen {
         let port = |device| self.middle.run(|| open(device, Backend::Packet)).expect(device);
-        let (mut a, mut b) = (port("tlm1"), port("tlm2"));
-        let done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let forwarder = scope.spawn(|| forward(&mut *a, &mut *b, &done));
-            let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-            done.store(true, Ordering::Release);
-            let seen = forwarder.join().expect("forwarder");
-            worked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            seen
-        })
+        forwarding(port("tlm1"), port("tlm2"), work)
     }
+}
+
+/// Runs `work` while two ports forward; returns what they saw.
+fn forwarding(mut a: Box<dyn Port>, mut b: Box<dyn Port>, work: impl FnOnce() + Send) -> Seen {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let forwarder = scope.spawn(|| forward(&mut *a, &mut *b, &done));
+        let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        done.store(true, Ordering::Release);
+        let seen = forwarder.join().expect("forwarder");
+        worked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        seen
+    })
 }
 
 #[derive(Debug, Default)]
@@ -169,6 +173,25 @@ fn tcp_over_a_vlan() {
 #[test]
 fn tcp_over_jumbo_frames() {
     check_transfer(9000, V4[1], 14);
+}
+
+#[test]
+fn tcp_over_xdp_with_complete_frames() {
+    let Some(path) = Path::new(1500) else { return };
+    let port = |device| match path.middle.run(|| open(device, Backend::Xdp)) {
+        Err(error @ PortError::Permission { .. }) => {
+            println!("SKIPPED: {error}");
+            None
+        }
+        other => Some(other.expect(device)),
+    };
+    let (Some(a), Some(b)) = (port("tlm1"), port("tlm2")) else { return };
+    path.client.complete_frames("tlc");
+    path.server.complete_frames("tls");
+    let seen = forwarding(a, b, || transfer(&path, V4[1]));
+    println!("{seen:?}");
+    assert!(seen.frames > BYTES / 1448);
+    assert_eq!((seen.refused, seen.largest), (0, 1514));
 }
 
 #[test]

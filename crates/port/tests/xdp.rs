@@ -24,7 +24,9 @@ fn port(space: &Space, device: &str) -> Option<Box<dyn Port>> {
     }
 }
 
-fn ports(mtu: u32) -> Option<(Space, Box<dyn Port>, Box<dyn Port>)> {
+type Pair = (Space, Box<dyn Port>, Box<dyn Port>);
+
+fn ports(mtu: u32) -> Option<Pair> {
     let space = pair(mtu)?;
     let (a, b) = (port(&space, "tla")?, port(&space, "tlb")?);
     Some((space, a, b))

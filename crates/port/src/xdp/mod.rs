@@ -6,7 +6,7 @@ mod send;
 
 use crate::device::Device;
 use crate::sys::Socket;
-use crate::{Port, PortError, Received, Refusals, SendOutcome};
+use crate::{Backend, Port, PortError, Received, Refusals, SendOutcome};
 use queue::{Frames, Queue};
 use send::Sender;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -48,7 +48,7 @@ impl XdpPort {
     pub(crate) fn open(name: &str) -> Result<XdpPort, PortError> {
         let device = Device::find(name)?;
         suits(&device)?;
-        let fail = |action| move |errno| failure(name, action, errno);
+        let fail = |action| move |errno| PortError::opening(name, Backend::Xdp, action, errno);
         let map = bpf::create_map().map_err(fail("create a BPF map"))?;
         let program = bpf::load(&map).map_err(fail("load a BPF program"))?;
         let socket = Socket::new(libc::AF_XDP, libc::SOCK_RAW, 0);
@@ -86,7 +86,7 @@ fn suits(device: &Device) -> Result<(), PortError> {
         let why = format!(
             "its MTU is {mtu} and a frame must fit {largest} bytes: lower the MTU or use the packet backend"
         );
-        return Err(unsupported(&device.name, why));
+        return Err(PortError::unsupported(&device.name, Backend::Xdp, why));
     }
     match device.receive_queues() {
         0 | 1 => Ok(()),
@@ -94,24 +94,9 @@ fn suits(device: &Device) -> Result<(), PortError> {
             let why = format!(
                 "it has {count} receive queues and only one is read: set one with `ethtool -L`, or use the packet backend"
             );
-            Err(unsupported(&device.name, why))
+            Err(PortError::unsupported(&device.name, Backend::Xdp, why))
         }
     }
-}
-
-fn unsupported(device: &str, why: String) -> PortError {
-    PortError::Unsupported { device: device.to_owned(), backend: "xdp", why }
-}
-
-fn failure(device: &str, action: &'static str, errno: i32) -> PortError {
-    let why = match errno {
-        libc::EBUSY => "another XDP program or socket uses it: remove that one first",
-        libc::EAFNOSUPPORT | libc::ENOSYS | libc::EOPNOTSUPP => {
-            "this kernel or device has no AF_XDP: use the packet backend"
-        }
-        _ => return PortError::of(device, action, errno),
-    };
-    unsupported(device, why.to_owned())
 }
 
 fn address(index: i32) -> libc::sockaddr_xdp {
@@ -194,9 +179,9 @@ impl Port for XdpPort {
         Ok(count)
     }
 
-    fn send<'a>(
+    fn send(
         &mut self,
-        frames: &mut dyn Iterator<Item = &'a [u8]>,
+        frames: &mut dyn Iterator<Item = &[u8]>,
         outcome: &mut dyn FnMut(usize, SendOutcome),
     ) -> Result<(), PortError> {
         let largest = self.device.mtu as usize + LINK;

@@ -10,7 +10,7 @@ use crate::sys::Socket;
 use crate::transmit::{Progress, is_fatal};
 
 /// Frames for one system call.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
 /// Shorter ones have no complete link header; AF_PACKET refuses them with EINVAL.
 const SHORTEST: usize = 14;
 /// An option bit that no kernel knows: it skips the entry, one in each system call.
@@ -35,12 +35,12 @@ impl Sender {
     }
 
     /// Sends the frames, each of at most `largest` bytes; as [`crate::transmit::Batch::send`].
-    pub(super) fn send<'a>(
+    pub(super) fn send(
         &mut self,
         socket: &Socket,
         memory: &mut Frames,
         largest: usize,
-        frames: &mut dyn Iterator<Item = &'a [u8]>,
+        frames: &mut dyn Iterator<Item = &[u8]>,
         outcome: &mut dyn FnMut(usize, SendOutcome),
     ) -> Result<(), i32> {
         let mut progress = Progress::new(outcome);
