@@ -7,7 +7,9 @@ use trunkline_core::{Span, Time};
 const STEP: i64 = 1_000_000;
 /// A comparison of the clocks that took longer than this was interrupted and is not used.
 const PROMPT: Span = Span::from_micros(2);
-/// A stamp older than this, or in the future, is not believed.
+/// A stamp further ahead than this is not believed,
+const AHEAD: Span = Span::from_millis(10);
+/// nor one older than this.
 const OLDEST: Span = Span::from_millis(500);
 
 /// Reads the clock and converts stamps. [`Clock::now`] also keeps the offset fresh.
@@ -50,7 +52,8 @@ impl Clock {
         let Some(realtime) = realtime else { return self.now };
         let nanos = i64::try_from(realtime).unwrap_or(i64::MAX).saturating_sub(self.offset);
         let stamp = Time::from_nanos(u64::try_from(nanos).unwrap_or(0));
-        if stamp > self.now || self.now.since(stamp) > OLDEST {
+        // A frame may have come since the clock was read.
+        if stamp.since(self.now) > AHEAD || self.now.since(stamp) > OLDEST {
             self.unbelieved += 1;
             return self.now;
         }
@@ -62,7 +65,7 @@ impl Clock {
         self.steps
     }
 
-    /// How many stamps lay in the future or more than half a second back.
+    /// How many stamps lay well in the future or more than half a second back.
     pub fn unbelieved(&self) -> u64 {
         self.unbelieved
     }
