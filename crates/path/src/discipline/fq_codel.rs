@@ -118,7 +118,7 @@ impl<P: Metered> Discipline<P> for FqCodel<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let key = self.queue_of(packet.channel());
         let quantum = i64::from(self.quantum);
-        self.queues.enqueue((now, key, packet), End::Head, drops, |queue| queue.credits = quantum);
+        self.queues.enqueue(now, key, packet, End::Head, drops, |queue| queue.credits = quantum);
     }
 
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Service<P>> {
