@@ -84,7 +84,9 @@ impl<P: Metered, S: Default> Channels<P, S> {
     /// lowered stays: then only as much gives way as the arrival brings.
     pub fn enqueue(
         &mut self,
-        (now, key, packet): (Time, Channel, P),
+        now: Time,
+        key: Channel,
+        packet: P,
         end: End,
         drops: &mut Drops<P>,
         activate: impl FnOnce(&mut S),

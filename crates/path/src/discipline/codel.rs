@@ -6,7 +6,7 @@ use crate::Limit;
 use std::collections::VecDeque;
 use trunkline_core::{DropCause, Metered, Span, Time};
 
-/// CoDel's constants (RFC 8289 §5.3).
+/// CoDel's constants (RFC 8289 §5).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Law {
     /// The standing delay that is acceptable (TARGET).
@@ -18,7 +18,7 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// When the next drop is due after one at `at`: `at + interval / sqrt(count)` (RFC 8289 §5.6).
+    /// When the next drop is due after one at `at`: `at + interval / sqrt(count)` (RFC 8289 §5).
     ///
     /// Exact integer arithmetic, the same on every machine: the square root of interval² / count, rounded
     /// down to a nanosecond. So each step is less than 1 ns shorter than the real number.
@@ -37,7 +37,7 @@ pub(super) trait Source<P> {
     fn bytes(&self) -> u64;
 }
 
-/// CoDel's variables for one queue (RFC 8289 §5.2).
+/// CoDel's variables for one queue (RFC 8289 §5).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Control {
     /// When the delay will have been above target for an interval. `None` while it is below.
@@ -56,7 +56,7 @@ struct Head<P> {
 }
 
 impl Control {
-    /// The next packet to send; those that CoDel gives up go to `drops` (RFC 8289 §5.5, `dequeue`).
+    /// The next packet to send; those that CoDel gives up go to `drops` (RFC 8289 §5, `dequeue`).
     pub fn dequeue<P: Metered>(
         &mut self,
         law: &Law,
@@ -97,7 +97,7 @@ impl Control {
         self.drop_next = law.next_drop(now, self.count);
     }
 
-    /// Takes out the head and judges its delay (RFC 8289 §5.6, `dodequeue`).
+    /// Takes out the head and judges its delay (RFC 8289 §5, `dodequeue`).
     fn next<P: Metered>(&mut self, law: &Law, now: Time, source: &mut impl Source<P>) -> Head<P> {
         let Some((came, packet)) = source.pop() else {
             self.first_above = None;

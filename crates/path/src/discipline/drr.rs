@@ -49,7 +49,7 @@ impl<P: Metered> Drr<P> {
 impl<P: Metered> Discipline<P> for Drr<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let key = packet.channel();
-        self.channels.enqueue((now, key, packet), End::Tail, drops, |_| ());
+        self.channels.enqueue(now, key, packet, End::Tail, drops, |_| ());
     }
 
     fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Option<Service<P>> {

@@ -15,7 +15,7 @@ use trunkline_core::{Channel, Metered, Span, Time};
 ///   bytes", §4.2), as in Linux.
 /// * Over the limit, packets go one by one from the head of the fattest queue until the rest fits
 ///   (§4.1). Linux drops up to 64 at once to save searches; here a search costs nothing. "Fattest" is within 5.9 %.
-/// * A queue is never dropped from by CoDel while at most `mtu` bytes wait *in that queue* (RFC 8289 §5.6,
+/// * A queue is never dropped from by CoDel while at most `mtu` bytes wait *in that queue* (RFC 8289 §5,
 ///   applied to each queue); Linux compares the bytes of all queues.
 ///
 /// A queue's CoDel variables outlive its packets, as its re-entry rule needs; there are as many as
@@ -118,7 +118,7 @@ impl<P: Metered> Discipline<P> for FqCodel<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let key = self.queue_of(packet.channel());
         let quantum = i64::from(self.quantum);
-        self.queues.enqueue((now, key, packet), End::Head, drops, |queue| queue.credits = quantum);
+        self.queues.enqueue(now, key, packet, End::Head, drops, |queue| queue.credits = quantum);
     }
 
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Service<P>> {

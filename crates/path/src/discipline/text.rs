@@ -72,19 +72,19 @@ const QUANTUM: u32 = 64;
 /// Bytes of a frame of two-lists: the most data of a Datakit trunk frame (Hawley 1989 §2.1); the
 /// patent's abstract gives no figure.
 const FRAME: u32 = 256;
-/// Bytes of each turn: an Ethernet frame of the largest size (RFC 8290 §5.2.4).
+/// Bytes of each turn: an Ethernet frame of the largest size (RFC 8290 §5.2).
 const PACKET_QUANTUM: u32 = 1514;
 /// The eight priorities of IEEE 802.1p.
 const BANDS: u8 = 8;
-/// RFC 8289 §5.3 and RFC 8290 §5.2.2.
+/// RFC 8289 §5 and RFC 8290 §5.2.
 const TARGET: Span = Span::from_millis(5);
-/// RFC 8289 §5.3 and RFC 8290 §5.2.1.
+/// RFC 8289 §5 and RFC 8290 §5.2.
 const INTERVAL: Span = Span::from_millis(100);
-/// The largest IP packet on Ethernet (RFC 8289 §5.3 asks for the interface's).
+/// The largest IP packet on Ethernet (RFC 8289 §5 asks for the interface's).
 const MTU: u32 = 1500;
-/// RFC 8290 §5.2.5.
+/// RFC 8290 §5.2.
 const FLOWS: u32 = 1024;
-/// RFC 8290 §5.2.3.
+/// RFC 8290 §5.2.
 const FQ_LIMIT: Limit = Limit::Packets(10_240);
 /// Cells (LDS report §3.10).
 const EPD_THRESHOLD: u64 = 1000;
@@ -107,7 +107,7 @@ impl DisciplineSpec {
     /// | `epd` | `threshold=1000`, `limit=1200`, both in cells |
     ///
     /// Quanta, frames and MTUs are in bytes. Where the table gives a limit no default it is `default_limit`.
-    /// Sources: Hawley 1989 §1.4 (quantum 64), RFC 8289 §5.3, RFC 8290 §5.2, the LDS report §3.10 (epd);
+    /// Sources: Hawley 1989 §1.4 (quantum 64), RFC 8289 §5, RFC 8290 §5.2, the LDS report §3.10 (epd);
     /// the other figures of two-lists are ours, for its patent gives none.
     pub fn parse(text: &str, default_limit: Limit) -> Result<DisciplineSpec, DisciplineTextError> {
         let (kind, pairs) = text.trim().split_once(':').unwrap_or((text.trim(), ""));

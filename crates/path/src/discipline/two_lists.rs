@@ -12,8 +12,9 @@ use trunkline_core::{Metered, Time};
 ///
 /// Service is by frames, each built at one instant. A frame starts with the first channel of the low
 /// list if the high list is empty, and is then filled from the high list, a quantum for each channel,
-/// until it has its number of bytes or the high list is empty. Channels that become active while a
-/// frame is sent wait for the next one: that is what the frame's size decides.
+/// until it has its number of bytes or the high list is empty. What a channel receives after its part
+/// has gone into a frame waits for another turn. That is all that the frame's size decides: turns go to the
+/// high list first whatever it is.
 ///
 /// The patent's frames mix channels. Here each channel's part of a frame is sent as pieces of its own,
 /// each with bytes of one packet, and a framing that puts one channel into a frame frames them one by one.
@@ -87,7 +88,7 @@ impl<P: Metered> TwoLists<P> {
 impl<P: Metered> Discipline<P> for TwoLists<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let key = packet.channel();
-        self.channels.enqueue((now, key, packet), End::Tail, drops, |()| ());
+        self.channels.enqueue(now, key, packet, End::Tail, drops, |()| ());
     }
 
     fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Option<Service<P>> {
@@ -152,6 +153,18 @@ mod tests {
         put(&mut lists, 4, 20);
         put(&mut lists, 4, 20);
         assert_eq!(rest(&mut lists), [(2, 64), (3, 64), (4, 20), (4, 20)]);
+    }
+
+    #[test]
+    fn what_has_no_place_in_a_full_frame_can_still_grow() {
+        let mut lists = TwoLists::new(Limit::Bytes(1 << 20), 64, 64, Sparse::Leave);
+        put(&mut lists, 1, 64);
+        put(&mut lists, 2, 10);
+        // Channel 1 fills the frame exactly: channel 2 is not in it, and takes 20 bytes more along.
+        assert_eq!(next(&mut lists), Some((1, 64)));
+        put(&mut lists, 3, 5);
+        put(&mut lists, 2, 20);
+        assert_eq!(rest(&mut lists), [(2, 10), (2, 20), (3, 5)]);
     }
 
     #[test]

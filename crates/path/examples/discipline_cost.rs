@@ -1,0 +1,86 @@
+//! Runs a discipline at a steady load, for counting its instructions for each packet:
+//!
+//! ```text
+//! valgrind --tool=callgrind discipline_cost round-robin:quantum=500 100000 1000000
+//! ```
+//!
+//! Arguments: a discipline in its command-line form, the number of channels, the number of packets,
+//! and optionally `overflow`. The queue is filled with two packets for each channel; then each step brings one
+//! packet on a channel drawn at random and serves one, so that channels come and go. With `overflow` the
+//! queue is at its limit and each step brings two. A run with 0 packets gives the cost of filling.
+
+use std::process::ExitCode;
+use trunkline_core::{Channel, Packet, Seed, Stream, Time};
+use trunkline_path::{AnyDiscipline, Discipline, DisciplineSpec, Drops, Limit};
+
+/// User bytes of each packet.
+const SIZE: u32 = 500;
+const USAGE: &str = "usage: discipline_cost KIND[:key=value,…] CHANNELS PACKETS [overflow]";
+
+struct Load {
+    discipline: AnyDiscipline<Packet<()>>,
+    channels: Stream,
+    count: u64,
+    drops: Drops<Packet<()>>,
+}
+
+impl Load {
+    fn new(text: &str, count: u64, overflow: bool) -> Result<Load, String> {
+        let limit = Limit::Packets(if overflow { 2 * count } else { 1 << 40 });
+        let mut spec = DisciplineSpec::parse(text, limit).map_err(|error| error.to_string())?;
+        spec.set_limit(limit);
+        if let DisciplineSpec::Epd { threshold, limit } = &mut spec {
+            *threshold = *limit;
+        }
+        let channels = Seed(1).stream("channels");
+        Ok(Load { discipline: AnyDiscipline::new(&spec), channels, count, drops: Drops::default() })
+    }
+
+    fn arrive(&mut self, channel: u64) {
+        let mut packet = Packet::new(Channel(channel), SIZE, Time::ZERO, ());
+        packet.band = (channel % 8) as u8;
+        self.discipline.enqueue(Time::ZERO, packet, &mut self.drops);
+        self.drops.drain().for_each(drop);
+    }
+
+    /// Serves pieces until a packet is complete.
+    fn serve(&mut self) {
+        while let Some(service) = self.discipline.dequeue(Time::ZERO, &mut self.drops) {
+            if service.packet.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn run(&mut self, packets: u64, arrivals: u64) {
+        for channel in (0..self.count).chain(0..self.count) {
+            self.arrive(channel);
+        }
+        for _ in 0..packets {
+            for _ in 0..arrivals {
+                let channel = self.channels.below(self.count);
+                self.arrive(channel);
+            }
+            self.serve();
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let numbers = |at: usize| arguments.get(at).and_then(|text| text.parse::<u64>().ok());
+    let (Some(text), Some(channels), Some(packets)) = (arguments.first(), numbers(1), numbers(2))
+    else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let overflow = arguments.get(3).is_some_and(|word| word == "overflow");
+    match Load::new(text, channels.max(1), overflow) {
+        Ok(mut load) => load.run(packets, if overflow { 2 } else { 1 }),
+        Err(complaint) => {
+            eprintln!("{complaint}");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
