@@ -140,7 +140,7 @@ impl Reading {
         let digits: u128 = format!("{whole}{fraction}").parse().unwrap_or(0);
         let scale = 10u128.pow(fraction.len() as u32);
         let scaled = digits * u128::from(factor);
-        if scaled % scale != 0 {
+        if !scaled.is_multiple_of(scale) {
             return Err(too_fine());
         }
         u64::try_from(scaled / scale).ok().filter(|&v| v <= i64::MAX as u64).ok_or_else(too_big)

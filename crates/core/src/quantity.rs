@@ -55,7 +55,7 @@ impl fmt::Display for Rate {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-        match whole.iter().find(|&&(factor, _)| self.0 >= factor && self.0 % factor == 0) {
+        match whole.iter().find(|&&(factor, _)| self.0 >= factor && self.0.is_multiple_of(factor)) {
             Some(&(factor, unit)) => f.pad(&format!("{}{unit}", self.0 / factor)),
             None => f.pad(&format!("{}B", self.0)),
         }

@@ -71,6 +71,7 @@ pub struct Dataplane {
 
 struct Shared {
     stop: AtomicBool,
+    asked: AtomicBool,
     snapshot: Mutex<Snapshot>,
     waker: Waker,
 }
@@ -87,6 +88,7 @@ impl Remote {
     pub fn change(&self, lane: usize, after: Span, change: Change) {
         // A dataplane that has ended takes no more changes; its end is reported elsewhere.
         let _ = self.requests.send(Request { lane, after, change });
+        self.shared.asked.store(true, Ordering::Release);
         self.shared.waker.wake();
     }
 
@@ -122,6 +124,7 @@ impl Dataplane {
         let waker = Waker::new().map_err(EmuError::Wait)?;
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
+            asked: AtomicBool::new(false),
             snapshot: Mutex::new(Snapshot::default()),
             waker,
         });
@@ -169,6 +172,9 @@ impl Dataplane {
         let mut pulse = expected;
         while !self.shared.stop.load(Ordering::Acquire) {
             self.notice_stall(expected);
+            if self.shared.asked.swap(false, Ordering::AcqRel) {
+                self.take_requests();
+            }
             let received = self.receive()?;
             let sent = self.serve()?;
             let now = self.clock.now();
@@ -178,7 +184,7 @@ impl Dataplane {
             }
             let next = self.lanes.iter().filter_map(Lane::next_wake).min();
             if self.pulse_is_due(&mut pulse, now, next) {
-                self.pulse(now)?;
+                self.pulse()?;
             }
             if self.options.busy || received >= BUDGET {
                 continue;
@@ -215,6 +221,15 @@ impl Dataplane {
         }
         let woken = bed.sleep(free).map_err(EmuError::Wait)?;
         Ok(if woken { self.clock.now() } else { now + free })
+    }
+
+    /// Makes the changes asked for by [`Remote::change`].
+    fn take_requests(&mut self) {
+        self.shared.waker.clear();
+        let now = self.clock.now();
+        while let Ok(Request { lane, after, change }) = self.requests.try_recv() {
+            self.lanes[lane].change(now + after, change);
+        }
     }
 
     fn receive(&mut self) -> Result<usize, EmuError> {
@@ -259,15 +274,11 @@ impl Dataplane {
         due
     }
 
-    /// Looks after the devices, takes requests, and publishes the state.
-    fn pulse(&mut self, now: Time) -> Result<(), EmuError> {
+    /// Looks after the devices and publishes the state.
+    fn pulse(&mut self) -> Result<(), EmuError> {
         for inlet in &mut self.inlets {
             inlet.port.check()?;
             self.lanes[inlet.lane].account(inlet.port.as_mut());
-        }
-        self.shared.waker.clear();
-        while let Ok(Request { lane, after, change }) = self.requests.try_recv() {
-            self.lanes[lane].change(now + after, change);
         }
         let snapshot = self.snapshot();
         if let Ok(mut place) = self.shared.snapshot.try_lock() {

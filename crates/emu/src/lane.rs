@@ -51,7 +51,7 @@ impl Lane {
             name: name.to_string(),
             link: Link::new(spec, seed, name, origin),
             key,
-            lag: LAG.min(spec.delay.saturating_sub(spec.impairments.most_extra_delay())),
+            lag: lag(spec),
             due: Vec::with_capacity(BATCH),
             outcomes: Vec::with_capacity(2 * BATCH),
             lateness: Times::default(),
@@ -216,9 +216,11 @@ impl Lane {
 
     /// Changes a setting at `at`, or now where that has passed.
     pub fn change(&mut self, at: Time, change: Change) {
-        if let Change::Delay(delay) = &change {
-            self.lag = self.lag.min(*delay);
-        }
+        self.lag = match &change {
+            Change::Delay(delay) => self.lag.min(*delay),
+            Change::Rate(_) | Change::Limit(_) => self.lag,
+            _ => Span::ZERO,
+        };
         self.link.schedule(at, change);
     }
 
@@ -250,6 +252,15 @@ impl Lane {
                 .filter(|(_, span)| !span.is_zero())
                 .collect(),
         }
+    }
+}
+
+/// How far the line's work may lag behind, so that nothing is due before the line has sent it.
+fn lag(spec: &LinkSpec) -> Span {
+    if spec.schedule.steps.is_empty() {
+        LAG.min(spec.delay.saturating_sub(spec.impairments.most_extra_delay()))
+    } else {
+        Span::ZERO
     }
 }
 

@@ -1,7 +1,8 @@
 //! The delay line: what is in flight. It never drops, and keeps order and spacing exactly.
 
+use crate::BlockQueue;
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use trunkline_core::Time;
 
 /// Packets in flight, each with its release time.
@@ -10,7 +11,7 @@ use trunkline_core::Time;
 /// sit in a heap beside it, so that the common case costs a push and a pop.
 #[derive(Debug)]
 pub struct DelayLine<P> {
-    ring: VecDeque<Flight<P>>,
+    ring: BlockQueue<Flight<P>>,
     strays: BinaryHeap<Flight<P>>,
     pushed: u64,
 }
@@ -42,7 +43,7 @@ impl<P> Eq for Flight<P> {}
 
 impl<P> Default for DelayLine<P> {
     fn default() -> Self {
-        DelayLine { ring: VecDeque::new(), strays: BinaryHeap::new(), pushed: 0 }
+        DelayLine { ring: BlockQueue::default(), strays: BinaryHeap::new(), pushed: 0 }
     }
 }
 

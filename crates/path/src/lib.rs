@@ -12,6 +12,7 @@
 //! the same code. The engine calls [`Link::offer`] with each arrival in order of time,
 //! [`Link::advance`] to let the line work up to an instant, and [`Link::take`] for what is due.
 
+mod block_queue;
 mod classify;
 mod delay;
 pub mod discipline;
@@ -24,9 +25,10 @@ mod opportunities;
 mod schedule;
 mod spec;
 
+pub use block_queue::BlockQueue;
 pub use classify::{ChannelKey, Class, classify};
 pub use delay::DelayLine;
-pub use discipline::{AnyDiscipline, Backlog, Discipline, Drops, Service};
+pub use discipline::{AnyDiscipline, Backlog, Discipline, DisciplineTextError, Drops, Service};
 pub use framing::{Framer, Framing, Piece, aal5_cells};
 pub use limit::Limit;
 pub use line::Line;

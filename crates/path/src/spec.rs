@@ -220,7 +220,10 @@ impl DisciplineSpec {
     }
 
     /// Replaces the limit on what waits.
-    pub fn set_limit(&mut self, new: Limit) {
+    ///
+    /// # Errors
+    /// Where early packet discard is given a limit in another unit than cells.
+    pub fn set_limit(&mut self, new: Limit) -> Result<(), SpecError> {
         match self {
             DisciplineSpec::Fifo { limit }
             | DisciplineSpec::RoundRobin { limit, .. }
@@ -229,8 +232,17 @@ impl DisciplineSpec {
             | DisciplineSpec::Priority { limit, .. }
             | DisciplineSpec::Codel { limit, .. }
             | DisciplineSpec::FqCodel { limit, .. } => *limit = new,
-            DisciplineSpec::Epd { limit, .. } => *limit = new.amount(),
+            DisciplineSpec::Epd { limit, .. } => match new {
+                Limit::Cells(cells) => *limit = cells,
+                other => {
+                    return Err(SpecError::Conflict(format!(
+                        "the limit of epd is in cells, not {other}: write {}c",
+                        other.most_bytes(1500) / 48
+                    )));
+                }
+            },
         }
+        Ok(())
     }
 }
 

@@ -274,7 +274,10 @@ fn change_link(
     let change = setting::find(plain)
         .and_then(|setting| setting.live)
         .ok_or_else(|| SettingError::NotLive { name: name.to_string() })?;
-    *link = draft.into_changed();
+    *link = draft.into_changed().map_err(|error| SettingError::Value {
+        name: name.to_string(),
+        reason: error.to_string(),
+    })?;
     Ok(change(link))
 }
 

@@ -50,18 +50,18 @@ impl Draft {
         self.spec.discipline = DisciplineSpec::parse(queue, default)
             .map_err(|e| SpecError::Conflict(e.to_string()))?;
         if let Some(limit) = self.limit {
-            self.spec.discipline.set_limit(limit);
+            self.spec.discipline.set_limit(limit)?;
         }
         self.spec.check()?;
         Ok(self.spec)
     }
 
     /// The description with a live change in it; everything else as it was.
-    pub fn into_changed(mut self) -> LinkSpec {
+    pub fn into_changed(mut self) -> Result<LinkSpec, SpecError> {
         if let Some(limit) = self.limit {
-            self.spec.discipline.set_limit(limit);
+            self.spec.discipline.set_limit(limit)?;
         }
-        self.spec
+        Ok(self.spec)
     }
 }
 

@@ -1,15 +1,14 @@
 //! First in, first out, with a limit in bytes, packets or cells.
 
 use super::{Backlog, Discipline, Drops, Service};
-use crate::Limit;
-use std::collections::VecDeque;
+use crate::{BlockQueue, Limit};
 use trunkline_core::{DropCause, Metered, Time};
 
 /// First in, first out. A packet that would take the queue over its limit is dropped on arrival
 /// (drop-tail), except that an empty queue takes any one packet.
 #[derive(Debug)]
 pub struct Fifo<P> {
-    waiting: VecDeque<P>,
+    waiting: BlockQueue<P>,
     limit: Limit,
     held: u64,
     bytes: u64,
@@ -18,7 +17,7 @@ pub struct Fifo<P> {
 impl<P: Metered> Fifo<P> {
     /// An empty queue that holds at most `limit`.
     pub fn new(limit: Limit) -> Fifo<P> {
-        Fifo { waiting: VecDeque::new(), limit, held: 0, bytes: 0 }
+        Fifo { waiting: BlockQueue::default(), limit, held: 0, bytes: 0 }
     }
 }
 

@@ -216,11 +216,11 @@ impl Message {
 }
 
 /// Waits up to `millis` for a frame on the descriptor.
-pub fn wait(fd: i32, millis: i32) {
+pub fn wait(fd: std::os::fd::BorrowedFd<'_>, millis: i32) {
     // SAFETY: one valid pollfd.
     unsafe {
         let mut poll: libc::pollfd = zeroed();
-        (poll.fd, poll.events) = (fd, libc::POLLIN);
+        (poll.fd, poll.events) = (fd.as_raw_fd(), libc::POLLIN);
         libc::poll(&raw mut poll, 1, millis);
     }
 }
