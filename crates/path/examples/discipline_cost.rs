@@ -28,7 +28,7 @@ impl Load {
     fn new(text: &str, count: u64, overflow: bool) -> Result<Load, String> {
         let limit = Limit::Packets(if overflow { 2 * count } else { 1 << 40 });
         let mut spec = DisciplineSpec::parse(text, limit).map_err(|error| error.to_string())?;
-        spec.set_limit(limit);
+        spec.set_limit(limit).expect("limits of this load fit every discipline");
         if let DisciplineSpec::Epd { threshold, limit } = &mut spec {
             *threshold = *limit;
         }
