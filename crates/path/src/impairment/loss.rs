@@ -288,8 +288,9 @@ impl Losses {
     }
 
     fn step(&mut self, model: &GilbertElliott) -> bool {
-        let start = Probability::new(model.bad_share()).unwrap_or_default();
-        let bad = self.bad.unwrap_or_else(|| self.stream.happens(start));
+        let mut start =
+            || self.stream.happens(Probability::new(model.bad_share()).unwrap_or_default());
+        let bad = self.bad.unwrap_or_else(&mut start);
         let (loss, leave) = if bad { (model.bad, model.r) } else { (model.good, model.p) };
         let lost = self.stream.happens(loss);
         self.bad = Some(bad != self.stream.happens(leave));
