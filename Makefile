@@ -1,0 +1,29 @@
+# Everything here runs on a fresh Debian 12 with a Rust toolchain, git and make. What else is needed is
+# installed by apt where we are root, and named where we are not (scripts/needs.sh).
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench lint
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+build: ## Build the trunkline command: target/release/trunkline
+	cargo build --release --locked -p trunkline
+
+demo: build ## Ping and a bulk TCP transfer share a T1 trunk: FIFO against round robin (one minute)
+	scripts/demo.sh
+
+test: ## All tests of the workspace, the end-to-end ones included
+	scripts/needs.sh test
+	cargo test --workspace --locked
+
+bench: ## The dataplane against a bare forwarder and direct veth; instructions per packet of each discipline
+	scripts/bench.sh
+
+lint: ## Formatting, clippy and documentation, warnings denied
+	scripts/needs.sh lint
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --locked

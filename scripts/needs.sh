@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|lint
+# As root, what is missing is installed by apt; otherwise the command to do so is printed. The demo and
+# the benchmarks cannot do without; tests that need an absent program say so and pass over.
+set -euo pipefail
+
+purpose=${1:?usage: needs.sh demo|test|bench|lint}
+
+# program=package
+case $purpose in
+demo) needs=(iperf3=iperf3 ping=iputils-ping jq=jq) ;;
+test) needs=(iperf3=iperf3 ping=iputils-ping curl=curl dnsmasq=dnsmasq-base tcpdump=tcpdump setpriv=util-linux python3=python3) ;;
+bench) needs=(valgrind=valgrind) ;;
+lint) needs=() ;;
+*)
+    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench or lint" >&2
+    exit 2
+    ;;
+esac
+
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+missing() {
+    local need
+    for need in "${needs[@]}"; do
+        command -v "${need%%=*}" >/dev/null || echo "${need#*=}"
+    done
+}
+
+install() {
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get install -y --no-install-recommends "$@" && return
+    apt-get update && apt-get install -y --no-install-recommends "$@"
+}
+
+# A component that rustup left out of a minimal installation.
+component() {
+    cargo "$1" --version >/dev/null 2>&1 && return
+    if command -v rustup >/dev/null; then
+        rustup component add "$2"
+    else
+        echo "needs.sh: cargo $1 is missing: install it with your Rust toolchain" >&2
+        exit 1
+    fi
+}
+
+if [[ $purpose == lint ]]; then
+    component fmt rustfmt
+    component clippy clippy
+    exit
+fi
+
+mapfile -t packages < <(missing)
+((${#packages[@]} == 0)) && exit
+
+if ((EUID == 0)) && command -v apt-get >/dev/null; then
+    echo "needs.sh: installing ${packages[*]}" >&2
+    install "${packages[@]}" >&2 || echo "needs.sh: apt could not install ${packages[*]}" >&2
+    mapfile -t packages < <(missing)
+    ((${#packages[@]} == 0)) && exit
+else
+    echo "needs.sh: not here: ${packages[*]}; install with: sudo apt-get install ${packages[*]}" >&2
+fi
+
+# Tests go on without, each saying what it misses.
+[[ $purpose == test ]]
