@@ -45,7 +45,7 @@ impl CaptureError {
         CaptureError::Write { path: path.to_owned(), cause: words(error), remedy: remedy(error) }
     }
 
-    pub(super) fn thread(path: &Path, cause: impl ToString) -> CaptureError {
+    pub(super) fn thread(path: &Path, cause: &str) -> CaptureError {
         CaptureError::Thread { path: path.to_owned(), cause: cause.to_string() }
     }
 }

@@ -215,8 +215,11 @@ fn option(out: &mut Vec<u8>, code: u16, pieces: &[&[u8]]) {
 
 /// Appends an option that is text, cut where it is too long for one.
 fn text(out: &mut Vec<u8>, code: u16, text: &str) {
-    let end = text.floor_char_boundary(text.len().min(usize::from(u16::MAX)));
-    option(out, code, &[text[..end].as_bytes()]);
+    let mut end = text.len().min(usize::from(u16::MAX));
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    option(out, code, &[&text.as_bytes()[..end]]);
 }
 
 /// Everything is padded to 32 bits.

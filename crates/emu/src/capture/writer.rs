@@ -117,7 +117,7 @@ impl Capture {
         let thread = Builder::new()
             .name("capture".into())
             .spawn(move || writer.run())
-            .map_err(|error| CaptureError::thread(path, error))?;
+            .map_err(|error| CaptureError::thread(path, &error.to_string()))?;
         let block = Vec::with_capacity(LARGEST_BLOCK);
         let recorder = Recorder { ring: producer, block, filter, shared: Arc::clone(&shared) };
         let handle = CaptureHandle { path: path.to_owned(), shared, thread: Some(thread) };
