@@ -83,7 +83,8 @@ impl Probability {
 
     /// The probability `p`, or `None` outside `0..=1`.
     pub fn new(p: f64) -> Option<Probability> {
-        (0.0..=1.0).contains(&p).then_some(Probability((p * 18_446_744_073_709_551_616.0) as u64))
+        let threshold = libm::round(p * 18_446_744_073_709_551_616.0) as u64;
+        (0.0..=1.0).contains(&p).then_some(Probability(threshold))
     }
     /// As a number between 0 and 1.
     pub fn as_f64(self) -> f64 {
@@ -104,11 +105,11 @@ impl FromStr for Probability {
 
     fn from_str(text: &str) -> Result<Probability, ParseError> {
         let text = text.trim();
-        let (number, percent) = match text.strip_suffix('%') {
-            Some(number) => (number.trim(), true),
-            None => (text, false),
+        let number = match text.strip_suffix('%') {
+            Some(percent) => fraction(percent.trim()),
+            None => text.parse(),
         };
-        let value: f64 = number.parse().map_err(|_| match number_and_unit(text) {
+        let p = number.map_err(|_| match number_and_unit(text) {
             (digits, unit) if !digits.is_empty() && !unit.is_empty() => ParseError::Unit {
                 what: "probability",
                 found: text.into(),
@@ -120,7 +121,6 @@ impl FromStr for Probability {
                 ParseError::NotANumber { what: "probability", found: text.into(), example: "0.5%" }
             }
         })?;
-        let p = if percent { value / 100.0 } else { value };
         Probability::new(p).ok_or_else(|| ParseError::Range {
             what: "probability",
             found: text.into(),
@@ -130,16 +130,26 @@ impl FromStr for Probability {
     }
 }
 
+/// Reads a percentage. The percent sign serves as an exponent, so that 1% and 0.01 are the same to the
+/// last bit; a number that has an exponent already is divided.
+fn fraction(percent: &str) -> Result<f64, std::num::ParseFloatError> {
+    format!("{percent}e-2").parse().or_else(|_| percent.parse::<f64>().map(|p| p / 100.0))
+}
+
 impl fmt::Display for Probability {
+    /// The shortest decimal that reads back as the same probability: `1%`, or `1e-7` where it is small.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let p = self.as_f64();
-        // The shortest decimal that reads back within a part in 10^12.
-        let percent = (p * 100.0 * 1e10).round() / 1e10;
-        if p == 0.0 || p >= 1e-6 {
-            f.pad(&format!("{percent}%"))
-        } else {
-            f.pad(&format!("{p:.3e}"))
-        }
+        let text = |digits: usize| {
+            let rounded: f64 = format!("{:.digits$e}", p * 100.0).parse().unwrap_or(0.0);
+            if p == 0.0 || rounded >= 1e-4 {
+                format!("{rounded}%")
+            } else {
+                format!("{p:.digits$e}")
+            }
+        };
+        let exact = |text: &String| text.parse() == Ok(*self);
+        f.pad(&(0..16).map(text).find(exact).unwrap_or_else(|| format!("{p:e}")))
     }
 }
 
@@ -157,6 +167,7 @@ impl<'de> Deserialize<'de> for Probability {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn streams_are_named_and_reproducible() {
@@ -174,6 +185,7 @@ mod tests {
         let one_percent: Probability = "1%".parse().unwrap();
         assert!((one_percent.as_f64() - 0.01).abs() < 1e-15);
         assert_eq!("100%".parse::<Probability>().unwrap(), Probability::ALWAYS);
+        assert_eq!("1e-1%".parse::<Probability>().unwrap(), Probability::new(0.001).unwrap());
         assert_eq!("1e-6".parse::<Probability>().unwrap(), Probability::new(1e-6).unwrap());
         for bad in ["101%", "-1%", "nan", "often", "1.5", "3ms"] {
             assert!(bad.parse::<Probability>().is_err(), "{bad}");
@@ -182,6 +194,26 @@ mod tests {
         let hits = (0..100_000).filter(|_| stream.happens(one_percent)).count();
         assert!((800..1200).contains(&hits), "{hits}");
         assert!(!stream.happens(Probability::NEVER) && stream.happens(Probability::ALWAYS));
+    }
+
+    #[test]
+    fn probabilities_print_short() {
+        for text in ["0%", "1%", "0.5%", "12.345%", "100%", "0.0001%", "1e-7", "2.5e-12"] {
+            assert_eq!(text.parse::<Probability>().unwrap().to_string(), text);
+        }
+    }
+
+    proptest! {
+        /// Probabilities of few digits, as people write them, survive printing exactly; any other one
+        /// to the precision of floating point.
+        #[test]
+        fn printing_and_reading_agree(digits in 0u32..100_000, scale in 5i32..15, p in 0.0f64..1.0) {
+            let read = |p: Probability| p.to_string().parse::<Probability>().unwrap();
+            let plain = format!("{digits}e-{scale}").parse::<Probability>().unwrap();
+            prop_assert_eq!(read(plain), plain);
+            let any = Probability::new(p).unwrap();
+            prop_assert!((read(any).as_f64() - p).abs() <= p * 1e-15, "{}", any);
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::io;
 use thiserror::Error;
+use trunkline_core::Size;
+use trunkline_lab::LabError;
 use trunkline_port::PortError;
 
 /// What ends a real-time run.
@@ -10,6 +12,20 @@ pub enum EmuError {
     /// A device failed.
     #[error(transparent)]
     Port(#[from] PortError),
+    /// The laboratory could not be built.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// What is under way would not fit into memory.
+    #[error(
+        "the path needs {needed} bytes ({}) for its queue and for what is in flight, and {available} are to be had: lower rate, delay or queue limit",
+        human(*.needed)
+    )]
+    Memory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes to be had.
+        available: u64,
+    },
     /// The processor asked for cannot be had.
     #[error("cannot run on processor {cpu}: {source}; give a number that `nproc` counts, from 0")]
     Processor {
@@ -21,4 +37,9 @@ pub enum EmuError {
     /// Sleeping failed.
     #[error("cannot wait for frames: {0}; too many open files?")]
     Wait(io::Error),
+}
+
+/// Whole mebibytes, for a glance.
+fn human(bytes: u64) -> Size {
+    Size::from_bytes(bytes.div_ceil(1 << 20) << 20)
 }

@@ -32,10 +32,12 @@ pub struct Lane {
     ring_drops: u64,
     refusals: u64,
     entry: Side,
+    bound: Span,
 }
 
 impl Lane {
-    /// A lane that begins at `origin`; `entry` is the side at which its frames come in.
+    /// A lane that begins at `origin`; `entry` is the side at which its frames come in, and frames
+    /// later than `bound` count as late.
     pub fn new(
         name: &str,
         entry: Side,
@@ -43,6 +45,7 @@ impl Lane {
         key: ChannelKey,
         seed: Seed,
         origin: Time,
+        bound: Span,
     ) -> Lane {
         Lane {
             name: name.to_string(),
@@ -58,6 +61,7 @@ impl Lane {
             ring_drops: 0,
             refusals: 0,
             entry,
+            bound,
         }
     }
 
@@ -237,6 +241,7 @@ impl Lane {
             in_flight: counts.in_flight(),
             queued_packets: self.link.backlog().packets,
             queued_bytes: self.link.backlog().bytes,
+            late: self.lateness.longer_than(self.bound),
             lateness: self.lateness.percentiles(),
             spacing_error: self.spacing.percentiles(),
             mean_delay: Cause::ALL
@@ -245,11 +250,6 @@ impl Lane {
                 .filter(|(_, span)| !span.is_zero())
                 .collect(),
         }
-    }
-
-    /// The lateness of every frame sent so far.
-    pub fn lateness(&self) -> &Times {
-        &self.lateness
     }
 }
 

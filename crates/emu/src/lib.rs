@@ -5,14 +5,18 @@
 //! departure = arrival stamp + path time. It sleeps until shortly before the next release and spins
 //! the rest. Frames wait in a [`FramePool`] of fixed size; nothing is allocated after the start.
 
+pub mod accuracy;
 pub mod capture;
 mod clock;
 mod dataplane;
 mod error;
+pub mod hosts;
 mod lane;
 mod pool;
 mod scheduling;
+mod session;
 mod snapshot;
+mod store;
 mod wait;
 
 pub use clock::monotonic;
@@ -20,4 +24,5 @@ pub use dataplane::{Dataplane, Inlet, Options, Remote};
 pub use error::EmuError;
 pub use lane::Lane;
 pub use pool::{Frame, FramePool};
+pub use session::{ChangeError, Plan, Session, SessionOptions, SessionThread};
 pub use snapshot::{LaneSnapshot, Snapshot};

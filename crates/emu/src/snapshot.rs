@@ -30,6 +30,8 @@ pub struct LaneSnapshot {
     pub queued_packets: u64,
     /// User bytes that wait for the line.
     pub queued_bytes: u64,
+    /// Frames that left later than the bound of the run allows.
+    pub late: u64,
     /// How late frames left against their schedule.
     pub lateness: Percentiles,
     /// How far the gap between two frames was from the gap that the path prescribes.

@@ -1,1 +1,47 @@
-//! lab
+//! Network laboratories on one Linux machine: namespaces, virtual Ethernet pairs, addresses, routes,
+//! offloads, processes and a way to the outside, over netlink and ioctl, with no outside program.
+//!
+//! Nothing of a laboratory outlives it. Namespaces have no name: they are held by file descriptors, so
+//! the kernel removes them, and with them their devices, when the process ends, however it ends. What
+//! must touch the host (one virtual Ethernet end, a masquerading table, a forwarding switch, the offloads
+//! of a real interface) is written down in a [`RunState`] before it is done, undone at drop, and
+//! undone by the next run's [`sweep`] where the process was killed.
+//!
+//! ```no_run
+//! use trunkline_lab::{End, Namespace, create_veth, enter_user_namespace_if_needed};
+//! # fn main() -> Result<(), trunkline_lab::LabError> {
+//! enter_user_namespace_if_needed()?; // before any thread starts
+//! let (near, far) = (Namespace::create()?, Namespace::create()?);
+//! create_veth(&End::new(&near, "tl0"), &End::new(&far, "tl0"), 1500)?;
+//! near.add_address("tl0", "10.77.0.1/24".parse()?)?;
+//! far.add_address("tl0", "10.77.0.2/24".parse()?)?;
+//! # Ok(()) }
+//! ```
+
+mod address;
+mod error;
+mod link;
+mod memory;
+mod message;
+mod namespace;
+mod netlink;
+mod nft;
+mod offload;
+mod outside;
+mod privilege;
+mod process;
+mod state;
+mod sweep;
+mod sys;
+
+pub use address::{IpNet, Mac};
+pub use error::LabError;
+pub use link::{End, LinkInfo, create_veth};
+pub use memory::available_memory;
+pub use namespace::{Namespace, NamespaceId};
+pub use offload::SavedOffloads;
+pub use outside::{Outside, Unreachable};
+pub use privilege::{Privilege, enter_user_namespace_if_needed};
+pub use process::{SpawnOptions, kill_processes_in, processes_in, spawn};
+pub use state::{Record, RunState, runtime_dir};
+pub use sweep::sweep;

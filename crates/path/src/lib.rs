@@ -20,6 +20,8 @@ pub mod impairment;
 mod limit;
 mod line;
 mod link;
+mod opportunities;
+mod schedule;
 mod spec;
 
 pub use classify::{ChannelKey, Class, classify};
@@ -29,4 +31,6 @@ pub use framing::{Framer, Framing, Piece, aal5_cells};
 pub use limit::Limit;
 pub use line::Line;
 pub use link::{Change, Delivered, Link};
+pub use opportunities::DeliveryTrace;
+pub use schedule::{Schedule, ScheduleError};
 pub use spec::{DisciplineSpec, LinkSpec, SpecError};

@@ -1,13 +1,12 @@
 //! The line: one piece at a time, at the line's rate, exactly.
 
 use crate::framing::{Framer, Piece};
+use crate::opportunities::OPPORTUNITY_BYTES;
 use crate::{Framing, Service};
 use trunkline_core::{Metered, Rate, Span, Time};
 
 /// Nanoseconds of a second.
 const SECOND: u128 = 1_000_000_000;
-/// Bytes that one line of a mahimahi trace lets pass: one packet of the Ethernet MTU.
-const OPPORTUNITY_BYTES: u64 = 1500;
 
 /// A serialiser with a rate and a framing. Back-to-back transmissions carry the remainder below a
 /// nanosecond from one to the next, so that the long-run rate is exact.

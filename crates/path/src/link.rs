@@ -1,6 +1,7 @@
 //! One direction of a path: discipline, line, impairments, delay line.
 
-use crate::impairment::{Fate, ImpairmentSpec, Impairments};
+use crate::impairment::{Fate, ImpairmentSpec, Impairments, Setting};
+use crate::schedule::Plan;
 use crate::{AnyDiscipline, Backlog, DelayLine, Discipline, Drops, Limit, Line, LinkSpec, Service};
 use std::collections::VecDeque;
 use trunkline_core::{Cause, Counts, DropCause, Packet, Rate, Seed, Span, Time};
@@ -20,6 +21,7 @@ pub struct Link<B> {
     impairments: Impairments,
     delay: Span,
     in_flight: DelayLine<Packet<B>>,
+    plan: Plan,
     changes: VecDeque<(Time, Change)>,
     clock: Time,
     counts: Counts,
@@ -35,8 +37,10 @@ pub enum Change {
     Rate(Option<Rate>),
     /// The discipline's limit; what waits stays.
     Limit(Limit),
-    /// The impairments.
+    /// All impairments.
     Impairments(ImpairmentSpec),
+    /// One impairment; the others stay.
+    Setting(Setting),
 }
 
 /// A packet that has come out at the far end.
@@ -52,7 +56,7 @@ impl<B> Link<B> {
     /// A link as `spec` says, whose slot clock, trace and schedule start at `origin`. Its randomness
     /// comes from the streams of `seed` under `name`.
     pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Link<B> {
-        let mut link = Link {
+        Link {
             discipline: AnyDiscipline::new(&spec.discipline),
             buffer: VecDeque::new(),
             buffered: 0,
@@ -61,15 +65,12 @@ impl<B> Link<B> {
             impairments: Impairments::new(&spec.impairments, seed, name),
             delay: spec.delay,
             in_flight: DelayLine::default(),
+            plan: Plan::new(&spec.schedule, origin),
             changes: VecDeque::new(),
             clock: origin,
             counts: Counts::default(),
             drops: Drops::default(),
-        };
-        for (after, change) in &spec.schedule {
-            link.schedule(origin + Span::from_nanos(after.as_nanos()), change.clone());
         }
-        link
     }
 
     /// A packet arrives at `at`. An instant before the link's clock counts as the clock's.
@@ -82,18 +83,29 @@ impl<B> Link<B> {
         self.work(self.clock);
     }
 
-    /// Lets the line work up to `to`.
+    /// Lets the line work up to `to`. A schedule that repeats never ends: with one, `to` has to be an
+    /// instant that the run can reach, not [`Time::NEVER`].
     pub fn advance(&mut self, to: Time) {
-        while let Some(&(at, _)) = self.changes.front() {
-            if at > to {
-                break;
-            }
+        while let Some(at) = self.next_change().filter(|&at| at <= to) {
             self.work(at);
-            if let Some((_, change)) = self.changes.pop_front() {
+            if let Some(change) = self.take_change(at) {
                 self.apply(change);
             }
         }
         self.work(to);
+    }
+
+    fn next_change(&self) -> Option<Time> {
+        let asked = self.changes.front().map(|&(at, _)| at);
+        self.plan.due().into_iter().chain(asked).min()
+    }
+
+    /// Takes the change that is due at `at`: the schedule's first, so that what was asked for wins.
+    fn take_change(&mut self, at: Time) -> Option<Change> {
+        if self.plan.due() == Some(at) {
+            return self.plan.take();
+        }
+        self.changes.pop_front().map(|(_, change)| change)
     }
 
     /// Finishes every piece that ends by `to` and starts what follows.
@@ -192,8 +204,7 @@ impl<B> Link<B> {
 
     /// When the line or a scheduled change next needs [`advance`](Link::advance).
     pub fn next_event(&self) -> Option<Time> {
-        let change = self.changes.front().map(|&(at, _)| at);
-        self.line.done().into_iter().chain(change).min()
+        self.line.done().into_iter().chain(self.next_change()).min()
     }
 
     /// When the next packet is due at the far end, of those that have left the line.
@@ -214,6 +225,7 @@ impl<B> Link<B> {
             Change::Rate(rate) => self.line.set_rate(self.clock, rate),
             Change::Limit(limit) => self.discipline.set_limit(limit),
             Change::Impairments(spec) => self.impairments.set_spec(&spec),
+            Change::Setting(setting) => self.impairments.set(setting),
         }
         self.work(self.clock);
     }

@@ -10,6 +10,8 @@ pub(crate) struct Device {
     pub(crate) mtu: u32,
     /// Belongs to the namespace of the thread that opened it, wherever it is used later.
     control: Socket,
+    /// Its socket has lost it for ever, even if a device of the same index appears again.
+    lost: bool,
 }
 
 impl Device {
@@ -24,7 +26,7 @@ impl Device {
             other => other.map_err(|errno| PortError::of(name, "find the index", errno))?,
         }
         let index = sys::ifreq_number(&request);
-        let mut device = Device { name: name.to_owned(), index, mtu: 0, control };
+        let mut device = Device { name: name.to_owned(), index, mtu: 0, control, lost: false };
         match device.check() {
             Ok(()) | Err(PortError::Down { .. }) => Ok(device),
             Err(error) => Err(error),
@@ -33,6 +35,9 @@ impl Device {
 
     /// Reads the MTU again; says whether the device is up, down or gone.
     pub(crate) fn check(&mut self) -> Result<(), PortError> {
+        if self.lost {
+            return Err(self.lose());
+        }
         // By index, because a device may be renamed while a port is open on it.
         let mut request = sys::ifreq_by_index(self.index);
         self.ask(libc::SIOCGIFNAME, &mut request)?;
@@ -45,6 +50,12 @@ impl Device {
         }
     }
 
+    /// Marks the device as lost for ever, and says so.
+    pub(crate) fn lose(&mut self) -> PortError {
+        self.lost = true;
+        self.error("use it", libc::ENODEV)
+    }
+
     fn ask(&self, what: libc::c_ulong, request: &mut libc::ifreq) -> Result<(), PortError> {
         let answer = self.control.interface(what, request);
         answer.map_err(|errno| self.error("ask for its state", errno))
@@ -53,5 +64,11 @@ impl Device {
     /// The error for a failed `action` on this device.
     pub(crate) fn error(&self, action: &'static str, errno: i32) -> PortError {
         PortError::of(&self.name, action, errno)
+    }
+
+    /// How many queues it receives on; 0 where the driver does not say.
+    pub(crate) fn receive_queues(&self) -> u32 {
+        let request = sys::ifreq(&self.name);
+        request.and_then(|request| self.control.receive_queues(request).ok()).unwrap_or(0)
     }
 }

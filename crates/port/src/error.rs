@@ -1,5 +1,6 @@
 //! Why a port could not be opened, or stopped working.
 
+use crate::Backend;
 use std::io;
 use thiserror::Error;
 
@@ -42,8 +43,8 @@ pub enum PortError {
     Unsupported {
         /// The device.
         device: String,
-        /// The backend, by its name.
-        backend: &'static str,
+        /// The backend.
+        backend: Backend,
         /// Cause and remedy.
         why: String,
     },
@@ -72,6 +73,28 @@ impl PortError {
                 PortError::System { device, action, source }
             }
         }
+    }
+
+    /// The same while a port is being opened, when it may also turn out that the backend cannot be used.
+    pub(crate) fn opening(
+        device: &str,
+        backend: Backend,
+        action: &'static str,
+        errno: i32,
+    ) -> PortError {
+        let why = match errno {
+            libc::EBUSY => "another XDP program or socket uses it: remove that one first",
+            libc::EAFNOSUPPORT | libc::ENOSYS | libc::EOPNOTSUPP | libc::ENOPROTOOPT => {
+                "this kernel or device does not offer it: use the other backend (packet, xdp)"
+            }
+            _ => return PortError::of(device, action, errno),
+        };
+        PortError::unsupported(device, backend, why.to_owned())
+    }
+
+    /// The backend cannot serve the device, with cause and remedy.
+    pub(crate) fn unsupported(device: &str, backend: Backend, why: String) -> PortError {
+        PortError::Unsupported { device: device.to_owned(), backend, why }
     }
 
     /// Does the port come back by itself once the cause is mended?

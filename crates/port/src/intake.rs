@@ -75,3 +75,84 @@ fn put_tag(buffer: &mut [u8], start: usize, (protocol, control): (u16, u16)) -> 
     buffer[new + ADDRESSES + 2..][..2].copy_from_slice(&control.to_be_bytes());
     new
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const START: usize = 16;
+
+    /// Header and frame in a buffer with room before, delivered; what came out, and the refusals.
+    fn deliver(
+        header: [u8; LENGTH],
+        frame: &[u8],
+        tag: Option<(u16, u16)>,
+    ) -> (Vec<Vec<u8>>, Refusals) {
+        let mut buffer = vec![0xee; START - LENGTH];
+        buffer.extend(header);
+        buffer.extend(frame);
+        let mut intake = Intake::default();
+        let mut out = Vec::new();
+        let raw = Raw { buffer: &mut buffer, start: START, tag, stamp: Some(5) };
+        let count = intake.deliver(raw, &mut |got| {
+            assert_eq!(got.stamp, Some(5));
+            out.push(got.bytes.to_vec());
+        });
+        assert_eq!(count, out.len());
+        (out, intake.refusals)
+    }
+
+    fn header(checksum: Option<(u16, u16)>, kind: u8, size: u16) -> [u8; LENGTH] {
+        let mut header = [u8::from(checksum.is_some()), kind, 0, 0, 0, 0, 0, 0, 0, 0];
+        let (start, field) = checksum.unwrap_or_default();
+        for (at, word) in [(4, size), (6, start), (8, field)] {
+            header[at..at + 2].copy_from_slice(&word.to_ne_bytes());
+        }
+        header
+    }
+
+    #[test]
+    fn a_stripped_tag_comes_back() {
+        let frame: Vec<u8> = (0..60).collect();
+        let (out, _) = deliver([0; LENGTH], &frame, Some((0x88a8, 0x6005)));
+        assert_eq!(out, [[&frame[..12], &[0x88, 0xa8, 0x60, 0x05], &frame[12..]].concat()]);
+        let (out, _) = deliver([0; LENGTH], &frame, None);
+        assert_eq!(out, [frame]);
+    }
+
+    #[test]
+    fn a_checksum_is_finished_where_the_tag_moved_it() {
+        let frame: Vec<u8> = (0..61).collect();
+        let (untagged, _) = deliver(header(Some((34, 6)), 0, 0), &frame, None);
+        let (tagged, _) = deliver(header(Some((34, 6)), 0, 0), &frame, Some((0x8100, 7)));
+        assert_ne!(untagged[0], frame);
+        assert_eq!(tagged[0][16..], untagged[0][12..]);
+    }
+
+    #[test]
+    fn what_cannot_be_a_wire_frame_is_counted() {
+        let (out, refusals) = deliver(header(Some((60, 6)), 0, 0), &[1; 60], None);
+        assert!(out.is_empty());
+        assert_eq!((refusals.total(), refusals.reason), (1, Some(Unsegmentable::Checksum)));
+        let (out, refusals) = deliver(header(None, 3, 1000), &[1; 3000], None);
+        assert!(out.is_empty());
+        assert_eq!((refusals.total(), refusals.reason), (1, Some(Unsegmentable::Kind(3))));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200), start in 0usize..40,
+            end in 0usize..200, tag: Option<(u16, u16)>,
+        ) {
+            let mut buffer = bytes;
+            buffer.truncate(end);
+            let start = start.min(buffer.len());
+            let mut intake = Intake::default();
+            let raw = Raw { buffer: &mut buffer, start, tag, stamp: None };
+            let count = intake.deliver(raw, &mut |_| {});
+            prop_assert_eq!(count == 0, intake.refusals.total() == 1);
+        }
+    }
+}

@@ -10,6 +10,8 @@
 //! - [`Backend::Xdp`]: AF_XDP in copy mode. Faster, but root only, and with conditions on the device:
 //!   see [`Backend::Xdp`].
 //!
+//! On AF_PACKET the kernel's own stack sees the frames too: give the device no addresses, or it answers.
+//!
 //! Nothing is lost in silence: what the kernel dropped is in [`Port::kernel_drops`], what this crate
 //! could not turn into wire frames in [`Port::refusals`], and each frame sent gets a [`SendOutcome`].
 
@@ -23,6 +25,7 @@ mod ring;
 pub mod segment;
 mod sys;
 mod transmit;
+mod xdp;
 
 pub use error::PortError;
 
@@ -37,7 +40,9 @@ pub struct Received<'a> {
     pub bytes: &'a [u8],
     /// When the kernel took it from the device, in nanoseconds of CLOCK_REALTIME (mind steps of that
     /// clock); `None` where the kernel gave no stamp. All pieces of a super-frame carry the
-    /// super-frame's stamp: when each of them would have arrived is not known.
+    /// super-frame's stamp: when each of them would have arrived is not known. The first frames after
+    /// opening (some 40) are stamped when they are copied, a few microseconds later than the others,
+    /// because the kernel switches stamping on by deferred work.
     pub stamp: Option<u64>,
 }
 
@@ -90,9 +95,9 @@ pub trait Port: Send {
     ///
     /// # Errors
     /// [`PortError::Down`] and [`PortError::Gone`]; every frame still had its outcome.
-    fn send<'a>(
+    fn send(
         &mut self,
-        frames: &mut dyn Iterator<Item = &'a [u8]>,
+        frames: &mut dyn Iterator<Item = &[u8]>,
         outcome: &mut dyn FnMut(usize, SendOutcome),
     ) -> Result<(), PortError>;
 
@@ -100,8 +105,8 @@ pub trait Port: Send {
     /// which also clears the condition.
     fn poll_fd(&self) -> BorrowedFd<'_>;
 
-    /// Asks the kernel for the state of the device (three cheap system calls; a few times a second is
-    /// fine) and refreshes [`Port::mtu`].
+    /// Asks the kernel for the state of the device (a handful of cheap system calls; some times a
+    /// second is fine) and refreshes [`Port::mtu`].
     ///
     /// # Errors
     /// [`PortError::Down`] until the device is up again, [`PortError::Gone`] for ever.
@@ -129,16 +134,27 @@ pub enum Backend {
     /// AF_PACKET: the default, on every device, with kernel stamps.
     #[default]
     Packet,
+    /// AF_XDP in copy mode, in the driver where it can, otherwise behind it: faster, without stamps
+    /// (use your own clock), and it takes the frames away from the kernel's own stack.
+    ///
+    /// Only for devices whose frames are complete on arrival: nothing tells here that a checksum is
+    /// unfinished, a VLAN tag set aside or a frame a super-frame. A physical interface with `gro off
+    /// rxvlan off` is safe. On a virtual pair switch `tx off tso off gso off txvlan off` on the *peer*
+    /// (and `gro off` on both), or the receiver discards what passes; this crate cannot see the peer and
+    /// does not check. Refused for MTUs above 3822 bytes, for several receive queues, and where maps may
+    /// not be created (ordinary users).
+    Xdp,
 }
 
 impl Backend {
     /// Every backend.
-    pub const ALL: [Backend; 1] = [Backend::Packet];
+    pub const ALL: [Backend; 2] = [Backend::Packet, Backend::Xdp];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Backend::Packet => "packet",
+            Backend::Xdp => "xdp",
         }
     }
 }
@@ -171,5 +187,6 @@ impl FromStr for Backend {
 pub fn open(device: &str, backend: Backend) -> Result<Box<dyn Port>, PortError> {
     match backend {
         Backend::Packet => Ok(Box::new(packet::PacketPort::open(device)?)),
+        Backend::Xdp => Ok(Box::new(xdp::XdpPort::open(device)?)),
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct PacketPort {
 impl PacketPort {
     pub(crate) fn open(name: &str) -> Result<PacketPort, PortError> {
         let device = Device::find(name)?;
-        let fail = |action| move |errno| PortError::of(name, action, errno);
+        let fail = |action| move |errno| PortError::opening(name, Backend::Packet, action, errno);
         let receiver = packet_socket().map_err(fail("open a packet socket"))?;
         let ring = prepare_receiver(&receiver, &device).map_err(fail("set up the receive ring"))?;
         // Only now, so that no frame of another device gets into the ring.
@@ -93,7 +93,8 @@ fn prepare_sender(socket: &Socket, device: &Device) -> Result<(), i32> {
     socket.bind(&address(device.index, 0))
 }
 
-/// Asks for a large buffer, beyond the system's limit where we may.
+/// Asks for a large buffer, beyond the system's limit where we may. An ordinary user may not, and has
+/// room for a handful of super-frames only; what does not fit is counted as truncated.
 fn enlarge(socket: &Socket, force: i32, ordinary: i32) -> Result<(), i32> {
     let set = |name| socket.set(libc::SOL_SOCKET, name, &BUFFER);
     set(force).or_else(|_| set(ordinary))
@@ -160,9 +161,9 @@ impl Port for PacketPort {
         Ok(count)
     }
 
-    fn send<'a>(
+    fn send(
         &mut self,
-        frames: &mut dyn Iterator<Item = &'a [u8]>,
+        frames: &mut dyn Iterator<Item = &[u8]>,
         outcome: &mut dyn FnMut(usize, SendOutcome),
     ) -> Result<(), PortError> {
         let sent = self.batch.send(&self.sender, frames, outcome);
@@ -182,7 +183,7 @@ impl Port for PacketPort {
         let bound = self.receiver.name::<libc::sockaddr_ll>();
         let bound = bound.map_err(|errno| self.device.error("ask for its address", errno))?;
         if bound.sll_ifindex != self.device.index {
-            return Err(self.device.error("use it", libc::ENODEV));
+            return Err(self.device.lose());
         }
         self.device.check()
     }

@@ -105,6 +105,7 @@ pub fn segment(
 }
 
 /// Which piece it is.
+#[derive(Clone, Copy)]
 struct Place {
     index: usize,
     /// Payload bytes in the pieces before.
@@ -122,7 +123,7 @@ fn adjust(piece: &mut [u8], layout: Layout, place: Place) {
         let id = be16(piece, layout.network + 4).wrapping_add(place.index as u16);
         put(piece, layout.network + 4, id);
         put(piece, layout.network + 10, 0);
-        let sum = Sum::default().add(&piece[layout.network..layout.transport]).checksum();
+        let sum = Sum::default().plus(&piece[layout.network..layout.transport]).checksum();
         put(piece, layout.network + 10, sum);
     }
     let segment = (piece.len() - layout.transport) as u16;
@@ -130,12 +131,12 @@ fn adjust(piece: &mut [u8], layout: Layout, place: Place) {
     if layout.protocol == TCP {
         adjust_tcp(&mut piece[transport..], place);
         put(piece, transport + 16, 0);
-        let sum = pseudo(piece, layout, segment).add(&piece[transport..]).checksum();
+        let sum = pseudo(piece, layout, segment).plus(&piece[transport..]).checksum();
         put(piece, transport + 16, sum);
     } else {
         put(piece, transport + 4, segment);
         put(piece, transport + 6, 0);
-        let sum = pseudo(piece, layout, segment).add(&piece[transport..]).checksum_not_zero();
+        let sum = pseudo(piece, layout, segment).plus(&piece[transport..]).checksum_not_zero();
         put(piece, transport + 6, sum);
     }
 }
@@ -159,7 +160,7 @@ fn pseudo(piece: &[u8], layout: Layout, length: u16) -> Sum {
     } else {
         &piece[layout.network + 12..layout.network + 20]
     };
-    Sum::default().add(addresses).word(length).word(u16::from(layout.protocol))
+    Sum::default().plus(addresses).word(length).word(u16::from(layout.protocol))
 }
 
 fn layout(frame: &[u8], kind: Kind) -> Result<Layout, Unsegmentable> {

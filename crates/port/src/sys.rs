@@ -23,6 +23,18 @@ unsafe impl Plain for libc::packet_mreq {}
 unsafe impl Plain for libc::tpacket_req {}
 // SAFETY: as above.
 unsafe impl Plain for libc::tpacket_stats {}
+// SAFETY: as above.
+unsafe impl Plain for u64 {}
+// SAFETY: as above.
+unsafe impl Plain for libc::sockaddr_xdp {}
+// SAFETY: as above.
+unsafe impl Plain for libc::xdp_desc {}
+// SAFETY: as above.
+unsafe impl Plain for libc::xdp_umem_reg {}
+// SAFETY: as above.
+unsafe impl Plain for libc::xdp_mmap_offsets {}
+// SAFETY: as above.
+unsafe impl Plain for libc::xdp_statistics {}
 
 /// The error number of the call that just failed.
 pub(crate) fn errno() -> i32 {
@@ -103,6 +115,27 @@ impl Socket {
         usize::try_from(got).map_err(|_| errno())
     }
 
+    /// Has an AF_XDP socket send what is in its ring.
+    pub(crate) fn kick(&self) -> Result<(), i32> {
+        // SAFETY: no data and no address are passed.
+        let sent = unsafe {
+            libc::sendto(self.fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0)
+        };
+        if sent < 0 { Err(errno()) } else { Ok(()) }
+    }
+
+    /// How many queues the device receives on: ethtool's channels, combined and receiving.
+    pub(crate) fn receive_queues(&self, mut ifreq: libc::ifreq) -> Result<u32, i32> {
+        /// `struct ethtool_channels`: command, four limits, then receive, send, other, combined.
+        const GET_CHANNELS: u32 = 0x3c;
+        let mut channels = [0u32; 9];
+        channels[0] = GET_CHANNELS;
+        ifreq.ifr_ifru.ifru_data = (&raw mut channels).cast();
+        // SAFETY: the structure points at `channels`, which has the size the command writes.
+        checked(unsafe { libc::ioctl(self.fd(), libc::SIOCETHTOOL, &raw mut ifreq) })?;
+        Ok(channels[5] + channels[8])
+    }
+
     /// A device ioctl(2) that reads and writes an `ifreq`.
     pub(crate) fn interface(
         &self,
@@ -126,18 +159,18 @@ unsafe impl Send for Mapping {}
 impl Mapping {
     /// Maps `length` bytes of the socket's memory from `offset` on.
     pub(crate) fn new(socket: &Socket, length: usize, offset: i64) -> Result<Mapping, i32> {
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        Mapping::map(length, libc::MAP_SHARED, socket.fd(), offset)
+    }
+
+    /// Fresh memory of `length` bytes, in place already.
+    pub(crate) fn anonymous(length: usize) -> Result<Mapping, i32> {
+        Mapping::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    }
+
+    fn map(length: usize, flags: i32, fd: RawFd, offset: i64) -> Result<Mapping, i32> {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_POPULATE);
         // SAFETY: a new mapping at a place of the kernel's choice.
-        let start = unsafe {
-            libc::mmap(
-                null_mut(),
-                length,
-                protection,
-                flags | libc::MAP_POPULATE,
-                socket.fd(),
-                offset,
-            )
-        };
+        let start = unsafe { libc::mmap(null_mut(), length, protection, flags, fd, offset) };
         if start == libc::MAP_FAILED {
             return Err(errno());
         }

@@ -22,21 +22,41 @@ pub(crate) struct Batch {
 unsafe impl Send for Batch {}
 
 /// A call of `send` under way.
-struct Progress<'o> {
+pub(crate) struct Progress<'o> {
     /// Frames whose outcome was told.
     told: usize,
     retries: u32,
     /// The device is down or gone: nothing more is tried.
-    fatal: Option<i32>,
+    pub(crate) fatal: Option<i32>,
     outcome: &'o mut dyn FnMut(usize, SendOutcome),
 }
 
 impl Progress<'_> {
-    fn tell(&mut self, count: usize, outcome: SendOutcome) {
+    pub(crate) fn new(outcome: &mut dyn FnMut(usize, SendOutcome)) -> Progress<'_> {
+        Progress { told: 0, retries: RETRIES, fatal: None, outcome }
+    }
+
+    /// Tells the outcome of the next `count` frames.
+    pub(crate) fn tell(&mut self, count: usize, outcome: SendOutcome) {
         for index in self.told..self.told + count {
             (self.outcome)(index, outcome);
         }
         self.told += count;
+    }
+
+    /// May a busy device be tried again? If so, a moment has passed.
+    pub(crate) fn retry(&mut self) -> bool {
+        let left = self.retries > 0;
+        if left {
+            self.retries -= 1;
+            (0..SPINS).for_each(|_| std::hint::spin_loop());
+        }
+        left
+    }
+
+    /// The device's error, if it is down or gone.
+    pub(crate) fn result(&self) -> Result<(), i32> {
+        self.fatal.map_or(Ok(()), Err)
     }
 }
 
@@ -48,24 +68,24 @@ impl Batch {
 
     /// Sends the frames in order; tells each one's outcome. An error number means that the device is
     /// down (ENETDOWN) or gone (ENODEV, ENXIO).
-    pub(crate) fn send<'a>(
+    pub(crate) fn send(
         &mut self,
         socket: &Socket,
-        frames: &mut dyn Iterator<Item = &'a [u8]>,
+        frames: &mut dyn Iterator<Item = &[u8]>,
         outcome: &mut dyn FnMut(usize, SendOutcome),
     ) -> Result<(), i32> {
-        let mut progress = Progress { told: 0, retries: RETRIES, fatal: None, outcome };
+        let mut progress = Progress::new(outcome);
         loop {
             let count = self.fill(frames);
             if count == 0 {
-                return progress.fatal.map_or(Ok(()), Err);
+                return progress.result();
             }
             self.flush(socket, count, &mut progress);
         }
     }
 
     /// Points the vectors at the next frames, which outlive the flush that follows.
-    fn fill<'a>(&mut self, frames: &mut dyn Iterator<Item = &'a [u8]>) -> usize {
+    fn fill(&mut self, frames: &mut dyn Iterator<Item = &[u8]>) -> usize {
         let mut count = 0;
         for frame in frames.take(BATCH) {
             let base = frame.as_ptr().cast_mut().cast();
@@ -89,10 +109,7 @@ impl Batch {
                     done += sent;
                 }
                 Err(libc::EINTR) => {}
-                Err(libc::EAGAIN | libc::ENOBUFS) if progress.retries > 0 => {
-                    progress.retries -= 1;
-                    (0..SPINS).for_each(|_| std::hint::spin_loop());
-                }
+                Err(libc::EAGAIN | libc::ENOBUFS) if progress.retry() => {}
                 Err(errno) => {
                     done += 1;
                     progress.tell(1, refusal(errno));
@@ -120,6 +137,6 @@ fn refusal(errno: i32) -> SendOutcome {
     }
 }
 
-fn is_fatal(errno: i32) -> bool {
+pub(crate) fn is_fatal(errno: i32) -> bool {
     matches!(errno, libc::ENETDOWN | libc::ENODEV | libc::ENXIO)
 }

@@ -2,11 +2,8 @@
 
 mod common;
 
-use common::{Space, wait};
+use common::{Space, frame, receive, send};
 use trunkline_port::{Backend, Port, PortError, SendOutcome, open};
-
-/// An experimental ethertype (IEEE 802): no kernel answers or sends it.
-const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 
 /// Namespace with a veth pair tla–tlb.
 fn pair(mtu: u32) -> Option<Space> {
@@ -17,45 +14,6 @@ fn pair(mtu: u32) -> Option<Space> {
 
 fn port(space: &Space, device: &str) -> Box<dyn Port> {
     space.run(|| open(device, Backend::Packet)).expect(device)
-}
-
-/// A frame of `length` bytes with the given tags before its type.
-fn frame(length: usize, tags: &[[u8; 4]], seed: u8) -> Vec<u8> {
-    let mut frame = vec![0x02, 0, 0, 0, 0, 0xaa, 0x02, 0, 0, 0, 0, 0xbb];
-    frame.extend(tags.concat());
-    frame.extend(ETHERTYPE);
-    frame
-        .extend((0..).map(|i: usize| (i as u8).wrapping_mul(31) ^ seed).take(length - frame.len()));
-    frame
-}
-
-fn send(port: &mut dyn Port, frames: &[Vec<u8>]) -> Vec<SendOutcome> {
-    let mut outcomes = Vec::new();
-    let mut slices = frames.iter().map(Vec::as_slice);
-    let _ = port.send(&mut slices, &mut |index, outcome| {
-        assert_eq!(index, outcomes.len());
-        outcomes.push(outcome);
-    });
-    outcomes
-}
-
-/// Our frames among what arrives, until `count` came or nothing more does.
-fn receive(port: &mut dyn Port, count: usize) -> Vec<(Vec<u8>, Option<u64>)> {
-    let mut frames = Vec::new();
-    for _ in 0..50 {
-        let mut sink = |got: trunkline_port::Received<'_>| {
-            let ours = got.bytes.windows(2).take(24).any(|pair| pair == ETHERTYPE);
-            if ours {
-                frames.push((got.bytes.to_vec(), got.stamp));
-            }
-        };
-        port.receive(64, &mut sink).expect("receive");
-        if frames.len() >= count {
-            break;
-        }
-        wait(port.poll_fd(), 20);
-    }
-    frames
 }
 
 #[test]

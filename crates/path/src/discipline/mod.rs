@@ -1,8 +1,29 @@
 //! Queue disciplines: who is served next, and who is turned away.
 
+mod channels;
+mod codel;
+mod drr;
+mod epd;
 mod fifo;
+mod fq_codel;
+mod links;
+mod longest;
+mod packets;
+mod priority;
+mod round_robin;
+mod tally;
+mod text;
+mod two_lists;
 
+pub use codel::Codel;
+pub use drr::Drr;
+pub use epd::Epd;
 pub use fifo::Fifo;
+pub use fq_codel::{FqCodel, FqCodelSettings};
+pub use priority::Priority;
+pub use round_robin::RoundRobin;
+pub use text::DisciplineTextError;
+pub use two_lists::TwoLists;
 
 use crate::{DisciplineSpec, Limit};
 use trunkline_core::{Channel, DropCause, Metered, Time};
@@ -95,12 +116,33 @@ impl<P> Drops<P> {
 pub enum AnyDiscipline<P> {
     /// First in, first out.
     Fifo(Fifo<P>),
+    /// A quantum from each active channel in turn.
+    RoundRobin(RoundRobin<P>),
+    /// Newly active channels first.
+    TwoLists(TwoLists<P>),
+    /// Whole packets, fair in bytes.
+    Drr(Drr<P>),
+    /// Strict priority by band.
+    Priority(Priority<P>),
+    /// Controlled delay.
+    Codel(Codel<P>),
+    /// Flow queueing with controlled delay.
+    FqCodel(FqCodel<P>),
+    /// ATM early packet discard.
+    Epd(Epd<P>),
 }
 
 macro_rules! each {
     ($any:expr, $it:ident => $body:expr) => {
         match $any {
             AnyDiscipline::Fifo($it) => $body,
+            AnyDiscipline::RoundRobin($it) => $body,
+            AnyDiscipline::TwoLists($it) => $body,
+            AnyDiscipline::Drr($it) => $body,
+            AnyDiscipline::Priority($it) => $body,
+            AnyDiscipline::Codel($it) => $body,
+            AnyDiscipline::FqCodel($it) => $body,
+            AnyDiscipline::Epd($it) => $body,
         }
     };
 }
@@ -110,7 +152,26 @@ impl<P: Metered> AnyDiscipline<P> {
     pub fn new(spec: &DisciplineSpec) -> AnyDiscipline<P> {
         match *spec {
             DisciplineSpec::Fifo { limit } => AnyDiscipline::Fifo(Fifo::new(limit)),
-            _ => unreachable!("replaced while the disciplines are moving in"),
+            DisciplineSpec::RoundRobin { limit, quantum } => {
+                AnyDiscipline::RoundRobin(RoundRobin::new(limit, quantum))
+            }
+            DisciplineSpec::TwoLists { limit, quantum, frame, sparse } => {
+                AnyDiscipline::TwoLists(TwoLists::new(limit, quantum, frame, sparse))
+            }
+            DisciplineSpec::Drr { limit, quantum } => AnyDiscipline::Drr(Drr::new(limit, quantum)),
+            DisciplineSpec::Priority { limit, bands } => {
+                AnyDiscipline::Priority(Priority::new(limit, bands))
+            }
+            DisciplineSpec::Codel { limit, target, interval, mtu } => {
+                AnyDiscipline::Codel(Codel::new(limit, target, interval, mtu))
+            }
+            DisciplineSpec::FqCodel { limit, flows, quantum, target, interval, mtu } => {
+                let settings = FqCodelSettings { limit, flows, quantum, target, interval, mtu };
+                AnyDiscipline::FqCodel(FqCodel::new(settings))
+            }
+            DisciplineSpec::Epd { threshold, limit } => {
+                AnyDiscipline::Epd(Epd::new(threshold, limit))
+            }
         }
     }
 }

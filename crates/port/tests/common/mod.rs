@@ -6,6 +6,7 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::thread;
+use trunkline_port::{Port, Received, SendOutcome};
 
 /// A network namespace of our own. It ends, with its devices, when the last handle and the last socket
 /// in it are closed: nothing to clean up, whatever happens.
@@ -57,14 +58,21 @@ impl Space {
         other.set_up(peer, true);
     }
 
-    /// A VLAN device `name` on `lower`, up.
-    pub fn vlan(&self, name: &str, lower: &str, id: u16) {
-        self.run(|| {
+    /// A VLAN device `name` on `lower`, up; or false, with a message, where the kernel has none.
+    pub fn vlan(&self, name: &str, lower: &str, id: u16) -> bool {
+        let answer = self.run(|| {
             let message = Message::link(libc::RTM_NEWLINK, 0).name(name);
             let message = message.word(libc::IFLA_LINK, index(lower) as u32);
-            message.kind("vlan", &nest(1, &id.to_ne_bytes())).make(); // IFLA_VLAN_ID
+            let message = message.kind("vlan", &nest(1, &id.to_ne_bytes())); // IFLA_VLAN_ID
+            message.ask(libc::NLM_F_CREATE | libc::NLM_F_EXCL)
         });
+        if answer == libc::EOPNOTSUPP {
+            println!("SKIPPED: this kernel has no VLAN devices");
+            return false;
+        }
+        assert_eq!(answer, 0, "netlink: {}", io::Error::from_raw_os_error(answer));
         self.set_up(name, true);
+        true
     }
 
     /// Sets a device up or down.
@@ -80,6 +88,30 @@ impl Space {
     /// Removes a device.
     pub fn remove(&self, name: &str) {
         self.run(|| Message::link(libc::RTM_DELLINK, index(name)).send(0));
+    }
+
+    /// Has the kernel finish checksums and frames itself before they leave through `name`: no checksum
+    /// offload, and with it no segmentation offload.
+    pub fn complete_frames(&self, name: &str) {
+        // `struct ethtool_value` for ETHTOOL_STXCSUM and ETHTOOL_SGSO (linux/ethtool.h), set to 0.
+        for command in [0x17u32, 0x24] {
+            let mut value = [command, 0];
+            self.run(move || {
+                // SAFETY: a socket of our own, and a request that points at a value of the right size.
+                unsafe {
+                    let fd = libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+                    check(fd).expect("control socket");
+                    let fd = OwnedFd::from_raw_fd(fd);
+                    let mut request: libc::ifreq = zeroed();
+                    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+                        *to = from as libc::c_char;
+                    }
+                    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+                    let done = libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request);
+                    check(done).expect("ethtool");
+                }
+            });
+        }
     }
 
     /// Gives a device an address.
@@ -156,8 +188,14 @@ impl Message {
         self.send(libc::NLM_F_CREATE | libc::NLM_F_EXCL);
     }
 
-    /// Sends it and waits for the kernel's acknowledgement.
-    fn send(mut self, flags: i32) {
+    /// Sends it; it must succeed.
+    fn send(self, flags: i32) {
+        let answer = self.ask(flags);
+        assert_eq!(answer, 0, "netlink: {}", io::Error::from_raw_os_error(answer));
+    }
+
+    /// Sends it and waits for the kernel's answer, an error number or 0.
+    fn ask(mut self, flags: i32) -> i32 {
         let length = self.0.len() as u32;
         let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
@@ -173,8 +211,7 @@ impl Message {
             let got = libc::recv(fd.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0);
             check(got as i32).expect("netlink receive");
         }
-        let error = i32::from_ne_bytes(answer[16..20].try_into().expect("four bytes"));
-        assert_eq!(error, 0, "netlink: {}", io::Error::from_raw_os_error(-error));
+        -i32::from_ne_bytes(answer[16..20].try_into().expect("four bytes"))
     }
 }
 
@@ -186,4 +223,54 @@ pub fn wait(fd: i32, millis: i32) {
         (poll.fd, poll.events) = (fd, libc::POLLIN);
         libc::poll(&raw mut poll, 1, millis);
     }
+}
+
+/// Lets a UDP socket hand over many datagrams of `size` bytes in one (UDP_SEGMENT).
+pub fn cut_datagrams(fd: i32, size: i32) {
+    const UDP_SEGMENT: i32 = 103; // linux/udp.h
+    let (value, length) = ((&raw const size).cast(), size_of::<i32>() as libc::socklen_t);
+    // SAFETY: an integer of its own length.
+    check(unsafe { libc::setsockopt(fd, libc::SOL_UDP, UDP_SEGMENT, value, length) }).expect("GSO");
+}
+
+/// An experimental ethertype (IEEE 802): no kernel answers or sends it.
+const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
+
+/// A frame of `length` bytes with the given tags before its type.
+pub fn frame(length: usize, tags: &[[u8; 4]], seed: u8) -> Vec<u8> {
+    let mut frame = vec![0x02, 0, 0, 0, 0, 0xaa, 0x02, 0, 0, 0, 0, 0xbb];
+    frame.extend(tags.concat());
+    frame.extend(ETHERTYPE);
+    frame
+        .extend((0..).map(|i: usize| (i as u8).wrapping_mul(31) ^ seed).take(length - frame.len()));
+    frame
+}
+
+pub fn send(port: &mut dyn Port, frames: &[Vec<u8>]) -> Vec<SendOutcome> {
+    let mut outcomes = Vec::new();
+    let mut slices = frames.iter().map(Vec::as_slice);
+    let _ = port.send(&mut slices, &mut |index, outcome| {
+        assert_eq!(index, outcomes.len());
+        outcomes.push(outcome);
+    });
+    outcomes
+}
+
+/// Our frames among what arrives, until `count` came or nothing more does for a while.
+pub fn receive(port: &mut dyn Port, count: usize) -> Vec<(Vec<u8>, Option<u64>)> {
+    let mut frames = Vec::new();
+    let mut idle = 0;
+    while frames.len() < count && idle < 10 {
+        let mut sink = |got: Received<'_>| {
+            let ours = got.bytes.windows(2).take(24).any(|pair| pair == ETHERTYPE);
+            if ours {
+                frames.push((got.bytes.to_vec(), got.stamp));
+            }
+        };
+        if port.receive(64, &mut sink).expect("receive") == 0 {
+            wait(port.poll_fd(), 20);
+            idle += 1;
+        }
+    }
+    frames
 }

@@ -1,0 +1,134 @@
+//! `trunkline bridge`: the piece of fibre between two interfaces.
+
+use crate::failure::Failure;
+use crate::links::ExtraLink;
+use crate::options::{EmulatorArgs, PathArgs};
+use crate::{describe, run, signals, statement};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use trunkline_core::Span;
+use trunkline_emu::Plan;
+use trunkline_lab::Namespace;
+use trunkline_scenario::PathSpec;
+
+/// Be the piece of fibre between two interfaces.
+///
+/// Every frame that comes in at one interface (ARP, IPv6, VLAN, LLDP, jumbo …) leaves by the other, and
+/// none is made or changed. Up is from A to B. Runs until it is interrupted.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The near interface
+    a: String,
+    /// The far interface
+    b: String,
+    #[command(flatten)]
+    path: PathArgs,
+    /// Another pair of interfaces with a path of its own, in the same process: 'NAME C D delay=270ms'.
+    /// May be given several times
+    #[arg(long, value_name = "NAME C D SETTINGS", help_heading = "Ends")]
+    link: Vec<ExtraLink>,
+    /// Stop after this time instead of waiting for an interrupt
+    #[arg(long, value_name = "TIME", help_heading = "Ends")]
+    duration: Option<Span>,
+    #[command(flatten)]
+    emulator: EmulatorArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trunkline bridge eth1 eth2 --delay 250ms
+  trunkline bridge eth1 eth2 --delay 30ms --link 'satellite eth3 eth4 delay=270ms rate=10mbit'
+  trunkline set delay=80ms                 # from another terminal, while traffic flows";
+
+/// Bridges until interrupted.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut plans = vec![("".to_string(), args.a.clone(), args.b.clone(), args.path.resolve()?)];
+    for link in &args.link {
+        let [c, d] = &link.words[..] else {
+            return Err(Failure::wrong_use(format!(
+                "--link {}: name two interfaces, such as '{} eth3 eth4 delay=270ms'",
+                link.name, link.name
+            )));
+        };
+        plans.push((link.name.clone(), c.clone(), d.clone(), link.path.clone()));
+    }
+    if plans.len() > 1 {
+        plans[0].0 = "first".into();
+    }
+    check_distinct(&plans)?;
+    let (host, state) = run::prepare()?;
+    for (_, a, b, path) in &plans {
+        check_devices(&host, [a, b], path)?;
+        eprintln!("trunkline: {a} <-> {b}: {}", describe::path(path));
+    }
+    let plans = plans
+        .into_iter()
+        .map(|(name, near, far, path)| Plan { name, path, namespace: &host, near, far })
+        .collect();
+    let mut running = run::start(plans, &args.emulator, &state)?;
+    let (sender, interrupted) = channel();
+    signals::watch(move |_| sender.send(()).is_ok())?;
+    wait(&interrupted, &running.thread_ended(), args.duration);
+    let ending = running.end()?;
+    let verdict = statement::close(&ending.snapshot, &args.emulator);
+    ending.check()?;
+    verdict
+}
+
+type Named = (String, String, String, PathSpec);
+
+fn check_distinct(plans: &[Named]) -> Result<(), Failure> {
+    let mut devices: Vec<&str> = plans.iter().flat_map(|(_, a, b, _)| [a.as_str(), b]).collect();
+    devices.sort_unstable();
+    match devices.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Failure::wrong_use(format!(
+            "interface '{}' is named twice: a path joins two different interfaces",
+            pair[0]
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses devices that are missing or down, and tells of an MTU that would drop frames.
+fn check_devices(host: &Namespace, devices: [&String; 2], path: &PathSpec) -> Result<(), Failure> {
+    let mut mtus = Vec::new();
+    for device in devices {
+        let info = host.link(device)?;
+        if !info.up {
+            return Err(Failure::failed(format!(
+                "interface '{device}' is down: set it up first (ip link set {device} up)"
+            )));
+        }
+        mtus.push(info.mtu);
+    }
+    if mtus[0] != mtus[1] {
+        eprintln!(
+            "trunkline: the MTUs differ ({} and {}): larger frames towards the smaller one are dropped as too-big",
+            mtus[0], mtus[1]
+        );
+    }
+    let _ = path;
+    Ok(())
+}
+
+/// Waits for an interrupt, the emulator's end, or the time asked for.
+fn wait(
+    interrupted: &std::sync::mpsc::Receiver<()>,
+    emulator_ended: &std::sync::mpsc::Receiver<()>,
+    duration: Option<Span>,
+) {
+    let started = std::time::Instant::now();
+    loop {
+        let step = std::time::Duration::from_millis(50);
+        match interrupted.recv_timeout(step) {
+            Err(RecvTimeoutError::Timeout) => {}
+            _ => return,
+        }
+        if !matches!(emulator_ended.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty)) {
+            return;
+        }
+        if duration.is_some_and(|duration| started.elapsed() >= duration.to_duration()) {
+            return;
+        }
+    }
+}

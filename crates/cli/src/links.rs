@@ -1,0 +1,76 @@
+//! Further paths in the same run, and the names of their far ends.
+
+use std::str::FromStr;
+use trunkline_emu::hosts::addresses;
+use trunkline_scenario::{PathSpec, Settings};
+
+/// A further path as the command line gives it: words that are no setting first, then settings.
+#[derive(Debug, Clone)]
+pub struct ExtraLink {
+    /// The first word.
+    pub name: String,
+    /// Words between the name and the settings.
+    pub words: Vec<String>,
+    /// The path described.
+    pub path: PathSpec,
+}
+
+impl FromStr for ExtraLink {
+    type Err = String;
+
+    /// Reads `NAME setting=value …`; `preset=NAME` starts from a preset.
+    fn from_str(text: &str) -> Result<ExtraLink, String> {
+        let (settings, plain): (Vec<&str>, Vec<&str>) =
+            text.split_whitespace().partition(|word| word.contains('='));
+        let mut words = plain.into_iter().map(str::to_string);
+        let name = words.next().filter(|name| is_name(name)).ok_or_else(|| {
+            format!("'{text}' names no link: write a name of letters, digits and _ and its settings, such as 'satellite delay=270ms'")
+        })?;
+        let mut chosen = Settings::default();
+        for setting in settings {
+            match setting.strip_prefix("preset=") {
+                Some(preset) => chosen.start_from(preset),
+                None => chosen.add_pair(setting),
+            }
+            .map_err(|error| error.to_string())?;
+        }
+        let path = chosen.resolve().map_err(|error| error.to_string())?;
+        Ok(ExtraLink { name, words: words.collect(), path })
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Replaces `{peer}` by the address of the first far end, and `{NAME}` by that of the one called so.
+pub fn fill_in(word: &str, names: &[String]) -> String {
+    let mut word = word.replace("{peer}", &addresses(0).far.to_string());
+    word = word.replace("{peer6}", &addresses(0).far6.to_string());
+    for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+        word = word.replace(&format!("{{{name}}}"), &addresses(index).far.to_string());
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::Span;
+
+    #[test]
+    fn links_are_a_name_and_settings() {
+        let link: ExtraLink = "satellite preset=geo-satellite up-delay=280ms".parse().unwrap();
+        assert_eq!((link.name.as_str(), link.path.up.delay), ("satellite", Span::from_millis(280)));
+        for bad in ["", "delay=3ms", "a/b delay=3ms", "sat delay=3", "sat nope=3", "sat preset=x25"]
+        {
+            assert!(bad.parse::<ExtraLink>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_become_addresses() {
+        let names = ["peer".to_string(), "satellite".to_string()];
+        assert_eq!(fill_in("{peer}:{satellite}/{other}", &names), "10.77.0.1:10.77.1.1/{other}");
+    }
+}

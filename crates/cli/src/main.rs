@@ -1,0 +1,57 @@
+//! The `trunkline` command: one file for each verb, no logic of its own.
+
+mod bridge;
+mod describe;
+mod failure;
+mod links;
+mod options;
+mod presets;
+mod programs;
+mod run;
+mod shell;
+mod signals;
+mod statement;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::process::ExitCode;
+
+/// A network path laboratory: put an adjustable piece of network between real programs.
+#[derive(Parser)]
+#[command(name = "trunkline", version, max_term_width = 110, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trunkline shell --delay 300ms --rate 10mbit -- curl https://example.org
+  trunkline shell --preset t1-1989 --peer 'iperf3 -s' -- iperf3 -c {peer}
+  trunkline bridge eth1 eth2 --delay 250ms
+  trunkline presets
+
+Exit status: 0 done, 1 failed (the run was invalid, the program failed, the machine refused), 2 wrong use.";
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run a program in its own network namespace, behind the emulated path
+    Shell(shell::Args),
+    /// Be the piece of fibre between two interfaces
+    Bridge(bridge::Args),
+    /// List the named paths, their numbers and where these come from
+    Presets(presets::Args),
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_env("TRUNKLINE_LOG"))
+        .with_writer(std::io::stderr)
+        .init();
+    let result = match Cli::parse().verb {
+        Verb::Shell(args) => shell::run(&args),
+        Verb::Bridge(args) => bridge::run(&args),
+        Verb::Presets(args) => presets::run(&args),
+    };
+    result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)
+}

@@ -1,0 +1,149 @@
+//! Options that several verbs share: the path's settings, and how the emulator runs.
+
+use crate::failure::Failure;
+use clap::builder::StyledStr;
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use trunkline_core::Span;
+use trunkline_emu::{Options, accuracy};
+use trunkline_port::Backend;
+use trunkline_scenario::{PathSpec, SETTINGS, Settings};
+
+/// The settings of a path as given on the command line: those of the preset, then the plain ones,
+/// then those of one direction.
+#[derive(Debug, Clone)]
+pub struct PathArgs(Settings);
+
+const HEADING: &str =
+    "Path (both directions; --up-… and --down-… set one; up is from the near end)";
+const WHOLE: [(&str, &str, &str); 3] = [
+    (
+        "mtu",
+        "BYTES",
+        "Largest network-layer packet of the interfaces made for the path [default: 1500]",
+    ),
+    (
+        "key",
+        "KEY",
+        "What tells channels apart: five-tuple, source-destination, vlan, dscp, one [default: five-tuple]",
+    ),
+    ("seed", "NUMBER", "Seed of all randomness [default: 1]"),
+];
+
+impl PathArgs {
+    /// The path described.
+    pub fn resolve(&self) -> Result<PathSpec, Failure> {
+        self.0.resolve().map_err(|error| Failure::wrong_use(as_options(&error.to_string())))
+    }
+}
+
+/// Settings are named `delay` in files and `--delay` here.
+fn as_options(message: &str) -> String {
+    if SETTINGS.iter().any(|setting| plain(message).starts_with(&format!("{}:", setting.name))) {
+        format!("--{message}")
+    } else {
+        message.to_string()
+    }
+}
+
+fn plain(name: &str) -> &str {
+    name.strip_prefix("up-").or_else(|| name.strip_prefix("down-")).unwrap_or(name)
+}
+
+fn option(name: String, value: &'static str, help: impl Into<StyledStr>) -> Arg {
+    Arg::new(name.clone())
+        .long(name)
+        .value_name(value)
+        .help(help)
+        .help_heading(HEADING)
+        .allow_hyphen_values(true)
+}
+
+fn augment(mut command: Command) -> Command {
+    let preset = option("preset".into(), "NAME", "Start from a named path (`trunkline presets`)");
+    command = command.arg(preset);
+    for setting in SETTINGS {
+        command = command.arg(option(setting.name.into(), setting.value, setting.help));
+        for direction in ["up", "down"] {
+            let name = format!("{direction}-{}", setting.name);
+            command = command.arg(option(name, setting.value, setting.help).hide(true));
+        }
+    }
+    WHOLE
+        .into_iter()
+        .fold(command, |command, (name, value, help)| command.arg(option(name.into(), value, help)))
+}
+
+impl clap::Args for PathArgs {
+    fn augment_args(command: Command) -> Command {
+        augment(command)
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        augment(command)
+    }
+}
+
+impl FromArgMatches for PathArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<PathArgs, clap::Error> {
+        let mut settings = Settings::default();
+        let given = |name: &str| matches.get_one::<String>(name);
+        let wrong = |error: trunkline_scenario::SettingError| {
+            clap::Error::raw(clap::error::ErrorKind::InvalidValue, format!("{error}\n"))
+        };
+        for prefix in ["", "up-", "down-"] {
+            for setting in SETTINGS {
+                let name = format!("{prefix}{}", setting.name);
+                if let Some(value) = given(&name) {
+                    settings.add(&name, value);
+                }
+            }
+        }
+        for (name, _, _) in WHOLE {
+            if let Some(value) = given(name) {
+                settings.add(name, value);
+            }
+        }
+        if let Some(preset) = given("preset") {
+            settings.start_from(preset).map_err(wrong)?;
+        }
+        Ok(PathArgs(settings))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = PathArgs::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// How the emulator runs.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Emulator")]
+pub struct EmulatorArgs {
+    /// How frames are exchanged with the kernel: packet (everywhere) or xdp (faster, root only)
+    #[arg(long, default_value = "packet", value_name = "BACKEND")]
+    pub backend: Backend,
+    /// Never sleep: one processor for the emulator alone
+    #[arg(long)]
+    pub busy: bool,
+    /// Run the emulator on this processor only
+    #[arg(long, value_name = "NUMBER")]
+    pub cpu: Option<usize>,
+    /// Capture frames to FILE (pcapng, nanoseconds; dropped packets carry their cause)
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<std::path::PathBuf>,
+    /// Do not fail a run whose frames left late
+    #[arg(long)]
+    pub best_effort: bool,
+    /// How late a frame may leave: where more than 1 in 100 do, the run is INVALID
+    #[arg(long, value_name = "TIME", default_value_t = accuracy::DEFAULT_BOUND)]
+    pub bound: Span,
+    /// Print the closing statement as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl EmulatorArgs {
+    /// How the loop runs.
+    pub fn dataplane(&self) -> Options {
+        Options { busy: self.busy, cpu: self.cpu }
+    }
+}

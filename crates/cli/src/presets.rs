@@ -1,0 +1,50 @@
+//! `trunkline presets`: the named paths.
+
+use crate::failure::Failure;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::json;
+use trunkline_scenario::PRESETS;
+
+/// List the named paths, their numbers and where these come from.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  trunkline shell --preset geo-satellite -- ping -c 3 {peer}")]
+pub struct Args {
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the presets.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.json {
+        let list: Vec<_> = PRESETS
+            .iter()
+            .map(|preset| {
+                let settings: serde_json::Map<_, _> =
+                    preset.settings.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+                json!({"name": preset.name, "summary": preset.summary, "settings": settings, "source": preset.source})
+            })
+            .collect();
+        println!("{}", serde_json::to_string_pretty(&list)?);
+        return Ok(());
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header([
+        "preset",
+        "settings (delay is one way)",
+        "what it is, and the source of its numbers",
+    ]);
+    for preset in PRESETS {
+        let settings: Vec<String> =
+            preset.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        table.add_row([
+            preset.name.to_string(),
+            settings.join("\n"),
+            format!("{}\n{}", preset.summary, preset.source),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}

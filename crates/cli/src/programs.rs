@@ -1,0 +1,118 @@
+//! Programs at the ends of a path: started in their namespaces, waited for, and ended.
+
+use crate::failure::Failure;
+use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group};
+use rustix::termios::tcgetpgrp;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use trunkline_lab::{Namespace, SpawnOptions, spawn};
+
+/// A program that runs in a namespace.
+pub struct Program {
+    pid: Pid,
+    own_group: bool,
+}
+
+impl Program {
+    /// Starts `command` in `namespace`, in the terminal's foreground group or in a group of its own, and
+    /// calls `ended` on another thread when it has.
+    pub fn start(
+        namespace: &Namespace,
+        mut command: Command,
+        own_group: bool,
+        ended: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
+    ) -> Result<Program, Failure> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        if own_group {
+            command.stdin(Stdio::null());
+        }
+        let options = SpawnOptions { own_group, ..SpawnOptions::default() };
+        let mut child: Child =
+            spawn(namespace, command, options).map_err(|error| not_started(&name, &error))?;
+        let pid = Pid::from_child(&child);
+        thread::spawn(move || ended(child.wait()));
+        Ok(Program { pid, own_group })
+    }
+
+    /// Sends `signal` to the program, and to all of its group where it has its own.
+    pub fn signal(&self, signal: Signal) {
+        // A program that has ended needs no signal.
+        let _ = match self.own_group {
+            true => kill_process_group(self.pid, signal),
+            false => kill_process(self.pid, signal),
+        };
+    }
+}
+
+fn not_started(name: &str, error: &trunkline_lab::LabError) -> Failure {
+    match error.errno() {
+        Some(errno) if errno == rustix::io::Errno::NOENT.raw_os_error() => Failure::failed(
+            format!("command '{name}' not found: check its spelling, or install it"),
+        ),
+        Some(errno) if errno == rustix::io::Errno::ACCESS.raw_os_error() => {
+            Failure::failed(format!(
+                "command '{name}' may not be run: it is not executable (chmod +x), or its file system forbids it"
+            ))
+        }
+        _ => Failure::failed(error),
+    }
+}
+
+/// What `status` means for us: nothing where the program succeeded, else one line.
+pub fn outcome(name: &str, status: io::Result<ExitStatus>) -> Result<(), Failure> {
+    let status = status?;
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(code), _) => Err(Failure::failed(format!("{name} ended with status {code}"))),
+        (_, Some(signal)) => Err(Failure::failed(format!(
+            "{name} was killed by signal {signal} ({})",
+            signal_hook::low_level::signal_name(signal).unwrap_or("unknown")
+        ))),
+        _ => Err(Failure::failed(format!("{name} ended in an unknown way: {status}"))),
+    }
+}
+
+/// Did the terminal send its signal to our programs too, because we are its foreground group?
+pub fn terminal_reaches_programs() -> bool {
+    File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(tty).is_ok_and(|group| group == getpgrp()))
+}
+
+/// Waits until some program in `namespace` listens for TCP or has a UDP socket, at most `patience`,
+/// or until `given_up` says that it will not.
+pub fn wait_for_listener(
+    namespace: &Namespace,
+    patience: Duration,
+    mut given_up: impl FnMut() -> bool,
+) -> Result<bool, Failure> {
+    let until = Instant::now() + patience;
+    while Instant::now() < until {
+        if namespace.run(anyone_listens)? {
+            return Ok(true);
+        }
+        if given_up() {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(false)
+}
+
+/// Looks into the calling thread's namespace.
+fn anyone_listens() -> bool {
+    const LISTEN: &str = "0A";
+    let state_is = |table: &str, state: Option<&str>| {
+        let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
+        text.unwrap_or_default()
+            .lines()
+            .skip(1)
+            .any(|line| state.is_none_or(|state| line.split_whitespace().nth(3) == Some(state)))
+    };
+    state_is("tcp", Some(LISTEN))
+        || state_is("tcp6", Some(LISTEN))
+        || state_is("udp", None)
+        || state_is("udp6", None)
+}

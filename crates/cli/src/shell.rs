@@ -1,0 +1,315 @@
+//! `trunkline shell`: a program in its own namespace, behind the emulated path.
+
+use crate::failure::Failure;
+use crate::links::{self, ExtraLink};
+use crate::options::{EmulatorArgs, PathArgs};
+use crate::programs::{Program, outcome, terminal_reaches_programs, wait_for_listener};
+use crate::run::{self, Ending};
+use crate::{describe, signals, statement};
+use rustix::process::Signal;
+use std::io;
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+use trunkline_emu::Plan;
+use trunkline_emu::hosts::{Addresses, Hosts, addresses, inner_devices};
+use trunkline_lab::{Namespace, Outside, RunState, Unreachable, kill_processes_in};
+use trunkline_scenario::PathSpec;
+
+/// Run a program in its own network namespace, behind the emulated path.
+///
+/// The program sees an interface tl0 whose other end is a second host, the peer, at 10.77.0.1 and
+/// fd00:746c::1; in the program's arguments {peer} stands for that address, and TRUNKLINE_PEER holds
+/// it. Up is from the program to the peer. As root the world outside is reached through the peer.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    path: PathArgs,
+    /// Run COMMAND (by sh -c) at the far end, and start the program when it listens
+    #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
+    peer: Option<String>,
+    /// Another far host, NAME, behind a path of its own: 'NAME delay=270ms rate=10mbit'; {NAME} and
+    /// TRUNKLINE_PEER_NAME give its address. May be given several times
+    #[arg(long, value_name = "NAME SETTINGS", help_heading = "Ends")]
+    link: Vec<ExtraLink>,
+    /// Do not connect the far end to the world outside
+    #[arg(long, help_heading = "Ends")]
+    no_outside: bool,
+    #[command(flatten)]
+    emulator: EmulatorArgs,
+    /// The program and its arguments; your shell where there is none
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trunkline shell --delay 50ms -- ping -c 3 {peer}              # round trip 100 ms
+  trunkline shell --preset geo-satellite -- curl -sI https://example.org
+  trunkline shell --rate 1.544mbit --framing t1-lapd --queue round-robin:quantum=64 \\
+      --peer 'iperf3 -s' -- iperf3 -c {peer} -t 10
+  trunkline shell --delay 30ms --link 'satellite delay=270ms' -- ping -c 3 {satellite}";
+
+/// How long a peer may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long programs may take to end when asked, before they are killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What happens during the run.
+enum Event {
+    CommandEnded(io::Result<ExitStatus>),
+    PeerEnded(io::Result<ExitStatus>),
+    EmulatorEnded,
+    Signal(i32),
+}
+
+/// Runs the program behind the path.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let path = args.path.resolve()?;
+    let mut names = vec![String::new()];
+    let mut paths = vec![path];
+    for link in &args.link {
+        names.push(link.name.clone());
+        paths.push(link.path.clone());
+    }
+    if paths.len() > 1 {
+        names[0] = "peer".into();
+    }
+    let (host, state) = run::prepare()?;
+    let mtus: Vec<u32> = paths.iter().map(|path| path.mtu).collect();
+    let hosts = Hosts::build(&mtus)?;
+    for namespace in [&hosts.near, &hosts.middle].into_iter().chain(&hosts.fars) {
+        state.note_namespace(namespace)?;
+    }
+    let outside = match args.no_outside {
+        true => Err(None),
+        false => connect(&host, &hosts, &state).map_err(Some),
+    };
+    let plans = plans(&hosts, &names, paths.clone());
+    let mut running = run::start(plans, &args.emulator, &state)?;
+    announce(&names, &paths, &outside);
+    let emulator_ended = running.thread_ended();
+    let result = in_company(args, &hosts, &names, &paths, emulator_ended);
+    clear_out(&hosts);
+    let ending = running.end()?;
+    drop(outside);
+    conclude(result, &ending, &args.emulator)
+}
+
+/// The program's own failure comes first, then the emulator's, then the verdict.
+fn conclude(
+    result: Result<(), Failure>,
+    ending: &Ending,
+    emulator: &EmulatorArgs,
+) -> Result<(), Failure> {
+    let verdict = statement::close(&ending.snapshot, emulator);
+    ending.check()?;
+    result.and(verdict)
+}
+
+fn connect(host: &Namespace, hosts: &Hosts, state: &RunState) -> Result<Outside, Unreachable> {
+    let outside = Outside::connect(host, &hosts.fars[0], state)?;
+    let gateway = addresses(0).far;
+    hosts.near.add_default_route(gateway.into())?;
+    Ok(outside)
+}
+
+fn plans<'a>(hosts: &'a Hosts, names: &[String], paths: Vec<PathSpec>) -> Vec<Plan<'a>> {
+    let plan = |(index, path)| {
+        let (near, far) = inner_devices(index);
+        Plan { name: names[index].clone(), path, namespace: &hosts.middle, near, far }
+    };
+    paths.into_iter().enumerate().map(plan).collect()
+}
+
+fn announce(names: &[String], paths: &[PathSpec], outside: &Result<Outside, Option<Unreachable>>) {
+    for (index, (name, path)) in names.iter().zip(paths).enumerate() {
+        let Addresses { near, far, .. } = addresses(index);
+        let name = if name.is_empty() { "peer" } else { name };
+        eprintln!("trunkline: {name} {far} (here {near}): {}", describe::path(path));
+    }
+    match outside {
+        Ok(_) => eprintln!("trunkline: the world outside is reached through the peer"),
+        Err(Some(reason)) => eprintln!("trunkline: the world outside is not reached: {reason}"),
+        Err(None) => {}
+    }
+}
+
+/// Starts the peer, then the program, and waits until the program has ended.
+fn in_company(
+    args: &Args,
+    hosts: &Hosts,
+    names: &[String],
+    paths: &[PathSpec],
+    emulator_ended: Receiver<()>,
+) -> Result<(), Failure> {
+    let (sender, events) = channel();
+    listen_for_signals(&sender)?;
+    report_emulator(&sender, emulator_ended);
+    let peer = match &args.peer {
+        Some(text) => Some(start_peer(text, hosts, names, &sender, &events)?),
+        None => None,
+    };
+    let (words, command) = near_command(args, names, paths);
+    let ended = report(&sender, Event::CommandEnded);
+    let program = Program::start(&hosts.near, command, false, ended)?;
+    let result = attend(&program, &words, &events);
+    if let Some(peer) = peer {
+        peer.signal(Signal::TERM);
+    }
+    result
+}
+
+fn report(
+    sender: &Sender<Event>,
+    event: impl FnOnce(io::Result<ExitStatus>) -> Event + Send + 'static,
+) -> impl FnOnce(io::Result<ExitStatus>) + Send + 'static {
+    let sender = sender.clone();
+    // The receiver is gone only when the run is over, and then nobody asks any more.
+    move |status| drop(sender.send(event(status)))
+}
+
+fn listen_for_signals(sender: &Sender<Event>) -> Result<(), Failure> {
+    let sender = sender.clone();
+    Ok(signals::watch(move |signal| sender.send(Event::Signal(signal)).is_ok())?)
+}
+
+fn report_emulator(sender: &Sender<Event>, ended: Receiver<()>) {
+    let sender = sender.clone();
+    std::thread::spawn(move || {
+        // An answer or the end of the sender both mean that the emulator has stopped.
+        let _ = ended.recv();
+        let _ = sender.send(Event::EmulatorEnded);
+    });
+}
+
+fn start_peer(
+    text: &str,
+    hosts: &Hosts,
+    names: &[String],
+    sender: &Sender<Event>,
+    events: &Receiver<Event>,
+) -> Result<Program, Failure> {
+    let mut command = Command::new("sh");
+    command.args(["-c", text]).envs(environment(names, true)).stdout(io::stderr());
+    let ended = report(sender, Event::PeerEnded);
+    let program = Program::start(&hosts.fars[0], command, true, ended)?;
+    let mut early = None;
+    wait_for_listener(&hosts.fars[0], PATIENCE, || {
+        early = events.try_recv().ok();
+        early.is_some()
+    })?;
+    match early {
+        Some(Event::PeerEnded(status)) => outcome(&format!("peer '{text}'"), status)?,
+        Some(Event::Signal(signal)) => return Err(interrupted(signal)),
+        Some(Event::EmulatorEnded) => return Err(Failure::failed("the emulator stopped")),
+        Some(Event::CommandEnded(_)) | None => {}
+    }
+    Ok(program)
+}
+
+fn interrupted(signal: i32) -> Failure {
+    let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+    Failure::failed(format!("interrupted by {name}"))
+}
+
+/// The program, with {peer} and its like filled in, and its name for messages.
+fn near_command(args: &Args, names: &[String], paths: &[PathSpec]) -> (String, Command) {
+    let mut words: Vec<String> =
+        args.command.iter().map(|word| links::fill_in(word, names)).collect();
+    let interactive = words.is_empty();
+    if interactive {
+        words.push(std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into()));
+    }
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).envs(environment(names, false));
+    if interactive {
+        let prompt = format!("[trunkline {}] ", describe::short(&paths[0]));
+        command.env("PROMPT_COMMAND", format!("PS1=\"{prompt}$PS1\"; unset PROMPT_COMMAND"));
+        command.env("PS1", format!("{prompt}$ "));
+    }
+    (words.swap_remove(0), command)
+}
+
+/// The addresses of the other ends, as seen from the near end or from a far one.
+fn environment(names: &[String], far: bool) -> Vec<(String, String)> {
+    let mut variables = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let ends = addresses(index);
+        let (v4, v6) = if far { (ends.near, ends.near6) } else { (ends.far, ends.far6) };
+        let suffix = if index == 0 { String::new() } else { format!("_{}", name.to_uppercase()) };
+        variables.push((format!("TRUNKLINE_PEER{suffix}"), v4.to_string()));
+        variables.push((format!("TRUNKLINE_PEER6{suffix}"), v6.to_string()));
+    }
+    variables.push(("TRUNKLINE_PID".into(), std::process::id().to_string()));
+    variables
+}
+
+/// Waits for the program's end; hands signals on; ends it when the emulator has stopped.
+fn attend(program: &Program, name: &str, events: &Receiver<Event>) -> Result<(), Failure> {
+    let mut interrupted_by = None;
+    loop {
+        match events.recv().map_err(Failure::failed)? {
+            Event::CommandEnded(status) => {
+                let result = outcome(name, status);
+                return result
+                    .and(interrupted_by.map_or(Ok(()), |signal| Err(interrupted(signal))));
+            }
+            Event::PeerEnded(status) => {
+                if let Err(failure) = outcome("the peer", status) {
+                    eprintln!("trunkline: {}", failure.message());
+                }
+            }
+            Event::EmulatorEnded => {
+                end_program(program, events);
+                return Err(Failure::failed("the emulator stopped before the program did"));
+            }
+            Event::Signal(signal) => {
+                let typed = signal == signal_hook::consts::SIGINT && terminal_reaches_programs();
+                if !typed {
+                    program.signal(Signal::from_named_raw(signal).unwrap_or(Signal::TERM));
+                    interrupted_by = Some(signal);
+                }
+                if interrupted_by.is_some() && !ends_in(GRACE, events) {
+                    program.signal(Signal::KILL);
+                }
+                if let Some(signal) = interrupted_by {
+                    return Err(interrupted(signal));
+                }
+            }
+        }
+    }
+}
+
+fn end_program(program: &Program, events: &Receiver<Event>) {
+    program.signal(Signal::TERM);
+    if !ends_in(GRACE, events) {
+        program.signal(Signal::KILL);
+    }
+}
+
+/// Does the program end within `time`?
+fn ends_in(time: Duration, events: &Receiver<Event>) -> bool {
+    let until = Instant::now() + time;
+    while let Ok(event) = events.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        if matches!(event, Event::CommandEnded(_)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Ends whatever still runs in the laboratory: background jobs of the program, and peers.
+fn clear_out(hosts: &Hosts) {
+    for signal in [Signal::TERM, Signal::KILL] {
+        let mut left = 0;
+        for namespace in [&hosts.near].into_iter().chain(&hosts.fars) {
+            left += kill_processes_in(namespace.inode(), signal.as_raw()).unwrap_or(0);
+        }
+        if left == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

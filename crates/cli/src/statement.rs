@@ -1,0 +1,35 @@
+//! The closing statement of a run, and the exit status that follows from it.
+
+use crate::failure::Failure;
+use crate::options::EmulatorArgs;
+use serde_json::json;
+use trunkline_emu::Snapshot;
+use trunkline_emu::accuracy::{Accuracy, Verdict};
+
+/// Prints the statement on `snapshot`; an invalid run fails unless best effort was asked for.
+pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
+    let accuracy = Accuracy::of(snapshot, args.bound);
+    let verdict = accuracy.verdict();
+    if args.json {
+        let reasons = match &verdict {
+            Verdict::Valid => &[][..],
+            Verdict::Invalid(reasons) => reasons,
+        };
+        let valid = reasons.is_empty();
+        println!(
+            "{}",
+            json!({"format": 1, "valid": valid, "reasons": reasons, "bound": args.bound, "state": snapshot})
+        );
+    } else {
+        for line in accuracy.to_string().lines() {
+            eprintln!("trunkline: {line}");
+        }
+    }
+    match verdict {
+        Verdict::Invalid(reasons) if !args.best_effort => Err(Failure::failed(format!(
+            "the run is INVALID ({}); use a quieter machine, --busy, or --best-effort to accept it",
+            reasons.join("; ")
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,127 @@
+//! The laboratory of `shell` and `verify`: a near host, and far hosts each behind its own path.
+//!
+//! ```text
+//!  near            middle (nobody lives here)            far
+//!  tl0 ────────── tl0n ══ emulated path ══ tl0f ────────── tl0
+//!  10.77.0.2                                          10.77.0.1
+//! ```
+
+use crate::EmuError;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use trunkline_lab::{End, IpNet, LabError, Mac, Namespace, create_veth};
+
+/// First bytes of the laboratory's addresses: 10.77.K.0/24 and fd00:746c:K::/64 for path K.
+const IPV4_PREFIX: [u8; 2] = [10, 77];
+const IPV6_PREFIX: [u16; 2] = [0xfd00, 0x746c];
+
+/// Namespaces joined by device pairs, with nothing emulated yet.
+#[derive(Debug)]
+pub struct Hosts {
+    /// Where the command runs.
+    pub near: Namespace,
+    /// Where the emulator's ends are.
+    pub middle: Namespace,
+    /// The far hosts, in the order of the paths.
+    pub fars: Vec<Namespace>,
+}
+
+/// The addresses on path `index`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// Of the near end.
+    pub near: Ipv4Addr,
+    /// Of the far end.
+    pub far: Ipv4Addr,
+    /// Of the near end.
+    pub near6: Ipv6Addr,
+    /// Of the far end.
+    pub far6: Ipv6Addr,
+}
+
+/// The addresses on path `index`.
+pub fn addresses(index: usize) -> Addresses {
+    let number = index as u8;
+    let v4 = |host| Ipv4Addr::new(IPV4_PREFIX[0], IPV4_PREFIX[1], number, host);
+    let v6 = |host| Ipv6Addr::new(IPV6_PREFIX[0], IPV6_PREFIX[1], number.into(), 0, 0, 0, 0, host);
+    Addresses { near: v4(2), far: v4(1), near6: v6(2), far6: v6(1) }
+}
+
+/// The device of path `index` in the near host; in every far host it is the one of index 0.
+pub fn device(index: usize) -> String {
+    format!("tl{index}")
+}
+
+/// The emulator's two devices of path `index`.
+pub fn inner_devices(index: usize) -> (String, String) {
+    (format!("tl{index}n"), format!("tl{index}f"))
+}
+
+impl Hosts {
+    /// Builds a near host and one far host for each of `mtus`.
+    ///
+    /// # Errors
+    /// Where the laboratory cannot be built, for want of permission as a rule.
+    pub fn build(mtus: &[u32]) -> Result<Hosts, EmuError> {
+        let mut hosts =
+            Hosts { near: Namespace::create()?, middle: Namespace::create()?, fars: Vec::new() };
+        // The middle has no voice of its own on the path.
+        hosts.middle.set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
+        for (index, &mtu) in mtus.iter().enumerate() {
+            hosts.add(index, mtu)?;
+        }
+        Ok(hosts)
+    }
+
+    fn add(&mut self, index: usize, mtu: u32) -> Result<(), EmuError> {
+        let far = Namespace::create()?;
+        let (near_device, far_device) = (device(index), device(0));
+        let (inner_near, inner_far) = inner_devices(index);
+        let end = |namespace, name, mac| End::new(namespace, name).with_mac(mac);
+        let (near_mac, far_mac) = (mac(index, 2), mac(index, 1));
+        create_veth(
+            &end(&self.near, &near_device, near_mac),
+            &end(&self.middle, &inner_near, mac(index, 3)),
+            mtu,
+        )?;
+        create_veth(
+            &end(&far, &far_device, far_mac),
+            &end(&self.middle, &inner_far, mac(index, 4)),
+            mtu,
+        )?;
+        for name in [&inner_near, &inner_far] {
+            self.middle.set_offloads_off(name)?;
+        }
+        let ours = addresses(index);
+        let here = (IpAddr::from(ours.near), IpAddr::from(ours.near6));
+        let there = (IpAddr::from(ours.far), IpAddr::from(ours.far6));
+        settle(&self.near, &near_device, here, there, far_mac)?;
+        settle(&far, &far_device, there, here, near_mac)?;
+        self.fars.push(far);
+        Ok(())
+    }
+}
+
+/// Gives a host its addresses, its neighbour, and a device that sends wire-size frames with finished
+/// checksums. Neighbours are permanent: a path with ten seconds of delay is too long for ARP.
+fn settle(
+    namespace: &Namespace,
+    device: &str,
+    own: (IpAddr, IpAddr),
+    peer: (IpAddr, IpAddr),
+    peer_mac: Mac,
+) -> Result<(), LabError> {
+    namespace.set_offloads_off(device)?;
+    for (address, prefix) in [(own.0, 24), (own.1, 64)] {
+        let net = IpNet::new(address, prefix);
+        namespace.add_address(device, net.expect("24 and 64 are prefix lengths"))?;
+    }
+    for address in [peer.0, peer.1] {
+        namespace.add_neighbour(device, address, peer_mac)?;
+    }
+    Ok(())
+}
+
+/// Locally administered Ethernet addresses: "tl", the path, the host.
+fn mac(index: usize, host: u8) -> Mac {
+    Mac([0x02, b't', b'l', 0, index as u8, host])
+}

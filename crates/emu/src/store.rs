@@ -1,0 +1,113 @@
+//! How much memory a path needs for what is under way, found out before the first frame.
+
+use crate::EmuError;
+use trunkline_core::Span;
+use trunkline_path::LinkSpec;
+use trunkline_scenario::{Direction, PathSpec};
+
+/// What a packet costs beside its bytes: its place in a queue or delay line.
+const BOOKKEEPING: u64 = 160;
+/// The smallest network-layer packet that Ethernet carries.
+const SMALLEST: u64 = 46;
+/// Slot rounding, in percent of the bytes, for frames near a slot's size.
+const ROUNDING: u64 = 115;
+/// More packets than this in a second no backend here delivers (dataplane reference: 1.2 million).
+const MOST_PER_SECOND: u64 = 2_000_000;
+/// The part of the available memory that stores may take, in percent.
+const SHARE: u64 = 80;
+/// The arena reserved beyond the need, for live changes: memory that is not written costs nothing.
+const RESERVE: u64 = 1 << 30;
+/// Frames between ring and link, and other small change.
+const BASE: u64 = 16 << 20;
+
+/// The bytes that one direction needs at worst: its queue full, and its line full of the smallest
+/// packets that the machine could deliver. `None` for the in-flight part where the rate is unlimited.
+fn need(link: &LinkSpec, mtu: u32) -> (u64, Option<u64>) {
+    let queue = expand(link.discipline.limit().most_bytes(mtu), u64::MAX);
+    let held = link.delay + link.impairments.most_extra_delay();
+    let packets = packets_in(held);
+    (queue, link.in_flight_bytes().map(|bytes| expand(bytes, packets)))
+}
+
+fn packets_in(span: Span) -> u64 {
+    (u128::from(span.as_nanos()) * u128::from(MOST_PER_SECOND)).div_ceil(1_000_000_000) as u64
+}
+
+fn expand(bytes: u64, most_packets: u64) -> u64 {
+    let packets = (bytes / SMALLEST).min(most_packets);
+    bytes.saturating_mul(ROUNDING) / 100 + packets.saturating_mul(BOOKKEEPING)
+}
+
+/// The size of the arena for all `paths`, at least what they need and with room for live changes.
+///
+/// # Errors
+/// [`EmuError::Memory`] where `available` bytes of memory do not suffice.
+pub fn arena_for(paths: &[PathSpec], available: u64) -> Result<u64, EmuError> {
+    let share = available / 100 * SHARE;
+    let required = required(paths);
+    if required > share {
+        return Err(EmuError::Memory { needed: required, available: share });
+    }
+    Ok(required.saturating_add(RESERVE).min(share))
+}
+
+/// The bytes that `paths` need, as far as their rates tell. A queue of a path with an unlimited rate
+/// never fills, so that only its in-flight store counts, at what the machine could deliver in full
+/// packets, up to the reserve.
+pub fn required(paths: &[PathSpec]) -> u64 {
+    let directions = paths.iter().flat_map(|path| {
+        Direction::BOTH.map(|direction| {
+            let (queue, in_flight) = need(path.link(direction), path.mtu);
+            match in_flight {
+                Some(in_flight) if path.link(direction).rate.is_some() => queue + in_flight,
+                Some(in_flight) => in_flight,
+                None => RESERVE / 8,
+            }
+        })
+    });
+    directions.fold(BASE, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_scenario::Settings;
+
+    fn path(pairs: &[&str]) -> PathSpec {
+        let mut settings = Settings::default();
+        pairs.iter().for_each(|pair| settings.add_pair(pair).unwrap());
+        settings.resolve().unwrap()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_number() {
+        let fast = [path(&["rate=1000gbit", "delay=10s"])];
+        match arena_for(&fast, 16 << 30) {
+            Err(EmuError::Memory { needed, available }) => {
+                assert!(needed > 2 * 1_250_000_000_000 && available < 16 << 30);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn ordinary_paths_fit() {
+        for pairs in [
+            &["rate=155.52mbit", "framing=atm-aal5", "delay=500ms"][..],
+            &["rate=1gbit", "delay=300ms"],
+            &["delay=10s"],
+            &["rate=56kbit"],
+            &[],
+        ] {
+            let paths = [path(pairs)];
+            let arena = arena_for(&paths, 8 << 30).unwrap();
+            assert!(arena >= required(&paths));
+        }
+    }
+
+    #[test]
+    fn the_need_covers_the_bandwidth_delay_product_in_full_packets() {
+        let paths = [path(&["rate=1gbit", "delay=1s"])];
+        assert!(required(&paths) > 2 * 125_000_000);
+    }
+}

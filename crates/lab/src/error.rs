@@ -1,0 +1,86 @@
+//! What can go wrong while a laboratory is built.
+
+use std::io;
+
+/// Why a step failed. Each text is one line that names the cause and, where there is one, the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// A system call or a file failed.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// The step, as "open …".
+        what: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The kernel refused a netlink request.
+    #[error("cannot {what}: {source}{}", detail.as_ref().map(|d| format!(" ({d})")).unwrap_or_default())]
+    Netlink {
+        /// The step.
+        what: String,
+        /// The kernel's errno.
+        source: io::Error,
+        /// The kernel's own words (extended acknowledgement), where it gave any.
+        detail: Option<String>,
+    },
+    /// There is no such device in that namespace.
+    #[error("there is no network device `{0}` here: check its name and its namespace")]
+    NoDevice(String),
+    /// A device name that Linux does not take.
+    #[error("`{0}` cannot name a device: use 1 to 15 bytes without `/`, `:` or white space")]
+    DeviceName(String),
+    /// An address that does not parse.
+    #[error("`{0}` is not an address: write {1}")]
+    Address(String, &'static str),
+    /// A kernel setting outside `/proc/sys/net`.
+    #[error("`{0}` is not a network setting: write it like net/ipv4/ip_forward")]
+    Setting(String),
+    /// A user namespace cannot be entered once threads run.
+    #[error(
+        "a user namespace must be entered while one thread runs, but there are {0}: call it first in main, or run as root"
+    )]
+    Threads(usize),
+    /// The kernel does not let this user make a user namespace.
+    #[error("no permission to make a user namespace ({source}): run as root, or {remedy}")]
+    UserNamespace {
+        /// The kernel's answer.
+        source: io::Error,
+        /// The setting that stands in the way, with the command that changes it.
+        remedy: String,
+    },
+    /// The namespace that was to be signalled is the caller's own.
+    #[error(
+        "refused to signal the processes of the own network namespace ({0}): name a laboratory's"
+    )]
+    OwnNamespace(u64),
+    /// The directory for run states cannot be trusted.
+    #[error("{path} must be a directory of this user with mode 0700: remove it and start again")]
+    RuntimeDirectory {
+        /// The directory.
+        path: String,
+    },
+}
+
+impl LabError {
+    /// The errno behind it, where there is one.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            LabError::System { source, .. }
+            | LabError::Netlink { source, .. }
+            | LabError::UserNamespace { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
+    }
+}
+
+/// Names the step that an I/O error belongs to.
+pub(crate) trait Step<T> {
+    fn step(self, what: impl FnOnce() -> String) -> Result<T, LabError>;
+}
+
+impl<T> Step<T> for io::Result<T> {
+    fn step(self, what: impl FnOnce() -> String) -> Result<T, LabError> {
+        self.map_err(|source| LabError::System { what: what(), source })
+    }
+}

@@ -1,0 +1,112 @@
+//! How much memory a run may take.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One generation of control groups: where it is mounted, and its files' names.
+struct Generation {
+    mount: &'static str,
+    limit: &'static str,
+    used: &'static str,
+    /// The field of `memory.stat` with page cache that the kernel gives back when it is short.
+    cache: &'static str,
+}
+
+/// cgroup-v2.rst, "Memory Interface Files".
+const UNIFIED: Generation = Generation {
+    mount: "/sys/fs/cgroup",
+    limit: "memory.max",
+    used: "memory.current",
+    cache: "inactive_file",
+};
+/// cgroup-v1/memory.rst.
+const LEGACY: Generation = Generation {
+    mount: "/sys/fs/cgroup/memory",
+    limit: "memory.limit_in_bytes",
+    used: "memory.usage_in_bytes",
+    cache: "total_inactive_file",
+};
+
+/// Bytes of memory that can be used without swapping: what the machine has available, or less where
+/// this process's control group or one above it is limited. 0 where the kernel does not tell.
+pub fn available_memory() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let machine = field(&text, "MemAvailable:").unwrap_or(0).saturating_mul(1024);
+    groups().iter().filter_map(|(at, kind)| room(at, kind)).fold(machine, u64::min)
+}
+
+/// The directories of the process's memory control groups and of those above them.
+fn groups() -> Vec<(PathBuf, &'static Generation)> {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    text.lines().filter_map(group).flat_map(|(path, kind)| chain(&path, kind)).collect()
+}
+
+/// A line `number:controllers:path`; version 2 has no controllers.
+fn group(line: &str) -> Option<(PathBuf, &'static Generation)> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    let kind = match controllers {
+        "" => &UNIFIED,
+        list if list.split(',').any(|name| name == "memory") => &LEGACY,
+        _ => return None,
+    };
+    Some((Path::new(kind.mount).join(path.trim_start_matches('/')), kind))
+}
+
+fn chain(path: &Path, kind: &'static Generation) -> Vec<(PathBuf, &'static Generation)> {
+    let inside = path.ancestors().take_while(|at| at.starts_with(kind.mount));
+    inside.map(|at| (at.to_owned(), kind)).collect()
+}
+
+/// What the group's limit leaves; `None` where it has no limit.
+fn room(at: &Path, kind: &Generation) -> Option<u64> {
+    let number = |name: &str| fs::read_to_string(at.join(name)).ok()?.trim().parse::<u64>().ok();
+    let limit = number(kind.limit)?;
+    let stat = fs::read_to_string(at.join("memory.stat")).unwrap_or_default();
+    let held = number(kind.used)?.saturating_sub(field(&stat, kind.cache).unwrap_or(0));
+    Some(limit.saturating_sub(held))
+}
+
+/// The number after `name` on its line.
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next()? == name).then(|| words.next()?.parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_found() {
+        let bytes = available_memory();
+        assert!(bytes > 1 << 20 && bytes < 1 << 50, "{bytes}");
+    }
+
+    #[test]
+    fn groups_of_both_generations_are_found() {
+        let (path, kind) = group("0::/user.slice/a:b").unwrap();
+        assert_eq!(path, Path::new("/sys/fs/cgroup/user.slice/a:b"));
+        assert_eq!(chain(&path, kind).len(), 3);
+        let (path, _) = group("4:memory,x:/box").unwrap();
+        assert_eq!(path, Path::new("/sys/fs/cgroup/memory/box"));
+        assert!(group("5:freezer:/").is_none() && group("rubbish").is_none());
+    }
+
+    #[test]
+    fn a_limit_leaves_what_is_not_held() {
+        let at = std::env::temp_dir().join(format!("tl-memory-{}", std::process::id()));
+        fs::create_dir_all(&at).unwrap();
+        for (name, text) in [("memory.max", "1000\n"), ("memory.current", "700\n")] {
+            fs::write(at.join(name), text).unwrap();
+        }
+        fs::write(at.join("memory.stat"), "anon 1\ninactive_file 200\n").unwrap();
+        let limited = room(&at, &UNIFIED);
+        fs::write(at.join("memory.max"), "max\n").unwrap();
+        let unlimited = room(&at, &UNIFIED);
+        fs::remove_dir_all(&at).unwrap();
+        assert_eq!((limited, unlimited), (Some(500), None));
+    }
+}

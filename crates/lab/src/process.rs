@@ -1,0 +1,194 @@
+//! Programs inside a namespace.
+#![allow(unsafe_code)]
+
+use crate::error::Step;
+use crate::{LabError, Namespace, NamespaceId, Privilege, namespace, sys};
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+/// How a program is started.
+#[derive(Debug, Clone, Copy)]
+pub struct SpawnOptions {
+    /// The kernel kills the program (`SIGKILL`) when the *thread* that started it ends: start it from a
+    /// thread that lives as long as the laboratory. The kernel forgets this for set-user-id programs
+    /// (`PR_SET_PDEATHSIG`(2const)), and it does not reach the program's own children:
+    /// [`kill_processes_in`] does.
+    pub die_with_parent: bool,
+    /// The program leads a process group of its own, so that one signal reaches all of it and the
+    /// terminal's does not.
+    pub own_group: bool,
+    /// In a user namespace: give the program the user and group numbers that it has outside, and none of
+    /// the rights over the laboratory. Without effect where the rights were held already.
+    pub identity: Option<Privilege>,
+}
+
+impl Default for SpawnOptions {
+    fn default() -> SpawnOptions {
+        SpawnOptions { die_with_parent: true, own_group: false, identity: None }
+    }
+}
+
+/// Starts `command` inside `namespace`.
+///
+/// A user set by [`CommandExt::uid`] would be in force too early, before the namespace is entered; start
+/// `setpriv` or `su` inside instead, or use [`SpawnOptions::identity`].
+///
+/// # Errors
+/// Where the program cannot be started or the namespace not be entered.
+pub fn spawn(
+    namespace: &Namespace,
+    mut command: Command,
+    options: SpawnOptions,
+) -> Result<Child, LabError> {
+    if options.own_group {
+        command.process_group(0);
+    }
+    let entry = Entry::new(namespace.fd().as_raw_fd(), options);
+    // SAFETY: between fork and exec the closure allocates nothing, takes no lock and makes system calls
+    // only; the descriptor is open, since `namespace` is borrowed until the program has started.
+    unsafe { command.pre_exec(move || entry.apply()) };
+    command.spawn().step(|| format!("start {}", command.get_program().display()))
+}
+
+/// What the new process does to itself before it becomes the program, prepared beforehand.
+struct Entry {
+    network: RawFd,
+    parent: u32,
+    die_with_parent: bool,
+    /// Files and what to write into them.
+    maps: Option<[(&'static CStr, CString); 3]>,
+}
+
+impl Entry {
+    fn new(network: RawFd, options: SpawnOptions) -> Entry {
+        let die_with_parent = options.die_with_parent;
+        let maps = options.identity.and_then(maps);
+        Entry { network, parent: std::process::id(), die_with_parent, maps }
+    }
+
+    fn apply(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is open, see `spawn`.
+        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.network) };
+        sys::enter_network(fd)?;
+        if let Some(maps) = &self.maps {
+            sys::unshare(libc::CLONE_NEWUSER)?;
+            maps.iter().try_for_each(|(path, text)| write_raw(path, text))?;
+        }
+        // Last, since a change of credentials resets it.
+        if self.die_with_parent { self.follow_parent() } else { Ok(()) }
+    }
+
+    /// Asks for the signal, and then looks whether the parent had ended before.
+    fn follow_parent(&self) -> io::Result<()> {
+        // SAFETY: takes and changes no memory.
+        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: takes no arguments and cannot fail.
+        let parent = unsafe { libc::getppid() };
+        if parent.cast_unsigned() == self.parent {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(libc::ESRCH))
+        }
+    }
+}
+
+/// The identity maps that turn 0 back into the user's and the group's numbers outside.
+fn maps(privilege: Privilege) -> Option<[(&'static CStr, CString); 3]> {
+    let Privilege::UserNamespace { uid, gid } = privilege else { return None };
+    Some([
+        (c"/proc/self/setgroups", c"deny".into()),
+        (c"/proc/self/gid_map", CString::new(format!("{gid} 0 1")).ok()?),
+        (c"/proc/self/uid_map", CString::new(format!("{uid} 0 1")).ok()?),
+    ])
+}
+
+/// Writes a file with system calls only.
+fn write_raw(path: &CStr, text: &CStr) -> io::Result<()> {
+    // SAFETY: the path ends with a zero.
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let bytes = text.to_bytes();
+    // SAFETY: the kernel reads just the slice.
+    let written = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+    let error = io::Error::last_os_error();
+    // SAFETY: the descriptor was opened here and is not used again.
+    unsafe { libc::close(fd) };
+    if written < 0 { Err(error) } else { Ok(()) }
+}
+
+/// The processes whose network namespace has this inode number, as far as `/proc` shows them to us.
+pub fn processes_in(inode: u64) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|pid| inode_of(*pid) == Some(inode)).collect()
+}
+
+fn inode_of(pid: u32) -> Option<u64> {
+    Some(fs::metadata(format!("/proc/{pid}/ns/net")).ok()?.ino())
+}
+
+/// Sends `signal` to every process of the namespace with this inode number, except this one, and
+/// tells how many it reached. The number must come from a [`Namespace`] that is still held: the kernel
+/// gives the numbers of dead namespaces to new ones.
+///
+/// # Errors
+/// [`LabError::OwnNamespace`] where it is the caller's own namespace.
+pub fn kill_processes_in(inode: u64, signal: i32) -> Result<usize, LabError> {
+    kill_where(inode, signal, |pid| inode_of(pid) == Some(inode))
+}
+
+/// The same, for a namespace that may be gone: only processes that are proved to be in it are reached.
+pub(crate) fn kill_exactly_in(id: NamespaceId, signal: i32) -> Result<usize, LabError> {
+    kill_where(id.inode, signal, |pid| {
+        Namespace::of_process(pid).is_ok_and(|found| found.id() == id)
+    })
+}
+
+fn kill_where(inode: u64, signal: i32, there: impl Fn(u32) -> bool) -> Result<usize, LabError> {
+    if namespace::own_inode() == Some(inode) {
+        return Err(LabError::OwnNamespace(inode));
+    }
+    let others = processes_in(inode).into_iter().filter(|pid| *pid != std::process::id());
+    Ok(others.filter(|pid| kill_if(*pid, signal, &there).unwrap_or(false)).count())
+}
+
+/// Signals one process if it is the right one. The descriptor is opened before the look, so a number used
+/// again in between is not hit.
+fn kill_if(pid: u32, signal: i32, there: impl Fn(u32) -> bool) -> io::Result<bool> {
+    let process = sys::open_process(pid)?;
+    if !there(pid) {
+        return Ok(false);
+    }
+    sys::signal_process(process.as_fd(), signal)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_namespace_is_never_signalled() {
+        let own = namespace::own_inode().unwrap();
+        assert!(processes_in(own).contains(&std::process::id()));
+        assert!(matches!(kill_processes_in(own, 0), Err(LabError::OwnNamespace(_))));
+        assert_eq!(kill_processes_in(1, 0).unwrap(), 0);
+    }
+
+    #[test]
+    fn numbers_are_mapped_back() {
+        let maps = maps(Privilege::UserNamespace { uid: 1000, gid: 100 }).unwrap();
+        assert_eq!(maps[1].1.as_c_str(), c"100 0 1");
+        assert_eq!(maps[2].1.as_c_str(), c"1000 0 1");
+        assert!(super::maps(Privilege::Held { uid: 0 }).is_none());
+    }
+}

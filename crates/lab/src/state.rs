@@ -1,0 +1,313 @@
+//! What a run has changed outside of its own namespaces, written down before it is changed.
+
+use crate::error::Step;
+use crate::{LabError, Namespace, NamespaceId, Privilege, SavedOffloads, sweep, sys};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The file whose lock orders the runs that change or restore shared settings.
+const LOCK: &str = "lock";
+
+/// A run as its file tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The machine's boot (`/proc/sys/kernel/random/boot_id`): nothing below outlives it.
+    pub boot: String,
+    /// Process number.
+    pub pid: u32,
+    /// When the process started, in clock ticks since boot (proc_pid_stat(5), field 22): tells it
+    /// from a later process with the same number.
+    pub started: u64,
+    /// The namespace that counts as the host's.
+    pub host: NamespaceId,
+    /// The laboratory's namespaces.
+    pub namespaces: Vec<NamespaceId>,
+    /// The control socket.
+    pub control_socket: Option<PathBuf>,
+    /// Masquerading tables in the host's namespace.
+    pub nft_tables: Vec<String>,
+    /// Devices made in the host's namespace.
+    pub host_devices: Vec<String>,
+    /// `net/ipv4/ip_forward` of the host before this run, or another one still there, switched it on.
+    pub saved_ip_forward: Option<String>,
+    /// Offloads of devices of the host as they were before.
+    pub saved_offloads: Vec<SavedOffloads>,
+}
+
+impl Record {
+    fn of_this_process(host: NamespaceId) -> Result<Record, LabError> {
+        let pid = std::process::id();
+        let started = start_time(pid).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
+        Ok(Record {
+            boot: boot(),
+            pid,
+            started: started.step(|| "read /proc/self/stat".into())?,
+            host,
+            namespaces: Vec::new(),
+            control_socket: None,
+            nft_tables: Vec::new(),
+            host_devices: Vec::new(),
+            saved_ip_forward: None,
+            saved_offloads: Vec::new(),
+        })
+    }
+
+    /// Whether the process that wrote it still runs.
+    pub fn is_alive(&self) -> bool {
+        self.boot == boot() && start_time(self.pid) == Some(self.started)
+    }
+}
+
+/// The record of this run and its file. Clones share both; the file goes with the last of them.
+#[derive(Debug, Clone)]
+pub struct RunState(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    directory: PathBuf,
+    record: Mutex<Record>,
+}
+
+impl RunState {
+    /// Starts the record of this process in `directory` (see [`runtime_dir`]). Left-overs of a dead
+    /// process with the same number are swept first.
+    ///
+    /// # Errors
+    /// Where the directory cannot be made or is not this user's alone.
+    pub fn create(directory: &Path, host: &Namespace) -> Result<RunState, LabError> {
+        secure(directory)?;
+        let record = Record::of_this_process(host.id())?;
+        let _lock = lock(directory)?;
+        let stale = load(directory).into_iter().filter(|old| old.pid == record.pid);
+        for line in
+            stale.filter(|old| !old.is_alive()).flat_map(|old| sweep::undo(host, directory, &old))
+        {
+            tracing::info!("{line}");
+        }
+        let record = Mutex::new(record);
+        let state = RunState(Arc::new(Shared { directory: directory.to_owned(), record }));
+        state.update(|_| {})?;
+        Ok(state)
+    }
+
+    /// The directory of its file.
+    pub fn directory(&self) -> &Path {
+        &self.0.directory
+    }
+
+    /// The record as it stands.
+    pub fn record(&self) -> Record {
+        self.0.lock().clone()
+    }
+
+    /// Changes the record and writes it down. Call it *before* the change that it tells of.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn update(&self, change: impl FnOnce(&mut Record)) -> Result<(), LabError> {
+        let mut record = self.0.lock();
+        change(&mut record);
+        let path = file_of(&self.0.directory, record.pid);
+        write_whole(&path, &serde_json::to_vec_pretty(&*record).map_err(io::Error::from))
+            .step(|| format!("write {}", path.display()))
+    }
+
+    /// Notes a namespace of the laboratory, so that programs left in it can be found.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn note_namespace(&self, namespace: &Namespace) -> Result<(), LabError> {
+        self.update(|record| record.namespaces.push(namespace.id()))
+    }
+
+    /// Switches the offloads of a device of the host off, with the settings from before written down
+    /// first: should this process be killed, the next run's [`sweep`](crate::sweep()) puts them back.
+    ///
+    /// # Errors
+    /// Where there is no such device or it may not be changed.
+    pub fn set_offloads_off(
+        &self,
+        host: &Namespace,
+        device: &str,
+    ) -> Result<SavedOffloads, LabError> {
+        let saved = host.save_offloads(device)?;
+        self.update(|record| record.saved_offloads.push(saved.clone()))?;
+        host.set_offloads_off(device)?;
+        Ok(saved)
+    }
+
+    /// Puts back what [`set_offloads_off`](RunState::set_offloads_off) saved.
+    ///
+    /// # Errors
+    /// Where the device is gone or may not be changed.
+    pub fn restore_offloads(
+        &self,
+        host: &Namespace,
+        saved: &SavedOffloads,
+    ) -> Result<(), LabError> {
+        host.restore_offloads(saved)?;
+        self.update(|record| record.saved_offloads.retain(|other| other != saved))
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(file_of(&self.directory, self.lock().pid));
+    }
+}
+
+/// Where runs keep their records: `/run/trunkline` for root, else `$XDG_RUNTIME_DIR/trunkline`, else
+/// `/tmp/trunkline-UID`.
+pub fn runtime_dir(privilege: Privilege) -> PathBuf {
+    runtime_dir_of(privilege.uid(), std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from))
+}
+
+fn runtime_dir_of(uid: u32, session: Option<PathBuf>) -> PathBuf {
+    match session.filter(|path| path.is_absolute()) {
+        _ if uid == 0 => PathBuf::from("/run/trunkline"),
+        Some(session) => session.join("trunkline"),
+        None => PathBuf::from(format!("/tmp/trunkline-{uid}")),
+    }
+}
+
+/// Makes the directory, or checks that nobody else can have put files into it.
+pub(crate) fn secure(directory: &Path) -> Result<(), LabError> {
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(error).step(|| format!("make {}", directory.display()))
+        }
+        _ => check_owner(directory),
+    }
+}
+
+fn check_owner(directory: &Path) -> Result<(), LabError> {
+    let found =
+        fs::symlink_metadata(directory).step(|| format!("look at {}", directory.display()))?;
+    let (uid, _) = sys::identity();
+    let ours = found.is_dir() && found.uid() == uid && found.mode() & 0o777 == 0o700;
+    let path = directory.display().to_string();
+    if ours { Ok(()) } else { Err(LabError::RuntimeDirectory { path }) }
+}
+
+/// Waits until no other run changes shared settings; the lock ends with the file.
+pub(crate) fn lock(directory: &Path) -> Result<File, LabError> {
+    let path = directory.join(LOCK);
+    let open = || {
+        let file = File::options().create(true).append(true).open(&path)?;
+        file.lock().map(|()| file)
+    };
+    open().step(|| format!("lock {}", path.display()))
+}
+
+/// All records in the directory, by process number; what is not one is left alone.
+pub(crate) fn load(directory: &Path) -> Vec<Record> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let texts = entries.filter_map(|entry| fs::read(entry.path()).ok());
+    let mut records: Vec<Record> =
+        texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
+    records.sort_by_key(|record| record.pid);
+    records
+}
+
+/// Whether a living run other than `pid` holds the forwarding of this host, and the value it saved.
+pub(crate) fn forwarding_of_others(
+    directory: &Path,
+    pid: u32,
+    host: NamespaceId,
+) -> Option<String> {
+    let others = load(directory).into_iter();
+    let mut living =
+        others.filter(|other| other.pid != pid && other.host == host && other.is_alive());
+    living.find_map(|other| other.saved_ip_forward)
+}
+
+pub(crate) fn file_of(directory: &Path, pid: u32) -> PathBuf {
+    directory.join(format!("{pid}.json"))
+}
+
+/// Writes beside and renames, so that a reader sees the old text or the new.
+fn write_whole(path: &Path, text: &io::Result<Vec<u8>>) -> io::Result<()> {
+    let text = text.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
+    let beside = path.with_extension("new");
+    fs::write(&beside, text)?;
+    fs::rename(&beside, path)
+}
+
+pub(crate) fn boot() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim_end().to_owned()
+}
+
+/// Field 22 of the process's status line. The name before it, in brackets, may hold anything.
+fn start_time(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    start_field(&text)
+}
+
+fn start_field(text: &str) -> Option<u64> {
+    let (_, after) = text.rsplit_once(')')?;
+    let mut fields = after.split_whitespace();
+    // A process that has died and awaits its parent runs no more.
+    let dead = matches!(fields.next()?, "Z" | "X");
+    fields.nth(18).filter(|_| !dead)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("tl-state-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn the_start_field_is_found_behind_any_name() {
+        let line = "7 (a) b) (c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 99 1";
+        assert_eq!(start_field(line), Some(4711));
+        assert_eq!(start_field(&line.replace(" S ", " Z ")), None);
+        assert_eq!(start_field("rubbish"), None);
+    }
+
+    #[test]
+    fn directories_go_by_user() {
+        let session = Some(PathBuf::from("/run/user/7"));
+        assert_eq!(runtime_dir_of(0, session.clone()), Path::new("/run/trunkline"));
+        assert_eq!(runtime_dir_of(7, session), Path::new("/run/user/7/trunkline"));
+        assert_eq!(runtime_dir_of(7, None), Path::new("/tmp/trunkline-7"));
+    }
+
+    #[test]
+    fn the_file_lives_as_long_as_the_state() {
+        let directory = scratch("life");
+        let host = Namespace::current().unwrap();
+        let state = RunState::create(&directory, &host).unwrap();
+        state.update(|record| record.nft_tables.push("tl1".into())).unwrap();
+        let clone = state.clone();
+        drop(state);
+        assert_eq!(load(&directory), [clone.record()]);
+        assert!(load(&directory)[0].is_alive());
+        drop(clone);
+        let left = load(&directory);
+        fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(left, []);
+    }
+
+    #[test]
+    fn an_open_directory_is_refused() {
+        let directory = scratch("open");
+        DirBuilder::new().mode(0o755).create(&directory).unwrap();
+        let told = secure(&directory).unwrap_err();
+        fs::remove_dir(&directory).unwrap();
+        assert!(told.to_string().contains("0700"), "{told}");
+    }
+}

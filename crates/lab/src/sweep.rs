@@ -1,0 +1,208 @@
+//! Undoing what killed runs left behind.
+
+use crate::state::{self, Record};
+use crate::{LabError, Namespace, nft, process};
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Only what bears this prefix is ever removed by name.
+const PREFIX: &str = "tl";
+
+/// Undoes, for every record in `directory` whose process is gone: programs left in its namespaces are
+/// killed, devices and the masquerading table in `host` removed, forwarding and offloads put back
+/// (unless a living run needs forwarding), the control socket and the record deleted. Tells one line
+/// for each thing done or impossible; nothing to do gives no lines.
+///
+/// A record of another host namespace keeps its file while that namespace has processes: only a run there
+/// can undo it.
+///
+/// # Errors
+/// Where the directory is not this user's alone.
+pub fn sweep(host: &Namespace, directory: &Path) -> Result<Vec<String>, LabError> {
+    if !directory.exists() {
+        return Ok(Vec::new());
+    }
+    state::secure(directory)?;
+    let _lock = state::lock(directory)?;
+    let dead = state::load(directory).into_iter().filter(|record| !record.is_alive());
+    Ok(dead.flat_map(|record| undo(host, directory, &record)).collect())
+}
+
+/// Undoes one dead run; the caller holds the directory's lock.
+pub(crate) fn undo(host: &Namespace, directory: &Path, record: &Record) -> Vec<String> {
+    let mut told = Vec::new();
+    // A reboot has undone everything but the files.
+    if record.boot == state::boot() {
+        kill_left_overs(record, host, &mut told);
+        if record.host == host.id() {
+            restore_host(host, directory, record, &mut told);
+        } else if !process::processes_in(record.host.inode).is_empty() {
+            told.push(format!(
+                "left run {} alone: it belongs to another host namespace",
+                record.pid
+            ));
+            return told;
+        }
+    }
+    remove_files(directory, record, &mut told);
+    told
+}
+
+fn kill_left_overs(record: &Record, host: &Namespace, told: &mut Vec<String>) {
+    let inside = record.namespaces.iter().filter(|id| id.inode != host.inode());
+    for id in inside {
+        if id.cookie.is_none() {
+            // Without the cookie the number may be another namespace's by now.
+            told.push(format!("cannot prove which processes belong to namespace {}", id.inode));
+            continue;
+        }
+        match process::kill_exactly_in(*id, libc::SIGKILL) {
+            Ok(0) => {}
+            Ok(count) => told.push(format!("killed {count} processes of namespace {}", id.inode)),
+            Err(error) => told.push(error.to_string()),
+        }
+    }
+}
+
+fn restore_host(host: &Namespace, directory: &Path, record: &Record, told: &mut Vec<String>) {
+    for device in record.host_devices.iter().filter(|name| name.starts_with(PREFIX)) {
+        tell(told, format!("removed device {device}"), remove_device(host, device));
+    }
+    for table in record.nft_tables.iter().filter(|name| name.starts_with(PREFIX)) {
+        tell(told, format!("removed masquerading table {table}"), nft::delete_table(host, table));
+    }
+    for saved in &record.saved_offloads {
+        let done = host.restore_offloads(saved).map(|()| true);
+        tell(told, format!("restored the offloads of {}", saved.device), done);
+    }
+    let done = restore_forwarding(host, directory, record);
+    tell(told, "restored net/ipv4/ip_forward".to_owned(), done);
+}
+
+/// Adds a line where something was done or failed.
+fn tell(told: &mut Vec<String>, line: String, done: Result<bool, LabError>) {
+    match done {
+        Ok(true) => told.push(line),
+        Ok(false) => {}
+        Err(error) => told.push(error.to_string()),
+    }
+}
+
+/// Removes a device; tells whether there was one.
+pub(crate) fn remove_device(host: &Namespace, name: &str) -> Result<bool, LabError> {
+    match host.delete_link(name) {
+        // It may go with its peer's namespace between our look and our request.
+        Err(error) if gone(&error) => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
+fn gone(error: &LabError) -> bool {
+    matches!(error, LabError::NoDevice(_)) || error.errno() == Some(libc::ENODEV)
+}
+
+/// Puts forwarding back unless a living run needs it; tells whether it changed anything.
+pub(crate) fn restore_forwarding(
+    host: &Namespace,
+    directory: &Path,
+    record: &Record,
+) -> Result<bool, LabError> {
+    let needed = state::forwarding_of_others(directory, record.pid, record.host).is_some();
+    match &record.saved_ip_forward {
+        Some(before) if !needed && host.sysctl(FORWARD)? != *before => {
+            host.set_sysctl(FORWARD, before).map(|()| true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The switch that lets a host pass on other hosts' IPv4 packets.
+pub(crate) const FORWARD: &str = "net/ipv4/ip_forward";
+
+fn remove_files(directory: &Path, record: &Record, told: &mut Vec<String>) {
+    if let Some(path) = &record.control_socket {
+        let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+        if is_socket && fs::remove_file(path).is_ok() {
+            told.push(format!("removed socket {}", path.display()));
+        }
+    }
+    if fs::remove_file(state::file_of(directory, record.pid)).is_ok() {
+        told.push(format!("removed the record of run {}", record.pid));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::namespace::tests::namespace;
+    use crate::{End, RunState, create_veth};
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+
+    fn scratch(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("tl-sweep-{name}-{}", std::process::id()))
+    }
+
+    /// Writes the record of a process that ended: this one's, started a tick earlier.
+    fn write_dead(directory: &Path, host: &Namespace, change: impl FnOnce(&mut Record)) -> Record {
+        let mut record = RunState::create(directory, host).unwrap().record();
+        record.started -= 1;
+        change(&mut record);
+        let text = serde_json::to_vec(&record).unwrap();
+        fs::write(state::file_of(directory, record.pid), text).unwrap();
+        record
+    }
+
+    #[test]
+    fn all_that_a_dead_run_left_on_the_host_is_undone() {
+        let (Some(host), Some(far)) = (namespace(), namespace()) else { return };
+        let directory = scratch("host");
+        create_veth(&End::new(&host, "tldead"), &End::new(&far, "tlfar"), 1500).unwrap();
+        create_veth(&End::new(&host, "other"), &End::new(&far, "other"), 1500).unwrap();
+        nft::tests::leave_behind(&host, "tldead");
+        let before = host.offloads("other").unwrap();
+        let saved = host.set_offloads_off("other").unwrap();
+        host.set_sysctl(FORWARD, "1").unwrap();
+        write_dead(&directory, &host, |record| {
+            record.host_devices = vec!["tldead".into(), "other".into()];
+            record.nft_tables = vec!["tldead".into()];
+            record.saved_ip_forward = Some("0".into());
+            record.saved_offloads = vec![saved];
+            record.control_socket = Some(directory.join("socket"));
+        });
+        drop(UnixListener::bind(directory.join("socket")).unwrap());
+        let told = sweep(&host, &directory).unwrap();
+        assert!(matches!(host.link("tldead"), Err(LabError::NoDevice(_))));
+        assert!(host.link("other").is_ok(), "not ours by its name");
+        assert_eq!(host.nft_tables().unwrap(), Vec::<String>::new());
+        assert_eq!(host.offloads("other").unwrap(), before);
+        assert_eq!(host.sysctl(FORWARD).unwrap(), "0");
+        assert!(!directory.join("socket").exists() && state::load(&directory).is_empty());
+        assert_eq!(told.len(), 6, "{told:#?}");
+        assert_eq!(sweep(&host, &directory).unwrap(), Vec::<String>::new());
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// The kernel gives a dead namespace's number to a new one; the cookie tells them apart.
+    #[test]
+    fn a_namespace_with_the_same_number_is_not_touched() {
+        let (Some(host), Some(other)) = (namespace(), namespace()) else { return };
+        let directory = scratch("reused");
+        let mut sleep = std::process::Command::new("sleep");
+        sleep.arg("30");
+        let mut child = crate::spawn(&other, sleep, crate::SpawnOptions::default()).unwrap();
+        write_dead(&directory, &host, |record| {
+            let mut id = other.id();
+            id.cookie = id.cookie.map(|cookie| cookie - 1);
+            record.namespaces = vec![id];
+        });
+        sweep(&host, &directory).unwrap();
+        assert_eq!(process::processes_in(other.inode()), [child.id()]);
+        write_dead(&directory, &host, |record| record.namespaces = vec![other.id()]);
+        let told = sweep(&host, &directory).unwrap();
+        let ended = child.wait().unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        assert!(!ended.success() && told[0].contains("killed 1"), "{told:#?}");
+    }
+}

@@ -1,0 +1,255 @@
+//! The settings of one direction: their names, what they take, and what they do.
+
+use trunkline_core::{Rate, Size, Span};
+use trunkline_path::impairment::{LossModel, Setting as Impair};
+use trunkline_path::{Change, DeliveryTrace, DisciplineSpec, Limit, LinkSpec, SpecError};
+
+/// A setting of one direction.
+pub struct Setting {
+    /// Its name: `--name` on the command line, `name=` elsewhere.
+    pub name: &'static str,
+    /// What its value is called in help texts.
+    pub value: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    /// Puts a value into a description.
+    pub(crate) apply: fn(&mut Draft, &str) -> Result<(), String>,
+    /// The change that brings a running link to a description that has this setting; `None` where
+    /// only a new start can.
+    pub(crate) live: Option<fn(&LinkSpec) -> Change>,
+}
+
+/// Queue that a path gets when none is asked for: as many bytes as the line sends in this time.
+const DEFAULT_QUEUE: Span = Span::from_millis(250);
+/// But at least this many bytes.
+const LEAST_QUEUE: u64 = 64 * 1024;
+/// And this many where the rate is not known in advance (no rate, or a trace): about mahimahi's "infinite".
+const UNRATED_QUEUE: u64 = 64 * 1024 * 1024;
+
+/// A description in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    spec: LinkSpec,
+    queue: Option<String>,
+    limit: Option<Limit>,
+}
+
+impl Draft {
+    /// Starts from a finished description.
+    pub fn of(spec: LinkSpec) -> Draft {
+        Draft { spec, queue: None, limit: None }
+    }
+
+    /// Fills in what depends on other settings and checks the whole.
+    pub fn finish(mut self) -> Result<LinkSpec, SpecError> {
+        let default = Limit::Bytes(match self.spec.rate {
+            Some(rate) => rate.bytes_in(DEFAULT_QUEUE).max(LEAST_QUEUE),
+            None => UNRATED_QUEUE,
+        });
+        let queue = self.queue.as_deref().unwrap_or("fifo");
+        self.spec.discipline = DisciplineSpec::parse(queue, default)
+            .map_err(|e| SpecError::Conflict(e.to_string()))?;
+        if let Some(limit) = self.limit {
+            self.spec.discipline.set_limit(limit);
+        }
+        self.spec.check()?;
+        Ok(self.spec)
+    }
+
+    /// The description with a live change in it; everything else as it was.
+    pub fn into_changed(mut self) -> LinkSpec {
+        if let Some(limit) = self.limit {
+            self.spec.discipline.set_limit(limit);
+        }
+        self.spec
+    }
+}
+
+/// Reads a value by its type's own rules.
+fn read<T: std::str::FromStr>(text: &str) -> Result<T, String>
+where
+    T::Err: std::fmt::Display,
+{
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn read_file(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read '{path}': {error}; give the path of a text file"))
+}
+
+/// Reads the files of all loss traces that have not been read.
+fn read_loss_traces<'a>(models: impl Iterator<Item = &'a mut LossModel>) -> Result<(), String> {
+    for model in models {
+        if let Some(file) = model.unread_file().map(str::to_string) {
+            let content = read_file(&file)?;
+            model.load(&content).map_err(|error| format!("'{file}': {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads `none` as nothing.
+fn read_optional<T: std::str::FromStr>(text: &str) -> Result<Option<T>, String>
+where
+    T::Err: std::fmt::Display,
+{
+    if ["none", "0"].contains(&text) { Ok(None) } else { read(text).map(Some) }
+}
+
+/// Every setting of one direction, in the order in which help shows them.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "delay",
+        value: "TIME",
+        help: "Propagation delay ONE WAY, 0 to 1h in steps of 1ns (250ms); twice this in a round trip",
+        apply: |draft, text| {
+            draft.spec.delay = read(text)?;
+            Ok(())
+        },
+        live: Some(|link| Change::Delay(link.delay)),
+    },
+    Setting {
+        name: "rate",
+        value: "RATE",
+        help: "Line rate in bits per second (10Mbit/s, 56kbit), or 'unlimited'",
+        apply: |draft, text| {
+            draft.spec.rate = match text {
+                "unlimited" => None,
+                text => Some(read::<Rate>(text)?),
+            };
+            draft.spec.trace = None;
+            Ok(())
+        },
+        live: Some(|link| Change::Rate(link.rate)),
+    },
+    Setting {
+        name: "queue",
+        value: "KIND[:KEY=VALUE,…]",
+        help: "Queue discipline: fifo, round-robin:quantum=64, two-lists, drr, priority, codel, \
+               fq-codel:target=5ms, epd:threshold=1000,limit=1200",
+        apply: |draft, text| {
+            DisciplineSpec::parse(text, Limit::Bytes(LEAST_QUEUE)).map_err(|e| e.to_string())?;
+            draft.queue = Some(text.to_string());
+            Ok(())
+        },
+        live: None,
+    },
+    Setting {
+        name: "limit",
+        value: "AMOUNT",
+        help: "Most that may wait in the queue: bytes (64KiB), packets (1000p) or cells (1200c) \
+               [default: 250ms of the rate, at least 64KiB]",
+        apply: |draft, text| {
+            draft.limit = Some(read(text)?);
+            Ok(())
+        },
+        live: Some(|link| Change::Limit(link.discipline.limit())),
+    },
+    Setting {
+        name: "framing",
+        value: "KIND",
+        help: "How user bytes become line bits: none, ethernet, t1-lapd, atm-aal5",
+        apply: |draft, text| {
+            draft.spec.framing = read(text)?;
+            Ok(())
+        },
+        live: None,
+    },
+    Setting {
+        name: "output-buffer",
+        value: "SIZE",
+        help: "Bytes that the line takes out of the queue ahead of time, beyond any discipline (1KiB)",
+        apply: |draft, text| {
+            draft.spec.output_buffer = read::<Size>(text)?;
+            Ok(())
+        },
+        live: None,
+    },
+    Setting {
+        name: "loss",
+        value: "MODEL",
+        help: "Random loss on the line: 1%, ge:p=1%,r=20% (Gilbert-Elliott), trace:FILE (of 0 and 1)",
+        apply: |draft, text| {
+            draft.spec.impairments.loss = read(text)?;
+            read_loss_traces(std::iter::once(&mut draft.spec.impairments.loss))
+        },
+        live: Some(|link| Change::Setting(Impair::Loss(link.impairments.loss.clone()))),
+    },
+    Setting {
+        name: "bit-errors",
+        value: "RATIO",
+        help: "Bit error ratio (1e-7); a damaged packet fails its check sequence and is dropped",
+        apply: |draft, text| {
+            draft.spec.impairments.bit_errors = read(text)?;
+            Ok(())
+        },
+        live: Some(|link| Change::Setting(Impair::BitErrors(link.impairments.bit_errors))),
+    },
+    Setting {
+        name: "duplicate",
+        value: "SHARE",
+        help: "Share of packets delivered twice (0.1%)",
+        apply: |draft, text| {
+            draft.spec.impairments.duplicate = read(text)?;
+            Ok(())
+        },
+        live: Some(|link| Change::Setting(Impair::Duplicate(link.impairments.duplicate))),
+    },
+    Setting {
+        name: "reorder",
+        value: "SHARE:TIME",
+        help: "Share of packets held back by a time, so that others overtake them (1%:5ms)",
+        apply: |draft, text| {
+            draft.spec.impairments.reorder = read_optional(text)?;
+            Ok(())
+        },
+        live: Some(|link| Change::Setting(Impair::Reorder(link.impairments.reorder))),
+    },
+    Setting {
+        name: "jitter",
+        value: "TIME|KIND:…",
+        help: "Variation of the delay: 5ms (keeps order), independent:normal:3ms (may reorder), \
+               correlated:normal:3ms:rho=0.9, or 'none'",
+        apply: |draft, text| {
+            draft.spec.impairments.jitter = read_optional(text)?;
+            Ok(())
+        },
+        live: Some(|link| Change::Setting(Impair::Jitter(link.impairments.jitter))),
+    },
+    Setting {
+        name: "trace",
+        value: "FILE",
+        help: "Delivery opportunities in the format of mahimahi, in place of a rate",
+        apply: |draft, text| {
+            let trace = DeliveryTrace::parse(&read_file(text)?);
+            draft.spec.trace = Some(trace.map_err(|error| format!("'{text}': {error}"))?);
+            draft.spec.rate = None;
+            Ok(())
+        },
+        live: None,
+    },
+    Setting {
+        name: "schedule",
+        value: "STEPS|FILE",
+        help: "Changes over time: '0s rate=10mbit; 5s rate=1mbit delay=80ms; repeat 10s', or a file",
+        apply: |draft, text| {
+            draft.spec.schedule = match text.contains('=') {
+                true => read(text)?,
+                false => read(&read_file(text)?).map_err(|error| format!("'{text}': {error}"))?,
+            };
+            read_loss_traces(draft.spec.loss_models_mut())
+        },
+        live: None,
+    },
+];
+
+/// The setting of one direction called `name`.
+pub(crate) fn find(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name == name)
+}
+
+/// All names, those of the whole path last.
+pub(crate) fn names() -> Vec<&'static str> {
+    SETTINGS.iter().map(|setting| setting.name).chain(["mtu", "key", "seed"]).collect()
+}
