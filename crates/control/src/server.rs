@@ -195,7 +195,7 @@ async fn read(mut body: Incoming) -> Result<Vec<u8>, Answer> {
 }
 
 fn encode(answer: &Answer) -> Response<Full<Bytes>> {
-    let mut text = answer.body.to_string();
+    let mut text = format!("{:#}", answer.body);
     text.push('\n');
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() =

@@ -71,7 +71,7 @@ impl Running {
 }
 
 fn setting(name: &str, value: &str) -> SetRequest {
-    SetRequest { settings: vec![(name.into(), value.into())], after: None }
+    SetRequest { settings: vec![(name.into(), value.into())], ..SetRequest::default() }
 }
 
 fn status(error: ControlError) -> (u16, String) {
@@ -91,6 +91,7 @@ fn a_round_trip_by_every_route() {
     assert_eq!(client.get("/v1/path").unwrap(), json!({ "delay": "300ms" }));
     let request = SetRequest {
         settings: vec![("up-loss".into(), "1%".into()), ("delay".into(), "80ms".into())],
+        link: Some("trunk".into()),
         after: Some(Span::from_secs(2)),
     };
     assert_eq!(client.patch("/v1/path", &request).unwrap(), json!({ "changed": true }));
