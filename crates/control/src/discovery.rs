@@ -30,31 +30,37 @@ impl Running {
 
 /// The directory for sockets of this user's runs; made with mode 0700 where it is missing.
 ///
-/// `/run/trunkline` for root, else `$XDG_RUNTIME_DIR/trunkline`, else `/tmp/trunkline-<uid>`. The next
-/// one is taken where one cannot be made: root of a user namespace may not write to `/run`.
+/// `/run/trunkline` for root, else `$XDG_RUNTIME_DIR/trunkline`, else `/tmp/trunkline-<uid>`. A run of an
+/// ordinary user is root in a user namespace of its own; what counts is who it is outside.
 ///
 /// # Errors
-/// Where the directory belongs to somebody else or is a link, or none can be made.
+/// Where the directory belongs to somebody else or is a link, or cannot be made.
 pub fn runtime_dir() -> Result<PathBuf, ControlError> {
-    let uid = geteuid().as_raw();
-    let user = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let mut refusal = ControlError::NoneRunning;
-    for directory in candidates(uid, user) {
-        match prepare(&directory, uid) {
-            Ok(()) => return Ok(directory),
-            Err(error @ ControlError::Untrusted { .. }) => return Err(error),
-            Err(error) => refusal = error,
-        }
-    }
-    Err(refusal)
+    let own = geteuid().as_raw();
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let session = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let directory = directory_of(uid_outside(own, &map), session);
+    prepare(&directory, own)?;
+    Ok(directory)
 }
 
-fn candidates(uid: u32, user: Option<PathBuf>) -> Vec<PathBuf> {
-    let root = (uid == 0).then(|| PathBuf::from("/run/trunkline"));
-    // The XDG specification wants relative paths ignored.
-    let user = user.filter(|path| path.is_absolute()).map(|path| path.join("trunkline"));
-    let last = PathBuf::from(format!("/tmp/trunkline-{uid}"));
-    root.into_iter().chain(user).chain([last]).collect()
+fn directory_of(uid: u32, session: Option<PathBuf>) -> PathBuf {
+    // The XDG base directory specification wants relative paths ignored.
+    match session.filter(|path| path.is_absolute()) {
+        _ if uid == 0 => PathBuf::from("/run/trunkline"),
+        Some(session) => session.join("trunkline"),
+        None => PathBuf::from(format!("/tmp/trunkline-{uid}")),
+    }
+}
+
+/// Who `own` is outside of the user namespace that a run makes for an ordinary user. That one has a
+/// map of one user; in others, such as a container's, everybody is who they are inside.
+fn uid_outside(own: u32, map: &str) -> u32 {
+    let numbers: Vec<u32> = map.split_whitespace().flat_map(str::parse).collect();
+    match numbers[..] {
+        [inside, outside, 1] if inside == own => outside,
+        _ => own,
+    }
 }
 
 /// Makes `path` a directory that only the user `uid` can look into.
@@ -187,14 +193,20 @@ mod tests {
 
     #[test]
     fn each_user_has_a_place() {
-        let user = || Some(PathBuf::from("/run/user/7"));
-        let texts = |uid, user| -> Vec<String> {
-            candidates(uid, user).iter().map(|path| path.display().to_string()).collect()
-        };
-        assert_eq!(texts(7, user()), ["/run/user/7/trunkline", "/tmp/trunkline-7"]);
-        assert_eq!(texts(7, None), ["/tmp/trunkline-7"]);
-        assert_eq!(texts(7, Some("here".into())), ["/tmp/trunkline-7"]);
-        assert_eq!(texts(0, None), ["/run/trunkline", "/tmp/trunkline-0"]);
+        let place = |uid, session: Option<&str>| directory_of(uid, session.map(PathBuf::from));
+        assert_eq!(place(7, Some("/run/user/7")), Path::new("/run/user/7/trunkline"));
+        assert_eq!(place(7, None), Path::new("/tmp/trunkline-7"));
+        assert_eq!(place(7, Some("here")), Path::new("/tmp/trunkline-7"));
+        assert_eq!(place(0, Some("/run/user/0")), Path::new("/run/trunkline"));
+    }
+
+    #[test]
+    fn root_of_a_namespace_for_one_is_the_user_outside() {
+        assert_eq!(uid_outside(0, "         0       1000          1\n"), 1000);
+        assert_eq!(uid_outside(0, "         0          0 4294967295\n"), 0);
+        assert_eq!(uid_outside(1000, "         0          0 4294967295\n"), 1000);
+        assert_eq!(uid_outside(0, "0 1000 1\n1 100000 65536\n"), 0, "a container");
+        assert_eq!(uid_outside(5, ""), 5);
     }
 
     #[test]
