@@ -1,0 +1,110 @@
+//! The client: blocking calls, one connection for each.
+
+use crate::socket::{Probe, probe};
+use crate::{ControlError, SetRequest};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1::handshake;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Longest answer in bytes.
+const ANSWER_LIMIT: usize = 16 << 20;
+/// How long an answer may take. Twice the server's patience with others that it may serve first.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A way to a running path. Its calls block, and must not be made from within a Tokio runtime.
+#[derive(Debug, Clone)]
+pub struct Client {
+    socket: PathBuf,
+}
+
+impl Client {
+    /// A client of the run behind `socket`.
+    ///
+    /// # Errors
+    /// Where nobody answers there, or the socket may not be opened.
+    pub fn connect(socket: &Path) -> Result<Client, ControlError> {
+        let client = Client { socket: socket.to_owned() };
+        client.dial().map(|_| client)
+    }
+
+    /// What the run answers to GET `path`, such as `/v1/state`.
+    ///
+    /// # Errors
+    /// Where the run has gone, is silent or refuses.
+    pub fn get(&self, path: &str) -> Result<Value, ControlError> {
+        self.call(Method::GET, path, Bytes::new())
+    }
+
+    /// Sends `request` to `path`, such as `/v1/path`, and returns what the run answers.
+    ///
+    /// # Errors
+    /// Where the run has gone, is silent or refuses.
+    pub fn patch(&self, path: &str, request: &SetRequest) -> Result<Value, ControlError> {
+        let body = serde_json::to_vec(request).map_err(unclear)?;
+        self.call(Method::PATCH, path, body.into())
+    }
+
+    fn dial(&self) -> Result<UnixStream, ControlError> {
+        match probe(&self.socket)? {
+            Probe::Alive(stream) => Ok(stream),
+            Probe::Stale => Err(ControlError::Gone(self.socket.clone())),
+            Probe::Absent => Err(ControlError::NotRunning(self.socket.clone())),
+        }
+    }
+
+    fn call(&self, method: Method, path: &str, body: Bytes) -> Result<Value, ControlError> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, "localhost")
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(body))
+            .map_err(unclear)?;
+        let stream = self.dial()?;
+        let system = |error| ControlError::system("talk to", &self.socket, error);
+        stream.set_nonblocking(true).map_err(system)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(system)?;
+        let answer = runtime.block_on(async { timeout(PATIENCE, exchange(stream, request)).await });
+        let (status, bytes) = answer.map_err(|_| ControlError::Silent(self.socket.clone()))??;
+        understand(status, &bytes)
+    }
+}
+
+fn unclear(error: impl std::fmt::Display) -> ControlError {
+    ControlError::Answer(error.to_string())
+}
+
+async fn exchange(
+    stream: UnixStream,
+    request: Request<Full<Bytes>>,
+) -> Result<(u16, Bytes), ControlError> {
+    let stream = tokio::net::UnixStream::from_std(stream).map_err(unclear)?;
+    let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(unclear)?;
+    // Ends with the runtime; what goes wrong on the way is told to the sender, too.
+    tokio::spawn(connection);
+    let response = sender.send_request(request).await.map_err(unclear)?;
+    let status = response.status().as_u16();
+    let body = Limited::new(response.into_body(), ANSWER_LIMIT).collect().await;
+    Ok((status, body.map_err(unclear)?.to_bytes()))
+}
+
+fn understand(status: u16, bytes: &[u8]) -> Result<Value, ControlError> {
+    let value: Value = serde_json::from_slice(bytes).map_err(unclear)?;
+    if status < 400 {
+        return Ok(value);
+    }
+    let message = value["error"].as_str().unwrap_or("the run refuses without a reason");
+    Err(ControlError::Refused { status, message: message.to_string() })
+}

@@ -1,0 +1,49 @@
+//! A run of an ordinary user and whoever looks for it meet in the same place.
+
+use rustix::process::{Uid, geteuid};
+use std::process::Command;
+use trunkline_control::runtime_dir;
+
+const CHILD: &str = "TRUNKLINE_TEST_SHOW_DIRECTORY";
+
+/// The directory as seen by this program, run again by `wrapper`, or `None` with a message.
+fn seen_through(wrapper: &[&str]) -> Option<String> {
+    let output = Command::new(wrapper[0])
+        .args(&wrapper[1..])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "inside_and_outside_agree", "--nocapture"])
+        .env(CHILD, "1")
+        .env_remove("XDG_RUNTIME_DIR")
+        .output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let found = text.as_ref().ok().and_then(|text| {
+        text.lines().find_map(|line| line.split_once("directory=").map(|(_, path)| path.into()))
+    });
+    if found.is_none() {
+        eprintln!("skipped: {wrapper:?} does not run here: {text:?}");
+    }
+    found
+}
+
+#[test]
+fn inside_and_outside_agree() {
+    if std::env::var_os(CHILD).is_some() {
+        println!("\ndirectory={}", runtime_dir().unwrap().display());
+        return;
+    }
+    let uid = 45_678;
+    let user = format!("--reuid={uid}");
+    let become_user: Vec<&str> = match geteuid() {
+        Uid::ROOT => vec!["setpriv", &user, "--regid=45678", "--clear-groups"],
+        _ => vec!["env"],
+    };
+    let inside = [&become_user[..], &["unshare", "--user", "--map-root-user"]].concat();
+    let (Some(inside), Some(outside)) = (seen_through(&inside), seen_through(&become_user)) else {
+        return;
+    };
+    assert_eq!(inside, outside);
+    if geteuid().is_root() {
+        assert_eq!(outside, format!("/tmp/trunkline-{uid}"));
+        std::fs::remove_dir(outside).unwrap();
+    }
+}
