@@ -12,6 +12,7 @@ mod shell;
 mod signals;
 mod statement;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
@@ -48,7 +49,16 @@ fn main() -> ExitCode {
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("TRUNKLINE_LOG"))
         .with_writer(std::io::stderr)
         .init();
-    let result = match Cli::parse().verb {
+    let verb = match Cli::try_parse() {
+        Ok(cli) => cli.verb,
+        // What was asked for, not an error: goes to standard output.
+        Err(told) if !told.use_stderr() => told.exit(),
+        Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            missing.exit()
+        }
+        Err(error) => return Failure::unreadable(&error).report(),
+    };
+    let result = match verb {
         Verb::Shell(args) => shell::run(&args),
         Verb::Bridge(args) => bridge::run(&args),
         Verb::Presets(args) => presets::run(&args),

@@ -38,7 +38,8 @@ impl PathArgs {
 
 /// Settings are named `delay` in files and `--delay` here.
 fn as_options(message: &str) -> String {
-    if SETTINGS.iter().any(|setting| plain(message).starts_with(&format!("{}:", setting.name))) {
+    let names = SETTINGS.iter().map(|setting| setting.name).chain(WHOLE.map(|(name, _, _)| name));
+    if names.into_iter().any(|name| plain(message).starts_with(&format!("{name}:"))) {
         format!("--{message}")
     } else {
         message.to_string()
