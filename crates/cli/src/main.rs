@@ -8,7 +8,9 @@ mod options;
 mod presets;
 mod programs;
 mod run;
+mod set;
 mod shell;
+mod show;
 mod signals;
 mod statement;
 
@@ -39,6 +41,10 @@ enum Verb {
     Shell(shell::Args),
     /// Be the piece of fibre between two interfaces
     Bridge(bridge::Args),
+    /// Look at a running path: settings, counts by cause, queue depth, lateness
+    Show(show::Args),
+    /// Change a running path while traffic flows
+    Set(set::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -51,6 +57,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Shell(args) => shell::run(&args),
         Verb::Bridge(args) => bridge::run(&args),
+        Verb::Show(args) => show::run(&args),
+        Verb::Set(args) => set::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)
