@@ -3,8 +3,10 @@
 use crate::failure::Failure;
 use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
+use crate::run::Running;
 use crate::{describe, run, signals, statement};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 use trunkline_core::Span;
 use trunkline_emu::Plan;
 use trunkline_lab::Namespace;
@@ -60,20 +62,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (host, state) = run::prepare()?;
     let mut told = Vec::new();
     for (_, a, b, path) in &plans {
-        check_devices(&host, [a, b], path)?;
+        check_devices(&host, [a, b])?;
         told.push(format!("{a} <-> {b}: {}", describe::path(path)));
     }
     let plans = plans
         .into_iter()
         .map(|(name, near, far, path)| Plan { name, path, namespace: &host, near, far })
         .collect();
-    let mut running = run::start(plans, &args.emulator, &state)?;
+    let running = run::start(plans, &args.emulator, &state)?;
     // Only now do frames pass: who waits for these lines may send.
     told.iter().for_each(|line| eprintln!("trunkline: {line}"));
     let (sender, interrupted) = channel();
     signals::watch(move |_| sender.send(()).is_ok())?;
-    wait(&interrupted, &running.thread_ended(), args.duration);
-    let ending = running.end()?;
+    wait(&interrupted, &running, args.duration);
+    let ending = running.end();
     let verdict = statement::close(&ending.snapshot, &args.emulator);
     ending.check()?;
     verdict
@@ -94,7 +96,7 @@ fn check_distinct(plans: &[Named]) -> Result<(), Failure> {
 }
 
 /// Refuses devices that are missing or down, and tells of an MTU that would drop frames.
-fn check_devices(host: &Namespace, devices: [&String; 2], path: &PathSpec) -> Result<(), Failure> {
+fn check_devices(host: &Namespace, devices: [&String; 2]) -> Result<(), Failure> {
     let mut mtus = Vec::new();
     for device in devices {
         let info = host.link(device)?;
@@ -111,27 +113,17 @@ fn check_devices(host: &Namespace, devices: [&String; 2], path: &PathSpec) -> Re
             mtus[0], mtus[1]
         );
     }
-    let _ = path;
     Ok(())
 }
 
-/// Waits for an interrupt, the emulator's end, or the time asked for.
-fn wait(
-    interrupted: &std::sync::mpsc::Receiver<()>,
-    emulator_ended: &std::sync::mpsc::Receiver<()>,
-    duration: Option<Span>,
-) {
-    let started = std::time::Instant::now();
-    loop {
-        let step = std::time::Duration::from_millis(50);
-        match interrupted.recv_timeout(step) {
-            Err(RecvTimeoutError::Timeout) => {}
-            _ => return,
-        }
-        if !matches!(emulator_ended.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty)) {
-            return;
-        }
-        if duration.is_some_and(|duration| started.elapsed() >= duration.to_duration()) {
+/// Waits for an interrupt, trouble, or the time asked for.
+fn wait(interrupted: &Receiver<()>, running: &Running, duration: Option<Span>) {
+    const WATCH: Duration = Duration::from_millis(50);
+    let started = Instant::now();
+    let time_is_up =
+        || duration.is_some_and(|duration| started.elapsed() >= duration.to_duration());
+    while matches!(interrupted.recv_timeout(WATCH), Err(RecvTimeoutError::Timeout)) {
+        if running.trouble().is_some() || time_is_up() {
             return;
         }
     }

@@ -21,16 +21,6 @@ impl Failure {
         Failure { status: 2, message: message.to_string() }
     }
 
-    /// The command line could not be read: clap's paragraphs as one line.
-    pub fn unreadable(error: &clap::Error) -> Failure {
-        let text = error.to_string();
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let joined = lines.collect::<Vec<_>>().join(" ");
-        let message = joined.trim_start_matches("error: ").replace(" Usage: ", "; usage: ");
-        let message = message.replace(" For more information, try '--help'.", "; see --help");
-        Failure::wrong_use(message.replace(" tip: ", "; tip: "))
-    }
-
     /// The line.
     pub fn message(&self) -> &str {
         &self.message

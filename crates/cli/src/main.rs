@@ -8,11 +8,12 @@ mod options;
 mod presets;
 mod programs;
 mod run;
+mod set;
 mod shell;
+mod show;
 mod signals;
 mod statement;
 
-use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
@@ -40,6 +41,10 @@ enum Verb {
     Shell(shell::Args),
     /// Be the piece of fibre between two interfaces
     Bridge(bridge::Args),
+    /// Look at a running path: settings, counts by cause, queue depth, lateness
+    Show(show::Args),
+    /// Change a running path while traffic flows
+    Set(set::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -49,18 +54,11 @@ fn main() -> ExitCode {
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("TRUNKLINE_LOG"))
         .with_writer(std::io::stderr)
         .init();
-    let verb = match Cli::try_parse() {
-        Ok(cli) => cli.verb,
-        // What was asked for, not an error: goes to standard output.
-        Err(told) if !told.use_stderr() => told.exit(),
-        Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            missing.exit()
-        }
-        Err(error) => return Failure::unreadable(&error).report(),
-    };
-    let result = match verb {
+    let result = match Cli::parse().verb {
         Verb::Shell(args) => shell::run(&args),
         Verb::Bridge(args) => bridge::run(&args),
+        Verb::Show(args) => show::run(&args),
+        Verb::Set(args) => set::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)

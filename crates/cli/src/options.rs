@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use clap::builder::StyledStr;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use trunkline_core::Span;
+use trunkline_emu::capture::CaptureFilter;
 use trunkline_emu::{Options, accuracy};
 use trunkline_port::Backend;
 use trunkline_scenario::{PathSpec, SETTINGS, Settings};
@@ -38,8 +39,8 @@ impl PathArgs {
 
 /// Settings are named `delay` in files and `--delay` here.
 fn as_options(message: &str) -> String {
-    let names = SETTINGS.iter().map(|setting| setting.name).chain(WHOLE.map(|(name, _, _)| name));
-    if names.into_iter().any(|name| plain(message).starts_with(&format!("{name}:"))) {
+    let mut names = SETTINGS.iter().map(|setting| setting.name).chain(WHOLE.map(|(name, ..)| name));
+    if names.any(|name| plain(message).starts_with(&format!("{name}:"))) {
         format!("--{message}")
     } else {
         message.to_string()
@@ -115,6 +116,15 @@ impl FromArgMatches for PathArgs {
     }
 }
 
+fn capture_filter(text: &str) -> Result<CaptureFilter, String> {
+    match text {
+        "near" => Ok(CaptureFilter::Near),
+        "far" => Ok(CaptureFilter::Far),
+        "both" => Ok(CaptureFilter::Both),
+        _ => Err(format!("'{text}' is no end: use near, far or both")),
+    }
+}
+
 /// How the emulator runs.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Emulator")]
@@ -131,6 +141,9 @@ pub struct EmulatorArgs {
     /// Capture frames to FILE (pcapng, nanoseconds; dropped packets carry their cause)
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<std::path::PathBuf>,
+    /// The ends at which to capture: near, far or both; drops are always captured
+    #[arg(long, value_name = "END", default_value = "both", value_parser = capture_filter)]
+    pub pcap_at: CaptureFilter,
     /// Do not fail a run whose frames left late
     #[arg(long)]
     pub best_effort: bool,

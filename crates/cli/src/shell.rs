@@ -4,12 +4,13 @@ use crate::failure::Failure;
 use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
 use crate::programs::{Program, outcome, terminal_reaches_programs, wait_for_listener};
-use crate::run::{self, Ending};
+use crate::run::{self, Ending, Running};
 use crate::{describe, signals, statement};
 use rustix::process::Signal;
+use signal_hook::consts::SIGINT;
 use std::io;
 use std::process::{Command, ExitStatus};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use trunkline_emu::Plan;
 use trunkline_emu::hosts::{Addresses, Hosts, addresses, inner_devices};
@@ -53,6 +54,8 @@ Examples:
 
 /// How long a peer may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often to look whether emulator and capture are well.
+const WATCH: Duration = Duration::from_millis(50);
 /// How long programs may take to end when asked, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -60,7 +63,6 @@ const GRACE: Duration = Duration::from_secs(2);
 enum Event {
     CommandEnded(io::Result<ExitStatus>),
     PeerEnded(io::Result<ExitStatus>),
-    EmulatorEnded,
     Signal(i32),
 }
 
@@ -88,20 +90,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         false => connect(&host, &hosts, &state).map_err(Some),
     };
     let plans = plans(&hosts, &names, paths.clone());
-    let mut running = run::start(plans, &args.emulator, &state)?;
+    let running = run::start(plans, &args.emulator, &state)?;
     announce(&names, &paths, &outside);
-    let emulator_ended = running.thread_ended();
-    let result = in_company(args, &hosts, &names, &paths, emulator_ended);
+    let result = in_company(args, &hosts, &names, &paths, &running);
     clear_out(&hosts);
-    let ending = running.end()?;
+    let ending = running.end();
     drop(outside);
-    conclude(result, &ending, &args.emulator)
+    conclude(result, ending, &args.emulator)
 }
 
-/// The program's own failure comes first, then the emulator's, then the verdict.
+/// The emulator's own failure comes first, because the program's may follow from it; then the
+/// program's, then the verdict.
 fn conclude(
     result: Result<(), Failure>,
-    ending: &Ending,
+    ending: Ending,
     emulator: &EmulatorArgs,
 ) -> Result<(), Failure> {
     let verdict = statement::close(&ending.snapshot, emulator);
@@ -143,11 +145,10 @@ fn in_company(
     hosts: &Hosts,
     names: &[String],
     paths: &[PathSpec],
-    emulator_ended: Receiver<()>,
+    running: &Running,
 ) -> Result<(), Failure> {
     let (sender, events) = channel();
     listen_for_signals(&sender)?;
-    report_emulator(&sender, emulator_ended);
     let peer = match &args.peer {
         Some(text) => Some(start_peer(text, hosts, names, &sender, &events)?),
         None => None,
@@ -155,7 +156,7 @@ fn in_company(
     let (words, command) = near_command(args, names, paths);
     let ended = report(&sender, Event::CommandEnded);
     let program = Program::start(&hosts.near, command, false, ended)?;
-    let result = attend(&program, &words, &events);
+    let result = attend(&program, &words, &events, running);
     if let Some(peer) = peer {
         peer.signal(Signal::TERM);
     }
@@ -174,15 +175,6 @@ fn report(
 fn listen_for_signals(sender: &Sender<Event>) -> Result<(), Failure> {
     let sender = sender.clone();
     Ok(signals::watch(move |signal| sender.send(Event::Signal(signal)).is_ok())?)
-}
-
-fn report_emulator(sender: &Sender<Event>, ended: Receiver<()>) {
-    let sender = sender.clone();
-    std::thread::spawn(move || {
-        // An answer or the end of the sender both mean that the emulator has stopped.
-        let _ = ended.recv();
-        let _ = sender.send(Event::EmulatorEnded);
-    });
 }
 
 fn start_peer(
@@ -204,7 +196,6 @@ fn start_peer(
     match early {
         Some(Event::PeerEnded(status)) => outcome(&format!("peer '{text}'"), status)?,
         Some(Event::Signal(signal)) => return Err(interrupted(signal)),
-        Some(Event::EmulatorEnded) => return Err(Failure::failed("the emulator stopped")),
         Some(Event::CommandEnded(_)) | None => {}
     }
     Ok(program)
@@ -248,43 +239,38 @@ fn environment(names: &[String], far: bool) -> Vec<(String, String)> {
 }
 
 /// Waits for the program's end; hands signals on; ends it when the emulator has stopped.
-fn attend(program: &Program, name: &str, events: &Receiver<Event>) -> Result<(), Failure> {
-    let mut interrupted_by = None;
+fn attend(
+    program: &Program,
+    name: &str,
+    events: &Receiver<Event>,
+    running: &Running,
+) -> Result<(), Failure> {
     loop {
-        match events.recv().map_err(Failure::failed)? {
-            Event::CommandEnded(status) => {
-                let result = outcome(name, status);
-                return result
-                    .and(interrupted_by.map_or(Ok(()), |signal| Err(interrupted(signal))));
-            }
-            Event::PeerEnded(status) => {
+        match events.recv_timeout(WATCH) {
+            Ok(Event::CommandEnded(status)) => return outcome(name, status),
+            Ok(Event::PeerEnded(status)) => {
                 if let Err(failure) = outcome("the peer", status) {
                     eprintln!("trunkline: {}", failure.message());
                 }
             }
-            Event::EmulatorEnded => {
-                end_program(program, events);
-                return Err(Failure::failed("the emulator stopped before the program did"));
+            Ok(Event::Signal(SIGINT)) if terminal_reaches_programs() => {}
+            Ok(Event::Signal(signal)) => {
+                end_program(program, events, Signal::from_named_raw(signal));
+                return Err(interrupted(signal));
             }
-            Event::Signal(signal) => {
-                let typed = signal == signal_hook::consts::SIGINT && terminal_reaches_programs();
-                if !typed {
-                    program.signal(Signal::from_named_raw(signal).unwrap_or(Signal::TERM));
-                    interrupted_by = Some(signal);
-                }
-                if interrupted_by.is_some() && !ends_in(GRACE, events) {
-                    program.signal(Signal::KILL);
-                }
-                if let Some(signal) = interrupted_by {
-                    return Err(interrupted(signal));
+            Err(RecvTimeoutError::Disconnected) => return Err(Failure::failed("lost the program")),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(trouble) = running.trouble() {
+                    end_program(program, events, None);
+                    return Err(Failure::failed(trouble));
                 }
             }
         }
     }
 }
 
-fn end_program(program: &Program, events: &Receiver<Event>) {
-    program.signal(Signal::TERM);
+fn end_program(program: &Program, events: &Receiver<Event>, signal: Option<Signal>) {
+    program.signal(signal.unwrap_or(Signal::TERM));
     if !ends_in(GRACE, events) {
         program.signal(Signal::KILL);
     }

@@ -103,6 +103,14 @@ impl Span {
         let wide = u128::from(self.0) * u128::from(numerator) / u128::from(denominator.max(1));
         Span(u64::try_from(wide).unwrap_or(u64::MAX))
     }
+    /// This span rounded to three significant digits, for tables: `1.53ms`.
+    pub const fn rounded(self) -> Span {
+        if self.0 < 1000 {
+            return self;
+        }
+        let step = 10u64.pow(self.0.ilog10() - 2);
+        Span((self.0 + step / 2) / step * step)
+    }
     /// Is this no time at all?
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -239,6 +247,14 @@ mod tests {
         assert!(complaint("0.5ns").contains("finer"));
         assert!(complaint("99999999999999s").contains("out of range"));
         assert!(complaint("nan").contains("expected a number"));
+    }
+
+    #[test]
+    fn rounding_keeps_three_digits() {
+        for (nanos, text) in [(1_534_567, "1.53ms"), (7, "7ns"), (99_960, "100us"), (999, "999ns")]
+        {
+            assert_eq!(Span::from_nanos(nanos).rounded().to_string(), text);
+        }
     }
 
     proptest! {

@@ -37,7 +37,8 @@ impl<'a> Accuracy<'a> {
         if !reasons.is_empty() && self.snapshot.stalls > 0 {
             reasons.push(format!(
                 "the machine did not let the emulator run {} times, for up to {}",
-                self.snapshot.stalls, self.snapshot.longest_stall
+                self.snapshot.stalls,
+                self.snapshot.longest_stall.rounded()
             ));
         }
         if reasons.is_empty() { Verdict::Valid } else { Verdict::Invalid(reasons) }
@@ -53,8 +54,8 @@ impl<'a> Accuracy<'a> {
                 lane.late,
                 lane.lateness.count,
                 self.bound,
-                lane.lateness.p99,
-                lane.lateness.max
+                lane.lateness.p99.rounded(),
+                lane.lateness.max.rounded()
             ));
         }
         let lost = lane.dropped_by_emulator - lane.dropped.get("too-big").copied().unwrap_or(0);
@@ -76,6 +77,9 @@ impl fmt::Display for Accuracy<'_> {
                 writeln!(f, "{:>6} spacing off {}", "", lane.spacing_error)?;
             }
             write_delay(f, lane)?;
+            for line in &lane.impairments {
+                writeln!(f, "{:>6} {line}", "")?;
+            }
         }
         self.write_machine(f)?;
         match self.verdict() {
@@ -93,7 +97,8 @@ impl Accuracy<'_> {
         if *stalls > 0 {
             writeln!(
                 f,
-                "machine stalled {stalls} times for more than 1ms, longest {longest_stall}"
+                "machine stalled {stalls} times for more than 1ms, longest {}",
+                longest_stall.rounded()
             )?;
         }
         if *clock_steps > 0 {

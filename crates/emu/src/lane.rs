@@ -241,6 +241,14 @@ impl Lane {
             dropped: counts.drops().map(|(cause, count)| (cause.name().into(), count)).collect(),
             dropped_by_emulator: counts.dropped_by_emulator(),
             in_flight: counts.in_flight(),
+            impairments: self
+                .link
+                .impairments()
+                .achieved()
+                .to_string()
+                .lines()
+                .map(str::to_string)
+                .collect(),
             queued_packets: self.link.backlog().packets,
             queued_bytes: self.link.backlog().bytes,
             late: self.lateness.longer_than(self.bound),

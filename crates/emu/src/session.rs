@@ -52,6 +52,11 @@ pub struct Session {
 pub struct SessionThread(JoinHandle<(Snapshot, Result<(), EmuError>)>);
 
 impl SessionThread {
+    /// Has the dataplane ended?
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
     /// Waits for the end; gives the final state, and why it ended where that was not asked for.
     ///
     /// # Panics

@@ -26,6 +26,9 @@ pub struct LaneSnapshot {
     pub dropped_by_emulator: u64,
     /// Packets still under way: entered + duplicated − delivered − dropped.
     pub in_flight: u64,
+    /// What the impairments have achieved beside what was asked of them, a line each.
+    #[serde(default)]
+    pub impairments: Vec<String>,
     /// Packets that wait for the line.
     pub queued_packets: u64,
     /// User bytes that wait for the line.

@@ -97,24 +97,16 @@ impl Times {
     }
 }
 
-/// A time to three significant digits, for tables: `1.53ms`.
-fn short(span: Span) -> String {
-    let nanos = span.as_nanos();
-    let digits = nanos.checked_ilog10().unwrap_or(0);
-    let step = 10u64.pow(digits.saturating_sub(2));
-    Span::from_nanos((nanos + step / 2) / step * step).to_string()
-}
-
 impl fmt::Display for Percentiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
-            short(self.mean),
-            short(self.p50),
-            short(self.p99),
-            short(self.p999),
-            short(self.max)
+            self.mean.rounded(),
+            self.p50.rounded(),
+            self.p99.rounded(),
+            self.p999.rounded(),
+            self.max.rounded()
         )
     }
 }
@@ -143,12 +135,5 @@ mod tests {
     #[test]
     fn nothing_recorded_is_all_zero() {
         assert_eq!(Times::default().percentiles(), Percentiles::default());
-    }
-
-    #[test]
-    fn short_times_read_well() {
-        assert_eq!(short(Span::from_nanos(1_534_567)), "1.53ms");
-        assert_eq!(short(Span::from_nanos(7)), "7ns");
-        assert_eq!(short(Span::from_nanos(99_960)), "100us");
     }
 }

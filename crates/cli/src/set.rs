@@ -1,0 +1,58 @@
+//! `trunkline set`: change a running path.
+
+use crate::failure::Failure;
+use crate::show;
+use trunkline_control::{Client, SetRequest, find};
+use trunkline_core::Span;
+use trunkline_scenario::Settings;
+
+/// Change settings of a running path while traffic flows.
+///
+/// Packets under way keep their release times, order is kept, and nothing is lost. A plain setting
+/// holds for both directions, up- or down- before it for one. All settings are changed, or none.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  trunkline set delay=80ms
+  trunkline set rate=2mbit up-loss=1% --after 5s
+  trunkline set jitter=none limit=64KiB --pid 4711
+
+Can change: delay, rate, limit, loss, bit-errors, duplicate, reorder, jitter.")]
+pub struct Args {
+    /// Settings, each NAME=VALUE
+    #[arg(required = true, value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// The run by its process number, where several run
+    #[arg(long, value_name = "PID")]
+    pid: Option<String>,
+    /// The path by its name, where the run has several
+    #[arg(long, value_name = "NAME")]
+    link: Option<String>,
+    /// Change that much later instead of at once
+    #[arg(long, value_name = "TIME")]
+    after: Option<Span>,
+    /// Print the new settings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Sends the change and prints the settings in force.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut settings = Settings::default();
+    for pair in &args.settings {
+        settings.add_pair(pair).map_err(Failure::wrong_use)?;
+    }
+    let request = SetRequest {
+        settings: settings.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        link: args.link.clone(),
+        after: args.after,
+    };
+    let client = Client::connect(&find(args.pid.as_deref())?)?;
+    let description = client.patch("/v1/path", &request)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&description)?);
+    } else {
+        print!("{}", show::settings(&description));
+    }
+    Ok(())
+}

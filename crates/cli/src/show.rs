@@ -1,0 +1,184 @@
+//! `trunkline show`: look at a running path.
+
+use crate::failure::Failure;
+use comfy_table::{Table, presets};
+use serde_json::{Value, json};
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+use trunkline_control::{Client, ControlError, find};
+use trunkline_core::Span;
+use trunkline_emu::{LaneSnapshot, Snapshot};
+
+/// Look at a running path: its settings, counts by cause, queue depth and lateness.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  trunkline show\n  trunkline show --watch --interval 500ms\n  trunkline show --json | jq .state.lanes[0].delivered"
+)]
+pub struct Args {
+    /// The run by its process number, where several run
+    #[arg(long, value_name = "PID")]
+    pid: Option<String>,
+    /// Show again and again until the run ends or you interrupt
+    #[arg(long)]
+    watch: bool,
+    /// How often to show with --watch
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    interval: Span,
+    /// Print as JSON, with --watch one line each time
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows the path once, or until it ends.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let client = Client::connect(&find(args.pid.as_deref())?)?;
+    show(&client, args)?;
+    if !args.watch {
+        return Ok(());
+    }
+    loop {
+        std::thread::sleep(args.interval.to_duration().max(Duration::from_millis(50)));
+        match show(&client, args) {
+            Err(Shown::Gone) => {
+                eprintln!("trunkline: the run has ended");
+                return Ok(());
+            }
+            other => other?,
+        }
+    }
+}
+
+/// Why nothing was shown.
+enum Shown {
+    Gone,
+    Failed(Failure),
+}
+
+impl From<Shown> for Failure {
+    fn from(shown: Shown) -> Failure {
+        match shown {
+            Shown::Gone => Failure::failed("the run has ended"),
+            Shown::Failed(failure) => failure,
+        }
+    }
+}
+
+fn get(client: &Client, path: &str) -> Result<Value, Shown> {
+    client.get(path).map_err(|error| match error {
+        ControlError::NotRunning(_) | ControlError::Gone(_) => Shown::Gone,
+        error => Shown::Failed(Failure::failed(error)),
+    })
+}
+
+fn show(client: &Client, args: &Args) -> Result<(), Shown> {
+    let (path, state) = (get(client, "/v1/path")?, get(client, "/v1/state")?);
+    let failed = |error: &dyn std::fmt::Display| Shown::Failed(Failure::failed(error));
+    if args.json {
+        let both = json!({ "path": path, "state": state });
+        let text = if args.watch {
+            serde_json::to_string(&both)
+        } else {
+            serde_json::to_string_pretty(&both)
+        };
+        println!("{}", text.map_err(|error| failed(&error))?);
+        return Ok(());
+    }
+    let snapshot: Snapshot = serde_json::from_value(state).map_err(|error| failed(&error))?;
+    let clear = if args.watch && std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
+    let text = format!("{clear}{}{}\n", settings(&path), lanes(&snapshot));
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| failed(&error))
+}
+
+/// The settings of a description (GET /v1/path), a line for each direction of each path.
+pub fn settings(description: &Value) -> String {
+    let mut text = format!("run {}: {}\n", description["pid"], plain(&description["command"]));
+    for path in description["paths"].as_array().into_iter().flatten() {
+        let name = plain(&path["name"]);
+        for direction in ["up", "down"] {
+            let link = &path[direction];
+            let title =
+                if name.is_empty() { direction.into() } else { format!("{name}/{direction}") };
+            text.push_str(&format!("{title:>6}: {}\n", link_words(link)));
+        }
+    }
+    text
+}
+
+/// Every setting of a link that says something, as name=value.
+fn link_words(link: &Value) -> String {
+    let mut words = Vec::new();
+    for (name, value) in link.as_object().into_iter().flatten() {
+        let inner = value.as_object();
+        match (name.as_str(), inner) {
+            ("impairments", Some(impairments)) => {
+                let active = impairments.iter().filter(|(_, value)| says_something(value));
+                words.extend(active.map(|(name, value)| format!("{name}={}", plain(value))));
+            }
+            (_, Some(parts)) => {
+                let parts: Vec<String> =
+                    parts.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+                words.push(format!("{name}=({})", parts.join(", ")));
+            }
+            _ if says_something(value) => words.push(format!("{name}={}", plain(value))),
+            _ => {}
+        }
+    }
+    words.join(" ")
+}
+
+fn says_something(value: &Value) -> bool {
+    !value.is_null() && !["0%", "0B", "none"].contains(&plain(value).as_str())
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
+fn lanes(snapshot: &Snapshot) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header([
+        "direction",
+        "in",
+        "out",
+        "copies",
+        "dropped",
+        "in flight",
+        "queue",
+        "late p50 / p99 / max",
+        "spacing off p50 / p99",
+    ]);
+    for lane in &snapshot.lanes {
+        table.add_row(row(lane));
+    }
+    let stalls = match snapshot.stalls {
+        0 => String::new(),
+        stalls => format!("; machine stalled {stalls} times, longest {}", snapshot.longest_stall),
+    };
+    let achieved: String = snapshot
+        .lanes
+        .iter()
+        .flat_map(|lane| {
+            lane.impairments.iter().map(move |line| format!("\n{}: {line}", lane.name))
+        })
+        .collect();
+    let uptime = Span::from_millis(snapshot.uptime.as_nanos() / 1_000_000);
+    format!("running for {uptime}{stalls}{achieved}\n{table}")
+}
+
+fn row(lane: &LaneSnapshot) -> [String; 9] {
+    let causes: Vec<String> =
+        lane.dropped.iter().map(|(cause, count)| format!("{cause} {count}")).collect();
+    let late = lane.lateness;
+    [
+        lane.name.clone(),
+        lane.entered.to_string(),
+        lane.delivered.to_string(),
+        lane.duplicated.to_string(),
+        if causes.is_empty() { "0".into() } else { causes.join("\n") },
+        lane.in_flight.to_string(),
+        format!("{} ({}B)", lane.queued_packets, lane.queued_bytes),
+        format!("{} / {} / {}", late.p50.rounded(), late.p99.rounded(), late.max.rounded()),
+        format!("{} / {}", lane.spacing_error.p50.rounded(), lane.spacing_error.p99.rounded()),
+    ]
+}
