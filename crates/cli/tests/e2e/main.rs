@@ -7,6 +7,7 @@
 
 mod bridge;
 mod endings;
+mod live;
 mod programs;
 mod shell;
 mod support;
