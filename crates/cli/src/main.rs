@@ -5,6 +5,7 @@ mod describe;
 mod failure;
 mod links;
 mod options;
+mod output;
 mod presets;
 mod programs;
 mod run;
