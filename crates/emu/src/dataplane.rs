@@ -1,12 +1,13 @@
 //! The real-time loop: one thread that reads, lets the links work, and writes.
 
+use crate::EmuError;
 use crate::capture::CaptureTap;
 use crate::clock::Clock;
 use crate::lane::Lane;
 use crate::pool::FramePool;
+use crate::scheduling::Scheduling;
 use crate::snapshot::Snapshot;
 use crate::wait::{Bed, Waker};
-use crate::{EmuError, scheduling};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -161,12 +162,15 @@ impl Dataplane {
     }
 
     fn turn(&mut self) -> Result<(), EmuError> {
-        scheduling::prepare(self.options.cpu)?;
+        let Options { cpu, busy } = self.options;
+        let mut scheduling = Scheduling::prepare(cpu, busy, self.clock.now())?;
         let mut bed = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
         let mut doze = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
         for inlet in &self.inlets {
             bed.add(inlet.port.poll_fd()).map_err(EmuError::Wait)?;
         }
+        // What came before the start is taken to have come with it.
+        self.clock.start();
         let mut expected = self.clock.now();
         let mut active = expected;
         let mut pulse = expected;
@@ -183,6 +187,7 @@ impl Dataplane {
                 active = now;
             }
             let next = self.lanes.iter().filter_map(Lane::next_wake).min();
+            scheduling.judge(now);
             if self.pulse_is_due(&mut pulse, now, next) {
                 self.pulse()?;
             }
@@ -190,6 +195,7 @@ impl Dataplane {
                 continue;
             }
             expected = self.rest(now, next, active, &mut bed, &mut doze)?;
+            scheduling.slept(self.clock.now().since(now));
         }
         Ok(())
     }
