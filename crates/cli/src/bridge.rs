@@ -1,7 +1,7 @@
 //! `trunkline bridge`: the piece of fibre between two interfaces.
 
 use crate::failure::Failure;
-use crate::links::ExtraLink;
+use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
 use crate::run::Running;
 use crate::{describe, run, signals, statement};
@@ -44,6 +44,7 @@ Examples:
 
 /// Bridges until interrupted.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    links::check_names("first", &args.link)?;
     let mut plans = vec![("".to_string(), args.a.clone(), args.b.clone(), args.path.resolve()?)];
     for link in &args.link {
         let [c, d] = &link.words[..] else {
@@ -59,15 +60,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     check_distinct(&plans)?;
     let (host, state) = run::prepare()?;
+    let mut told = Vec::new();
     for (_, a, b, path) in &plans {
         check_devices(&host, [a, b])?;
-        eprintln!("trunkline: {a} <-> {b}: {}", describe::path(path));
+        told.push(format!("{a} <-> {b}: {}", describe::path(path)));
     }
     let plans = plans
         .into_iter()
         .map(|(name, near, far, path)| Plan { name, path, namespace: &host, near, far })
         .collect();
     let running = run::start(plans, &args.emulator, &state)?;
+    // Only now do frames pass: who waits for these lines may send.
+    told.iter().for_each(|line| eprintln!("trunkline: {line}"));
     let (sender, interrupted) = channel();
     signals::watch(move |_| sender.send(()).is_ok())?;
     wait(&interrupted, &running, args.duration);

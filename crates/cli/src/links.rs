@@ -1,5 +1,6 @@
 //! Further paths in the same run, and the names of their far ends.
 
+use crate::failure::Failure;
 use std::str::FromStr;
 use trunkline_emu::hosts::addresses;
 use trunkline_scenario::{PathSpec, Settings};
@@ -37,6 +38,21 @@ impl FromStr for ExtraLink {
         let path = chosen.resolve().map_err(|error| error.to_string())?;
         Ok(ExtraLink { name, words: words.collect(), path })
     }
+}
+
+/// Refuses two links of one name, and the name of the first path, which the others are told from by name.
+pub fn check_names(first: &str, links: &[ExtraLink]) -> Result<(), Failure> {
+    for (index, link) in links.iter().enumerate() {
+        let taken =
+            link.name == first || links[..index].iter().any(|other| other.name == link.name);
+        if taken {
+            return Err(Failure::wrong_use(format!(
+                "--link {}: the name is taken: give each link a name of its own ('{first}' is the path outside of --link)",
+                link.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn is_name(name: &str) -> bool {

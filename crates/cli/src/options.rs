@@ -47,7 +47,8 @@ impl PathArgs {
 
 /// Settings are named `delay` in files and `--delay` here.
 fn as_options(message: &str) -> String {
-    if SETTINGS.iter().any(|setting| plain(message).starts_with(&format!("{}:", setting.name))) {
+    let mut names = SETTINGS.iter().map(|setting| setting.name).chain(WHOLE.map(|(name, ..)| name));
+    if names.any(|name| plain(message).starts_with(&format!("{name}:"))) {
         format!("--{message}")
     } else {
         message.to_string()

@@ -69,6 +69,7 @@ enum Event {
 /// Runs the program behind the path.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let path = args.path.resolve()?;
+    links::check_names("peer", &args.link)?;
     let mut names = vec![String::new()];
     let mut paths = vec![path];
     for link in &args.link {

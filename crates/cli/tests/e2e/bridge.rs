@@ -1,0 +1,173 @@
+//! `trunkline bridge`: every frame passes, and both ends of a broken one are told.
+
+use crate::support::{Host, LIMIT, Running, installed};
+use std::time::Instant;
+use trunkline_lab::{End, IpNet, Namespace, create_veth};
+use trunkline_port::{Backend, Port, SendOutcome};
+
+const MTU: u32 = 9000;
+
+/// Two namespaces, each joined to the host by a device pair; the bridge goes between.
+///
+/// ```text
+///  left tltl ─── tlta  host  tltb ─── tltr right
+/// ```
+struct Sides {
+    left: Namespace,
+    right: Namespace,
+}
+
+impl Sides {
+    fn build(host: &Namespace) -> Sides {
+        let sides =
+            Sides { left: Namespace::create().unwrap(), right: Namespace::create().unwrap() };
+        for (side, outer, inner, address) in
+            [(&sides.left, "tltl", "tlta", 1), (&sides.right, "tltr", "tltb", 2)]
+        {
+            create_veth(&End::new(side, outer), &End::new(host, inner), MTU).unwrap();
+            for net in [format!("192.0.2.{address}/24"), format!("2001:db8::{address}/64")] {
+                side.add_address(outer, net.parse::<IpNet>().unwrap()).unwrap();
+            }
+        }
+        sides
+    }
+}
+
+fn start(host: &Host, more: &[&str]) -> Running {
+    let arguments = ["bridge", "tlta", "tltb", "--delay", "5ms", "--best-effort", "--json"];
+    let mut running = host.start(&[&arguments, more].concat());
+    running.await_line("tlta <-> tltb");
+    running
+}
+
+/// Ends the run as its user would.
+fn stop(host: &Host, running: Running) -> crate::support::Outcome {
+    running.signal(rustix::process::Signal::INT);
+    let outcome = running.finish();
+    assert!(outcome.status.success(), "{outcome:#?}");
+    host.assert_nothing_left(outcome.pid);
+    outcome
+}
+
+#[test]
+fn address_resolution_ping_and_jumbo_pass() {
+    let host = Host::new();
+    let Some(namespace) = host.separate().filter(|_| installed(&["ping"])) else { return };
+    let sides = Sides::build(namespace);
+    let running = start(&host, &[]);
+    // IPv4 needs ARP first, IPv6 neighbour discovery; 8972 and 28 bytes of headers are the whole MTU.
+    for words in [
+        &["-c", "2", "192.0.2.2"][..],
+        &["-6", "-c", "2", "2001:db8::2"],
+        &["-M", "do", "-s", "8972", "-c", "2", "192.0.2.2"],
+    ] {
+        let mut command = std::process::Command::new("ping");
+        command.args(["-n", "-W", "5", "-i", "0.2"]).args(words);
+        command.stdout(std::process::Stdio::piped());
+        let child = trunkline_lab::spawn(&sides.left, command, Default::default()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains(" 0% packet loss"), "{words:?}: {text}");
+    }
+    let outcome = stop(&host, running);
+    for direction in ["up", "down"] {
+        let lane = outcome.lane(direction);
+        assert!(lane.count("delivered_bytes") > 2 * 9000, "{lane:?}");
+        assert_eq!(lane.count("dropped_by_emulator"), 0);
+        assert_eq!(lane.mean_delay("propagate").as_deref(), Some("5ms"));
+    }
+}
+
+/// A frame of `kind` to `to`, filled up to `size` bytes with a pattern that tells it from all others.
+fn frame(to: [u8; 6], kind: &[u8], size: usize) -> Vec<u8> {
+    let mut frame = [&to, &[0x02, b't', b'l', b't', 0, 9], kind].concat();
+    let start = frame.len();
+    frame.extend((start..size).map(|index| (index * 31 % 253) as u8));
+    frame
+}
+
+/// Waits until the port has received each of `expected`, byte for byte and in this order.
+fn await_frames(port: &mut dyn Port, expected: &[Vec<u8>]) {
+    let until = Instant::now() + LIMIT;
+    let mut found = 0;
+    while found < expected.len() {
+        assert!(Instant::now() < until, "frame {found} did not come through unharmed");
+        let mut sink = |frame: trunkline_port::Received<'_>| {
+            found += usize::from(found < expected.len() && frame.bytes == expected[found]);
+        };
+        port.receive(32, &mut sink).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn frames_of_every_kind_pass_unchanged_both_ways() {
+    let host = Host::new();
+    let Some(namespace) = host.separate() else { return };
+    let sides = Sides::build(namespace);
+    let open = |side: &Namespace, device| {
+        side.run(|| trunkline_port::open(device, Backend::Packet)).unwrap().unwrap()
+    };
+    let (mut left, mut right) = (open(&sides.left, "tltl"), open(&sides.right, "tltr"));
+    let running = start(&host, &[]);
+    let frames = [
+        // LLDP, which no switch hands on (IEEE 802.1AB).
+        frame([0x01, 0x80, 0xc2, 0, 0, 0x0e], &[0x88, 0xcc], 60),
+        // A spanning-tree message: a length in place of a type (IEEE 802.1D).
+        frame([0x01, 0x80, 0xc2, 0, 0, 0], &[0, 38, 0x42, 0x42, 3], 60),
+        // VLAN 77 with priority 5, and a VLAN in a service VLAN (IEEE 802.1Q, 802.1ad).
+        frame([0xff; 6], &[0x81, 0, 0xa0, 77, 0x12, 0x34], 300),
+        frame([0xff; 6], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 0x12, 0x34], 300),
+        // A type that nobody knows, the smallest and the largest frame.
+        frame([2, 0, 0, 0, 0, 1], &[0x12, 0x34], 60),
+        frame([2, 0, 0, 0, 0, 1], &[0x12, 0x34], 14 + MTU as usize),
+    ];
+    for _direction in ["up", "down"] {
+        let mut all = frames.iter().map(Vec::as_slice);
+        let mut outcome = |index, told| assert_eq!(told, SendOutcome::Sent, "frame {index}");
+        left.send(&mut all, &mut outcome).unwrap();
+        await_frames(right.as_mut(), &frames);
+        std::mem::swap(&mut left, &mut right);
+    }
+    let outcome = stop(&host, running);
+    assert!(
+        outcome.lane("up").count("delivered") >= 6 && outcome.lane("down").count("delivered") >= 6
+    );
+}
+
+#[test]
+fn a_device_that_disappears_ends_the_run_with_one_line() {
+    let host = Host::new();
+    let Some(namespace) = host.separate() else { return };
+    type Blow = fn(&Namespace);
+    let blows: [(Blow, &[&str]); 2] = [
+        (|host| host.set_down("tltb").unwrap(), &["tltb", "down"]),
+        (|host| host.delete_link("tltb").unwrap(), &["tltb", "gone"]),
+    ];
+    for (blow, words) in blows {
+        let _sides = Sides::build(namespace);
+        let running = start(&host, &["--duration", "30s"]);
+        blow(namespace);
+        let outcome = running.finish();
+        host.assert_nothing_left(outcome.pid);
+        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        let complaint = outcome.complaint();
+        assert!(words.iter().all(|word| complaint.contains(word)), "{complaint}");
+        for device in ["tlta", "tltb"] {
+            let _ = namespace.delete_link(device);
+        }
+    }
+}
+
+#[test]
+fn a_duration_ends_it_and_a_device_that_is_down_is_refused() {
+    let host = Host::new();
+    let Some(namespace) = host.separate() else { return };
+    let _sides = Sides::build(namespace);
+    let outcome = host.run(&["bridge", "tlta", "tltb", "--duration", "200ms", "--best-effort"]);
+    assert!(outcome.status.success(), "{outcome:#?}");
+    namespace.set_down("tlta").unwrap();
+    let outcome = host.run(&["bridge", "tlta", "tltb"]);
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    assert!(outcome.complaint().contains("ip link set tlta up"), "{outcome:#?}");
+}

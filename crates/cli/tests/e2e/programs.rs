@@ -1,0 +1,109 @@
+//! Programs that people use, over the path, unchanged.
+
+use crate::support::{Host, installed};
+
+/// A path that hurries nobody.
+const PATH: [&str; 8] =
+    ["shell", "--best-effort", "--no-outside", "--json", "--rate", "100mbit", "--delay", "2ms"];
+
+#[test]
+fn iperf3_moves_data_and_the_emulator_loses_none() {
+    let host = Host::new();
+    if !installed(&["iperf3"]) {
+        return;
+    }
+    let client = ["--peer", "iperf3 -s -1", "--", "iperf3", "-c", "{peer}", "-t", "2"];
+    let Some(outcome) = host.run_well(&[&PATH, &client[..]].concat()) else { return };
+    assert!(outcome.stdout.contains("receiver"), "{outcome:#?}");
+    let (up, down) = (outcome.lane("up"), outcome.lane("down"));
+    assert!(up.count("delivered_bytes") > 1_000_000, "{up:?}");
+    assert_eq!(up.count("dropped_by_emulator") + down.count("dropped_by_emulator"), 0);
+}
+
+#[test]
+fn a_stream_of_udp_and_the_other_way_round() {
+    let host = Host::new();
+    if !installed(&["iperf3"]) {
+        return;
+    }
+    let script = "iperf3 -c {peer} -u -b 4M -t 1 && sleep 0.5 && iperf3 -c {peer} -t 1 -R";
+    let client = ["--peer", "iperf3 -s", "--", "sh", "-c", script];
+    let Some(outcome) = host.run_well(&[&PATH, &client[..]].concat()) else { return };
+    let (up, down) = (outcome.lane("up"), outcome.lane("down"));
+    assert!(up.count("delivered_bytes") > 400_000 && down.count("delivered_bytes") > 400_000);
+    assert_eq!(up.count("dropped_by_emulator") + down.count("dropped_by_emulator"), 0);
+}
+
+#[test]
+fn curl_fetches_a_file() {
+    let host = Host::new();
+    if !installed(&["curl", "python3"]) {
+        return;
+    }
+    let directory = format!("{}/served", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::create_dir_all(&directory).unwrap();
+    let content: Vec<u8> = (0..300_000u32).map(|index| (index * 7 % 251) as u8).collect();
+    std::fs::write(format!("{directory}/file"), &content).unwrap();
+    let server = format!("python3 -m http.server 8000 --directory {directory}");
+    let fetched = format!("{directory}/fetched");
+    let client =
+        ["--peer", &server, "--", "curl", "-sS", "-o", &fetched, "http://{peer}:8000/file"];
+    let Some(outcome) = host.run_well(&[&PATH, &client[..]].concat()) else { return };
+    assert!(std::fs::read(&fetched).unwrap() == content, "the file came through unharmed");
+    assert!(outcome.lane("down").count("delivered_bytes") > 300_000);
+}
+
+/// Asks for the address of trunk.test as RFC 1035 §4 says, and prints the last four bytes of the answer.
+const ASK: &str = "
+import os, socket
+question = b'\\x12\\x34\\x01\\x00\\0\\x01\\0\\0\\0\\0\\0\\0\\x05trunk\\x04test\\0\\0\\x01\\0\\x01'
+asker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+asker.settimeout(5)
+asker.sendto(question, (os.environ['TRUNKLINE_PEER'], 53))
+print(socket.inet_ntoa(asker.recv(512)[-4:]))
+";
+
+#[test]
+fn names_are_looked_up() {
+    let host = Host::new();
+    if !installed(&["dnsmasq", "python3"]) {
+        return;
+    }
+    let server = "PATH=$PATH:/usr/sbin; exec dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv \
+                  --no-hosts --pid-file= --user=root --address=/trunk.test/192.0.2.77";
+    let client = ["--peer", server, "--", "python3", "-c", ASK];
+    let Some(outcome) = host.run_well(&[&PATH, &client[..]].concat()) else { return };
+    assert_eq!(outcome.stdout.lines().next(), Some("192.0.2.77"), "{outcome:#?}");
+}
+
+/// Both ends of a conversation of many small messages over one TCP connection, as a terminal session is.
+const TALK: &str = "
+import os, socket, sys
+if sys.argv[1] == 'serve':
+    server = socket.create_server(('', 2222))
+    line, _ = server.accept()
+    while data := line.recv(4096):
+        line.sendall(data.upper())
+else:
+    line = socket.create_connection((os.environ['TRUNKLINE_PEER'], 2222), 10)
+    for number in range(100):
+        word = b'key %d' % number
+        line.sendall(word)
+        assert line.recv(4096) == word.upper()
+    print('talked')
+";
+
+#[test]
+fn a_long_conversation_over_one_connection() {
+    let host = Host::new();
+    if !installed(&["python3"]) {
+        return;
+    }
+    let script = format!("{}/talk.py", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&script, TALK).unwrap();
+    let server = format!("python3 {script} serve");
+    let client = ["--peer", &server, "--", "python3", &script, "talk"];
+    let Some(outcome) = host.run_well(&[&PATH, &client[..]].concat()) else { return };
+    assert_eq!(outcome.stdout.lines().next(), Some("talked"), "{outcome:#?}");
+    assert!(outcome.lane("up").count("delivered") >= 100);
+}

@@ -1,0 +1,286 @@
+//! Runs of the command, what they said, and what they left behind.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use trunkline_lab::{Namespace, SpawnOptions, spawn};
+
+/// No run takes longer than this, or it is killed and the test fails.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs on a machine of few processors would make each other late: one test at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Says that a test, or part of one, was not run, and why.
+pub fn skipped(reason: impl std::fmt::Display) {
+    eprintln!("SKIPPED: {reason}");
+}
+
+/// Are the programs installed? Says which is not.
+pub fn installed(programs: &[&str]) -> bool {
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+    let found =
+        |program: &&str| path.split(':').any(|dir| PathBuf::from(dir).join(program).exists());
+    let missing = programs.iter().find(|program| !found(program));
+    if let Some(missing) = missing {
+        skipped(format_args!("{missing} is not installed: scripts/needs.sh test"));
+    }
+    missing.is_none()
+}
+
+/// The machine's network as the runs of one test see it.
+pub struct Host {
+    namespace: Option<Namespace>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Host {
+    /// A namespace in place of the machine's network, where that is permitted.
+    pub fn new() -> Host {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Host { namespace: Namespace::create().ok(), _turn: turn }
+    }
+
+    /// The namespace that stands for the machine's, or a message and nothing.
+    pub fn separate(&self) -> Option<&Namespace> {
+        if self.namespace.is_none() {
+            skipped("this user may not make network namespaces outside of a user namespace");
+        }
+        self.namespace.as_ref()
+    }
+
+    /// Starts the command.
+    pub fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+        command.args(arguments);
+        self.start_command(command)
+    }
+
+    /// Starts `command` where the command would be started.
+    pub fn start_command(&self, mut command: Command) -> Running {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = match &self.namespace {
+            Some(namespace) => spawn(namespace, command, SpawnOptions::default()).unwrap(),
+            None => command.spawn().unwrap(),
+        };
+        Running::new(child)
+    }
+
+    /// Runs the command to its end. Whatever the outcome, nothing may be left of it.
+    pub fn run(&self, arguments: &[&str]) -> Outcome {
+        let outcome = self.start(arguments).finish();
+        self.assert_nothing_left(outcome.pid);
+        outcome
+    }
+
+    /// Runs a laboratory that has to succeed; nothing where this user may have none.
+    pub fn run_well(&self, arguments: &[&str]) -> Option<Outcome> {
+        let outcome = self.run(arguments);
+        if outcome.status.code() == Some(1) && outcome.stderr.contains("user namespace") {
+            skipped(&outcome.stderr);
+            return None;
+        }
+        assert!(outcome.status.success(), "{arguments:?}: {outcome:#?}");
+        Some(outcome)
+    }
+
+    /// No program, state file, device or masquerading table of the run with this process number.
+    pub fn assert_nothing_left(&self, pid: u32) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        // A killed program is gone once whoever inherited it has taken note.
+        while !programs_of(pid).is_empty() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(programs_of(pid), [0u32; 0], "programs of run {pid} are left");
+        assert_eq!(files_of(pid), [""; 0], "files of run {pid} are left");
+        if let Some(host) = &self.namespace {
+            assert_eq!(own_devices(host), [""; 0], "devices are left");
+            assert_eq!(host.nft_tables().unwrap_or_default(), [""; 0], "masquerading is left");
+        }
+    }
+}
+
+/// Processes started by the run with this number, by the environment that it gives to all of them.
+pub fn programs_of(run: u32) -> Vec<u32> {
+    let mark = format!("TRUNKLINE_PID={run}");
+    let marked = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|entry| entry == mark.as_bytes())
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(marked).collect()
+}
+
+/// State files and sockets of the run with this number.
+pub fn files_of(run: u32) -> Vec<String> {
+    let session = std::env::var("XDG_RUNTIME_DIR").map(|dir| format!("{dir}/trunkline"));
+    let own = format!("/tmp/trunkline-{}", rustix::process::getuid().as_raw());
+    let directories = ["/run/trunkline".to_string(), own].into_iter().chain(session);
+    let entries = directories.flat_map(|dir| fs::read_dir(dir).into_iter().flatten().flatten());
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.split('.').any(|part| part == run.to_string())).collect()
+}
+
+/// Devices of the laboratory's prefix, as the namespace lists them.
+pub fn own_devices(namespace: &Namespace) -> Vec<String> {
+    let text = namespace.run(|| fs::read_to_string("/proc/thread-self/net/dev")).unwrap().unwrap();
+    let names = text.lines().skip(2).filter_map(|line| line.split(':').next());
+    // The tests' own devices are called tlt….
+    let ours = |name: &&str| name.starts_with("tl") && !name.starts_with("tlt");
+    names.map(str::trim).filter(ours).map(str::to_string).collect()
+}
+
+/// A run under way.
+pub struct Running {
+    child: Child,
+    stdout: JoinHandle<String>,
+    lines: Receiver<String>,
+    told: Vec<String>,
+}
+
+impl Running {
+    fn new(mut child: Child) -> Running {
+        let stdout = child.stdout.take().map(read_all).unwrap();
+        let lines = child.stderr.take().map(read_lines).unwrap();
+        Running { child, stdout, lines, told: Vec::new() }
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line on standard error that contains `part`.
+    pub fn await_line(&mut self, part: &str) {
+        let until = Instant::now() + LIMIT;
+        while !self.told.last().is_some_and(|line| line.contains(part)) {
+            match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.told.push(line),
+                Err(error) => panic!("no line with '{part}' ({error}): {:#?}", self.told),
+            }
+        }
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Kills it, as `kill -9` does, and waits until it is no more than its number.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for its end.
+    pub fn finish(mut self) -> Outcome {
+        let until = Instant::now() + LIMIT;
+        loop {
+            match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.told.push(line),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    let _ = self.child.kill();
+                    panic!("still running after {LIMIT:?}: {:#?}", self.told);
+                }
+            }
+        }
+        let (pid, status) = (self.child.id(), self.child.wait().unwrap());
+        let stdout = self.stdout.join().unwrap();
+        // What another, killed run left is none of this run's own words.
+        self.told.retain(|line| !line.starts_with("trunkline: from a killed run:"));
+        Outcome { pid, status, stdout, stderr: self.told.join("\n") }
+    }
+}
+
+fn read_all(mut stdout: ChildStdout) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        stdout.read_to_end(&mut text).unwrap();
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+fn read_lines(stderr: ChildStderr) -> Receiver<String> {
+    let (sender, lines) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// How a run ended and what it said.
+#[derive(Debug)]
+pub struct Outcome {
+    pub pid: u32,
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// The closing statement of a run with `--json`: the last line on standard output.
+    pub fn statement(&self) -> serde_json::Value {
+        let line = self.stdout.lines().last().unwrap_or_default();
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
+    /// The state of the direction called `name` (`up`, `satellite/down` …), whose counts must add up.
+    pub fn lane(&self, name: &str) -> Lane {
+        let statement = self.statement();
+        let lanes = statement["state"]["lanes"].as_array().unwrap();
+        let lane = lanes.iter().find(|lane| lane["name"] == name).unwrap();
+        let lane = Lane(lane.clone());
+        let drops = lane.0["dropped"].as_object().unwrap().values();
+        let dropped: u64 = drops.map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(
+            lane.count("entered") + lane.count("duplicated"),
+            lane.count("delivered") + dropped + lane.count("in_flight"),
+            "the counts do not add up: {lane:?}"
+        );
+        lane
+    }
+
+    /// The line that says what went wrong: the last one, and the only one of its kind.
+    pub fn complaint(&self) -> &str {
+        let line = self.stderr.lines().last().unwrap_or_default();
+        assert!(line.starts_with("trunkline: "), "no readable last line: {self:#?}");
+        line
+    }
+
+    /// The round-trip times that ping printed, in milliseconds.
+    pub fn ping_times(&self) -> Vec<f64> {
+        let values = self.stdout.lines().filter_map(|line| line.split_once(" time="));
+        let number = |text: &str| text.trim_end_matches(" ms").parse().ok();
+        values.filter_map(|(_, rest)| number(rest)).collect()
+    }
+}
+
+/// One direction in a closing statement.
+#[derive(Debug)]
+pub struct Lane(serde_json::Value);
+
+impl Lane {
+    /// A count by its name.
+    pub fn count(&self, name: &str) -> u64 {
+        self.0[name].as_u64().unwrap_or_else(|| panic!("no {name}: {self:?}"))
+    }
+
+    /// The mean time that packets spent on `cause`, in the words of the statement.
+    pub fn mean_delay(&self, cause: &str) -> Option<String> {
+        let entries = self.0["mean_delay"].as_array().unwrap().iter();
+        let mut named = entries.filter(|entry| entry[0] == cause);
+        named.next().and_then(|entry| entry[1].as_str()).map(str::to_string)
+    }
+}

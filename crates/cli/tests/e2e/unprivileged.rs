@@ -1,0 +1,65 @@
+//! As somebody who is not root.
+
+use crate::support::{Host, installed, skipped};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+/// `nobody` on Debian and most others.
+const NOBODY: &str = "65534";
+
+/// The command where everybody may read it; removed at the end.
+struct Copy(std::path::PathBuf);
+
+impl Copy {
+    fn make() -> Copy {
+        let directory = std::env::temp_dir().join(format!("tl-nobody-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = directory.join("trunkline");
+        fs::copy(env!("CARGO_BIN_EXE_trunkline"), &program).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Copy(directory)
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn nobody_can_ping_over_a_path() {
+    let host = Host::new();
+    if !rustix::process::geteuid().is_root() {
+        return skipped("only root can become another user; the other tests ran as this one");
+    }
+    if !installed(&["setpriv", "ping"]) {
+        return;
+    }
+    let copy = Copy::make();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"]);
+    command.arg(copy.0.join("trunkline")).args([
+        "shell",
+        "--delay",
+        "50ms",
+        "--best-effort",
+        "--json",
+    ]);
+    command.args(["--", "ping", "-n", "-c", "3", "-i", "0.2", "{peer}"]);
+    command.env_remove("XDG_RUNTIME_DIR").current_dir("/");
+    let outcome = host.start_command(command).finish();
+    host.assert_nothing_left(outcome.pid);
+    let left = Path::new("/tmp/trunkline-65534").join(format!("{}.json", outcome.pid));
+    assert!(!left.exists());
+    if outcome.stderr.contains("user namespace") && !outcome.status.success() {
+        return skipped(&outcome.stderr);
+    }
+    assert!(outcome.status.success(), "{outcome:#?}");
+    assert!(outcome.stderr.contains("outside is not reached"), "{outcome:#?}");
+    let times = outcome.ping_times();
+    assert!(times.len() == 3 && times.iter().all(|&time| time >= 100.0), "{outcome:#?}");
+}

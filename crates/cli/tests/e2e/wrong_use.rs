@@ -1,0 +1,164 @@
+//! Wrong use: one line that names cause and remedy, the right exit status, and nothing left behind.
+
+use crate::support::{Host, Outcome};
+
+/// Arguments before `-- COMMAND`, the exit status, and words that the line must hold.
+type Case<'a> = (&'a [&'a str], i32, &'a [&'a str]);
+
+fn check(host: &Host, arguments: &[&str], status: i32, words: &[&str]) -> Outcome {
+    let outcome = host.run(arguments);
+    assert_eq!(outcome.status.code(), Some(status), "{arguments:?}: {outcome:#?}");
+    let complaint = outcome.complaint();
+    for word in words {
+        assert!(complaint.contains(word), "{arguments:?}: no '{word}' in: {complaint}");
+    }
+    outcome
+}
+
+/// Refused before anything is built: the line is all there is.
+fn check_refused(host: &Host, arguments: &[&str], status: i32, words: &[&str]) {
+    let outcome = check(host, arguments, status, words);
+    assert_eq!(outcome.stderr.lines().count(), 1, "{arguments:?}: {outcome:#?}");
+    assert_eq!(outcome.stdout, "", "{arguments:?}");
+}
+
+fn check_paths(cases: &[Case<'_>]) {
+    let host = Host::new();
+    for (path, status, words) in cases {
+        let arguments = [&["shell"], *path, &["--", "true"]].concat();
+        check_refused(&host, &arguments, *status, words);
+    }
+}
+
+/// A file of the test's own with this content.
+fn file(name: &str, content: &str) -> String {
+    let path = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+#[test]
+fn quantities() {
+    check_paths(&[
+        (&["--delay", "3"], 2, &["--delay", "'3'", "no unit", "250ms"]),
+        (&["--delay", "-3ms"], 2, &["--delay", "'-3ms'", "negative"]),
+        (&["--delay", "3parsec"], 2, &["--delay", "parsec", "ns, us, ms"]),
+        (&["--delay", "61min"], 2, &["up: ", "3600s"]),
+        (&["--delay", ""], 2, &["--delay", "such as"]),
+        (&["--delay", "99999999999999999999s"], 2, &["--delay", "out of range"]),
+        (&["--up-delay", "1"], 2, &["--up-delay", "no unit"]),
+        (&["--rate", "10"], 2, &["--rate", "no unit", "10Mbit/s"]),
+        (&["--rate", "0bit"], 2, &["--rate", "out of range"]),
+        (&["--rate", "-1mbit"], 2, &["--rate", "negative"]),
+        (&["--down-rate", "fast"], 2, &["--down-rate", "fast", "10Mbit/s"]),
+        (&["--limit", "12x"], 2, &["--limit", "'x'", "KiB"]),
+        (&["--limit", "0"], 2, &["--limit", "out of range"]),
+        (&["--output-buffer", "-1B"], 2, &["--output-buffer", "negative"]),
+        (&["--mtu", "12"], 2, &["--mtu", "576"]),
+        (&["--seed", "x"], 2, &["--seed", "whole number"]),
+        (&["--bound", "3"], 2, &["--bound", "no unit"]),
+    ]);
+}
+
+#[test]
+fn models_and_files() {
+    let loss = file("bad-loss", "0\n2\n");
+    let loss_model = format!("trace:{loss}");
+    let letters = file("bad-trace", "abc\n");
+    let empty = file("empty-trace", "");
+    let backwards = file("backwards-trace", "5\n3\n");
+    check_paths(&[
+        (&["--loss", "101%"], 2, &["--loss", "0 and 1"]),
+        (&["--loss", "ge:p=1%"], 2, &["--loss", "ge:p=1%,r=20%"]),
+        (&["--loss", "trace:/nonexistent"], 2, &["--loss", "/nonexistent", "text file"]),
+        (&["--loss", &loss_model], 2, &["--loss", &loss, "line 2"]),
+        (&["--bit-errors", "2"], 2, &["--bit-errors", "0 and 1"]),
+        (&["--duplicate", "200%"], 2, &["--duplicate", "0 and 1"]),
+        (&["--reorder", "1%"], 2, &["--reorder", "1%:5ms"]),
+        (&["--jitter", "wobbly:3ms"], 2, &["--jitter", "ordered, independent, correlated"]),
+        (&["--queue", "lifo"], 2, &["--queue", "lifo", "round-robin"]),
+        (&["--queue", "round-robin:quantum=0"], 2, &["--queue", "between 1 and"]),
+        (&["--queue", "fifo:limt=3"], 2, &["--queue", "limt", "limit"]),
+        (&["--framing", "x25"], 2, &["--framing", "t1-lapd"]),
+        (&["--framing", "atm-aal5"], 2, &["needs a rate", "--rate 155.52Mbit/s"]),
+        (&["--key", "mood"], 2, &["--key", "five-tuple"]),
+        (&["--trace", "/nonexistent"], 2, &["--trace", "/nonexistent"]),
+        (&["--trace", &letters], 2, &["--trace", &letters, "line 1", "milliseconds"]),
+        (&["--trace", &empty], 2, &["--trace", &empty, "holds nothing"]),
+        (&["--trace", &backwards], 2, &["--trace", "line 2", "none lower"]),
+        (&["--schedule", "5s rate=zz"], 2, &["--schedule", "zz", "10Mbit/s"]),
+        (&["--schedule", "/nonexistent"], 2, &["--schedule", "/nonexistent"]),
+    ]);
+}
+
+#[test]
+fn words_that_nobody_knows() {
+    let host = Host::new();
+    for (arguments, words) in [
+        (&["fly"][..], &["fly", "--help"][..]),
+        (&["shell", "--nope", "--", "true"], &["--nope", "usage"]),
+        (&["shell", "--delay", "1ms", "--delay", "2ms", "--", "true"], &["--delay", "multiple"]),
+        (&["shell", "--preset", "x25", "--", "true"], &["x25", "trunkline presets", "t1-1989"]),
+        (&["shell", "--backend", "warp", "--", "true"], &["warp", "packet or xdp"]),
+        (&["shell", "--cpu", "first", "--", "true"], &["first", "--cpu"]),
+        (&["shell", "--link", "a/b delay=3ms", "--", "true"], &["a/b", "letters"]),
+        (&["shell", "--link", "far delay=3", "--", "true"], &["delay", "no unit"]),
+        (&["shell", "--link", "far speed=3", "--", "true"], &["speed", "delay, rate"]),
+        (
+            &["shell", "--link", "a delay=1s", "--link", "a delay=1s", "--", "true"],
+            &["--link a", "taken"],
+        ),
+        (&["bridge"], &["<A>", "<B>"]),
+        (&["bridge", "lo", "lo"], &["'lo'", "two different interfaces"]),
+        (&["bridge", "a", "b", "--link", "x"], &["--link x", "two interfaces"]),
+        (&["presets", "extra"], &["extra"]),
+    ] {
+        check_refused(&host, arguments, 2, words);
+    }
+}
+
+#[test]
+fn devices_and_memory() {
+    let host = Host::new();
+    let Some(_) = host.separate() else { return };
+    for (arguments, words) in [
+        (&["bridge", "tlnone", "lo"][..], &["tlnone", "no network device"][..]),
+        (&["bridge", "lo", "tlnone"], &["tlnone", "no network device"]),
+        (&["bridge", "a-name-beyond-all-measure", "lo"], &["a-name-beyond", "15 bytes"]),
+        (
+            &["shell", "--rate", "1000gbit", "--delay", "10s", "--", "true"],
+            &["bytes", "lower rate, delay or queue limit"],
+        ),
+    ] {
+        check_refused(&host, arguments, 1, words);
+    }
+    let huge = ["shell", "--rate", "1000gbit", "--delay", "10s", "--", "true"];
+    let complaint = host.run(&huge).complaint().to_string();
+    let number = complaint.split(' ').find_map(|word| word.parse::<u64>().ok());
+    // Both directions hold rate × delay: 2 × 1000 Gbit/s × 10 s.
+    assert!(number.is_some_and(|bytes| bytes >= 2 * 1_250_000_000_000), "{complaint}");
+}
+
+#[test]
+fn programs_that_fail() {
+    let host = Host::new();
+    if host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
+        return;
+    }
+    let plain = file("not-a-program", "plain text");
+    for (rest, words) in [
+        (&["--", "tl-no-such-program"][..], &["tl-no-such-program", "not found", "install"][..]),
+        (&["--", &plain], &[&plain, "not executable"]),
+        (&["--", "sh", "-c", "exit 3"], &["sh", "status 3"]),
+        (&["--", "sh", "-c", "kill -9 $$"], &["sh", "killed by signal 9", "SIGKILL"]),
+        (&["--peer", "exit 4", "--", "sleep", "20"], &["peer 'exit 4'", "status 4"]),
+        (&["--peer", "tl-no-such-program", "--", "sleep", "20"], &["tl-no-such-program", "127"]),
+        (&["--cpu", "9999", "--", "sleep", "20"], &["processor 9999", "nproc"]),
+    ] {
+        let arguments = [&["shell", "--best-effort", "--no-outside"], rest].concat();
+        let outcome = check(&host, &arguments, 1, words);
+        let complaint = outcome.complaint();
+        let again = outcome.stderr.lines().filter(|line| *line == complaint).count();
+        assert_eq!(again, 1, "said once: {outcome:#?}");
+    }
+}

@@ -1,0 +1,161 @@
+//! The fuzz targets' bodies over good inputs, damaged ones and noise: seeded, so that a failure comes
+//! again, and bounded. A long search is `cargo fuzz`'s work (`fuzz/README.md`).
+
+#[path = "../../../fuzz/src/lib.rs"]
+mod fuzz;
+
+use fuzz::{BODIES, Body};
+use std::panic::catch_unwind;
+use trunkline_path::impairment::{LossTrace, Setting};
+use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
+
+/// Inputs that decoders accept, from which damaged ones are made.
+const TEXTS: [&str; 24] = [
+    "250ms",
+    "1.5us",
+    "1.544Mbit/s",
+    "32KiB",
+    "1200c",
+    "round-robin:quantum=64,limit=500KB",
+    "two-lists:quantum=64,frame=256",
+    "fq-codel:target=5ms,interval=100ms,limit=10240p",
+    "codel:target=15ms",
+    "epd:threshold=1000,limit=1200",
+    "drr:quantum=1514",
+    "loss=ge:p=1%,r=20%,good=0%,bad=90%",
+    "loss=0.3%",
+    "bit-errors=1e-7",
+    "reorder=1%:5ms",
+    "jitter=correlated:normal:3ms:rho=0.9",
+    "jitter=independent:exponential:2ms",
+    "0s rate=10mbit; 5s rate=1mbit; 7s delay=80ms; repeat 10s",
+    "1\n1\n2\n5 # a comment\n9\n",
+    "0 0 1 0, 1\n1 # lost\n",
+    "rate=10mbit\nup-delay=50ms\nqueue=fq-codel\nframing=ethernet\nloss=1%\n",
+    "rate=155.52mbit\nframing=atm-aal5\nlimit=1200c\nmtu=9180\nkey=vlan\nseed=7\n",
+    r#"{"settings": {"delay": "80ms", "up-loss": "1%"}, "after": "2s", "link": "satellite"}"#,
+    r#"{"settings": {"rate": "\u0031mbit"}}"#,
+];
+
+/// Bytes that mean something to a decoder of text.
+const MARKS: &[u8] = b"0123456789.=:,%-;\n \"{}";
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, and the same everywhere.
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+
+    fn bytes(&mut self, most: usize) -> Vec<u8> {
+        (0..self.below(most + 1)).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// A super-frame of TCP over IPv4 (kind 1) or IPv6 (kind 4) as the kernel hands it over, in a VLAN or not.
+fn super_frame(v6: bool, vlan: bool, payload: usize) -> Vec<u8> {
+    let mut frame = vec![1, if v6 { 4 } else { 1 }];
+    for word in [0u16, 1448, 34, 16] {
+        frame.extend(word.to_ne_bytes());
+    }
+    frame.extend([2; 12]);
+    if vlan {
+        frame.extend([0x81, 0, 0, 77]);
+    }
+    if v6 {
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+        frame.extend(((20 + payload) as u16).to_be_bytes());
+        frame.extend([6, 64]);
+        frame.extend([0xfd; 32]);
+    } else {
+        frame.extend([0x08, 0, 0x45, 0]);
+        frame.extend(((40 + payload) as u16).to_be_bytes());
+        frame.extend([0, 1, 0x40, 0, 64, 6, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2]);
+    }
+    frame.extend([0x12, 0x34, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+    frame.extend((0..payload).map(|index| index as u8));
+    frame
+}
+
+fn good_inputs() -> Vec<Vec<u8>> {
+    let frames = [(false, false), (false, true), (true, false), (true, true)]
+        .into_iter()
+        .flat_map(|(v6, vlan)| [0, 1, 1448, 5000].map(|size| super_frame(v6, vlan, size)));
+    TEXTS.iter().map(|text| text.as_bytes().to_vec()).chain(frames).collect()
+}
+
+/// One to four bytes changed, left out, doubled, or put in; sometimes cut short.
+fn damage(input: &[u8], noise: &mut Noise) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    for _ in 0..=noise.below(4) {
+        let at = noise.below(bytes.len());
+        match noise.below(5) {
+            0 if at < bytes.len() => bytes[at] = noise.next() as u8,
+            1 if at < bytes.len() => bytes[at] ^= 1 << noise.below(8),
+            2 if at < bytes.len() => drop(bytes.remove(at)),
+            3 => bytes.insert(at, MARKS[noise.below(MARKS.len())]),
+            _ => bytes.truncate(at.max(1)),
+        }
+    }
+    bytes
+}
+
+fn check(name: &str, body: Body, input: &[u8]) {
+    if catch_unwind(|| body(input)).is_err() {
+        panic!("{name} fails on {:?} = {input:?}", String::from_utf8_lossy(input));
+    }
+}
+
+#[test]
+fn every_decoder_stands_good_damaged_and_random_input() {
+    let mut noise = Noise(1989);
+    let good = good_inputs();
+    for (name, body) in BODIES {
+        check(name, body, &[]);
+        good.iter().for_each(|input| check(name, body, input));
+        for _ in 0..60_000 {
+            let input = match noise.below(4) {
+                0 => noise.bytes(200),
+                _ => damage(&good[noise.below(good.len())], &mut noise),
+            };
+            check(name, body, &input);
+        }
+    }
+}
+
+#[test]
+fn the_good_inputs_are_accepted_by_somebody() {
+    let frame = super_frame(true, true, 5000);
+    let mut pieces = 0;
+    let (header, rest) = frame.split_first_chunk().unwrap();
+    let gso = trunkline_port::offload::Offload::read(header).gso.unwrap();
+    let count = trunkline_port::segment::segment(rest, gso, &mut Vec::new(), &mut |_| pieces += 1);
+    assert_eq!((count, pieces), (Ok(4), 4));
+    for text in TEXTS {
+        assert!(accepted(text), "nobody accepts '{text}'");
+    }
+}
+
+fn accepted(text: &str) -> bool {
+    let mut settings = trunkline_scenario::Settings::default();
+    let impairment = |(key, value)| matches!(Setting::parse(key, value), Some(Ok(_)));
+    let pairs = text.lines().all(|line| settings.add_pair(line).is_ok());
+    text.parse::<trunkline_core::Span>().is_ok()
+        || text.parse::<trunkline_core::Rate>().is_ok()
+        || text.parse::<trunkline_path::Limit>().is_ok()
+        || DisciplineSpec::parse(text, Limit::Packets(9)).is_ok()
+        || text.parse::<trunkline_path::Schedule>().is_ok()
+        || DeliveryTrace::parse(text).is_ok()
+        || LossTrace::parse(text).is_ok()
+        || (pairs && settings.resolve().is_ok())
+        || text.split_once('=').is_some_and(impairment)
+        || serde_json::from_str::<trunkline_control::SetRequest>(text).is_ok()
+}

@@ -1,0 +1,183 @@
+//! What a fuzzer asks of every decoder: it answers or refuses, and what it accepts holds together.
+//!
+//! The bodies are plain functions over bytes, so that the tests of the command try them too, on the
+//! stable toolchain (`crates/cli/tests/fuzz_smoke.rs`).
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+use trunkline_control::SetRequest;
+use trunkline_core::{Rate, Size, Span};
+use trunkline_path::impairment::{LossTrace, Setting};
+use trunkline_path::{ChannelKey, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify};
+use trunkline_port::offload::{LENGTH, Offload};
+use trunkline_port::segment::segment;
+use trunkline_scenario::Settings;
+
+/// A body: panics where the decoder has a fault.
+pub type Body = fn(&[u8]);
+
+/// Every body by the name of its target.
+pub const BODIES: [(&str, Body); 8] = [
+    ("segment", cut_super_frame),
+    ("classify", read_frame),
+    ("quantities", read_quantities),
+    ("discipline", read_discipline),
+    ("impairments", read_impairments),
+    ("traces", read_traces),
+    ("settings", read_settings),
+    ("request", read_request),
+];
+
+/// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
+pub fn cut_super_frame(data: &[u8]) {
+    let Some((header, frame)) = data.split_first_chunk::<LENGTH>() else { return };
+    let offload = Offload::read(header);
+    if let Some((start, offset)) = offload.checksum {
+        let mut finished = frame.to_vec();
+        trunkline_port::checksum::finish(&mut finished, start.into(), offset.into());
+        assert_eq!(finished.len(), frame.len());
+    }
+    let Some(gso) = offload.gso else { return };
+    let (mut scratch, mut pieces) = (Vec::new(), Vec::<Vec<u8>>::new());
+    let Ok(count) = segment(frame, gso, &mut scratch, &mut |piece| pieces.push(piece.into()))
+    else {
+        return assert_eq!(pieces.len(), 0, "refused, but pieces were handed out");
+    };
+    assert_eq!(count, pieces.len());
+    let headers = headers_of(frame, &pieces, gso.size.into());
+    let payload: Vec<u8> = pieces.iter().flat_map(|piece| &piece[headers..]).copied().collect();
+    assert_eq!(payload, frame[headers..]);
+    let longest = headers + usize::from(gso.size);
+    assert!(pieces.iter().all(|piece| piece.len() <= longest));
+}
+
+/// Bytes of the headers that every piece repeats: what the pieces are longer than the frame, shared out.
+fn headers_of(frame: &[u8], pieces: &[Vec<u8>], size: usize) -> usize {
+    match pieces {
+        [_, _, ..] => pieces[0].len() - size,
+        [one] => {
+            assert_eq!(one.len(), frame.len());
+            frame.len()
+        }
+        [] => panic!("a frame stands for one piece at least"),
+    }
+}
+
+/// A frame off the wire: classified under every key, the same way every time.
+pub fn read_frame(data: &[u8]) {
+    for key in ["five-tuple", "source-destination", "vlan", "dscp", "one"] {
+        let key: ChannelKey = key.parse().expect("a key of the list");
+        let class = classify(data, key);
+        assert_eq!(class.size as usize, data.len().saturating_sub(14));
+        assert!(class.band < 8);
+        assert_eq!(class, classify(data, key));
+    }
+}
+
+/// What is read, printed and read again is the same.
+fn round_trip<T>(text: &str)
+where
+    T: FromStr + Display + PartialEq + Debug,
+    T::Err: Debug + Display,
+{
+    match text.parse::<T>() {
+        Ok(value) => {
+            let printed = value.to_string();
+            let again = printed.parse::<T>();
+            let again = again.unwrap_or_else(|error| panic!("'{text}' -> '{printed}': {error}"));
+            assert_eq!(again, value, "'{text}' -> '{printed}'");
+        }
+        Err(error) => assert_one_line(text, &error.to_string()),
+    }
+}
+
+/// Complaints are one line, unless the text complained of is itself of several.
+fn assert_one_line(text: &str, complaint: &str) {
+    assert!(!complaint.is_empty());
+    assert!(text.contains('\n') || !complaint.contains('\n'), "'{text}': {complaint}");
+}
+
+/// Times, rates, sizes and limits.
+pub fn read_quantities(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    round_trip::<Span>(text);
+    round_trip::<Rate>(text);
+    round_trip::<Size>(text);
+    round_trip::<Limit>(text);
+}
+
+/// A discipline's text form.
+pub fn read_discipline(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match DisciplineSpec::parse(text, Limit::Bytes(65_536)) {
+        Ok(spec) => {
+            let printed = spec.to_string();
+            let again = DisciplineSpec::parse(&printed, Limit::Packets(1));
+            let again = again.unwrap_or_else(|error| panic!("'{text}' -> '{printed}': {error}"));
+            assert_eq!(again, spec, "'{text}' -> '{printed}'");
+        }
+        Err(error) => assert_one_line(text, &error.to_string()),
+    }
+}
+
+/// `name=value` of an impairment, and a schedule.
+pub fn read_impairments(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    round_trip::<Schedule>(text);
+    let Some((key, value)) = text.split_once('=') else { return };
+    let Some(Ok(setting)) = Setting::parse(key, value) else { return };
+    let printed = setting.to_string();
+    let (key, value) = printed.split_once('=').expect("settings are printed as name=value");
+    let again = Setting::parse(key, value).expect("a known name");
+    let again = again.unwrap_or_else(|error| panic!("'{text}' -> '{printed}': {error}"));
+    assert_eq!(again, setting, "'{text}' -> '{printed}'");
+}
+
+/// Files of delivery opportunities and of losses.
+pub fn read_traces(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(trace) = DeliveryTrace::parse(text) {
+        assert!(trace.is_sorted() && trace.last().is_some_and(|&last| last > 0));
+        let (mean, window) = (DeliveryTrace::mean_rate(&trace), Span::from_secs(1));
+        assert!(mean <= DeliveryTrace::peak_rate(&trace, Span::from_millis(1)).max(mean));
+        assert!(DeliveryTrace::most_bytes(&trace, window) >= 1500);
+    }
+    if let Ok(trace) = LossTrace::parse(text) {
+        assert!(!trace.decisions().is_empty() && (0.0..=1.0).contains(&trace.rate()));
+    }
+}
+
+/// A path's settings, one on each line, and the same as a live change.
+pub fn read_settings(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut settings = Settings::default();
+    // A path would have the fuzzer read whatever it finds on the machine.
+    for line in text.lines().filter(|line| !names_file(line)) {
+        if let Err(error) = settings.add_pair(line) {
+            return assert_one_line("", &error.to_string());
+        }
+    }
+    let resolved = settings.resolve();
+    if let Err(error) = &resolved {
+        assert_one_line("", &error.to_string());
+    }
+    let mut running = Settings::default().resolve().expect("a path without settings");
+    let before = running.clone();
+    if running.change(&settings).is_err() {
+        assert_eq!(running, before, "refused, but changed");
+    }
+}
+
+fn names_file(line: &str) -> bool {
+    ["trace", "schedule"].iter().any(|word| line.contains(word))
+}
+
+/// The body of a request to the control API: what is accepted is written and read the same.
+pub fn read_request(data: &[u8]) {
+    let Ok(request) = serde_json::from_slice::<SetRequest>(data) else { return };
+    let written = serde_json::to_vec(&request).expect("a request can be written");
+    assert_eq!(serde_json::from_slice::<SetRequest>(&written).expect("and read"), request);
+    let names: BTreeMap<_, _> = request.settings.iter().cloned().collect();
+    assert_eq!(names.len(), request.settings.len(), "no name twice");
+}
