@@ -175,13 +175,15 @@ impl Dataplane {
         let mut active = expected;
         let mut pulse = expected;
         while !self.shared.stop.load(Ordering::Acquire) {
-            self.notice_stall(expected);
+            let begun = self.clock.now();
+            self.notice_stall(expected, begun);
             if self.shared.asked.swap(false, Ordering::AcqRel) {
                 self.take_requests();
             }
             let received = self.receive()?;
             let sent = self.serve()?;
             let now = self.clock.now();
+            self.notice_stall(begun, now);
             expected = now;
             if received + sent > 0 {
                 active = now;
@@ -210,10 +212,10 @@ impl Dataplane {
         doze: &mut Bed,
     ) -> Result<Time, EmuError> {
         let until_next = next.map_or(PULSE, |next| next.since(now)).min(PULSE);
-        let Some(free) = Some(until_next.saturating_sub(SPIN)).filter(|free| !free.is_zero())
-        else {
+        let free = until_next.saturating_sub(SPIN);
+        if free.is_zero() {
             return Ok(now);
-        };
+        }
         let least = self.lanes.iter().map(Lane::least_delay).min().unwrap_or_default();
         let tolerance = least.saturating_sub(SPIN + SPIN);
         if tolerance > SPIN && now.since(active) < DOZE + DOZE {
@@ -261,8 +263,9 @@ impl Dataplane {
         Ok(sent)
     }
 
-    fn notice_stall(&mut self, expected: Time) {
-        let stall = self.clock.now().since(expected);
+    /// What should take microseconds, from `from` to `to`, has taken longer than a millisecond.
+    fn notice_stall(&mut self, from: Time, to: Time) {
+        let stall = to.since(from);
         if stall > STALL {
             self.stalls += 1;
             self.longest_stall = self.longest_stall.max(stall);
