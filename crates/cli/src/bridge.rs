@@ -5,11 +5,13 @@ use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
 use crate::run::Running;
 use crate::{describe, run, signals, statement};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use trunkline_core::Span;
 use trunkline_emu::Plan;
 use trunkline_lab::Namespace;
+use trunkline_port::Backend;
 use trunkline_scenario::PathSpec;
 
 /// Be the piece of fibre between two interfaces.
@@ -63,6 +65,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut told = Vec::new();
     for (_, a, b, path) in &plans {
         check_devices(&host, [a, b])?;
+        check_backend(args.emulator.backend, [a, b])?;
         told.push(format!("{a} <-> {b}: {}", describe::path(path)));
     }
     let plans = plans
@@ -114,6 +117,20 @@ fn check_devices(host: &Namespace, devices: [&String; 2]) -> Result<(), Failure>
         );
     }
     Ok(())
+}
+
+/// AF_XDP shows frames as the driver has them. What comes from a wire is complete; what comes from a
+/// virtual device's other end may be a super-frame or lack its checksum, and AF_XDP does not tell.
+fn check_backend(backend: Backend, devices: [&String; 2]) -> Result<(), Failure> {
+    let is_virtual =
+        |device: &str| !Path::new("/sys/class/net").join(device).join("device").exists();
+    match devices.into_iter().find(|device| is_virtual(device)) {
+        Some(device) if backend == Backend::Xdp => Err(Failure::failed(format!(
+            "the xdp backend cannot bridge '{device}': it is a virtual device, whose frames may lack their \
+             checksums; use --backend packet, which finishes them"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Waits for an interrupt, trouble, or the time asked for.

@@ -1,5 +1,6 @@
 //! One readable line for whatever went wrong, and the exit status that goes with it.
 
+use clap::error::ErrorKind;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -19,6 +20,24 @@ impl Failure {
     /// The command line was wrong: exit status 2.
     pub fn wrong_use(message: impl fmt::Display) -> Failure {
         Failure { status: 2, message: message.to_string() }
+    }
+
+    /// Prints what is wrong with the command line in one line, or the help that was asked for.
+    pub fn of_usage(error: &clap::Error) -> ExitCode {
+        if !error.use_stderr()
+            || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        {
+            // Nothing can be done where even this cannot be written.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+        let text = error.render().to_string();
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let told: Vec<&str> = lines.take_while(|line| !line.starts_with("Usage:")).collect();
+        let told = told.join(" ");
+        let told = told.strip_prefix("error: ").unwrap_or(&told);
+        let told = told.strip_suffix("For more information, try '--help'.").unwrap_or(told);
+        Failure::wrong_use(format!("{}; `--help` shows the usage", told.trim())).report()
     }
 
     /// The line.

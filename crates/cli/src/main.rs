@@ -55,7 +55,11 @@ fn main() -> ExitCode {
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("TRUNKLINE_LOG"))
         .with_writer(std::io::stderr)
         .init();
-    let result = match Cli::parse().verb {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return Failure::of_usage(&error),
+    };
+    let result = match cli.verb {
         Verb::Shell(args) => shell::run(&args),
         Verb::Bridge(args) => bridge::run(&args),
         Verb::Show(args) => show::run(&args),

@@ -12,7 +12,10 @@ use trunkline_scenario::{PathSpec, SETTINGS, Settings};
 /// The settings of a path as given on the command line: those of the preset, then the plain ones,
 /// then those of one direction.
 #[derive(Debug, Clone)]
-pub struct PathArgs(Settings);
+pub struct PathArgs {
+    preset: Option<String>,
+    settings: Settings,
+}
 
 const HEADING: &str =
     "Path (both directions; --up-… and --down-… set one; up is from the near end)";
@@ -33,7 +36,12 @@ const WHOLE: [(&str, &str, &str); 3] = [
 impl PathArgs {
     /// The path described.
     pub fn resolve(&self) -> Result<PathSpec, Failure> {
-        self.0.resolve().map_err(|error| Failure::wrong_use(as_options(&error.to_string())))
+        let mut settings = self.settings.clone();
+        self.preset
+            .as_deref()
+            .map_or(Ok(()), |preset| settings.start_from(preset))
+            .and_then(|()| settings.resolve())
+            .map_err(|error| Failure::wrong_use(as_options(&error.to_string())))
     }
 }
 
@@ -88,9 +96,6 @@ impl FromArgMatches for PathArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<PathArgs, clap::Error> {
         let mut settings = Settings::default();
         let given = |name: &str| matches.get_one::<String>(name);
-        let wrong = |error: trunkline_scenario::SettingError| {
-            clap::Error::raw(clap::error::ErrorKind::InvalidValue, format!("{error}\n"))
-        };
         for prefix in ["", "up-", "down-"] {
             for setting in SETTINGS {
                 let name = format!("{prefix}{}", setting.name);
@@ -104,10 +109,7 @@ impl FromArgMatches for PathArgs {
                 settings.add(name, value);
             }
         }
-        if let Some(preset) = given("preset") {
-            settings.start_from(preset).map_err(wrong)?;
-        }
-        Ok(PathArgs(settings))
+        Ok(PathArgs { preset: given("preset").cloned(), settings })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -25,10 +25,9 @@ pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
         }
     }
     match verdict {
-        Verdict::Invalid(reasons) if !args.best_effort => Err(Failure::failed(format!(
-            "the run is INVALID ({}); use a quieter machine, --busy, or --best-effort to accept it",
-            reasons.join("; ")
-        ))),
+        Verdict::Invalid(_) if !args.best_effort => Err(Failure::failed(
+            "the run is INVALID, see above; use a quieter machine, --busy, or --best-effort to accept it",
+        )),
         _ => Ok(()),
     }
 }

@@ -18,17 +18,24 @@ pub struct Clock {
     /// CLOCK_REALTIME less CLOCK_MONOTONIC.
     offset: i64,
     now: Time,
+    /// Nothing is taken to have come before this.
+    start: Time,
     steps: u64,
     unbelieved: u64,
 }
 
 impl Default for Clock {
     fn default() -> Clock {
-        Clock { offset: offset().0, now: monotonic(), steps: 0, unbelieved: 0 }
+        Clock { offset: offset().0, now: monotonic(), start: Time::ZERO, steps: 0, unbelieved: 0 }
     }
 }
 
 impl Clock {
+    /// From here on, what was stamped before now is taken to have come now.
+    pub fn start(&mut self) {
+        self.start = self.now();
+    }
+
     /// The time now. Only the monotonic clock is read.
     pub fn now(&mut self) -> Time {
         self.now = monotonic();
@@ -53,6 +60,9 @@ impl Clock {
         let nanos = i64::try_from(realtime).unwrap_or(i64::MAX).saturating_sub(self.offset);
         let stamp = Time::from_nanos(u64::try_from(nanos).unwrap_or(0));
         // A frame may have come since the clock was read.
+        if stamp < self.start {
+            return self.start;
+        }
         if stamp.since(self.now) > AHEAD || self.now.since(stamp) > OLDEST {
             self.unbelieved += 1;
             return self.now;

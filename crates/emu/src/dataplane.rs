@@ -1,12 +1,13 @@
 //! The real-time loop: one thread that reads, lets the links work, and writes.
 
+use crate::EmuError;
 use crate::capture::CaptureTap;
 use crate::clock::Clock;
 use crate::lane::Lane;
 use crate::pool::FramePool;
+use crate::scheduling::Scheduling;
 use crate::snapshot::Snapshot;
 use crate::wait::{Bed, Waker};
-use crate::{EmuError, scheduling};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -161,28 +162,34 @@ impl Dataplane {
     }
 
     fn turn(&mut self) -> Result<(), EmuError> {
-        scheduling::prepare(self.options.cpu)?;
+        let Options { cpu, busy } = self.options;
+        let mut scheduling = Scheduling::prepare(cpu, busy, self.clock.now())?;
         let mut bed = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
         let mut doze = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
         for inlet in &self.inlets {
             bed.add(inlet.port.poll_fd()).map_err(EmuError::Wait)?;
         }
+        // What came before the start is taken to have come with it.
+        self.clock.start();
         let mut expected = self.clock.now();
         let mut active = expected;
         let mut pulse = expected;
         while !self.shared.stop.load(Ordering::Acquire) {
-            self.notice_stall(expected);
+            let begun = self.clock.now();
+            self.notice_stall(expected, begun);
             if self.shared.asked.swap(false, Ordering::AcqRel) {
                 self.take_requests();
             }
             let received = self.receive()?;
             let sent = self.serve()?;
             let now = self.clock.now();
+            self.notice_stall(begun, now);
             expected = now;
             if received + sent > 0 {
                 active = now;
             }
             let next = self.lanes.iter().filter_map(Lane::next_wake).min();
+            scheduling.judge(now);
             if self.pulse_is_due(&mut pulse, now, next) {
                 self.pulse()?;
             }
@@ -190,6 +197,7 @@ impl Dataplane {
                 continue;
             }
             expected = self.rest(now, next, active, &mut bed, &mut doze)?;
+            scheduling.slept(self.clock.now().since(now));
         }
         Ok(())
     }
@@ -204,10 +212,10 @@ impl Dataplane {
         doze: &mut Bed,
     ) -> Result<Time, EmuError> {
         let until_next = next.map_or(PULSE, |next| next.since(now)).min(PULSE);
-        let Some(free) = Some(until_next.saturating_sub(SPIN)).filter(|free| !free.is_zero())
-        else {
+        let free = until_next.saturating_sub(SPIN);
+        if free.is_zero() {
             return Ok(now);
-        };
+        }
         let least = self.lanes.iter().map(Lane::least_delay).min().unwrap_or_default();
         let tolerance = least.saturating_sub(SPIN + SPIN);
         if tolerance > SPIN && now.since(active) < DOZE + DOZE {
@@ -255,8 +263,9 @@ impl Dataplane {
         Ok(sent)
     }
 
-    fn notice_stall(&mut self, expected: Time) {
-        let stall = self.clock.now().since(expected);
+    /// What should take microseconds, from `from` to `to`, has taken longer than a millisecond.
+    fn notice_stall(&mut self, from: Time, to: Time) {
+        let stall = to.since(from);
         if stall > STALL {
             self.stalls += 1;
             self.longest_stall = self.longest_stall.max(stall);

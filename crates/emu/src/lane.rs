@@ -152,8 +152,9 @@ impl Lane {
         result
     }
 
-    /// Books lateness, spacing and losses of the batch just sent, and frees its frames. The calls of
-    /// a batch took from `before` to `after`; each frame is taken to have left at its share of that.
+    /// Books lateness, spacing and losses of the batch just sent, and frees its frames. The batch took
+    /// from `before` to `after`; each frame is taken to have left at the beginning of its share of
+    /// that, because the rest of the share is the kernel's work for the receiver.
     fn book(
         &mut self,
         before: Time,
@@ -170,8 +171,8 @@ impl Lane {
         let mut index = 0;
         for Delivered { release, packet } in due.drain(..) {
             for _ in 0..packet.copies {
-                index += 1;
                 let left = before + took.scaled(index, count);
+                index += 1;
                 match outcome.next() {
                     Some(SendOutcome::Sent) => {
                         self.delivered(left.since(release), &packet);
