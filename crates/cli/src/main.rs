@@ -1,16 +1,19 @@
 //! The `trunkline` command: one file for each verb, no logic of its own.
 
 mod bridge;
+mod calibrate;
 mod describe;
 mod failure;
 mod links;
 mod options;
 mod presets;
 mod programs;
+mod progress;
 mod run;
 mod shell;
 mod signals;
 mod statement;
+mod verify;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -29,6 +32,7 @@ Examples:
   trunkline shell --delay 300ms --rate 10mbit -- curl https://example.org
   trunkline shell --preset t1-1989 --peer 'iperf3 -s' -- iperf3 -c {peer}
   trunkline bridge eth1 eth2 --delay 250ms
+  trunkline verify --preset lds
   trunkline presets
 
 Exit status: 0 done, 1 failed (the run was invalid, the program failed, the machine refused), 2 wrong use.";
@@ -39,6 +43,10 @@ enum Verb {
     Shell(shell::Args),
     /// Be the piece of fibre between two interfaces
     Bridge(bridge::Args),
+    /// Measure the emulator's own delay error, spacing error and loss on this machine
+    Verify(verify::Args),
+    /// Find out what this machine can hold: delay floor, timers, highest loss-free rates
+    Calibrate(calibrate::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -51,6 +59,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Shell(args) => shell::run(&args),
         Verb::Bridge(args) => bridge::run(&args),
+        Verb::Verify(args) => verify::run(&args),
+        Verb::Calibrate(args) => calibrate::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)

@@ -48,7 +48,7 @@ pub struct Inlet {
 #[derive(Debug)]
 struct Request {
     lane: usize,
-    after: Span,
+    at: Time,
     change: Change,
 }
 
@@ -83,10 +83,12 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Changes a setting of the lane with index `lane`, `after` from now.
-    pub fn change(&self, lane: usize, after: Span, change: Change) {
+    /// Changes a setting of the lane with index `lane` at the instant `at` of [`monotonic`](crate::monotonic),
+    /// or when the request is read (within a pulse of 100 ms, or a second where frames are always due)
+    /// if that is later.
+    pub fn change(&self, lane: usize, at: Time, change: Change) {
         // A dataplane that has ended takes no more changes; its end is reported elsewhere.
-        let _ = self.requests.send(Request { lane, after, change });
+        let _ = self.requests.send(Request { lane, at, change });
         self.shared.waker.wake();
     }
 
@@ -266,8 +268,8 @@ impl Dataplane {
             self.lanes[inlet.lane].account(inlet.port.as_mut());
         }
         self.shared.waker.clear();
-        while let Ok(Request { lane, after, change }) = self.requests.try_recv() {
-            self.lanes[lane].change(now + after, change);
+        while let Ok(Request { lane, at, change }) = self.requests.try_recv() {
+            self.lanes[lane].change(at.max(now), change);
         }
         let snapshot = self.snapshot();
         if let Ok(mut place) = self.shared.snapshot.try_lock() {
