@@ -30,7 +30,9 @@ impl Figure {
     /// Of the ratios of `pairs`, each taken in one round, so that what disturbs the machine for longer
     /// than a round disturbs both parts of a pair. A pair with nothing to divide by is left out.
     pub fn of_ratios(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Figure> {
-        Figure::of(pairs.filter(|&(_, base)| base > 0.0).map(|(value, base)| value / base).collect())
+        Figure::of(
+            pairs.filter(|&(_, base)| base > 0.0).map(|(value, base)| value / base).collect(),
+        )
     }
 
     /// The same in another unit.

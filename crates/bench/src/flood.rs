@@ -36,7 +36,7 @@ impl Flood {
         let index = namespace.link(name)?.index;
         let socket = namespace.run(|| open(index))?.context("open a raw packet socket")?;
         let mut frames: Vec<Vec<u8>> = (0..BATCH).map(|flow| frame(bytes, flow as u8)).collect();
-        let mut vectors: Vec<libc::iovec> = frames.iter_mut().map(|it| vector(it)).collect();
+        let mut vectors: Vec<libc::iovec> = frames.iter_mut().map(vector).collect();
         let messages = vectors.iter_mut().map(message).collect();
         Ok(Flood { socket, messages, _vectors: vectors, _frames: frames })
     }

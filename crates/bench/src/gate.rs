@@ -56,7 +56,7 @@ fn add(sum: &AtomicU64, value: u64) {
 }
 
 /// Processor time of the calling thread, the kernel's work on its behalf included.
-fn thread_time() -> u64 {
+pub fn thread_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -71,10 +71,7 @@ pub struct Gate {
 
 impl Gate {
     /// Puts both ports of a loop behind gates; the loop has to read the first one first.
-    pub fn pair(
-        ports: [Box<dyn Port>; 2],
-        meter: &Arc<Meter>,
-    ) -> [Box<dyn Port>; 2] {
+    pub fn pair(ports: [Box<dyn Port>; 2], meter: &Arc<Meter>) -> [Box<dyn Port>; 2] {
         let mut first = true;
         ports.map(|port| -> Box<dyn Port> {
             let gate = Gate { port, meter: Arc::clone(meter), first };

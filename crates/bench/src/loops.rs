@@ -59,7 +59,11 @@ enum Stop {
 
 impl Running {
     /// Starts forwarding between `ports`, on processor `cpu`, never sleeping.
-    pub fn start(arrangement: Arrangement, ports: [Box<dyn Port>; 2], cpu: usize) -> Result<Running> {
+    pub fn start(
+        arrangement: Arrangement,
+        ports: [Box<dyn Port>; 2],
+        cpu: usize,
+    ) -> Result<Running> {
         let (stop, thread) = match arrangement {
             Arrangement::Bare => {
                 let stop = Arc::new(AtomicBool::new(false));
@@ -170,7 +174,9 @@ impl Batch {
         lengths.clear();
         from.receive(BUDGET, &mut |got| {
             // A super-frame may bring more than the budget; none of those here does.
-            if let Some(room) = store.get_mut(lengths.len()).and_then(|it| it.get_mut(..got.bytes.len())) {
+            if let Some(room) =
+                store.get_mut(lengths.len()).and_then(|it| it.get_mut(..got.bytes.len()))
+            {
                 room.copy_from_slice(got.bytes);
                 lengths.push(got.bytes.len());
             }

@@ -123,7 +123,11 @@ fn own(ticks: f64) -> f64 {
 }
 
 fn load() -> f64 {
-    read("/proc/loadavg").split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+    read("/proc/loadavg")
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0.0)
 }
 
 fn processor() -> String {
