@@ -1,11 +1,22 @@
-#!/usr/bin/env bash
-# The benchmarks of `make bench`, each run by the crate that holds it.
-set -euo pipefail
+#!/bin/sh
+# Builds and runs the benchmark; arguments are passed on (--quick, --json, --only …).
+set -eu
 cd "$(dirname "$0")/.."
 
-if [[ -d crates/bench ]]; then
-    scripts/needs.sh bench
-    exec cargo run --release --locked -p trunkline-bench
+missing=
+for tool in valgrind iperf3; do
+    command -v "$tool" >/dev/null || missing="$missing $tool"
+done
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        # shellcheck disable=SC2086
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -q $missing >&2
+    else
+        echo "bench: missing$missing: install with apt-get install$missing" >&2
+        exit 1
+    fi
 fi
-echo "bench: not there yet: crates/bench (the dataplane against a bare forwarder; instructions per packet)" >&2
-exit 1
+
+cargo build --release -q -p trunkline-path --example discipline_cost
+cargo build --release -q -p trunkline-bench
+exec "${CARGO_TARGET_DIR:-target}/release/trunkline-bench" "$@"

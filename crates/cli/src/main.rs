@@ -1,6 +1,7 @@
 //! The `trunkline` command: one file for each verb, no logic of its own.
 
 mod bridge;
+mod calibrate;
 mod describe;
 mod failure;
 mod links;
@@ -8,12 +9,14 @@ mod options;
 mod output;
 mod presets;
 mod programs;
+mod progress;
 mod run;
 mod set;
 mod shell;
 mod show;
 mod signals;
 mod statement;
+mod verify;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -32,6 +35,7 @@ Examples:
   trunkline shell --delay 300ms --rate 10mbit -- curl https://example.org
   trunkline shell --preset t1-1989 --peer 'iperf3 -s' -- iperf3 -c {peer}
   trunkline bridge eth1 eth2 --delay 250ms
+  trunkline verify --preset lds
   trunkline presets
 
 Exit status: 0 done, 1 failed (the run was invalid, the program failed, the machine refused), 2 wrong use.";
@@ -46,6 +50,10 @@ enum Verb {
     Show(show::Args),
     /// Change a running path while traffic flows
     Set(set::Args),
+    /// Measure the emulator's own delay error, spacing error and loss on this machine
+    Verify(verify::Args),
+    /// Find out what this machine can hold: delay floor, timers, highest loss-free rates
+    Calibrate(calibrate::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -64,6 +72,8 @@ fn main() -> ExitCode {
         Verb::Bridge(args) => bridge::run(&args),
         Verb::Show(args) => show::run(&args),
         Verb::Set(args) => set::run(&args),
+        Verb::Verify(args) => verify::run(&args),
+        Verb::Calibrate(args) => calibrate::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)

@@ -49,7 +49,7 @@ pub struct Inlet {
 #[derive(Debug)]
 struct Request {
     lane: usize,
-    after: Span,
+    at: Time,
     change: Change,
 }
 
@@ -85,10 +85,11 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Changes a setting of the lane with index `lane`, `after` from now.
-    pub fn change(&self, lane: usize, after: Span, change: Change) {
+    /// Changes a setting of the lane with index `lane` at the instant `at` of [`monotonic`](crate::monotonic),
+    /// or when the request is read, at once as a rule, if that is later.
+    pub fn change(&self, lane: usize, at: Time, change: Change) {
         // A dataplane that has ended takes no more changes; its end is reported elsewhere.
-        let _ = self.requests.send(Request { lane, after, change });
+        let _ = self.requests.send(Request { lane, at, change });
         self.shared.asked.store(true, Ordering::Release);
         self.shared.waker.wake();
     }
@@ -235,8 +236,8 @@ impl Dataplane {
     fn take_requests(&mut self) {
         self.shared.waker.clear();
         let now = self.clock.now();
-        while let Ok(Request { lane, after, change }) = self.requests.try_recv() {
-            self.lanes[lane].change(now + after, change);
+        while let Ok(Request { lane, at, change }) = self.requests.try_recv() {
+            self.lanes[lane].change(at.max(now), change);
         }
     }
 

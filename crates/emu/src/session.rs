@@ -8,7 +8,7 @@ use crate::snapshot::Snapshot;
 use crate::{EmuError, store};
 use std::sync::Mutex;
 use std::thread::JoinHandle;
-use trunkline_core::Span;
+use trunkline_core::{Span, Time};
 use trunkline_lab::{Namespace, available_memory};
 use trunkline_port::{Backend, Port};
 use trunkline_scenario::{Direction, PathSpec, SettingError, Settings};
@@ -46,6 +46,7 @@ pub struct Session {
     paths: Mutex<Vec<(String, PathSpec)>>,
     arena: u64,
     backends: Vec<String>,
+    origin: Time,
 }
 
 /// The thread of a session, to be waited for.
@@ -108,7 +109,7 @@ impl Session {
             .name("dataplane".into())
             .spawn(move || dataplane.run())
             .map_err(EmuError::Wait)?;
-        let session = Session { remote, paths: Mutex::new(paths), arena, backends };
+        let session = Session { remote, paths: Mutex::new(paths), arena, backends, origin };
         Ok((session, SessionThread(thread)))
     }
 
@@ -132,6 +133,11 @@ impl Session {
         &self.backends
     }
 
+    /// The instant of [`monotonic`](crate::monotonic) at which slot clocks, traces and schedules began.
+    pub fn origin(&self) -> Time {
+        self.origin
+    }
+
     /// Changes settings of the path called `name` (or of the only one), `after` from now.
     ///
     /// # Errors
@@ -141,6 +147,20 @@ impl Session {
         name: Option<&str>,
         settings: &Settings,
         after: Span,
+    ) -> Result<PathSpec, ChangeError> {
+        self.change_at(name, settings, crate::clock::monotonic() + after)
+    }
+
+    /// Changes settings at the instant `at` of [`monotonic`](crate::monotonic), or as soon as the
+    /// emulator reads the request (100 ms, or a second where frames are always due) if that is later.
+    ///
+    /// # Errors
+    /// As [`Session::change`].
+    pub fn change_at(
+        &self,
+        name: Option<&str>,
+        settings: &Settings,
+        at: Time,
     ) -> Result<PathSpec, ChangeError> {
         let mut paths = self.lock();
         let index = find(&paths, name)?;
@@ -152,7 +172,7 @@ impl Session {
             return Err(EmuError::Memory { needed, available: self.arena }.into());
         }
         for (direction, change) in changes {
-            self.remote.change(2 * index + direction as usize, after, change);
+            self.remote.change(2 * index + direction as usize, at, change);
         }
         *paths = changed;
         Ok(paths[index].1.clone())

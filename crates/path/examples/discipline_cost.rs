@@ -7,18 +7,21 @@
 //! Arguments: a discipline in its command-line form, the number of channels, the number of packets,
 //! and optionally `overflow`. The queue is filled with two packets for each channel; then each step brings one
 //! packet on a channel drawn at random and serves one, so that channels come and go. With `overflow` the
-//! queue is at its limit and each step brings two. A run with 0 packets gives the cost of filling.
+//! queue is at its limit and each step brings two. A run with 0 packets gives the cost of filling, and
+//! `none` in place of a discipline that of drawing channels and making packets.
 
+use std::hint::black_box;
 use std::process::ExitCode;
 use trunkline_core::{Channel, Packet, Seed, Stream, Time};
 use trunkline_path::{AnyDiscipline, Discipline, DisciplineSpec, Drops, Limit};
 
 /// User bytes of each packet.
 const SIZE: u32 = 500;
-const USAGE: &str = "usage: discipline_cost KIND[:key=value,…] CHANNELS PACKETS [overflow]";
+const USAGE: &str = "usage: discipline_cost none|KIND[:key=value,…] CHANNELS PACKETS [overflow]";
 
 struct Load {
-    discipline: AnyDiscipline<Packet<()>>,
+    /// `None` where only the load itself is to be counted.
+    discipline: Option<AnyDiscipline<Packet<()>>>,
     channels: Stream,
     count: u64,
     drops: Drops<Packet<()>>,
@@ -26,26 +29,33 @@ struct Load {
 
 impl Load {
     fn new(text: &str, count: u64, overflow: bool) -> Result<Load, String> {
+        let (channels, drops) = (Seed(1).stream("channels"), Drops::default());
+        if text == "none" {
+            return Ok(Load { discipline: None, channels, count, drops });
+        }
         let limit = Limit::Packets(if overflow { 2 * count } else { 1 << 40 });
         let mut spec = DisciplineSpec::parse(text, limit).map_err(|error| error.to_string())?;
         spec.set_limit(limit).expect("limits of this load fit every discipline");
         if let DisciplineSpec::Epd { threshold, limit } = &mut spec {
             *threshold = *limit;
         }
-        let channels = Seed(1).stream("channels");
-        Ok(Load { discipline: AnyDiscipline::new(&spec), channels, count, drops: Drops::default() })
+        Ok(Load { discipline: Some(AnyDiscipline::new(&spec)), channels, count, drops })
     }
 
     fn arrive(&mut self, channel: u64) {
         let mut packet = Packet::new(Channel(channel), SIZE, Time::ZERO, ());
         packet.band = (channel % 8) as u8;
-        self.discipline.enqueue(Time::ZERO, packet, &mut self.drops);
+        match &mut self.discipline {
+            Some(discipline) => discipline.enqueue(Time::ZERO, packet, &mut self.drops),
+            None => drop(black_box(packet)),
+        }
         self.drops.drain().for_each(drop);
     }
 
     /// Serves pieces until a packet is complete.
     fn serve(&mut self) {
-        while let Some(service) = self.discipline.dequeue(Time::ZERO, &mut self.drops) {
+        let Some(discipline) = &mut self.discipline else { return };
+        while let Some(service) = discipline.dequeue(Time::ZERO, &mut self.drops) {
             if service.packet.is_some() {
                 return;
             }

@@ -1,0 +1,139 @@
+//! `trunkline-bench`: what the emulator costs on this machine, as ratios within one run.
+
+mod figure;
+mod flood;
+mod gate;
+mod instructions;
+mod kernelless;
+mod loops;
+mod machine;
+mod parts;
+mod tcp;
+mod throughput;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand, ValueEnum};
+use machine::Machine;
+use serde::Serialize;
+use std::time::Duration;
+
+/// Measures what the emulator costs on this machine, as ratios within one run.
+///
+/// Needs two processors to itself and root; everything happens in network namespaces of its own.
+#[derive(Parser)]
+struct Args {
+    /// Fewer and shorter repetitions: under a minute
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Measure only these
+    #[arg(long, value_delimiter = ',', value_name = "WHAT")]
+    only: Vec<Section>,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run one part of the dataplane for its instructions to be counted
+    #[command(hide = true)]
+    Part { name: String, packets: u64 },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Section {
+    /// The dataplane against a bare forwarder and a direct pair
+    Throughput,
+    /// Instructions of disciplines and of the dataplane's parts
+    Instructions,
+    /// Kernel TCP
+    Tcp,
+}
+
+/// How much is done.
+struct Effort {
+    throughput: throughput::Effort,
+    kernelless: usize,
+    packets: u64,
+    tcp: tcp::Effort,
+}
+
+const FULL: Effort = Effort {
+    throughput: throughput::Effort { rounds: 5, turn: Duration::from_millis(300) },
+    kernelless: 9,
+    packets: 20_000,
+    tcp: tcp::Effort { rounds: 3, seconds: 3 },
+};
+const QUICK: Effort = Effort {
+    throughput: throughput::Effort { rounds: 1, turn: Duration::from_millis(150) },
+    kernelless: 3,
+    packets: 3_000,
+    tcp: tcp::Effort { rounds: 1, seconds: 2 },
+};
+
+/// Everything that was measured.
+#[derive(Serialize)]
+struct Report {
+    machine: Machine,
+    warning: Option<String>,
+    throughput: Option<throughput::Throughput>,
+    own_code: Option<Vec<kernelless::Kernelless>>,
+    instructions: Option<instructions::Instructions>,
+    tcp: Option<Vec<tcp::Row>>,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    if let Some(Verb::Part { name, packets }) = &args.verb {
+        return parts::run(name, *packets);
+    }
+    let report = measure(&args)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    }
+    Ok(())
+}
+
+/// Measures what is wanted and prints each table as soon as it is there.
+fn measure(args: &Args) -> Result<Report> {
+    let effort = if args.quick { QUICK } else { FULL };
+    let wanted = |section| args.only.is_empty() || args.only.contains(&section);
+    let show = |title: &str, text: String| {
+        if !args.json {
+            println!("\n{title}\n\n{text}");
+        }
+    };
+    let machine = Machine::before();
+    let mut report = Report {
+        machine,
+        warning: None,
+        throughput: None,
+        own_code: None,
+        instructions: None,
+        tcp: None,
+    };
+    if wanted(Section::Throughput) {
+        let all = throughput::measure(effort.throughput)?;
+        let own = kernelless::measure(effort.kernelless)?;
+        show("Forwarding: median (least–greatest)", all.text() + &kernelless::text(&own));
+        (report.throughput, report.own_code) = (Some(all), Some(own));
+    }
+    if wanted(Section::Tcp) {
+        let rows = tcp::measure(effort.tcp)?;
+        show("TCP, one flow by iperf3", tcp::text(&rows));
+        report.tcp = Some(rows);
+    }
+    report.machine.finish();
+    if wanted(Section::Instructions) {
+        let all = instructions::measure(effort.packets)?;
+        show("Instructions for each packet, by callgrind", all.text());
+        report.instructions = Some(all);
+    }
+    report.warning = report.machine.warning();
+    let warning = report.warning.as_ref();
+    let warning = warning.map(|why| format!("WARNING: {why}; figures are unreliable"));
+    show(&report.machine.to_string(), warning.unwrap_or_default());
+    Ok(report)
+}

@@ -1,0 +1,104 @@
+//! `trunkline calibrate`: what this machine can hold.
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::run;
+use crate::verify::{micros, stop_on_signals};
+use comfy_table::{Table, presets};
+use trunkline_measure::Percentiles;
+use trunkline_verify::calibrate::{Calibration, Ceiling, Holds, calibrate};
+
+/// Find out what this machine can hold: delay floor, timers, highest loss-free rates.
+///
+/// Takes under a minute. Everything is measured with a forwarder that does nothing to its packets, so
+/// that it bounds what any path can do here.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  trunkline calibrate --json > this-machine.json")]
+pub struct Args {
+    /// Run the forwarder on this processor, the probes on another [default: the last one]
+    #[arg(long, value_name = "NUMBER")]
+    cpu: Option<usize>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Calibrates and prints.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (_host, state) = run::prepare()?;
+    let stop = stop_on_signals()?;
+    let mut progress = Progress::new(0);
+    let calibration =
+        calibrate(args.cpu, &stop, &mut |what| progress.tell(what), &mut |laboratory| {
+            laboratory.namespaces().try_for_each(|namespace| state.note_namespace(namespace))
+        })?;
+    drop(progress);
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&calibration)?);
+    } else {
+        print(&calibration);
+    }
+    Ok(())
+}
+
+fn print(calibration: &Calibration) {
+    println!(
+        "measurement itself (direct veth): {} us one way, 99 in 100 within {} us more",
+        micros(calibration.baseline_lead),
+        micros(calibration.baseline_p99)
+    );
+    for floor in &calibration.floors {
+        let how = if floor.busy { "--busy" } else { "sleeping" };
+        println!("delay floor, {how:<8}: one way {}", figures(&floor.added));
+    }
+    println!("timer, slept 1 ms       : late by {}", figures(&calibration.sleep_late));
+    println!("timer, last 100 us spun : late by {}", figures(&calibration.spin_late));
+    println!("{}", ceilings(&calibration.ceilings));
+    println!("{}", holds(&calibration.presets));
+}
+
+fn figures(p: &Percentiles) -> String {
+    format!(
+        "p50 {} us, p99 {} us, p99.9 {} us, max {} us",
+        micros(p.p50),
+        micros(p.p99),
+        micros(p.p999),
+        micros(p.max)
+    )
+}
+
+fn ceilings(ceilings: &[Ceiling]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["backend", "frame bytes", "directions", "loss-free packets/s each", "bound"]);
+    for ceiling in ceilings {
+        let (rate, bound) = match &ceiling.highest {
+            Ok(highest) => (format!("{:.0}", highest.per_second), highest.bound.to_string()),
+            Err(error) => ("-".into(), error.clone()),
+        };
+        let (frame, ways) = (ceiling.frame.to_string(), ceiling.ways.to_string());
+        table.add_row([ceiling.backend.clone(), frame, ways, rate, bound]);
+    }
+    table
+}
+
+fn holds(list: &[Holds]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header([
+        "preset",
+        "line rate, full / 50-byte packets/s",
+        "held both ways at line rate",
+    ]);
+    for preset in list {
+        let rate = |rate: Option<f64>| rate.map_or("unlimited".into(), |rate| format!("{rate:.0}"));
+        let rates = format!("{} / {}", rate(preset.full_packets), rate(preset.small_packets));
+        let held = match (preset.full, preset.small) {
+            (true, true) => "yes, at any packet size",
+            (true, false) => "with full packets",
+            (false, _) => "no",
+        };
+        table.add_row([preset.preset.clone(), rates, held.into()]);
+    }
+    table
+}
