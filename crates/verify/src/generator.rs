@@ -183,7 +183,7 @@ impl Stream {
         lateness: &mut Times,
     ) -> Result<(), PortError> {
         let Some(due) = self.next().filter(|&due| due <= now) else { return Ok(()) };
-        let is_ping = self.ping_every > 0 && self.begun % self.ping_every == 0;
+        let is_ping = self.ping_every > 0 && self.begun.is_multiple_of(self.ping_every);
         self.begun += 1;
         if self.interval > 0.0 {
             lateness.record(Span::from_nanos(now - due));
