@@ -6,6 +6,7 @@ mod describe;
 mod failure;
 mod links;
 mod options;
+mod output;
 mod presets;
 mod programs;
 mod progress;

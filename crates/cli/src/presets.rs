@@ -1,6 +1,7 @@
 //! `trunkline presets`: the named paths.
 
 use crate::failure::Failure;
+use crate::output;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::json;
 use trunkline_scenario::PRESETS;
@@ -25,8 +26,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 json!({"name": preset.name, "summary": preset.summary, "settings": settings, "source": preset.source})
             })
             .collect();
-        println!("{}", serde_json::to_string_pretty(&list)?);
-        return Ok(());
+        return output::line(&serde_json::to_string_pretty(&list)?);
     }
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
@@ -45,6 +45,5 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             format!("{}\n{}", preset.summary, preset.source),
         ]);
     }
-    println!("{table}");
-    Ok(())
+    output::line(&table.to_string())
 }

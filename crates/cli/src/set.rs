@@ -1,7 +1,7 @@
 //! `trunkline set`: change a running path.
 
 use crate::failure::Failure;
-use crate::show;
+use crate::{output, show};
 use trunkline_control::{Client, SetRequest, find};
 use trunkline_core::Span;
 use trunkline_scenario::Settings;
@@ -50,9 +50,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let client = Client::connect(&find(args.pid.as_deref())?)?;
     let description = client.patch("/v1/path", &request)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&description)?);
+        output::line(&serde_json::to_string_pretty(&description)?)
     } else {
-        print!("{}", show::settings(&description));
+        output::line(show::settings(&description).trim_end())
     }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! `trunkline show`: look at a running path.
 
 use crate::failure::Failure;
+use crate::output;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
@@ -80,8 +81,7 @@ fn show(client: &Client, args: &Args) -> Result<(), Shown> {
         } else {
             serde_json::to_string_pretty(&both)
         };
-        println!("{}", text.map_err(|error| failed(&error))?);
-        return Ok(());
+        return output::line(&text.map_err(|error| failed(&error))?).map_err(Shown::Failed);
     }
     let snapshot: Snapshot = serde_json::from_value(state).map_err(|error| failed(&error))?;
     let clear = if args.watch && std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };

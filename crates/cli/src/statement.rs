@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::options::EmulatorArgs;
+use crate::output;
 use serde_json::json;
 use trunkline_emu::Snapshot;
 use trunkline_emu::accuracy::{Accuracy, Verdict};
@@ -16,10 +17,8 @@ pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
             Verdict::Invalid(reasons) => reasons,
         };
         let valid = reasons.is_empty();
-        println!(
-            "{}",
-            json!({"format": 1, "valid": valid, "reasons": reasons, "bound": args.bound, "state": snapshot})
-        );
+        let statement = json!({"format": 1, "valid": valid, "reasons": reasons, "bound": args.bound, "state": snapshot});
+        output::line(&statement.to_string())?;
     } else {
         for line in accuracy.to_string().lines() {
             eprintln!("trunkline: {line}");

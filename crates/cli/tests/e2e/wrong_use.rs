@@ -162,3 +162,12 @@ fn programs_that_fail() {
         assert_eq!(again, 1, "said once: {outcome:#?}");
     }
 }
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let host = Host::new();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "$0 presets | true", env!("CARGO_BIN_EXE_trunkline")]);
+    let outcome = host.start_command(command).finish();
+    assert_eq!(outcome.stderr, "", "{outcome:#?}");
+}
