@@ -13,7 +13,8 @@ use trunkline_port::{Port, PortError, Received, Refusals, SendOutcome};
 #[derive(Debug, Default)]
 pub struct Meter {
     open: AtomicBool,
-    frames: AtomicU64,
+    received: AtomicU64,
+    sent: AtomicU64,
     busy: AtomicU64,
     turn_started: AtomicU64,
     moved: AtomicBool,
@@ -23,7 +24,9 @@ pub struct Meter {
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
     /// Frames received.
-    pub frames: u64,
+    pub received: u64,
+    /// Frames handed to the device, whatever it did with them.
+    pub sent: u64,
     /// Nanoseconds.
     pub busy: u64,
 }
@@ -36,7 +39,11 @@ impl Meter {
 
     /// The sums so far.
     pub fn read(&self) -> Reading {
-        Reading { frames: self.frames.load(Relaxed), busy: self.busy.load(Relaxed) }
+        Reading {
+            received: self.received.load(Relaxed),
+            sent: self.sent.load(Relaxed),
+            busy: self.busy.load(Relaxed),
+        }
     }
 
     /// A turn of the loop ends and the next begins.
@@ -96,7 +103,7 @@ impl Port for Gate {
         let count = self.port.receive(budget, sink)?;
         if count > 0 {
             self.meter.moved.store(true, Relaxed);
-            add(&self.meter.frames, count as u64);
+            add(&self.meter.received, count as u64);
         }
         Ok(count)
     }
@@ -107,7 +114,13 @@ impl Port for Gate {
         outcome: &mut dyn FnMut(usize, SendOutcome),
     ) -> Result<(), PortError> {
         self.meter.moved.store(true, Relaxed);
-        self.port.send(frames, outcome)
+        let mut sent = 0;
+        let result = self.port.send(frames, &mut |index, fate| {
+            sent += 1;
+            outcome(index, fate);
+        });
+        add(&self.meter.sent, sent);
+        result
     }
 
     fn poll_fd(&self) -> BorrowedFd<'_> {

@@ -10,10 +10,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Every discipline in its command-line form, and nothing in the place of one.
+/// Nothing in the place of a discipline.
 const HARNESS: &str = "none";
-const DISCIPLINES: [&str; 8] =
-    ["fifo", "round-robin", "two-lists", "drr", "priority", "codel", "fq-codel", "epd"];
+/// Every discipline in its command-line form. Quanta are of the load's packet size, so that a packet is
+/// one piece: with smaller ones it is several, and each costs the same again.
+const DISCIPLINES: [&str; 8] = [
+    "fifo",
+    "round-robin:quantum=500",
+    "two-lists:quantum=500",
+    "drr:quantum=500",
+    "priority",
+    "codel",
+    "fq-codel:quantum=500",
+    "epd",
+];
 /// Numbers of active channels.
 const CHANNELS: [u64; 3] = [10, 1000, 100_000];
 /// Cost at the most channels over that at the fewest should not exceed this.
@@ -49,23 +59,30 @@ pub struct Instructions {
     parts: Vec<PartCost>,
 }
 
-/// A run to be counted: the program's arguments without and with the number of packets.
+/// A run to be counted.
 struct Count {
     program: PathBuf,
+    /// The program's arguments before the number of packets.
     before: Vec<String>,
+    packets: u64,
+    /// Only within functions of this name; where there is none, a run with few packets is subtracted.
+    within: Option<&'static str>,
 }
 
 impl Count {
-    /// Instructions for each packet: a run with `packets` more than [`FEW`], less one with those.
-    fn per_packet(&self, packets: u64) -> Result<f64> {
-        let more = self.total(FEW + packets)?;
-        let few = self.total(FEW)?;
-        Ok(more.saturating_sub(few) as f64 / packets as f64)
+    fn per_packet(&self) -> Result<f64> {
+        let (packets, few) = match self.within {
+            Some(_) => (self.packets, 0),
+            None => (self.packets + FEW, self.total(FEW)?),
+        };
+        Ok(self.total(packets)?.saturating_sub(few) as f64 / self.packets as f64)
     }
 
     fn total(&self, packets: u64) -> Result<u64> {
+        let within = self.within.map(|name| format!("--toggle-collect={name}"));
         let output = Command::new("valgrind")
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .args(within)
             .arg(&self.program)
             .args(&self.before)
             .arg(packets.to_string())
@@ -76,11 +93,13 @@ impl Count {
             bail!("{} {:?} failed under valgrind: {told}", self.program.display(), self.before);
         }
         let count = told.lines().find_map(|line| line.split("Collected : ").nth(1));
-        count.and_then(|text| text.trim().parse().ok()).context("callgrind told no count")
+        let count = count.and_then(|text| text.trim().parse().ok());
+        count.filter(|&count| count > 0).context("callgrind counted nothing")
     }
 }
 
-/// Counts everything; `packets` for each figure.
+/// Counts everything. Of a discipline the cost of each packet of at least `packets`, and of twice as many
+/// as there are channels, so that every channel is served.
 pub fn measure(packets: u64) -> Result<Instructions> {
     let own = std::env::current_exe()?;
     let example = example_beside(&own)?;
@@ -90,14 +109,19 @@ pub fn measure(packets: u64) -> Result<Instructions> {
         .map(|(name, channels)| Count {
             program: example.clone(),
             before: vec![name.into(), channels.to_string()],
+            packets: packets.max(2 * channels),
+            within: Some("*Load*steady*"),
         })
         .collect();
     let cut = counts.len();
     let parts = PARTS.iter().flat_map(|part| [part.name, part.harness]);
-    counts.extend(
-        parts.map(|name| Count { program: own.clone(), before: vec!["part".into(), name.into()] }),
-    );
-    let costs = all(&counts, packets)?;
+    counts.extend(parts.map(|name| Count {
+        program: own.clone(),
+        before: vec!["part".into(), name.into()],
+        packets,
+        within: None,
+    }));
+    let costs = all(&counts)?;
     let (disciplines, parts) = costs.split_at(cut);
     Ok(Instructions {
         channels: CHANNELS,
@@ -120,7 +144,7 @@ fn example_beside(own: &Path) -> Result<PathBuf> {
 }
 
 /// Every count, some of them at a time, in their order.
-fn all(counts: &[Count], packets: u64) -> Result<Vec<f64>> {
+fn all(counts: &[Count]) -> Result<Vec<f64>> {
     let next = Mutex::new(counts.iter().enumerate());
     let results: Mutex<Vec<Result<(usize, f64), String>>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -128,7 +152,7 @@ fn all(counts: &[Count], packets: u64) -> Result<Vec<f64>> {
             scope.spawn(|| {
                 // The lock is given back before the counting starts.
                 while let Some((index, count)) = next.lock().ok().and_then(|mut it| it.next()) {
-                    let result = count.per_packet(packets).map_err(|error| format!("{error:#}"));
+                    let result = count.per_packet().map_err(|error| format!("{error:#}"));
                     if let Ok(mut results) = results.lock() {
                         results.push(result.map(|cost| (index, cost)));
                     }

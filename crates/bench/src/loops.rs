@@ -131,7 +131,7 @@ pub fn dataplane(
     });
     let inlets = ports.into_iter().enumerate().map(|(lane, port)| Inlet { port, lane }).collect();
     let pool = FramePool::new(ARENA);
-    Ok(Dataplane::new(inlets, lanes.into(), pool, CaptureTap, options)?)
+    Ok(Dataplane::new(inlets, lanes.into(), pool, CaptureTap::default(), options)?)
 }
 
 /// Puts the calling thread on processor `cpu`, first among ordinary threads where that is allowed, as

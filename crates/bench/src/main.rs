@@ -69,7 +69,7 @@ const FULL: Effort = Effort {
 const QUICK: Effort = Effort {
     throughput: throughput::Effort { rounds: 1, turn: Duration::from_millis(150) },
     kernelless: 3,
-    packets: 3_000,
+    packets: 2_000,
     tcp: tcp::Effort { rounds: 1, seconds: 2 },
 };
 
@@ -125,12 +125,12 @@ fn measure(args: &Args) -> Result<Report> {
         show("TCP, one flow by iperf3", tcp::text(&rows));
         report.tcp = Some(rows);
     }
-    report.machine.finish();
     if wanted(Section::Instructions) {
         let all = instructions::measure(effort.packets)?;
         show("Instructions for each packet, by callgrind", all.text());
         report.instructions = Some(all);
     }
+    report.machine.finish();
     report.warning = report.machine.warning();
     let warning = report.warning.as_ref();
     let warning = warning.map(|why| format!("WARNING: {why}; figures are unreliable"));

@@ -31,8 +31,8 @@ use trunkline_port::Backend;
 const SIZES: [usize; 2] = [64, 1400];
 /// Frames that gather in each ring before the gate opens: half of the smaller backend's ring.
 const GATHERED: usize = 2048;
-/// Before this has passed since a burst, nothing of it is due on any path.
-const RIPE: Duration = Duration::from_millis(11);
+/// Until what has just been sent lies in the ring, and what has just left a loop is booked.
+const SETTLE: Duration = Duration::from_millis(1);
 /// Longest time that a burst may take on its way through the loop.
 const PATIENCE: Duration = Duration::from_millis(60);
 /// Until the loop of a flood runs at its pace.
@@ -216,21 +216,22 @@ fn burst_cost(ends: [&Namespace; 2], meter: &Meter, load: Load, turn: Duration) 
 /// The cost of one burst; `None` where it did not come through in time.
 fn one_burst(floods: &mut [Flood], meter: &Meter) -> Option<f64> {
     meter.set_open(false);
-    let sent: usize = floods.iter_mut().map(|flood| flood.burst(GATHERED)).sum();
-    sleep(RIPE);
+    let given: usize = floods.iter_mut().map(|flood| flood.burst(GATHERED)).sum();
+    sleep(SETTLE);
     let before = meter.read();
     meter.set_open(true);
     let end = Instant::now() + PATIENCE;
     // The device may have lost a few of them, hence nearly all.
-    let enough = before.frames + sent as u64 * 9 / 10;
-    while meter.read().frames < enough && Instant::now() < end {
-        sleep(Duration::from_micros(500));
+    let enough = before.sent + given as u64 * 9 / 10;
+    while meter.read().sent < enough && Instant::now() < end {
+        sleep(SETTLE);
     }
-    // What is still on its way, through the delay too.
-    sleep(RIPE);
+    // For the last of them.
+    sleep(SETTLE);
     let after = meter.read();
-    let frames = after.frames - before.frames;
-    (after.frames >= enough).then(|| (after.busy - before.busy) as f64 / frames as f64)
+    let (received, sent) = (after.received - before.received, after.sent - before.sent);
+    (received == sent && after.sent >= enough)
+        .then(|| (after.busy - before.busy) as f64 / sent as f64)
 }
 
 fn floods(ends: [&Namespace; 2], load: Load) -> Result<Vec<Flood>> {

@@ -247,10 +247,14 @@ impl Dataplane {
         let mut received = 0;
         for Inlet { port, lane } in inlets {
             let lane = &mut lanes[*lane];
-            received = received.max(port.receive(BUDGET, &mut |frame| {
+            let mut latest = None;
+            let count = port.receive(BUDGET, &mut |frame| {
                 let at = clock.stamp(frame.stamp);
+                latest = Some(at);
                 lane.accept(at, frame.bytes, pool, clock, tap);
-            })?);
+            })?;
+            lane.unread(latest.filter(|_| count >= BUDGET));
+            received = received.max(count);
         }
         Ok(received)
     }

@@ -22,6 +22,8 @@ pub struct Lane {
     link: Link<Frame>,
     key: ChannelKey,
     lag: Span,
+    /// When the latest frame arrived, while others may still wait in the port's ring.
+    unread_since: Option<Time>,
     due: Vec<Delivered<Frame>>,
     outcomes: Vec<SendOutcome>,
     lateness: Times,
@@ -52,6 +54,7 @@ impl Lane {
             link: Link::new(spec, seed, name, origin),
             key,
             lag: lag(spec),
+            unread_since: None,
             due: Vec::with_capacity(BATCH),
             outcomes: Vec::with_capacity(2 * BATCH),
             lateness: Times::default(),
@@ -85,6 +88,13 @@ impl Lane {
         self.link.offer(at, packet);
     }
 
+    /// Notes whether frames may still wait in the ring, the latest taken in having arrived at `latest`.
+    /// The line must not work beyond that instant: what still waits arrived soon after it, and would
+    /// be taken for having arrived later than it did.
+    pub fn unread(&mut self, latest: Option<Time>) {
+        self.unread_since = latest;
+    }
+
     /// Counts what the port lost before this lane could see it.
     pub fn account(&mut self, port: &mut dyn Port) {
         let (drops, refusals) = (port.kernel_drops(), port.refusals().total());
@@ -105,7 +115,8 @@ impl Lane {
         tap: &mut CaptureTap,
     ) -> Result<usize, PortError> {
         let now = clock.now();
-        self.link.advance(now.before(self.lag));
+        let settled = now.before(self.lag);
+        self.link.advance(self.unread_since.map_or(settled, |latest| latest.min(settled)));
         if self.link.has_dropped() {
             for (packet, cause) in self.link.dropped() {
                 tap.dropped(self.entry, clock.realtime(now), pool.bytes(&packet.body), cause);
@@ -277,5 +288,71 @@ fn cause_of(outcome: Option<SendOutcome>) -> DropCause {
     match outcome {
         Some(SendOutcome::TooBig) => DropCause::TooBig,
         _ => DropCause::SendFailed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::monotonic;
+    use std::os::fd::BorrowedFd;
+    use trunkline_port::{Received, Refusals};
+
+    /// A port that nothing is asked of.
+    struct Idle;
+
+    impl Port for Idle {
+        fn receive(
+            &mut self,
+            _: usize,
+            _: &mut dyn FnMut(Received<'_>),
+        ) -> Result<usize, PortError> {
+            Ok(0)
+        }
+        fn send(
+            &mut self,
+            _: &mut dyn Iterator<Item = &[u8]>,
+            _: &mut dyn FnMut(usize, SendOutcome),
+        ) -> Result<(), PortError> {
+            panic!("nothing is due")
+        }
+        fn poll_fd(&self) -> BorrowedFd<'_> {
+            panic!("nobody sleeps")
+        }
+        fn check(&mut self) -> Result<(), PortError> {
+            Ok(())
+        }
+        fn kernel_drops(&mut self) -> u64 {
+            0
+        }
+        fn refusals(&self) -> Refusals {
+            Refusals::default()
+        }
+        fn device(&self) -> &str {
+            "idle"
+        }
+        fn mtu(&self) -> u32 {
+            1500
+        }
+        fn backend_name(&self) -> &'static str {
+            "idle"
+        }
+    }
+
+    #[test]
+    fn frames_left_in_the_ring_keep_their_arrival() {
+        let (delay, origin) = (Span::from_secs(600), monotonic().before(Span::from_secs(1)));
+        let spec = LinkSpec { delay, ..LinkSpec::default() };
+        let key = ChannelKey::default();
+        let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
+        let (mut pool, mut clock) = (FramePool::new(1 << 20), Clock::default());
+        let mut tap = CaptureTap::default();
+        // The batch read last ended with a frame of 500 ms ago, and there are more behind it.
+        let latest = origin + Span::from_millis(500);
+        lane.unread(Some(latest));
+        lane.serve(&mut pool, &mut Idle, &mut clock, &mut tap).unwrap();
+        let next = latest + Span::from_micros(1);
+        lane.accept(next, &[0; 60], &mut pool, &clock, &mut tap);
+        assert_eq!(lane.next_wake(), Some(next + delay));
     }
 }

@@ -45,7 +45,8 @@ pub struct FramePool {
 struct Chunk {
     class: u8,
     used: u16,
-    /// Slots never used so far start here; below, freed ones are linked through their first bytes.
+    /// Slots never used so far start here; below, freed ones are linked through their first bytes, by
+    /// their places in the arena, so that nothing has to be divided by a slot's size.
     fresh: u16,
     freed: u32,
     before: u32,
@@ -91,11 +92,11 @@ impl FramePool {
             NONE => self.open(class)?,
             chunk => chunk,
         };
-        let slot = self.take_slot(chunk);
-        let start = chunk as usize * CHUNK + usize::from(slot) * SLOTS[class];
+        let at = self.take_slot(chunk);
+        let start = at as usize * UNIT;
         self.arena[start..start + bytes.len()].copy_from_slice(bytes);
         self.held += 1;
-        Some(Frame { at: (start / UNIT) as u32, len: bytes.len() as u32 })
+        Some(Frame { at, len: bytes.len() as u32 })
     }
 
     /// The bytes of `frame`.
@@ -110,11 +111,10 @@ impl FramePool {
         let start = frame.at as usize * UNIT;
         let chunk = start / CHUNK;
         let class = usize::from(self.chunks[chunk].class);
-        let slot = (start % CHUNK / SLOTS[class]) as u32;
         let was_full = self.chunks[chunk].used == slots_in(class);
         let state = &mut self.chunks[chunk];
         self.arena[start..start + 4].copy_from_slice(&state.freed.to_le_bytes());
-        state.freed = slot;
+        state.freed = frame.at;
         state.used -= 1;
         self.held -= 1;
         if state.used == 0 {
@@ -141,24 +141,26 @@ impl FramePool {
         Some(chunk)
     }
 
-    fn take_slot(&mut self, chunk: u32) -> u16 {
+    /// The place of a slot of a chunk that has room, in units.
+    fn take_slot(&mut self, chunk: u32) -> u32 {
         let state = &mut self.chunks[chunk as usize];
         let class = usize::from(state.class);
-        let slot = if state.freed == NONE {
+        let at = if state.freed == NONE {
+            let start = chunk as usize * CHUNK + usize::from(state.fresh) * SLOTS[class];
             state.fresh += 1;
-            state.fresh - 1
+            (start / UNIT) as u32
         } else {
-            let slot = state.freed as u16;
-            let start = chunk as usize * CHUNK + usize::from(slot) * SLOTS[class];
+            let at = state.freed;
+            let start = at as usize * UNIT;
             let next = self.arena[start..start + 4].try_into().unwrap_or([0xff; 4]);
             state.freed = u32::from_le_bytes(next);
-            slot
+            at
         };
         state.used += 1;
         if state.used == slots_in(class) {
             self.unlink(chunk);
         }
-        slot
+        at
     }
 
     fn link(&mut self, chunk: u32) {

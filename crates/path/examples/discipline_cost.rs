@@ -66,6 +66,13 @@ impl Load {
         for channel in (0..self.count).chain(0..self.count) {
             self.arrive(channel);
         }
+        self.steady(packets, arrivals);
+    }
+
+    /// The part that counts: not inlined, so that callgrind can be told to collect only here
+    /// (`--toggle-collect='*Load*steady*'`).
+    #[inline(never)]
+    fn steady(&mut self, packets: u64, arrivals: u64) {
         for _ in 0..packets {
             for _ in 0..arrivals {
                 let channel = self.channels.below(self.count);

@@ -84,15 +84,11 @@ impl<P: Metered> Line<P> {
 
     /// The time that a packet's own bits take on an idle line, without waiting for a slot.
     pub fn nominal(&self, size: u32, controls: u32) -> Span {
+        let Some(rate) = self.pace.rate() else { return Span::ZERO };
         let piece = Piece { channel: Default::default(), bytes: size, controls, last: true };
         let bits = Framer::new(self.framer.framing()).line_bits(piece, false);
-        match &self.pace {
-            Pace::Unlimited | Pace::Trace(_) => Span::ZERO,
-            Pace::Constant(rate) | Pace::Slotted { rate, .. } => {
-                let (nanos, per) = nanos_per_bit(self.framer.framing(), *rate);
-                span(u128::from(bits) * nanos / per)
-            }
-        }
+        let (nanos, per) = nanos_per_bit(self.framer.framing(), rate);
+        span(u128::from(bits) * nanos / per)
     }
 
     /// Changes the rate at `at`. The bits of the piece on the line that have not left yet leave at

@@ -122,29 +122,27 @@ impl<B> Link<B> {
         self.clock = self.clock.max(to);
     }
 
-    /// Moves work from the discipline to the output buffer while that holds less than its size, and
-    /// from there onto the idle line.
+    /// Puts the next piece onto the line if that is idle, past the output buffer where it is empty, and
+    /// moves work from the discipline to the buffer while that holds less than its size.
     fn fill(&mut self) {
-        loop {
-            while self.hungry()
-                && let Some(service) = self.discipline.dequeue(self.clock, &mut self.drops)
-            {
-                self.buffered += u64::from(service.bytes);
-                self.buffer.push_back(service);
-            }
-            if self.line.done().is_some() {
-                return;
-            }
-            let Some(service) = self.buffer.pop_front() else { return };
-            self.buffered -= u64::from(service.bytes);
+        if self.line.done().is_none() {
+            let Some(service) = self.next_piece() else { return };
             self.line.start(self.clock, service);
+        }
+        while self.buffered < self.buffer_size
+            && let Some(service) = self.discipline.dequeue(self.clock, &mut self.drops)
+        {
+            self.buffered += u64::from(service.bytes);
+            self.buffer.push_back(service);
         }
     }
 
-    /// Should the next piece leave the discipline?
-    fn hungry(&self) -> bool {
-        let line_starves = self.line.done().is_none() && self.buffer.is_empty();
-        line_starves || self.buffered < self.buffer_size
+    fn next_piece(&mut self) -> Option<Service<Packet<B>>> {
+        let Some(service) = self.buffer.pop_front() else {
+            return self.discipline.dequeue(self.clock, &mut self.drops);
+        };
+        self.buffered -= u64::from(service.bytes);
+        Some(service)
     }
 
     /// A packet has left the line: book where its time went and send it on its way.

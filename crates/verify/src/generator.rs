@@ -150,10 +150,12 @@ impl Stream {
     fn new(template: Template, course: &Course, way: usize) -> Stream {
         let rate = course.per_second[way];
         let seconds = course.duration.as_secs_f64();
-        let planned = (rate.min(MOST_PER_SECOND) * seconds).ceil() as usize;
         let interval = if rate.is_finite() && rate > 0.0 { 1e9 / rate } else { 0.0 };
         // The opposite direction is half an interval behind, so that the two do not always meet.
-        let start = course.start + (interval / 2.0) as u64 * way as u64;
+        let behind = (interval / 2.0) as u64 * way as u64;
+        let start = course.start + behind;
+        let left = (seconds - behind as f64 / 1e9).max(0.0);
+        let planned = (rate.min(MOST_PER_SECOND) * left).ceil() as usize;
         let ping_every = match way {
             0 if course.pings_per_second > 0.0 => {
                 (rate.min(MOST_PER_SECOND) / course.pings_per_second).round().max(1.0) as usize
@@ -183,7 +185,7 @@ impl Stream {
         lateness: &mut Times,
     ) -> Result<(), PortError> {
         let Some(due) = self.next().filter(|&due| due <= now) else { return Ok(()) };
-        let is_ping = self.ping_every > 0 && self.begun % self.ping_every == 0;
+        let is_ping = self.ping_every > 0 && self.begun.is_multiple_of(self.ping_every);
         self.begun += 1;
         if self.interval > 0.0 {
             lateness.record(Span::from_nanos(now - due));

@@ -139,6 +139,9 @@ pub struct Row {
     pub baseline_p99: Span,
     /// How late probes were sent against their intended time. The path is judged from when they were.
     pub sender_late: Percentiles,
+    /// What the emulator says of itself, for comparison: how late frames left against its schedule,
+    /// the worse direction.
+    pub own_statement: Percentiles,
     /// Stalls of the machine.
     pub stalls: Stalls,
     /// Whether the clock of the stamps was stepped.
@@ -244,6 +247,7 @@ mod tests {
             baseline_lead: Span::from_nanos(700),
             baseline_p99: Span::from_nanos(300),
             sender_late: Percentiles::default(),
+            own_statement: Percentiles::default(),
             stalls: Stalls::default(),
             clock_stepped: false,
             problems: Vec::new(),

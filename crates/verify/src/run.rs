@@ -13,7 +13,7 @@ use crate::{VerifyError, report};
 use std::sync::atomic::AtomicBool;
 use trunkline_core::{Span, Time};
 use trunkline_emu::{Session, Snapshot};
-use trunkline_measure::Times;
+use trunkline_measure::{Percentiles, Times};
 use trunkline_path::{Change, LinkSpec, classify};
 use trunkline_port::Backend;
 use trunkline_scenario::{Direction, PathSpec, Settings};
@@ -299,12 +299,19 @@ impl Trial {
             baseline_lead: baseline.lead,
             baseline_p99: baseline.own_p99,
             sender_late: recording.lateness.percentiles(),
+            own_statement: worse(snapshot),
             stalls: Stalls::of(recording, snapshot),
             clock_stepped: recording.stepped || snapshot.clock_steps > 0,
             problems: Vec::new(),
         };
         row.judged(&self.thresholds)
     }
+}
+
+/// The emulator's own statement on the direction with the larger 99th percentile.
+fn worse(snapshot: &Snapshot) -> Percentiles {
+    let own = snapshot.lanes.iter().map(|lane| lane.lateness);
+    own.max_by_key(|lateness| lateness.p99).unwrap_or_default()
 }
 
 /// What is needed to compare one direction.

@@ -201,7 +201,13 @@ impl Known {
                 tell(&format!("highest rate at {size} bytes"));
                 let (emulator, mtu) = (sweep.emulator, sweep.path.mtu);
                 let mut search = Search { laboratory, emulator, mtu, size, ways: 2, stop };
-                let found = search.run(line)?;
+                // A machine that holds nothing is shown to fail by the run that follows.
+                let found = match search.run(line) {
+                    Err(VerifyError::TooBusy { per_second, .. }) => {
+                        Highest { per_second, bound: Bound::BareForwarder }
+                    }
+                    found => found?,
+                };
                 *self.highest.entry(size).or_insert(found)
             }
         };
