@@ -45,7 +45,7 @@ pub enum VerifyError {
     },
     /// The machine does not even hold the lowest rate tried.
     #[error(
-        "the bare forwarder lost probes of {size} bytes even at {per_second:.0}/s: the machine is too busy to measure anything"
+        "the bare forwarder does not carry {size}-byte probes even at {per_second:.0}/s: the machine is too busy, end other work"
     )]
     TooBusy {
         /// Bytes of a probe.

@@ -1,9 +1,10 @@
 //! The highest rate that generator and bare forwarder hold without loss, by a bounded search.
 
 use crate::VerifyError;
-use crate::generator::{Course, Recording, realtime};
+use crate::generator::{Course, Half, Recording, realtime};
 use crate::laboratory::{Arrangement, Laboratory};
 use crate::run::Emulator;
+use crate::spread::ranked;
 use crate::trace::Matched;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -20,7 +21,8 @@ const LEAD_IN: Span = Span::from_millis(40);
 const TAIL: Span = Span::from_millis(100);
 /// How often the interval of rates is halved.
 const STEPS: u32 = 4;
-/// A rate at which one probe in a hundred waits longer than this builds a queue and is not held.
+/// A rate at which half of the probes of the second half of a try wait longer than this builds a
+/// queue and is not held. Not a higher percentile: stalls of the machine would decide.
 const SLOW: Span = Span::from_millis(2);
 /// The part of the highest rate found that is used for a longer run.
 const SAFE: f64 = 0.85;
@@ -179,7 +181,12 @@ impl Search<'_> {
         }
     }
 
+    /// Is the rate held? One failure may be a stall of the machine: it is tried once more.
     fn holds(&mut self, rate: f64) -> Result<bool, VerifyError> {
+        Ok(self.holds_once(rate)? || self.holds_once(rate)?)
+    }
+
+    fn holds_once(&mut self, rate: f64) -> Result<bool, VerifyError> {
         let (session, thread) = self.laboratory.start(&bare(self.mtu), &self.emulator)?;
         let course = self.course(rate);
         let recording = self.laboratory.run(Arrangement::Emulated, &course, self.stop);
@@ -191,20 +198,19 @@ impl Search<'_> {
     }
 }
 
-/// Did everything arrive, and soon?
+/// Did everything arrive, without a queue building up?
 fn held(recording: &Recording) -> bool {
-    let lossless = |half: &crate::generator::Half| {
-        let matched = Matched::of(half.sent.len(), &half.arrivals);
-        let pairs = half.sent.before.iter().zip(&matched.arrived);
-        let slow = |(&before, &arrived): (&u64, &Option<u64>)| {
-            arrived.is_some_and(|at| at.saturating_sub(before) > SLOW.as_nanos())
-        };
-        let allowed = half.sent.len() / 100;
-        matched.lost() == 0
-            && half.refused == 0
-            && pairs.filter(|&pair| slow(pair)).count() <= allowed
-    };
     recording.complete && lossless(&recording.up) && lossless(&recording.down)
+}
+
+fn lossless(half: &Half) -> bool {
+    let matched = Matched::of(half.sent.len(), &half.arrivals);
+    let pairs = half.sent.before.iter().zip(&matched.arrived).skip(half.sent.len() / 2);
+    let mut took: Vec<i64> =
+        pairs.filter_map(|(&before, arrived)| Some((*arrived)? as i64 - before as i64)).collect();
+    took.sort_unstable();
+    let slow = ranked(&took, 0.5) > SLOW.as_nanos() as i64;
+    matched.lost() == 0 && half.refused == 0 && !slow
 }
 
 #[cfg(test)]
@@ -249,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_held_if_all_arrive_and_few_are_slow() {
+    fn a_rate_is_held_if_all_arrive_and_no_queue_builds_up() {
         let mut recording = Recording { complete: true, ..Recording::default() };
         for number in 0..200u32 {
             let before = u64::from(number) * 1_000;
@@ -257,13 +263,15 @@ mod tests {
             recording.up.arrivals.push(Arrival { number, stamp: before + 500 });
         }
         assert!(held(&recording));
-        for number in 0..3 {
-            recording.up.arrivals[number].stamp += 3_000_000;
+        for arrival in &mut recording.up.arrivals[100..149] {
+            arrival.stamp += 3_000_000;
         }
-        assert!(!held(&recording), "3 of 200 slow");
-        recording.up.arrivals[0].stamp -= 3_000_000;
-        assert!(held(&recording), "2 of 200 slow");
-        recording.up.arrivals.pop();
-        assert!(!held(&recording), "one lost");
+        assert!(held(&recording), "a stall");
+        for arrival in &mut recording.up.arrivals[149..151] {
+            arrival.stamp += 3_000_000;
+        }
+        assert!(!held(&recording), "more than half of the second half");
+        recording.up.arrivals.truncate(99);
+        assert!(!held(&recording), "lost");
     }
 }
