@@ -1,6 +1,7 @@
 //! `trunkline calibrate`: what this machine can hold.
 
 use crate::failure::Failure;
+use crate::output;
 use crate::progress::Progress;
 use crate::run;
 use crate::verify::{micros, stop_on_signals};
@@ -34,27 +35,26 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         })?;
     drop(progress);
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&calibration)?);
-    } else {
-        print(&calibration);
+        return output::line(&serde_json::to_string_pretty(&calibration)?);
     }
-    Ok(())
+    output::line(&words(&calibration).join("\n"))
 }
 
-fn print(calibration: &Calibration) {
-    println!(
+fn words(calibration: &Calibration) -> Vec<String> {
+    let mut lines = vec![format!(
         "measurement itself (direct veth): {} us one way, 99 in 100 within {} us more",
         micros(calibration.baseline_lead),
         micros(calibration.baseline_p99)
-    );
+    )];
     for floor in &calibration.floors {
         let how = if floor.busy { "--busy" } else { "sleeping" };
-        println!("delay floor, {how:<8}: one way {}", figures(&floor.added));
+        lines.push(format!("delay floor, {how:<8}: one way {}", figures(&floor.added)));
     }
-    println!("timer, slept 1 ms       : late by {}", figures(&calibration.sleep_late));
-    println!("timer, last 100 us spun : late by {}", figures(&calibration.spin_late));
-    println!("{}", ceilings(&calibration.ceilings));
-    println!("{}", holds(&calibration.presets));
+    lines.push(format!("timer, slept 1 ms       : late by {}", figures(&calibration.sleep_late)));
+    lines.push(format!("timer, last 100 us spun : late by {}", figures(&calibration.spin_late)));
+    lines.push(ceilings(&calibration.ceilings).to_string());
+    lines.push(holds(&calibration.presets).to_string());
+    lines
 }
 
 fn figures(p: &Percentiles) -> String {

@@ -153,7 +153,10 @@ fn lanes(snapshot: &Snapshot) -> String {
     }
     let stalls = match snapshot.stalls {
         0 => String::new(),
-        stalls => format!("; machine stalled {stalls} times, longest {}", snapshot.longest_stall),
+        stalls => format!(
+            "; machine stalled {stalls} times, longest {}",
+            snapshot.longest_stall.rounded()
+        ),
     };
     let achieved: String = snapshot
         .lanes

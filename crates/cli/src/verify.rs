@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::options::PathArgs;
+use crate::output;
 use crate::progress::Progress;
 use crate::{describe, run, signals};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -156,12 +157,10 @@ fn print(args: &Args, sweep: &Sweep, rows: &[Row]) -> Result<(), Failure> {
             busy: sweep.emulator.busy,
             runs: rows.to_vec(),
         };
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        println!("{}", table(rows));
-        summary(rows).iter().for_each(|line| println!("{line}"));
+        return output::line(&serde_json::to_string_pretty(&report)?);
     }
-    Ok(())
+    output::line(&table(rows).to_string())?;
+    summary(rows).iter().try_for_each(|line| output::line(line))
 }
 
 const HEADER: [&str; 12] = [

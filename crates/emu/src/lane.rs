@@ -346,7 +346,7 @@ mod tests {
         let key = ChannelKey::default();
         let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
         let (mut pool, mut clock) = (FramePool::new(1 << 20), Clock::default());
-        let mut tap = CaptureTap;
+        let mut tap = CaptureTap::default();
         // The batch read last ended with a frame of 500 ms ago, and there are more behind it.
         let latest = origin + Span::from_millis(500);
         lane.unread(Some(latest));

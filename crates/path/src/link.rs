@@ -73,9 +73,10 @@ impl<B> Link<B> {
         }
     }
 
-    /// A packet arrives at `at`. An instant before the link's clock counts as the clock's.
+    /// A packet arrives at `at`, or with the last thing that has happened where that was later.
     pub fn offer(&mut self, at: Time, packet: Packet<B>) {
         self.advance(at);
+        self.clock = self.clock.max(at);
         self.counts.entered += 1;
         self.counts.entered_bytes += u64::from(packet.size);
         self.discipline.enqueue(self.clock, packet, &mut self.drops);
@@ -88,6 +89,7 @@ impl<B> Link<B> {
     pub fn advance(&mut self, to: Time) {
         while let Some(at) = self.next_change().filter(|&at| at <= to) {
             self.work(at);
+            self.clock = self.clock.max(at);
             if let Some(change) = self.take_change(at) {
                 self.apply(change);
             }
@@ -108,7 +110,8 @@ impl<B> Link<B> {
         self.changes.pop_front().map(|(_, change)| change)
     }
 
-    /// Finishes every piece that ends by `to` and starts what follows.
+    /// Finishes every piece that ends by `to` and starts what follows. The clock stays at the last thing
+    /// that happened, so that an engine may tell of an arrival late as long as nothing else came between.
     fn work(&mut self, to: Time) {
         while self.line.done().is_some_and(|done| done <= to) {
             if let Some((done, service)) = self.line.finish() {
@@ -119,7 +122,6 @@ impl<B> Link<B> {
             }
             self.fill();
         }
-        self.clock = self.clock.max(to);
     }
 
     /// Puts the next piece onto the line if that is idle, past the output buffer where it is empty, and

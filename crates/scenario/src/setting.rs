@@ -1,5 +1,7 @@
 //! The settings of one direction: their names, what they take, and what they do.
 
+use std::fs::File;
+use std::io::Read;
 use trunkline_core::{Rate, Size, Span};
 use trunkline_path::impairment::{LossModel, Setting as Impair};
 use trunkline_path::{Change, DeliveryTrace, DisciplineSpec, Limit, LinkSpec, SpecError};
@@ -25,6 +27,9 @@ const DEFAULT_QUEUE: Span = Span::from_millis(250);
 const LEAST_QUEUE: u64 = 64 * 1024;
 /// And this many where the rate is not known in advance (no rate, or a trace): about mahimahi's "infinite".
 const UNRATED_QUEUE: u64 = 64 * 1024 * 1024;
+
+/// Longest file that is read, in bytes: a day of trace at one line for each packet of 1 Mbit/s.
+const LONGEST_FILE: u64 = 64 << 20;
 
 /// A description in the making.
 #[derive(Debug, Default)]
@@ -74,8 +79,17 @@ where
 }
 
 fn read_file(path: &str) -> Result<String, String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read '{path}': {error}; give the path of a text file"))
+    let unread = |error| format!("cannot read '{path}': {error}; give the path of a text file");
+    let mut text = String::new();
+    let file = File::open(path).map_err(unread)?;
+    let read = file.take(LONGEST_FILE + 1).read_to_string(&mut text).map_err(unread)?;
+    if read as u64 > LONGEST_FILE {
+        return Err(format!(
+            "'{path}' is longer than {} bytes: give a shorter trace",
+            LONGEST_FILE
+        ));
+    }
+    Ok(text)
 }
 
 /// Reads the files of all loss traces that have not been read.

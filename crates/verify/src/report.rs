@@ -175,11 +175,19 @@ impl Row {
         add(self.duplicated > 0, format!("{} duplicated", self.duplicated));
         add(
             self.late > (self.delay_error.count / 100).max(1),
-            format!("delay error p99 {} above {}", self.delay_error.p99, thresholds.delay),
+            format!(
+                "delay error p99 {} above {}",
+                self.delay_error.p99.rounded(),
+                thresholds.delay
+            ),
         );
         add(
             self.uneven > (self.spacing_error.count / 100).max(1),
-            format!("spacing error p99 {} above {}", self.spacing_error.p99, thresholds.spacing),
+            format!(
+                "spacing error p99 {} above {}",
+                self.spacing_error.p99.rounded(),
+                thresholds.spacing
+            ),
         );
         add(self.lost.receiver > 0, format!("the receiver lost {}", self.lost.receiver));
         add(!self.complete, "the generator did not keep up".into());

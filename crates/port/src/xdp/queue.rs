@@ -63,9 +63,9 @@ impl<T: Plain> Queue<T> {
         self.word(self.offsets.consumer).load(Ordering::Acquire)
     }
 
-    /// On a ring to the kernel: writes the next entry, which must be free, but does not show it yet.
+    /// On a ring to the kernel: writes the next entry, which must be free, but does not show it yet. It
+    /// may be free before [`free`](Self::free) counts it: the kernel tells late of what it has taken.
     pub(crate) fn write(&mut self, entry: T) {
-        debug_assert!(self.free() > 0);
         self.overwrite(self.ours, entry);
         self.ours = self.ours.wrapping_add(1);
     }
