@@ -27,6 +27,8 @@ const PULSE: Span = Span::from_millis(100);
 const DOZE: Span = Span::from_millis(1);
 /// Not having run for this long, against the plan, is a stall of the machine.
 const STALL: Span = Span::from_millis(1);
+/// Nor does work on a frame take longer than this, unless the machine took the processor away.
+const WORK: u64 = 5_000;
 
 /// How a dataplane runs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -179,15 +181,14 @@ impl Dataplane {
         let mut active = expected;
         let mut pulse = expected;
         while !self.shared.stop.load(Ordering::Acquire) {
-            let begun = self.clock.now();
-            self.notice_stall(expected, begun);
+            let begun = self.notice_stall(expected);
             if self.shared.asked.swap(false, Ordering::AcqRel) {
                 self.take_requests();
             }
             let received = self.receive()?;
             let sent = self.serve()?;
-            let now = self.clock.now();
-            self.notice_stall(begun, now);
+            let work = Span::from_nanos(WORK * (received + sent) as u64);
+            let now = self.notice_stall(begun + work);
             expected = now;
             if received + sent > 0 {
                 active = now;
@@ -275,13 +276,15 @@ impl Dataplane {
         Ok(sent)
     }
 
-    /// What should take microseconds, from `from` to `to`, has taken longer than a millisecond.
-    fn notice_stall(&mut self, from: Time, to: Time) {
-        let stall = to.since(from);
+    /// Counts a stall if it is much later than `expected`; returns the time now.
+    fn notice_stall(&mut self, expected: Time) -> Time {
+        let now = self.clock.now();
+        let stall = now.since(expected);
         if stall > STALL {
             self.stalls += 1;
             self.longest_stall = self.longest_stall.max(stall);
         }
+        now
     }
 
     /// The pulse waits for a moment in which nothing is due, but not for more than a second.
