@@ -194,15 +194,22 @@ impl Dataplane {
                 active = now;
             }
             let next = self.lanes.iter().filter_map(Lane::next_wake).min();
-            scheduling.judge(now);
+            scheduling.judge(now, self.stalls);
             if self.pulse_is_due(&mut pulse, now, next) {
                 self.pulse()?;
             }
             if self.options.busy || received >= BUDGET {
+                scheduling.pause(now);
+                expected = self.clock.now();
                 continue;
             }
             expected = self.rest(now, next, active, &mut bed, &mut doze)?;
-            scheduling.slept(self.clock.now().since(now));
+            if expected > now {
+                scheduling.slept(now, self.clock.now());
+            } else {
+                scheduling.pause(now);
+                expected = self.clock.now();
+            }
         }
         Ok(())
     }

@@ -11,9 +11,15 @@ const SLICE_NANOS: u64 = 100_000;
 const NICE: i32 = -20;
 /// Above ordinary threads, below the kernel's own real-time threads (50 and up).
 const REAL_TIME_PRIORITY: u32 = 10;
-/// The least share of its time, in percent, that a real-time thread must sleep here. One that spins
-/// without pause starves the kernel's own work and is stopped for 50 ms in every second in return.
+/// A thread that sleeps for this share of its time, in percent, stays in the real-time class. One that
+/// spins there without pause starves the kernel's own work and is stopped for 50 ms in every second.
 const LEAST_SLEEP: u64 = 20;
+/// A real-time thread that has not slept for this long pauses
+const PAUSE_EVERY: Span = Span::from_millis(1);
+/// for this long, and however long waking takes: more than the 50 ms in a second that others must have.
+const PAUSE: Span = Span::from_micros(30);
+/// How long others are taken to want the processor after they were seen to.
+const CONTENTION: Span = Span::from_secs(3);
 /// How often the share is judged.
 const TERM: Span = Span::from_millis(100);
 
@@ -54,7 +60,13 @@ impl Class {
     }
 }
 
-/// Keeps the thread in the real-time class while it sleeps enough, and out of it while it does not.
+/// Keeps the thread in the class that serves it best.
+///
+/// While it sleeps enough by itself, that is the real-time one: it then runs as soon as it wakes. While
+/// it has too much to do for that, it is the ordinary one, which costs nothing as long as nobody else
+/// wants the processor. Where somebody does, every loss of it lasts until the other's slice ends, some
+/// milliseconds; then it is the real-time class again, with a pause of some tens of microseconds in
+/// every millisecond for the others.
 #[derive(Debug)]
 pub struct Scheduling {
     /// Is the real-time class to be had, and does the thread ever sleep?
@@ -62,6 +74,10 @@ pub struct Scheduling {
     class: Class,
     since: Time,
     slept: Span,
+    stalls: u64,
+    /// Until when others are taken to want the processor.
+    contended_until: Time,
+    last_sleep: Time,
 }
 
 impl Scheduling {
@@ -81,27 +97,52 @@ impl Scheduling {
         let class = wanted.into_iter().skip(usize::from(busy)).find(|class| class.enter().is_ok());
         let class = class.unwrap_or(Class::Ordinary { nice: 0 });
         tracing::debug!(?class, "dataplane");
-        let allowed = class == Class::RealTime;
-        Ok(Scheduling { allowed, class, since: now, slept: Span::ZERO })
+        Ok(Scheduling {
+            allowed: class == Class::RealTime,
+            class,
+            since: now,
+            slept: Span::ZERO,
+            stalls: 0,
+            contended_until: Time::ZERO,
+            last_sleep: now,
+        })
     }
 
-    /// Notes a sleep.
-    pub fn slept(&mut self, span: Span) {
-        self.slept += span;
+    /// Notes a sleep from `from` to `to`.
+    pub fn slept(&mut self, from: Time, to: Time) {
+        if to > from {
+            self.slept += to.since(from);
+            self.last_sleep = to;
+        }
     }
 
-    /// Judges the term that ends at `now`, and changes the class where that is called for.
-    pub fn judge(&mut self, now: Time) {
+    /// Pauses, where that is due: the thread is in the real-time class and has not slept for long.
+    pub fn pause(&mut self, now: Time) {
+        if self.class == Class::RealTime && now.since(self.last_sleep) > PAUSE_EVERY {
+            std::thread::sleep(PAUSE.to_duration());
+            self.slept(now, crate::monotonic());
+        }
+    }
+
+    /// Judges the term that ends at `now`, the machine having stalled `stalls` times since the start,
+    /// and changes the class where that is called for.
+    pub fn judge(&mut self, now: Time, stalls: u64) {
         let term = now.since(self.since);
         if !self.allowed || term < TERM {
             return;
         }
+        if stalls > self.stalls && self.class != Class::RealTime {
+            self.contended_until = now + CONTENTION;
+        }
         let rested = self.slept.as_nanos().saturating_mul(100) >= term.as_nanos() * LEAST_SLEEP;
-        let fit = if rested { Class::RealTime } else { Class::Ordinary { nice: NICE } };
+        let fit = match rested || now < self.contended_until {
+            true => Class::RealTime,
+            false => Class::Ordinary { nice: NICE },
+        };
         if fit != self.class && fit.enter().is_ok() {
             self.class = fit;
         }
-        (self.since, self.slept) = (now, Span::ZERO);
+        (self.since, self.slept, self.stalls) = (now, Span::ZERO, stalls);
     }
 }
 
