@@ -189,7 +189,6 @@ impl Dataplane {
             let sent = self.serve()?;
             let work = Span::from_nanos(WORK * (received + sent) as u64);
             let now = self.notice_stall(begun + work);
-            expected = now;
             if received + sent > 0 {
                 active = now;
             }
@@ -258,6 +257,7 @@ impl Dataplane {
     fn receive(&mut self) -> Result<usize, EmuError> {
         let Dataplane { inlets, lanes, pool, clock, tap, unstamped, .. } = self;
         clock.synchronise();
+        let began = clock.now();
         let mut received = 0;
         for Inlet { port, lane } in inlets {
             let lane = &mut lanes[*lane];
@@ -268,7 +268,7 @@ impl Dataplane {
                 *unstamped |= frame.stamp.is_none();
                 lane.accept(at, frame.bytes, pool, clock, tap);
             })?;
-            lane.unread(latest.filter(|_| count >= BUDGET));
+            lane.was_read(began, latest.filter(|_| count >= BUDGET));
             received = received.max(count);
         }
         Ok(received)

@@ -22,8 +22,8 @@ pub struct Lane {
     link: Link<Frame>,
     key: ChannelKey,
     lag: Span,
-    /// When the latest frame arrived, while others may still wait in the port's ring.
-    unread_since: Option<Time>,
+    /// All frames that arrived before this instant have been taken in; the line may work up to it.
+    settled: Time,
     due: Vec<Delivered<Frame>>,
     outcomes: Vec<SendOutcome>,
     lateness: Times,
@@ -54,7 +54,7 @@ impl Lane {
             link: Link::new(spec, seed, name, origin),
             key,
             lag: lag(spec),
-            unread_since: None,
+            settled: origin,
             due: Vec::with_capacity(BATCH),
             outcomes: Vec::with_capacity(2 * BATCH),
             lateness: Times::default(),
@@ -88,11 +88,13 @@ impl Lane {
         self.link.offer(at, packet);
     }
 
-    /// Notes whether frames may still wait in the ring, the latest taken in having arrived at `latest`.
-    /// The line must not work beyond that instant: what still waits arrived soon after it, and would
-    /// be taken for having arrived later than it did.
-    pub fn unread(&mut self, latest: Option<Time>) {
-        self.unread_since = latest;
+    /// Notes that reading began at `began` and took in all that waited, or, where more frames may wait,
+    /// all up to the one that arrived at `latest`. The line must not work beyond that instant, however
+    /// late it is when it comes to work: what was not read yet arrived soon after it, and would be taken
+    /// for having arrived later than it did.
+    pub fn was_read(&mut self, began: Time, latest: Option<Time>) {
+        let settled = began.before(self.lag);
+        self.settled = latest.map_or(settled, |latest| latest.min(settled));
     }
 
     /// Counts what the port lost before this lane could see it.
@@ -115,8 +117,7 @@ impl Lane {
         tap: &mut CaptureTap,
     ) -> Result<usize, PortError> {
         let now = clock.now();
-        let settled = now.before(self.lag);
-        self.link.advance(self.unread_since.map_or(settled, |latest| latest.min(settled)));
+        self.link.advance(self.settled);
         if self.link.has_dropped() {
             for (packet, cause) in self.link.dropped() {
                 tap.dropped(self.entry, clock.realtime(now), pool.bytes(&packet.body), cause);
@@ -349,9 +350,15 @@ mod tests {
         let mut tap = CaptureTap::default();
         // The batch read last ended with a frame of 500 ms ago, and there are more behind it.
         let latest = origin + Span::from_millis(500);
-        lane.unread(Some(latest));
+        lane.was_read(monotonic(), Some(latest));
         lane.serve(&mut pool, &mut Idle, &mut clock, &mut tap).unwrap();
         let next = latest + Span::from_micros(1);
+        lane.accept(next, &[0; 60], &mut pool, &clock, &mut tap);
+        assert_eq!(lane.next_wake(), Some(next + delay));
+        // All was read at that instant; that the lane is served only now changes nothing.
+        let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
+        lane.was_read(latest, None);
+        lane.serve(&mut pool, &mut Idle, &mut clock, &mut tap).unwrap();
         lane.accept(next, &[0; 60], &mut pool, &clock, &mut tap);
         assert_eq!(lane.next_wake(), Some(next + delay));
     }

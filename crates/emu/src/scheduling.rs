@@ -15,9 +15,9 @@ const REAL_TIME_PRIORITY: u32 = 10;
 /// spins there without pause starves the kernel's own work and is stopped for 50 ms in every second.
 const LEAST_SLEEP: u64 = 20;
 /// A real-time thread that has not slept for this long pauses
-const PAUSE_EVERY: Span = Span::from_millis(1);
-/// for this long, and however long waking takes: more than the 50 ms in a second that others must have.
-const PAUSE: Span = Span::from_micros(30);
+const PAUSE_EVERY: Span = Span::from_micros(1500);
+/// for this long, and however long waking takes: about the 50 ms in a second that others must have.
+const PAUSE: Span = Span::from_micros(5);
 /// How long others are taken to want the processor after they were seen to.
 const CONTENTION: Span = Span::from_secs(3);
 /// How often the share is judged.
@@ -75,6 +75,7 @@ pub struct Scheduling {
     since: Time,
     slept: Span,
     stalls: u64,
+    preemptions: i64,
     /// Until when others are taken to want the processor.
     contended_until: Time,
     last_sleep: Time,
@@ -103,6 +104,7 @@ impl Scheduling {
             since: now,
             slept: Span::ZERO,
             stalls: 0,
+            preemptions: preemptions(),
             contended_until: Time::ZERO,
             last_sleep: now,
         })
@@ -124,14 +126,22 @@ impl Scheduling {
         }
     }
 
+    /// Has another thread taken the processor from this one since the last call? A stall without that
+    /// is the machine's, and no class helps against it.
+    fn was_preempted(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.preemptions, preemptions());
+        self.preemptions > before
+    }
+
     /// Judges the term that ends at `now`, the machine having stalled `stalls` times since the start,
     /// and changes the class where that is called for.
     pub fn judge(&mut self, now: Time, stalls: u64) {
         let term = now.since(self.since);
-        if !self.allowed || term < TERM {
+        let stalled = stalls > self.stalls;
+        if !self.allowed || (term < TERM && !stalled) {
             return;
         }
-        if stalls > self.stalls && self.class != Class::RealTime {
+        if stalled && self.was_preempted() && self.class != Class::RealTime {
             self.contended_until = now + CONTENTION;
         }
         let rested = self.slept.as_nanos().saturating_mul(100) >= term.as_nanos() * LEAST_SLEEP;
@@ -143,6 +153,16 @@ impl Scheduling {
             self.class = fit;
         }
         (self.since, self.slept, self.stalls) = (now, Span::ZERO, stalls);
+    }
+}
+
+/// How often the calling thread has lost the processor against its will.
+fn preemptions() -> i64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is a valid place for the answer, and all zeros are a valid value of it.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init().ru_nivcsw
     }
 }
 
