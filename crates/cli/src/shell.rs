@@ -12,8 +12,9 @@ use std::io;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use trunkline_emu::Plan;
+use trunkline_core::Rate;
 use trunkline_emu::hosts::{Addresses, Hosts, addresses, inner_devices};
+use trunkline_emu::{Plan, keep_off, processors};
 use trunkline_lab::{Namespace, Outside, RunState, Unreachable, kill_processes_in};
 use trunkline_scenario::PathSpec;
 
@@ -54,6 +55,8 @@ Examples:
 
 /// How long a peer may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A path is fast from this sum of its rates on, in bits per second.
+const FAST: u64 = 400_000_000;
 /// How often to look whether emulator and capture are well.
 const WATCH: Duration = Duration::from_millis(50);
 /// How long programs may take to end when asked, before they are killed.
@@ -89,14 +92,38 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         true => Err(None),
         false => connect(&host, &hosts, &state).map_err(Some),
     };
+    let cpu = spare_processor(args, &hosts, &paths);
     let plans = plans(&hosts, &names, paths.clone());
-    let running = run::start(plans, &args.emulator, &state)?;
+    let emulator = EmulatorArgs { cpu, ..args.emulator.clone() };
+    let running = run::start(plans, &emulator, &state)?;
     announce(&names, &paths, &outside);
     let result = in_company(args, &hosts, &names, &paths, &running);
     clear_out(&hosts);
     let ending = running.end();
     drop(outside);
     conclude(result, ending, &args.emulator)
+}
+
+/// On fast paths the emulator, which then never rests, gets a processor of its own, on which neither
+/// programs nor receivers do any work: that would make frames late. On slow ones they may, because
+/// passing work on takes some microseconds.
+fn spare_processor(args: &Args, hosts: &Hosts, paths: &[PathSpec]) -> Option<usize> {
+    let rates = paths.iter().flat_map(|path| [path.up.rate, path.down.rate]);
+    let total: u64 = rates.flatten().map(Rate::bits_per_second).sum();
+    let cpu = args.emulator.cpu.or_else(|| processors().last().copied());
+    match cpu {
+        Some(number) if total >= FAST => match hosts.spare(number) {
+            Ok(()) => {
+                keep_off(number);
+                cpu
+            }
+            Err(error) => {
+                tracing::debug!(%error, "receivers work on the emulator's processor");
+                args.emulator.cpu
+            }
+        },
+        _ => args.emulator.cpu,
+    }
 }
 
 /// The emulator's own failure comes first, because the program's may follow from it; then the

@@ -72,6 +72,24 @@ impl Hosts {
         Ok(hosts)
     }
 
+    /// Takes the receivers' protocol work off the processor `emulator`, on which each frame sent would
+    /// else be received as well before the next is sent. Does nothing where there is no other processor.
+    ///
+    /// # Errors
+    /// Where the system does not allow it, as in some containers.
+    pub fn spare(&self, emulator: usize) -> Result<(), EmuError> {
+        let others: Vec<usize> =
+            crate::processors().into_iter().filter(|&number| number != emulator).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        for (index, far) in self.fars.iter().enumerate() {
+            self.near.steer_receive(&device(index), &others)?;
+            far.steer_receive(&device(0), &others)?;
+        }
+        Ok(())
+    }
+
     fn add(&mut self, index: usize, mtu: u32) -> Result<(), EmuError> {
         let far = Namespace::create()?;
         let (near_device, far_device) = (device(index), device(0));

@@ -24,5 +24,6 @@ pub use dataplane::{Dataplane, Inlet, Options, Remote};
 pub use error::EmuError;
 pub use lane::Lane;
 pub use pool::{Frame, FramePool};
+pub use scheduling::{keep_off, processors};
 pub use session::{ChangeError, Plan, Session, SessionOptions, SessionThread};
 pub use snapshot::{LaneSnapshot, Snapshot};

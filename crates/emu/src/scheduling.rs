@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::EmuError;
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 use trunkline_core::{Span, Time};
 
 /// The slice that the scheduler plans for this thread. A woken thread with a shorter slice than the
@@ -15,9 +15,11 @@ const REAL_TIME_PRIORITY: u32 = 10;
 /// spins there without pause starves the kernel's own work and is stopped for 50 ms in every second.
 const LEAST_SLEEP: u64 = 20;
 /// A real-time thread that has not slept for this long pauses
-const PAUSE_EVERY: Span = Span::from_micros(1500);
+const PAUSE_EVERY: Span = Span::from_micros(1000);
 /// for this long, and however long waking takes: about the 50 ms in a second that others must have.
 const PAUSE: Span = Span::from_micros(5);
+/// Losing the processor for long a second time within this means that others want it.
+const AGAIN: Span = Span::from_millis(500);
 /// How long others are taken to want the processor after they were seen to.
 const CONTENTION: Span = Span::from_secs(3);
 /// How often the share is judged.
@@ -60,6 +62,27 @@ impl Class {
     }
 }
 
+/// The processors that this process may use.
+pub fn processors() -> Vec<usize> {
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
+}
+
+/// Keeps the calling thread, and every thread and program that it starts from now on, off one
+/// processor, where there is another. A dataplane that is given that processor goes there all the same.
+pub fn keep_off(processor: usize) {
+    let mut others = CpuSet::new();
+    processors()
+        .into_iter()
+        .filter(|&other| other != processor)
+        .for_each(|other| others.set(other));
+    if others.count() > 0
+        && let Err(error) = sched_setaffinity(None, &others)
+    {
+        tracing::debug!(%error, "programs may use the emulator's processor");
+    }
+}
+
 /// Keeps the thread in the class that serves it best.
 ///
 /// While it sleeps enough by itself, that is the real-time one: it then runs as soon as it wakes. While
@@ -76,6 +99,8 @@ pub struct Scheduling {
     slept: Span,
     stalls: u64,
     preemptions: i64,
+    /// When the processor was last lost to another thread for long.
+    last_loss: Time,
     /// Until when others are taken to want the processor.
     contended_until: Time,
     last_sleep: Time,
@@ -105,6 +130,7 @@ impl Scheduling {
             slept: Span::ZERO,
             stalls: 0,
             preemptions: preemptions(),
+            last_loss: Time::ZERO,
             contended_until: Time::ZERO,
             last_sleep: now,
         })
@@ -120,7 +146,7 @@ impl Scheduling {
 
     /// Pauses, where that is due: the thread is in the real-time class and has not slept for long.
     pub fn pause(&mut self, now: Time) {
-        if self.class == Class::RealTime && now.since(self.last_sleep) > PAUSE_EVERY {
+        if now < self.contended_until && now.since(self.last_sleep) > PAUSE_EVERY {
             std::thread::sleep(PAUSE.to_duration());
             self.slept(now, crate::monotonic());
         }
@@ -141,11 +167,14 @@ impl Scheduling {
         if !self.allowed || (term < TERM && !stalled) {
             return;
         }
-        if stalled && self.was_preempted() && self.class != Class::RealTime {
-            self.contended_until = now + CONTENTION;
+        if stalled && self.was_preempted() {
+            if now.since(self.last_loss) < AGAIN {
+                self.contended_until = now + CONTENTION;
+            }
+            self.last_loss = now;
         }
         let rested = self.slept.as_nanos().saturating_mul(100) >= term.as_nanos() * LEAST_SLEEP;
-        let fit = match rested || now < self.contended_until {
+        let fit = match rested {
             true => Class::RealTime,
             false => Class::Ordinary { nice: NICE },
         };

@@ -30,6 +30,7 @@ mod offload;
 mod outside;
 mod privilege;
 mod process;
+mod receive;
 mod state;
 mod sweep;
 mod sys;

@@ -7,8 +7,10 @@ use std::mem::zeroed;
 
 /// Frames in one system call.
 const BATCH: usize = 64;
-/// How often one [`Batch::send`] tries again when the device is busy.
-const RETRIES: u32 = 32;
+/// How often one [`Batch::send`] tries again when the device is busy: for some milliseconds in all. The
+/// queue of a virtual device whose receiver works on another processor may be full for as long as
+/// that processor does something else.
+const RETRIES: u32 = 4096;
 /// Spins between two tries, together about a microsecond.
 const SPINS: u32 = 40;
 
