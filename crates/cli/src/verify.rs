@@ -281,11 +281,16 @@ fn summary(rows: &[Row]) -> Vec<String> {
 
 fn complaint(row: &Row) -> String {
     let stalls = match row.stalls.any() {
-        true => format!(" (the machine stalled: {})", stalls(row)),
-        false => " (no stall of the machine was seen)".into(),
+        true => format!("stalled {}", stalls(row)),
+        false => "did not stall".into(),
     };
+    let machine = format!(
+        " (the machine {stalls}, and interrupted the emulator {} times for more than 20us, {} in all)",
+        row.stalls.interruptions,
+        row.stalls.interrupted.rounded()
+    );
     format!(
-        "FAILS at delay {}, {} bytes, {}/s: {}{stalls}",
+        "FAILS at delay {}, {} bytes, {}/s: {}{machine}",
         row.delay_up,
         row.size,
         rate(row.offered_per_second),

@@ -34,9 +34,11 @@ impl<'a> Accuracy<'a> {
     pub fn verdict(&self) -> Verdict {
         let mut reasons: Vec<String> =
             self.snapshot.lanes.iter().flat_map(|lane| self.complaints(lane)).collect();
-        if !reasons.is_empty() && self.snapshot.stalls > 0 {
+        if !reasons.is_empty() && self.snapshot.interruptions + self.snapshot.stalls > 0 {
             reasons.push(format!(
-                "the machine did not let the emulator run {} times, for up to {}",
+                "the machine interrupted the emulator {} times for more than 20us ({} in all) and stalled it {} times for more than 1ms (longest {})",
+                self.snapshot.interruptions,
+                self.snapshot.interrupted.rounded(),
                 self.snapshot.stalls,
                 self.snapshot.longest_stall.rounded()
             ));
@@ -93,12 +95,27 @@ impl fmt::Display for Accuracy<'_> {
 
 impl Accuracy<'_> {
     fn write_machine(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Snapshot { stalls, longest_stall, clock_steps, stamps_replaced, .. } = self.snapshot;
+        let Snapshot {
+            stalls,
+            longest_stall,
+            clock_steps,
+            stamps_replaced,
+            interruptions,
+            interrupted,
+            ..
+        } = self.snapshot;
         if *stalls > 0 {
             writeln!(
                 f,
                 "machine stalled {stalls} times for more than 1ms, longest {}",
                 longest_stall.rounded()
+            )?;
+        }
+        if *interruptions > 0 {
+            writeln!(
+                f,
+                "machine interrupted the emulator {interruptions} times for more than 20us, {} in all",
+                interrupted.rounded()
             )?;
         }
         if *clock_steps > 0 {

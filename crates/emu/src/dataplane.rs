@@ -10,7 +10,8 @@ use crate::snapshot::Snapshot;
 use crate::wait::{Bed, Waker};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_path::Change;
 use trunkline_port::Port;
@@ -18,15 +19,23 @@ use trunkline_port::Port;
 /// Frames taken from one port before the others have their turn.
 const BUDGET: usize = 32;
 /// The last part of a wait is spent spinning, because sleeping ends late by about this much.
-const SPIN: Span = Span::from_micros(100);
+const SPIN: Span = Span::from_micros(250);
 /// Where frames must leave at once, it spins this long for the next one before it sleeps.
 const LINGER: Span = Span::from_micros(150);
-/// Longest sleep: a pulse for devices' health and the snapshot.
+/// Longest sleep: a pulse for the health of the devices.
 const PULSE: Span = Span::from_millis(100);
+/// With nothing due for this long there is time for other work.
+const QUIET: Span = Span::from_micros(600);
+/// Longest that somebody waits for a snapshot because something is always due.
+const HURRY: Span = Span::from_millis(200);
+/// And longest that somebody waits at all, on a machine that does not let the dataplane run.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest time that arrivals may lie in the ring unseen, while they are not due.
 const DOZE: Span = Span::from_millis(1);
 /// Not having run for this long, against the plan, is a stall of the machine.
 const STALL: Span = Span::from_millis(1);
+/// While it spins or works, having lost this much is an interruption: spacing suffers.
+const INTERRUPTION: Span = Span::from_micros(20);
 /// Nor does work on a frame take longer than this, unless the machine took the processor away.
 const WORK: u64 = 5_000;
 
@@ -74,10 +83,23 @@ pub struct Dataplane {
     unstamped: bool,
 }
 
+/// What the machine did to this thread.
+#[derive(Default)]
+struct Machine {
+    stalls: u64,
+    longest_stall: Span,
+    interruptions: u64,
+    interrupted: Span,
+}
+
 struct Shared {
     stop: AtomicBool,
     asked: AtomicBool,
+    /// Does somebody wait for a fresh snapshot?
+    wanted: AtomicBool,
+    ended: AtomicBool,
     snapshot: Mutex<Snapshot>,
+    published: Condvar,
     waker: Waker,
 }
 
@@ -104,9 +126,18 @@ impl Remote {
         self.shared.waker.wake();
     }
 
-    /// The latest state, at most a pulse (100 ms) old.
+    /// The state now. The dataplane puts it together in a moment in which nothing is due, at the latest
+    /// after 200 ms; nobody pays for it who does not ask.
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        let Shared { wanted, ended, snapshot, published, waker, asked, .. } = &*self.shared;
+        let place = snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.store(true, Ordering::Release);
+        asked.store(true, Ordering::Release);
+        waker.wake();
+        let missing =
+            |_: &mut Snapshot| wanted.load(Ordering::Acquire) && !ended.load(Ordering::Acquire);
+        let waited = published.wait_timeout_while(place, PATIENCE, missing);
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 }
 
@@ -131,7 +162,10 @@ impl Dataplane {
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             asked: AtomicBool::new(false),
+            wanted: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             snapshot: Mutex::new(Snapshot::default()),
+            published: Condvar::new(),
             waker,
         });
         let remote = Remote { requests: sender, shared: Arc::clone(&shared) };
@@ -162,9 +196,9 @@ impl Dataplane {
             self.lanes[inlet.lane].account(inlet.port.as_mut());
         }
         self.clock.now();
-        let last = self.snapshot();
-        *self.shared.snapshot.lock().unwrap_or_else(|p| p.into_inner()) = last.clone();
-        (last, result)
+        self.shared.ended.store(true, Ordering::Release);
+        self.publish(true);
+        (self.snapshot(), result)
     }
 
     fn turn(&mut self) -> Result<(), EmuError> {
@@ -180,33 +214,40 @@ impl Dataplane {
         let mut expected = self.clock.now();
         let mut active = expected;
         let mut pulse = expected;
+        let mut wanted_since = None;
+        let mut slept = false;
         while !self.shared.stop.load(Ordering::Acquire) {
-            let begun = self.notice_stall(expected);
+            let begun = self.notice_stall(expected, slept);
             if self.shared.asked.swap(false, Ordering::AcqRel) {
                 self.take_requests();
+                wanted_since = wanted_since.or_else(|| self.shared.wanted().then_some(begun));
             }
             let received = self.receive()?;
             let sent = self.serve()?;
             let work = Span::from_nanos(WORK * (received + sent) as u64);
-            let now = self.notice_stall(begun + work);
+            let now = self.notice_stall(begun + work, false);
             if received + sent > 0 {
                 active = now;
             }
             let next = self.lanes.iter().filter_map(Lane::next_wake).min();
-            scheduling.judge(now, self.stalls);
-            if self.pulse_is_due(&mut pulse, now, next) {
+            scheduling.judge(now, self.machine.stalls);
+            let quiet = next.is_none_or(|next| next.since(now) > QUIET);
+            if due(now, pulse, PULSE, Span::from_secs(1), quiet) {
+                pulse = now;
                 self.pulse()?;
             }
-            if self.options.busy || received >= BUDGET {
-                scheduling.pause(now);
-                expected = self.clock.now();
-                continue;
+            if wanted_since.is_some_and(|since| due(now, since, Span::ZERO, HURRY, quiet)) {
+                wanted_since = None;
+                self.publish(false);
             }
-            expected = self.rest(now, next, active, &mut bed, &mut doze)?;
-            if expected > now {
+            expected = match self.options.busy || received >= BUDGET {
+                true => now,
+                false => self.rest(now, next, active, &mut bed, &mut doze)?,
+            };
+            slept = expected > now;
+            if slept {
                 scheduling.slept(now, self.clock.now());
-            } else {
-                scheduling.pause(now);
+            } else if scheduling.pause(now) {
                 expected = self.clock.now();
             }
         }
@@ -283,26 +324,21 @@ impl Dataplane {
         Ok(sent)
     }
 
-    /// Counts a stall if it is much later than `expected`; returns the time now.
-    fn notice_stall(&mut self, expected: Time) -> Time {
+    /// Counts the time since `expected`, when this thread should have gone on, as an interruption or a
+    /// stall if it is long. Waking from a sleep is always late by some tens of microseconds, which is
+    /// what the spinning before a release is for. Returns the time now.
+    fn notice_stall(&mut self, expected: Time, slept: bool) -> Time {
         let now = self.clock.now();
-        let stall = now.since(expected);
-        if stall > STALL {
-            self.stalls += 1;
-            self.longest_stall = self.longest_stall.max(stall);
+        let lost = now.since(expected);
+        if lost > INTERRUPTION && !slept {
+            self.machine.interruptions += 1;
+            self.machine.interrupted += lost;
+        }
+        if lost > STALL {
+            self.machine.stalls += 1;
+            self.machine.longest_stall = self.machine.longest_stall.max(lost);
         }
         now
-    }
-
-    /// The pulse waits for a moment in which nothing is due, but not for more than a second.
-    fn pulse_is_due(&self, last: &mut Time, now: Time, next: Option<Time>) -> bool {
-        let since = now.since(*last);
-        let quiet = next.is_none_or(|next| next.since(now) > SPIN + SPIN);
-        let due = (since >= PULSE && quiet) || since >= Span::from_secs(1);
-        if due {
-            *last = now;
-        }
-        due
     }
 
     /// Looks after the devices and publishes the state.
@@ -311,21 +347,45 @@ impl Dataplane {
             inlet.port.check()?;
             self.lanes[inlet.lane].account(inlet.port.as_mut());
         }
-        let snapshot = self.snapshot();
-        if let Ok(mut place) = self.shared.snapshot.try_lock() {
-            *place = snapshot;
-        }
         Ok(())
+    }
+
+    /// Gives whoever waits for it the state; waits for their lock only where `patient`.
+    fn publish(&self, patient: bool) {
+        let Shared { snapshot, wanted, published, .. } = &*self.shared;
+        let place = match patient {
+            true => Some(snapshot.lock().unwrap_or_else(PoisonError::into_inner)),
+            false => snapshot.try_lock().ok(),
+        };
+        if let Some(mut place) = place {
+            *place = self.snapshot();
+            wanted.store(false, Ordering::Release);
+        }
+        published.notify_all();
     }
 
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             uptime: crate::clock::monotonic().since(self.started),
             lanes: self.lanes.iter().map(Lane::snapshot).collect(),
-            stalls: self.stalls,
-            longest_stall: self.longest_stall,
+            stalls: self.machine.stalls,
+            longest_stall: self.machine.longest_stall,
+            interruptions: self.machine.interruptions,
+            interrupted: self.machine.interrupted,
             clock_steps: self.clock.steps(),
             stamps_replaced: self.clock.unbelieved(),
         }
     }
+}
+
+impl Shared {
+    fn wanted(&self) -> bool {
+        self.wanted.load(Ordering::Acquire)
+    }
+}
+
+/// Is something due that is wanted every `period`, better in a `quiet` moment, but after `longest` anyway?
+fn due(now: Time, last: Time, period: Span, longest: Span, quiet: bool) -> bool {
+    let since = now.since(last);
+    (quiet && since >= period) || since >= longest
 }

@@ -14,9 +14,10 @@ const REAL_TIME_PRIORITY: u32 = 10;
 /// A thread that sleeps for this share of its time, in percent, stays in the real-time class. One that
 /// spins there without pause starves the kernel's own work and is stopped for 50 ms in every second.
 const LEAST_SLEEP: u64 = 20;
-/// A real-time thread that has not slept for this long pauses
+/// Where others want the processor, a thread that has not slept for this long pauses
 const PAUSE_EVERY: Span = Span::from_micros(1000);
-/// for this long, and however long waking takes: about the 50 ms in a second that others must have.
+/// for this long, and however long waking takes: together some percent of its time. At nice -20 the
+/// others' due is about one percent.
 const PAUSE: Span = Span::from_micros(5);
 /// Losing the processor for long a second time within this means that others want it.
 const AGAIN: Span = Span::from_millis(500);
@@ -86,10 +87,10 @@ pub fn keep_off(processor: usize) {
 /// Keeps the thread in the class that serves it best.
 ///
 /// While it sleeps enough by itself, that is the real-time one: it then runs as soon as it wakes. While
-/// it has too much to do for that, it is the ordinary one, which costs nothing as long as nobody else
-/// wants the processor. Where somebody does, every loss of it lasts until the other's slice ends, some
-/// milliseconds; then it is the real-time class again, with a pause of some tens of microseconds in
-/// every millisecond for the others.
+/// it has too much to do for that, it is the ordinary one, where it is all but alone as long as nobody
+/// else wants the processor. Where somebody does, every loss of it lasts until the other's slice ends,
+/// some milliseconds; then it pauses for some tens of microseconds in every millisecond, which gives
+/// the others more than their due, so that the scheduler never takes it away for longer.
 #[derive(Debug)]
 pub struct Scheduling {
     /// Is the real-time class to be had, and does the thread ever sleep?
@@ -144,12 +145,15 @@ impl Scheduling {
         }
     }
 
-    /// Pauses, where that is due: the thread is in the real-time class and has not slept for long.
-    pub fn pause(&mut self, now: Time) {
-        if now < self.contended_until && now.since(self.last_sleep) > PAUSE_EVERY {
+    /// Pauses, where that is due: others want the processor, and the thread has not slept for long.
+    /// Returns whether it did.
+    pub fn pause(&mut self, now: Time) -> bool {
+        let due = now < self.contended_until && now.since(self.last_sleep) > PAUSE_EVERY;
+        if due {
             std::thread::sleep(PAUSE.to_duration());
             self.slept(now, crate::monotonic());
         }
+        due
     }
 
     /// Has another thread taken the processor from this one since the last call? A stall without that

@@ -54,6 +54,12 @@ pub struct Snapshot {
     pub stalls: u64,
     /// The longest of these stalls.
     pub longest_stall: Span,
+    /// How often the dataplane lost more than 20 us while it was spinning or working.
+    #[serde(default)]
+    pub interruptions: u64,
+    /// The time so lost in all.
+    #[serde(default)]
+    pub interrupted: Span,
     /// How often the wall clock was stepped.
     pub clock_steps: u64,
     /// Arrival stamps that could not be believed and were replaced by the time of reading.

@@ -11,7 +11,7 @@ const BLOCK: usize = 1 << 20;
 /// Slots for ordinary MTUs.
 const SLOTS: usize = 8192;
 /// At least this much for larger ones.
-const LEAST_BYTES: usize = 16 << 20;
+const LEAST_BYTES: usize = 64 << 20;
 /// Larger frames take the way of super-frames, through the socket's queue.
 const LARGEST_SLOT: usize = 16 << 10;
 /// Slot header, address, alignment, virtio header, link header with two tags; the kernel needs 94.
@@ -145,7 +145,7 @@ mod tests {
             assert_eq!(request.tp_frame_size % 16, 0, "{mtu}");
             assert_eq!(request.tp_frame_nr, (BLOCK / shape.slot) as u32 * request.tp_block_nr);
             assert!(shape.slot >= (mtu as usize + OVERHEAD).min(LARGEST_SLOT));
-            assert!(shape.blocks * BLOCK >= LEAST_BYTES);
+            assert!(shape.blocks * BLOCK >= SLOTS * 2048);
             assert!(shape.offset(shape.slots() - 1) + shape.slot <= shape.blocks * BLOCK);
             assert!(shape.offset(shape.per_block()) == BLOCK);
         }

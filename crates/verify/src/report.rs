@@ -51,13 +51,18 @@ impl Lost {
     }
 }
 
-/// Stalls of the machine, longer than a millisecond.
+/// When the machine did not let emulator or generator run: stalls of more than a millisecond, and
+/// interruptions of more than 20 us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stalls {
     /// How often the emulator did not run.
     pub emulator: u64,
     /// The longest time.
     pub emulator_longest: Span,
+    /// How often the emulator lost more than 20 us while it was spinning or working.
+    pub interruptions: u64,
+    /// The time so lost in all.
+    pub interrupted: Span,
     /// How often the generator did not run.
     pub generator: u64,
     /// The longest time.
@@ -70,6 +75,8 @@ impl Stalls {
         Stalls {
             emulator: snapshot.stalls,
             emulator_longest: snapshot.longest_stall,
+            interruptions: snapshot.interruptions,
+            interrupted: snapshot.interrupted,
             generator: recording.stalls,
             generator_longest: recording.longest_stall,
         }
