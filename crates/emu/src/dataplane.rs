@@ -77,8 +77,7 @@ pub struct Dataplane {
     started: Time,
     requests: Receiver<Request>,
     shared: Arc<Shared>,
-    stalls: u64,
-    longest_stall: Span,
+    machine: Machine,
     /// Some port gives no arrival stamps: a frame counts as having come when it is read.
     unstamped: bool,
 }
@@ -182,8 +181,7 @@ impl Dataplane {
             started,
             requests,
             shared,
-            stalls: 0,
-            longest_stall: Span::ZERO,
+            machine: Machine::default(),
             unstamped: false,
         };
         Ok((dataplane, remote))
