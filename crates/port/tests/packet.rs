@@ -83,7 +83,7 @@ fn what_cannot_be_sent_is_named() {
 fn an_overrun_ring_is_counted() {
     let Some(space) = pair(9000) else { return };
     let (mut a, mut b) = (port(&space, "tla"), port(&space, "tlb"));
-    let frames = vec![frame(5000, &[], 1); 4000];
+    let frames = vec![frame(5000, &[], 1); 16_000];
     send(&mut *a, &frames);
     let got = receive(&mut *b, frames.len());
     assert!(got.len() < frames.len());
