@@ -13,7 +13,7 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 use trunkline_core::{Channel, Packet, Seed, Stream, Time};
-use trunkline_path::{AnyDiscipline, Discipline, DisciplineSpec, Drops, Limit};
+use trunkline_path::{AnyDiscipline, Discipline, DisciplineSpec, Drops, Limit, aal5_cells};
 
 /// User bytes of each packet.
 const SIZE: u32 = 500;
@@ -35,9 +35,13 @@ impl Load {
         }
         let limit = Limit::Packets(if overflow { 2 * count } else { 1 << 40 });
         let mut spec = DisciplineSpec::parse(text, limit).map_err(|error| error.to_string())?;
-        spec.set_limit(limit).expect("limits of this load fit every discipline");
-        if let DisciplineSpec::Epd { threshold, limit } = &mut spec {
-            *threshold = *limit;
+        match &mut spec {
+            // Early packet discard counts in cells; the threshold is out of the way.
+            DisciplineSpec::Epd { threshold, limit: cells } => {
+                *cells = limit.amount() * aal5_cells(SIZE);
+                *threshold = *cells;
+            }
+            other => other.set_limit(limit).map_err(|error| error.to_string())?,
         }
         Ok(Load { discipline: Some(AnyDiscipline::new(&spec)), channels, count, drops })
     }
