@@ -72,11 +72,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .into_iter()
         .map(|(name, near, far, path)| Plan { name, path, namespace: &host, near, far })
         .collect();
+    let (sender, interrupted) = channel();
+    signals::watch(move |_| sender.send(()).is_ok())?;
     let running = run::start(plans, &args.emulator, &state)?;
     // Only now do frames pass: who waits for these lines may send.
     told.iter().for_each(|line| eprintln!("trunkline: {line}"));
-    let (sender, interrupted) = channel();
-    signals::watch(move |_| sender.send(()).is_ok())?;
     wait(&interrupted, &running, args.duration);
     let ending = running.end();
     let verdict = statement::close(&ending.snapshot, &args.emulator);

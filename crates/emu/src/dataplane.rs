@@ -19,7 +19,7 @@ use trunkline_port::Port;
 /// Frames taken from one port before the others have their turn.
 const BUDGET: usize = 32;
 /// The last part of a wait is spent spinning, because sleeping ends late by about this much.
-const SPIN: Span = Span::from_micros(250);
+const SPIN: Span = Span::from_micros(120);
 /// Where frames must leave at once, it spins this long for the next one before it sleeps.
 const LINGER: Span = Span::from_micros(150);
 /// Longest sleep: a pulse for the health of the devices.

@@ -13,7 +13,7 @@ const NICE: i32 = -20;
 const REAL_TIME_PRIORITY: u32 = 10;
 /// A thread that sleeps for this share of its time, in percent, stays in the real-time class. One that
 /// spins there without pause starves the kernel's own work and is stopped for 50 ms in every second.
-const LEAST_SLEEP: u64 = 20;
+const LEAST_SLEEP: u64 = 10;
 /// Where others want the processor, a thread that has not slept for this long pauses
 const PAUSE_EVERY: Span = Span::from_micros(1000);
 /// for this long, and however long waking takes: together some percent of its time. At nice -20 the
