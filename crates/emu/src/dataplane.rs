@@ -234,9 +234,10 @@ impl Dataplane {
                 pulse = now;
                 self.pulse()?;
             }
-            if wanted_since.is_some_and(|since| due(now, since, Span::ZERO, HURRY, quiet)) {
+            if wanted_since.is_some_and(|since| due(now, since, Span::ZERO, HURRY, quiet))
+                && self.publish(false)
+            {
                 wanted_since = None;
-                self.publish(false);
             }
             expected = match self.options.busy || received >= BUDGET {
                 true => now,
@@ -348,18 +349,19 @@ impl Dataplane {
         Ok(())
     }
 
-    /// Gives whoever waits for it the state; waits for their lock only where `patient`.
-    fn publish(&self, patient: bool) {
+    /// Gives whoever waits for it the state; waits for their lock only where `patient`. Returns whether
+    /// they have it: somebody who has just asked may still hold the lock.
+    fn publish(&self, patient: bool) -> bool {
         let Shared { snapshot, wanted, published, .. } = &*self.shared;
         let place = match patient {
             true => Some(snapshot.lock().unwrap_or_else(PoisonError::into_inner)),
             false => snapshot.try_lock().ok(),
         };
-        if let Some(mut place) = place {
-            *place = self.snapshot();
-            wanted.store(false, Ordering::Release);
-        }
+        let Some(mut place) = place else { return false };
+        *place = self.snapshot();
+        wanted.store(false, Ordering::Release);
         published.notify_all();
+        true
     }
 
     fn snapshot(&self) -> Snapshot {
