@@ -12,7 +12,7 @@ const LONGEST: u64 = 3_600_000_000_000;
 
 /// A histogram of times from 1 ns to one hour, to two significant digits; mean and extremes are kept
 /// in full. Recording allocates nothing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Times {
     histogram: Histogram<u64>,
     sum: u128,

@@ -3,11 +3,18 @@
 //! A path is described by *settings*, each a name and a text: `delay=80ms`, `loss=1%`. The same
 //! settings serve the command line (`--delay 80ms`), presets, and live changes (`trunkline set
 //! delay=80ms`). A plain setting holds for both directions; `up-` and `down-` before it mean one.
+//!
+//! A [`Scenario`] is the description of a whole experiment: hosts, nodes, links and traffic.
 
 mod path;
 mod preset;
+mod scenario;
 mod setting;
 
 pub use path::{Direction, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
+pub use scenario::{
+    Cost, Disturbance, Echo, Host, Interface, Node, Processor, ProtocolPlace, Reply, Scenario,
+    Split, Start, Traffic, Transport, UrpSettings, Wire, Workload,
+};
 pub use setting::{SETTINGS, Setting};

@@ -1,0 +1,172 @@
+//! What every engine returns, and what everything that shows or compares results starts from.
+
+use crate::Times;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use trunkline_core::{Cause, Counts, Span, Time};
+
+/// Which engine made a [`Run`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// Closed formulas.
+    Model,
+    /// Virtual time.
+    Sim,
+    /// Real time, real packets.
+    Emu,
+    /// A published table, read in.
+    Published,
+}
+
+/// The result of one cell of a scenario's grid in one engine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The engine.
+    pub engine: Engine,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The grid's coordinates of this cell, as `key = value` texts; empty where there is no grid.
+    pub cell: BTreeMap<String, String>,
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// One entry for each traffic of the scenario, in its order.
+    pub traffic: Vec<TrafficRun>,
+    /// One entry for each direction of each link, in the scenario's order.
+    pub links: Vec<LinkRun>,
+    /// The names to which [`Step::place`] refers.
+    pub places: Vec<String>,
+    /// When the run ended, since its start.
+    pub ended: Time,
+    /// What a reader has to know: an assumption made, a limit met, a part that no formula covers.
+    pub notes: Vec<String>,
+}
+
+/// What one traffic of the scenario measured, over all its flows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TrafficRun {
+    /// The traffic's name.
+    pub name: String,
+    /// One entry for each measurement, flow by flow in order of time.
+    pub samples: Vec<Sample>,
+    /// What became of this traffic's packets on the whole path, both directions together.
+    pub packets: Conservation,
+    /// Bytes handed to the receiving applications in all, warm-up and unfinished transfers included.
+    pub delivered_bytes: u64,
+    /// For each flow the time its sender spent in each state; the spans of one flow sum exactly to the
+    /// time from its first action to its last.
+    pub sender: Vec<BTreeMap<SenderState, Span>>,
+    /// Where the time of all data blocks went, summed over blocks: by place and cause.
+    pub blocks: Vec<Step>,
+    /// How many data blocks [`blocks`](TrafficRun::blocks) sums over.
+    pub block_count: u64,
+    /// Blocks, or packets, sent again.
+    pub retransmissions: u64,
+    /// Time-outs of the transport.
+    pub timeouts: u64,
+    /// For the first message of each size: the bytes of each round, that is of what the sender could send
+    /// before it had to wait for an answer: `1024 -> [756, 268]`.
+    pub rounds: BTreeMap<u32, Vec<u32>>,
+}
+
+/// One measurement: a message and its answer, or a transfer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Which of the traffic's flows, from 0.
+    pub flow: u32,
+    /// Which repetition within the flow and size, from 0.
+    pub index: u32,
+    /// User bytes: of the message, or of the transfer.
+    pub size: u64,
+    /// When it was meant to start. Later than planned starts are part of the delay.
+    pub intended: Time,
+    /// When it did start.
+    pub start: Time,
+    /// When it ended.
+    pub end: Time,
+    /// Where the time from `start` to `end` went, in order of time. The spans sum exactly to it.
+    pub steps: Vec<Step>,
+}
+
+impl Sample {
+    /// From the start to the end.
+    pub fn delay(&self) -> Span {
+        self.end.since(self.start)
+    }
+
+    /// User bytes for each second of the delay.
+    pub fn rate(&self) -> f64 {
+        self.size as f64 / self.delay().as_secs_f64()
+    }
+
+    /// The time booked under `cause`.
+    pub fn booked(&self, cause: Cause) -> Span {
+        self.steps.iter().filter(|step| step.cause == cause).map(|step| step.span).sum()
+    }
+}
+
+/// A stretch of time with the place and the cause to which it is booked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Index into [`Run::places`].
+    pub place: u16,
+    /// The cause.
+    pub cause: Cause,
+    /// How long.
+    pub span: Span,
+}
+
+/// What a sender was waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SenderState {
+    /// The application has nothing to send, or waits for an answer.
+    Application,
+    /// The host's processor or the interface's works or is wanted by others.
+    Host,
+    /// The interface takes no further request before the last one is answered.
+    Request,
+    /// The transport's window is closed.
+    Window,
+    /// Something lost is waited for or sent again.
+    Recover,
+}
+
+/// Packets in = delivered + dropped + in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Conservation {
+    /// Packets handed to the path.
+    pub sent: u64,
+    /// Copies added by duplication.
+    pub duplicated: u64,
+    /// Packets that came out at the far end.
+    pub delivered: u64,
+    /// Packets lost, whatever the cause; [`LinkRun::counts`] names the causes.
+    pub dropped: u64,
+    /// Packets under way when the run ended.
+    pub in_flight: u64,
+}
+
+impl Conservation {
+    /// Do the counts add up?
+    pub fn holds(&self) -> bool {
+        self.sent + self.duplicated == self.delivered + self.dropped + self.in_flight
+    }
+}
+
+/// What one direction of a link did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkRun {
+    /// Its name, `a>b`.
+    pub name: String,
+    /// What became of the packets.
+    pub counts: Counts,
+    /// Packets in it when the run ended.
+    pub in_flight: u64,
+    /// How long its line was busy.
+    pub busy: Span,
+    /// Delay in queue of each packet, where the engine records it.
+    pub queueing: Option<Times>,
+    /// Bytes waiting at sampled instants, where the scenario asks for them.
+    pub backlog: Vec<(Time, u64)>,
+}

@@ -1,0 +1,347 @@
+//! A scenario: hosts, nodes, links and traffic, checked and typed. One value is one cell of a grid.
+
+use std::collections::BTreeMap;
+use trunkline_core::{Rate, Seed, Size, Span};
+use trunkline_path::LinkSpec;
+
+/// What is run: one cell of the grid that a scenario file describes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Its name: the file's `name`, or the file's stem.
+    pub name: String,
+    /// One or more sentences for the report.
+    pub about: String,
+    /// Seed of all randomness.
+    pub seed: Seed,
+    /// The grid's coordinates of this cell, key path to value as written; empty without a grid.
+    pub cell: BTreeMap<String, String>,
+    /// End systems.
+    pub hosts: Vec<Host>,
+    /// Switches.
+    pub nodes: Vec<Node>,
+    /// What connects them.
+    pub links: Vec<Wire>,
+    /// What is sent.
+    pub traffic: Vec<Traffic>,
+    /// When it ends at the latest, if the traffic has not ended before.
+    pub stop_after: Span,
+    /// Sample the backlog of every link this often, for a chart of queue depth.
+    pub sample_backlog: Option<Span>,
+}
+
+/// An amount of time that an operation takes: a fixed part and one for each byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    /// For each operation.
+    pub fixed: Span,
+    /// For each byte (or envelope, where the operation deals in envelopes).
+    pub per_byte: Span,
+}
+
+impl Cost {
+    /// The time that the operation takes on `bytes` bytes.
+    pub fn of(self, bytes: u64) -> Span {
+        self.fixed + self.per_byte.scaled(bytes, 1)
+    }
+}
+
+/// An end system: one serial processor and one network interface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// What operations cost its processor.
+    pub processor: Processor,
+    /// The board between processor and network.
+    pub interface: Interface,
+}
+
+/// What each operation costs a host's processor, which does one thing at a time. All zero by default.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Processor {
+    /// A system write: call, copying, stream blocks; for each user byte.
+    pub write: Cost,
+    /// A system read: waking the reader, copying; for each user byte.
+    pub read: Cost,
+    /// Handing one request to the interface.
+    pub request: Cost,
+    /// Each interrupt: a request is done, or a receive buffer is filled.
+    pub interrupt: Cost,
+    /// Protocol work for each block sent, where the protocol runs on the host; for each envelope.
+    pub send_block: Cost,
+    /// Protocol work for each block received, where the protocol runs on the host; for each envelope.
+    pub receive_block: Cost,
+    /// Protocol work for each ECHO, ACK, REJ received or sent, where the protocol runs on the host.
+    pub control: Span,
+    /// Other work that gets in the way.
+    pub disturbance: Option<Disturbance>,
+}
+
+/// Other work on a host, by chance: each application operation waits for it with a probability.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Disturbance {
+    /// How likely an operation is held up, 0 to 1.
+    pub probability: f64,
+    /// How long on average; the lengths are exponentially distributed.
+    pub mean: Span,
+}
+
+/// Where the transport protocol is processed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProtocolPlace {
+    /// By the host's processor.
+    #[default]
+    Host,
+    /// By the interface board.
+    Board,
+}
+
+/// A network interface. The default is an ideal one: no cost, no limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interface {
+    /// The name under which the file defines it (`[interface.NAME]`), or `ideal`.
+    pub name: String,
+    /// Where the protocol is processed.
+    pub protocol: ProtocolPlace,
+    /// How a system write is cut into requests: the first rule whose `below` exceeds the write's bytes
+    /// holds. No rule: one request for each write.
+    pub split: Vec<Split>,
+    /// Requests of one channel that the interface takes before the first is answered for by the far
+    /// end; `None` for no limit.
+    pub requests: Option<u32>,
+    /// What the board's processor spends on each block to be sent; for each envelope.
+    pub send_block: Cost,
+    /// What the board's processor spends on each block received; for each envelope.
+    pub receive_block: Cost,
+    /// What the board's processor spends on each control sent or received.
+    pub control: Span,
+    /// Does one processor (or one memory) serve both directions, so that they take turns?
+    pub half_duplex: bool,
+    /// With programmed I/O: what each envelope costs the host's processor. `None` for DMA.
+    pub programmed: Option<Span>,
+    /// Bytes of one channel that the board sends before another that is ready has its turn.
+    pub interleave: u32,
+    /// Memory for data received and not yet taken by the host, all channels together; what finds it
+    /// full is lost. `None` for no limit.
+    pub memory: Option<Size>,
+    /// Bytes of the receive buffers that the host posts: one interrupt for each filled, and one for what
+    /// a block leaves in the last. `None`: one for each block.
+    pub receive_buffer: Option<u32>,
+    /// When the receiver answers with ECHO: on arrival, or when the application has taken the data.
+    pub echo: Echo,
+}
+
+impl Default for Interface {
+    fn default() -> Interface {
+        Interface {
+            name: "ideal".into(),
+            protocol: ProtocolPlace::Host,
+            split: Vec::new(),
+            requests: None,
+            send_block: Cost::default(),
+            receive_block: Cost::default(),
+            control: Span::ZERO,
+            half_duplex: false,
+            programmed: None,
+            interleave: 4096,
+            memory: None,
+            receive_buffer: None,
+            echo: Echo::Arrival,
+        }
+    }
+}
+
+/// A rule by which a system write is cut into requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split {
+    /// It holds for writes of fewer bytes than this; `None` for all.
+    pub below: Option<u32>,
+    /// Bytes of each request; the last may be shorter.
+    pub piece: u32,
+}
+
+/// When a receiver opens the sender's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Echo {
+    /// When a block has arrived.
+    #[default]
+    Arrival,
+    /// When the application has read it.
+    Consumption,
+}
+
+/// A switch: everything that crosses it takes its turn on the shared backplane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// The backplane's rate; a packet of up to 16 envelopes takes 180 bits of it. `None`: no limit.
+    pub backplane: Option<Rate>,
+}
+
+/// A link between two hosts or nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wire {
+    /// The name under which grids and reports know it; `a-b` where the file gives none.
+    pub name: String,
+    /// One end.
+    pub from: String,
+    /// The other.
+    pub to: String,
+    /// From the one to the other.
+    pub forward: LinkSpec,
+    /// And back.
+    pub backward: LinkSpec,
+}
+
+/// Something that is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traffic {
+    /// Its name.
+    pub name: String,
+    /// What the applications do.
+    pub workload: Workload,
+    /// The host where the sending applications run.
+    pub from: String,
+    /// The host where their peers run; may be the same one.
+    pub to: String,
+    /// The nodes to be crossed, in order, where it is not the shortest way.
+    pub via: Vec<String>,
+    /// How many at once.
+    pub count: u32,
+    /// Spread over the hosts of this list instead of all on `from`: flow i starts at host i modulo length.
+    pub from_each: Vec<String>,
+    /// What the sender's end speaks.
+    pub transport: Transport,
+    /// What the peer's end speaks when it sends, where that differs (its window, its block).
+    pub reply_transport: Transport,
+    /// When the first flow starts.
+    pub start: Start,
+    /// Between the starts of two flows.
+    pub stagger: Span,
+    /// Ends when the traffic of this name ends; `None`: when its own work is done.
+    pub until: Option<String>,
+    /// The estimator for its table, by name; `None` for the workload's default.
+    pub estimator: Option<String>,
+}
+
+/// When a traffic starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// At this time.
+    At(Span),
+    /// When each flow of another traffic has delivered so many bytes.
+    AfterBytes(String, Size),
+    /// When another traffic has ended.
+    AfterEnd(String),
+}
+
+/// What applications do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Workload {
+    /// A message out, an answer back, one outstanding (Hawley's `ipuke` and `ieat`, Vande Water's
+    /// `dkbench`). One connection for each size, one after the other.
+    Interactive {
+        /// User bytes of the messages.
+        sizes: Vec<u32>,
+        /// Messages of each size.
+        repeat: u32,
+        /// What comes back.
+        reply: Reply,
+        /// From one message's start to the next's intended start; zero: as soon as the answer is there.
+        every: Span,
+    },
+    /// So many bytes as fast as the transport takes them, again and again (Hawley's `mpuke` and `meat`,
+    /// Vande Water's `trafgen`).
+    Bulk {
+        /// User bytes of a transfer.
+        bytes: Size,
+        /// Transfers.
+        repeat: u32,
+        /// User bytes of each system write.
+        write: u32,
+        /// Does a transfer end with an empty message and the receiver's answer, so that it is timed to
+        /// the last byte delivered (`mpuke`), or with the last write's return (`trafgen`)?
+        confirm: bool,
+    },
+    /// Messages echoed one after the other for a stated time for each size (`dkxload`, RTT test).
+    TimedEcho {
+        /// User bytes of the messages.
+        sizes: Vec<u32>,
+        /// For each size.
+        duration: Span,
+    },
+    /// Writes of one size one after the other for a stated time for each size (`dkxload`, transfer test).
+    TimedTransfer {
+        /// User bytes of the writes.
+        sizes: Vec<u32>,
+        /// For each size.
+        duration: Span,
+    },
+    /// A file: read, written to the network in system writes of one size, stored at the far end; timed
+    /// to the receiver's confirmation (`push`).
+    Push {
+        /// User bytes of the file.
+        bytes: Size,
+        /// Transfers.
+        repeat: u32,
+        /// User bytes of each system write.
+        write: u32,
+        /// What the receiving application spends on each `write` bytes (storing them).
+        store: Span,
+    },
+    /// Datagrams of one size at a constant rate.
+    Paced {
+        /// User bytes of each.
+        size: u32,
+        /// User bytes, as a rate.
+        rate: Rate,
+        /// For how long.
+        duration: Span,
+    },
+}
+
+/// What the peer of an interactive workload sends back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// The whole message.
+    Echo,
+    /// So many bytes (`ieat` answers with the length of what it got).
+    Bytes(u32),
+}
+
+/// How an end point speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// The Universal Receiver Protocol in block mode.
+    Urp(UrpSettings),
+    /// Datagrams, no protocol.
+    Datagram,
+}
+
+/// Parameters of URP in block mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UrpSettings {
+    /// User bytes of a block, 1 to 4096.
+    pub block: u16,
+    /// Blocks outstanding, 1 to 7.
+    pub outstanding: u8,
+    /// After how long without an answer the sender asks with ENQ.
+    pub timeout: Span,
+    /// Which implementation's habits: `trunkline`, `v10`, `plan9`, `kmc`.
+    pub profile: String,
+    /// Envelopes of each network packet: 16 on Datakit's backplane. 0: a block in one packet.
+    pub packet: u32,
+}
+
+impl Default for UrpSettings {
+    fn default() -> UrpSettings {
+        UrpSettings {
+            block: 256,
+            outstanding: 3,
+            timeout: Span::from_secs(1),
+            profile: "trunkline".into(),
+            packet: 16,
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Virtual time: a scenario is run packet by packet, to the nanosecond and reproducibly.
+
+mod network;
+
+pub use network::{Event, HopShare, LinkId, Network, Parcel, RouteId, TraceId};

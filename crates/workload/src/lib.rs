@@ -1,0 +1,63 @@
+//! What applications do.
+//!
+//! An application is a sequential process: it asks for one [`Action`], and is told the [`Outcome`] when
+//! that is done. It never reads a clock and does no I/O, so that the same process runs on simulated
+//! hosts and on real sockets.
+
+use trunkline_core::{Span, Time};
+
+/// What a process asks of its host next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Write `bytes` user bytes in one system write; `end` marks the end of a message. `fresh` says that
+    /// the time of a new sample starts here, so that nothing before it is booked to that sample.
+    Write {
+        /// User bytes, may be 0 with `end`.
+        bytes: u32,
+        /// Does it end a message?
+        end: bool,
+        /// Does a sample start here?
+        fresh: bool,
+    },
+    /// Wait for data.
+    Read,
+    /// Keep the processor busy.
+    Work(Span),
+    /// Sleep until an instant.
+    Wait(Time),
+    /// The process has ended.
+    Done,
+}
+
+/// What became of the last action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The first call.
+    Start,
+    /// The write has returned.
+    Written,
+    /// Data were read: all that had arrived, at most to the end of a message.
+    Read {
+        /// User bytes.
+        bytes: u32,
+        /// Was the end of a message reached?
+        end: bool,
+    },
+    /// The work is done or the time has come.
+    Woke,
+}
+
+/// A measurement as the process saw it; the host adds where the time went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draft {
+    /// User bytes of the message or transfer.
+    pub size: u64,
+    /// Which repetition of this size.
+    pub index: u32,
+    /// When it was meant to start.
+    pub intended: Time,
+    /// When it started.
+    pub start: Time,
+    /// When it ended.
+    pub end: Time,
+}
