@@ -1,12 +1,15 @@
 //! One end of a flow: application, requests, protocol, and what has arrived.
 
 use super::clock::SenderClock;
-use super::jobs::Flying;
+use super::jobs::{Carried, Flying};
+use super::send::Message;
 use super::speaker::Speaker;
 use super::trail::Trail;
 use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::Time;
-use trunkline_workload::Application;
+use trunkline_transport::Extent;
+use trunkline_transport::urp::Part;
+use trunkline_workload::{Application, Stamp};
 
 use super::clock::Spent;
 use crate::network::{RouteId, TraceId};
@@ -19,6 +22,8 @@ pub(crate) struct Request {
     pub end: bool,
     /// The message's record, with its last request.
     pub trail: Option<Trail>,
+    /// A datagram's stamp.
+    pub stamp: Option<Stamp>,
 }
 
 /// Data that the application may read.
@@ -26,7 +31,7 @@ pub(crate) struct Request {
 pub(crate) struct Arrival {
     pub bytes: u32,
     pub end: bool,
-    pub trail: Option<Box<Trail>>,
+    pub trail: Option<Box<Carried>>,
 }
 
 /// What an application is doing.
@@ -81,28 +86,42 @@ pub(crate) struct End {
     pub outstanding: u32,
     /// Is the processor being told that a request is done?
     pub releasing: bool,
+    /// Which of its traffic's flows it belongs to.
+    pub flow_in_traffic: u32,
+    /// Envelopes of a network packet; 0 for whole blocks.
+    pub packet: u32,
+    /// Place in the stream: written by the application.
+    pub written: u64,
     /// Place in the stream: handed to the protocol.
     pub offered: u64,
     /// Place in the stream: sent at least once.
     pub sent: u64,
     /// Messages under way: the place at which each ends, with its record.
-    pub messages: VecDeque<(u64, Trail)>,
+    pub messages: VecDeque<Message>,
     pub rounds: Rounds,
     /// Segments between processor, board and path.
     pub in_hand: u32,
     pub deadline_set: Option<Time>,
     pub deadline_number: u32,
     /// Packets of a block that the processor still has to work through.
-    pub raw: VecDeque<(u64, Option<Box<Flying>>)>,
+    pub raw: VecDeque<(Part<Extent>, Option<Box<Flying>>)>,
+    /// How many of them it has been asked to.
+    pub claimed: u32,
+    /// Envelopes of those that it has not been asked to.
+    pub raw_envelopes: u32,
     /// The records of blocks that are complete at the protocol, until their data are taken.
     pub completing: Option<Box<Flying>>,
     /// Place in the stream up to which data have been accepted.
     pub accepted: u64,
     /// Blocks that the host has not taken from the interface yet.
     pub untaken: u32,
+    /// Blocks echoed before the host has taken them.
+    pub echoed_ahead: u32,
     /// Envelopes of the interface's memory that its data hold.
     pub held: u64,
     pub inbox: VecDeque<Arrival>,
+    /// Arrivals that the read under way takes.
+    pub reading: usize,
     /// Traces of packets under way with the records of their blocks.
     pub flying: BTreeMap<TraceId, Box<Flying>>,
     pub started: Option<Time>,

@@ -2,6 +2,7 @@
 
 use super::speaker::Outgoing;
 use super::trail::Trail;
+use trunkline_workload::Stamp;
 
 /// A flow's end: the sending application's at an even index, its peer's behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +41,7 @@ pub(crate) enum Job {
     /// The processor has worked through the packets of a block.
     Digested { packets: u32 },
     /// The processor has taken a block from the interface.
-    Interrupted { bytes: u32, end: bool, held: u64, trail: Option<Box<Trail>> },
+    Interrupted { bytes: u32, end: bool, held: u64, trail: Option<Box<Carried>> },
     /// The processor has done a system read.
     ReadDone,
     /// The processor has done an application's work.
@@ -55,7 +56,12 @@ pub(crate) struct Flying {
     pub block: Trail,
     /// The message's.
     pub message: Option<Trail>,
+    /// A datagram's stamp.
+    pub stamp: Option<Stamp>,
 }
+
+/// What a message brings to the application that reads it: its record, and a datagram's stamp.
+pub(crate) type Carried = (Trail, Option<Stamp>);
 
 impl Flying {
     /// Marks both records.

@@ -11,7 +11,7 @@ pub(crate) enum Speaker {
     /// The Universal Receiver Protocol; `packet` envelopes in each network packet.
     Urp { urp: Box<Urp<Extent>>, packet: u32 },
     /// Datagrams: what waits to be sent, by size, and when it came.
-    Datagram { waiting: VecDeque<(u32, Time)>, next: u64 },
+    Datagram { waiting: VecDeque<(u32, Time)> },
 }
 
 /// Something on its way out.
@@ -21,8 +21,8 @@ pub(crate) enum Outgoing {
     Block(Block<Extent>),
     /// A control octet.
     Control(Control),
-    /// A datagram of so many bytes, with its number, that was ready at an instant.
-    Datagram { bytes: u32, number: u64, ready: Time },
+    /// A datagram of so many bytes that was ready at an instant.
+    Datagram { bytes: u32, ready: Time },
 }
 
 /// What the peer gets.
@@ -37,7 +37,7 @@ impl Speaker {
     pub fn offer(&mut self, now: Time, data: Extent, end: bool) {
         match self {
             Speaker::Urp { urp, .. } => urp.offer(now, data, end),
-            Speaker::Datagram { waiting, .. } => waiting.push_back((data.len, now)),
+            Speaker::Datagram { waiting } => waiting.push_back((data.len, now)),
         }
     }
 
@@ -48,10 +48,9 @@ impl Speaker {
                 Segment::Block(block) => Outgoing::Block(block),
                 Segment::Control(control) => Outgoing::Control(control),
             }),
-            Speaker::Datagram { waiting, next } => {
+            Speaker::Datagram { waiting } => {
                 let (bytes, ready) = waiting.pop_front()?;
-                *next += 1;
-                Some(Outgoing::Datagram { bytes, number: *next - 1, ready })
+                Some(Outgoing::Datagram { bytes, ready })
             }
         }
     }
@@ -88,7 +87,7 @@ impl Speaker {
     pub fn idle(&self) -> bool {
         match self {
             Speaker::Urp { urp, .. } => urp.idle(),
-            Speaker::Datagram { waiting, .. } => waiting.is_empty(),
+            Speaker::Datagram { waiting } => waiting.is_empty(),
         }
     }
 
@@ -96,7 +95,7 @@ impl Speaker {
     pub fn unsent(&self) -> u64 {
         match self {
             Speaker::Urp { urp, .. } => urp.unsent(),
-            Speaker::Datagram { waiting, .. } => waiting.iter().map(|&(n, _)| u64::from(n)).sum(),
+            Speaker::Datagram { waiting } => waiting.iter().map(|&(n, _)| u64::from(n)).sum(),
         }
     }
 

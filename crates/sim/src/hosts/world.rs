@@ -4,9 +4,8 @@ use super::clock;
 use super::end::{Doing, End};
 use super::jobs::{EndId, Job, Jobs, Timer};
 use super::serial::Serial;
-use crate::SimError;
 use crate::network::{Event, LinkId, Network, Parcel};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::{Span, Stream, Time};
 use trunkline_measure::{Sample, SenderState, Step};
 use trunkline_scenario::{Scenario, Start};
@@ -62,6 +61,8 @@ pub(crate) struct World<'a> {
     pub ends: Vec<End>,
     pub traffic: Vec<Measured>,
     pub jobs: Jobs,
+    /// Jobs that are done now.
+    pub soon: VecDeque<(EndId, Job)>,
     pub places: Vec<String>,
     /// The place of each link of the network, by [`LinkId`].
     pub link_places: Vec<u16>,
@@ -74,7 +75,7 @@ pub(crate) struct World<'a> {
 
 impl World<'_> {
     /// Runs to the end of all traffic, or to the latest end.
-    pub fn run(&mut self) -> Result<(), SimError> {
+    pub fn run(&mut self) {
         self.start_due();
         let until = Time::ZERO + self.scenario.stop_after;
         while !self.stopped
@@ -85,8 +86,10 @@ impl World<'_> {
                 Event::Lost(parcel, _, _) => self.lost(parcel),
                 Event::Timer(number) => self.timer(Timer::from_number(number)),
             }
+            while let Some((end, job)) = self.soon.pop_front() {
+                self.done(end, job);
+            }
         }
-        Ok(())
     }
 
     fn timer(&mut self, timer: Timer) {
@@ -147,10 +150,10 @@ impl World<'_> {
         self.at(at, end, job);
     }
 
-    /// Does `job` at `at`; at once, where that is now.
+    /// Does `job` at `at`; before anything else happens, where that is now.
     fn at(&mut self, at: Time, end: EndId, job: Job) {
         if at == self.net.now() {
-            return self.done(end, job);
+            return self.soon.push_back((end, job));
         }
         let slot = self.jobs.put(end, job);
         self.net.set_timer(at, Timer::Job(slot).number());
