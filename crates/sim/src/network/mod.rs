@@ -1,5 +1,7 @@
 //! Links, routes and timers in virtual time.
 
+mod wheel;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use trunkline_core::{Cause, Channel, Counts, DropCause, Packet, Seed, Span, Time};
