@@ -2,4 +2,6 @@
 
 mod network;
 
-pub use network::{Event, HopShare, LinkId, Network, Parcel, RouteId, TraceId};
+pub use network::{
+    Event, HopShare, HopSums, LinkId, Network, Parcel, RECORD_BYTES, RecordKind, RouteId, TraceId,
+};

@@ -356,7 +356,8 @@ mod tests {
         wheel.insert(at(70_001), 'c');
         assert_eq!(wheel.pop(at(69_999)), None);
         wheel.insert(at(3), 'a');
-        let order: Vec<char> = std::iter::from_fn(|| wheel.pop(Time::NEVER)).map(|it| it.1).collect();
+        let order: Vec<char> =
+            std::iter::from_fn(|| wheel.pop(Time::NEVER)).map(|it| it.1).collect();
         assert_eq!(order, ['a', 'b', 'c']);
     }
 
