@@ -1,31 +1,31 @@
 //! One direction of a path: discipline, line, impairments, delay line.
 
-use crate::impairment::{Fate, ImpairmentSpec, Impairments, Setting};
+use crate::impairment::{Achieved, Fate, ImpairmentSpec, Impairments, Setting};
 use crate::schedule::Plan;
 use crate::{AnyDiscipline, Backlog, DelayLine, Discipline, Drops, Limit, Line, LinkSpec, Service};
 use std::collections::VecDeque;
-use trunkline_core::{Cause, Counts, DropCause, Packet, Rate, Seed, Span, Time};
+use trunkline_core::{Carried, Cause, Counts, DropCause, Rate, Seed, Span, Time};
 
-/// One direction of a path, at work.
+/// One direction of a path, at work, and the packets `P` that it carries.
 ///
 /// The engine calls [`offer`](Link::offer) for each arrival in order of time, [`advance`](Link::advance)
 /// so that the line works up to an instant, [`take`](Link::take) until it answers `None`, and
 /// [`dropped`](Link::dropped) to get back what was given up.
 #[derive(Debug)]
-pub struct Link<B> {
-    discipline: AnyDiscipline<Packet<B>>,
-    buffer: VecDeque<Service<Packet<B>>>,
+pub struct Link<P> {
+    discipline: AnyDiscipline<P>,
+    buffer: VecDeque<Service<P>>,
     buffered: u64,
     buffer_size: u64,
-    line: Line<Packet<B>>,
+    line: Line<P>,
     impairments: Impairments,
     delay: Span,
-    in_flight: DelayLine<Packet<B>>,
+    in_flight: DelayLine<P>,
     plan: Plan,
     changes: VecDeque<(Time, Change)>,
     clock: Time,
     counts: Counts,
-    drops: Drops<Packet<B>>,
+    drops: Drops<P>,
 }
 
 /// A setting that changes while traffic flows.
@@ -45,17 +45,17 @@ pub enum Change {
 
 /// A packet that has come out at the far end.
 #[derive(Debug)]
-pub struct Delivered<B> {
+pub struct Delivered<P> {
     /// When it is due there.
     pub release: Time,
     /// The packet, its ledger complete.
-    pub packet: Packet<B>,
+    pub packet: P,
 }
 
-impl<B> Link<B> {
+impl<P: Carried> Link<P> {
     /// A link as `spec` says, whose slot clock, trace and schedule start at `origin`. Its randomness
     /// comes from the streams of `seed` under `name`.
-    pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Link<B> {
+    pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Link<P> {
         Link {
             discipline: AnyDiscipline::new(&spec.discipline),
             buffer: VecDeque::new(),
@@ -74,11 +74,11 @@ impl<B> Link<B> {
     }
 
     /// A packet arrives at `at`, or with the last thing that has happened where that was later.
-    pub fn offer(&mut self, at: Time, packet: Packet<B>) {
+    pub fn offer(&mut self, at: Time, packet: P) {
         self.advance(at);
         self.clock = self.clock.max(at);
         self.counts.entered += 1;
-        self.counts.entered_bytes += u64::from(packet.size);
+        self.counts.entered_bytes += u64::from(packet.size());
         self.discipline.enqueue(self.clock, packet, &mut self.drops);
         self.fill();
         self.work(self.clock);
@@ -139,7 +139,7 @@ impl<B> Link<B> {
         }
     }
 
-    fn next_piece(&mut self) -> Option<Service<Packet<B>>> {
+    fn next_piece(&mut self) -> Option<Service<P>> {
         let Some(service) = self.buffer.pop_front() else {
             return self.discipline.dequeue(self.clock, &mut self.drops);
         };
@@ -148,15 +148,16 @@ impl<B> Link<B> {
     }
 
     /// A packet has left the line: book where its time went and send it on its way.
-    fn depart(&mut self, at: Time, mut packet: Packet<B>) {
-        let sojourn = at.since(packet.entered);
-        let transmit = self.line.nominal(packet.size, packet.controls).min(sojourn);
-        packet.ledger.book(Cause::Transmit, transmit);
-        packet.ledger.book(Cause::Queue, sojourn - transmit);
+    fn depart(&mut self, at: Time, mut packet: P) {
+        let sojourn = at.since(packet.entered());
+        let transmit = self.line.nominal(packet.size(), packet.controls()).min(sojourn);
+        packet.book(Cause::Transmit, transmit);
+        packet.book(Cause::Queue, sojourn - transmit);
         match self.impairments.judge(at, self.delay, &packet) {
             Fate::Lost(cause) => self.drops.push(packet, cause),
             Fate::Arrives { release, unordered, copies } => {
-                packet.copies = copies;
+                packet.set_copies(copies);
+                packet.book(Cause::Propagate, release.since(at));
                 self.counts.duplicated += u64::from(copies.saturating_sub(1));
                 if unordered {
                     self.in_flight.push_unordered(release, packet);
@@ -168,13 +169,11 @@ impl<B> Link<B> {
     }
 
     /// Takes the next packet that is due by `now`.
-    pub fn take(&mut self, now: Time) -> Option<Delivered<B>> {
-        let (release, mut packet) = self.in_flight.pop(now)?;
-        let booked = packet.ledger.total();
-        packet.ledger.book(Cause::Propagate, release.since(packet.entered).saturating_sub(booked));
-        let copies = u64::from(packet.copies);
+    pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
+        let (release, packet) = self.in_flight.pop(now)?;
+        let copies = u64::from(packet.copies());
         self.counts.delivered += copies;
-        self.counts.delivered_bytes += copies * u64::from(packet.size);
+        self.counts.delivered_bytes += copies * u64::from(packet.size());
         Some(Delivered { release, packet })
     }
 
@@ -185,14 +184,14 @@ impl<B> Link<B> {
     }
 
     /// Counts one copy of `packet`, which was taken, as lost by the engine after all.
-    pub fn undelivered(&mut self, packet: &Packet<B>, cause: DropCause) {
+    pub fn undelivered(&mut self, packet: &P, cause: DropCause) {
         self.counts.delivered -= 1;
-        self.counts.delivered_bytes -= u64::from(packet.size);
+        self.counts.delivered_bytes -= u64::from(packet.size());
         self.counts.drop(cause);
     }
 
     /// Takes out what was given up since the last call, with its causes.
-    pub fn dropped(&mut self) -> impl Iterator<Item = (Packet<B>, DropCause)> + '_ {
+    pub fn dropped(&mut self) -> impl Iterator<Item = (P, DropCause)> + '_ {
         let counts = &mut self.counts;
         self.drops.drain().inspect(|&(_, cause)| counts.drop(cause))
     }
@@ -202,8 +201,14 @@ impl<B> Link<B> {
         !self.drops.is_empty()
     }
 
-    /// When the line or a scheduled change next needs [`advance`](Link::advance).
+    /// When the link next needs anything at all: [`advance`](Link::advance) for its line or a scheduled
+    /// change, or [`take`](Link::take) for what is due at the far end.
     pub fn next_event(&self) -> Option<Time> {
+        self.next_work().into_iter().chain(self.next_release()).min()
+    }
+
+    /// When the line or a scheduled change next needs [`advance`](Link::advance).
+    pub fn next_work(&self) -> Option<Time> {
         self.line.done().into_iter().chain(self.next_change()).min()
     }
 
@@ -252,12 +257,12 @@ impl<B> Link<B> {
 
     /// What became of the packets so far. What was given up counts when [`dropped`](Link::dropped)
     /// hands it out.
-    pub fn counts(&self) -> &Counts {
-        &self.counts
+    pub fn counts(&self) -> Counts {
+        self.counts
     }
 
-    /// The impairments, for what they have achieved.
-    pub fn impairments(&self) -> &Impairments {
-        &self.impairments
+    /// What the impairments have done so far.
+    pub fn achieved(&self) -> Achieved {
+        self.impairments.achieved()
     }
 }

@@ -8,7 +8,9 @@ mod hosts;
 mod network;
 
 pub use error::SimError;
-pub use network::*;
+pub use network::{
+    Event, HopShare, HopSums, LinkId, Network, Parcel, RECORD_BYTES, RecordKind, RouteId, TraceId,
+};
 
 use trunkline_measure::Run;
 use trunkline_scenario::Scenario;
