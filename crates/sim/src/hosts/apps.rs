@@ -1,5 +1,6 @@
 //! Applications: what they ask for, and what they have measured.
 
+use super::clock::SenderClock;
 use super::end::Doing;
 use super::jobs::{EndId, Job, Timer};
 use super::trail::Trail;
@@ -9,34 +10,16 @@ use trunkline_measure::Sample;
 use trunkline_workload::{Action, Draft, Outcome};
 
 impl World<'_> {
-    /// A flow starts: both ends open their protocol, and its applications begin when that has been
-    /// answered, because the reports time what follows the call's set-up.
+    /// A flow starts. Its channel has been set up before: the reports time what follows the call.
     pub fn start_flow(&mut self, flow: u32) {
         let now = self.net.now();
         let sender = EndId(flow * 2);
-        for id in [sender, sender.peer()] {
+        // The peer first, so that it reads before anything comes.
+        for id in [sender.peer(), sender] {
             let end = &mut self.ends[id.index()];
             end.started = Some(now);
-            end.clock = super::clock::SenderClock::new(now);
-            end.speaker.open(now);
-            self.pump(id);
-        }
-    }
-
-    /// Starts the applications of a flow once both directions are open.
-    pub fn begin_if_open(&mut self, id: EndId) {
-        if self.ends[id.index()].doing != Doing::Nothing {
-            return;
-        }
-        let pair = [EndId(id.0 & !1), EndId(id.0 | 1)];
-        let ready = pair.iter().all(|id| {
-            let end = &self.ends[id.index()];
-            end.doing == Doing::Nothing && end.started.is_some() && end.speaker.is_open()
-        });
-        if ready {
-            // The peer first, so that it reads before anything comes.
-            self.step(pair[1], Outcome::Start);
-            self.step(pair[0], Outcome::Start);
+            end.clock = SenderClock::new(now);
+            self.step(id, Outcome::Start);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::network::{LinkId, Network, RouteId};
 use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::{Channel, Time};
 use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec};
-use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic, Transport};
+use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic};
 use trunkline_workload::Application;
 
 impl<'a> World<'a> {
@@ -216,8 +216,8 @@ fn new_end(
         raw_envelopes: 0,
         completing: None,
         accepted: 0,
-        untaken: 0,
-        echoed_ahead: 0,
+        waiting: VecDeque::new(),
+        in_buffer: 0,
         held: 0,
         inbox: VecDeque::new(),
         reading: 0,

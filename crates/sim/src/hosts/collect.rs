@@ -6,9 +6,10 @@ use trunkline_measure::{Conservation, Engine, LinkRun, Run, TrafficRun};
 
 impl World<'_> {
     /// What has been measured.
-    pub fn into_run(self) -> Run {
+    pub fn into_run(mut self) -> Run {
         let ended = self.net.now();
         let notes = self.notes();
+        let links = self.link_runs();
         let traffic = (0..self.traffic.len()).map(|index| self.traffic_run(index)).collect();
         Run {
             engine: Engine::Sim,
@@ -16,7 +17,7 @@ impl World<'_> {
             cell: self.scenario.cell.clone(),
             seed: self.scenario.seed.0,
             traffic,
-            links: self.link_runs(),
+            links,
             places: self.places,
             ended,
             notes,
@@ -69,21 +70,22 @@ impl World<'_> {
         sum
     }
 
-    fn link_runs(&self) -> Vec<LinkRun> {
-        let wires = self.scenario.links.iter().zip(&self.wires);
-        wires
-            .flat_map(|(wire, ids)| {
-                let names = [(&wire.from, &wire.to), (&wire.to, &wire.from)];
-                std::iter::zip(names, ids).map(|((from, to), &id)| LinkRun {
+    fn link_runs(&mut self) -> Vec<LinkRun> {
+        let mut runs = Vec::new();
+        for (wire, ids) in std::iter::zip(&self.scenario.links, &self.wires) {
+            let names = [(&wire.from, &wire.to), (&wire.to, &wire.from)];
+            for ((from, to), &id) in std::iter::zip(names, ids) {
+                runs.push(LinkRun {
                     name: format!("{from}>{to}"),
-                    counts: self.net.counts(id).clone(),
+                    counts: self.net.counts(id),
                     in_flight: self.net.in_flight(id),
                     busy: self.net.busy(id),
                     queueing: self.net.queueing(id).cloned(),
-                    backlog: self.net.backlog_series(id).to_vec(),
-                })
-            })
-            .collect()
+                    backlog: self.net.backlog_samples(id).to_vec(),
+                });
+            }
+        }
+        runs
     }
 
     fn notes(&self) -> Vec<String> {

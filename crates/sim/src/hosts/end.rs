@@ -31,6 +31,8 @@ pub(crate) struct Request {
 pub(crate) struct Arrival {
     pub bytes: u32,
     pub end: bool,
+    /// Envelopes of the interface's memory that they hold until the host has taken them.
+    pub held: u64,
     pub trail: Option<Box<Carried>>,
 }
 
@@ -113,10 +115,10 @@ pub(crate) struct End {
     pub completing: Option<Box<Flying>>,
     /// Place in the stream up to which data have been accepted.
     pub accepted: u64,
-    /// Blocks that the host has not taken from the interface yet.
-    pub untaken: u32,
-    /// Blocks echoed before the host has taken them.
-    pub echoed_ahead: u32,
+    /// Accepted blocks that the host has not taken from the interface, the first of them in its receive
+    /// buffer.
+    pub waiting: VecDeque<Arrival>,
+    pub in_buffer: usize,
     /// Envelopes of the interface's memory that its data hold.
     pub held: u64,
     pub inbox: VecDeque<Arrival>,

@@ -40,8 +40,8 @@ pub(crate) enum Job {
     TakenIn { tag: u64, envelopes: u32, trail: Option<Box<Flying>> },
     /// The processor has worked through the packets of a block.
     Digested { packets: u32 },
-    /// The processor has taken a block from the interface.
-    Interrupted { bytes: u32, end: bool, held: u64, trail: Option<Box<Carried>> },
+    /// The processor has taken a receive buffer's data from the interface.
+    Interrupted,
     /// The processor has done a system read.
     ReadDone,
     /// The processor has done an application's work.

@@ -1,7 +1,7 @@
 //! From packets off the path to a system read.
 
 use super::end::{Arrival, Doing};
-use super::jobs::{Carried, EndId, Flying, Job};
+use super::jobs::{EndId, Flying, Job};
 use super::speaker::{Delivered, Speaker};
 use super::tag;
 use super::world::World;
@@ -136,31 +136,46 @@ impl World<'_> {
         }
     }
 
+    /// The interface has accepted data: they wait for a receive buffer of the host.
     fn accepted(&mut self, id: EndId, delivered: Delivered) {
         let now = self.net.now();
         let place = self.receiving_place(id);
-        let interface = &self.host_of(id).interface;
-        let (echo, buffer) = (interface.echo, interface.receive_buffer);
         let end = &mut self.ends[id.index()];
         let (traffic, flying) = (end.traffic, end.completing.take());
-        let held = std::mem::take(&mut end.held);
-        let at_once = echo == Echo::Posted && end.untaken == 0;
-        end.untaken += 1;
-        if at_once {
-            end.speaker.consumed(now, 1);
-            end.echoed_ahead += 1;
-        }
         let trail = flying.and_then(|mut flying| {
             flying.mark(now, place, Cause::Host);
             self.traffic[traffic].book_block(flying.block.steps());
             flying.message.map(|trail| Box::new((trail, flying.stamp)))
         });
-        let buffers = buffer.map_or(1, |size| delivered.bytes.div_ceil(size.max(1)).max(1));
-        let interrupt = self.host_of(id).processor.interrupt;
-        let cost = interrupt.fixed.scaled(u64::from(buffers), 1)
-            + interrupt.per_byte.scaled(u64::from(delivered.bytes), 1);
-        let Delivered { bytes, end } = delivered;
-        self.on_processor(id, cost, Job::Interrupted { bytes, end, held, trail });
+        let held = std::mem::take(&mut end.held);
+        let Delivered { bytes, end: ends } = delivered;
+        end.waiting.push_back(Arrival { bytes, end: ends, held, trail });
+        self.fill_buffer(id);
+    }
+
+    /// Fills the receive buffer that the host has posted with what waits, and interrupts the host. It posts
+    /// the next one when it has taken this.
+    fn fill_buffer(&mut self, id: EndId) {
+        let now = self.net.now();
+        let host = self.host_of(id);
+        let (room, echo, interrupt) =
+            (host.interface.receive_buffer, host.interface.echo, host.processor.interrupt);
+        let end = &mut self.ends[id.index()];
+        if end.in_buffer > 0 || end.waiting.is_empty() {
+            return;
+        }
+        let mut bytes = 0;
+        let fits = |bytes: u32| room.is_none_or(|room| bytes <= room);
+        while let Some(next) = end.waiting.get(end.in_buffer)
+            && (end.in_buffer == 0 || fits(bytes + next.bytes))
+        {
+            bytes += next.bytes;
+            end.in_buffer += 1;
+        }
+        if echo == Echo::Posted {
+            end.speaker.consumed(now, bytes);
+        }
+        self.on_processor(id, interrupt.of(u64::from(bytes)), Job::Interrupted);
     }
 
     fn receiving_place(&self, id: EndId) -> u16 {
@@ -184,33 +199,21 @@ impl World<'_> {
         self.hosts[host].memory -= held;
     }
 
-    /// The host's processor has taken a block from the interface.
-    pub fn interrupted(
-        &mut self,
-        id: EndId,
-        bytes: u32,
-        ends: bool,
-        held: u64,
-        trail: Option<Box<Carried>>,
-    ) {
+    /// The host's processor has taken a receive buffer's data from the interface.
+    pub fn interrupted(&mut self, id: EndId) {
         let now = self.net.now();
         let place = self.places_of(id).processor;
-        let echo = self.host_of(id).interface.echo;
         let end = &mut self.ends[id.index()];
-        self.hosts[end.host].memory -= held;
-        end.untaken -= 1;
-        let trail = trail.map(|mut trail| {
-            trail.0.mark(now, place, Cause::Host);
-            trail
-        });
-        end.inbox.push_back(Arrival { bytes, end: ends, trail });
-        if echo == Echo::Posted {
-            match end.echoed_ahead {
-                0 => end.speaker.consumed(now, 1),
-                _ => end.echoed_ahead -= 1,
+        let count = std::mem::take(&mut end.in_buffer);
+        for mut arrival in end.waiting.drain(..count) {
+            if let Some(carried) = &mut arrival.trail {
+                carried.0.mark(now, place, Cause::Host);
             }
+            self.hosts[end.host].memory -= arrival.held;
+            end.inbox.push_back(arrival);
         }
-        if end.doing == Doing::Reading {
+        self.fill_buffer(id);
+        if self.ends[id.index()].doing == Doing::Reading {
             self.start_read(id);
         }
         self.pump(id);
@@ -251,7 +254,7 @@ impl World<'_> {
         }
         end.trail.mark(now, place, Cause::Host);
         if echo == Echo::Consumption {
-            end.speaker.consumed(now, count as u32);
+            end.speaker.consumed(now, bytes);
         }
         let (traffic, flow) = (end.traffic, end.flow_in_traffic);
         self.traffic[traffic].deliver(flow, id, bytes);

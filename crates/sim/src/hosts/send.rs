@@ -2,7 +2,7 @@
 
 use super::end::{Doing, End, Request};
 use super::jobs::{EndId, Flying, Job};
-use super::speaker::{Outgoing, Speaker};
+use super::speaker::Outgoing;
 use super::tag;
 use super::trail::Trail;
 use super::world::World;
@@ -10,7 +10,7 @@ use crate::network::{Parcel, RouteId};
 use trunkline_core::{Cause, Span};
 use trunkline_scenario::{ProtocolPlace, Split};
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Block, Control, Part, Segment, TrailerKind};
+use trunkline_transport::urp::{Block, Control, Kind, Part, Segment};
 use trunkline_workload::Outcome;
 
 /// Requests that may wait for the interface when a system write returns: the next one is ready when the
@@ -50,7 +50,6 @@ impl World<'_> {
         self.set_deadline(id);
         self.settle(id);
         self.return_write(id);
-        self.begin_if_open(id);
     }
 
     /// The processor starts to hand the next request to the interface, if that takes one.
@@ -162,7 +161,7 @@ impl World<'_> {
     }
 
     fn send_control(&mut self, id: EndId, control: Control) {
-        let part = Part { data: None, trailer: None, control: Some(control) };
+        let part = Part::control(control);
         self.inject(id, part.envelopes(), part.controls(), tag::pack(&part), None);
     }
 
@@ -273,7 +272,7 @@ pub(crate) struct Message {
 impl End {
     /// The message that `block` completes.
     fn message_ending_in(&mut self, block: &Block<Extent>) -> Option<&mut Message> {
-        if block.kind == TrailerKind::Botm {
+        if block.kind == Kind::Botm {
             return None;
         }
         let (at, empty) = (block.data.offset + u64::from(block.data.len), block.data.len == 0);
@@ -329,16 +328,6 @@ impl Outgoing {
             Outgoing::Block(block) => u64::from(block.data.len) + 4,
             Outgoing::Control(_) => 1,
             Outgoing::Datagram { bytes, .. } => u64::from(*bytes),
-        }
-    }
-}
-
-impl Speaker {
-    /// Bytes sent and not answered for.
-    pub fn unechoed(&self) -> u64 {
-        match self {
-            Speaker::Urp { urp, .. } => urp.unechoed(),
-            Speaker::Datagram { .. } => 0,
         }
     }
 }

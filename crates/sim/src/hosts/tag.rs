@@ -2,27 +2,28 @@
 //!
 //! A packet that the path duplicates carries its meaning twice, so nothing has to be looked up or freed.
 //! Bits from the lowest: 13 data octets, 24 the low bits of their place in the stream, 2 trailer kind,
-//! 3 sequence number, 13 block length, 1 whether a control follows, 8 its octet.
+//! 3 sequence number, 13 block length, 4 control, 3 its number.
 
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Control, Part, Trailer, TrailerKind};
+use trunkline_transport::urp::{Control, Kind, Part, Seq, Trailer};
 
 const LEN: u32 = 13;
 const OFFSET: u32 = 24;
 const KIND: u32 = 2;
 const SEQ: u32 = 3;
 const LENGTH: u32 = 13;
+const CONTROL: u32 = 4;
 
 /// Packs `part`.
 pub(crate) fn pack(part: &Part<Extent>) -> u64 {
-    let (len, offset) = part.data.as_ref().map_or((0, 0), |data| (u64::from(data.len), data.offset));
+    let Extent { len, offset } = part.data;
     let trailer = part.trailer.as_ref().map_or(0, |trailer| {
         kind_bits(trailer.kind)
-            | u64::from(trailer.seq) << KIND
-            | u64::from(trailer.length) << (KIND + SEQ)
+            | u64::from(trailer.seq.get()) << KIND
+            | u64::from(trailer.length.unwrap_or(0)) << (KIND + SEQ)
     });
-    let control = part.control.map_or(0, |control| 1 | u64::from(control.octet()) << 1);
-    len | (offset & mask(OFFSET)) << LEN
+    let control = part.control.map_or(0, control_bits);
+    u64::from(len) | (offset & mask(OFFSET)) << LEN
         | trailer << (LEN + OFFSET)
         | control << (LEN + OFFSET + KIND + SEQ + LENGTH)
 }
@@ -31,12 +32,17 @@ pub(crate) fn pack(part: &Part<Extent>) -> u64 {
 pub(crate) fn unpack(tag: u64, near: u64) -> Part<Extent> {
     let mut bits = Bits(tag);
     let (len, offset) = (bits.take(LEN) as u32, bits.take(OFFSET));
-    let (kind, seq, length) = (bits.take(KIND), bits.take(SEQ) as u8, bits.take(LENGTH) as u16);
-    let (is_control, octet) = (bits.take(1) == 1, bits.take(8) as u8);
+    let (kind, seq, length) = (bits.take(KIND), Seq::new(bits.take(SEQ) as u8), bits.take(LENGTH));
+    let (control, number) = (bits.take(CONTROL), Seq::new(bits.take(SEQ) as u8));
     Part {
-        data: (len > 0).then(|| Extent { offset: widen(offset, near), len }),
-        trailer: trailer_kind(kind).map(|kind| Trailer { kind, length, seq }),
-        control: is_control.then(|| Control::from_octet(octet)).flatten(),
+        data: if len > 0 { Extent::new(widen(offset, near), len) } else { Extent::default() },
+        trailer: trailer_kind(kind).map(|kind| Trailer {
+            kind,
+            length: Some(length as u16),
+            seq,
+            crc: None,
+        }),
+        control: control_of(control, number),
     }
 }
 
@@ -62,14 +68,79 @@ impl Bits {
     }
 }
 
-fn kind_bits(kind: TrailerKind) -> u64 {
+fn kind_bits(kind: Kind) -> u64 {
     match kind {
-        TrailerKind::Bot => 1,
-        TrailerKind::Botm => 2,
-        TrailerKind::Bots => 3,
+        Kind::Bot => 1,
+        Kind::Botm => 2,
+        Kind::Bots => 3,
     }
 }
 
-fn trailer_kind(bits: u64) -> Option<TrailerKind> {
-    [None, Some(TrailerKind::Bot), Some(TrailerKind::Botm), Some(TrailerKind::Bots)][bits as usize]
+fn trailer_kind(bits: u64) -> Option<Kind> {
+    [None, Some(Kind::Bot), Some(Kind::Botm), Some(Kind::Bots)][bits as usize]
+}
+
+/// Controls that carry a number are 1 to 4, the others follow; 0 is none. Express data and user controls
+/// come from no workload.
+fn control_bits(control: Control) -> u64 {
+    let (code, number) = match control {
+        Control::Seq(number) => (1, number),
+        Control::Echo(number) => (2, number),
+        Control::Rej(number) => (3, number),
+        Control::Ack(number) => (4, number),
+        Control::Enq => (5, Seq::NONE),
+        Control::Check => (6, Seq::NONE),
+        Control::InitReq => (7, Seq::NONE),
+        Control::Init0 => (8, Seq::NONE),
+        Control::Init1 => (9, Seq::NONE),
+        Control::Ainit => (10, Seq::NONE),
+        Control::Express(_) | Control::User(_) => (0, Seq::NONE),
+    };
+    code | u64::from(number.get()) << CONTROL
+}
+
+fn control_of(code: u64, number: Seq) -> Option<Control> {
+    Some(match code {
+        1 => Control::Seq(number),
+        2 => Control::Echo(number),
+        3 => Control::Rej(number),
+        4 => Control::Ack(number),
+        5 => Control::Enq,
+        6 => Control::Check,
+        7 => Control::InitReq,
+        8 => Control::Init0,
+        9 => Control::Init1,
+        10 => Control::Ainit,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn controls() -> impl Strategy<Value = Option<Control>> {
+        (0u64..11, 0u8..8).prop_map(|(code, number)| {
+            control_of(code, Seq::new(if (1..5).contains(&code) { number } else { 0 }))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_packet_comes_out_as_it_went_in(
+            len in 0u32..=4096, offset in 0u64..1 << 40, behind in 0u64..1 << 20,
+            trailer in prop::option::of((1u64..4, 0u8..8, 0u16..=4096)), control in controls(),
+        ) {
+            let data = if len == 0 { Extent::default() } else { Extent::new(offset + behind, len) };
+            let trailer = trailer.map(|(kind, seq, length)| Trailer {
+                kind: trailer_kind(kind).unwrap(),
+                length: Some(length),
+                seq: Seq::new(seq),
+                crc: None,
+            });
+            let part = Part { data, trailer, control };
+            prop_assert_eq!(unpack(pack(&part), offset), part);
+        }
+    }
 }

@@ -114,9 +114,7 @@ impl World<'_> {
             Job::Sent(segment) => self.sent(end, segment),
             Job::TakenIn { tag, envelopes, trail } => self.taken_in(end, tag, envelopes, trail),
             Job::Digested { packets } => self.digested(end, packets),
-            Job::Interrupted { bytes, end: ends, held, trail } => {
-                self.interrupted(end, bytes, ends, held, trail);
-            }
+            Job::Interrupted => self.interrupted(end),
             Job::ReadDone => self.read_done(end),
             Job::Worked => self.worked(end),
         }
