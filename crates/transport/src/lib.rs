@@ -4,8 +4,9 @@
 //! no thread, so that the same code runs in the simulator and on real wires. A driver calls it in one
 //! order, stated at [`Endpoint`].
 //!
-//! [`urp`] is the Universal Receiver Protocol of Datakit.
+//! [`urp`] is the Universal Receiver Protocol of Datakit, [`envelope`] its form on the wire.
 
+pub mod envelope;
 mod payload;
 pub mod urp;
 
