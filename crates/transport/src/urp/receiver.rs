@@ -290,7 +290,11 @@ impl<P: Payload> Receiver<P> {
         self.counters.rejects += 1;
         let reject = Control::Rej(self.good);
         match self.settings.profile {
-            Profile::Plan9 => self.send(reject, out),
+            // Read as an ECHO of the same number, it makes those that wait void.
+            Profile::Plan9 => {
+                self.tokens.clear();
+                self.send(reject, out);
+            }
             _ => self.answer(reject, out),
         }
     }
