@@ -3,7 +3,7 @@
 use super::error::{Wrong, list};
 use super::hosts::Named;
 use super::reader::{Reader, complaint};
-use super::schema::{Kind, Table};
+use super::schema::Kind;
 use super::tree::{Entry, Value};
 use crate::path::split;
 use crate::preset::Preset;
@@ -58,7 +58,7 @@ pub(super) fn module(table: &Reader<'_>, folder: &Path) -> Result<(), Wrong> {
 fn preset(table: &Reader<'_>, drafts: &mut Drafts) -> Result<(), Wrong> {
     let Some(name) = table.text("preset")? else { return Ok(()) };
     let known = crate::PRESETS.iter().map(|preset| preset.name);
-    let unknown = |_| table.unknown("preset", &name, "presets", known);
+    let unknown = |_| table.unknown("preset", &name, "preset", known);
     for &(setting, value) in Preset::find(&name).map_err(unknown)?.settings {
         let (directions, plain) = split(setting);
         let Some(setting) = setting::find(plain) else { continue };
@@ -80,7 +80,7 @@ fn side(
     if let Some(name) = table.text("module")? {
         let found = modules.iter().find(|(known, _)| *known == name);
         let names = modules.iter().map(|(name, _)| name.as_str());
-        let unknown = || table.unknown("module", &name, "tables [module.NAME]", names);
+        let unknown = || table.unknown("module", &name, "[module.NAME]", names);
         settings(&found.ok_or_else(unknown)?.1, drafts, which)?;
     }
     settings(table, drafts, which)
@@ -98,7 +98,9 @@ fn settings(table: &Reader<'_>, drafts: &mut Drafts, which: &[usize]) -> Result<
         let apply = setting::find(name).map(|setting| setting.apply);
         let text = match &node.value {
             Value::Table(entries) => discipline(table, entries)?,
-            value => value.scalar().ok_or_else(|| table.found(key.name, &key.form.allowed()))?,
+            value => value
+                .scalar()
+                .ok_or_else(|| table.found(key.name, &format!("give {}", key.form.allowed())))?,
         };
         for &index in which {
             if name == "queue" && limits(&text) {
@@ -166,14 +168,14 @@ fn finish(table: &Reader<'_>, direction: &str, draft: Draft) -> Result<LinkSpec,
 fn blame(table: &Reader<'_>, direction: &str, error: &SpecError) -> Wrong {
     let text = error.to_string().replace("add --rate 155.52Mbit/s", "give rate = \"155.52Mbit/s\"");
     let own = table.table(direction);
-    let about = |reader: &Reader<'_>, schema: &'static Table| {
-        let keys = schema.keys().filter(|key| setting_of(key.form.kind()).is_some());
-        let keys = keys.filter(|key| text.contains(&key.name.replace('_', " ")));
-        keys.map(|key| key.name).find(|key| reader.has(key))
+    let about = |reader: &Reader<'_>| {
+        let keys = reader.schema().keys().filter(|key| setting_of(key.form.kind()).is_some());
+        let place = |name: &'static str| Some((text.find(&name.replace('_', " "))?, name));
+        keys.map(|key| key.name).filter(|key| reader.has(key)).filter_map(place).min()
     };
     let readers = own.iter().chain([table]);
     for reader in readers {
-        if let Some(key) = about(reader, reader.schema()) {
+        if let Some((_, key)) = about(reader) {
             return reader.found(key, &text);
         }
     }

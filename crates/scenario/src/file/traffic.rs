@@ -66,36 +66,50 @@ fn workload(table: &Reader<'_>, kind: &str) -> Result<Workload, Wrong> {
     Ok(match kind {
         "interactive" => Workload::Interactive {
             sizes: table.sizes("sizes")?,
-            repeat: table.whole("repeat")?,
+            repeat: repeat(table)?,
             reply: reply(table)?,
             every: table.span("every")?,
         },
         "bulk" => Workload::Bulk {
             bytes: Size::from_bytes(table.size("bytes")?),
-            repeat: table.whole("repeat")?,
+            repeat: repeat(table)?,
             write: table.bytes("write")?,
             confirm: table.flag("confirm")?,
         },
         "timed-echo" => {
-            Workload::TimedEcho { sizes: table.sizes("sizes")?, duration: table.span("duration")? }
+            Workload::TimedEcho { sizes: table.sizes("sizes")?, duration: duration(table)? }
         }
-        "timed-transfer" => Workload::TimedTransfer {
-            sizes: table.sizes("sizes")?,
-            duration: table.span("duration")?,
-        },
+        "timed-transfer" => {
+            Workload::TimedTransfer { sizes: table.sizes("sizes")?, duration: duration(table)? }
+        }
         "push" => Workload::Push {
             bytes: Size::from_bytes(table.size("bytes")?),
-            repeat: table.whole("repeat")?,
+            repeat: repeat(table)?,
             write: table.bytes("write")?,
             store: table.span("store")?,
         },
         _ => Workload::Paced {
             size: table.bytes("size")?,
             rate: table.rate("rate")?,
-            duration: table.span("duration")?,
+            duration: duration(table)?,
         },
     })
 }
+
+/// How often; without end where another traffic's end decides and the file does not say.
+fn repeat(table: &Reader<'_>) -> Result<u32, Wrong> {
+    let endless = table.has("until") && !table.has("repeat");
+    if endless { Ok(u32::MAX) } else { table.whole("repeat") }
+}
+
+/// For how long; without end in the same way.
+fn duration(table: &Reader<'_>) -> Result<Span, Wrong> {
+    let endless = table.has("until") && !table.has("duration");
+    if endless { Ok(ENDLESS) } else { table.span("duration") }
+}
+
+/// Longer than any run.
+const ENDLESS: Span = Span::from_secs(365 * 24 * 3600);
 
 fn reply(table: &Reader<'_>) -> Result<Reply, Wrong> {
     let bytes = table.word_or("reply", size)?;
