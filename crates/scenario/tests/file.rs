@@ -307,6 +307,23 @@ fn a_direction_wins_over_the_link_and_the_link_over_module_and_preset() {
 }
 
 #[test]
+fn a_trunk_board_has_a_processor() {
+    let board =
+        "processor = { input_fifo = '4kB', output_per_byte = '1231.25ns', output_first = true }";
+    let text = with(HOSTS, "limit = \"32KiB\"", board);
+    let text = with(&text, "delay = \"3ms\"", "processor = 'none', framing = 'datakit'");
+    let t1 = &one(&text).links[1];
+    let processor = t1.forward.processor.unwrap();
+    assert_eq!(processor.input_fifo, Size::from_bytes(4000));
+    assert_eq!(
+        (processor.input_per_byte.as_picos(), processor.output_per_byte.as_picos()),
+        (0, 1_231_250)
+    );
+    assert!(processor.output_first);
+    assert_eq!((t1.backward.processor, t1.backward.framing), (None, Framing::Datakit));
+}
+
+#[test]
 fn files_are_found_beside_the_scenario() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("lost"), "0 0 1\n").unwrap();

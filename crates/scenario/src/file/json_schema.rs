@@ -82,6 +82,7 @@ fn value(kind: &Kind) -> Value {
             { "type": "number", "minimum": 0, "maximum": 1 },
             { "type": "string", "examples": ["0.5%"] },
         ] }),
+        Kind::ByteTime => json!({ "type": "string", "examples": ["1412.5ns"] }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Word(words) => json!({ "type": "string", "enum": words }),
         Kind::Setting(_, example) => json!({ "anyOf": [

@@ -6,6 +6,7 @@ use super::tree::{Node, Value};
 use crate::Cost;
 use std::str::FromStr;
 use trunkline_core::{Probability, Rate, Size, Span};
+use trunkline_path::ByteTime;
 
 /// A table that is being read.
 #[derive(Debug, Clone)]
@@ -157,6 +158,14 @@ impl<'a> Reader<'a> {
 
     pub fn share(&self, name: &str) -> Result<Probability, Wrong> {
         self.required(name, parsed)
+    }
+
+    pub fn byte_time(&self, name: &str) -> Result<ByteTime, Wrong> {
+        let time: ByteTime = self.required(name, parsed)?;
+        if time > ByteTime::MAX {
+            return Err(self.found(name, &format!("give at most {}", ByteTime::MAX)));
+        }
+        Ok(time)
     }
 
     pub fn flag(&self, name: &str) -> Result<bool, Wrong> {

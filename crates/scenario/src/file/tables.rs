@@ -276,7 +276,45 @@ const ENDS: &[Key] = &[
         "Bytes that the line takes out of the queue ahead of time",
     ),
     setting("framing", "framing", "t1-lapd", "How user bytes become line bits; none if left out"),
+    key(
+        "processor",
+        One(BOARD),
+        Optional,
+        "The board's processor, which needs an output_buffer; moving bytes takes no time if left out",
+    ),
 ];
+
+const BOARD: Kind = Kind::Or(&Kind::Word(&["none"]), &Kind::Table(&TRUNK_PROCESSOR));
+static TRUNK_PROCESSOR: Table = Table {
+    title: "a trunk processor",
+    help: "The one processor of a trunk board, which moves every byte twice: in and out.",
+    groups: &[&[
+        key(
+            "input_fifo",
+            One(Kind::Size(18, 1 << 40)),
+            Required,
+            "What the input fifo holds, in envelopes",
+        ),
+        key(
+            "input_per_byte",
+            One(Kind::ByteTime),
+            Default("0ns"),
+            "To move an envelope from the input fifo into memory, at most 1ms",
+        ),
+        key(
+            "output_per_byte",
+            One(Kind::ByteTime),
+            Default("0ns"),
+            "To move a user byte from memory into the output buffer, at most 1ms",
+        ),
+        key(
+            "output_first",
+            One(Kind::Flag),
+            Default("false"),
+            "Does filling the output buffer go before emptying the input fifo?",
+        ),
+    ]],
+};
 
 /// What the line between them does.
 const LINE: &[Key] = &[
