@@ -204,7 +204,7 @@ impl Comparison {
     }
 
     fn describe(&self, row: &Row) -> String {
-        let figure = |value: Option<f64>| value.map_or("none".into(), |value| rounded(value));
+        let figure = |value: Option<f64>| value.map_or("none".into(), rounded);
         let error = row.error.map_or(String::new(), |error| format!(", {}", signed(error)));
         let (ours, published) = (figure(row.ours), figure(row.published));
         format!("{} ({ours} against {published} {}{error})", key_text(&row.key), self.unit)

@@ -7,9 +7,10 @@ pub fn mean(values: &[f64]) -> f64 {
 
 /// Standard deviation with divisor `n`: `sqrt(sum((x - mean)^2) / n)`.
 ///
-/// It is the one in the reports' tables. Hawley 1989 does not say so, but one printed row decides it:
+/// It is the one in the reports' tables. Hawley 1989 does not say so, but one row of his averages, as
+/// they have been restored from the scan, decides it if its digits are right (no other row does):
 /// `software_fifo`, 1024 x 3, 60 bytes of `average_delay_loaded.csv` has 279 of 280 points kept, mean
-/// 63.444, deviation 13.568 and threshold `x1 + 8 s1` = 187.326, which is 9.1305 +- 0.0001 deviations
+/// 63.444, deviation 13.568 and threshold `x1 + 8 s1` = 187.326, which is 9.1305 +- 0.0004 deviations
 /// above the mean. The eliminated point lies above the threshold that it has itself raised; that takes
 /// at least 9.1296 deviations with divisor n and 9.1344 with n - 1.
 pub fn deviation(values: &[f64]) -> f64 {

@@ -1,6 +1,6 @@
 //! Tables of named cells: a published CSV or a list of runs reduced to figures.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -41,7 +41,8 @@ pub struct Table {
     /// Keys for which the table has a row and no figure.
     pub empty: Vec<Key>,
     cells: Vec<(Key, Cell)>,
-    known: BTreeSet<Key>,
+    /// Where each key's cell is.
+    index: BTreeMap<Key, usize>,
 }
 
 /// Which columns of a published CSV are read, and which rows.
@@ -161,7 +162,7 @@ impl Table {
             unit: unit.into(),
             empty: Vec::new(),
             cells: Vec::new(),
-            known: BTreeSet::new(),
+            index: BTreeMap::new(),
         }
     }
 
@@ -202,7 +203,7 @@ impl Table {
 
     /// The cell under `key`.
     pub fn get(&self, key: &Key) -> Option<&Cell> {
-        self.cells.iter().find(|(known, _)| known == key).map(|(_, cell)| cell)
+        self.index.get(key).map(|&index| &self.cells[index].1)
     }
 
     /// Adds a cell, or with `None` an entry in [`empty`](Table::empty).
@@ -214,9 +215,10 @@ impl Table {
             self.empty.push(key);
             return Ok(());
         };
-        if !self.known.insert(key.clone()) {
+        if self.index.contains_key(&key) {
             return Err(TableError::Twice { table: self.name.clone(), key: key_text(&key) });
         }
+        self.index.insert(key.clone(), self.cells.len());
         self.cells.push((key, cell));
         Ok(())
     }
