@@ -62,6 +62,7 @@ impl Streamer {
         self.write()
     }
 
+    /// Each write is a message of its own: nothing waits to be joined by the next one's bytes.
     fn write(&self) -> Action {
         Action::Write { bytes: self.sizes[self.at], end: true, fresh: true }
     }
