@@ -2,6 +2,7 @@
 
 use super::clock::SenderClock;
 use super::jobs::{Carried, Flying};
+use super::receive::Filled;
 use super::send::Message;
 use super::speaker::Speaker;
 use super::trail::Trail;
@@ -115,10 +116,12 @@ pub(crate) struct End {
     pub completing: Option<Box<Flying>>,
     /// Place in the stream up to which data have been accepted.
     pub accepted: u64,
-    /// Accepted blocks that the host has not taken from the interface, the first of them in its receive
-    /// buffer.
+    /// Accepted blocks that the host has not taken from the interface.
     pub waiting: VecDeque<Arrival>,
-    pub in_buffer: usize,
+    /// What the host's receive buffer holds of them.
+    pub buffer: Option<Filled>,
+    /// Bytes of the first of them that the host has taken.
+    pub front_taken: u32,
     /// Envelopes of the interface's memory that its data hold.
     pub held: u64,
     pub inbox: VecDeque<Arrival>,

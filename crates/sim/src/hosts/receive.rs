@@ -6,6 +6,7 @@ use super::speaker::{Delivered, Speaker};
 use super::tag;
 use super::world::World;
 use crate::network::Parcel;
+use std::collections::VecDeque;
 use trunkline_core::{Cause, Span};
 use trunkline_measure::Step;
 use trunkline_scenario::{Echo, ProtocolPlace};
@@ -161,21 +162,16 @@ impl World<'_> {
         let (room, echo, interrupt) =
             (host.interface.receive_buffer, host.interface.echo, host.processor.interrupt);
         let end = &mut self.ends[id.index()];
-        if end.in_buffer > 0 || end.waiting.is_empty() {
+        if end.buffer.is_some() || end.waiting.is_empty() {
             return;
         }
-        let mut bytes = 0;
-        let fits = |bytes: u32| room.is_none_or(|room| bytes <= room);
-        while let Some(next) = end.waiting.get(end.in_buffer)
-            && (end.in_buffer == 0 || fits(bytes + next.bytes))
-        {
-            bytes += next.bytes;
-            end.in_buffer += 1;
-        }
+        let filled = Filled::from(&end.waiting, end.front_taken, room);
+        end.buffer = Some(filled);
         if echo == Echo::Posted {
-            end.speaker.consumed(now, bytes);
+            let whole = end.waiting.iter().take(filled.blocks).map(|arrival| arrival.bytes).sum();
+            end.speaker.consumed(now, whole);
         }
-        self.on_processor(id, interrupt.of(u64::from(bytes)), Job::Interrupted);
+        self.on_processor(id, interrupt.of(u64::from(filled.bytes)), Job::Interrupted);
     }
 
     fn receiving_place(&self, id: EndId) -> u16 {
@@ -204,8 +200,9 @@ impl World<'_> {
         let now = self.net.now();
         let place = self.places_of(id).processor;
         let end = &mut self.ends[id.index()];
-        let count = std::mem::take(&mut end.in_buffer);
-        for mut arrival in end.waiting.drain(..count) {
+        let Some(filled) = end.buffer.take() else { return };
+        end.front_taken = filled.begun;
+        for mut arrival in end.waiting.drain(..filled.blocks) {
             if let Some(carried) = &mut arrival.trail {
                 carried.0.mark(now, place, Cause::Host);
             }
@@ -264,6 +261,38 @@ impl World<'_> {
     }
 }
 
+/// What a receive buffer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Filled {
+    /// Bytes.
+    pub bytes: u32,
+    /// Blocks whose last byte is in it.
+    pub blocks: usize,
+    /// Bytes of the block behind them that it or an earlier buffer holds.
+    pub begun: u32,
+}
+
+impl Filled {
+    /// A buffer of `room` bytes (`None`: as many as there are) filled with what waits, of whose first
+    /// block `taken` bytes have gone before.
+    fn from(waiting: &VecDeque<Arrival>, taken: u32, room: Option<u32>) -> Filled {
+        let room = room.unwrap_or(u32::MAX).max(1);
+        let mut filled = Filled { bytes: 0, blocks: 0, begun: taken };
+        for arrival in waiting {
+            let left = arrival.bytes - filled.begun;
+            let fits = left.min(room - filled.bytes);
+            filled.bytes += fits;
+            if fits < left {
+                filled.begun += fits;
+                break;
+            }
+            filled.blocks += 1;
+            filled.begun = 0;
+        }
+        filled
+    }
+}
+
 impl super::world::Measured {
     /// Adds the time of one block.
     fn book_block(&mut self, steps: &[Step]) {
@@ -283,5 +312,24 @@ impl super::world::Measured {
         if id.index() % 2 == 1 {
             self.delivered_by[flow as usize] += u64::from(bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receive_buffers_cut_and_gather_blocks() {
+        let blocks = |bytes: &[u32]| {
+            let arrival = |&bytes| Arrival { bytes, end: false, held: 0, trail: None };
+            bytes.iter().map(arrival).collect::<VecDeque<_>>()
+        };
+        let filled = |bytes, blocks, begun| Filled { bytes, blocks, begun };
+        assert_eq!(Filled::from(&blocks(&[252]), 0, Some(64)), filled(64, 0, 64));
+        assert_eq!(Filled::from(&blocks(&[252]), 192, Some(64)), filled(60, 1, 0));
+        assert_eq!(Filled::from(&blocks(&[28, 28, 28]), 0, Some(64)), filled(64, 2, 8));
+        assert_eq!(Filled::from(&blocks(&[28, 0]), 0, Some(28)), filled(28, 2, 0));
+        assert_eq!(Filled::from(&blocks(&[252, 252]), 0, None), filled(504, 2, 0));
     }
 }
