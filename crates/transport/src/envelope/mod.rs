@@ -1,7 +1,7 @@
 //! URP on the wire: envelopes, and Datakit's backplane packets of them.
 //!
 //! An [`Envelope`] is an octet with a bit that tells data from control, and a parity bit (Hawley 1989
-//! §1.3). A [`Packet`] is a channel's number in two envelopes and up to sixteen more. [`write`] turns what
+//! §1.3). A [`Packet`] is a channel's number in two envelopes and up to sixteen more. [`write()`] turns what
 //! an end says into envelopes, a [`Reader`] turns envelopes into what an end hears; whatever comes, it
 //! answers, for an envelope lost on the way is the protocol's matter.
 

@@ -9,6 +9,32 @@
 //! Sources: Hawley 1989 §1.1; Vande Water 1988 §2.5, §3.7.2; the receiver's two stages from the abstract
 //! of US 4,852,127; the characters, and what the implementations disagree about ([`Profile`]), from the
 //! published behaviour of the 8th and 10th editions of Research Unix, of Plan 9 and of the KMC11 board.
+//!
+//! # What is guaranteed
+//!
+//! The network must keep the order of a channel, as Datakit does; it may lose and double what it carries.
+//! A block is known by its octet count and by a number modulo 8; an envelope whose parity is bad vanishes.
+//!
+//! * Blocks lost or doubled *whole*, octets of data lost while the trailers arrive, or trailers lost while
+//!   the data arrive: every octet is delivered once, in order, with the ends of messages in their places,
+//!   in every profile and with every window of 1 to 7 blocks.
+//! * Any other mixture can deceive the count, because between two trailers as much may come too much as
+//!   is missing: an envelope or packet doubled and another lost; or, with losses alone, the rest of a
+//!   block whose trailer was lost, followed by the next block short of as many octets. Wrong octets are
+//!   then delivered, without notice; their number is right.
+//! * With [`Check::Crc`] at both ends, an extension that no historical end has, all of this holds for every
+//!   mixture, but for one damaged block in 2³².
+//! * When the network works again, one time-out brings the sender back to the first block missing; in the
+//!   Plan 9 and KMC profiles two. One state has no way out: in the 10th edition's profile, when the last
+//!   ECHO was lost and the receiver has rejected a duplicate since, the window stays closed until somebody
+//!   [initialises](Urp::initialise) the channel; all that was sent has arrived then.
+//! * In the Plan 9 profile a REJ opens the window although the consumer has not taken what came before, so
+//!   that more may wait at the receiver than a window. A Plan 9 receiver takes [`Mode::Detection`] for
+//!   [`Mode::Block`] and never accepts a block after the first one lost.
+//! * Initialising a channel releases what is outstanding, delivered or not.
+//!
+//! The receiver has room for whatever the window admits. The drops of full queues of the 10th edition and
+//! of Plan 9 belong to a host's interface, not here.
 
 mod control;
 mod counters;

@@ -194,7 +194,8 @@ impl Run {
     fn next(&self) -> Option<Time> {
         let of = |side: &Side| {
             let arrival = side.line.flying.front().map(|&(at, _)| at);
-            [arrival, side.urp.deadline()].into_iter().flatten().min()
+            let consumer = Some(self.now + Span::from_millis(1)).filter(|_| !side.shelf.is_empty());
+            [arrival, side.urp.deadline(), consumer].into_iter().flatten().min()
         };
         self.sides.iter().filter_map(of).min()
     }
@@ -273,12 +274,6 @@ impl Side {
         }
     }
 
-    /// Is done with everything.
-    fn drain(&mut self, now: Time) {
-        let octets = self.shelf.drain(..).sum();
-        self.urp.consumed(now, octets);
-    }
-
     /// User octets that have come.
     fn arrived(&self) -> u64 {
         self.received.len() as u64
@@ -289,12 +284,6 @@ fn run(trial: &Trial) -> Run {
     let mut run = Run::new(trial);
     run.offer(&trial.messages);
     run.finish();
-    // A consumer that had nothing to wake it is woken.
-    while run.sides.iter().any(|side| !side.shelf.is_empty()) {
-        let now = run.now;
-        run.sides.iter_mut().for_each(|side| side.drain(now));
-        run.finish();
-    }
     run
 }
 
@@ -310,13 +299,13 @@ fn expected(messages: &[u32]) -> (Data, Vec<u64>) {
     ((0..at).map(octet).collect(), ends)
 }
 
-/// Time-outs without progress on a working line. The default and the 10th edition need one: the answer to
-/// an enquiry has them go back. Another may have run when the lines began to work, its enquiry having
-/// been lost.
+/// Time-outs without progress on a working line. One has the sender ask, and the answer has it go back.
+/// Plan 9 and the KMC may need another, for they do not go back where something happened since they
+/// asked.
 fn patience(profile: Profile) -> u64 {
     match profile {
-        Profile::Trunkline | Profile::V10 => 2,
-        Profile::Plan9 | Profile::Kmc => 3,
+        Profile::Trunkline | Profile::V10 => 1,
+        Profile::Plan9 | Profile::Kmc => 2,
     }
 }
 
@@ -392,4 +381,21 @@ fn the_same_seed_gives_the_same_run() {
     let twice: Vec<Counters> = run(&trial).sides.iter().map(|side| side.urp.counters()).collect();
     assert_eq!(once, twice);
     assert!(once.iter().all(|counters| counters.sending.resent > 0));
+}
+
+/// The limit of the count: a loss and a duplication in one block cancel out.
+#[test]
+fn without_a_check_sum_a_line_that_loses_and_doubles_packets_can_deceive() {
+    let damaged = |check| {
+        let settings = Settings { enquiries: 255, check, ..Settings::default() };
+        let trial = |seed| {
+            let (grain, messages) = (Grain::Packets, vec![500; 12]);
+            Trial { seed, grain, settings, connected: true, messages }
+        };
+        let (octets, _) = expected(&[500; 12]);
+        let deceived = |side: &Side| side.received != octets;
+        (0..40).filter(|&seed| run(&trial(seed)).sides.iter().any(deceived)).count()
+    };
+    assert!(damaged(Check::Count) > 0);
+    assert_eq!(damaged(Check::Crc), 0);
 }

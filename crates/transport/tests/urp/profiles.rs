@@ -205,3 +205,39 @@ fn a_check_keeps_the_partial_block_in_plan9_only() {
         assert_eq!(words(&say(&mut receiver, at(15))), answer, "{profile}");
     }
 }
+
+/// The last ECHO is lost, and a duplicate makes the receiver's last answer a REJ: the 10th edition asks
+/// for ever, for neither that REJ nor the ACK moves its window. Initialising helps, and loses nothing.
+#[test]
+fn a_lost_echo_and_a_duplicate_leave_the_10th_edition_stuck() {
+    for profile in Profile::ALL {
+        let (mut sender, mut receiver, said) = three_sent(with(profile));
+        hear(&mut receiver, at(15), &said);
+        hear(&mut receiver, at(15), &said[2..]);
+        let lost = words(&say(&mut receiver, at(15)));
+        assert!(lost.starts_with("ECHO1 ECHO2 ECHO3"));
+        for _ in 0..4 {
+            let Some(due) = sender.deadline() else { break };
+            sender.expire(due);
+            hear(&mut receiver, due, &say(&mut sender, due));
+            hear(&mut sender, due, &say(&mut receiver, due));
+        }
+        assert_eq!(sender.idle(), profile != Profile::V10, "{profile}");
+        assert_eq!(received(&mut receiver), whole());
+    }
+}
+
+/// Plan 9 rejects at once and reads a REJ as an ECHO, so that its window opens before the consumer has
+/// taken what came before.
+#[test]
+fn in_plan9_a_reject_outruns_the_consumer() {
+    let slow = Settings { echo: Echo::Consumption, ..with(Profile::Plan9) };
+    let (mut sender, mut receiver, said) = three_sent(slow);
+    sender.offer(at(10), Extent::new(84, 84), true);
+    hear(&mut receiver, at(15), &said[..2]);
+    short(&said[2]).into_iter().for_each(|part| receiver.receive(at(15), part));
+    let answer = say(&mut receiver, at(15));
+    assert_eq!(words(&answer), "REJ2");
+    hear(&mut sender, at(20), &answer);
+    assert_eq!(words(&say(&mut sender, at(20))), "3. 4m 5m");
+}

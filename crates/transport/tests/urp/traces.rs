@@ -2,7 +2,7 @@
 
 use crate::talk::*;
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Control, Echo, Part, Segment, Settings};
+use trunkline_transport::urp::{Check, Control, Echo, Part, Segment, Settings};
 
 #[test]
 fn a_normal_exchange() {
@@ -216,4 +216,29 @@ fn closing_waits_and_then_gives_up() {
     }
     assert!(other.closed() && other.idle());
     assert_eq!(other.counters().sending.abandoned, 84);
+}
+
+/// Loss alone can deceive the count too, though it takes three in the right places: one that has the
+/// sender go back, a trailer whose block is half there, and as many octets of the next good block.
+#[test]
+fn the_count_can_be_deceived_and_the_check_sum_cannot() {
+    for check in [Check::Count, Check::Crc] {
+        let settings = Settings { block: 64, check, ..settings() };
+        let mut sender = End::connected(at(0), settings).unwrap();
+        let mut receiver = End::connected(at(0), settings).unwrap();
+        sender.offer(at(10), Extent::new(0, 192), true);
+        let said = say(&mut sender, at(10));
+        short(&said[0]).into_iter().for_each(|part| receiver.receive(at(15), part));
+        hear(&mut receiver, at(15), &said[1..2]);
+        receiver.receive(at(15), said[2].clone().parts(16).next().unwrap());
+        let answer = say(&mut receiver, at(15));
+        assert_eq!(words(&answer), "REJ0");
+        hear(&mut sender, at(20), &answer);
+        let again = say(&mut sender, at(20));
+        again[0].clone().parts(16).skip(1).for_each(|part| receiver.receive(at(25), part));
+        let deceived = (Extent::new(Extent::PATCHWORK, 64), false);
+        let expected = if check == Check::Count { vec![deceived] } else { vec![] };
+        assert_eq!(received(&mut receiver), expected);
+        assert_eq!(receiver.counters().receiving.bad_crc, u64::from(check == Check::Crc));
+    }
 }
