@@ -168,6 +168,19 @@ fn pieces_of_a_turn_share_a_t1_frame() {
     assert_eq!(last, started + 144 * 1_000_000 / 192);
 }
 
+#[test]
+fn a_turn_is_moved_in_one_go() {
+    // What comes while the processor moves a quantum waits in the input fifo until that is done.
+    let mut link = Link::new(&board(round_robin(64)), Seed(1), "trunk", Time::ZERO);
+    (0..4).for_each(|_| link.offer(Time::ZERO, packet(1, UNIT, Time::ZERO)));
+    let in_memory = 4 * 25_425;
+    let later = nanos(in_memory + 1000);
+    link.offer(later, packet(2, UNIT, later));
+    let releases: Vec<u64> = drain(&mut link).iter().map(|(at, _)| at.as_nanos()).collect();
+    let turn = (1..=4).map(|pieces| in_memory + pieces * 19_700);
+    assert_eq!(releases, turn.chain([in_memory + 5 * 19_700 + 25_425]).collect::<Vec<_>>());
+}
+
 /// What comes, `gap` nanoseconds after what came before: channel and size, or a change of the rate.
 type Script = Vec<(u64, Result<(u64, u32), u64>)>;
 
