@@ -46,6 +46,8 @@ struct Ride<P> {
 #[derive(Debug)]
 struct Waiting {
     count: usize,
+    /// How many lie before them in the ring.
+    behind: usize,
     /// When the one on the line departs, and its size. Never, where there is none.
     next: Time,
     size: u32,
@@ -81,7 +83,7 @@ impl<P: Carried> Rides<P> {
     }
 
     /// Takes the first packet, its share booked.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self) -> Option<Delivered<P>> {
         let Ride { departed, mut packet } = self.ring.pop_front()?;
         let release = departed + self.delay;
@@ -100,7 +102,7 @@ impl<P: Carried> Rides<P> {
 impl Waiting {
     fn new(with_marks: bool) -> Waiting {
         let marks = with_marks.then(Box::default);
-        Waiting { count: 0, next: Time::NEVER, size: 0, bytes: 0, queued: 0, marks }
+        Waiting { count: 0, behind: 0, next: Time::NEVER, size: 0, bytes: 0, queued: 0, marks }
     }
 
     #[inline]
@@ -112,9 +114,19 @@ impl Waiting {
         }
         self.count += 1;
         self.bytes += u64::from(size);
-        if let Some(marks) = &mut self.marks {
-            marks.push_back(wire.mark());
+        if self.marks.is_some() {
+            self.keep_mark(wire);
         }
+    }
+
+    #[cold]
+    fn keep_mark(&mut self, wire: &Wire) {
+        self.marks.get_or_insert_default().push_back(wire.mark());
+    }
+
+    #[cold]
+    fn forget_mark(&mut self) {
+        self.marks.get_or_insert_default().pop_front();
     }
 }
 
@@ -140,7 +152,7 @@ impl<P: Carried> Eager<P> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, at: Time, packet: P) {
         self.advance(at);
         self.clock = self.clock.max(at);
@@ -158,6 +170,7 @@ impl<P: Carried> Eager<P> {
             self.waiting.push(departed, size, weight, wire);
         } else {
             self.last_departed = departed;
+            self.waiting.behind += 1;
         }
         self.rides.ring.push_back(Ride { departed, packet });
     }
@@ -176,13 +189,14 @@ impl<P: Carried> Eager<P> {
         self.clock = self.clock.max(waiting.next);
         self.last_departed = waiting.next;
         waiting.count -= 1;
+        waiting.behind += 1;
         waiting.bytes -= u64::from(waiting.size);
-        if let Some(marks) = &mut waiting.marks {
-            marks.pop_front();
+        if waiting.marks.is_some() {
+            waiting.forget_mark();
         }
         if waiting.count == 0 {
             waiting.next = Time::NEVER;
-        } else if let Some(ride) = self.rides.ring.get(self.rides.ring.len() - waiting.count) {
+        } else if let Some(ride) = self.rides.ring.get(waiting.behind) {
             waiting.next = ride.departed;
             waiting.size = ride.packet.size();
             waiting.queued -= self.limit.weight(waiting.size);
@@ -190,11 +204,12 @@ impl<P: Carried> Eager<P> {
     }
 
     /// Whoever takes a packet knows that it has left the line.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
         let departed = self.rides.due(now)?;
         self.advance(departed);
         let delivered = self.rides.take()?;
+        self.waiting.behind -= 1;
         self.tally.delivered_bytes += u64::from(delivered.packet.size());
         Some(delivered)
     }
@@ -226,7 +241,7 @@ impl<P: Carried> Eager<P> {
     }
 
     pub fn in_flight(&self) -> usize {
-        self.rides.len() - self.waiting.count
+        self.waiting.behind
     }
 
     pub fn counts(&self) -> Counts {
@@ -273,7 +288,7 @@ impl<P: Carried> Eager<P> {
             queue: waiting.map(|ride| ride.packet).collect(),
             clock: self.clock,
             judged,
-            last_release: self.last_departed + delay,
+            last_release: if judged > 0 { self.last_departed + delay } else { Time::ZERO },
             counts,
             drops: std::mem::take(&mut self.drops),
         });
