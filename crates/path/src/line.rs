@@ -47,7 +47,13 @@ impl Wire {
             Some(milliseconds) => Pace::Trace(Box::new(Trace::new(milliseconds, origin))),
             None => Pace::constant(framing, rate, origin),
         };
-        Wire { framer: Framer::new(framing), pace, free_at: Time::ZERO, remainder: 0, last: Last::NONE }
+        Wire {
+            framer: Framer::new(framing),
+            pace,
+            free_at: Time::ZERO,
+            remainder: 0,
+            last: Last::NONE,
+        }
     }
 
     /// When the last piece ended.

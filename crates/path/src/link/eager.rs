@@ -288,7 +288,7 @@ impl<P: Carried> Eager<P> {
             queue: waiting.map(|ride| ride.packet).collect(),
             clock: self.clock,
             judged,
-            last_release: self.last_departed + delay,
+            last_release: if judged > 0 { self.last_departed + delay } else { Time::ZERO },
             counts,
             drops: std::mem::take(&mut self.drops),
         });

@@ -26,6 +26,10 @@ pub(super) struct Staged<P> {
     plan: Plan,
     changes: VecDeque<(Time, Change)>,
     clock: Time,
+    /// When the line or the board's processor has done what it does, and when that or a change is due: never,
+    /// where nothing is. Kept so that most calls need look no further.
+    done: Time,
+    due: Time,
     counts: Counts,
     drops: Drops<P>,
 }
@@ -53,7 +57,7 @@ impl<P: Carried> Staged<P> {
     /// A link as `spec` says, whose slot clock, trace and schedule start at `origin`. Its randomness
     /// comes from the streams of `seed` under `name`.
     pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Staged<P> {
-        Staged {
+        let mut staged = Staged {
             board: spec.processor.map(Board::new),
             discipline: AnyDiscipline::new(&spec.discipline),
             outlet: Outlet::new(spec.output_buffer.bytes()),
@@ -65,9 +69,23 @@ impl<P: Carried> Staged<P> {
             plan: Plan::new(&spec.schedule, origin),
             changes: VecDeque::new(),
             clock: origin,
+            done: Time::NEVER,
+            due: Time::NEVER,
             counts: Counts::default(),
             drops: Drops::default(),
-        }
+        };
+        staged.look_ahead();
+        staged
+    }
+
+    /// Finds out anew what comes next, after anything may have changed it.
+    #[inline]
+    fn look_ahead(&mut self) {
+        let line = self.line.done().unwrap_or(Time::NEVER);
+        let board = self.board.as_ref().and_then(Board::done);
+        self.done = board.map_or(line, |board| line.min(board));
+        let change = self.next_change();
+        self.due = change.map_or(self.done, |change| self.done.min(change));
     }
 
     /// Goes on where an eager link stopped.
@@ -79,6 +97,7 @@ impl<P: Carried> Staged<P> {
         if let AnyDiscipline::Fifo(fifo) = &mut self.discipline {
             from.queue.into_iter().for_each(|packet| fifo.push(packet));
         }
+        self.look_ahead();
     }
 
     pub fn offer(&mut self, at: Time, packet: P) {
@@ -94,17 +113,26 @@ impl<P: Carried> Staged<P> {
         self.work(self.clock);
     }
 
+    #[inline]
     pub fn advance(&mut self, to: Time) {
+        if self.due <= to {
+            self.catch_up(to);
+        }
+    }
+
+    fn catch_up(&mut self, to: Time) {
         while let Some(at) = self.next_change().filter(|&at| at <= to) {
             self.work(at);
             self.clock = self.clock.max(at);
             if let Some(change) = self.take_change(at) {
                 self.apply(change);
             }
+            self.look_ahead();
         }
         self.work(to);
     }
 
+    #[inline]
     fn next_change(&self) -> Option<Time> {
         earliest(self.plan.due(), self.changes.front().map(|&(at, _)| at))
     }
@@ -117,17 +145,12 @@ impl<P: Carried> Staged<P> {
         self.changes.pop_front().map(|(_, change)| change)
     }
 
-    /// When the line or the board's processor has done what it does.
-    #[inline]
-    fn next_done(&self) -> Option<Time> {
-        let board = self.board.as_ref().and_then(Board::done);
-        earliest(self.line.done(), board)
-    }
-
     /// Finishes everything that ends by `to` and starts what follows. The clock stays at the last thing
     /// that happened, so that an engine may tell of an arrival late as long as nothing else came between.
+    #[inline]
     fn work(&mut self, to: Time) {
-        while let Some(done) = self.next_done().filter(|&done| done <= to) {
+        while self.done <= to && self.is_busy() {
+            let done = self.done;
             self.clock = self.clock.max(done);
             if self.line.done() == Some(done) {
                 self.finish_piece();
@@ -138,6 +161,14 @@ impl<P: Carried> Staged<P> {
         }
     }
 
+    /// Is anything on the line or in the processor's hands?
+    #[inline]
+    fn is_busy(&self) -> bool {
+        let moving = || self.board.as_ref().is_some_and(|board| board.done().is_some());
+        self.done < Time::NEVER || self.line.done().is_some() || moving()
+    }
+
+    #[inline]
     fn finish_piece(&mut self) {
         if let Some((done, service)) = self.line.finish()
             && let Some(packet) = service.packet
@@ -163,6 +194,7 @@ impl<P: Carried> Staged<P> {
                 self.outlet.fill(service);
             }
         }
+        self.look_ahead();
     }
 
     /// What goes onto the line next, past the output buffer where that is empty and no processor has to
@@ -240,7 +272,7 @@ impl<P: Carried> Staged<P> {
 
     #[inline]
     pub fn next_work(&self) -> Option<Time> {
-        earliest(self.next_done(), self.next_change())
+        (self.due < Time::NEVER).then_some(self.due)
     }
 
     #[inline]
@@ -252,6 +284,7 @@ impl<P: Carried> Staged<P> {
     pub fn schedule(&mut self, at: Time, change: Change) {
         let place = self.changes.partition_point(|&(other, _)| other <= at);
         self.changes.insert(place, (at, change));
+        self.look_ahead();
     }
 
     fn apply(&mut self, change: Change) {
@@ -262,6 +295,7 @@ impl<P: Carried> Staged<P> {
             Change::Impairments(spec) => self.impairments.set_spec(&spec),
             Change::Setting(setting) => self.impairments.set(setting),
         }
+        self.look_ahead();
         self.work(self.clock);
     }
 
