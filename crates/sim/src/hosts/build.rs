@@ -219,6 +219,7 @@ fn new_end(
         waiting: VecDeque::new(),
         buffer: None,
         front_taken: 0,
+        buffer_since: None,
         held: 0,
         inbox: VecDeque::new(),
         reading: 0,

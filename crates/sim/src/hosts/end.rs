@@ -34,6 +34,8 @@ pub(crate) struct Arrival {
     pub end: bool,
     /// Envelopes of the interface's memory that they hold until the host has taken them.
     pub held: u64,
+    /// Has the sender been told that they are passed on?
+    pub echoed: bool,
     pub trail: Option<Box<Carried>>,
 }
 
@@ -122,6 +124,8 @@ pub(crate) struct End {
     pub buffer: Option<Filled>,
     /// Bytes of the first of them that the host has taken.
     pub front_taken: u32,
+    /// Since when its receive buffer waits for more.
+    pub buffer_since: Option<Time>,
     /// Envelopes of the interface's memory that its data hold.
     pub held: u64,
     pub inbox: VecDeque<Arrival>,

@@ -87,6 +87,8 @@ pub(crate) enum Timer {
     Wake(EndId),
     /// A flow starts.
     Start(u32),
+    /// A receive buffer has waited long enough.
+    Buffer(EndId),
 }
 
 const INDEX_BITS: u32 = 28;
@@ -100,6 +102,7 @@ impl Timer {
             Timer::Deadline(end, generation) => (1, end.0, generation),
             Timer::Wake(end) => (2, end.0, 0),
             Timer::Start(flow) => (3, flow, 0),
+            Timer::Buffer(end) => (4, end.0, 0),
         };
         kind << KIND_SHIFT | u64::from(index) << 32 | u64::from(generation)
     }
@@ -111,7 +114,8 @@ impl Timer {
             0 => Timer::Job(index),
             1 => Timer::Deadline(EndId(index), number as u32),
             2 => Timer::Wake(EndId(index)),
-            _ => Timer::Start(index),
+            3 => Timer::Start(index),
+            _ => Timer::Buffer(EndId(index)),
         }
     }
 }
@@ -155,6 +159,7 @@ mod tests {
             Timer::Deadline(EndId(0), 0),
             Timer::Wake(EndId(7)),
             Timer::Start(9),
+            Timer::Buffer(EndId(5)),
         ] {
             assert_eq!(Timer::from_number(timer.number()), timer);
         }

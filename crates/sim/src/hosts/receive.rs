@@ -1,18 +1,22 @@
 //! From packets off the path to a system read.
 
 use super::end::{Arrival, Doing};
-use super::jobs::{EndId, Flying, Job};
+use super::jobs::{EndId, Flying, Job, Timer};
 use super::speaker::{Delivered, Speaker};
 use super::tag;
 use super::world::World;
 use crate::network::Parcel;
 use std::collections::VecDeque;
-use trunkline_core::{Cause, Span};
+use trunkline_core::{Cause, Span, Time};
 use trunkline_measure::Step;
-use trunkline_scenario::{Echo, ProtocolPlace};
+use trunkline_scenario::{Echo, ProtocolPlace, Returns};
 use trunkline_transport::Extent;
 use trunkline_transport::urp::Part;
 use trunkline_workload::Outcome;
+
+/// After how long the KMC returns a receive buffer that no message has ended (its host asks it to return
+/// on a block's boundary or after 50 ms).
+const RETURN_AFTER: Span = Span::from_millis(50);
 
 impl World<'_> {
     /// A packet has come to the end of its way: the interface takes it in, if it has room.
@@ -150,7 +154,7 @@ impl World<'_> {
         });
         let held = std::mem::take(&mut end.held);
         let Delivered { bytes, end: ends } = delivered;
-        end.waiting.push_back(Arrival { bytes, end: ends, held, trail });
+        end.waiting.push_back(Arrival { bytes, end: ends, held, echoed: false, trail });
         self.fill_buffer(id);
     }
 
@@ -159,19 +163,64 @@ impl World<'_> {
     fn fill_buffer(&mut self, id: EndId) {
         let now = self.net.now();
         let host = self.host_of(id);
-        let (room, echo, interrupt) =
-            (host.interface.receive_buffer, host.interface.echo, host.processor.interrupt);
+        let interface = &host.interface;
+        let (room, returns, echo) = (interface.receive_buffer, interface.returns, interface.echo);
+        let interrupt = host.processor.interrupt;
         let end = &mut self.ends[id.index()];
         if end.buffer.is_some() || end.waiting.is_empty() {
             return;
         }
-        let filled = Filled::from(&end.waiting, end.front_taken, room);
+        let most = if returns == Returns::Block { 1 } else { usize::MAX };
+        let filled = Filled::from(&end.waiting, end.front_taken, room, most);
+        let ends = end.waiting.iter().take(filled.blocks).any(|arrival| arrival.end);
+        let full = room.is_some_and(|room| filled.bytes >= room);
+        let returned = returns == Returns::Block || full || ends;
+        if !returned && !in_time(end.buffer_since, now) {
+            return self.await_more(id);
+        }
+        end.buffer_since = None;
         end.buffer = Some(filled);
+        // What is in the host's buffer holds none of the board's memory.
+        let taken = end.waiting.iter_mut().take(filled.blocks);
+        let held: u64 = taken.map(|arrival| std::mem::take(&mut arrival.held)).sum();
+        self.hosts[end.host].memory -= held;
         if echo == Echo::Posted {
-            let whole = end.waiting.iter().take(filled.blocks).map(|arrival| arrival.bytes).sum();
-            end.speaker.consumed(now, whole);
+            for arrival in end.waiting.iter_mut().take(filled.blocks).filter(|it| !it.echoed) {
+                arrival.echoed = true;
+                end.speaker.consumed(now, arrival.bytes);
+            }
         }
         self.on_processor(id, interrupt.of(u64::from(filled.bytes)), Job::Interrupted);
+    }
+
+    /// A buffer that is neither full nor ends a message is returned when its timer has run out.
+    fn await_more(&mut self, id: EndId) {
+        let now = self.net.now();
+        let end = &mut self.ends[id.index()];
+        if end.buffer_since.is_none() {
+            end.buffer_since = Some(now);
+            self.net.set_timer(now + RETURN_AFTER, Timer::Buffer(id).number());
+        }
+        // It is posted, so what goes into it is echoed at once.
+        if self.host_of(id).interface.echo == Echo::Posted {
+            self.echo_buffered(id);
+        }
+    }
+
+    /// Echoes the blocks in the posted buffer that have not been echoed.
+    fn echo_buffered(&mut self, id: EndId) {
+        let now = self.net.now();
+        let end = &mut self.ends[id.index()];
+        for arrival in end.waiting.iter_mut().filter(|arrival| !arrival.echoed) {
+            arrival.echoed = true;
+            end.speaker.consumed(now, arrival.bytes);
+        }
+    }
+
+    /// The timer of a receive buffer.
+    pub fn buffer_due(&mut self, id: EndId) {
+        self.fill_buffer(id);
+        self.pump(id);
     }
 
     fn receiving_place(&self, id: EndId) -> u16 {
@@ -206,7 +255,6 @@ impl World<'_> {
             if let Some(carried) = &mut arrival.trail {
                 carried.0.mark(now, place, Cause::Host);
             }
-            self.hosts[end.host].memory -= arrival.held;
             end.inbox.push_back(arrival);
         }
         self.fill_buffer(id);
@@ -261,6 +309,11 @@ impl World<'_> {
     }
 }
 
+/// Has a buffer waited long enough?
+fn in_time(since: Option<Time>, now: Time) -> bool {
+    since.is_some_and(|since| since + RETURN_AFTER <= now)
+}
+
 /// What a receive buffer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Filled {
@@ -273,12 +326,12 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// A buffer of `room` bytes (`None`: as many as there are) filled with what waits, of whose first
-    /// block `taken` bytes have gone before.
-    fn from(waiting: &VecDeque<Arrival>, taken: u32, room: Option<u32>) -> Filled {
+    /// A buffer of `room` bytes (`None`: as many as there are) filled with at most `most` blocks of what
+    /// waits, of whose first `taken` bytes have gone before.
+    fn from(waiting: &VecDeque<Arrival>, taken: u32, room: Option<u32>, most: usize) -> Filled {
         let room = room.unwrap_or(u32::MAX).max(1);
         let mut filled = Filled { bytes: 0, blocks: 0, begun: taken };
-        for arrival in waiting {
+        for arrival in waiting.iter().take(most) {
             let left = arrival.bytes - filled.begun;
             let fits = left.min(room - filled.bytes);
             filled.bytes += fits;
@@ -322,14 +375,18 @@ mod tests {
     #[test]
     fn receive_buffers_cut_and_gather_blocks() {
         let blocks = |bytes: &[u32]| {
-            let arrival = |&bytes| Arrival { bytes, end: false, held: 0, trail: None };
+            let arrival = |&bytes| Arrival { bytes, end: false, held: 0, echoed: false, trail: None };
             bytes.iter().map(arrival).collect::<VecDeque<_>>()
         };
         let filled = |bytes, blocks, begun| Filled { bytes, blocks, begun };
-        assert_eq!(Filled::from(&blocks(&[252]), 0, Some(64)), filled(64, 0, 64));
-        assert_eq!(Filled::from(&blocks(&[252]), 192, Some(64)), filled(60, 1, 0));
-        assert_eq!(Filled::from(&blocks(&[28, 28, 28]), 0, Some(64)), filled(64, 2, 8));
-        assert_eq!(Filled::from(&blocks(&[28, 0]), 0, Some(28)), filled(28, 2, 0));
-        assert_eq!(Filled::from(&blocks(&[252, 252]), 0, None), filled(504, 2, 0));
+        let fill = |bytes: &[u32], taken, room, most| {
+            Filled::from(&blocks(bytes), taken, room, most)
+        };
+        assert_eq!(fill(&[252], 0, Some(64), 9), filled(64, 0, 64));
+        assert_eq!(fill(&[252], 192, Some(64), 9), filled(60, 1, 0));
+        assert_eq!(fill(&[28, 28, 28], 0, Some(64), 9), filled(64, 2, 8));
+        assert_eq!(fill(&[28, 0], 0, Some(28), 9), filled(28, 2, 0));
+        assert_eq!(fill(&[252, 252], 0, None, 9), filled(504, 2, 0));
+        assert_eq!(fill(&[252, 252], 0, None, 1), filled(252, 1, 0));
     }
 }

@@ -279,9 +279,14 @@ impl End {
         self.messages.iter_mut().find(|message| message.at == at && message.empty == empty)
     }
 
+    /// Place in the stream up to which everything has been answered for.
+    fn answered(&self) -> u64 {
+        self.offered - self.speaker.unsent() - self.speaker.unechoed()
+    }
+
     /// Forgets the messages that have been answered for.
     fn forget_answered(&mut self) {
-        let answered = self.sent - self.speaker.unechoed();
+        let answered = self.answered();
         while self.messages.front().is_some_and(|message| message.at < answered)
             || self.messages.len() > 1 && self.speaker.idle()
         {
@@ -300,7 +305,7 @@ impl End {
     /// A block goes out. A round ends when the answer to its first block has come.
     fn count_block(&mut self, block: &Block<Extent>) {
         let (from, len) = (block.data.offset, block.data.len);
-        let answered = self.sent - self.speaker.unechoed().min(self.sent);
+        let answered = self.answered();
         if block.first_sent.is_none()
             && let Some((size, begin)) = self.rounds.counting
             && from >= begin

@@ -102,6 +102,7 @@ impl World<'_> {
             Timer::Deadline(end, number) => self.deadline(end, number),
             Timer::Wake(end) => self.woke(end),
             Timer::Start(flow) => self.start_flow(flow),
+            Timer::Buffer(end) => self.buffer_due(end),
         }
     }
 
