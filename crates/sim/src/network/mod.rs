@@ -35,8 +35,8 @@ pub use traces::{HopShare, TraceId};
 
 use parcel::Leg;
 use record::{Record, Recorder};
-use routes::{Onward, Routes};
-use station::{Gauges, Passed, Station};
+use routes::{Onward, Routes, Shares};
+use station::{Gauges, Needs, Passed, Station};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use traces::Traces;
@@ -98,7 +98,7 @@ impl Network {
     pub fn add_link(&mut self, spec: &LinkSpec, name: &str) -> LinkId {
         self.stations.push(Station::new(spec, self.seed, name, &mut self.gauges));
         let id = (self.stations.len() - 1) as u32;
-        self.arm(id);
+        self.arm(id, self.stations[id as usize].needs().due);
         LinkId(id)
     }
 
@@ -143,50 +143,67 @@ impl Network {
     #[inline]
     pub fn next(&mut self, until: Time) -> Option<Event> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Some(event);
+            if !self.ready.is_empty() {
+                return self.ready.pop_front();
             }
             let (at, due) = self.events.pop(until)?;
             self.now = at;
-            match due {
-                Due::Timer(number) => return Some(Event::Timer(number)),
+            let event = match due {
+                Due::Timer(number) => Some(Event::Timer(number)),
                 Due::Link(id) => self.serve(id),
+            };
+            if event.is_some() {
+                return event;
             }
         }
     }
 
-    /// Lets a link do what is due, and moves what comes out of it on.
-    fn serve(&mut self, id: u32) {
+    /// Lets a link do what is due, and moves what comes out of it on. Returns the first event that comes of
+    /// it; the others are ready behind it.
+    fn serve(&mut self, id: u32) -> Option<Event> {
         let station = &mut self.stations[id as usize];
         (station.armed, station.due) = (None, Time::NEVER);
         station.advance(self.now);
-        while let Some(passed) = self.stations[id as usize].take(self.now, &mut self.gauges) {
-            self.book(id, &passed);
-            self.forward(id, passed.leg);
-            if passed.copies > 1 {
-                self.duplicate(id, &passed);
+        let mut event = None;
+        loop {
+            let passed = self.stations[id as usize].take(self.now, &mut self.gauges);
+            if let Some(passed) = &passed {
+                self.pass(id, passed, &mut event);
+            }
+            let needs = self.stations[id as usize].needs();
+            if needs.due > self.now || passed.is_none() {
+                self.attend(id, needs);
+                return event;
             }
         }
-        self.collect(id);
-        self.arm(id);
     }
 
-    /// Adds what a packet waited for to its route's sums and to its own record.
+    /// Books what a packet waited for on link `id` and sends it on, with its further copies.
     #[inline]
-    fn book(&mut self, id: u32, Passed { leg, shares, .. }: &Passed) {
+    fn pass(&mut self, id: u32, passed: &Passed, event: &mut Option<Event>) {
+        let Passed { leg, shares, copies } = passed;
         if self.ledger {
-            self.routes.book(leg.hop(), *shares);
+            self.routes.book(leg.hop(), shares);
         }
         if let Some(trace) = leg.trace() {
-            let [queue, transmit, propagate] =
-                [shares.queue, shares.transmit, shares.propagate].map(Span::from_nanos);
-            self.traces.push(trace, HopShare { link: LinkId(id), queue, transmit, propagate });
+            self.share(id, trace, shares);
         }
+        self.forward(id, *leg, event);
+        if *copies > 1 {
+            self.duplicate(id, passed, event);
+        }
+    }
+
+    /// Adds what a packet waited for to its own record.
+    fn share(&mut self, id: u32, trace: TraceId, shares: &Shares) {
+        let [queue, transmit, propagate] =
+            [shares.queue, shares.transmit, shares.propagate].map(Span::from_nanos);
+        self.traces.push(trace, HopShare { link: LinkId(id), queue, transmit, propagate });
     }
 
     /// Sends a packet that has passed link `id` to the next one, or to whom it is for.
-    #[inline]
-    fn forward(&mut self, id: u32, leg: Leg) {
+    #[inline(always)]
+    fn forward(&mut self, id: u32, leg: Leg, event: &mut Option<Event>) {
         match self.routes.after(leg.hop()) {
             Onward::Link(next) => {
                 if self.recorder.is_some() {
@@ -198,7 +215,12 @@ impl Network {
             Onward::End => {
                 let route = self.routes.delivered(leg.hop());
                 self.note(Some(id), route, leg.size, RecordKind::Arrived, None);
-                self.ready.push_back(Event::Arrived(leg.parcel(route)));
+                let arrived = Event::Arrived(leg.parcel(route));
+                if event.is_none() && self.ready.is_empty() {
+                    *event = Some(arrived);
+                } else {
+                    self.ready.push_back(arrived);
+                }
             }
         }
     }
@@ -206,34 +228,39 @@ impl Network {
     /// Sends the further copies of a packet after it. A copy of a packet with a record has one of its own: the
     /// first has gone no further yet than into the next link, so the hops so far are the same.
     #[cold]
-    fn duplicate(&mut self, id: u32, passed: &Passed) {
+    #[inline(never)]
+    fn duplicate(&mut self, id: u32, passed: &Passed, event: &mut Option<Event>) {
         let copies = passed.copies - 1;
         self.routes.duplicated(passed.leg.hop(), u64::from(copies));
         for _ in 0..copies {
             let trace = passed.leg.trace().map(|trace| self.traces.copy(trace));
             if self.ledger {
-                self.routes.book(passed.leg.hop(), passed.shares);
+                self.routes.book(passed.leg.hop(), &passed.shares);
             }
-            self.forward(id, passed.leg.with_trace(trace));
+            self.forward(id, passed.leg.with_trace(trace), event);
         }
     }
 
     /// Puts a packet onto a link.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, id: u32, leg: Leg) {
-        self.stations[id as usize].offer(self.now, leg);
-        self.collect(id);
-        self.arm(id);
+        let needs = self.stations[id as usize].offer(self.now, leg);
+        self.attend(id, needs);
     }
 
-    /// Tells of what a link gave up.
-    #[inline]
-    fn collect(&mut self, id: u32) {
-        if self.stations[id as usize].has_dropped() {
+    /// Does what a link needs: tells of what it gave up, and sees to its event.
+    #[inline(always)]
+    fn attend(&mut self, id: u32, needs: Needs) {
+        if needs.lost {
             self.lose(id);
+        }
+        if needs.due != self.stations[id as usize].due {
+            self.arm(id, needs.due);
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn lose(&mut self, id: u32) {
         let Network { stations, routes, ready, .. } = self;
         let first = ready.len();
@@ -249,13 +276,9 @@ impl Network {
     }
 
     /// Sees to it that a link's one event is at the instant at which it next needs attention.
-    #[inline]
-    fn arm(&mut self, id: u32) {
+    #[inline(always)]
+    fn arm(&mut self, id: u32, due: Time) {
         let station = &mut self.stations[id as usize];
-        let due = station.next_event();
-        if due == station.due {
-            return;
-        }
         if let Some(handle) = station.armed.take() {
             self.events.remove(handle);
         }

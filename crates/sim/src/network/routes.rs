@@ -113,7 +113,8 @@ impl Routes {
     }
 
     /// Adds what a packet waited for on `hop`.
-    pub(super) fn book(&mut self, hop: u32, shares: Shares) {
+    #[inline]
+    pub(super) fn book(&mut self, hop: u32, shares: &Shares) {
         let sums = &mut self.hops[hop as usize];
         let (packets, over) = sums.packets.overflowing_add(1);
         let (queue, queue_over) = sums.queue.overflowing_add(shares.queue);
@@ -126,6 +127,7 @@ impl Routes {
     }
 
     #[cold]
+    #[inline(never)]
     fn carry(&mut self, hop: u32, over: [bool; 4]) {
         let carries = self.carries.entry(hop).or_default();
         carries.iter_mut().zip(over).for_each(|(carry, over)| *carry += u64::from(over));
@@ -209,10 +211,10 @@ mod tests {
         routes.add(Channel(1), &[LinkId(3), LinkId(4)]);
         let shares = Shares { queue: u64::MAX, transmit: 1, propagate: u64::MAX / 2 };
         for _ in 0..5 {
-            routes.book(1, shares);
+            routes.book(1, &shares);
         }
         routes.hops[1].packets = u32::MAX;
-        routes.book(1, shares);
+        routes.book(1, &shares);
         let sums = routes.ledger(RouteId(0))[1];
         assert_eq!((sums.link, sums.packets), (LinkId(4), 1 << 32));
         assert_eq!(sums.queue, 6 * u128::from(u64::MAX));

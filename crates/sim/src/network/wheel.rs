@@ -38,6 +38,8 @@ pub(super) struct Wheel<T> {
 /// One level: a queue for each value of its byte.
 #[derive(Debug, Clone, Copy)]
 struct Level {
+    /// Bit `n` is set while word `n` of the map is not zero.
+    words: u64,
     occupied: [u64; WORDS],
     slots: [Slot; SLOTS],
 }
@@ -71,16 +73,30 @@ struct Place {
 const EMPTY: Slot = Slot { first: NONE, last: NONE };
 
 impl Level {
-    const NEW: Level = Level { occupied: [0; WORDS], slots: [EMPTY; SLOTS] };
+    const NEW: Level = Level { words: 0, occupied: [0; WORDS], slots: [EMPTY; SLOTS] };
 
-    /// The first slot in use.
+    /// The first slot in use, where there is one.
+    #[inline]
     fn first(&self) -> usize {
-        let word = self.occupied.iter().position(|&word| word != 0).unwrap_or(0);
+        let word = self.words.trailing_zeros() as usize % WORDS;
         word * 64 + self.occupied[word].trailing_zeros() as usize % 64
     }
 
-    fn is_empty(&self) -> bool {
-        self.occupied.iter().all(|&word| word == 0)
+    #[inline]
+    fn mark(&mut self, slot: usize) {
+        let word = slot / 64 % WORDS;
+        self.occupied[word] |= 1 << (slot % 64);
+        self.words |= 1 << word;
+    }
+
+    /// Empties a slot. Is nothing left?
+    #[inline]
+    fn clear(&mut self, slot: usize) -> bool {
+        let word = slot / 64 % WORDS;
+        self.slots[slot % SLOTS] = EMPTY;
+        self.occupied[word] &= !(1 << (slot % 64));
+        self.words &= !(u64::from(self.occupied[word] == 0) << word);
+        self.words == 0
     }
 }
 
@@ -108,6 +124,7 @@ impl<T: Copy> Wheel<T> {
     }
 
     /// Puts `due` in for `at`, or for the present where that is later.
+    #[inline]
     pub(super) fn insert(&mut self, at: Time, due: T) -> Handle {
         let at = at.as_nanos().max(self.present);
         let entry = Entry { at, due, next: NONE, previous: NONE };
@@ -204,13 +221,15 @@ impl<T: Copy> Wheel<T> {
 
     /// Where an entry for `at` waits as long as the present does not pass it: at the level of the highest
     /// byte in which it differs from the present.
+    #[inline]
     fn place(&self, at: u64) -> Place {
-        let level = (63 - ((at ^ self.present) | 1).leading_zeros()) / BITS;
+        let level = ((at ^ self.present) | 1).ilog2() / BITS;
         let slot = at >> (level * BITS) & (SLOTS as u64 - 1);
         Place { level: level as usize, slot: slot as usize }
     }
 
     /// Puts an entry at the end of its slot.
+    #[inline]
     fn append(&mut self, index: u32, at: u64) {
         let place = self.place(at);
         let level = &mut self.levels[place.level];
@@ -218,7 +237,7 @@ impl<T: Copy> Wheel<T> {
         let previous = std::mem::replace(&mut slot.last, index);
         if previous == NONE {
             slot.first = index;
-            level.occupied[place.slot / 64] |= 1 << (place.slot % 64);
+            level.mark(place.slot);
             self.in_use |= 1 << place.level;
         } else {
             self.entries[previous as usize].next = index;
@@ -227,16 +246,15 @@ impl<T: Copy> Wheel<T> {
         (entry.next, entry.previous) = (NONE, previous);
     }
 
-    /// Marks a slot as empty.
+    /// Empties a slot.
+    #[inline]
     fn vacate(&mut self, place: Place) {
-        let level = &mut self.levels[place.level];
-        level.slots[place.slot] = EMPTY;
-        level.occupied[place.slot / 64] &= !(1 << (place.slot % 64));
-        if level.is_empty() {
+        if self.levels[place.level].clear(place.slot) {
             self.in_use &= !(1 << place.level);
         }
     }
 
+    #[inline]
     fn give_back(&mut self, index: u32) {
         self.entries[index as usize].next = self.free;
         self.free = index;
@@ -364,7 +382,7 @@ mod tests {
     #[test]
     fn it_is_small() {
         assert_eq!(size_of::<Entry<u64>>(), 24);
-        assert_eq!(size_of::<[Level; LEVELS]>(), 16_640);
+        assert_eq!(size_of::<[Level; LEVELS]>(), 16_704);
         let mut wheel = Wheel::new();
         for round in 0..1000u64 {
             wheel.insert(Time::from_nanos(round * 1_000_000_000_000), round);
