@@ -96,8 +96,9 @@ impl Network {
 
     /// Adds a link; `name` names its stream of randomness.
     pub fn add_link(&mut self, spec: &LinkSpec, name: &str) -> LinkId {
-        self.stations.push(Station::new(spec, self.seed, name, &mut self.gauges));
-        let id = (self.stations.len() - 1) as u32;
+        let id = self.stations.len() as u32;
+        let entry = self.events.enlist(Due::Link(id));
+        self.stations.push(Station::new(spec, self.seed, name, entry, &mut self.gauges));
         self.arm(id, self.stations[id as usize].needs().due);
         LinkId(id)
     }
@@ -132,7 +133,8 @@ impl Network {
 
     /// Asks for [`Event::Timer`] with `number` at `at`, or now where that has passed.
     pub fn set_timer(&mut self, at: Time, number: u64) {
-        self.events.insert(at.max(self.now), Due::Timer(number));
+        let entry = self.events.enlist(Due::Timer(number));
+        self.events.insert(entry, at.max(self.now));
     }
 
     /// What happens next, at the latest at `until`; `None` when nothing happens until then. Moves
@@ -146,52 +148,53 @@ impl Network {
             if !self.ready.is_empty() {
                 return self.ready.pop_front();
             }
-            let (at, due) = self.events.pop(until)?;
+            let (at, due, entry) = self.events.pop(until)?;
             self.now = at;
-            let event = match due {
-                Due::Timer(number) => Some(Event::Timer(number)),
-                Due::Link(id) => self.serve(id),
-            };
-            if event.is_some() {
-                return event;
+            match due {
+                Due::Timer(number) => {
+                    self.events.give_back(entry);
+                    return Some(Event::Timer(number));
+                }
+                Due::Link(id) => {
+                    let event = self.serve(id);
+                    if event.is_some() {
+                        return event;
+                    }
+                }
             }
         }
     }
 
-    /// Lets a link do what is due, and moves what comes out of it on. Returns the first event that comes of
-    /// it; the others are ready behind it.
+    /// Lets a link do what is due, and moves one packet that comes out of it on; where more are due, the
+    /// link's next event is now. Returns what happens first; all else is ready behind it.
+    #[inline]
     fn serve(&mut self, id: u32) -> Option<Event> {
         let station = &mut self.stations[id as usize];
-        (station.armed, station.due) = (None, Time::NEVER);
+        station.due = Time::NEVER;
         station.advance(self.now);
-        let mut event = None;
-        loop {
-            let passed = self.stations[id as usize].take(self.now, &mut self.gauges);
-            if let Some(passed) = &passed {
-                self.pass(id, passed, &mut event);
-            }
-            let needs = self.stations[id as usize].needs();
-            if needs.due > self.now || passed.is_none() {
-                self.attend(id, needs);
-                return event;
-            }
+        let passed = station.take(self.now, &mut self.gauges);
+        let needs = station.needs();
+        if needs.due != Time::NEVER {
+            station.due = needs.due;
+            self.events.insert(station.entry, needs.due);
         }
+        if needs.lost {
+            self.lose(id);
+        }
+        self.pass(id, &passed?)
     }
 
     /// Books what a packet waited for on link `id` and sends it on, with its further copies.
-    #[inline]
-    fn pass(&mut self, id: u32, passed: &Passed, event: &mut Option<Event>) {
+    #[inline(always)]
+    fn pass(&mut self, id: u32, passed: &Passed) -> Option<Event> {
         let Passed { leg, shares, copies } = passed;
-        if self.ledger {
-            self.routes.book(leg.hop(), shares);
-        }
         if let Some(trace) = leg.trace() {
             self.share(id, trace, shares);
         }
-        self.forward(id, *leg, event);
         if *copies > 1 {
-            self.duplicate(id, passed, event);
+            return self.duplicate(id, passed);
         }
+        self.forward(id, *leg, shares)
     }
 
     /// Adds what a packet waited for to its own record.
@@ -201,44 +204,49 @@ impl Network {
         self.traces.push(trace, HopShare { link: LinkId(id), queue, transmit, propagate });
     }
 
-    /// Sends a packet that has passed link `id` to the next one, or to whom it is for.
+    /// Books what a packet waited for on link `id` to its route, and sends it to the next link or to whom it
+    /// is for. Returns what happens, unless something else is ready before it.
     #[inline(always)]
-    fn forward(&mut self, id: u32, leg: Leg, event: &mut Option<Event>) {
-        match self.routes.after(leg.hop()) {
+    fn forward(&mut self, id: u32, leg: Leg, shares: &Shares) -> Option<Event> {
+        let hop = leg.hop();
+        let onward =
+            if self.ledger { self.routes.book(hop, shares) } else { self.routes.after(hop) };
+        match onward {
             Onward::Link(next) => {
                 if self.recorder.is_some() {
-                    let route = self.routes.owner(leg.hop());
-                    self.note(Some(id), route, leg.size, RecordKind::Passed, None);
+                    self.note(Some(id), self.routes.owner(hop), leg.size, RecordKind::Passed, None);
                 }
                 self.enter(next, leg.onward(self.now));
+                None
             }
             Onward::End => {
-                let route = self.routes.delivered(leg.hop());
+                let route = self.routes.delivered(hop);
                 self.note(Some(id), route, leg.size, RecordKind::Arrived, None);
                 let arrived = Event::Arrived(leg.parcel(route));
-                if event.is_none() && self.ready.is_empty() {
-                    *event = Some(arrived);
-                } else {
-                    self.ready.push_back(arrived);
+                if self.ready.is_empty() {
+                    return Some(arrived);
                 }
+                self.ready.push_back(arrived);
+                None
             }
         }
     }
 
-    /// Sends the further copies of a packet after it. A copy of a packet with a record has one of its own: the
-    /// first has gone no further yet than into the next link, so the hops so far are the same.
+    /// Sends a packet on with its further copies behind it. A copy of a packet with a record has one of its
+    /// own: the first has gone no further yet than into the next link, so the hops so far are the same.
     #[cold]
     #[inline(never)]
-    fn duplicate(&mut self, id: u32, passed: &Passed, event: &mut Option<Event>) {
-        let copies = passed.copies - 1;
-        self.routes.duplicated(passed.leg.hop(), u64::from(copies));
-        for _ in 0..copies {
-            let trace = passed.leg.trace().map(|trace| self.traces.copy(trace));
-            if self.ledger {
-                self.routes.book(passed.leg.hop(), &passed.shares);
-            }
-            self.forward(id, passed.leg.with_trace(trace), event);
+    fn duplicate(&mut self, id: u32, passed: &Passed) -> Option<Event> {
+        let Passed { leg, shares, copies } = passed;
+        let first = self.forward(id, *leg, shares);
+        self.ready.extend(first);
+        self.routes.duplicated(leg.hop(), u64::from(copies - 1));
+        for _ in 1..*copies {
+            let trace = leg.trace().map(|trace| self.traces.copy(trace));
+            let copy = self.forward(id, leg.with_trace(trace), shares);
+            self.ready.extend(copy);
         }
+        None
     }
 
     /// Puts a packet onto a link.
@@ -279,12 +287,12 @@ impl Network {
     #[inline(always)]
     fn arm(&mut self, id: u32, due: Time) {
         let station = &mut self.stations[id as usize];
-        if let Some(handle) = station.armed.take() {
-            self.events.remove(handle);
+        if station.due != Time::NEVER {
+            self.events.remove(station.entry);
         }
         station.due = due;
         if due != Time::NEVER {
-            station.armed = Some(self.events.insert(due, Due::Link(id)));
+            self.events.insert(station.entry, due);
         }
     }
 

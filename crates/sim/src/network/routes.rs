@@ -112,18 +112,20 @@ impl Routes {
         (route.channel, route.first, onward)
     }
 
-    /// Adds what a packet waited for on `hop`.
+    /// Adds what a packet waited for on `hop`. Where it goes next.
     #[inline]
-    pub(super) fn book(&mut self, hop: u32, shares: &Shares) {
+    pub(super) fn book(&mut self, hop: u32, shares: &Shares) -> Onward {
         let sums = &mut self.hops[hop as usize];
         let (packets, over) = sums.packets.overflowing_add(1);
         let (queue, queue_over) = sums.queue.overflowing_add(shares.queue);
         let (transmit, transmit_over) = sums.transmit.overflowing_add(shares.transmit);
         let (propagate, propagate_over) = sums.propagate.overflowing_add(shares.propagate);
-        *sums = Hop { queue, transmit, propagate, packets, link: sums.link };
+        let link = sums.link;
+        *sums = Hop { queue, transmit, propagate, packets, link };
         if over | queue_over | transmit_over | propagate_over {
             self.carry(hop, [over, queue_over, transmit_over, propagate_over]);
         }
+        self.beyond(hop, link)
     }
 
     #[cold]
@@ -136,7 +138,12 @@ impl Routes {
     /// Where a packet goes that has passed `hop`.
     #[inline]
     pub(super) fn after(&self, hop: u32) -> Onward {
-        if self.hops[hop as usize].link & LAST != 0 {
+        self.beyond(hop, self.hops[hop as usize].link)
+    }
+
+    #[inline]
+    fn beyond(&self, hop: u32, link: u32) -> Onward {
+        if link & LAST != 0 {
             return Onward::End;
         }
         Onward::Link(self.hops[hop as usize + 1].link & !LAST)

@@ -12,8 +12,8 @@ use trunkline_path::{Framing, Line, Link, LinkSpec, Schedule};
 #[derive(Debug)]
 pub(super) struct Station {
     carrier: Carrier,
-    /// Its event and when that is due; [`Time::NEVER`] while there is none.
-    pub(super) armed: Option<Handle>,
+    /// Its entry in the event queue, and when that is due; [`Time::NEVER`] while it does not wait there.
+    pub(super) entry: Handle,
     pub(super) due: Time,
     busy: Span,
     watch: Option<Box<Watch>>,
@@ -72,7 +72,13 @@ struct Samples {
 
 impl Station {
     /// A link as `spec` says, from the origin of time.
-    pub(super) fn new(spec: &LinkSpec, seed: Seed, name: &str, gauges: &mut Gauges) -> Station {
+    pub(super) fn new(
+        spec: &LinkSpec,
+        seed: Seed,
+        name: &str,
+        entry: Handle,
+        gauges: &mut Gauges,
+    ) -> Station {
         let never_changes = spec.schedule == Schedule::default();
         let carrier = if never_changes && spec.impairments == ImpairmentSpec::default() {
             let link = Link::new(spec, seed, name, Time::ZERO);
@@ -80,7 +86,7 @@ impl Station {
         } else {
             Carrier::Laden(Box::new(Link::new(spec, seed, name, Time::ZERO)))
         };
-        Station { carrier, armed: None, due: Time::NEVER, busy: Span::ZERO, watch: None }
+        Station { carrier, entry, due: Time::NEVER, busy: Span::ZERO, watch: None }
     }
 
     /// A packet arrives.
@@ -106,7 +112,7 @@ impl Station {
     }
 
     /// Takes the next packet that is due.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, now: Time, gauges: &mut Gauges) -> Option<Passed> {
         let passed = match &mut self.carrier {
             Carrier::Whole { link, delay, gauge } => {
