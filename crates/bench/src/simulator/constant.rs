@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// A line that is never idle after its first packet delivers this many in the time it has; the rest
-    /// is dropped, waits or is on its way.
+    /// is dropped, waits or is on its way. (One other simulator: 831,105, 0.17 % fewer.)
     #[test]
     fn b3_fills_its_line() {
         let outcome = run(Constant::fq_codel(100));

@@ -21,6 +21,7 @@ pub(super) struct Station {
 
 /// The two kinds of links.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the common kind lies where the network looks")]
 enum Carrier {
     /// Delay and rate never change, and nothing is impaired: what a packet waited for follows from its
     /// times, and it carries nothing but itself.
