@@ -194,7 +194,7 @@ impl Network {
         if *copies > 1 {
             return self.duplicate(id, passed);
         }
-        self.forward(id, *leg, shares)
+        self.forward(id, leg, shares)
     }
 
     /// Adds what a packet waited for to its own record.
@@ -207,7 +207,7 @@ impl Network {
     /// Books what a packet waited for on link `id` to its route, and sends it to the next link or to whom it
     /// is for. Returns what happens, unless something else is ready before it.
     #[inline(always)]
-    fn forward(&mut self, id: u32, leg: Leg, shares: &Shares) -> Option<Event> {
+    fn forward(&mut self, id: u32, leg: &Leg, shares: &Shares) -> Option<Event> {
         let hop = leg.hop();
         let onward =
             if self.ledger { self.routes.book(hop, shares) } else { self.routes.after(hop) };
@@ -238,12 +238,12 @@ impl Network {
     #[inline(never)]
     fn duplicate(&mut self, id: u32, passed: &Passed) -> Option<Event> {
         let Passed { leg, shares, copies } = passed;
-        let first = self.forward(id, *leg, shares);
+        let first = self.forward(id, leg, shares);
         self.ready.extend(first);
         self.routes.duplicated(leg.hop(), u64::from(copies - 1));
         for _ in 1..*copies {
             let trace = leg.trace().map(|trace| self.traces.copy(trace));
-            let copy = self.forward(id, leg.with_trace(trace), shares);
+            let copy = self.forward(id, &leg.with_trace(trace), shares);
             self.ready.extend(copy);
         }
         None
