@@ -133,9 +133,14 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trunkline_core::DropCause;
 
     fn run(what: Constant) -> Outcome {
-        Sources::new(what, Switches::default()).unwrap().run().unwrap()
+        let mut sources = Sources::new(what, Switches::default()).unwrap();
+        let outcome = sources.run().unwrap();
+        let dropped = sources.network.counts(sources.links[0]).dropped_by(DropCause::QueueLimit);
+        assert_eq!(outcome.dropped, dropped, "CoDel drops nothing: 1000 packets are 1.2 ms");
+        outcome
     }
 
     /// Three peers agree on this within 0.1 %. It is exact: 750,000 packets less those sent in the last
@@ -149,7 +154,7 @@ mod tests {
     }
 
     /// A line that is never idle after its first packet delivers this many in the time it has; the rest
-    /// is dropped, waits or is on its way.
+    /// is dropped, waits or is on its way. (One other simulator: 831,105, 0.17 % fewer.)
     #[test]
     fn b3_fills_its_line() {
         let outcome = run(Constant::fq_codel(100));

@@ -35,8 +35,8 @@ pub use traces::{HopShare, TraceId};
 
 use parcel::Leg;
 use record::{Record, Recorder};
-use routes::{Onward, Routes};
-use station::{Gauges, Passed, Station};
+use routes::{Onward, Routes, Shares};
+use station::{Gauges, Needs, Passed, Station};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use traces::Traces;
@@ -96,9 +96,10 @@ impl Network {
 
     /// Adds a link; `name` names its stream of randomness.
     pub fn add_link(&mut self, spec: &LinkSpec, name: &str) -> LinkId {
-        self.stations.push(Station::new(spec, self.seed, name, &mut self.gauges));
-        let id = (self.stations.len() - 1) as u32;
-        self.arm(id);
+        let id = self.stations.len() as u32;
+        let entry = self.events.enlist(Due::Link(id));
+        self.stations.push(Station::new(spec, self.seed, name, entry, &mut self.gauges));
+        self.arm(id, self.stations[id as usize].needs().due);
         LinkId(id)
     }
 
@@ -132,7 +133,8 @@ impl Network {
 
     /// Asks for [`Event::Timer`] with `number` at `at`, or now where that has passed.
     pub fn set_timer(&mut self, at: Time, number: u64) {
-        self.events.insert(at.max(self.now), Due::Timer(number));
+        let entry = self.events.enlist(Due::Timer(number));
+        self.events.insert(entry, at.max(self.now));
     }
 
     /// What happens next, at the latest at `until`; `None` when nothing happens until then. Moves
@@ -143,97 +145,130 @@ impl Network {
     #[inline]
     pub fn next(&mut self, until: Time) -> Option<Event> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Some(event);
+            if !self.ready.is_empty() {
+                return self.ready.pop_front();
             }
-            let (at, due) = self.events.pop(until)?;
+            let (at, due, entry) = self.events.pop(until)?;
             self.now = at;
             match due {
-                Due::Timer(number) => return Some(Event::Timer(number)),
-                Due::Link(id) => self.serve(id),
+                Due::Timer(number) => {
+                    self.events.give_back(entry);
+                    return Some(Event::Timer(number));
+                }
+                Due::Link(id) => {
+                    let event = self.serve(id);
+                    if event.is_some() {
+                        return event;
+                    }
+                }
             }
         }
     }
 
-    /// Lets a link do what is due, and moves what comes out of it on.
-    fn serve(&mut self, id: u32) {
+    /// Lets a link do what is due, and moves one packet that comes out of it on; where more are due, the
+    /// link's next event is now. Returns what happens first; all else is ready behind it.
+    #[inline]
+    fn serve(&mut self, id: u32) -> Option<Event> {
         let station = &mut self.stations[id as usize];
-        (station.armed, station.due) = (None, Time::NEVER);
+        station.due = Time::NEVER;
         station.advance(self.now);
-        while let Some(passed) = self.stations[id as usize].take(self.now, &mut self.gauges) {
-            self.book(id, &passed);
-            self.forward(id, passed.leg);
-            if passed.copies > 1 {
-                self.duplicate(id, &passed);
-            }
+        let passed = station.take(self.now, &mut self.gauges);
+        let needs = station.needs();
+        if needs.due != Time::NEVER {
+            station.due = needs.due;
+            self.events.insert(station.entry, needs.due);
         }
-        self.collect(id);
-        self.arm(id);
+        if needs.lost {
+            self.lose(id);
+        }
+        self.pass(id, &passed?)
     }
 
-    /// Adds what a packet waited for to its route's sums and to its own record.
-    #[inline]
-    fn book(&mut self, id: u32, Passed { leg, shares, .. }: &Passed) {
-        if self.ledger {
-            self.routes.book(leg.hop(), *shares);
-        }
+    /// Books what a packet waited for on link `id` and sends it on, with its further copies.
+    #[inline(always)]
+    fn pass(&mut self, id: u32, passed: &Passed) -> Option<Event> {
+        let Passed { leg, shares, copies } = passed;
         if let Some(trace) = leg.trace() {
-            let [queue, transmit, propagate] =
-                [shares.queue, shares.transmit, shares.propagate].map(Span::from_nanos);
-            self.traces.push(trace, HopShare { link: LinkId(id), queue, transmit, propagate });
+            self.share(id, trace, shares);
         }
+        if *copies > 1 {
+            return self.duplicate(id, passed);
+        }
+        self.forward(id, leg, shares)
     }
 
-    /// Sends a packet that has passed link `id` to the next one, or to whom it is for.
-    #[inline]
-    fn forward(&mut self, id: u32, leg: Leg) {
-        match self.routes.after(leg.hop()) {
+    /// Adds what a packet waited for to its own record.
+    fn share(&mut self, id: u32, trace: TraceId, shares: &Shares) {
+        let [queue, transmit, propagate] =
+            [shares.queue, shares.transmit, shares.propagate].map(Span::from_nanos);
+        self.traces.push(trace, HopShare { link: LinkId(id), queue, transmit, propagate });
+    }
+
+    /// Books what a packet waited for on link `id` to its route, and sends it to the next link or to whom it
+    /// is for. Returns what happens, unless something else is ready before it.
+    #[inline(always)]
+    fn forward(&mut self, id: u32, leg: &Leg, shares: &Shares) -> Option<Event> {
+        let hop = leg.hop();
+        let onward =
+            if self.ledger { self.routes.book(hop, shares) } else { self.routes.after(hop) };
+        match onward {
             Onward::Link(next) => {
                 if self.recorder.is_some() {
-                    let route = self.routes.owner(leg.hop());
-                    self.note(Some(id), route, leg.size, RecordKind::Passed, None);
+                    self.note(Some(id), self.routes.owner(hop), leg.size, RecordKind::Passed, None);
                 }
                 self.enter(next, leg.onward(self.now));
+                None
             }
             Onward::End => {
-                let route = self.routes.delivered(leg.hop());
+                let route = self.routes.delivered(hop);
                 self.note(Some(id), route, leg.size, RecordKind::Arrived, None);
-                self.ready.push_back(Event::Arrived(leg.parcel(route)));
+                let arrived = Event::Arrived(leg.parcel(route));
+                if self.ready.is_empty() {
+                    return Some(arrived);
+                }
+                self.ready.push_back(arrived);
+                None
             }
         }
     }
 
-    /// Sends the further copies of a packet after it. A copy of a packet with a record has one of its own: the
-    /// first has gone no further yet than into the next link, so the hops so far are the same.
+    /// Sends a packet on with its further copies behind it. A copy of a packet with a record has one of its
+    /// own: the first has gone no further yet than into the next link, so the hops so far are the same.
     #[cold]
-    fn duplicate(&mut self, id: u32, passed: &Passed) {
-        let copies = passed.copies - 1;
-        self.routes.duplicated(passed.leg.hop(), u64::from(copies));
-        for _ in 0..copies {
-            let trace = passed.leg.trace().map(|trace| self.traces.copy(trace));
-            if self.ledger {
-                self.routes.book(passed.leg.hop(), passed.shares);
-            }
-            self.forward(id, passed.leg.with_trace(trace));
+    #[inline(never)]
+    fn duplicate(&mut self, id: u32, passed: &Passed) -> Option<Event> {
+        let Passed { leg, shares, copies } = passed;
+        let first = self.forward(id, leg, shares);
+        self.ready.extend(first);
+        self.routes.duplicated(leg.hop(), u64::from(copies - 1));
+        for _ in 1..*copies {
+            let trace = leg.trace().map(|trace| self.traces.copy(trace));
+            let copy = self.forward(id, &leg.with_trace(trace), shares);
+            self.ready.extend(copy);
         }
+        None
     }
 
     /// Puts a packet onto a link.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, id: u32, leg: Leg) {
-        self.stations[id as usize].offer(self.now, leg);
-        self.collect(id);
-        self.arm(id);
+        let needs = self.stations[id as usize].offer(self.now, leg);
+        self.attend(id, needs);
     }
 
-    /// Tells of what a link gave up.
-    #[inline]
-    fn collect(&mut self, id: u32) {
-        if self.stations[id as usize].has_dropped() {
+    /// Does what a link needs: tells of what it gave up, and sees to its event.
+    #[inline(always)]
+    fn attend(&mut self, id: u32, needs: Needs) {
+        if needs.lost {
             self.lose(id);
+        }
+        if needs.due != self.stations[id as usize].due {
+            self.arm(id, needs.due);
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn lose(&mut self, id: u32) {
         let Network { stations, routes, ready, .. } = self;
         let first = ready.len();
@@ -249,19 +284,15 @@ impl Network {
     }
 
     /// Sees to it that a link's one event is at the instant at which it next needs attention.
-    #[inline]
-    fn arm(&mut self, id: u32) {
+    #[inline(always)]
+    fn arm(&mut self, id: u32, due: Time) {
         let station = &mut self.stations[id as usize];
-        let due = station.next_event();
-        if due == station.due {
-            return;
-        }
-        if let Some(handle) = station.armed.take() {
-            self.events.remove(handle);
+        if station.due != Time::NEVER {
+            self.events.remove(station.entry);
         }
         station.due = due;
         if due != Time::NEVER {
-            station.armed = Some(self.events.insert(due, Due::Link(id)));
+            self.events.insert(station.entry, due);
         }
     }
 

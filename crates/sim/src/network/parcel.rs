@@ -79,10 +79,10 @@ impl Leg {
     }
 
     /// The same packet on the next hop of its route.
-    pub(super) fn onward(mut self, now: Time) -> Leg {
-        self.label.0 += 1;
-        self.entered = now;
-        self
+    #[inline]
+    pub(super) fn onward(&self, now: Time) -> Leg {
+        let Leg { tag, label, size, channel, .. } = *self;
+        Leg { tag, entered: now, label: Label(label.0 + 1), size, channel }
     }
 
     /// The same packet with another record of hops.

@@ -112,20 +112,24 @@ impl Routes {
         (route.channel, route.first, onward)
     }
 
-    /// Adds what a packet waited for on `hop`.
-    pub(super) fn book(&mut self, hop: u32, shares: Shares) {
+    /// Adds what a packet waited for on `hop`. Where it goes next.
+    #[inline]
+    pub(super) fn book(&mut self, hop: u32, shares: &Shares) -> Onward {
         let sums = &mut self.hops[hop as usize];
         let (packets, over) = sums.packets.overflowing_add(1);
         let (queue, queue_over) = sums.queue.overflowing_add(shares.queue);
         let (transmit, transmit_over) = sums.transmit.overflowing_add(shares.transmit);
         let (propagate, propagate_over) = sums.propagate.overflowing_add(shares.propagate);
-        *sums = Hop { queue, transmit, propagate, packets, link: sums.link };
+        let link = sums.link;
+        *sums = Hop { queue, transmit, propagate, packets, link };
         if over | queue_over | transmit_over | propagate_over {
             self.carry(hop, [over, queue_over, transmit_over, propagate_over]);
         }
+        self.beyond(hop, link)
     }
 
     #[cold]
+    #[inline(never)]
     fn carry(&mut self, hop: u32, over: [bool; 4]) {
         let carries = self.carries.entry(hop).or_default();
         carries.iter_mut().zip(over).for_each(|(carry, over)| *carry += u64::from(over));
@@ -134,7 +138,12 @@ impl Routes {
     /// Where a packet goes that has passed `hop`.
     #[inline]
     pub(super) fn after(&self, hop: u32) -> Onward {
-        if self.hops[hop as usize].link & LAST != 0 {
+        self.beyond(hop, self.hops[hop as usize].link)
+    }
+
+    #[inline]
+    fn beyond(&self, hop: u32, link: u32) -> Onward {
+        if link & LAST != 0 {
             return Onward::End;
         }
         Onward::Link(self.hops[hop as usize + 1].link & !LAST)
@@ -209,10 +218,10 @@ mod tests {
         routes.add(Channel(1), &[LinkId(3), LinkId(4)]);
         let shares = Shares { queue: u64::MAX, transmit: 1, propagate: u64::MAX / 2 };
         for _ in 0..5 {
-            routes.book(1, shares);
+            routes.book(1, &shares);
         }
         routes.hops[1].packets = u32::MAX;
-        routes.book(1, shares);
+        routes.book(1, &shares);
         let sums = routes.ledger(RouteId(0))[1];
         assert_eq!((sums.link, sums.packets), (LinkId(4), 1 << 32));
         assert_eq!(sums.queue, 6 * u128::from(u64::MAX));

@@ -12,8 +12,8 @@ use trunkline_path::{Framing, Line, Link, LinkSpec, Schedule};
 #[derive(Debug)]
 pub(super) struct Station {
     carrier: Carrier,
-    /// Its event and when that is due; [`Time::NEVER`] while there is none.
-    pub(super) armed: Option<Handle>,
+    /// Its entry in the event queue, and when that is due; [`Time::NEVER`] while it does not wait there.
+    pub(super) entry: Handle,
     pub(super) due: Time,
     busy: Span,
     watch: Option<Box<Watch>>,
@@ -21,12 +21,22 @@ pub(super) struct Station {
 
 /// The two kinds of links.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the common kind lies where the network looks")]
 enum Carrier {
     /// Delay and rate never change, and nothing is impaired: what a packet waited for follows from its
     /// times, and it carries nothing but itself.
     Whole { link: Link<Leg>, delay: Span, gauge: u32 },
     /// Any other.
-    Laden(Link<Laden>),
+    Laden(Box<Link<Laden>>),
+}
+
+/// What the network has to do about a link.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Needs {
+    /// When it next needs attention; [`Time::NEVER`] where nothing is in it.
+    pub(super) due: Time,
+    /// Something was given up.
+    pub(super) lost: bool,
 }
 
 macro_rules! each {
@@ -63,20 +73,26 @@ struct Samples {
 
 impl Station {
     /// A link as `spec` says, from the origin of time.
-    pub(super) fn new(spec: &LinkSpec, seed: Seed, name: &str, gauges: &mut Gauges) -> Station {
+    pub(super) fn new(
+        spec: &LinkSpec,
+        seed: Seed,
+        name: &str,
+        entry: Handle,
+        gauges: &mut Gauges,
+    ) -> Station {
         let never_changes = spec.schedule == Schedule::default();
         let carrier = if never_changes && spec.impairments == ImpairmentSpec::default() {
             let link = Link::new(spec, seed, name, Time::ZERO);
             Carrier::Whole { link, delay: spec.delay, gauge: gauges.find(spec) }
         } else {
-            Carrier::Laden(Link::new(spec, seed, name, Time::ZERO))
+            Carrier::Laden(Box::new(Link::new(spec, seed, name, Time::ZERO)))
         };
-        Station { carrier, armed: None, due: Time::NEVER, busy: Span::ZERO, watch: None }
+        Station { carrier, entry, due: Time::NEVER, busy: Span::ZERO, watch: None }
     }
 
     /// A packet arrives.
     #[inline]
-    pub(super) fn offer(&mut self, now: Time, leg: Leg) {
+    pub(super) fn offer(&mut self, now: Time, leg: Leg) -> Needs {
         if self.watch.is_some() {
             self.sample(now);
         }
@@ -84,6 +100,7 @@ impl Station {
             Carrier::Whole { link, .. } => link.offer(now, leg),
             Carrier::Laden(link) => link.offer(now, Laden::new(leg)),
         }
+        self.needs()
     }
 
     /// Lets the line work up to `now`.
@@ -96,7 +113,7 @@ impl Station {
     }
 
     /// Takes the next packet that is due.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, now: Time, gauges: &mut Gauges) -> Option<Passed> {
         let passed = match &mut self.carrier {
             Carrier::Whole { link, delay, gauge } => {
@@ -109,12 +126,27 @@ impl Station {
             }
         };
         self.busy += Span::from_nanos(passed.shares.transmit);
-        if let Some(watch) = &mut self.watch
-            && let Some(times) = &mut watch.queueing
-        {
-            times.record(Span::from_nanos(passed.shares.queue));
+        if self.watch.is_some() {
+            self.record(passed.shares.queue);
         }
         Some(passed)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record(&mut self, queue: u64) {
+        if let Some(times) = self.watch.as_mut().and_then(|watch| watch.queueing.as_mut()) {
+            times.record(Span::from_nanos(queue));
+        }
+    }
+
+    /// What has to be done about it.
+    #[inline(always)]
+    pub(super) fn needs(&self) -> Needs {
+        each!(&self.carrier, link => Needs {
+            due: link.next_event().unwrap_or(Time::NEVER),
+            lost: link.has_dropped(),
+        })
     }
 
     /// Hands each packet that was given up since the last call to `sink`.
@@ -125,18 +157,6 @@ impl Station {
                 link.dropped().for_each(|(laden, cause)| sink(laden.leg, cause))
             }
         }
-    }
-
-    /// Was anything given up?
-    #[inline]
-    pub(super) fn has_dropped(&self) -> bool {
-        each!(&self.carrier, link => link.has_dropped())
-    }
-
-    /// When it next needs attention.
-    #[inline]
-    pub(super) fn next_event(&self) -> Time {
-        each!(&self.carrier, link => link.next_event()).unwrap_or(Time::NEVER)
     }
 
     /// What became of its packets.
@@ -177,6 +197,7 @@ impl Station {
     /// Takes the samples due before `now`. Between two events nothing enters and the line does what it
     /// would have done anyway, so that they can be taken afterwards.
     #[cold]
+    #[inline(never)]
     fn sample(&mut self, now: Time) {
         let Some(samples) = self.watch.as_mut().and_then(|watch| watch.samples.as_mut()) else {
             return;
@@ -257,6 +278,7 @@ impl Gauges {
         }) as u32
     }
 
+    #[inline]
     fn get(&mut self, gauge: u32) -> &mut Gauge {
         &mut self.0[gauge as usize]
     }
@@ -275,6 +297,7 @@ impl Gauge {
     }
 
     #[cold]
+    #[inline(never)]
     fn learn(&mut self, place: usize, leg: &Leg) -> Span {
         let span = self.line.nominal(leg.size, Metered::controls(leg));
         self.known[place] = (leg.size, leg.controls(), span);

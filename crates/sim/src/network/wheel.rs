@@ -4,10 +4,13 @@ use trunkline_core::Time;
 
 /// Bits of an instant that one level tells apart.
 const BITS: u32 = 8;
-const SLOTS: usize = 1 << BITS;
+/// Slots of a level.
+const WIDTH: usize = 1 << BITS;
 /// Levels that cover all 64 bits of an instant.
 const LEVELS: usize = (u64::BITS / BITS) as usize;
-/// Words of a level's map of slots in use.
+/// Slots of all levels, the lowest level's first.
+const SLOTS: usize = LEVELS * WIDTH;
+/// Words of the map of slots in use.
 const WORDS: usize = SLOTS / 64;
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -22,24 +25,21 @@ const NONE: u32 = u32::MAX;
 ///
 /// Ties need no number of their own: an entry goes directly into a lower slot only once the present has
 /// come to the slot above it, and that is when all that waited there has been moved down before it, in order.
+///
+/// Whoever waits again and again keeps its [`Handle`]; it is in the wheel at most once.
 #[derive(Debug)]
 pub(super) struct Wheel<T> {
     /// The instant of the last entry taken out. Nothing due is earlier.
     present: u64,
-    /// Bit `n` is set while level `n` holds anything.
-    in_use: u32,
-    levels: Box<[Level; LEVELS]>,
+    /// Bit `n` is set while word `n` of the map is not zero.
+    words: u32,
+    /// The map: a bit for each slot, set while it holds anything.
+    occupied: [u64; WORDS],
+    slots: Box<[Slot; SLOTS]>,
     entries: Vec<Entry<T>>,
     /// The first of the free entries, which are chained by `next`.
     free: u32,
     len: usize,
-}
-
-/// One level: a queue for each value of its byte.
-#[derive(Debug, Clone, Copy)]
-struct Level {
-    occupied: [u64; WORDS],
-    slots: [Slot; SLOTS],
 }
 
 /// A doubly linked queue of entries.
@@ -57,40 +57,20 @@ struct Entry<T> {
     previous: u32,
 }
 
-/// An entry of a [`Wheel`], for as long as it has not been taken out.
+/// An entry of a [`Wheel`], until it is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Handle(u32);
 
-/// Where an entry waits.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    level: usize,
-    slot: usize,
-}
-
 const EMPTY: Slot = Slot { first: NONE, last: NONE };
-
-impl Level {
-    const NEW: Level = Level { occupied: [0; WORDS], slots: [EMPTY; SLOTS] };
-
-    /// The first slot in use.
-    fn first(&self) -> usize {
-        let word = self.occupied.iter().position(|&word| word != 0).unwrap_or(0);
-        word * 64 + self.occupied[word].trailing_zeros() as usize % 64
-    }
-
-    fn is_empty(&self) -> bool {
-        self.occupied.iter().all(|&word| word == 0)
-    }
-}
 
 impl<T: Copy> Wheel<T> {
     /// An empty wheel at the origin of time.
     pub(super) fn new() -> Wheel<T> {
         Wheel {
             present: 0,
-            in_use: 0,
-            levels: Box::new([Level::NEW; LEVELS]),
+            words: 0,
+            occupied: [0; WORDS],
+            slots: Box::new([EMPTY; SLOTS]),
             entries: Vec::new(),
             free: NONE,
             len: 0,
@@ -104,88 +84,98 @@ impl<T: Copy> Wheel<T> {
 
     /// Bytes of memory held.
     pub(super) fn memory(&self) -> usize {
-        size_of::<[Level; LEVELS]>() + self.entries.capacity() * size_of::<Entry<T>>()
+        size_of::<[Slot; SLOTS]>() + self.entries.capacity() * size_of::<Entry<T>>()
     }
 
-    /// Puts `due` in for `at`, or for the present where that is later.
-    pub(super) fn insert(&mut self, at: Time, due: T) -> Handle {
-        let at = at.as_nanos().max(self.present);
-        let entry = Entry { at, due, next: NONE, previous: NONE };
+    /// An entry for `due`, which does not wait yet.
+    #[inline]
+    pub(super) fn enlist(&mut self, due: T) -> Handle {
         let index = self.free;
-        let index = if let Some(place) = self.entries.get_mut(index as usize) {
+        let entry = Entry { at: 0, due, next: NONE, previous: NONE };
+        if let Some(place) = self.entries.get_mut(index as usize) {
             self.free = place.next;
             *place = entry;
-            index
-        } else {
-            self.entries.push(entry);
-            (self.entries.len() - 1) as u32
-        };
-        self.len += 1;
-        self.append(index, at);
-        Handle(index)
+            return Handle(index);
+        }
+        self.entries.push(entry);
+        Handle((self.entries.len() - 1) as u32)
     }
 
-    /// Takes an entry out before it is due.
+    /// Gives back an entry that does not wait.
+    #[inline]
+    pub(super) fn give_back(&mut self, Handle(index): Handle) {
+        self.entries[index as usize].next = self.free;
+        self.free = index;
+    }
+
+    /// Lets an entry that does not wait be due at `at`, or at the present where that is later.
+    #[inline]
+    pub(super) fn insert(&mut self, Handle(index): Handle, at: Time) {
+        let at = at.as_nanos().max(self.present);
+        self.len += 1;
+        self.append(index, at);
+    }
+
+    /// Takes an entry that waits out before it is due.
     pub(super) fn remove(&mut self, Handle(index): Handle) {
         let Entry { at, next, previous, .. } = self.entries[index as usize];
-        let place = self.place(at);
-        let slot = &mut self.levels[place.level].slots[place.slot];
+        let slot = self.slot(at);
         match previous {
-            NONE => slot.first = next,
+            NONE => self.slots[slot].first = next,
             previous => self.entries[previous as usize].next = next,
         }
         match next {
-            NONE => slot.last = previous,
+            NONE => self.slots[slot].last = previous,
             next => self.entries[next as usize].previous = previous,
         }
-        if slot.first == NONE {
-            self.vacate(place);
+        if self.slots[slot].first == NONE {
+            self.vacate(slot);
         }
-        self.give_back(index);
+        self.len -= 1;
     }
 
-    /// Takes out what is due next, at the latest at `until`. The present moves to it.
+    /// Takes out what is due next, at the latest at `until`. The present moves to it. Its entry is the
+    /// caller's again.
     #[inline]
-    pub(super) fn pop(&mut self, until: Time) -> Option<(Time, T)> {
-        loop {
-            if self.in_use == 0 {
-                return None;
-            }
-            let level = self.in_use.trailing_zeros() as usize % LEVELS;
-            let place = Place { level, slot: self.levels[level].first() };
-            let Slot { first, last } = self.levels[place.level].slots[place.slot];
-            if level > 0 && first != last {
-                self.spread(place, until)?;
+    pub(super) fn pop(&mut self, until: Time) -> Option<(Time, T, Handle)> {
+        while self.words != 0 {
+            let word = self.words.trailing_zeros() as usize % WORDS;
+            let slot = word * 64 + self.occupied[word].trailing_zeros() as usize % 64;
+            let Slot { first, last } = self.slots[slot];
+            if slot >= WIDTH && first != last {
+                self.spread(slot, until)?;
                 continue;
             }
             let Entry { at, due, next, .. } = self.entries[first as usize];
             if at > until.as_nanos() {
                 return None;
             }
-            self.levels[place.level].slots[place.slot].first = next;
-            match next {
-                NONE => self.vacate(place),
-                next => self.entries[next as usize].previous = NONE,
+            if first == last {
+                self.vacate(slot);
+            } else {
+                self.slots[slot].first = next;
+                self.entries[next as usize].previous = NONE;
             }
             self.present = at;
-            self.give_back(first);
-            return Some((Time::from_nanos(at), due));
+            self.len -= 1;
+            return Some((Time::from_nanos(at), due, Handle(first)));
         }
+        None
     }
 
     /// Moves the entries of the earliest slot to lower levels, and the present to where that slot begins;
     /// `None` where all of them are later than `until`.
-    fn spread(&mut self, place: Place, until: Time) -> Option<()> {
-        let shift = BITS * place.level as u32;
+    fn spread(&mut self, slot: usize, until: Time) -> Option<()> {
+        let shift = BITS * (slot / WIDTH) as u32;
         let above = self.present.checked_shr(shift + BITS).unwrap_or(0);
-        let begins = (above << BITS | place.slot as u64) << shift;
+        let begins = (above << BITS | (slot % WIDTH) as u64) << shift;
         let ends = begins | ((1 << shift) - 1);
-        if ends > until.as_nanos() && self.earliest(place) > until.as_nanos() {
+        if ends > until.as_nanos() && self.earliest(slot) > until.as_nanos() {
             return None;
         }
         self.present = begins;
-        let mut index = self.levels[place.level].slots[place.slot].first;
-        self.vacate(place);
+        let mut index = self.slots[slot].first;
+        self.vacate(slot);
         while let Some(&Entry { at, next, .. }) = self.entries.get(index as usize) {
             self.append(index, at);
             index = next;
@@ -194,53 +184,46 @@ impl<T: Copy> Wheel<T> {
     }
 
     /// The earliest instant in a slot.
-    fn earliest(&self, place: Place) -> u64 {
-        let first = self.levels[place.level].slots[place.slot].first;
+    fn earliest(&self, slot: usize) -> u64 {
+        let first = self.slots[slot].first;
         let chain = std::iter::successors(self.entries.get(first as usize), |entry| {
             self.entries.get(entry.next as usize)
         });
         chain.map(|entry| entry.at).min().unwrap_or(u64::MAX)
     }
 
-    /// Where an entry for `at` waits as long as the present does not pass it: at the level of the highest
-    /// byte in which it differs from the present.
-    fn place(&self, at: u64) -> Place {
-        let level = (63 - ((at ^ self.present) | 1).leading_zeros()) / BITS;
-        let slot = at >> (level * BITS) & (SLOTS as u64 - 1);
-        Place { level: level as usize, slot: slot as usize }
+    /// The slot in which an entry for `at` waits as long as the present does not pass it: at the level of the
+    /// highest byte in which it differs from the present.
+    #[inline]
+    fn slot(&self, at: u64) -> usize {
+        let level = ((at ^ self.present) | 1).ilog2() / BITS;
+        let byte = (at >> (level * BITS)) as usize % WIDTH;
+        (level as usize * WIDTH + byte) % SLOTS
     }
 
     /// Puts an entry at the end of its slot.
+    #[inline]
     fn append(&mut self, index: u32, at: u64) {
-        let place = self.place(at);
-        let level = &mut self.levels[place.level];
-        let slot = &mut level.slots[place.slot];
-        let previous = std::mem::replace(&mut slot.last, index);
+        let slot = self.slot(at);
+        let previous = std::mem::replace(&mut self.slots[slot].last, index);
         if previous == NONE {
-            slot.first = index;
-            level.occupied[place.slot / 64] |= 1 << (place.slot % 64);
-            self.in_use |= 1 << place.level;
+            self.slots[slot].first = index;
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+            self.words |= 1 << (slot / 64);
         } else {
             self.entries[previous as usize].next = index;
         }
         let entry = &mut self.entries[index as usize];
-        (entry.next, entry.previous) = (NONE, previous);
+        (entry.at, entry.next, entry.previous) = (at, NONE, previous);
     }
 
-    /// Marks a slot as empty.
-    fn vacate(&mut self, place: Place) {
-        let level = &mut self.levels[place.level];
-        level.slots[place.slot] = EMPTY;
-        level.occupied[place.slot / 64] &= !(1 << (place.slot % 64));
-        if level.is_empty() {
-            self.in_use &= !(1 << place.level);
-        }
-    }
-
-    fn give_back(&mut self, index: u32) {
-        self.entries[index as usize].next = self.free;
-        self.free = index;
-        self.len -= 1;
+    /// Empties a slot.
+    #[inline]
+    fn vacate(&mut self, slot: usize) {
+        let word = slot / 64 % WORDS;
+        self.slots[slot % SLOTS] = EMPTY;
+        self.occupied[word] &= !(1 << (slot % 64));
+        self.words &= !(u32::from(self.occupied[word] == 0) << word);
     }
 }
 
@@ -309,6 +292,17 @@ mod tests {
         }
     }
 
+    fn take<T: Copy>(wheel: &mut Wheel<T>, until: u64) -> Option<(Time, T)> {
+        let (at, due, handle) = wheel.pop(Time::from_nanos(until))?;
+        wheel.give_back(handle);
+        Some((at, due))
+    }
+
+    fn put<T: Copy>(wheel: &mut Wheel<T>, at: u64, due: T) {
+        let handle = wheel.enlist(due);
+        wheel.insert(handle, Time::from_nanos(at));
+    }
+
     fn agree(steps: Vec<Step>) -> Result<(), TestCaseError> {
         let (mut wheel, mut model) = (Wheel::new(), Model::default());
         for step in steps {
@@ -316,26 +310,29 @@ mod tests {
                 Step::Insert(ahead) => {
                     let at = model.now.saturating_add(ahead);
                     model.asked += 1;
-                    let handle = wheel.insert(Time::from_nanos(at), model.asked);
+                    let handle = wheel.enlist(model.asked);
+                    wheel.insert(handle, Time::from_nanos(at));
                     model.heap.push(Reverse((at, model.asked)));
                     model.waiting.push((model.asked, handle));
                 }
                 Step::Remove(which) if !model.waiting.is_empty() => {
                     let index = which.index(model.waiting.len());
-                    wheel.remove(model.waiting.swap_remove(index).1);
+                    let handle = model.waiting.swap_remove(index).1;
+                    wheel.remove(handle);
+                    wheel.give_back(handle);
                 }
                 Step::Remove(_) => {}
                 Step::Pop(within) => {
                     let until = model.now.saturating_add(within);
-                    prop_assert_eq!(wheel.pop(Time::from_nanos(until)), model.pop(until));
+                    prop_assert_eq!(take(&mut wheel, until), model.pop(until));
                 }
             }
             prop_assert_eq!(wheel.len(), model.waiting.len());
         }
         while let Some(expected) = model.pop(u64::MAX) {
-            prop_assert_eq!(wheel.pop(Time::NEVER), Some(expected));
+            prop_assert_eq!(take(&mut wheel, u64::MAX), Some(expected));
         }
-        prop_assert_eq!(wheel.pop(Time::NEVER), None);
+        prop_assert_eq!(take(&mut wheel, u64::MAX), None);
         Ok(())
     }
 
@@ -351,24 +348,23 @@ mod tests {
     #[test]
     fn what_is_not_due_yet_leaves_room_before_it() {
         let mut wheel = Wheel::new();
-        let at = |nanos| Time::from_nanos(nanos);
-        wheel.insert(at(70_000), 'b');
-        wheel.insert(at(70_001), 'c');
-        assert_eq!(wheel.pop(at(69_999)), None);
-        wheel.insert(at(3), 'a');
+        put(&mut wheel, 70_000, 'b');
+        put(&mut wheel, 70_001, 'c');
+        assert_eq!(take(&mut wheel, 69_999), None);
+        put(&mut wheel, 3, 'a');
         let order: Vec<char> =
-            std::iter::from_fn(|| wheel.pop(Time::NEVER)).map(|it| it.1).collect();
+            std::iter::from_fn(|| take(&mut wheel, u64::MAX)).map(|it| it.1).collect();
         assert_eq!(order, ['a', 'b', 'c']);
     }
 
     #[test]
     fn it_is_small() {
         assert_eq!(size_of::<Entry<u64>>(), 24);
-        assert_eq!(size_of::<[Level; LEVELS]>(), 16_640);
+        assert_eq!(size_of::<[Slot; SLOTS]>(), 16_384);
         let mut wheel = Wheel::new();
         for round in 0..1000u64 {
-            wheel.insert(Time::from_nanos(round * 1_000_000_000_000), round);
-            wheel.pop(Time::NEVER);
+            put(&mut wheel, round * 1_000_000_000_000, round);
+            take(&mut wheel, u64::MAX);
         }
         assert_eq!(wheel.entries.len(), 1, "entries are used again");
     }
