@@ -14,7 +14,7 @@ pub fn windows(bytes: u64, window: u64) -> u64 {
 pub fn pieces(bytes: u32, piece: u32) -> Vec<u32> {
     let piece = piece.max(1);
     let mut pieces = vec![piece; (bytes / piece) as usize];
-    if bytes % piece > 0 || bytes == 0 {
+    if !bytes.is_multiple_of(piece) || bytes == 0 {
         pieces.push(bytes % piece);
     }
     pieces
