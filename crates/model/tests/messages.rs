@@ -112,7 +112,7 @@ fn one_request_outstanding() {
 /// Hawley's saturated FIFO: a packet waits behind the windows of all background conversations.
 #[test]
 fn a_full_fifo_holds_the_windows() {
-    let mut net = loaded(t1(hardware_fifo()), 7);
+    let mut net = loaded(&t1(hardware_fifo()), 7);
     let unloaded = predictions(&net).find("echo", 64, What::UnloadedRoundTrip).unwrap().value;
     let loaded = round_trip(&net, 64);
     let added = loaded - unloaded.time().unwrap();
@@ -131,7 +131,7 @@ fn a_full_fifo_holds_the_windows() {
 #[test]
 fn round_robin_bounds_the_wait() {
     let discipline = "round-robin:quantum=64".parse().unwrap();
-    let mut net = loaded(t1(discipline), 7);
+    let mut net = loaded(&t1(discipline), 7);
     net.links[2].forward.output_buffer = trunkline_core::Size::from_bytes(1024);
     let found = predictions(&net);
     let unloaded = found.find("echo", 12, What::UnloadedRoundTrip).unwrap().value.time().unwrap();
@@ -139,17 +139,17 @@ fn round_robin_bounds_the_wait() {
     // Four quanta and 1 KiB of output buffer, in frames of 72 bytes for 64.
     let quantum = Span::from_nanos(72_000_000 / 192);
     assert!((most - unloaded).abs_diff(quantum.scaled(4 + 16, 1)) < Span::from_micros(1));
-    let fifo = round_trip(&loaded(t1(hardware_fifo()), 7), 12);
+    let fifo = round_trip(&loaded(&t1(hardware_fifo()), 7), 12);
     assert!(most < fifo.scaled(1, 10), "{most} against {fifo}");
 }
 
 /// Four bulk transfers and an echo over one trunk between two nodes.
-fn loaded(trunk: trunkline_path::LinkSpec, outstanding: u8) -> Scenario {
+fn loaded(trunk: &trunkline_path::LinkSpec, outstanding: u8) -> Scenario {
     let fibre = link(8_000_000, Span::ZERO);
     let links = vec![
         wire("crab", "n3", &fibre),
         wire("pipe", "n3", &fibre),
-        wire("n3", "n6", &trunk),
+        wire("n3", "n6", trunk),
         wire("n6", "tempel", &fibre),
         wire("n6", "coma", &fibre),
     ];
