@@ -203,7 +203,7 @@ impl Whole {
 }
 
 /// The directions that a full setting name means, and its plain name.
-fn split(name: &str) -> (&'static [Direction], &str) {
+pub(crate) fn split(name: &str) -> (&'static [Direction], &str) {
     if let Some(plain) = name.strip_prefix("up-") {
         (&[Direction::Up], plain)
     } else if let Some(plain) = name.strip_prefix("down-") {
@@ -318,7 +318,7 @@ mod tests {
         settings.add("delay", "7ms");
         settings.start_from("t1-1989").unwrap();
         let path = settings.resolve().unwrap();
-        assert_eq!((path.up.framing, path.up.delay), (Framing::T1Lapd, Span::from_millis(7)));
+        assert_eq!((path.up.framing, path.up.delay), (Framing::T1_LAPD, Span::from_millis(7)));
     }
 
     #[test]

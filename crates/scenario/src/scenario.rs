@@ -166,6 +166,9 @@ pub enum Echo {
     /// When a block has arrived.
     #[default]
     Arrival,
+    /// At once where the host has taken everything before from the interface, so that a receive buffer is
+    /// posted; else when the host takes the block (the rule of the KMC's microcode).
+    Posted,
     /// When the application has read it.
     Consumption,
 }

@@ -257,6 +257,11 @@ impl<P: Metered, S: Default> Channels<P, S> {
         self.flows[id as usize].bytes
     }
 
+    /// The discipline's own state of `id`, to look at.
+    pub fn look(&self, id: u32) -> &S {
+        &self.flows[id as usize].state
+    }
+
     /// The discipline's own state of `id`.
     pub fn state(&mut self, id: u32) -> &mut S {
         &mut self.flows[id as usize].state
