@@ -104,7 +104,8 @@ impl<'a> Group<'a> {
     fn check(&self, scenario: &Scenario) -> Option<String> {
         let several = self.interacting(scenario);
         let lines = || self.full_stages().into_iter().find_map(|r| self.check_line(scenario, r));
-        several.or_else(lines).or_else(|| self.memory(scenario))
+        let trunks = || self.full_stages().into_iter().find_map(|r| full_trunk(scenario, r));
+        several.or_else(trunks).or_else(lines).or_else(|| self.memory(scenario))
     }
 
     /// The stages that limit some flow.
@@ -266,6 +267,12 @@ impl<'a> Group<'a> {
     }
 }
 
+/// A trunk board's input fifo that stays full loses what comes.
+fn full_trunk(scenario: &Scenario, resource: Resource) -> Option<String> {
+    let full = matches!(resource, Resource::Trunk(..));
+    full.then(|| format!("loss at {}, which is the bottleneck", stage_name(scenario, resource)))
+}
+
 /// The one write size of a transfer that accompanies others.
 fn only_write(scenario: &Scenario, traffic: usize) -> Result<u32, String> {
     let description = &scenario.traffic[traffic];
@@ -296,6 +303,9 @@ fn cycles(scenario: &Scenario, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle> 
 pub(crate) fn stage_name(scenario: &Scenario, resource: Resource) -> String {
     match resource {
         Resource::Line(link, reversed) => line_name(scenario, link, reversed),
+        Resource::Trunk(link, reversed) => {
+            format!("the trunk board before {}", line_name(scenario, link, reversed))
+        }
         Resource::Backplane(node) => format!("the backplane of {}", scenario.nodes[node].name),
         Resource::Processor(host) => format!("the processor of {}", scenario.hosts[host].name),
         Resource::Board(host) | Resource::BoardIn(host) => {

@@ -91,7 +91,7 @@ fn fifo(
     Ok(true)
 }
 
-/// Under round robin: the output buffer, taken as full, and the turns of the transfers' channels.
+/// Under round robin: the trunk board's fifos, taken as full, and the turns of the transfers' channels.
 fn in_turns(spec: &LinkSpec, group: &Group<'_>, resource: Resource) -> Option<(Span, Turns)> {
     let DisciplineSpec::RoundRobin { quantum, .. } = spec.discipline else { return None };
     let rate = spec.rate?;
@@ -105,7 +105,12 @@ fn in_turns(spec: &LinkSpec, group: &Group<'_>, resource: Resource) -> Option<(S
     };
     let time = bit_time(bits(quantum), rate, spec.framing);
     let buffer = time.scaled(spec.output_buffer.bytes(), u64::from(quantum.max(1)));
-    Some((buffer, Turns { others, quantum, time }))
+    // Hawley's bound (§2.2) counts a full input fifo before it as well.
+    let input = spec.processor.map_or(Span::ZERO, |board| {
+        let picos = board.input_fifo.bytes().saturating_mul(board.input_per_byte.as_picos());
+        Span::from_nanos(picos / 1_000)
+    });
+    Some((buffer + input, Turns { others, quantum, time }))
 }
 
 /// Puts a wait on a stage, wherever the flow meets it.

@@ -4,7 +4,7 @@ use crate::formula::rounds;
 use crate::prediction::{Figure, Term};
 use crate::schedule::{Blocks, Schedule};
 use crate::speech::{Packet, Speech};
-use crate::talk::Talk;
+use crate::talk::{Talk, processor_place, protocol_place, request_place, window_place};
 use crate::way::{Resource, Stage, Turns, Way, burst};
 use trunkline_core::{Cause, Span};
 
@@ -54,14 +54,15 @@ pub(crate) fn rounds_of(talk: &Talk<'_>, bytes: u32) -> Vec<u32> {
 /// A message and its answer.
 pub(crate) fn round_trip(there: &Talk<'_>, back: &Talk<'_>, bytes: u32, answer: u32) -> Terms {
     let mut terms = Terms::default();
-    one_way(&mut terms, there, bytes);
-    echo_ahead(&mut terms, there, back, answer);
+    let last = one_way(&mut terms, there, bytes);
+    echo_ahead(&mut terms, there, back, (last, answer));
     one_way(&mut terms, back, answer);
     terms
 }
 
-/// From the start of the system write to the end of the read that takes the last block.
-pub(crate) fn one_way(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) {
+/// From the start of the system write to the end of the read that takes the last block, whose size it
+/// returns.
+pub(crate) fn one_way(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) -> u32 {
     write(terms, talk, bytes);
     let requests = talk.speech.requests(bytes, &talk.from.0.interface.split);
     let mut blocks = Blocks::of(talk);
@@ -69,6 +70,7 @@ pub(crate) fn one_way(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) {
     starting(terms, talk, bytes, &schedule, &requests, &mut blocks);
     carrying(terms, talk, schedule.last);
     taking(terms, talk, schedule.last);
+    schedule.last
 }
 
 fn write(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) {
@@ -76,7 +78,7 @@ fn write(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) {
     let cost = host.processor.write;
     terms.add(
         ("system write", "fixed + bytes × per byte", HOSTS),
-        &host.name,
+        &processor_place(host),
         Cause::Host,
         cost.of(u64::from(bytes)),
         format!("{} + {bytes} × {}", cost.fixed, cost.per_byte),
@@ -92,11 +94,11 @@ fn starting(
     requests: &[Vec<u32>],
     blocks: &mut Blocks<'_, '_>,
 ) {
-    let host = &talk.from.0.name;
+    let host = talk.from.0;
     let count: usize = requests.iter().map(Vec::len).sum();
     terms.add(
         ("requests handed over", "requests × (request + interrupt when done)", HOSTS),
-        host,
+        &processor_place(host),
         Cause::Host,
         schedule.handing,
         format!("{} requests", requests.len()),
@@ -112,31 +114,41 @@ fn starting(
         format!("{count} blocks, {} for one of {first} bytes", times.spacing),
     );
     let sent = rounds_of(talk, bytes);
-    terms.add(
-        (
-            "waiting for answers",
-            "t(k) = max(t(k−1) + spacing, answer to block k − w or to the request before)",
-            WINDOW,
-        ),
-        host,
-        Cause::Window,
-        schedule.waiting,
-        format!("{} rounds of {sent:?} bytes, answer after {}", sent.len(), times.answered),
-    );
+    let numbers =
+        format!("{} rounds of {sent:?} bytes, answer after {}", sent.len(), times.answered);
+    let block = "t(k) = max(t(k−1) + spacing, answer to block k − w)";
+    let name = ("waiting for the window", block, WINDOW);
+    terms.add(name, &window_place(host), Cause::Window, schedule.window, numbers.clone());
+    let request = "answer to the last block of the request before − its start";
+    let name = ("waiting for the request before", request, WINDOW);
+    terms.add(name, &request_place(host), Cause::Window, schedule.request, numbers);
 }
 
 /// Where and on what the slowest stage spends its time.
 pub(crate) fn slowest(talk: &Talk<'_>, resource: Resource) -> (String, Cause) {
     let stages = || talk.way.stages.iter().chain(&talk.back.stages);
     match resource {
-        Resource::Line(..) | Resource::Backplane(_) => {
+        Resource::Line(..) | Resource::Trunk(..) | Resource::Backplane(_) => {
             let stage = stages().find(|stage| stage.resource == resource);
-            (stage.map_or(String::new(), |stage| stage.place.clone()), Cause::Transmit)
+            (stage.map_or(String::new(), |stage| stage.place.clone()), cause_at(resource))
         }
         Resource::Processor(host) | Resource::Board(host) | Resource::BoardIn(host) => {
-            let name = if host == talk.to.1 { &talk.to.0.name } else { &talk.from.0.name };
-            (name.clone(), Cause::Host)
+            let host = if host == talk.to.1 { talk.to.0 } else { talk.from.0 };
+            let place = match resource {
+                Resource::Processor(_) => processor_place(host),
+                _ => format!("{} interface", host.name),
+            };
+            (place, Cause::Host)
         }
+    }
+}
+
+/// What a packet's own time at a stage is booked as. A trunk board's processor belongs to the queue.
+fn cause_at(resource: Resource) -> Cause {
+    match resource {
+        Resource::Line(..) | Resource::Backplane(_) => Cause::Transmit,
+        Resource::Trunk(..) => Cause::Queue,
+        Resource::Processor(_) | Resource::Board(_) | Resource::BoardIn(_) => Cause::Host,
     }
 }
 
@@ -147,7 +159,7 @@ fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
     let preparing = talk.host_send(data) + talk.board_send(data);
     terms.add(
         ("preparing the last block", "processor + board, for its envelopes", HOSTS),
-        &host.name,
+        &protocol_place(host),
         Cause::Host,
         preparing,
         format!("{} + {} for {envelopes}", talk.host_send(data), talk.board_send(data)),
@@ -156,14 +168,10 @@ fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
     let spent = talk.way.spent(&burst(&packets));
     for (stage, span) in talk.way.stages.iter().zip(spent) {
         queued(terms, stage, &packets);
-        let cause = match stage.resource {
-            Resource::Line(..) | Resource::Backplane(_) => Cause::Transmit,
-            _ => Cause::Host,
-        };
         terms.add(
             ("its packets", "D(p, h) = max(D(p−1, h), D(p, h−1)) + bits / rate", LINE),
             &stage.place,
-            cause,
+            cause_at(stage.resource),
             span,
             format!("{} packets, {envelopes} envelopes, {}", packets.len(), stage.describe()),
         );
@@ -181,13 +189,13 @@ fn queued(terms: &mut Terms, stage: &Stage, packets: &[Packet]) {
     let numbers = match stage.turns {
         None => format!("standing queue of {}", stage.queue),
         Some(Turns { others, quantum, time }) => format!(
-            "{} of output buffer, then {others} × {time} for each {quantum} bytes",
+            "{} of full fifos, then {others} × {time} for each {quantum} bytes",
             stage.queue
         ),
     };
     let formula = match stage.turns {
         None => "bytes ahead / drain rate",
-        Some(_) => "output buffer / rate + quanta × other channels × quantum / rate",
+        Some(_) => "fifos / rate + quanta × other channels × quantum / rate",
     };
     let (name, wait) = ("behind other traffic", stage.wait(packets));
     terms.add((name, formula, QUEUE), &stage.place, Cause::Queue, wait, numbers);
@@ -199,14 +207,14 @@ fn taking(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
     let protocol = talk.host_receive(data) + talk.answering_first();
     terms.add(
         ("taking in the last block", "receive block + answer", HOSTS),
-        &host.name,
+        &processor_place(host),
         Cause::Host,
         protocol,
         format!("{} + {}", talk.host_receive(data), talk.answering_first()),
     );
     terms.add(
         ("interrupt and system read", "interrupts + fixed + bytes × per byte", HOSTS),
-        &host.name,
+        &processor_place(host),
         Cause::Host,
         talk.interrupts(data) + talk.read(data),
         format!("{} + {} for {data} bytes", talk.interrupts(data), talk.read(data)),
@@ -214,19 +222,16 @@ fn taking(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
 }
 
 /// The answer's first block finds the protocol's own answer to the message before it on the lines.
-fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, answer: u32) {
+fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)) {
     if !there.speech.answers() {
         return;
     }
     let requests = back.speech.requests(answer, &back.from.0.interface.split);
     let first = requests.first().and_then(|blocks| blocks.first()).copied().unwrap_or(0);
     let request = requests.first().map_or(0, |blocks| blocks.iter().sum());
-    let lead = there.interrupts(0)
-        + there.read(0)
-        + back.from.0.processor.write.of(u64::from(answer))
-        + back.request(request)
-        + back.host_send(first)
-        + back.board_send(first);
+    let write = back.from.0.processor.write.of(u64::from(answer));
+    let sending = back.request(request) + back.host_send(first) + back.board_send(first);
+    let lead = there.lead(last, write, sending);
     let alone = burst(&back.speech.packets(first));
     let mut behind = vec![(Span::ZERO, Speech::echo(), true)];
     behind.extend(alone.iter().map(|&(_, packet, last)| (lead, packet, last)));

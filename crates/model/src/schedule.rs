@@ -11,8 +11,10 @@ pub(crate) struct Schedule {
     pub handing: Span,
     /// Blocks being sent ahead of the last.
     pub ahead: Span,
-    /// Answers being waited for.
-    pub waiting: Span,
+    /// Answers to blocks being waited for.
+    pub window: Span,
+    /// Answers to earlier requests being waited for.
+    pub request: Span,
     /// When the last block's answer is there.
     pub answered: Span,
     /// User bytes of the last block.
@@ -45,6 +47,7 @@ impl<'a, 'b> Blocks<'a, 'b> {
         let (mut done, mut answers): (Vec<Span>, Vec<Span>) = (Vec::new(), Vec::new());
         let mut free = Span::ZERO;
         let mut ready = Span::ZERO;
+        let mut spacing = Span::ZERO;
         for (index, blocks) in requests.iter().enumerate() {
             let mut handing = self.talk.request(blocks.iter().sum());
             let gate = limit.and_then(|n| index.checked_sub(n as usize)).map(|before| done[before]);
@@ -59,10 +62,12 @@ impl<'a, 'b> Blocks<'a, 'b> {
                 let gap = start - free;
                 let handed = gap.min(handing);
                 schedule.handing += handed;
-                schedule.waiting += gap - handed;
+                let for_window = opened.saturating_sub(free.max(ready)).min(gap - handed);
+                schedule.window += for_window;
+                schedule.request += gap - handed - for_window;
                 handing = Span::ZERO;
                 let times = self.times(data);
-                schedule.ahead = start - schedule.handing - schedule.waiting;
+                schedule.ahead += std::mem::replace(&mut spacing, times.spacing);
                 answers.push(start + times.answered);
                 free = start + times.spacing;
                 schedule.last = data;

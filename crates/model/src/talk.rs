@@ -4,7 +4,7 @@ use crate::speech::{Packet, Speech};
 use crate::way::{Resource, Way};
 use std::collections::BTreeMap;
 use trunkline_core::Span;
-use trunkline_scenario::{Echo, Host, ProtocolPlace};
+use trunkline_scenario::{Cost, Echo, Host, ProtocolPlace};
 
 /// A sender's talk to its peer.
 #[derive(Debug, Clone)]
@@ -64,7 +64,23 @@ impl Talk<'_> {
 
     /// The interrupt that says that a request is done.
     pub fn done(&self) -> Span {
-        self.from.0.processor.interrupt.of(0)
+        let host = self.from.0;
+        // Without a limit nobody waits for it, and the interface does not say it.
+        host.interface.requests.map_or(Span::ZERO, |_| host.processor.interrupt.of(0))
+    }
+
+    /// Processor and board time between a message's last answer of the protocol and the answer of the
+    /// application, `write` and `sending` being what that takes: how far the one is ahead of the other.
+    pub fn lead(&self, last: u32, write: Span, sending: Span) -> Span {
+        let host = self.to.0;
+        let before = match (host.interface.protocol, host.interface.echo) {
+            // The processor makes the answer when it has written what it answers the data with.
+            (ProtocolPlace::Host, Echo::Consumption) => Span::ZERO,
+            (ProtocolPlace::Board, Echo::Consumption) => write,
+            (ProtocolPlace::Host, _) => self.read(last) + write,
+            (ProtocolPlace::Board, _) => self.interrupts(last) + self.read(last) + write,
+        };
+        (before + sending).saturating_sub(host.interface.control)
     }
 
     /// Handing a request of so many user bytes to the interface.
@@ -79,9 +95,7 @@ impl Talk<'_> {
 
     /// The part of [`answering`](Talk::answering) that keeps the receiver's processor from the data.
     pub fn answering_first(&self) -> Span {
-        let host = self.to.0;
-        let on_host = host.interface.protocol == ProtocolPlace::Host && self.speech.answers();
-        if on_host { host.processor.control } else { Span::ZERO }
+        if self.speech.answers() { control_on_processor(self.to.0) } else { Span::ZERO }
     }
 
     /// The times of a block of `data` user bytes.
@@ -95,15 +109,18 @@ impl Talk<'_> {
 
     /// From a block's start to the opening of the window.
     fn answered(&self, data: u32) -> Span {
-        let consumed = match self.to.0.interface.echo {
-            Echo::Arrival => Span::ZERO,
-            Echo::Consumption => self.interrupts(data) + self.read(data),
+        let interface = &self.to.0.interface;
+        // A processor that runs the protocol as well first takes in what it has accepted.
+        let taken = match (interface.protocol, interface.echo) {
+            (_, Echo::Consumption) => self.interrupts(data) + self.read(data),
+            (ProtocolPlace::Host, _) => self.interrupts(data),
+            (ProtocolPlace::Board, _) => Span::ZERO,
         };
         self.host_send(data)
             + self.board_send(data)
             + self.way.latency(&self.speech.packets(data))
             + self.host_receive(data)
-            + consumed
+            + taken
             + self.answering()
             + self.back.latency(&[Speech::echo()])
             + controls(self.from.0)
@@ -151,27 +168,48 @@ impl Demands {
 
     fn control(&mut self, (host, index): (&Host, usize), board: Resource) {
         self.add(board, host.interface.control);
-        if host.interface.protocol == ProtocolPlace::Host {
-            self.add(Resource::Processor(index), host.processor.control);
-        }
+        self.add(Resource::Processor(index), control_on_processor(host));
     }
 }
 
 /// Protocol work for a block on a host's processor, and programmed I/O.
-fn block_cost(host: &Host, cost: trunkline_scenario::Cost, envelopes: u64) -> Span {
-    let protocol = match host.interface.protocol {
-        ProtocolPlace::Host => cost.of(envelopes),
-        ProtocolPlace::Board => Span::ZERO,
-    };
+fn block_cost(host: &Host, cost: Cost, envelopes: u64) -> Span {
     let programmed = host.interface.programmed.unwrap_or_default();
-    protocol + programmed.scaled(envelopes, 1)
+    match host.interface.protocol {
+        ProtocolPlace::Host => cost.of(envelopes) + programmed.scaled(envelopes, 1),
+        ProtocolPlace::Board => Span::ZERO,
+    }
+}
+
+/// What a control costs a host's processor.
+fn control_on_processor(host: &Host) -> Span {
+    block_cost(host, Cost { fixed: host.processor.control, per_byte: Span::ZERO }, 1)
 }
 
 /// What a control costs a host: its board, and its processor where the protocol runs there.
 fn controls(host: &Host) -> Span {
-    let on_host = match host.interface.protocol {
-        ProtocolPlace::Host => host.processor.control,
-        ProtocolPlace::Board => Span::ZERO,
-    };
-    host.interface.control + on_host
+    host.interface.control + control_on_processor(host)
+}
+
+/// The place of a host's system calls and interrupts.
+pub(crate) fn processor_place(host: &Host) -> String {
+    format!("{} processor", host.name)
+}
+
+/// Where the protocol is processed.
+pub(crate) fn protocol_place(host: &Host) -> String {
+    match host.interface.protocol {
+        ProtocolPlace::Host => processor_place(host),
+        ProtocolPlace::Board => format!("{} interface", host.name),
+    }
+}
+
+/// Where one waits for an earlier request.
+pub(crate) fn request_place(host: &Host) -> String {
+    format!("{} interface, earlier request", host.name)
+}
+
+/// Where one waits for the window.
+pub(crate) fn window_place(host: &Host) -> String {
+    format!("{} transport", host.name)
 }

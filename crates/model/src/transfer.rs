@@ -4,7 +4,7 @@ use crate::message::{self, Terms, slowest};
 use crate::prediction::{Figure, Term};
 use crate::schedule::Blocks;
 use crate::share::{Claim, Grant, Limit};
-use crate::talk::Talk;
+use crate::talk::{Talk, processor_place, request_place, window_place};
 use crate::way::Resource;
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
@@ -133,7 +133,7 @@ pub(crate) fn times_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, writes: 
                 "writes × (max(Σ answer times / blocks outstanding, request times / requests) − own work)",
                 LIMITS,
             ),
-            &talk.from.0.name,
+            &waiting_place(talk, cycle),
             Cause::Window,
             rest,
             format!("{writes} × (max({}, {}) − {own})", cycle.window, cycle.requests),
@@ -141,7 +141,7 @@ pub(crate) fn times_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, writes: 
         Limit::Stage(_, flows) => terms.add(
             ("the stage's other users", "writes × (share of the stage − own work)", SHARES),
             &place,
-            if cause == Cause::Transmit { Cause::Queue } else { Cause::Host },
+            if cause == Cause::Host { Cause::Host } else { Cause::Queue },
             rest,
             format!("{flows} flows at the stage: {writes} × ({} − {own})", grant.cycle),
         ),
@@ -181,7 +181,7 @@ pub(crate) fn whole_terms(
     );
     terms.add(
         ("storing the last write", "store", "Vande Water 1988 §3.7.1"),
-        &there.to.0.name,
+        &processor_place(there.to.0),
         Cause::Host,
         whole.store,
         whole.store.to_string(),
@@ -200,7 +200,13 @@ pub(crate) fn whole_terms(
 
 fn last_place(talk: &Talk<'_>, terms: &Terms) -> (String, Cause) {
     let last = terms.0.last().map(|term| (term.place.clone(), term.cause.unwrap_or(Cause::Host)));
-    last.unwrap_or_else(|| (talk.from.0.name.clone(), Cause::Host))
+    last.unwrap_or_else(|| (processor_place(talk.from.0), Cause::Host))
+}
+
+/// Where a flow waits that its own window or requests limit.
+fn waiting_place(talk: &Talk<'_>, cycle: &Cycle) -> String {
+    let by_window = cycle.window >= cycle.requests;
+    if by_window { window_place(talk.from.0) } else { request_place(talk.from.0) }
 }
 
 /// The limits on a flow's throughput, for information: window, requests and each stage.
@@ -216,15 +222,14 @@ pub(crate) fn limit_terms(talk: &Talk<'_>, cycle: &Cycle) -> Vec<Term> {
         value: Figure::Rate(rate(span)),
         source,
     };
-    let sender = || talk.from.0.name.clone();
     let mut terms = Vec::new();
     if !cycle.window.is_zero() {
         let formula = "write / (Σ answer times / blocks outstanding)";
-        terms.push(term("window", sender(), formula, cycle.window, LIMITS));
+        terms.push(term("window", window_place(talk.from.0), formula, cycle.window, LIMITS));
     }
     if !cycle.requests.is_zero() {
         let formula = "write / (Σ request times / requests outstanding)";
-        terms.push(term("requests", sender(), formula, cycle.requests, LIMITS));
+        terms.push(term("requests", request_place(talk.from.0), formula, cycle.requests, LIMITS));
     }
     for (&resource, &span) in &cycle.claim.demands {
         let (place, _) = slowest(talk, resource);
@@ -232,6 +237,7 @@ pub(crate) fn limit_terms(talk: &Talk<'_>, cycle: &Cycle) -> Vec<Term> {
             Resource::Processor(_) => "processor",
             Resource::Board(_) | Resource::BoardIn(_) => "interface board",
             Resource::Line(..) => "line",
+            Resource::Trunk(..) => "trunk board",
             Resource::Backplane(_) => "backplane",
         };
         terms.push(term(name, place, "write / time of the stage for a write", span, SHARES));

@@ -2,13 +2,16 @@
 
 use crate::formula::general::{bit_time, round_robin_wait};
 use crate::speech::Packet;
+use crate::talk::protocol_place;
 use crate::throughput::SECOND;
 use trunkline_core::{Channel, Rate, Span};
-use trunkline_path::{Framer, Framing, LinkSpec, Piece};
+use trunkline_path::{Framer, Framing, LinkSpec, Piece, TrunkProcessor};
 use trunkline_scenario::{Cost, Hop, Scenario};
 
 /// Envelopes that cross a backplane in one packet (Hawley 1989 §2.1).
 const BACKPLANE_DATA: u32 = 16;
+/// Envelopes of its channel number.
+const BACKPLANE_CHANNEL: u64 = 2;
 /// Bits of such a packet: two envelopes of channel number and 16 of data, 10 bits each (§1.3, §2.1).
 const BACKPLANE_BITS: u64 = 180;
 
@@ -23,6 +26,8 @@ pub(crate) enum Resource {
     BoardIn(usize),
     /// A link's line, by index and direction.
     Line(usize, bool),
+    /// The processor of the trunk board before a line.
+    Trunk(usize, bool),
     /// A node's backplane.
     Backplane(usize),
 }
@@ -66,6 +71,8 @@ impl Turns {
 enum Kind {
     Line(Option<Rate>, Framing),
     Backplane(Rate),
+    /// A trunk board's processor, which moves each byte in and out.
+    Trunk(TrunkProcessor),
     /// A board that takes in packets: for each envelope, and for each block.
     Intake(Cost),
 }
@@ -103,6 +110,11 @@ impl Way {
         let mut stages = Vec::new();
         for hop in hops {
             let link = spec(scenario, *hop);
+            if let Some(processor) = link.processor {
+                let resource = Resource::Trunk(hop.link, hop.reversed);
+                let name = line_name(scenario, hop.link, hop.reversed);
+                stages.push(plain(resource, &name, Kind::Trunk(processor)));
+            }
             stages.push(Stage {
                 resource: Resource::Line(hop.link, hop.reversed),
                 place: line_name(scenario, hop.link, hop.reversed),
@@ -122,7 +134,7 @@ impl Way {
         let inward =
             if interface.half_duplex { Resource::Board(to) } else { Resource::BoardIn(to) };
         let intake = Kind::Intake(interface.receive_block);
-        stages.push(plain(inward, &scenario.hosts[to].name, intake));
+        stages.push(plain(inward, &protocol_place(&scenario.hosts[to]), intake));
         Way { stages }
     }
 
@@ -165,6 +177,15 @@ pub(crate) fn burst(packets: &[Packet]) -> Vec<(Span, Packet, bool)> {
     packets.iter().enumerate().map(|(index, &p)| (Span::ZERO, p, index == last)).collect()
 }
 
+/// A packet's time at a trunk board's processor: in with its channel numbers, and out.
+fn moving(processor: &TrunkProcessor, bytes: u32) -> Span {
+    let crossings = u64::from(bytes.div_ceil(BACKPLANE_DATA));
+    let envelopes = u64::from(bytes) + crossings * BACKPLANE_CHANNEL;
+    let inward = envelopes * processor.input_per_byte.as_picos();
+    let outward = u64::from(bytes) * processor.output_per_byte.as_picos();
+    Span::from_nanos((inward + outward) / 1_000)
+}
+
 fn plain(resource: Resource, place: &str, kind: Kind) -> Stage {
     let (propagate, queue, turns) = (Span::ZERO, Span::ZERO, None);
     Stage { resource, place: place.into(), kind, propagate, queue, turns }
@@ -178,6 +199,9 @@ impl Stage {
             Kind::Line(Some(rate), Framing::None) => rate.to_string(),
             Kind::Line(Some(rate), framing) => format!("{framing} at {rate}"),
             Kind::Backplane(rate) => format!("180 bits each at {rate}"),
+            Kind::Trunk(TrunkProcessor { input_per_byte, output_per_byte, .. }) => {
+                format!("{input_per_byte} in and {output_per_byte} out for each")
+            }
             Kind::Intake(cost) => format!("{} + {} for each", cost.fixed, cost.per_byte),
         }
     }
@@ -205,13 +229,11 @@ impl Stage {
     /// `piece` bytes of one channel at a time.
     pub fn busy_in_turns(&self, packets: &[Packet], piece: u32) -> Span {
         let Kind::Line(Some(rate), framing) = self.kind else { return self.busy(packets) };
-        if framing != Framing::T1Lapd {
-            return self.busy(packets);
-        }
+        let Framing::T1Lapd { frame } = framing else { return self.busy(packets) };
         let bytes: u32 = packets.iter().map(|packet| packet.bytes).sum();
         let mut controls: u32 = packets.iter().map(|packet| packet.controls).sum();
         let mut framer = Framer::new(framing);
-        let pieces = crate::formula::rounds::pieces(bytes, piece);
+        let pieces = crate::formula::rounds::pieces(bytes, piece.min(u32::from(frame)));
         let bits = pieces.into_iter().rev().map(|bytes| {
             let controls = std::mem::take(&mut controls);
             let piece = Piece { channel: Channel(0), bytes, controls, last: true };
@@ -259,6 +281,7 @@ impl Server {
                 let crossings = u64::from(packet.bytes.div_ceil(BACKPLANE_DATA).max(1));
                 bit_time(crossings * BACKPLANE_BITS, rate, Framing::None)
             }
+            Kind::Trunk(processor) => moving(&processor, packet.bytes),
             // Controls cost the interface something else, which is counted with the answer.
             Kind::Intake(_) if packet.controls == packet.bytes => Span::ZERO,
             Kind::Intake(cost) => {

@@ -125,9 +125,9 @@ mod tests {
     fn serialisation_knows_the_framings() {
         let t1 = Rate::from_bits_per_second(1_544_000);
         // 256 data bytes and 8 of the frame at 192 kB/s.
-        assert_eq!(serialisation(Framing::T1Lapd, t1, 256, 0).as_nanos(), 264_000_000 / 192);
+        assert_eq!(serialisation(Framing::T1_LAPD, t1, 256, 0).as_nanos(), 264_000_000 / 192);
         // A trailer in a frame of its own: 8 + 4 + 2 stuff bytes, 14 (Hawley 1989 §2.1).
-        assert_eq!(serialisation(Framing::T1Lapd, t1, 4, 2).as_nanos(), 14_000_000 / 192);
+        assert_eq!(serialisation(Framing::T1_LAPD, t1, 4, 2).as_nanos(), 14_000_000 / 192);
         assert_eq!(serialisation(Framing::None, t1, 193, 0), Span::from_millis(1));
     }
 

@@ -12,7 +12,7 @@ pub fn link(bits: u64, delay: Span) -> LinkSpec {
 
 /// A T1 trunk without distance.
 pub fn t1(discipline: DisciplineSpec) -> LinkSpec {
-    LinkSpec { framing: Framing::T1Lapd, discipline, ..link(1_544_000, Span::ZERO) }
+    LinkSpec { framing: Framing::T1_LAPD, discipline, ..link(1_544_000, Span::ZERO) }
 }
 
 /// A FIFO of 32 kE.
