@@ -354,8 +354,8 @@ const WRONG: &[(&str, &str, &str)] = &[
      "t1.toml:36: traffic.load.start_after: found \"keys\": the two would wait for each other for ever: let one of them start at a time"),
     ("bytes = \"1MB\"\ncount = 4", "until = \"keys\"\nstart_after = \"keys:1B\"",
      "t1.toml:36: traffic.load.start_after: found \"keys:1B\": the two would wait for each other for ever: let one of them start at a time"),
-    ("start_after = \"load:1kB\"", "estimator = \" \"",
-     "t1.toml:46: traffic.keys.estimator: found \" \": give the name of one, or leave the key out"),
+    ("start_after = \"load:1kB\"", "estimator = \"p101\"",
+     "t1.toml:46: traffic.keys.estimator: found \"p101\": unknown estimator 'p101'; use hawley-minimum, hawley-average, minimum, mean, drop-first-last, median or a percentile such as p90 or p99.9"),
     // Processors and interfaces.
     ("per_byte = \"2us\"", "per_bit = \"2us\"",
      "t1.toml:4: processor.vax.write.per_bit: found no such key: did you mean 'per_byte'?"),

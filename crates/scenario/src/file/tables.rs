@@ -585,3 +585,66 @@ static TRANSPORT_TABLE: Table = Table {
         ),
     ]],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables that a table leads to, itself first.
+    fn reachable(table: &'static Table, found: &mut Vec<&'static Table>) {
+        if found.iter().any(|known| known.title == table.title) {
+            return;
+        }
+        found.push(table);
+        table.keys().filter_map(|key| key.form.table()).for_each(|table| reachable(table, found));
+    }
+
+    /// The rows of the reference page under the heading of a table, subheadings of another excluded.
+    fn section(page: &str, title: &str) -> String {
+        let heading = |line: &str| line.starts_with('#');
+        let mut lines = page.lines().skip_while(|line| {
+            !heading(line) || !line.trim_start_matches(['#', ' ']).eq_ignore_ascii_case(title)
+        });
+        assert!(lines.next().is_some(), "the page has no heading '{title}'");
+        let rows =
+            lines.take_while(|line| !heading(line) || line.contains("What the applications"));
+        rows.filter(|line| line.starts_with('|')).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_reference_page_has_every_key_with_its_default() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let mut tables = Vec::new();
+        reachable(&FILE, &mut tables);
+        assert_eq!(tables.len(), 15);
+        // A direction and a module have keys of a link, which are described there.
+        let described = |table: &&Table| !["a direction", "[module.NAME]"].contains(&table.title);
+        for table in tables.into_iter().filter(described) {
+            let rows = section(&page, table.title);
+            for key in table.keys() {
+                let row = rows.lines().find(|row| row.starts_with(&format!("| `{}` |", key.name)));
+                let row =
+                    row.unwrap_or_else(|| panic!("{} has no row '{}'", table.title, key.name));
+                match key.need {
+                    Default("") | Optional => {}
+                    Default(text) => assert!(row.contains(&format!("`{text}`")), "{row}"),
+                    Required => assert!(row.contains("required"), "{row}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_table_has_a_key_twice() {
+        let mut tables = Vec::new();
+        reachable(&FILE, &mut tables);
+        for table in tables {
+            let mut names: Vec<&str> = table.keys().map(|key| key.name).collect();
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "{}", table.title);
+        }
+    }
+}

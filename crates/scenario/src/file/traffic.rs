@@ -2,8 +2,10 @@
 
 use super::error::{Wrong, list};
 use super::reader::{Reader, complaint, size};
+use super::tree::Value;
 use crate::{Reply, Start, Traffic, Transport, UrpSettings, Workload};
 use trunkline_core::{Size, Span};
+use trunkline_measure::Estimator;
 
 /// A `[[traffic]]`.
 pub(super) fn traffic(table: &Reader<'_>) -> Result<Traffic, Wrong> {
@@ -196,7 +198,7 @@ fn start(table: &Reader<'_>) -> Result<Start, Wrong> {
     }
     let Some((name, bytes)) = after.split_once(':') else { return Ok(Start::AfterEnd(after)) };
     let bytes: Size = bytes.parse().map_err(|error: trunkline_core::ParseError| {
-        let value = super::tree::Value::Text(bytes.into());
+        let value = Value::Text(bytes.into());
         table.wrong("start_after", complaint(&value, &error.to_string()))
     })?;
     if bytes.bytes() == 0 {
@@ -205,11 +207,15 @@ fn start(table: &Reader<'_>) -> Result<Start, Wrong> {
     Ok(Start::AfterBytes(name.trim().into(), bytes))
 }
 
+/// The name of an estimator that there is.
 fn estimator(table: &Reader<'_>) -> Result<Option<String>, Wrong> {
-    let name = table.text("estimator")?;
-    match name.as_deref().map(str::trim) {
-        Some("") => Err(table.found("estimator", "give the name of one, or leave the key out")),
-        _ => Ok(name),
+    let Some(name) = table.text("estimator")? else { return Ok(None) };
+    match name.parse::<Estimator>() {
+        Ok(_) => Ok(Some(name)),
+        Err(error) => {
+            let value = Value::Text(name);
+            Err(table.wrong("estimator", complaint(&value, &error.to_string())))
+        }
     }
 }
 
