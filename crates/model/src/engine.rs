@@ -101,7 +101,7 @@ fn messages(
         }
         Loaded::AtMost(flow) => {
             notes.push(format!(
-                "{}: an upper bound, with every other channel served before each quantum and the output buffer full",
+                "{}: the estimate of the maximum (Hawley 1989 §2.2), with fifos full and every channel served before each quantum",
                 traffic.name
             ));
             add(What::RoundTripAtMost, &flow);
@@ -195,6 +195,12 @@ fn transfer(
     let rate = Throughput::over(cycle.claim.bytes, grant.cycle);
     let limits = limit_terms(&flow.there, cycle);
     list.push(prediction(traffic, size, What::Throughput, Figure::Rate(rate), limits));
+    if let Workload::Bulk { confirm: false, .. } = traffic.workload {
+        notes.push(format!(
+            "{}: ends with its last byte; the last write returns sooner by what the host holds back",
+            traffic.name
+        ));
+    }
     if total > scenario.stop_after {
         notes.push(format!(
             "{}: {total} exceed the scenario's latest end, {}",
@@ -228,7 +234,7 @@ fn standing(
         name: "standing queue".into(),
         place,
         cause: None,
-        formula: "(Σ windows − rate × answer time without a queue) / rate",
+        formula: "(Σ windows − rate × answer time without queue and line) / rate",
         numbers: format!(
             "{} bytes = {} − {} × {}, at {}",
             standing.queued, standing.windows, standing.drain, standing.answered, standing.drain

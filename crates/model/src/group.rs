@@ -27,11 +27,11 @@ pub(crate) struct Group<'a> {
 pub(crate) struct Standing {
     /// Sum of what the flows may have under way, in bytes.
     pub windows: u64,
-    /// Of that, bytes in the queue.
+    /// Of that, bytes in the queue or on the line.
     pub queued: u64,
     /// The line's rate for the flows' bytes.
     pub drain: Throughput,
-    /// Mean of the flows' answer times without a queue.
+    /// Mean of the flows' answer times without a queue and without the block's own time on the line.
     pub answered: Span,
     /// Time to drain the queue.
     pub time: Span,
@@ -150,7 +150,14 @@ impl<'a> Group<'a> {
             DisciplineSpec::Epd { .. } if standing.queued > 0 => {
                 return Some(format!("early packet discard at the full line {name}"));
             }
-            DisciplineSpec::Fifo { .. } if self.unequal(resource) => {
+            _ if self.part_timers(resource) => {
+                return Some(format!(
+                    "windows that leave the full line {name} idle in part, beside others that fill it"
+                ));
+            }
+            DisciplineSpec::Fifo { .. } | DisciplineSpec::Priority { .. }
+                if self.unequal(resource) =>
+            {
                 return Some(format!("windows of unequal size at the full FIFO of {name}"));
             }
             _ => {}
@@ -172,6 +179,12 @@ impl<'a> Group<'a> {
             self.flows[index].there.speech.packets(block).first().map(|packet| packet.bytes)
         });
         packets.min().unwrap_or(1)
+    }
+
+    /// Does a flow cross a full line whose own window, and so the line's queue, limits it?
+    fn part_timers(&self, resource: Resource) -> bool {
+        let mut across = self.across(resource).into_iter();
+        across.any(|index| self.grants[index].limit == Limit::Own)
     }
 
     fn unequal(&self, resource: Resource) -> bool {
@@ -214,9 +227,12 @@ impl<'a> Group<'a> {
             cycle.claim.bytes + cycle.blocks * (talk.speech.envelopes(0))
         };
         let drain = Throughput::over(sent(first), self.cycles[first].claim.demands[&resource]);
-        let answers = flows
-            .iter()
-            .map(|&index| self.flows[index].there.block(self.cycles[index].block).answered);
+        // A block on the line itself is behind the queue, not elsewhere.
+        let answers = flows.iter().map(|&index| {
+            let (talk, block) = (&self.flows[index].there, self.cycles[index].block);
+            let own = talk.demands(block).get(&resource).copied().unwrap_or_default();
+            talk.block(block).answered.saturating_sub(own)
+        });
         let answered = answers.sum::<Span>().scaled(1, count);
         let queued = standing_queue(windows, drain, answered);
         Some(Standing { windows, queued, drain, answered, time: drain.time_for(queued) })

@@ -45,6 +45,9 @@ pub(crate) struct Stage {
     pub queue: Span,
     /// The channels with which it is shared quantum by quantum.
     pub turns: Option<Turns>,
+    /// On its last visit of a way that crosses it several times (Hawley 1989 §3: a loop): how often before.
+    /// Packets that follow each other take turns with themselves there.
+    before: u64,
 }
 
 /// Other channels that are served in turn with ours.
@@ -71,8 +74,10 @@ impl Turns {
 enum Kind {
     Line(Option<Rate>, Framing),
     Backplane(Rate),
-    /// A trunk board's processor, which moves each byte in and out.
-    Trunk(TrunkProcessor),
+    /// A trunk board's processor moving packets from the input fifo into memory.
+    TrunkIn(TrunkProcessor),
+    /// And out of it.
+    TrunkOut(TrunkProcessor),
     /// A board that takes in packets: for each envelope, and for each block.
     Intake(Cost),
 }
@@ -113,7 +118,8 @@ impl Way {
             if let Some(processor) = link.processor {
                 let resource = Resource::Trunk(hop.link, hop.reversed);
                 let name = line_name(scenario, hop.link, hop.reversed);
-                stages.push(plain(resource, &name, Kind::Trunk(processor)));
+                stages.push(plain(resource, &name, Kind::TrunkIn(processor)));
+                stages.push(plain(resource, &name, Kind::TrunkOut(processor)));
             }
             stages.push(Stage {
                 resource: Resource::Line(hop.link, hop.reversed),
@@ -122,6 +128,7 @@ impl Way {
                 propagate: link.delay,
                 queue: Span::ZERO,
                 turns: None,
+                before: 0,
             });
             let node = hop.node.map(|index| (index, &scenario.nodes[index]));
             if let Some((index, node)) = node
@@ -135,6 +142,7 @@ impl Way {
             if interface.half_duplex { Resource::Board(to) } else { Resource::BoardIn(to) };
         let intake = Kind::Intake(interface.receive_block);
         stages.push(plain(inward, &protocol_place(&scenario.hosts[to]), intake));
+        count_visits(&mut stages);
         Way { stages }
     }
 
@@ -146,8 +154,13 @@ impl Way {
         for stage in &self.stages {
             let mut server = Server::new(stage);
             let before = at.last().copied().unwrap_or_default();
+            let mut follows = Vec::with_capacity(at.len());
             for (time, &(_, packet, last)) in at.iter_mut().zip(packets) {
+                follows.push(server.free.is_some_and(|free| free >= *time));
                 *time = server.serve(stage, *time, packet, last);
+            }
+            if stage.empties_first() {
+                together(&mut at, &follows);
             }
             spent.push(at.last().copied().unwrap_or_default() - before);
         }
@@ -171,27 +184,46 @@ impl Way {
     }
 }
 
+/// What is taken in without a pause goes on together, when the last of it is in.
+fn together(at: &mut [Span], follows: &[bool]) {
+    for index in (1..at.len()).rev() {
+        if follows[index] {
+            at[index - 1] = at[index];
+        }
+    }
+}
+
+fn count_visits(stages: &mut [Stage]) {
+    for index in 0..stages.len() {
+        let resource = stages[index].resource;
+        // A trunk board's two stages are one visit.
+        if matches!(resource, Resource::Trunk(..)) {
+            continue;
+        }
+        let later = stages[index + 1..].iter().any(|stage| stage.resource == resource);
+        let before = stages[..index].iter().filter(|stage| stage.resource == resource).count();
+        stages[index].before = if later { 0 } else { before as u64 };
+    }
+}
+
 /// All at once; the last packet ends the block.
 pub(crate) fn burst(packets: &[Packet]) -> Vec<(Span, Packet, bool)> {
     let last = packets.len().saturating_sub(1);
     packets.iter().enumerate().map(|(index, &p)| (Span::ZERO, p, index == last)).collect()
 }
 
-/// A packet's time at a trunk board's processor: in with its channel numbers, and out.
-fn moving(processor: &TrunkProcessor, bytes: u32) -> Span {
-    let crossings = u64::from(bytes.div_ceil(BACKPLANE_DATA));
-    let envelopes = u64::from(bytes) + crossings * BACKPLANE_CHANNEL;
-    let inward = envelopes * processor.input_per_byte.as_picos();
-    let outward = u64::from(bytes) * processor.output_per_byte.as_picos();
-    Span::from_nanos((inward + outward) / 1_000)
-}
-
 fn plain(resource: Resource, place: &str, kind: Kind) -> Stage {
     let (propagate, queue, turns) = (Span::ZERO, Span::ZERO, None);
-    Stage { resource, place: place.into(), kind, propagate, queue, turns }
+    Stage { resource, place: place.into(), kind, propagate, queue, turns, before: 0 }
 }
 
 impl Stage {
+    /// Is it an input fifo that is emptied before anything goes out, as in the round robin program
+    /// (Hawley 1989 §2.2)?
+    fn empties_first(&self) -> bool {
+        matches!(self.kind, Kind::TrunkIn(board) if !board.output_first)
+    }
+
     /// In words, for the numbers of a term.
     pub fn describe(&self) -> String {
         match self.kind {
@@ -199,9 +231,8 @@ impl Stage {
             Kind::Line(Some(rate), Framing::None) => rate.to_string(),
             Kind::Line(Some(rate), framing) => format!("{framing} at {rate}"),
             Kind::Backplane(rate) => format!("180 bits each at {rate}"),
-            Kind::Trunk(TrunkProcessor { input_per_byte, output_per_byte, .. }) => {
-                format!("{input_per_byte} in and {output_per_byte} out for each")
-            }
+            Kind::TrunkIn(board) => format!("{} in for each", board.input_per_byte),
+            Kind::TrunkOut(board) => format!("{} out for each", board.output_per_byte),
             Kind::Intake(cost) => format!("{} + {} for each", cost.fixed, cost.per_byte),
         }
     }
@@ -259,8 +290,10 @@ impl Server {
         if !follows {
             self.remainder = 0;
         }
-        let end = start + self.own(stage.kind, packet, last, follows);
-        self.free = Some(end);
+        let own = self.own(stage.kind, packet, last, follows);
+        let end = start + own;
+        // Its earlier visits are made by packets behind it, before they come here.
+        self.free = Some(end + own.scaled(stage.before, 1));
         end
     }
 
@@ -281,7 +314,15 @@ impl Server {
                 let crossings = u64::from(packet.bytes.div_ceil(BACKPLANE_DATA).max(1));
                 bit_time(crossings * BACKPLANE_BITS, rate, Framing::None)
             }
-            Kind::Trunk(processor) => moving(&processor, packet.bytes),
+            Kind::TrunkIn(board) => {
+                let crossings = u64::from(packet.bytes.div_ceil(BACKPLANE_DATA));
+                let envelopes = u64::from(packet.bytes) + crossings * BACKPLANE_CHANNEL;
+                Span::from_nanos(envelopes * board.input_per_byte.as_picos() / 1_000)
+            }
+            Kind::TrunkOut(board) => {
+                let picos = u64::from(packet.bytes) * board.output_per_byte.as_picos();
+                Span::from_nanos(picos / 1_000)
+            }
             // Controls cost the interface something else, which is counted with the answer.
             Kind::Intake(_) if packet.controls == packet.bytes => Span::ZERO,
             Kind::Intake(cost) => {

@@ -163,6 +163,24 @@ fn loaded(trunk: &trunkline_path::LinkSpec, outstanding: u8) -> Scenario {
     net
 }
 
+/// The round robin program empties its input fifo before it sends (Hawley 1989 §2.2).
+#[test]
+fn a_trunk_board_takes_in_before_it_sends() {
+    let mut trunk = t1("round-robin:quantum=64".parse().unwrap());
+    trunk.output_buffer = trunkline_core::Size::from_bytes(1024);
+    let json = r#"{"input_fifo":"4kB","input_per_byte":"1412.5ns","output_per_byte":"1231.25ns",
+        "output_first":false}"#;
+    let board: trunkline_path::TrunkProcessor = serde_json::from_str(json).unwrap();
+    let mut net = pair(&trunk);
+    net.traffic.push(traffic("echo", ("a", "b"), echo(&[28]), &urp(28, 3, 16)));
+    let without = round_trip(&net, 28);
+    net.links[0].forward.processor = Some(board);
+    // Two packets of 18 envelopes in, one of 16 bytes out; the other goes out while the line is busy.
+    let picos = 2 * 18 * 1_412_500 + 16 * 1_231_250;
+    let added = round_trip(&net, 28) - without;
+    assert!(added.abs_diff(Span::from_nanos(picos / 1_000)) <= Span::from_nanos(2), "{added}");
+}
+
 #[test]
 fn what_no_formula_covers_has_no_number() {
     let mut net = pair(&link(8_000_000, Span::from_millis(10)));

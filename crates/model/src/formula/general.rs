@@ -69,8 +69,9 @@ pub fn bandwidth_delay_product(rate: Throughput, round_trip: Span) -> u64 {
     u64::try_from(product / 1_000 / SECOND).unwrap_or(u64::MAX)
 }
 
-/// Bytes that stand in the queue before a saturated line: the sum of the windows, less what the path
-/// holds without a queue (rate × round trip without queueing). Zero where the windows do not fill the path.
+/// Bytes that stand before and on a saturated line: the sum of the windows, less what the rest of the path
+/// holds (rate × round trip without queueing and without the line's own time for a block). Zero where the
+/// windows do not fill the path.
 ///
 /// Holds for senders that always have data and an unchanging window, without loss: the generalisation
 /// of Hawley 1989 §4.3.2.1, where the path holds next to nothing.
