@@ -1,1 +1,26 @@
-//! To be filled.
+//! The engine of closed formulas.
+//!
+//! [`formula`] holds the formulas of the published reports, and their general forms, as pure functions
+//! that are tested against every number printed. [`predictions`] applies them to a scenario, term by
+//! term; [`predict`] makes a run of them. All arithmetic is in integers.
+
+mod engine;
+mod flow;
+pub mod formula;
+mod group;
+mod load;
+mod message;
+mod paced;
+mod prediction;
+mod run;
+mod schedule;
+mod share;
+mod speech;
+mod talk;
+mod throughput;
+mod transfer;
+mod way;
+
+pub use engine::{predict, predictions};
+pub use prediction::{Figure, Prediction, Predictions, Term, What};
+pub use throughput::Throughput;

@@ -1,0 +1,283 @@
+//! From a scenario to predictions, and from predictions to a run.
+
+use crate::flow::{Flow, alongside, is_bulk};
+use crate::group::{Group, writes};
+use crate::load::{Loaded, beside};
+use crate::message::{round_trip, rounds_of};
+use crate::prediction::{Figure, Prediction, Predictions, Term, What};
+use crate::share::{Grant, Limit};
+use crate::throughput::Throughput;
+use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
+use crate::way::line_name;
+use crate::{paced, run};
+use trunkline_core::Span;
+use trunkline_measure::Run;
+use trunkline_scenario::{Reply, Scenario, Traffic, Workload};
+
+/// User bytes by which a sink answers the empty message at a transfer's end.
+const CONFIRMATION: u32 = 4;
+
+/// Everything that closed formulas say of `scenario`.
+///
+/// What they do not cover is named in the notes, traffic by traffic, and has no figure.
+pub fn predictions(scenario: &Scenario) -> Predictions {
+    let mut all = Predictions::default();
+    for index in 0..scenario.traffic.len() {
+        let mut list = Vec::new();
+        let result = predict_traffic(scenario, index, &mut list, &mut all.notes);
+        if let Err(why) = result {
+            let name = &scenario.traffic[index].name;
+            all.notes.push(format!("{name}: no formula covers {why}"));
+        }
+        all.list.extend(list);
+    }
+    all
+}
+
+/// The scenario by closed formulas: one sample for each traffic and size that a formula covers, with
+/// the steps of its terms, and notes on the rest. Formulas count no packets: the counters of traffics
+/// and links stay zero.
+pub fn predict(scenario: &Scenario) -> Run {
+    run::build(scenario, &predictions(scenario))
+}
+
+fn predict_traffic(
+    scenario: &Scenario,
+    index: usize,
+    list: &mut Vec<Prediction>,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let traffic = &scenario.traffic[index];
+    match &traffic.workload {
+        Workload::Interactive { sizes, reply, .. } => {
+            let answer = |size: u32| match reply {
+                Reply::Echo => size,
+                Reply::Bytes(bytes) => *bytes,
+            };
+            messages(scenario, index, sizes, answer, list, notes)
+        }
+        Workload::TimedEcho { sizes, .. } => {
+            messages(scenario, index, sizes, |size| size, list, notes)
+        }
+        Workload::Bulk { .. } | Workload::TimedTransfer { .. } | Workload::Push { .. } => {
+            transfers(scenario, index, list, notes)
+        }
+        Workload::Paced { size, rate, .. } => paced::predict(scenario, index, *size, *rate, list),
+    }
+}
+
+fn messages(
+    scenario: &Scenario,
+    index: usize,
+    sizes: &[u32],
+    answer: impl Fn(u32) -> u32,
+    list: &mut Vec<Prediction>,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let traffic = &scenario.traffic[index];
+    let flow = Flow::new(scenario, index, 0)?;
+    flow.uncovered(scenario).map_or(Ok(()), Err)?;
+    let mut add = |what, flow: &Flow<'_>| {
+        for &size in sizes {
+            let terms = round_trip(&flow.there, &flow.back, size, answer(size));
+            let value = Figure::Time(terms.total());
+            list.push(prediction(traffic, u64::from(size), what, value, terms.0));
+        }
+    };
+    let others = alongside(scenario, index);
+    if others.is_empty() && traffic.count <= 1 {
+        add(What::RoundTrip, &flow);
+        return Ok(());
+    }
+    add(What::UnloadedRoundTrip, &flow);
+    match loaded(scenario, index, &flow, &others)? {
+        Loaded::Free => add(What::RoundTrip, &flow),
+        Loaded::Queued(flow) => {
+            notes.push(format!(
+                "{}: waits only for the standing queues of full lines; other waits for the transfers are left out",
+                traffic.name
+            ));
+            add(What::RoundTrip, &flow);
+        }
+        Loaded::AtMost(flow) => {
+            notes.push(format!(
+                "{}: the estimate of the maximum (Hawley 1989 §2.2), with fifos full and every channel served before each quantum",
+                traffic.name
+            ));
+            add(What::RoundTripAtMost, &flow);
+        }
+    }
+    Ok(())
+}
+
+/// The flow beside the scenario's other traffic.
+fn loaded<'a>(
+    scenario: &Scenario,
+    index: usize,
+    flow: &Flow<'a>,
+    others: &[usize],
+) -> Result<Loaded<'a>, String> {
+    if scenario.traffic[index].count > 1 {
+        return Err("conversations that wait for each other".into());
+    }
+    for &other in others.iter().filter(|&&other| !is_bulk(&scenario.traffic[other])) {
+        let stages = |flow: &Flow<'_>| {
+            let both = flow.there.way.stages.iter().chain(&flow.back.way.stages);
+            both.map(|stage| stage.resource).collect::<Vec<_>>()
+        };
+        let own = stages(flow);
+        let meets =
+            Flow::all(scenario, other)?.iter().any(|f| stages(f).iter().any(|r| own.contains(r)));
+        if meets {
+            return Err(format!("waiting for {}", scenario.traffic[other].name));
+        }
+    }
+    let group = Group::new(scenario, others, None)?;
+    beside(scenario, flow, &group)
+}
+
+fn transfers(
+    scenario: &Scenario,
+    index: usize,
+    list: &mut Vec<Prediction>,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let traffic = &scenario.traffic[index];
+    let mut others = alongside(scenario, index);
+    paced_beside(scenario, &others)?;
+    let light = others.iter().filter(|&&other| !is_bulk(&scenario.traffic[other]));
+    let light: Vec<&str> = light.map(|&o| scenario.traffic[o].name.as_str()).collect();
+    if !light.is_empty() {
+        notes.push(format!("{}: the share of {} is left out", traffic.name, light.join(", ")));
+    }
+    others.push(index);
+    others.sort_unstable();
+    for write in writes(&traffic.workload).0 {
+        let group = Group::new(scenario, &others, Some((index, write)))?;
+        transfer(scenario, index, &group, list, notes);
+    }
+    Ok(())
+}
+
+fn paced_beside(scenario: &Scenario, others: &[usize]) -> Result<(), String> {
+    let paced =
+        |index: &&usize| matches!(scenario.traffic[**index].workload, Workload::Paced { .. });
+    match others.iter().find(paced) {
+        Some(&other) => Err(format!("transfers beside {}", scenario.traffic[other].name)),
+        None => Ok(()),
+    }
+}
+
+/// The figures of one traffic's transfers with writes of one size.
+fn transfer(
+    scenario: &Scenario,
+    index: usize,
+    group: &Group<'_>,
+    list: &mut Vec<Prediction>,
+    notes: &mut Vec<String>,
+) {
+    let traffic = &scenario.traffic[index];
+    let Some(first) = group.flows.iter().position(|flow| flow.traffic == index) else { return };
+    let (flow, cycle, grant) = (&group.flows[first], &group.cycles[first], group.grants[first]);
+    if grant.cycle.is_zero() {
+        notes.push(format!("{}: nothing in the scenario limits its rate", traffic.name));
+        return;
+    }
+    let (what, size, terms) = match whole(&traffic.workload) {
+        Some(whole) => {
+            let terms = whole_terms((&flow.there, &flow.back), cycle, grant, &whole);
+            (What::Transfer, whole.bytes, terms)
+        }
+        None => (What::Interval, cycle.claim.bytes, interval_terms(&flow.there, cycle, grant)),
+    };
+    let total = terms.total();
+    list.push(prediction(traffic, size, what, Figure::Time(total), terms.0));
+    let rate = Throughput::over(cycle.claim.bytes, grant.cycle);
+    let limits = limit_terms(&flow.there, cycle);
+    list.push(prediction(traffic, size, What::Throughput, Figure::Rate(rate), limits));
+    if let Workload::Bulk { confirm: false, .. } = traffic.workload {
+        notes.push(format!(
+            "{}: ends with its last byte; the last write returns sooner by what the host holds back",
+            traffic.name
+        ));
+    }
+    if total > scenario.stop_after {
+        notes.push(format!(
+            "{}: {total} exceed the scenario's latest end, {}",
+            traffic.name, scenario.stop_after
+        ));
+    }
+    standing(scenario, index, group, grant, list, notes);
+}
+
+/// The queue before the line that limits a transfer.
+fn standing(
+    scenario: &Scenario,
+    index: usize,
+    group: &Group<'_>,
+    grant: Grant,
+    list: &mut Vec<Prediction>,
+    notes: &mut Vec<String>,
+) {
+    let traffic = &scenario.traffic[index];
+    let Limit::Stage(resource, flows) = grant.limit else { return };
+    let Some(standing) = group.standing(scenario, resource) else { return };
+    let crate::way::Resource::Line(link, reversed) = resource else { return };
+    let place = line_name(scenario, link, reversed);
+    if flows > 1 {
+        notes.push(format!(
+            "{}: {flows} flows share {place} equally; each block, or quantum, is taken to have trunk frames of its own",
+            traffic.name
+        ));
+    }
+    let term = Term {
+        name: "standing queue".into(),
+        place,
+        cause: None,
+        formula: "(Σ windows − rate × answer time without queue and line) / rate",
+        numbers: format!(
+            "{} bytes = {} − {} × {}, at {}",
+            standing.queued, standing.windows, standing.drain, standing.answered, standing.drain
+        ),
+        value: Figure::Time(standing.time),
+        source: "Hawley 1989 §4.3.2.1",
+    };
+    let value = Figure::Time(standing.time);
+    list.push(prediction(traffic, standing.windows, What::StandingQueue, value, vec![term]));
+}
+
+/// A transfer that ends by itself.
+fn whole(workload: &Workload) -> Option<Whole> {
+    match workload {
+        Workload::Bulk { bytes, confirm, .. } => Some(Whole {
+            bytes: bytes.bytes(),
+            store: Span::ZERO,
+            answer: confirm.then_some(CONFIRMATION),
+        }),
+        Workload::Push { bytes, store, .. } => {
+            Some(Whole { bytes: bytes.bytes(), store: *store, answer: Some(CONFIRMATION) })
+        }
+        _ => None,
+    }
+}
+
+fn prediction(
+    traffic: &Traffic,
+    size: u64,
+    what: What,
+    value: Figure,
+    terms: Vec<Term>,
+) -> Prediction {
+    Prediction { traffic: traffic.name.clone(), size, what, value, terms }
+}
+
+/// The rounds of each message size of a traffic, or of a transfer's write.
+pub(crate) fn rounds(scenario: &Scenario, index: usize) -> Vec<(u32, Vec<u32>)> {
+    let workload = &scenario.traffic[index].workload;
+    let sizes = match workload {
+        Workload::Interactive { sizes, .. } | Workload::TimedEcho { sizes, .. } => sizes.clone(),
+        other => writes(other).0,
+    };
+    let Ok(flow) = Flow::new(scenario, index, 0) else { return Vec::new() };
+    sizes.into_iter().map(|size| (size, rounds_of(&flow.there, size))).collect()
+}

@@ -1,0 +1,125 @@
+//! The scenario's flows, each with its two directions, and what no formula covers of them.
+
+use crate::speech::Speech;
+use crate::talk::Talk;
+use crate::way::{Way, line_name, spec};
+use trunkline_path::LinkSpec;
+use trunkline_path::impairment::LossModel;
+use trunkline_scenario::{Host, Route, Scenario, Start, Traffic, Workload};
+
+/// A flow of the scenario.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow<'a> {
+    /// Index of its traffic.
+    pub traffic: usize,
+    pub there: Talk<'a>,
+    pub back: Talk<'a>,
+    pub route: Route,
+}
+
+fn host<'a>(scenario: &'a Scenario, name: &str) -> Result<(&'a Host, usize), String> {
+    let index = scenario.hosts.iter().position(|host| host.name == name);
+    let index =
+        index.ok_or_else(|| format!("there is no host '{name}': add a [[host]] of that name"))?;
+    Ok((&scenario.hosts[index], index))
+}
+
+impl<'a> Flow<'a> {
+    /// Flow number `number` of traffic number `traffic`.
+    pub fn new(scenario: &'a Scenario, traffic: usize, number: u32) -> Result<Flow<'a>, String> {
+        let description = &scenario.traffic[traffic];
+        let from = host(scenario, description.source(number))?;
+        let to = host(scenario, &description.to)?;
+        let route = scenario.route(description, number).map_err(|error| error.to_string())?;
+        let there = Way::new(scenario, &route.there, to.1);
+        let back = Way::new(scenario, &route.back, from.1);
+        let talk = |from, to, transport, way: &Way, back: &Way| Talk {
+            from,
+            to,
+            speech: Speech::of(transport),
+            way: way.clone(),
+            back: back.clone(),
+        };
+        Ok(Flow {
+            traffic,
+            there: talk(from, to, &description.transport, &there, &back),
+            back: talk(to, from, &description.reply_transport, &back, &there),
+            route,
+        })
+    }
+
+    /// Every flow of a traffic.
+    pub fn all(scenario: &'a Scenario, traffic: usize) -> Result<Vec<Flow<'a>>, String> {
+        let count = scenario.traffic[traffic].count.max(1);
+        (0..count).map(|number| Flow::new(scenario, traffic, number)).collect()
+    }
+
+    /// Why no formula covers this flow, even with nothing else on the path.
+    pub fn uncovered(&self, scenario: &Scenario) -> Option<String> {
+        let hops = self.route.there.iter().chain(&self.route.back);
+        let line = hops.into_iter().find_map(|hop| {
+            let why = unpredictable(spec(scenario, *hop))?;
+            Some(format!("{} on {}", why, line_name(scenario, hop.link, hop.reversed)))
+        });
+        line.or_else(|| [self.there.from.0, self.there.to.0].into_iter().find_map(disturbed))
+    }
+}
+
+fn unpredictable(link: &LinkSpec) -> Option<&'static str> {
+    let effects = &link.impairments;
+    let no_loss = matches!(&effects.loss, LossModel::Bernoulli(chance) if chance.is_never());
+    [
+        (!no_loss, "loss"),
+        (!effects.bit_errors.is_never(), "bit errors"),
+        (!effects.duplicate.is_never(), "duplication"),
+        (effects.reorder.is_some(), "reordering"),
+        (effects.jitter.is_some(), "jitter"),
+        (link.trace.is_some(), "a delivery trace"),
+        (!link.schedule.steps.is_empty(), "a schedule of changes"),
+    ]
+    .into_iter()
+    .find_map(|(present, name)| present.then_some(name))
+}
+
+fn disturbed(host: &Host) -> Option<String> {
+    let other = host.processor.disturbance?;
+    let happens = other.probability > 0.0 && !other.mean.is_zero();
+    happens.then(|| format!("disturbances by other work on {}", host.name))
+}
+
+/// Is it a transfer that keeps its window or its bottleneck busy?
+pub(crate) fn is_bulk(traffic: &Traffic) -> bool {
+    matches!(
+        traffic.workload,
+        Workload::Bulk { .. } | Workload::TimedTransfer { .. } | Workload::Push { .. }
+    )
+}
+
+/// The traffics that may be under way while number `traffic` is: all but those that start after its
+/// end or end before its start.
+pub(crate) fn alongside(scenario: &Scenario, traffic: usize) -> Vec<usize> {
+    let others = 0..scenario.traffic.len();
+    let apart = |a: usize, b: usize| starts_after(scenario, a, b) || starts_after(scenario, b, a);
+    others.filter(|&other| other != traffic && !apart(traffic, other)).collect()
+}
+
+/// Does `later` start only when `earlier` has ended, directly or by way of others?
+fn starts_after(scenario: &Scenario, later: usize, earlier: usize) -> bool {
+    let mut at = later;
+    // No chain of starts is longer than the list of traffics.
+    for _ in 0..scenario.traffic.len() {
+        let (name, ended) = match &scenario.traffic[at].start {
+            Start::At(_) => return false,
+            Start::AfterBytes(name, _) => (name, false),
+            Start::AfterEnd(name) => (name, true),
+        };
+        let Some(before) = scenario.traffic.iter().position(|t| &t.name == name) else {
+            return false;
+        };
+        if ended && before == earlier {
+            return true;
+        }
+        at = before;
+    }
+    false
+}

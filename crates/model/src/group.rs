@@ -1,0 +1,331 @@
+//! Transfers that run at once: what each gets, and the queues that they leave standing.
+
+use crate::flow::{Flow, is_bulk};
+use crate::formula::general::standing_queue;
+use crate::share::{Grant, Limit, busy_ppm, fill};
+use crate::throughput::Throughput;
+use crate::transfer::{Cycle, cycle};
+use crate::way::{Resource, line_name};
+use std::collections::{BTreeMap, BTreeSet};
+use trunkline_core::Span;
+use trunkline_path::{DisciplineSpec, LinkSpec};
+use trunkline_scenario::{Scenario, Workload};
+
+/// Data bytes of a T1 frame: what one channel sends at most before the frame is closed (Hawley 1989 §2.1).
+const T1_FRAME_DATA: u32 = 256;
+
+/// Transfers at once, in the long run.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    pub flows: Vec<Flow<'a>>,
+    pub cycles: Vec<Cycle>,
+    pub grants: Vec<Grant>,
+}
+
+/// The queue that stands before a saturated line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Sum of what the flows may have under way, in bytes.
+    pub windows: u64,
+    /// Of that, bytes in the queue or on the line.
+    pub queued: u64,
+    /// The line's rate for the flows' bytes.
+    pub drain: Throughput,
+    /// Mean of the flows' answer times without a queue and without the block's own time on the line.
+    pub answered: Span,
+    /// Time to drain the queue.
+    pub time: Span,
+}
+
+/// The system writes of a transfer: their sizes, one after the other, and what storing each costs.
+pub(crate) fn writes(workload: &Workload) -> (Vec<u32>, Span) {
+    match workload {
+        Workload::Bulk { write, bytes, .. } => (vec![within(*write, bytes.bytes())], Span::ZERO),
+        Workload::Push { write, bytes, store, .. } => (vec![within(*write, bytes.bytes())], *store),
+        Workload::TimedTransfer { sizes, .. } => (sizes.clone(), Span::ZERO),
+        _ => (Vec::new(), Span::ZERO),
+    }
+}
+
+fn within(write: u32, bytes: u64) -> u32 {
+    u32::try_from(bytes).map_or(write, |bytes| write.min(bytes)).max(1)
+}
+
+/// The direction of a link.
+pub(crate) fn line(scenario: &Scenario, link: usize, reversed: bool) -> &LinkSpec {
+    let wire = &scenario.links[link];
+    if reversed { &wire.backward } else { &wire.forward }
+}
+
+/// Bytes that a discipline sends of one channel at a time.
+fn quantum(discipline: &DisciplineSpec) -> Option<u32> {
+    match *discipline {
+        DisciplineSpec::RoundRobin { quantum, .. }
+        | DisciplineSpec::TwoLists { quantum, .. }
+        | DisciplineSpec::Drr { quantum, .. }
+        | DisciplineSpec::FqCodel { quantum, .. } => Some(quantum.max(1)),
+        _ => None,
+    }
+}
+
+impl<'a> Group<'a> {
+    /// The transfers among `traffics`; of number `main`, if given, the writes of one size.
+    ///
+    /// # Errors
+    /// Why no formula covers them.
+    pub fn new(
+        scenario: &'a Scenario,
+        traffics: &[usize],
+        main: Option<(usize, u32)>,
+    ) -> Result<Group<'a>, String> {
+        let mut flows = Vec::new();
+        let mut sizes = Vec::new();
+        for &traffic in traffics.iter().filter(|&&t| is_bulk(&scenario.traffic[t])) {
+            let write = match main {
+                Some((number, write)) if number == traffic => write,
+                _ => only_write(scenario, traffic)?,
+            };
+            for flow in Flow::all(scenario, traffic)? {
+                if let Some(why) = flow.uncovered(scenario) {
+                    return Err(why);
+                }
+                flows.push(flow);
+                sizes.push(write);
+            }
+        }
+        let cycles = cycles(scenario, &flows, &sizes);
+        let claims: Vec<_> = cycles.iter().map(|cycle| cycle.claim.clone()).collect();
+        let group = Group { grants: fill(&claims), flows, cycles };
+        group.check(scenario).map_or(Ok(()), Err)?;
+        Ok(group)
+    }
+
+    /// Why no formula covers these transfers together.
+    fn check(&self, scenario: &Scenario) -> Option<String> {
+        let several = self.interacting(scenario);
+        let lines = || self.full_stages().into_iter().find_map(|r| self.check_line(scenario, r));
+        let trunks = || self.full_stages().into_iter().find_map(|r| full_trunk(scenario, r));
+        several.or_else(trunks).or_else(lines).or_else(|| self.memory(scenario))
+    }
+
+    /// The stages that limit some flow.
+    fn full_stages(&self) -> BTreeSet<Resource> {
+        let limits = self.grants.iter().filter_map(|grant| match grant.limit {
+            Limit::Stage(resource, _) => Some(resource),
+            Limit::Own => None,
+        });
+        limits.collect()
+    }
+
+    /// Does a flow cross a full stage besides the one that limits it?
+    fn interacting(&self, scenario: &Scenario) -> Option<String> {
+        let full = self.full_stages();
+        let crossing = self.cycles.iter().zip(&self.grants).find(|(cycle, grant)| {
+            let Limit::Stage(own, _) = grant.limit else { return false };
+            full.iter().any(|r| *r != own && cycle.claim.demands.contains_key(r))
+        });
+        crossing.map(|_| {
+            let names: Vec<String> = full.iter().map(|r| stage_name(scenario, *r)).collect();
+            format!("several bottlenecks that act on each other ({})", names.join(", "))
+        })
+    }
+
+    /// The flows limited by a stage.
+    fn limited_by(&self, resource: Resource) -> impl Iterator<Item = usize> {
+        let by = move |grant: &Grant| matches!(grant.limit, Limit::Stage(r, _) if r == resource);
+        self.grants.iter().enumerate().filter(move |(_, grant)| by(grant)).map(|(index, _)| index)
+    }
+
+    fn check_line(&self, scenario: &Scenario, resource: Resource) -> Option<String> {
+        let Resource::Line(link, reversed) = resource else { return None };
+        let spec = line(scenario, link, reversed);
+        let name = line_name(scenario, link, reversed);
+        let standing = self.standing(scenario, resource)?;
+        match spec.discipline {
+            DisciplineSpec::Codel { .. } | DisciplineSpec::FqCodel { .. }
+                if standing.queued > 0 =>
+            {
+                return Some(format!("CoDel at the full line {name}"));
+            }
+            DisciplineSpec::Epd { .. } if standing.queued > 0 => {
+                return Some(format!("early packet discard at the full line {name}"));
+            }
+            _ if self.part_timers(resource) => {
+                return Some(format!(
+                    "windows that leave the full line {name} idle in part, beside others that fill it"
+                ));
+            }
+            DisciplineSpec::Fifo { .. } | DisciplineSpec::Priority { .. }
+                if self.unequal(resource) =>
+            {
+                return Some(format!("windows of unequal size at the full FIFO of {name}"));
+            }
+            _ => {}
+        }
+        let limit = spec.discipline.limit();
+        let room = limit.most_bytes(self.least_packet(resource));
+        (standing.queued > room).then(|| {
+            format!(
+                "loss: {} bytes of windows overflow the queue of {name} ({limit})",
+                standing.windows
+            )
+        })
+    }
+
+    /// The smallest full packet of the flows at a line, for a limit in packets.
+    fn least_packet(&self, resource: Resource) -> u32 {
+        let packets = self.limited_by(resource).filter_map(|index| {
+            let block = self.cycles[index].block;
+            self.flows[index].there.speech.packets(block).first().map(|packet| packet.bytes)
+        });
+        packets.min().unwrap_or(1)
+    }
+
+    /// Does a flow cross a full line whose own window, and so the line's queue, limits it?
+    fn part_timers(&self, resource: Resource) -> bool {
+        let mut across = self.across(resource).into_iter();
+        across.any(|index| self.grants[index].limit == Limit::Own)
+    }
+
+    fn unequal(&self, resource: Resource) -> bool {
+        let windows: BTreeSet<_> =
+            self.limited_by(resource).map(|index| self.under_way(index)).collect();
+        windows.len() > 1
+    }
+
+    /// Bytes that a flow may have under way, trailers included; `None` without a window.
+    fn under_way(&self, index: usize) -> Option<u64> {
+        let (flow, cycle) = (&self.flows[index], &self.cycles[index]);
+        let blocks = u64::from(flow.there.speech.outstanding?);
+        let blocks = match flow.there.from.0.interface.requests {
+            // What the interface takes, where that is less than the window.
+            Some(requests) => blocks.min(u64::from(requests) * self.request_blocks(index)),
+            None => blocks,
+        };
+        Some(blocks * flow.there.speech.envelopes(cycle.block))
+    }
+
+    /// Blocks of the largest request of a flow's write.
+    fn request_blocks(&self, index: usize) -> u64 {
+        let talk = &self.flows[index].there;
+        let write = u32::try_from(self.cycles[index].claim.bytes).unwrap_or(u32::MAX);
+        let requests = talk.speech.requests(write, &talk.from.0.interface.split);
+        requests.iter().map(Vec::len).max().unwrap_or(1) as u64
+    }
+
+    /// The queue before a line that limits flows; `None` for any other stage.
+    pub fn standing(&self, scenario: &Scenario, resource: Resource) -> Option<Standing> {
+        let Resource::Line(link, reversed) = resource else { return None };
+        line(scenario, link, reversed).rate?;
+        let flows: Vec<usize> = self.limited_by(resource).collect();
+        let count = flows.len() as u64;
+        let first = *flows.first()?;
+        let windows = flows.iter().filter_map(|&index| self.under_way(index)).sum();
+        let sent = |index: usize| {
+            let (talk, cycle) = (&self.flows[index].there, &self.cycles[index]);
+            // What goes over the line for a write: user bytes and a trailer for each block.
+            cycle.claim.bytes + cycle.blocks * (talk.speech.envelopes(0))
+        };
+        let drain = Throughput::over(sent(first), self.cycles[first].claim.demands[&resource]);
+        // A block on the line itself is behind the queue, not elsewhere.
+        let answers = flows.iter().map(|&index| {
+            let (talk, block) = (&self.flows[index].there, self.cycles[index].block);
+            let own = talk.demands(block).get(&resource).copied().unwrap_or_default();
+            talk.block(block).answered.saturating_sub(own)
+        });
+        let answered = answers.sum::<Span>().scaled(1, count);
+        let queued = standing_queue(windows, drain, answered);
+        Some(Standing { windows, queued, drain, answered, time: drain.time_for(queued) })
+    }
+
+    /// The line that limits a flow, if one does.
+    pub fn full_line(&self, index: usize) -> Option<Resource> {
+        match self.grants[index].limit {
+            Limit::Stage(resource @ Resource::Line(..), _) => Some(resource),
+            _ => None,
+        }
+    }
+
+    /// The flows whose data cross a stage, by index.
+    pub fn across(&self, resource: Resource) -> Vec<usize> {
+        let crosses =
+            |flow: &Flow<'_>| flow.there.way.stages.iter().any(|s| s.resource == resource);
+        (0..self.flows.len()).filter(|&index| crosses(&self.flows[index])).collect()
+    }
+
+    /// Does any flow ask anything of a stage?
+    pub fn uses(&self, resource: Resource) -> bool {
+        self.cycles.iter().any(|cycle| cycle.claim.demands.contains_key(&resource))
+    }
+
+    /// The busy share of a stage in parts per million.
+    pub fn busy(&self, resource: Resource) -> u64 {
+        let claims: Vec<_> = self.cycles.iter().map(|cycle| cycle.claim.clone()).collect();
+        busy_ppm(&claims, &self.grants, resource)
+    }
+
+    /// May the windows of all flows to a host overflow its interface's memory?
+    fn memory(&self, scenario: &Scenario) -> Option<String> {
+        let mut asked: BTreeMap<usize, u64> = BTreeMap::new();
+        for (index, flow) in self.flows.iter().enumerate() {
+            *asked.entry(flow.there.to.1).or_default() += self.under_way(index).unwrap_or(0);
+        }
+        asked.into_iter().find_map(|(host, windows)| {
+            let host = &scenario.hosts[host];
+            let memory = host.interface.memory?.bytes();
+            (windows > memory).then(|| {
+                format!(
+                    "loss: {windows} bytes of windows may overflow the {memory} bytes of memory of {}",
+                    host.name
+                )
+            })
+        })
+    }
+}
+
+/// A trunk board's input fifo that stays full loses what comes.
+fn full_trunk(scenario: &Scenario, resource: Resource) -> Option<String> {
+    let full = matches!(resource, Resource::Trunk(..));
+    full.then(|| format!("loss at {}, which is the bottleneck", stage_name(scenario, resource)))
+}
+
+/// The one write size of a transfer that accompanies others.
+fn only_write(scenario: &Scenario, traffic: usize) -> Result<u32, String> {
+    let description = &scenario.traffic[traffic];
+    match writes(&description.workload).0.as_slice() {
+        [write] => Ok(*write),
+        _ => Err(format!("the writes of several sizes of {}", description.name)),
+    }
+}
+
+/// The cycles of flows, each in its turn on the lines that it shares.
+fn cycles(scenario: &Scenario, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle> {
+    let mut users: BTreeMap<Resource, u64> = BTreeMap::new();
+    for stage in flows.iter().flat_map(|flow| &flow.there.way.stages) {
+        *users.entry(stage.resource).or_default() += 1;
+    }
+    let turns = |resource: Resource| {
+        let Resource::Line(link, reversed) = resource else { return None };
+        let shared = users.get(&resource).is_some_and(|&count| count > 1);
+        let piece = quantum(&line(scenario, link, reversed).discipline);
+        shared.then(|| piece.unwrap_or(T1_FRAME_DATA))
+    };
+    let store = |flow: &Flow<'_>| writes(&scenario.traffic[flow.traffic].workload).1;
+    let both = flows.iter().zip(sizes);
+    both.map(|(flow, &write)| cycle(&flow.there, write, store(flow), turns)).collect()
+}
+
+/// A stage's name in notes.
+pub(crate) fn stage_name(scenario: &Scenario, resource: Resource) -> String {
+    match resource {
+        Resource::Line(link, reversed) => line_name(scenario, link, reversed),
+        Resource::Trunk(link, reversed) => {
+            format!("the trunk board before {}", line_name(scenario, link, reversed))
+        }
+        Resource::Backplane(node) => format!("the backplane of {}", scenario.nodes[node].name),
+        Resource::Processor(host) => format!("the processor of {}", scenario.hosts[host].name),
+        Resource::Board(host) | Resource::BoardIn(host) => {
+            format!("the interface of {}", scenario.hosts[host].name)
+        }
+    }
+}

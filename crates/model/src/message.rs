@@ -1,0 +1,248 @@
+//! A message and its answer: the terms of its delay.
+
+use crate::formula::rounds;
+use crate::prediction::{Figure, Term};
+use crate::schedule::{Blocks, Schedule};
+use crate::speech::{Packet, Speech};
+use crate::talk::{Talk, processor_place, protocol_place, request_place, window_place};
+use crate::way::{Resource, Stage, Turns, Way, burst};
+use trunkline_core::{Cause, Span};
+
+/// Where the terms of hosts come from.
+const HOSTS: &str = "Hawley 1989 §4.2.2, Vande Water 1988 §2.6";
+const WINDOW: &str = "Vande Water 1988 eq. 4 and §3.7.2, Hawley 1989 §4.2.2";
+const LINE: &str = "Hawley 1989 §2.1, Vande Water 1988 eq. 2";
+const DISTANCE: &str = "Vande Water 1988 eq. 1";
+const QUEUE: &str = "Hawley 1989 §2.2, §4.3.2.1";
+
+/// Terms in order of time.
+#[derive(Debug, Default)]
+pub(crate) struct Terms(pub Vec<Term>);
+
+impl Terms {
+    /// Adds a term, unless it is nothing.
+    pub fn add(
+        &mut self,
+        (name, formula, source): (&str, &'static str, &'static str),
+        place: &str,
+        cause: Cause,
+        span: Span,
+        numbers: String,
+    ) {
+        if span.is_zero() {
+            return;
+        }
+        let (name, place) = (name.to_string(), place.to_string());
+        let value = Figure::Time(span);
+        self.0.push(Term { name, place, cause: Some(cause), formula, numbers, value, source });
+    }
+
+    pub fn total(&self) -> Span {
+        self.0.iter().map(Term::span).sum()
+    }
+}
+
+/// The bytes of each round of a message.
+pub(crate) fn rounds_of(talk: &Talk<'_>, bytes: u32) -> Vec<u32> {
+    let interface = &talk.from.0.interface;
+    let speech = talk.speech;
+    let outstanding = speech.outstanding.unwrap_or(u32::MAX);
+    let one = interface.requests == Some(1) && speech.answers();
+    rounds::rounds(bytes, &interface.split, one, speech.block, outstanding)
+}
+
+/// A message and its answer.
+pub(crate) fn round_trip(there: &Talk<'_>, back: &Talk<'_>, bytes: u32, answer: u32) -> Terms {
+    let mut terms = Terms::default();
+    let last = one_way(&mut terms, there, bytes);
+    echo_ahead(&mut terms, there, back, (last, answer));
+    one_way(&mut terms, back, answer);
+    terms
+}
+
+/// From the start of the system write to the end of the read that takes the last block, whose size it
+/// returns.
+pub(crate) fn one_way(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) -> u32 {
+    write(terms, talk, bytes);
+    let requests = talk.speech.requests(bytes, &talk.from.0.interface.split);
+    let mut blocks = Blocks::of(talk);
+    let schedule = blocks.schedule(&requests);
+    starting(terms, talk, bytes, &schedule, &requests, &mut blocks);
+    carrying(terms, talk, schedule.last);
+    taking(terms, talk, schedule.last);
+    schedule.last
+}
+
+fn write(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) {
+    let host = talk.from.0;
+    let cost = host.processor.write;
+    terms.add(
+        ("system write", "fixed + bytes × per byte", HOSTS),
+        &processor_place(host),
+        Cause::Host,
+        cost.of(u64::from(bytes)),
+        format!("{} + {bytes} × {}", cost.fixed, cost.per_byte),
+    );
+}
+
+/// What comes before the last block can start.
+fn starting(
+    terms: &mut Terms,
+    talk: &Talk<'_>,
+    bytes: u32,
+    schedule: &Schedule,
+    requests: &[Vec<u32>],
+    blocks: &mut Blocks<'_, '_>,
+) {
+    let host = talk.from.0;
+    let count: usize = requests.iter().map(Vec::len).sum();
+    terms.add(
+        ("requests handed over", "requests × (request + interrupt when done)", HOSTS),
+        &processor_place(host),
+        Cause::Host,
+        schedule.handing,
+        format!("{} requests", requests.len()),
+    );
+    let first = requests.first().and_then(|request| request.first()).copied().unwrap_or(0);
+    let times = blocks.times(first);
+    let (place, cause) = slowest(talk, times.slowest);
+    terms.add(
+        ("blocks ahead of the last", "blocks sent × time of the slowest stage", LINE),
+        &place,
+        cause,
+        schedule.ahead,
+        format!("{count} blocks, {} for one of {first} bytes", times.spacing),
+    );
+    let sent = rounds_of(talk, bytes);
+    let numbers =
+        format!("{} rounds of {sent:?} bytes, answer after {}", sent.len(), times.answered);
+    let block = "t(k) = max(t(k−1) + spacing, answer to block k − w)";
+    let name = ("waiting for the window", block, WINDOW);
+    terms.add(name, &window_place(host), Cause::Window, schedule.window, numbers.clone());
+    let request = "answer to the last block of the request before − its start";
+    let name = ("waiting for the request before", request, WINDOW);
+    terms.add(name, &request_place(host), Cause::Window, schedule.request, numbers);
+}
+
+/// Where and on what the slowest stage spends its time.
+pub(crate) fn slowest(talk: &Talk<'_>, resource: Resource) -> (String, Cause) {
+    let stages = || talk.way.stages.iter().chain(&talk.back.stages);
+    match resource {
+        Resource::Line(..) | Resource::Trunk(..) | Resource::Backplane(_) => {
+            let stage = stages().find(|stage| stage.resource == resource);
+            (stage.map_or(String::new(), |stage| stage.place.clone()), cause_at(resource))
+        }
+        Resource::Processor(host) | Resource::Board(host) | Resource::BoardIn(host) => {
+            let host = if host == talk.to.1 { talk.to.0 } else { talk.from.0 };
+            let place = match resource {
+                Resource::Processor(_) => processor_place(host),
+                _ => format!("{} interface", host.name),
+            };
+            (place, Cause::Host)
+        }
+    }
+}
+
+/// What a packet's own time at a stage is booked as. A trunk board's processor belongs to the queue.
+fn cause_at(resource: Resource) -> Cause {
+    match resource {
+        Resource::Line(..) | Resource::Backplane(_) => Cause::Transmit,
+        Resource::Trunk(..) => Cause::Queue,
+        Resource::Processor(_) | Resource::Board(_) | Resource::BoardIn(_) => Cause::Host,
+    }
+}
+
+/// The last block, from the sender's processor to the receiver's board.
+fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
+    let host = talk.from.0;
+    let envelopes = talk.speech.envelopes(data);
+    let preparing = talk.host_send(data) + talk.board_send(data);
+    terms.add(
+        ("preparing the last block", "processor + board, for its envelopes", HOSTS),
+        &protocol_place(host),
+        Cause::Host,
+        preparing,
+        format!("{} + {} for {envelopes}", talk.host_send(data), talk.board_send(data)),
+    );
+    let packets = talk.speech.packets(data);
+    let spent = talk.way.spent(&burst(&packets));
+    for (stage, span) in talk.way.stages.iter().zip(spent) {
+        queued(terms, stage, &packets);
+        terms.add(
+            ("its packets", "D(p, h) = max(D(p−1, h), D(p, h−1)) + bits / rate", LINE),
+            &stage.place,
+            cause_at(stage.resource),
+            span,
+            format!("{} packets, {envelopes} envelopes, {}", packets.len(), stage.describe()),
+        );
+        terms.add(
+            ("distance", "distance / speed", DISTANCE),
+            &stage.place,
+            Cause::Propagate,
+            stage.propagate,
+            stage.propagate.to_string(),
+        );
+    }
+}
+
+fn queued(terms: &mut Terms, stage: &Stage, packets: &[Packet]) {
+    let numbers = match stage.turns {
+        None => format!("standing queue of {}", stage.queue),
+        Some(Turns { others, quantum, time }) => format!(
+            "{} of full fifos, then {others} × {time} for each {quantum} bytes",
+            stage.queue
+        ),
+    };
+    let formula = match stage.turns {
+        None => "bytes ahead / drain rate",
+        Some(_) => "fifos / rate + quanta × other channels × quantum / rate",
+    };
+    let (name, wait) = ("behind other traffic", stage.wait(packets));
+    terms.add((name, formula, QUEUE), &stage.place, Cause::Queue, wait, numbers);
+}
+
+/// The last block from the receiver's board to the application.
+fn taking(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
+    let host = talk.to.0;
+    let protocol = talk.host_receive(data) + talk.answering_first();
+    terms.add(
+        ("taking in the last block", "receive block + answer", HOSTS),
+        &processor_place(host),
+        Cause::Host,
+        protocol,
+        format!("{} + {}", talk.host_receive(data), talk.answering_first()),
+    );
+    terms.add(
+        ("interrupt and system read", "interrupts + fixed + bytes × per byte", HOSTS),
+        &processor_place(host),
+        Cause::Host,
+        talk.interrupts(data) + talk.read(data),
+        format!("{} + {} for {data} bytes", talk.interrupts(data), talk.read(data)),
+    );
+}
+
+/// The answer's first block finds the protocol's own answer to the message before it on the lines.
+fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)) {
+    if !there.speech.answers() {
+        return;
+    }
+    let requests = back.speech.requests(answer, &back.from.0.interface.split);
+    let first = requests.first().and_then(|blocks| blocks.first()).copied().unwrap_or(0);
+    let request = requests.first().map_or(0, |blocks| blocks.iter().sum());
+    let write = back.from.0.processor.write.of(u64::from(answer));
+    let sending = back.request(request) + back.host_send(first) + back.board_send(first);
+    let lead = there.lead(last, write, sending);
+    let alone = burst(&back.speech.packets(first));
+    let mut behind = vec![(Span::ZERO, Speech::echo(), true)];
+    behind.extend(alone.iter().map(|&(_, packet, last)| (lead, packet, last)));
+    let total = |way: &Way, packets: &[_]| way.spent(packets).into_iter().sum::<Span>();
+    let later = total(&back.way, &behind).saturating_sub(total(&back.way, &alone));
+    let place = back.way.stages.first().map_or("", |stage| stage.place.as_str());
+    terms.add(
+        ("behind the protocol's answer", "time of one control ahead − lead", LINE),
+        place,
+        Cause::Queue,
+        later,
+        format!("lead {lead}"),
+    );
+}

@@ -1,0 +1,120 @@
+//! Datagrams at a constant rate.
+
+use crate::flow::{Flow, alongside};
+use crate::formula::general::{batch_wait, paced_wait, utilisation_ppm};
+use crate::group::stage_name;
+use crate::message::{Terms, one_way};
+use crate::prediction::{Figure, Prediction, Term, What};
+use crate::throughput::Throughput;
+use crate::way::Resource;
+use std::collections::BTreeSet;
+use trunkline_core::{Cause, Rate, Span};
+use trunkline_scenario::{Scenario, Traffic};
+
+const DD1: (&str, &str) =
+    ("utilisation = flows × service time / interval", "D/D/1: constant arrivals, constant service");
+
+/// The delay of datagrams of `size` bytes at `rate`, and how busy they keep the way.
+///
+/// # Errors
+/// Why no formula covers them.
+pub(crate) fn predict(
+    scenario: &Scenario,
+    index: usize,
+    size: u32,
+    rate: Rate,
+    list: &mut Vec<Prediction>,
+) -> Result<(), String> {
+    let traffic = &scenario.traffic[index];
+    let flows = Flow::all(scenario, index)?;
+    for flow in &flows {
+        flow.uncovered(scenario).map_or(Ok(()), Err)?;
+    }
+    let interval = Throughput::from(rate).time_for(u64::from(size));
+    let (service, resource) = busiest(&flows[0], size);
+    let count = flows.len() as u64;
+    let busy = utilisation_ppm(service.scaled(count, 1), interval);
+    let make = |what, value, terms| Prediction {
+        traffic: traffic.name.clone(),
+        size: u64::from(size),
+        what,
+        value,
+        terms,
+    };
+    let place = stage_name(scenario, resource);
+    let term = Term {
+        name: "the busiest stage".into(),
+        place: place.clone(),
+        cause: None,
+        formula: DD1.0,
+        numbers: format!("{count} × {service} / {interval}"),
+        value: Figure::Share(busy),
+        source: DD1.1,
+    };
+    list.push(make(What::Utilisation, Figure::Share(busy), vec![term]));
+    accompanied(scenario, index, &flows)?;
+    if paced_wait(service.scaled(count, 1), interval).is_none() {
+        return Err(format!("overload: {place} is asked for more than it can carry"));
+    }
+    window_suffices(&flows[0], size, interval)?;
+    let wait = collisions(traffic, count, service, interval)?;
+    let mut terms = Terms::default();
+    one_way(&mut terms, &flows[0].there, size);
+    let numbers = format!("({count} − 1)/2 × {service}");
+    let name = ("behind datagrams of the same instant", "(n − 1)/2 × service time", DD1.1);
+    terms.add(name, &place, Cause::Queue, wait, numbers);
+    list.push(make(What::Delay, Figure::Time(terms.total()), terms.0));
+    Ok(())
+}
+
+/// The longest service on the way.
+fn busiest(flow: &Flow<'_>, size: u32) -> (Span, Resource) {
+    let demands = flow.there.demands(size);
+    let longest = demands.into_iter().max_by_key(|&(_, span)| span);
+    longest.map_or((Span::ZERO, flow.there.way.stages[0].resource), |(r, span)| (span, r))
+}
+
+/// Anything else on the same stages?
+fn accompanied(scenario: &Scenario, index: usize, flows: &[Flow<'_>]) -> Result<(), String> {
+    let stages = |flow: &Flow<'_>| -> BTreeSet<Resource> {
+        flow.there.way.stages.iter().map(|stage| stage.resource).collect()
+    };
+    let own: BTreeSet<Resource> = flows.iter().flat_map(stages).collect();
+    for other in alongside(scenario, index) {
+        let meets = |flow: &Flow<'_>| stages(flow).intersection(&own).next().is_some();
+        if Flow::all(scenario, other)?.iter().any(meets) {
+            return Err(format!(
+                "other traffic on the same lines ({})",
+                scenario.traffic[other].name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// With a window, do answers come soon enough to keep the pace?
+fn window_suffices(flow: &Flow<'_>, size: u32, interval: Span) -> Result<(), String> {
+    let talk = &flow.there;
+    let Some(outstanding) = talk.speech.outstanding else { return Ok(()) };
+    let sizes = talk.speech.requests(size, &talk.from.0.interface.split);
+    let answers: Span = sizes.iter().flatten().map(|&data| talk.block(data).answered).sum();
+    let sustained = answers.scaled(1, u64::from(outstanding)) <= interval;
+    sustained.then_some(()).ok_or_else(|| "a window too small for the pace".to_string())
+}
+
+/// The mean wait of one flow's datagrams behind those of the others.
+fn collisions(
+    traffic: &Traffic,
+    count: u64,
+    service: Span,
+    interval: Span,
+) -> Result<Span, String> {
+    let apart = traffic.stagger;
+    let clear = apart.scaled(count - 1, 1) + service <= interval;
+    match count {
+        1 => Ok(Span::ZERO),
+        _ if apart.is_zero() => Ok(batch_wait(count, service)),
+        _ if apart >= service && clear => Ok(Span::ZERO),
+        _ => Err(format!("the phases of {count} paced flows {apart} apart")),
+    }
+}

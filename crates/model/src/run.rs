@@ -1,0 +1,92 @@
+//! Predictions as a [`Run`].
+
+use crate::engine::rounds;
+use crate::prediction::{Prediction, Predictions};
+use trunkline_core::{Counts, Span, Time};
+use trunkline_measure::{Engine, LinkRun, Run, Sample, Step, TrafficRun};
+use trunkline_scenario::{Scenario, Wire};
+
+/// The run that shows what was predicted.
+pub(crate) fn build(scenario: &Scenario, predictions: &Predictions) -> Run {
+    let mut places = Vec::new();
+    let traffic: Vec<TrafficRun> = (0..scenario.traffic.len())
+        .map(|index| traffic_run(scenario, index, predictions, &mut places))
+        .collect();
+    let ends = traffic.iter().flat_map(|run| &run.samples).map(|sample| sample.end);
+    Run {
+        engine: Engine::Model,
+        scenario: scenario.name.clone(),
+        cell: scenario.cell.clone(),
+        seed: scenario.seed.0,
+        ended: ends.max().unwrap_or(Time::ZERO),
+        traffic,
+        links: scenario.links.iter().flat_map(link_runs).collect(),
+        places,
+        notes: predictions.notes.clone(),
+    }
+}
+
+fn traffic_run(
+    scenario: &Scenario,
+    index: usize,
+    predictions: &Predictions,
+    places: &mut Vec<String>,
+) -> TrafficRun {
+    let name = &scenario.traffic[index].name;
+    let own = predictions.list.iter().filter(|p| &p.traffic == name && p.what.is_measured());
+    TrafficRun {
+        name: name.clone(),
+        samples: own.filter_map(|prediction| sample(prediction, places)).collect(),
+        rounds: rounds(scenario, index).into_iter().collect(),
+        ..TrafficRun::default()
+    }
+}
+
+/// A sample that starts at the origin of time.
+fn sample(prediction: &Prediction, places: &mut Vec<String>) -> Option<Sample> {
+    let total = prediction.value.time()?;
+    Some(Sample {
+        flow: 0,
+        index: 0,
+        size: prediction.size,
+        intended: Time::ZERO,
+        start: Time::ZERO,
+        end: Time::ZERO + total,
+        steps: steps(prediction, places),
+    })
+}
+
+/// The terms by place and cause, in the order in which they first occur.
+fn steps(prediction: &Prediction, places: &mut Vec<String>) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for term in &prediction.terms {
+        let Some(cause) = term.cause else { continue };
+        let (place, span) = (place(places, &term.place), term.span());
+        match steps.iter_mut().find(|step| step.place == place && step.cause == cause) {
+            Some(step) => step.span += span,
+            None if span > Span::ZERO => steps.push(Step { place, cause, span }),
+            None => {}
+        }
+    }
+    steps
+}
+
+fn place(places: &mut Vec<String>, name: &str) -> u16 {
+    let known = places.iter().position(|known| known == name).unwrap_or_else(|| {
+        places.push(name.to_string());
+        places.len() - 1
+    });
+    u16::try_from(known).unwrap_or(u16::MAX)
+}
+
+fn link_runs(wire: &Wire) -> [LinkRun; 2] {
+    let run = |from: &str, to: &str| LinkRun {
+        name: format!("{from}>{to}"),
+        counts: Counts::default(),
+        in_flight: 0,
+        busy: Span::ZERO,
+        queueing: None,
+        backlog: Vec::new(),
+    };
+    [run(&wire.from, &wire.to), run(&wire.to, &wire.from)]
+}

@@ -1,0 +1,80 @@
+//! When the blocks of a message may start: a window of blocks, a limit on requests.
+
+use crate::talk::{BlockTimes, Talk};
+use std::collections::BTreeMap;
+use trunkline_core::Span;
+
+/// How a write's blocks come to start, counted from the end of the system write.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Schedule {
+    /// Processor time of handing over requests, as far as blocks waited for it.
+    pub handing: Span,
+    /// Blocks being sent ahead of the last.
+    pub ahead: Span,
+    /// Answers to blocks being waited for.
+    pub window: Span,
+    /// Answers to earlier requests being waited for.
+    pub request: Span,
+    /// When the last block's answer is there.
+    pub answered: Span,
+    /// User bytes of the last block.
+    pub last: u32,
+}
+
+/// The times of blocks by size, computed once for each.
+#[derive(Debug)]
+pub(crate) struct Blocks<'a, 'b> {
+    talk: &'b Talk<'a>,
+    known: BTreeMap<u32, BlockTimes>,
+}
+
+impl<'a, 'b> Blocks<'a, 'b> {
+    pub fn of(talk: &'b Talk<'a>) -> Blocks<'a, 'b> {
+        Blocks { talk, known: BTreeMap::new() }
+    }
+
+    pub fn times(&mut self, data: u32) -> BlockTimes {
+        *self.known.entry(data).or_insert_with(|| self.talk.block(data))
+    }
+
+    /// The start of each block k: t(k) = max(t(k−1) + spacing, answer to block k − w, request ready).
+    /// Request r is handed over when r − n is answered for, n being the requests that the interface takes.
+    pub fn schedule(&mut self, requests: &[Vec<u32>]) -> Schedule {
+        let limit = self.talk.from.0.interface.requests.filter(|_| self.talk.speech.answers());
+        let window = self.talk.speech.outstanding.map_or(usize::MAX, |blocks| blocks as usize);
+        let mut schedule = Schedule::default();
+        // When each request and each block is answered for, and when the next block could start.
+        let (mut done, mut answers): (Vec<Span>, Vec<Span>) = (Vec::new(), Vec::new());
+        let mut free = Span::ZERO;
+        let mut ready = Span::ZERO;
+        let mut spacing = Span::ZERO;
+        for (index, blocks) in requests.iter().enumerate() {
+            let mut handing = self.talk.request(blocks.iter().sum());
+            let gate = limit.and_then(|n| index.checked_sub(n as usize)).map(|before| done[before]);
+            if let Some(gate) = gate {
+                handing += self.talk.done();
+                ready = ready.max(gate);
+            }
+            ready += handing;
+            for &data in blocks {
+                let opened = answers.len().checked_sub(window).map_or(Span::ZERO, |k| answers[k]);
+                let start = free.max(ready).max(opened);
+                let gap = start - free;
+                let handed = gap.min(handing);
+                schedule.handing += handed;
+                let for_window = opened.saturating_sub(free.max(ready)).min(gap - handed);
+                schedule.window += for_window;
+                schedule.request += gap - handed - for_window;
+                handing = Span::ZERO;
+                let times = self.times(data);
+                schedule.ahead += std::mem::replace(&mut spacing, times.spacing);
+                answers.push(start + times.answered);
+                free = start + times.spacing;
+                schedule.last = data;
+            }
+            done.push(answers.last().copied().unwrap_or(ready));
+        }
+        schedule.answered = done.last().copied().unwrap_or_default();
+        schedule
+    }
+}

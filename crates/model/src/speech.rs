@@ -1,0 +1,105 @@
+//! What a transport makes of user bytes: blocks, packets, and the answers that move the window.
+
+use crate::formula::rounds;
+use trunkline_scenario::{Split, Transport};
+
+/// Envelopes of a URP trailer: BOT, two of length, SEQ (Hawley 1989 §1.1).
+const TRAILER: u32 = 4;
+/// Control envelopes among them, each stuffed on a T1 trunk (Hawley 1989 §2.1).
+const TRAILER_CONTROLS: u32 = 2;
+
+/// A packet of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packet {
+    /// Envelopes, or user bytes of a datagram.
+    pub bytes: u32,
+    /// Control envelopes among them.
+    pub controls: u32,
+}
+
+/// How one end sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Speech {
+    /// User bytes of a block.
+    pub block: u32,
+    /// Blocks outstanding; `None` for no window.
+    pub outstanding: Option<u32>,
+    /// Envelopes of a packet; 0 for a block in one.
+    packet: u32,
+}
+
+impl Speech {
+    pub fn of(transport: &Transport) -> Speech {
+        match transport {
+            Transport::Urp(urp) => Speech {
+                block: u32::from(urp.block).max(1),
+                outstanding: Some(u32::from(urp.outstanding).max(1)),
+                packet: urp.packet,
+            },
+            Transport::Datagram => Speech { block: u32::MAX, outstanding: None, packet: 0 },
+        }
+    }
+
+    /// Does the far end answer blocks?
+    pub fn answers(&self) -> bool {
+        self.outstanding.is_some()
+    }
+
+    /// The blocks of each request of one write.
+    pub fn requests(&self, write: u32, split: &[Split]) -> Vec<Vec<u32>> {
+        let requests = rounds::requests(write, split);
+        requests.into_iter().map(|bytes| rounds::pieces(bytes, self.block)).collect()
+    }
+
+    /// Envelopes of a block of `data` user bytes, its trailer included.
+    pub fn envelopes(&self, data: u32) -> u64 {
+        u64::from(data) + if self.answers() { u64::from(TRAILER) } else { 0 }
+    }
+
+    /// The packets of a block: 16 envelopes each on Datakit; the trailer shares the last one only if it
+    /// fits in whole (Hawley 1989 §4.2.1: 12 bytes are one packet, 13 two).
+    pub fn packets(&self, data: u32) -> Vec<Packet> {
+        if !self.answers() {
+            return vec![Packet { bytes: data, controls: 0 }];
+        }
+        if self.packet == 0 {
+            return vec![Packet { bytes: data + TRAILER, controls: TRAILER_CONTROLS }];
+        }
+        let plain = |bytes| Packet { bytes, controls: 0 };
+        let mut packets = vec![plain(self.packet); (data / self.packet) as usize];
+        let rest = data % self.packet;
+        if rest > 0 && rest + TRAILER > self.packet {
+            packets.push(plain(rest));
+            packets.push(Packet { bytes: TRAILER, controls: TRAILER_CONTROLS });
+        } else {
+            packets.push(Packet { bytes: rest + TRAILER, controls: TRAILER_CONTROLS });
+        }
+        packets
+    }
+
+    /// The answer to a block: one control envelope.
+    pub fn echo() -> Packet {
+        Packet { bytes: 1, controls: 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_scenario::UrpSettings;
+
+    #[test]
+    fn twelve_bytes_are_one_packet_and_thirteen_two() {
+        let speech = Speech::of(&Transport::Urp(UrpSettings::default()));
+        let sizes = |data| speech.packets(data).iter().map(|p| p.bytes).collect::<Vec<_>>();
+        assert_eq!(sizes(12), [16]);
+        assert_eq!(sizes(13), [13, 4]);
+        assert_eq!(sizes(28), [16, 16]);
+        assert_eq!(sizes(16), [16, 4]);
+        assert_eq!(sizes(0), [4]);
+        for data in 0..300 {
+            let total: u32 = sizes(data).iter().sum();
+            assert_eq!(u64::from(total), speech.envelopes(data));
+        }
+    }
+}

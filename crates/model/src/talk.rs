@@ -1,0 +1,215 @@
+//! One direction of a conversation: two hosts, what they speak, and the way between them.
+
+use crate::speech::{Packet, Speech};
+use crate::way::{Resource, Way};
+use std::collections::BTreeMap;
+use trunkline_core::Span;
+use trunkline_scenario::{Cost, Echo, Host, ProtocolPlace};
+
+/// A sender's talk to its peer.
+#[derive(Debug, Clone)]
+pub(crate) struct Talk<'a> {
+    /// The sender's host and its index.
+    pub from: (&'a Host, usize),
+    /// The receiver's.
+    pub to: (&'a Host, usize),
+    pub speech: Speech,
+    /// To the receiver.
+    pub way: Way,
+    /// On which the answers come back.
+    pub back: Way,
+}
+
+/// What one block costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockTimes {
+    /// From its start at the sender to the opening of the window by its answer.
+    pub answered: Span,
+    /// From its start to that of the next: what its slowest stage takes.
+    pub spacing: Span,
+    /// That stage.
+    pub slowest: Resource,
+}
+
+impl Talk<'_> {
+    /// The processor's part of sending a block of `data` user bytes.
+    pub fn host_send(&self, data: u32) -> Span {
+        block_cost(self.from.0, self.from.0.processor.send_block, self.speech.envelopes(data))
+    }
+
+    /// The board's.
+    pub fn board_send(&self, data: u32) -> Span {
+        self.from.0.interface.send_block.of(self.speech.envelopes(data))
+    }
+
+    /// The receiving processor's part of the protocol for a block.
+    pub fn host_receive(&self, data: u32) -> Span {
+        block_cost(self.to.0, self.to.0.processor.receive_block, self.speech.envelopes(data))
+    }
+
+    /// The interrupts by which a block comes to the receiving processor: one for each receive buffer
+    /// filled and one for what is left, or one for the block.
+    pub fn interrupts(&self, data: u32) -> Span {
+        let host = self.to.0;
+        let buffer = host.interface.receive_buffer.unwrap_or(u32::MAX).max(1);
+        let count = u64::from(data.div_ceil(buffer).max(1));
+        let cost = host.processor.interrupt;
+        cost.fixed.scaled(count, 1) + cost.per_byte.scaled(u64::from(data), 1)
+    }
+
+    /// The system read that takes a block.
+    pub fn read(&self, data: u32) -> Span {
+        self.to.0.processor.read.of(u64::from(data))
+    }
+
+    /// The interrupt that says that a request is done.
+    pub fn done(&self) -> Span {
+        let host = self.from.0;
+        // Without a limit nobody waits for it, and the interface does not say it.
+        host.interface.requests.map_or(Span::ZERO, |_| host.processor.interrupt.of(0))
+    }
+
+    /// Processor and board time between a message's last answer of the protocol and the answer of the
+    /// application, `write` and `sending` being what that takes: how far the one is ahead of the other.
+    pub fn lead(&self, last: u32, write: Span, sending: Span) -> Span {
+        let host = self.to.0;
+        let before = match (host.interface.protocol, host.interface.echo) {
+            // The processor makes the answer when it has written what it answers the data with.
+            (ProtocolPlace::Host, Echo::Consumption) => Span::ZERO,
+            (ProtocolPlace::Board, Echo::Consumption) => write,
+            (ProtocolPlace::Host, _) => self.read(last) + write,
+            (ProtocolPlace::Board, _) => self.interrupts(last) + self.read(last) + write,
+        };
+        (before + sending).saturating_sub(host.interface.control)
+    }
+
+    /// Handing a request of so many user bytes to the interface.
+    pub fn request(&self, bytes: u32) -> Span {
+        self.from.0.processor.request.of(u64::from(bytes))
+    }
+
+    /// What the receiver spends on an answer before it is on its way.
+    pub fn answering(&self) -> Span {
+        if self.speech.answers() { controls(self.to.0) } else { Span::ZERO }
+    }
+
+    /// The part of [`answering`](Talk::answering) that keeps the receiver's processor from the data.
+    pub fn answering_first(&self) -> Span {
+        if self.speech.answers() { control_on_processor(self.to.0) } else { Span::ZERO }
+    }
+
+    /// The times of a block of `data` user bytes.
+    pub fn block(&self, data: u32) -> BlockTimes {
+        let demands = self.demands(data);
+        let longest = demands.iter().max_by_key(|&(_, &span)| span);
+        let (slowest, spacing) =
+            longest.map_or((Resource::Processor(self.from.1), Span::ZERO), |(&r, &s)| (r, s));
+        BlockTimes { answered: self.answered(data), spacing, slowest }
+    }
+
+    /// From a block's start to the opening of the window.
+    fn answered(&self, data: u32) -> Span {
+        let interface = &self.to.0.interface;
+        // A processor that runs the protocol as well first takes in what it has accepted.
+        let taken = match (interface.protocol, interface.echo) {
+            (_, Echo::Consumption) => self.interrupts(data) + self.read(data),
+            (ProtocolPlace::Host, _) => self.interrupts(data),
+            (ProtocolPlace::Board, _) => Span::ZERO,
+        };
+        self.host_send(data)
+            + self.board_send(data)
+            + self.way.latency(&self.speech.packets(data))
+            + self.host_receive(data)
+            + taken
+            + self.answering()
+            + self.back.latency(&[Speech::echo()])
+            + controls(self.from.0)
+    }
+
+    /// What a block and its answer ask of each stage, the reading of it included.
+    pub fn demands(&self, data: u32) -> BTreeMap<Resource, Span> {
+        let packets = self.speech.packets(data);
+        let mut demands = Demands::default();
+        let (from, to) = (self.from, self.to);
+        let answers = self.speech.answers();
+        demands.add(Resource::Processor(from.1), self.host_send(data));
+        demands.add(Resource::Board(from.1), self.board_send(data));
+        let taking = self.host_receive(data) + self.interrupts(data) + self.read(data);
+        demands.add(Resource::Processor(to.1), taking);
+        demands.along(&self.way, &packets);
+        if answers {
+            demands.along(&self.back, &[Speech::echo()]);
+            demands.control(from, inward(from));
+            demands.control(to, Resource::Board(to.1));
+        }
+        demands.0.retain(|_, span| !span.is_zero());
+        demands.0
+    }
+}
+
+/// The board that takes in what a host receives.
+fn inward((host, index): (&Host, usize)) -> Resource {
+    if host.interface.half_duplex { Resource::Board(index) } else { Resource::BoardIn(index) }
+}
+
+#[derive(Default)]
+struct Demands(BTreeMap<Resource, Span>);
+
+impl Demands {
+    fn add(&mut self, resource: Resource, span: Span) {
+        *self.0.entry(resource).or_default() += span;
+    }
+
+    fn along(&mut self, way: &Way, packets: &[Packet]) {
+        for stage in &way.stages {
+            self.add(stage.resource, stage.busy(packets));
+        }
+    }
+
+    fn control(&mut self, (host, index): (&Host, usize), board: Resource) {
+        self.add(board, host.interface.control);
+        self.add(Resource::Processor(index), control_on_processor(host));
+    }
+}
+
+/// Protocol work for a block on a host's processor, and programmed I/O.
+fn block_cost(host: &Host, cost: Cost, envelopes: u64) -> Span {
+    let programmed = host.interface.programmed.unwrap_or_default();
+    match host.interface.protocol {
+        ProtocolPlace::Host => cost.of(envelopes) + programmed.scaled(envelopes, 1),
+        ProtocolPlace::Board => Span::ZERO,
+    }
+}
+
+/// What a control costs a host's processor.
+fn control_on_processor(host: &Host) -> Span {
+    block_cost(host, Cost { fixed: host.processor.control, per_byte: Span::ZERO }, 1)
+}
+
+/// What a control costs a host: its board, and its processor where the protocol runs there.
+fn controls(host: &Host) -> Span {
+    host.interface.control + control_on_processor(host)
+}
+
+/// The place of a host's system calls and interrupts.
+pub(crate) fn processor_place(host: &Host) -> String {
+    format!("{} processor", host.name)
+}
+
+/// Where the protocol is processed.
+pub(crate) fn protocol_place(host: &Host) -> String {
+    match host.interface.protocol {
+        ProtocolPlace::Host => processor_place(host),
+        ProtocolPlace::Board => format!("{} interface", host.name),
+    }
+}
+
+/// Where one waits for an earlier request.
+pub(crate) fn request_place(host: &Host) -> String {
+    format!("{} interface, earlier request", host.name)
+}
+
+/// Where one waits for the window.
+pub(crate) fn window_place(host: &Host) -> String {
+    format!("{} transport", host.name)
+}

@@ -1,0 +1,246 @@
+//! What one system write of a transfer takes in the long run, and the whole transfer.
+
+use crate::message::{self, Terms, slowest};
+use crate::prediction::{Figure, Term};
+use crate::schedule::Blocks;
+use crate::share::{Claim, Grant, Limit};
+use crate::talk::{Talk, processor_place, request_place, window_place};
+use crate::way::Resource;
+use std::collections::BTreeMap;
+use trunkline_core::{Cause, Span};
+
+const LIMITS: &str = "Vande Water 1988 eq. 8 and §3.7.2";
+const SHARES: &str = "Vande Water 1988 §3.6.2, Hawley 1989 §2.1";
+
+/// The long run of a flow that writes `write` bytes again and again.
+#[derive(Debug, Clone)]
+pub(crate) struct Cycle {
+    /// Time for each write that the window allows: the blocks' answer times / blocks outstanding.
+    pub window: Span,
+    /// Time for each write that the limit on requests allows.
+    pub requests: Span,
+    pub claim: Claim,
+    /// The largest block.
+    pub block: u32,
+    /// Blocks of a write.
+    pub blocks: u64,
+}
+
+/// `turns` says for a line shared in turns how many bytes of one channel it sends at a time; `store` is
+/// what the receiving application spends on each write.
+pub(crate) fn cycle(
+    talk: &Talk<'_>,
+    write: u32,
+    store: Span,
+    turns: impl Fn(Resource) -> Option<u32>,
+) -> Cycle {
+    let requests = talk.speech.requests(write, &talk.from.0.interface.split);
+    let all: Vec<u32> = requests.iter().flatten().copied().collect();
+    let demands = demands(talk, write, store, &requests, turns);
+    let window = window(talk, &all);
+    let requests = request_time(talk, &requests);
+    let own = window.max(requests);
+    Cycle {
+        window,
+        requests,
+        claim: Claim { bytes: u64::from(write), own, demands },
+        block: all.iter().copied().max().unwrap_or(0),
+        blocks: all.len() as u64,
+    }
+}
+
+/// Σ answer times / blocks outstanding.
+fn window(talk: &Talk<'_>, blocks: &[u32]) -> Span {
+    let Some(outstanding) = talk.speech.outstanding else { return Span::ZERO };
+    let mut times = Blocks::of(talk);
+    let sum: Span = blocks.iter().map(|&data| times.times(data).answered).sum();
+    sum.scaled(1, u64::from(outstanding))
+}
+
+/// Σ (request + its blocks until the last is answered + interrupt) / requests that the interface takes.
+fn request_time(talk: &Talk<'_>, requests: &[Vec<u32>]) -> Span {
+    let limit = talk.from.0.interface.requests.filter(|_| talk.speech.answers());
+    let Some(limit) = limit else { return Span::ZERO };
+    let mut blocks = Blocks::of(talk);
+    let each = requests
+        .iter()
+        .map(|request| blocks.schedule(std::slice::from_ref(request)).answered + talk.done());
+    each.sum::<Span>().scaled(1, u64::from(limit.max(1)))
+}
+
+fn demands(
+    talk: &Talk<'_>,
+    write: u32,
+    store: Span,
+    requests: &[Vec<u32>],
+    turns: impl Fn(Resource) -> Option<u32>,
+) -> BTreeMap<Resource, Span> {
+    let mut demands: BTreeMap<Resource, Span> = BTreeMap::new();
+    let mut add = |resource, span: Span| {
+        if !span.is_zero() {
+            *demands.entry(resource).or_default() += span;
+        }
+    };
+    let handing = requests.iter().map(|blocks| talk.request(blocks.iter().sum()) + talk.done());
+    let writing = talk.from.0.processor.write.of(u64::from(write));
+    add(Resource::Processor(talk.from.1), writing + handing.sum());
+    add(Resource::Processor(talk.to.1), store);
+    let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
+    requests.iter().flatten().for_each(|&data| *sizes.entry(data).or_default() += 1);
+    for (data, count) in sizes {
+        let mut each = talk.demands(data);
+        for stage in &talk.way.stages {
+            if let Some(piece) = turns(stage.resource) {
+                let span = stage.busy_in_turns(&talk.speech.packets(data), piece);
+                each.insert(stage.resource, span);
+            }
+        }
+        each.into_iter().for_each(|(resource, span)| add(resource, span.scaled(count, 1)));
+    }
+    demands
+}
+
+/// The terms of the time between two writes.
+pub(crate) fn interval_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant) -> Terms {
+    times_terms(talk, cycle, grant, 1)
+}
+
+/// The terms of `writes` intervals: own work at the slowest stage, then what is waited for.
+pub(crate) fn times_terms(talk: &Talk<'_>, cycle: &Cycle, grant: Grant, writes: u64) -> Terms {
+    let mut terms = Terms::default();
+    let demands = &cycle.claim.demands;
+    let (resource, own) = match grant.limit {
+        Limit::Stage(resource, _) => (resource, demands.get(&resource).copied()),
+        Limit::Own => {
+            let longest = demands.iter().max_by_key(|&(_, &span)| span);
+            longest.map_or((Resource::Processor(talk.from.1), None), |(&r, &s)| (r, Some(s)))
+        }
+    };
+    let own = own.unwrap_or_default().min(grant.cycle);
+    let (place, cause) = slowest(talk, resource);
+    terms.add(
+        ("own work at the slowest stage", "writes × time of the stage for a write", SHARES),
+        &place,
+        cause,
+        own.scaled(writes, 1),
+        format!("{writes} × {own} for {} blocks", cycle.blocks),
+    );
+    let rest = grant.cycle.saturating_sub(own).scaled(writes, 1);
+    match grant.limit {
+        Limit::Own => terms.add(
+            (
+                "waiting for answers",
+                "writes × (max(Σ answer times / blocks outstanding, request times / requests) − own work)",
+                LIMITS,
+            ),
+            &waiting_place(talk, cycle),
+            Cause::Window,
+            rest,
+            format!("{writes} × (max({}, {}) − {own})", cycle.window, cycle.requests),
+        ),
+        Limit::Stage(_, flows) => terms.add(
+            ("the stage's other users", "writes × (share of the stage − own work)", SHARES),
+            &place,
+            if cause == Cause::Host { Cause::Host } else { Cause::Queue },
+            rest,
+            format!("{flows} flows at the stage: {writes} × ({} − {own})", grant.cycle),
+        ),
+    }
+    terms
+}
+
+/// A whole transfer's terms.
+pub(crate) struct Whole {
+    /// User bytes of the transfer.
+    pub bytes: u64,
+    /// Storing what the last write brought.
+    pub store: Span,
+    /// The answer at the end, if there is one, with its direction.
+    pub answer: Option<u32>,
+}
+
+/// A transfer of whole and partial writes, and the answer at its end.
+pub(crate) fn whole_terms(
+    (there, back): (&Talk<'_>, &Talk<'_>),
+    cycle: &Cycle,
+    grant: Grant,
+    whole: &Whole,
+) -> Terms {
+    // A last, partial write counts in proportion.
+    let writes = whole.bytes / cycle.claim.bytes.max(1);
+    let mut terms = times_terms(there, cycle, grant, writes);
+    let part = whole.bytes % cycle.claim.bytes.max(1);
+    let part = grant.cycle.scaled(part, cycle.claim.bytes.max(1));
+    let (place, cause) = last_place(there, &terms);
+    terms.add(
+        ("the last, partial write", "its bytes / write × interval", LIMITS),
+        &place,
+        cause,
+        part,
+        format!("{} bytes", whole.bytes % cycle.claim.bytes.max(1)),
+    );
+    terms.add(
+        ("storing the last write", "store", "Vande Water 1988 §3.7.1"),
+        &processor_place(there.to.0),
+        Cause::Host,
+        whole.store,
+        whole.store.to_string(),
+    );
+    if let Some(answer) = whole.answer {
+        let confirmed = message::round_trip(there, back, 0, answer);
+        terms.0.extend(
+            confirmed
+                .0
+                .into_iter()
+                .map(|term| Term { name: format!("confirmation: {}", term.name), ..term }),
+        );
+    }
+    terms
+}
+
+fn last_place(talk: &Talk<'_>, terms: &Terms) -> (String, Cause) {
+    let last = terms.0.last().map(|term| (term.place.clone(), term.cause.unwrap_or(Cause::Host)));
+    last.unwrap_or_else(|| (processor_place(talk.from.0), Cause::Host))
+}
+
+/// Where a flow waits that its own window or requests limit.
+fn waiting_place(talk: &Talk<'_>, cycle: &Cycle) -> String {
+    let by_window = cycle.window >= cycle.requests;
+    if by_window { window_place(talk.from.0) } else { request_place(talk.from.0) }
+}
+
+/// The limits on a flow's throughput, for information: window, requests and each stage.
+pub(crate) fn limit_terms(talk: &Talk<'_>, cycle: &Cycle) -> Vec<Term> {
+    let rate = |span| crate::Throughput::over(cycle.claim.bytes, span);
+    let bytes = cycle.claim.bytes;
+    let term = |name: &str, place: String, formula, span: Span, source| Term {
+        name: name.into(),
+        place,
+        cause: None,
+        formula,
+        numbers: format!("{bytes} bytes / {span}"),
+        value: Figure::Rate(rate(span)),
+        source,
+    };
+    let mut terms = Vec::new();
+    if !cycle.window.is_zero() {
+        let formula = "write / (Σ answer times / blocks outstanding)";
+        terms.push(term("window", window_place(talk.from.0), formula, cycle.window, LIMITS));
+    }
+    if !cycle.requests.is_zero() {
+        let formula = "write / (Σ request times / requests outstanding)";
+        terms.push(term("requests", request_place(talk.from.0), formula, cycle.requests, LIMITS));
+    }
+    for (&resource, &span) in &cycle.claim.demands {
+        let (place, _) = slowest(talk, resource);
+        let name = match resource {
+            Resource::Processor(_) => "processor",
+            Resource::Board(_) | Resource::BoardIn(_) => "interface board",
+            Resource::Line(..) => "line",
+            Resource::Trunk(..) => "trunk board",
+            Resource::Backplane(_) => "backplane",
+        };
+        terms.push(term(name, place, "write / time of the stage for a write", span, SHARES));
+    }
+    terms
+}

@@ -1,0 +1,334 @@
+//! A way through the network as a chain of stages, each of which sends one packet at a time.
+
+use crate::formula::general::{bit_time, round_robin_wait};
+use crate::speech::Packet;
+use crate::talk::protocol_place;
+use crate::throughput::SECOND;
+use trunkline_core::{Channel, Rate, Span};
+use trunkline_path::{Framer, Framing, LinkSpec, Piece, TrunkProcessor};
+use trunkline_scenario::{Cost, Hop, Scenario};
+
+/// Envelopes that cross a backplane in one packet (Hawley 1989 §2.1).
+const BACKPLANE_DATA: u32 = 16;
+/// Envelopes of its channel number.
+const BACKPLANE_CHANNEL: u64 = 2;
+/// Bits of such a packet: two envelopes of channel number and 16 of data, 10 bits each (§1.3, §2.1).
+const BACKPLANE_BITS: u64 = 180;
+
+/// What a stage is, so that traffics that use the same one know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Resource {
+    /// A host's processor, by index.
+    Processor(usize),
+    /// The processor of a host's interface, for sending (and receiving, where it has but one).
+    Board(usize),
+    /// The one for receiving, where it has two.
+    BoardIn(usize),
+    /// A link's line, by index and direction.
+    Line(usize, bool),
+    /// The processor of the trunk board before a line.
+    Trunk(usize, bool),
+    /// A node's backplane.
+    Backplane(usize),
+}
+
+/// A stage of a way.
+#[derive(Debug, Clone)]
+pub(crate) struct Stage {
+    pub resource: Resource,
+    /// Where its time is booked.
+    pub place: String,
+    kind: Kind,
+    /// Distance behind it.
+    pub propagate: Span,
+    /// What every block waits here behind other traffic.
+    pub queue: Span,
+    /// The channels with which it is shared quantum by quantum.
+    pub turns: Option<Turns>,
+    /// On its last visit of a way that crosses it several times (Hawley 1989 §3: a loop): how often before.
+    /// Packets that follow each other take turns with themselves there.
+    before: u64,
+}
+
+/// Other channels that are served in turn with ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turns {
+    /// How many, at most.
+    pub others: u64,
+    /// Bytes of a turn.
+    pub quantum: u32,
+    /// A turn's time on the line.
+    pub time: Span,
+}
+
+impl Turns {
+    /// The most that the turns of the others take while ours for `packets` come.
+    fn wait(&self, packets: &[Packet]) -> Span {
+        let bytes: u64 = packets.iter().map(|packet| u64::from(packet.bytes)).sum();
+        let quanta = bytes.div_ceil(u64::from(self.quantum.max(1)));
+        round_robin_wait(self.others, quanta, self.time)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Line(Option<Rate>, Framing),
+    Backplane(Rate),
+    /// A trunk board's processor moving packets from the input fifo into memory.
+    TrunkIn(TrunkProcessor),
+    /// And out of it.
+    TrunkOut(TrunkProcessor),
+    /// A board that takes in packets: for each envelope, and for each block.
+    Intake(Cost),
+}
+
+/// The stages of one direction.
+#[derive(Debug, Clone)]
+pub(crate) struct Way {
+    pub stages: Vec<Stage>,
+}
+
+/// The time at which packets leave a stage, and what is open there.
+struct Server {
+    framer: Framer,
+    free: Option<Span>,
+    /// Part of a nanosecond by which the last packet ended later.
+    remainder: u128,
+}
+
+/// The direction of a link that a hop crosses.
+pub(crate) fn spec(scenario: &Scenario, hop: Hop) -> &LinkSpec {
+    let wire = &scenario.links[hop.link];
+    if hop.reversed { &wire.backward } else { &wire.forward }
+}
+
+/// The name of a link's direction.
+pub(crate) fn line_name(scenario: &Scenario, link: usize, reversed: bool) -> String {
+    let wire = &scenario.links[link];
+    let (from, to) = if reversed { (&wire.to, &wire.from) } else { (&wire.from, &wire.to) };
+    format!("{from}>{to}")
+}
+
+impl Way {
+    /// Over `hops` to the interface of host number `to`.
+    pub fn new(scenario: &Scenario, hops: &[Hop], to: usize) -> Way {
+        let mut stages = Vec::new();
+        for hop in hops {
+            let link = spec(scenario, *hop);
+            if let Some(processor) = link.processor {
+                let resource = Resource::Trunk(hop.link, hop.reversed);
+                let name = line_name(scenario, hop.link, hop.reversed);
+                stages.push(plain(resource, &name, Kind::TrunkIn(processor)));
+                stages.push(plain(resource, &name, Kind::TrunkOut(processor)));
+            }
+            stages.push(Stage {
+                resource: Resource::Line(hop.link, hop.reversed),
+                place: line_name(scenario, hop.link, hop.reversed),
+                kind: Kind::Line(link.rate, link.framing),
+                propagate: link.delay,
+                queue: Span::ZERO,
+                turns: None,
+                before: 0,
+            });
+            let node = hop.node.map(|index| (index, &scenario.nodes[index]));
+            if let Some((index, node)) = node
+                && let Some(rate) = node.backplane
+            {
+                stages.push(plain(Resource::Backplane(index), &node.name, Kind::Backplane(rate)));
+            }
+        }
+        let interface = &scenario.hosts[to].interface;
+        let inward =
+            if interface.half_duplex { Resource::Board(to) } else { Resource::BoardIn(to) };
+        let intake = Kind::Intake(interface.receive_block);
+        stages.push(plain(inward, &protocol_place(&scenario.hosts[to]), intake));
+        count_visits(&mut stages);
+        Way { stages }
+    }
+
+    /// What the last of `packets` spends at each stage, propagation and queues left out, when each is
+    /// handed in at its instant: D(p, h) = max(D(p−1, h), D(p, h−1)) + own time.
+    pub fn spent(&self, packets: &[(Span, Packet, bool)]) -> Vec<Span> {
+        let mut at: Vec<Span> = packets.iter().map(|&(release, ..)| release).collect();
+        let mut spent = Vec::with_capacity(self.stages.len());
+        for stage in &self.stages {
+            let mut server = Server::new(stage);
+            let before = at.last().copied().unwrap_or_default();
+            let mut follows = Vec::with_capacity(at.len());
+            for (time, &(_, packet, last)) in at.iter_mut().zip(packets) {
+                follows.push(server.free.is_some_and(|free| free >= *time));
+                *time = server.serve(stage, *time, packet, last);
+            }
+            if stage.empties_first() {
+                together(&mut at, &follows);
+            }
+            spent.push(at.last().copied().unwrap_or_default() - before);
+        }
+        spent
+    }
+
+    /// Propagation over the whole way.
+    pub fn propagation(&self) -> Span {
+        self.stages.iter().map(|stage| stage.propagate).sum()
+    }
+
+    /// What `packets` wait behind other traffic on the whole way.
+    pub fn waits(&self, packets: &[Packet]) -> Span {
+        self.stages.iter().map(|stage| stage.wait(packets)).sum()
+    }
+
+    /// From the release of `packets`, all at once, to the end of the last at the far interface.
+    pub fn latency(&self, packets: &[Packet]) -> Span {
+        let spent = self.spent(&burst(packets));
+        spent.into_iter().sum::<Span>() + self.propagation() + self.waits(packets)
+    }
+}
+
+/// What is taken in without a pause goes on together, when the last of it is in.
+fn together(at: &mut [Span], follows: &[bool]) {
+    for index in (1..at.len()).rev() {
+        if follows[index] {
+            at[index - 1] = at[index];
+        }
+    }
+}
+
+fn count_visits(stages: &mut [Stage]) {
+    for index in 0..stages.len() {
+        let resource = stages[index].resource;
+        // A trunk board's two stages are one visit.
+        if matches!(resource, Resource::Trunk(..)) {
+            continue;
+        }
+        let later = stages[index + 1..].iter().any(|stage| stage.resource == resource);
+        let before = stages[..index].iter().filter(|stage| stage.resource == resource).count();
+        stages[index].before = if later { 0 } else { before as u64 };
+    }
+}
+
+/// All at once; the last packet ends the block.
+pub(crate) fn burst(packets: &[Packet]) -> Vec<(Span, Packet, bool)> {
+    let last = packets.len().saturating_sub(1);
+    packets.iter().enumerate().map(|(index, &p)| (Span::ZERO, p, index == last)).collect()
+}
+
+fn plain(resource: Resource, place: &str, kind: Kind) -> Stage {
+    let (propagate, queue, turns) = (Span::ZERO, Span::ZERO, None);
+    Stage { resource, place: place.into(), kind, propagate, queue, turns, before: 0 }
+}
+
+impl Stage {
+    /// Is it an input fifo that is emptied before anything goes out, as in the round robin program
+    /// (Hawley 1989 §2.2)?
+    fn empties_first(&self) -> bool {
+        matches!(self.kind, Kind::TrunkIn(board) if !board.output_first)
+    }
+
+    /// In words, for the numbers of a term.
+    pub fn describe(&self) -> String {
+        match self.kind {
+            Kind::Line(None, _) => "no limit".into(),
+            Kind::Line(Some(rate), Framing::None) => rate.to_string(),
+            Kind::Line(Some(rate), framing) => format!("{framing} at {rate}"),
+            Kind::Backplane(rate) => format!("180 bits each at {rate}"),
+            Kind::TrunkIn(board) => format!("{} in for each", board.input_per_byte),
+            Kind::TrunkOut(board) => format!("{} out for each", board.output_per_byte),
+            Kind::Intake(cost) => format!("{} + {} for each", cost.fixed, cost.per_byte),
+        }
+    }
+
+    /// What `packets` of one block wait here behind other traffic.
+    pub fn wait(&self, packets: &[Packet]) -> Span {
+        self.queue + self.turns.map_or(Span::ZERO, |turns| turns.wait(packets))
+    }
+
+    /// From one block of `packets` to the next, in the long run and back to back: what they keep the
+    /// stage busy for, and the turns of others.
+    pub fn busy(&self, packets: &[Packet]) -> Span {
+        const BLOCKS: u64 = 64;
+        let mut server = Server::new(self);
+        let mut end = Span::ZERO;
+        for _ in 0..BLOCKS {
+            for (_, packet, last) in burst(packets) {
+                end = server.serve(self, Span::ZERO, packet, last);
+            }
+        }
+        end.scaled(1, BLOCKS) + self.turns.map_or(Span::ZERO, |turns| turns.wait(packets))
+    }
+
+    /// What a block of `packets` keeps the line busy for where other channels are served in between,
+    /// `piece` bytes of one channel at a time.
+    pub fn busy_in_turns(&self, packets: &[Packet], piece: u32) -> Span {
+        let Kind::Line(Some(rate), framing) = self.kind else { return self.busy(packets) };
+        let Framing::T1Lapd { frame } = framing else { return self.busy(packets) };
+        let bytes: u32 = packets.iter().map(|packet| packet.bytes).sum();
+        let mut controls: u32 = packets.iter().map(|packet| packet.controls).sum();
+        let mut framer = Framer::new(framing);
+        let pieces = crate::formula::rounds::pieces(bytes, piece.min(u32::from(frame)));
+        let bits = pieces.into_iter().rev().map(|bytes| {
+            let controls = std::mem::take(&mut controls);
+            let piece = Piece { channel: Channel(0), bytes, controls, last: true };
+            framer.line_bits(piece, false)
+        });
+        bit_time(bits.sum(), rate, framing)
+    }
+}
+
+impl Server {
+    fn new(stage: &Stage) -> Server {
+        let framing = match stage.kind {
+            Kind::Line(_, framing) => framing,
+            _ => Framing::None,
+        };
+        Server { framer: Framer::new(framing), free: None, remainder: 0 }
+    }
+
+    /// When a packet that is there at `ready` has left.
+    fn serve(&mut self, stage: &Stage, ready: Span, packet: Packet, last: bool) -> Span {
+        let follows = self.free.is_some_and(|free| free >= ready);
+        let start = self.free.map_or(ready, |free| free.max(ready));
+        if !follows {
+            self.remainder = 0;
+        }
+        let own = self.own(stage.kind, packet, last, follows);
+        let end = start + own;
+        // Its earlier visits are made by packets behind it, before they come here.
+        self.free = Some(end + own.scaled(stage.before, 1));
+        end
+    }
+
+    fn own(&mut self, kind: Kind, packet: Packet, last: bool, follows: bool) -> Span {
+        match kind {
+            Kind::Line(None, _) => Span::ZERO,
+            Kind::Line(Some(rate), framing) => {
+                let Packet { bytes, controls } = packet;
+                let piece = Piece { channel: Channel(0), bytes, controls, last: true };
+                let bits = self.framer.line_bits(piece, follows);
+                let (carrying, whole) = framing.line_share();
+                let per = u128::from(rate.bits_per_second()) * u128::from(carrying);
+                let exact = u128::from(bits) * SECOND * u128::from(whole) + self.remainder;
+                self.remainder = exact % per;
+                Span::from_nanos(u64::try_from(exact / per).unwrap_or(u64::MAX))
+            }
+            Kind::Backplane(rate) => {
+                let crossings = u64::from(packet.bytes.div_ceil(BACKPLANE_DATA).max(1));
+                bit_time(crossings * BACKPLANE_BITS, rate, Framing::None)
+            }
+            Kind::TrunkIn(board) => {
+                let crossings = u64::from(packet.bytes.div_ceil(BACKPLANE_DATA));
+                let envelopes = u64::from(packet.bytes) + crossings * BACKPLANE_CHANNEL;
+                Span::from_nanos(envelopes * board.input_per_byte.as_picos() / 1_000)
+            }
+            Kind::TrunkOut(board) => {
+                let picos = u64::from(packet.bytes) * board.output_per_byte.as_picos();
+                Span::from_nanos(picos / 1_000)
+            }
+            // Controls cost the interface something else, which is counted with the answer.
+            Kind::Intake(_) if packet.controls == packet.bytes => Span::ZERO,
+            Kind::Intake(cost) => {
+                let bytes = cost.per_byte.scaled(u64::from(packet.bytes), 1);
+                if last { bytes + cost.fixed } else { bytes }
+            }
+        }
+    }
+}
