@@ -1,7 +1,5 @@
 //! Numbers for readers: few digits, never a value that is not finite.
 
-use trunkline_core::Span;
-
 /// What stands where there is no value.
 pub(crate) const NONE: &str = "–";
 
@@ -69,11 +67,6 @@ pub(crate) fn time(nanos: f64) -> String {
     scaled(nanos, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
 }
 
-/// A span in the unit that suits it.
-pub(crate) fn span(span: Span) -> String {
-    time(span.as_nanos() as f64)
-}
-
 /// Bytes each second, as bits each second in the unit that suits it.
 pub(crate) fn rate(bytes_per_second: f64) -> String {
     scaled(
@@ -92,8 +85,17 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 
 /// How far `value` is from `reference`, in per cent of it, with its sign.
 pub(crate) fn difference(value: f64, reference: f64) -> String {
-    let per_cent = (value / reference - 1.0) * 100.0;
-    if per_cent.is_finite() { format!("{per_cent:+.1} %") } else { NONE.into() }
+    share(value / reference - 1.0)
+}
+
+/// A share as signed per cent.
+pub(crate) fn share(share: f64) -> String {
+    if share.is_finite() { format!("{:+.1} %", share * 100.0) } else { NONE.into() }
+}
+
+/// A share as per cent.
+pub(crate) fn unsigned_share(share: f64) -> String {
+    if share.is_finite() { format!("{} %", short(share * 100.0)) } else { NONE.into() }
 }
 
 /// Bytes, for headings of rows.
