@@ -38,6 +38,8 @@ pub(crate) struct Overview {
     pub(crate) engines: Vec<&'static str>,
     /// Which engine's values the differences are against.
     pub(crate) against: Option<&'static str>,
+    /// Which engines have no run at all.
+    pub(crate) absent: Vec<&'static str>,
     /// Headings of the coordinates that tell cells apart.
     pub(crate) coordinates: Vec<String>,
     pub(crate) blocks: Vec<Block>,
@@ -58,6 +60,11 @@ pub(crate) fn overview(report: &Report) -> Overview {
     let block = |spot| Block { place: place(spot), lines: Table::at(report, spot).lines() };
     Overview {
         against: against.filter(|_| engines.len() > 1).map(engine_name),
+        absent: engines
+            .iter()
+            .filter(|engine| report.runs.iter().all(|run| run.engine != **engine))
+            .map(|engine| engine_name(*engine))
+            .collect(),
         coordinates,
         blocks: report.spots().into_iter().map(block).collect(),
         engines: engines.into_iter().map(engine_name).collect(),
@@ -127,11 +134,9 @@ impl<'a> Table<'a> {
         };
         let value = |run: &'a Run| summed(run).and_then(|summary| summary.value());
         let print = |(value, deviation)| match quantity {
-            Quantity::Delay | Quantity::Response => {
-                format!("{} ± {}", number::time(value), number::time(deviation))
-            }
-            Quantity::Rate => format!("{} ± {}", number::rate(value), number::rate(deviation)),
-            Quantity::TotalRate => number::rate(value),
+            Quantity::Delay | Quantity::Response => number::time(value, deviation),
+            Quantity::Rate => number::rate(value, deviation),
+            Quantity::TotalRate => number::rate(value, 0.0),
         };
         let estimator = shown.estimator;
         let what = match quantity {
@@ -150,7 +155,7 @@ impl<'a> Table<'a> {
                 / run.ended.since(trunkline_core::Time::ZERO).as_secs_f64();
             rate.is_finite().then_some((rate, 0.0))
         };
-        self.line(name, "delivered".into(), rate, |(value, _)| number::rate(value))
+        self.line(name, "delivered".into(), rate, |(value, _)| number::rate(value, 0.0))
     }
 
     fn line(

@@ -4,7 +4,7 @@ use crate::names;
 use crate::number;
 use crate::overview::{Entry, overview};
 use crate::report::Report;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use std::fmt::Write;
 use trunkline_measure::{Comparison, key_text};
 
@@ -39,12 +39,17 @@ fn table(report: &Report) -> Table {
     let overview = overview(report);
     let mut table = plain();
     let engine = |name: &&str| match overview.against {
-        Some(against) if against != *name => format!("{name} (against {against})"),
+        Some(against) if against != *name && !overview.absent.contains(name) => {
+            format!("{name} (against {against})")
+        }
         _ => name.to_string(),
     };
     let first = overview.coordinates.iter().cloned().chain(["traffic".into(), String::new()]);
     table.set_header(first.chain(overview.engines.iter().map(engine)));
-    for block in &overview.blocks {
+    for (index, block) in overview.blocks.iter().enumerate() {
+        if index > 0 {
+            table.add_row([""]);
+        }
         let mut place = block.place.clone();
         let mut traffic = "";
         for line in &block.lines {
@@ -115,6 +120,9 @@ pub(crate) fn counted(comparison: &Comparison) -> String {
 fn plain() -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    // Lines under every row would double the height.
+    table.remove_style(TableComponent::HorizontalLines);
+    table.remove_style(TableComponent::MiddleIntersections);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table
 }
