@@ -236,7 +236,7 @@ impl<'a> One<'a> {
         let series = each.map(|(size, (run, traffic))| Series {
             name: match sizes.len() {
                 1 => engine_name(run.engine).into(),
-                _ => format!("{}, {size} bytes", engine_name(run.engine)),
+                _ => format!("{}, {size} B", engine_name(run.engine)),
             },
             role: Role::from(run.engine),
             group: None,
