@@ -5,6 +5,7 @@
 //! files, whose columns and fields `docs/results.md` describes. A [`Figure`] is a chart as data, which a
 //! study can write down in its own file.
 
+mod against;
 mod chart;
 mod csv;
 mod error;
@@ -21,6 +22,7 @@ mod summary;
 mod terminal;
 mod write;
 
+pub use against::comparison_figures;
 pub use chart::{Embed, chart, chart_style};
 pub use error::ReportError;
 pub use figure::{Axis, Figure, Kind, Place, Point, Role, Scale, Series, distribution};

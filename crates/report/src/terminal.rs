@@ -4,6 +4,7 @@ use crate::names;
 use crate::number;
 use crate::overview::{Entry, overview};
 use crate::report::Report;
+use crate::summary::Digest;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use std::fmt::Write;
 use trunkline_measure::{Comparison, key_text};
@@ -15,7 +16,7 @@ pub fn terminal(report: &Report) -> String {
     if report.runs.is_empty() {
         text.push_str("There are no runs to report.\n");
     } else {
-        let _ = writeln!(text, "{}", table(report));
+        let _ = writeln!(text, "{}", table(&Digest::of(report)));
     }
     for comparison in &report.comparisons {
         let _ = writeln!(text, "{}", terminal_comparison(comparison));
@@ -35,8 +36,8 @@ fn heading(report: &Report) -> String {
     }
 }
 
-fn table(report: &Report) -> Table {
-    let overview = overview(report);
+fn table(digest: &Digest<'_>) -> Table {
+    let overview = overview(digest);
     let mut table = plain();
     let engine = |name: &&str| match overview.against {
         Some(against) if against != *name && !overview.absent.contains(name) => {
