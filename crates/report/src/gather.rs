@@ -318,7 +318,7 @@ impl<'a> One<'a> {
             }
         }
         let (x, y) = (Axis::category("", ""), Axis::linear("mean time", unit));
-        self.figure("ledger", Kind::Stacked, "where the time went", x, y, used(series))
+        self.figure("ledger", Kind::Stacked, "where the time went", x, y, booked(series))
     }
 
     /// For each engine where the mean delay of the middle size went, place by place.
@@ -355,8 +355,7 @@ impl<'a> One<'a> {
         }
         // All places as rows in their order, whichever causes they have.
         series[0].points.splice(0..0, order.iter().map(|place| Point::new(*place, 0.0)));
-        let nothing = sums.is_empty();
-        if nothing { Vec::new() } else { keep_rows(series) }
+        booked(series)
     }
 }
 
@@ -366,20 +365,11 @@ fn cause_series() -> Vec<Series> {
     Cause::ALL.into_iter().map(series).collect()
 }
 
-fn used(mut series: Vec<Series>) -> Vec<Series> {
-    series.retain(|series| series.points.iter().any(|point| point.y > 0.0));
-    series
-}
-
-/// Like [`used`], but the first series stays where it alone fixes the order of the rows.
-fn keep_rows(series: Vec<Series>) -> Vec<Series> {
-    let rows: Vec<Point> = series[0].points.iter().filter(|p| p.y == 0.0).cloned().collect();
-    let mut series = used(series);
-    if let Some(first) = series.first_mut() {
-        let own = std::mem::take(&mut first.points);
-        first.points = rows.into_iter().chain(own.into_iter().filter(|p| p.y > 0.0)).collect();
-    }
-    series
+/// All causes or, where nothing is booked, none: unused ones keep their place, so that a cause looks the same in
+/// every chart. The legend leaves them out.
+fn booked(series: Vec<Series>) -> Vec<Series> {
+    let any = series.iter().flat_map(|series| &series.points).any(|point| point.y > 0.0);
+    if any { series } else { Vec::new() }
 }
 
 fn queues(report: &Report, spot: Spot<'_>, cell: usize) -> Option<Figure> {

@@ -276,3 +276,25 @@ fn fields(value: &serde_json::Value) -> Vec<String> {
         _ => Vec::new(),
     }
 }
+
+#[test]
+fn a_cause_looks_the_same_in_every_chart() {
+    let report = fixture::report();
+    let figures = figures(&report);
+    let stacked = |kind| figures.iter().find(|figure| figure.kind == kind).unwrap();
+    for figure in [stacked(Kind::Stacked), stacked(Kind::Waterfall)] {
+        let position = figure.series.iter().position(|series| series.name == "transmit");
+        assert_eq!(position, Some(3));
+        let text = chart(figure, Embed::File);
+        assert!(text.contains(">transmit</text>") && !text.contains(">recover</text>"));
+    }
+}
+
+#[test]
+fn a_place_keeps_its_row_whatever_is_booked_there() {
+    let figures = figures(&fixture::report());
+    let figure = figures.iter().find(|figure| figure.kind == Kind::Waterfall).unwrap();
+    let text = chart(figure, Embed::File);
+    let at = |place: &str| text.find(&format!(">{place}</text>")).unwrap();
+    assert!(at("coma") < at("coma&gt;tempel") && at("coma&gt;tempel") < at("tempel"));
+}

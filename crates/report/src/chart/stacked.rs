@@ -31,13 +31,19 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
     let level = Ruler::cover(&axis, &[0.0, reach * 1.12], 8, true);
     let upright = Ruler::Category(clean.categories.clone());
     let names = figure.series.iter().map(|series| series.name.as_str());
+    let drawn = |index: usize| segments.iter().any(|segment| segment.series == index);
     let parts = Surround {
         title: &figure.title,
         level: &level,
         level_caption: figure.y.caption(),
         upright: &upright,
         upright_caption: figure.x.caption(),
-        legend: names.zip(looks.iter().copied()).collect(),
+        legend: names
+            .zip(looks.iter().copied())
+            .enumerate()
+            .filter(|(index, _)| drawn(*index))
+            .map(|(_, entry)| entry)
+            .collect(),
         swatch: Swatch::Bar,
         note: clean.note.clone(),
         height: (PITCH * clean.categories.len() as f64).max(PITCH) + 8.0,
