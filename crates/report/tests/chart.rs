@@ -73,8 +73,6 @@ fn boxes(document: &roxmltree::Document<'_>) -> Vec<(f64, f64, f64, f64, String)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn every_chart_is_well_formed_and_its_labels_stand_apart(figure in any_figure()) {
         let text = chart(&figure, Embed::File);
@@ -94,9 +92,11 @@ proptest! {
     }
 
     #[test]
-    fn a_figure_survives_its_serialised_form(figure in any_figure()) {
-        let finite = figure.series.iter().flat_map(|s| &s.points).all(|p| p.y.is_finite());
-        prop_assume!(finite);
+    fn a_figure_survives_its_serialised_form(mut figure in any_figure()) {
+        // JSON has no numbers that are not finite.
+        for series in &mut figure.series {
+            series.points.retain(|point| point.y.is_finite());
+        }
         let text = serde_json::to_string(&figure).unwrap();
         let back: Figure = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(chart(&back, Embed::Page), chart(&figure, Embed::Page));
