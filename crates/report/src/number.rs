@@ -1,0 +1,151 @@
+//! Numbers for readers: few digits, never a value that is not finite.
+
+/// What stands where there is no value.
+pub(crate) const NONE: &str = "–";
+
+/// `value` with as many decimals as a scale with this step needs.
+pub(crate) fn with_step(value: f64, step: f64) -> String {
+    if !value.is_finite() {
+        return NONE.into();
+    }
+    if value != 0.0 && (value.abs() >= 1e12 || step < 1e-6) {
+        return short(value);
+    }
+    let decimals =
+        if step > 0.0 && step < 1.0 { (-step.log10() - 1e-9).ceil() as usize } else { 0 };
+    grouped(&unsigned_zero(format!("{value:.decimals$}")))
+}
+
+/// A thin space between the thousands of numbers of five digits and more.
+fn grouped(text: &str) -> String {
+    let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
+    let whole = digits.find('.').unwrap_or(digits.len());
+    if whole < 5 {
+        return text.into();
+    }
+    let mut out = String::from(sign);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && index < whole && (whole - index) % 3 == 0 {
+            out.push('\u{2009}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `value` to four significant digits, the shortest way.
+pub(crate) fn short(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        NONE.into()
+    } else if size != 0.0 && !(1e-3..1e7).contains(&size) {
+        let text = format!("{value:.3e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.'))
+    } else {
+        let whole = if size < 1.0 { 0 } else { size.log10().floor() as usize };
+        let decimals = if size < 0.1 { 5 } else { 3usize.saturating_sub(whole) };
+        let text = format!("{value:.decimals$}");
+        let text = match text.contains('.') {
+            true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+            false => text,
+        };
+        unsigned_zero(text)
+    }
+}
+
+fn unsigned_zero(text: String) -> String {
+    if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
+        text.trim_start_matches('-').into()
+    } else {
+        text
+    }
+}
+
+const TIMES: [(f64, &str); 4] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
+const RATES: [(f64, &str); 4] = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+
+/// A time and its deviation, both in nanoseconds, in the unit that suits the time.
+pub(crate) fn time(nanos: f64, deviation: f64) -> String {
+    scaled(nanos, deviation, &TIMES)
+}
+
+/// Bytes each second and their deviation, as bits each second in the unit that suits the rate.
+pub(crate) fn rate(bytes_per_second: f64, deviation: f64) -> String {
+    scaled(bytes_per_second * 8.0, deviation * 8.0, &RATES)
+}
+
+/// A deviation of no more than a ten-thousandth of the value is not worth its digits.
+fn scaled(value: f64, deviation: f64, units: &[(f64, &str)]) -> String {
+    if !value.is_finite() {
+        return NONE.into();
+    }
+    let fits = units.iter().find(|(factor, _)| value.abs() >= *factor).or(units.last());
+    let (factor, unit) = fits.copied().unwrap_or((1.0, ""));
+    if deviation.is_finite() && deviation > value.abs() * 1e-4 {
+        format!("{} ± {} {unit}", short(value / factor), brief(deviation / factor))
+    } else {
+        format!("{} {unit}", short(value / factor))
+    }
+}
+
+/// To two significant digits.
+fn brief(value: f64) -> String {
+    let power = 10f64.powf(value.abs().log10().floor() - 1.0);
+    short((value / power).round() * power)
+}
+
+/// How far `value` is from `reference`, in per cent of it, with its sign.
+pub(crate) fn difference(value: f64, reference: f64) -> String {
+    share(value / reference - 1.0)
+}
+
+/// A share as signed per cent.
+pub(crate) fn share(share: f64) -> String {
+    if share.is_finite() { format!("{:+.1} %", share * 100.0) } else { NONE.into() }
+}
+
+/// A share as per cent.
+pub(crate) fn unsigned_share(share: f64) -> String {
+    if share.is_finite() { format!("{} %", short(share * 100.0)) } else { NONE.into() }
+}
+
+/// Bytes, for headings of rows.
+pub(crate) fn bytes(count: u64) -> String {
+    format!("{count} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_digits_in_a_fitting_unit() {
+        assert_eq!(time(12_345_678.0, 123_456.0), "12.35 ± 0.12 ms");
+        assert_eq!(time(0.0, 0.0), "0 ns");
+        assert_eq!(rate(193_000.0, 0.01), "1.544 Mbit/s");
+        assert_eq!(
+            (short(0.05), short(1234.5), short(1e9)),
+            ("0.05".into(), "1234".into(), "1e9".into())
+        );
+        assert_eq!(short(99.996), "100");
+        assert_eq!(
+            (with_step(-15e6, 5e6), with_step(2000.0, 500.0)),
+            ("-15\u{2009}000\u{2009}000".into(), "2000".into())
+        );
+        assert_eq!(short(1.5e7), "1.5e7");
+        assert_eq!(with_step(-0.0, 0.5), "0.0");
+        assert_eq!(difference(110.0, 100.0), "+10.0 %");
+    }
+
+    #[test]
+    fn nothing_that_is_not_finite_is_printed() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            for text in [time(value, value), rate(value, 1.0), short(value), with_step(value, 1.0)]
+            {
+                assert_eq!(text, NONE);
+            }
+        }
+        assert_eq!(difference(1.0, 0.0), NONE);
+    }
+}
