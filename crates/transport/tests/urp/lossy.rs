@@ -348,7 +348,7 @@ fn trials(grains: &'static [Grain], check: Check) -> impl Strategy<Value = Trial
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
 
     /// The count suffices where the line does one kind of harm.
     #[test]

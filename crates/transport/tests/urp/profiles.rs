@@ -241,3 +241,16 @@ fn in_plan9_a_reject_outruns_the_consumer() {
     hear(&mut sender, at(20), &answer);
     assert_eq!(words(&say(&mut sender, at(20))), "3. 4m 5m");
 }
+
+#[test]
+fn the_kmc_does_not_go_back_once_something_new_was_sent_since_it_asked() {
+    let (mut sender, ..) = three_sent(with(Profile::Kmc));
+    sender.offer(at(10), Extent::new(84, 28), true);
+    sender.expire(at(1000));
+    assert_eq!(speak(&mut sender, 1000, &[]), "ENQ");
+    assert_eq!(speak(&mut sender, 1010, &[echo(1)]), "4.");
+    assert_eq!(speak(&mut sender, 1010, &[ack(1)]), "");
+    sender.expire(at(2000));
+    assert_eq!(speak(&mut sender, 2000, &[]), "ENQ");
+    assert_eq!(speak(&mut sender, 2010, &[echo(1), ack(1)]), "2m 3. 4.");
+}
