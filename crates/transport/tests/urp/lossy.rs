@@ -383,6 +383,60 @@ fn the_same_seed_gives_the_same_run() {
     assert!(once.iter().all(|counters| counters.sending.resent > 0));
 }
 
+/// The blocks that detection mode makes of messages.
+fn blocks_of(messages: &[u32], block: u32) -> Vec<Data> {
+    let (octets, ends) = expected(messages);
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let whole: Vec<Data> =
+        starts.zip(&ends).map(|(from, &to)| octets[from as usize..to as usize].to_vec()).collect();
+    let cut = |message: Data| match message.is_empty() {
+        true => vec![message],
+        false => message.chunks(block as usize).map(<[u8]>::to_vec).collect(),
+    };
+    whole.into_iter().flat_map(cut).collect()
+}
+
+proptest! {
+    /// Nothing is repaired, but what arrives are whole blocks in order, and the sender is never stuck.
+    /// Not in Plan 9, which does not know the trailer.
+    #[test]
+    fn detection_leaves_out_and_never_damages(
+        trial in trials(&[Grain::Blocks, Grain::Octets, Grain::Trailers], Check::Count),
+    ) {
+        prop_assume!(trial.settings.profile != Profile::Plan9);
+        let settings = Settings { mode: Mode::Detection, ..trial.settings };
+        let trial = Trial { settings, ..trial };
+        for side in &run(&trial).sides {
+            prop_assert!(side.urp.idle() && side.urp.counters().sending.resent == 0);
+            let mut sent = blocks_of(&trial.messages, settings.block.into()).into_iter();
+            let mut from = 0;
+            for &to in &side.ends {
+                let got = &side.received[from as usize..to as usize];
+                prop_assert!(sent.any(|block| block == got), "{got:?} is no later block");
+                from = to;
+            }
+        }
+    }
+
+    /// Where only controls that go alone are lost and doubled, characters arrive, and the sender is never
+    /// stuck.
+    #[test]
+    fn characters_with_flow_control_arrive_where_data_do(
+        seed in any::<u64>(), block in 1..100u16, profile in profiles(), slow in any::<bool>(),
+        messages in prop::collection::vec(0..600u32, 1..12),
+    ) {
+        let echo = if slow { Echo::Consumption } else { Echo::Acceptance };
+        let mode = Mode::Character;
+        let settings =
+            Settings { block, profile, echo, mode, enquiries: 255, ..Settings::default() };
+        let trial = Trial { seed, grain: Grain::Trailers, settings, connected: true, messages };
+        for side in &run(&trial).sides {
+            prop_assert!(side.urp.idle() && side.ends.is_empty());
+            prop_assert!(side.received == expected(&trial.messages).0);
+        }
+    }
+}
+
 /// The limit of the count: a loss and a duplication in one block cancel out.
 #[test]
 fn without_a_check_sum_a_line_that_loses_and_doubles_packets_can_deceive() {
