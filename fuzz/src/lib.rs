@@ -7,18 +7,20 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 use trunkline_control::SetRequest;
-use trunkline_core::{Rate, Size, Span};
+use trunkline_core::{Rate, Size, Span, Time};
 use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{ChannelKey, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify};
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
 use trunkline_scenario::Settings;
+use trunkline_transport::envelope::{Envelope, Packet, Reader, write};
+use trunkline_transport::urp::{self, Check, Profile, Urp};
 
 /// A body: panics where the decoder has a fault.
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 8] = [
+pub const BODIES: [(&str, Body); 9] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -27,6 +29,7 @@ pub const BODIES: [(&str, Body); 8] = [
     ("traces", read_traces),
     ("settings", read_settings),
     ("request", read_request),
+    ("envelopes", read_envelopes),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
@@ -180,4 +183,54 @@ pub fn read_request(data: &[u8]) {
     assert_eq!(serde_json::from_slice::<SetRequest>(&written).expect("and read"), request);
     let names: BTreeMap<_, _> = request.settings.iter().cloned().collect();
     assert_eq!(names.len(), request.settings.len(), "no name twice");
+}
+
+/// Packets of Datakit's backplane in both codings, and envelopes two octets each: what is read can be
+/// written and read the same, and an end that hears it answers and comes to rest.
+pub fn read_envelopes(data: &[u8]) {
+    let words: Vec<u16> =
+        data.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    for packet in [Packet::unpack(data), Packet::from_words(&words)] {
+        match packet {
+            Ok(packet) => {
+                assert_eq!(Packet::unpack(&packet.pack()).as_ref(), Ok(&packet));
+                assert_eq!(Packet::from_words(&packet.words()).as_ref(), Ok(&packet));
+                hear(packet.envelopes());
+            }
+            Err(error) => assert_one_line("", &error.to_string()),
+        }
+    }
+    let envelopes: Vec<Envelope> =
+        words.iter().filter_map(|word| Envelope::from_word(word & 0x1ff | 0x8000)).collect();
+    hear(&envelopes);
+}
+
+fn hear(envelopes: &[Envelope]) {
+    for check in [Check::Count, Check::Crc] {
+        let parts = Reader::new(check).read(envelopes);
+        let mut written = Vec::new();
+        parts.iter().for_each(|part| write(part, &mut written));
+        assert!(written.len() <= envelopes.len());
+        assert_eq!(Reader::new(check).read(&written), parts);
+        for profile in Profile::ALL {
+            answer(urp::Settings { profile, check, ..urp::Settings::default() }, parts.clone());
+        }
+    }
+}
+
+/// An end with blocks outstanding hears the parts. To each it says no more than an enquiry's answer and a
+/// window of blocks, and it delivers no more than came.
+fn answer(settings: urp::Settings, parts: Vec<urp::Part<Vec<u8>>>) {
+    let mut end = Urp::connected(Time::ZERO, settings).expect("the default settings");
+    end.offer(Time::ZERO, vec![7; 1024], true);
+    let came: u32 = parts.iter().map(urp::Part::envelopes).sum();
+    for part in parts {
+        end.receive(Time::ZERO, part);
+        let said = std::iter::from_fn(|| end.transmit(Time::ZERO)).take(20).count();
+        assert!(said <= 10, "{said} segments, and perhaps no end");
+    }
+    let delivered: u32 = std::iter::from_fn(|| end.take()).map(|piece| piece.len()).sum();
+    assert!(delivered <= came, "{delivered} of {came}");
+    assert!(end.outstanding() <= usize::from(settings.outstanding));
+    assert!(end.unsent() + end.unechoed() <= 1024);
 }

@@ -8,6 +8,8 @@ use fuzz::{BODIES, Body};
 use std::panic::catch_unwind;
 use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
+use trunkline_transport::envelope::{Packet, write};
+use trunkline_transport::urp::{Kind, Part, Seq, Trailer};
 
 /// Inputs that decoders accept, from which damaged ones are made.
 const TEXTS: [&str; 24] = [
@@ -85,11 +87,22 @@ fn super_frame(v6: bool, vlan: bool, payload: usize) -> Vec<u8> {
     frame
 }
 
+/// A block of 12 octets with its trailer, which fill a packet: packed, and as words of the host interface.
+fn backplane_packets() -> [Vec<u8>; 2] {
+    let trailer = Trailer { kind: Kind::Bot, length: Some(12), seq: Seq::FIRST, crc: None };
+    let part = Part { data: b"twelve bytes".to_vec(), control: None, trailer: Some(trailer) };
+    let mut envelopes = Vec::new();
+    write(&part, &mut envelopes);
+    let packet = Packet::new(77, &envelopes).unwrap();
+    [packet.pack().to_vec(), packet.words().into_iter().flat_map(u16::to_le_bytes).collect()]
+}
+
 fn good_inputs() -> Vec<Vec<u8>> {
     let frames = [(false, false), (false, true), (true, false), (true, true)]
         .into_iter()
         .flat_map(|(v6, vlan)| [0, 1, 1448, 5000].map(|size| super_frame(v6, vlan, size)));
-    TEXTS.iter().map(|text| text.as_bytes().to_vec()).chain(frames).collect()
+    let texts = TEXTS.iter().map(|text| text.as_bytes().to_vec());
+    texts.chain(frames).chain(backplane_packets()).collect()
 }
 
 /// One to four bytes changed, left out, doubled, or put in; sometimes cut short.
@@ -139,6 +152,8 @@ fn the_good_inputs_are_accepted_by_somebody() {
     let gso = trunkline_port::offload::Offload::read(header).gso.unwrap();
     let count = trunkline_port::segment::segment(rest, gso, &mut Vec::new(), &mut |_| pieces += 1);
     assert_eq!((count, pieces), (Ok(4), 4));
+    let [packed, _] = backplane_packets();
+    assert_eq!(Packet::unpack(&packed).unwrap().envelopes().len(), 16);
     for text in TEXTS {
         assert!(accepted(text), "nobody accepts '{text}'");
     }

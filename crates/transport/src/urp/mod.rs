@@ -31,6 +31,8 @@
 //! * In the Plan 9 profile a REJ opens the window although the consumer has not taken what came before, so
 //!   that more may wait at the receiver than a window. A Plan 9 receiver takes [`Mode::Detection`] for
 //!   [`Mode::Block`] and never accepts a block after the first one lost.
+//! * [`Mode::Detection`] delivers whole blocks in order and leaves out the damaged ones, and the one after a
+//!   gap; [`Mode::Character`] notices no damage. Neither gets stuck.
 //! * Initialising a channel releases what is outstanding, delivered or not.
 //!
 //! The receiver has room for whatever the window admits. The drops of full queues of the 10th edition and

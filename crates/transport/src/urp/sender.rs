@@ -369,12 +369,18 @@ impl<P: Payload> Sender<P> {
     pub fn ack(&mut self, now: Time, seq: Seq) {
         self.answered(now);
         self.enquiring = false;
-        let Some(covered) = self.covered(seq).filter(|_| self.state == State::Open) else { return };
+        match (self.state, self.settings.mode, self.covered(seq)) {
+            (State::Open, Mode::Detection, covered) => self.give_up(now, covered.unwrap_or(0)),
+            (State::Open, _, Some(covered)) => self.ack_current(covered),
+            _ => {}
+        }
+    }
+
+    fn ack_current(&mut self, covered: usize) {
         let before = self.acked;
         self.acknowledge(covered);
-        let current = covered == self.acked;
         let back = match self.settings.profile {
-            Profile::Trunkline => current && self.acked < self.asked,
+            Profile::Trunkline => covered == self.acked && self.acked < self.asked,
             Profile::V10 => true,
             Profile::Plan9 => covered == 0 && !self.rejecting,
             Profile::Kmc => covered == before && !self.fresh && !self.rejecting,
@@ -382,25 +388,24 @@ impl<P: Payload> Sender<P> {
         if self.settings.profile == Profile::Trunkline {
             self.rejecting = false;
         }
-        if self.settings.mode == Mode::Detection {
-            return self.give_up(now);
-        }
         if back {
             self.go_back();
         }
         self.asked = 0;
     }
 
-    /// Detection mode: what an enquiry's answer does not acknowledge is lost, and stays so.
-    fn give_up(&mut self, now: Time) {
-        let lost = self.asked.saturating_sub(self.acked);
-        if lost > 0 {
-            let octets = self.window.iter().skip(self.acked).take(lost);
-            self.counters.abandoned += octets.map(|sent| u64::from(sent.len)).sum::<u64>();
+    /// Detection mode: what was sent before an enquiry and is not acknowledged by the answer is lost, and
+    /// stays so; blocks that wait for their ECHO are let wait first. The answer's number may lie before
+    /// the window, what it names having been given up.
+    fn give_up(&mut self, now: Time, covered: usize) {
+        self.acknowledge(covered);
+        let lost = std::mem::take(&mut self.asked);
+        if self.acked == 0 && lost > 0 {
+            let octets = self.window.iter().take(lost).map(|sent| u64::from(sent.len));
+            self.counters.abandoned += octets.sum::<u64>();
             let first = self.next.minus(self.window.len());
-            self.advance(now, first.plus(self.asked).minus(1));
+            self.advance(now, first.plus(lost - 1));
         }
-        self.asked = 0;
     }
 
     pub fn reject(&mut self, now: Time, seq: Seq) {
@@ -410,7 +415,8 @@ impl<P: Payload> Sender<P> {
         if self.state != State::Open || !heeds || self.covered(seq).is_none() {
             return;
         }
-        if self.settings.profile != Profile::V10 {
+        // In detection mode nothing comes again: a REJ is as good as an ECHO.
+        if self.settings.profile != Profile::V10 || self.settings.mode == Mode::Detection {
             self.advance(now, seq);
         }
         let current = self.covered(seq) == Some(self.acked);

@@ -104,7 +104,8 @@ pub enum Mode {
     /// Characters with flow control: after every [`Settings::block`] octets the sender waits for an
     /// ECHO. No error is noticed; message ends are not carried.
     Character,
-    /// Characters only.
+    /// Characters only. Where the initialisation is lost nothing tells of it, and the receiver ignores
+    /// what follows; an end that is [connected](super::Urp::connected) needs none.
     Raw,
 }
 

@@ -326,12 +326,12 @@ fn check(trial: &Trial) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn profiles() -> impl Strategy<Value = Profile> {
-    prop::sample::select(Profile::ALL.to_vec())
-}
-
-fn trials(grains: &'static [Grain], check: Check) -> impl Strategy<Value = Trial> {
-    let settings = (1..=120u16, 1..=7u8, profiles(), any::<bool>());
+fn trials(
+    grains: &'static [Grain],
+    check: Check,
+    profiles: &'static [Profile],
+) -> impl Strategy<Value = Trial> {
+    let settings = (1..=120u16, 1..=7u8, prop::sample::select(profiles), any::<bool>());
     let messages = prop::collection::vec(0..600u32, 1..12);
     let grain = prop::sample::select(grains);
     (any::<u64>(), grain, settings, any::<bool>(), messages).prop_map(
@@ -348,12 +348,12 @@ fn trials(grains: &'static [Grain], check: Check) -> impl Strategy<Value = Trial
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
 
     /// The count suffices where the line does one kind of harm.
     #[test]
     fn exactly_once_by_count_and_number(
-        trial in trials(&[Grain::Blocks, Grain::Octets, Grain::Trailers], Check::Count),
+        trial in trials(&[Grain::Blocks, Grain::Octets, Grain::Trailers], Check::Count, &Profile::ALL),
     ) {
         check(&trial)?;
     }
@@ -361,7 +361,7 @@ proptest! {
     /// With the check sum it may do everything.
     #[test]
     fn exactly_once_by_check_sum(
-        trial in trials(&[Grain::Blocks, Grain::Octets, Grain::Trailers, Grain::Packets, Grain::Envelopes], Check::Crc),
+        trial in trials(&[Grain::Blocks, Grain::Octets, Grain::Trailers, Grain::Packets, Grain::Envelopes], Check::Crc, &Profile::ALL),
     ) {
         check(&trial)?;
     }
@@ -381,6 +381,61 @@ fn the_same_seed_gives_the_same_run() {
     let twice: Vec<Counters> = run(&trial).sides.iter().map(|side| side.urp.counters()).collect();
     assert_eq!(once, twice);
     assert!(once.iter().all(|counters| counters.sending.resent > 0));
+}
+
+/// Plan 9 does not know the trailer of detection mode.
+const THAT_RESYNCHRONISE: [Profile; 3] = [Profile::Trunkline, Profile::V10, Profile::Kmc];
+
+/// The blocks that detection mode makes of messages.
+fn blocks_of(messages: &[u32], block: u32) -> Vec<Data> {
+    let (octets, ends) = expected(messages);
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let whole: Vec<Data> =
+        starts.zip(&ends).map(|(from, &to)| octets[from as usize..to as usize].to_vec()).collect();
+    let cut = |message: Data| match message.is_empty() {
+        true => vec![message],
+        false => message.chunks(block as usize).map(<[u8]>::to_vec).collect(),
+    };
+    whole.into_iter().flat_map(cut).collect()
+}
+
+proptest! {
+    /// Nothing is repaired, but what arrives are whole blocks in order, and the sender is never stuck.
+    #[test]
+    fn detection_leaves_out_and_never_damages(
+        trial in trials(&[Grain::Blocks, Grain::Octets, Grain::Trailers], Check::Count, &THAT_RESYNCHRONISE),
+    ) {
+        let settings = Settings { mode: Mode::Detection, ..trial.settings };
+        let trial = Trial { settings, ..trial };
+        for side in &run(&trial).sides {
+            prop_assert!(side.urp.idle() && side.urp.counters().sending.resent == 0);
+            let mut sent = blocks_of(&trial.messages, settings.block.into()).into_iter();
+            let mut from = 0;
+            for &to in &side.ends {
+                let got = &side.received[from as usize..to as usize];
+                prop_assert!(sent.any(|block| block == got), "{got:?} is no later block");
+                from = to;
+            }
+        }
+    }
+
+    /// Where only controls that go alone are lost and doubled, characters arrive, and the sender is never
+    /// stuck.
+    #[test]
+    fn characters_with_flow_control_arrive_where_data_do(
+        seed in any::<u64>(), block in 1..100u16, profile in prop::sample::select(&Profile::ALL), slow in any::<bool>(),
+        messages in prop::collection::vec(0..600u32, 1..12),
+    ) {
+        let echo = if slow { Echo::Consumption } else { Echo::Acceptance };
+        let mode = Mode::Character;
+        let settings =
+            Settings { block, profile, echo, mode, enquiries: 255, ..Settings::default() };
+        let trial = Trial { seed, grain: Grain::Trailers, settings, connected: true, messages };
+        for side in &run(&trial).sides {
+            prop_assert!(side.urp.idle() && side.ends.is_empty());
+            prop_assert!(side.received == expected(&trial.messages).0);
+        }
+    }
 }
 
 /// The limit of the count: a loss and a duplication in one block cancel out.

@@ -2,7 +2,7 @@
 
 use crate::talk::*;
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Check, Control, Echo, Part, Segment, Settings};
+use trunkline_transport::urp::{Check, Control, Echo, Part, Segment, Seq, Settings};
 
 #[test]
 fn a_normal_exchange() {
@@ -191,12 +191,15 @@ fn nobody_answers() {
         assert_eq!(words(&say(&mut sender, due)), if count < 4 { "ENQ" } else { "" });
     }
     assert!(sender.dead() && sender.deadline().is_none());
-    // A late answer brings it back.
-    let enquiry = Part::control(Control::Enq);
-    receiver.receive(at(9000), enquiry);
-    hear(&mut sender, at(9000), &say(&mut receiver, at(9000)));
+    // A late answer brings it back, even one that says nothing.
+    sender.receive(at(9000), Part::control(Control::Echo(Seq::NONE)));
     assert!(!sender.dead());
-    assert_eq!(words(&say(&mut sender, at(9000))), "1m 2m 3.");
+    assert_eq!(words(&say(&mut sender, at(9000))), "");
+    assert_eq!(sender.deadline(), Some(at(10_000)));
+    sender.expire(at(10_000));
+    hear(&mut receiver, at(10_000), &say(&mut sender, at(10_000)));
+    hear(&mut sender, at(10_000), &say(&mut receiver, at(10_000)));
+    assert_eq!(words(&say(&mut sender, at(10_000))), "1m 2m 3.");
 }
 
 #[test]
@@ -241,4 +244,57 @@ fn the_count_can_be_deceived_and_the_check_sum_cannot() {
         assert_eq!(received(&mut receiver), expected);
         assert_eq!(receiver.counters().receiving.bad_crc, u64::from(check == Check::Crc));
     }
+}
+
+/// One good block ends a spell of errors, and so does an enquiry; the next error gets a REJ of its own.
+#[test]
+fn each_spell_of_errors_gets_its_reject() {
+    let (mut sender, mut receiver, said) = three_sent(settings());
+    let damage = |receiver: &mut End| {
+        short(&said[1]).into_iter().for_each(|part| receiver.receive(at(15), part));
+        words(&say(receiver, at(15)))
+    };
+    assert_eq!(damage(&mut receiver), "REJ0");
+    assert_eq!(damage(&mut receiver), "");
+    hear(&mut receiver, at(16), &said[..1]);
+    assert_eq!(words(&say(&mut receiver, at(16))), "ECHO1");
+    assert_eq!(damage(&mut receiver), "REJ1");
+    assert_eq!(damage(&mut receiver), "");
+    sender.expire(at(1010));
+    hear(&mut receiver, at(1015), &say(&mut sender, at(1010)));
+    assert_eq!(words(&say(&mut receiver, at(1015))), "REJ1 ACK1");
+    assert_eq!(damage(&mut receiver), "REJ1");
+}
+
+/// A slow driver has sent the first of three blocks again when news of them comes.
+#[test]
+fn news_in_the_middle_of_going_back() {
+    let reject = Part::control(Control::Rej(Seq::NONE));
+    for (news, then) in [
+        (Control::Echo(Seq::new(1)), "2m 3."),
+        (Control::Echo(Seq::new(2)), "3."),
+        (Control::Echo(Seq::new(3)), ""),
+        (Control::Ack(Seq::new(1)), "2m 3."),
+        (Control::Ack(Seq::new(2)), "3."),
+        (Control::Ack(Seq::new(3)), ""),
+    ] {
+        let (mut sender, ..) = three_sent(settings());
+        sender.receive(at(20), reject.clone());
+        assert_eq!(word(&sender.transmit(at(20)).unwrap()), "1m");
+        sender.receive(at(21), Part::control(news));
+        assert_eq!(words(&say(&mut sender, at(21))), then, "{news:?}");
+    }
+}
+
+/// An ECHO for a block of before must not be read as one for a block after.
+#[test]
+fn initialising_makes_waiting_echoes_void() {
+    let slow = Settings { echo: Echo::Consumption, ..settings() };
+    let (mut sender, mut receiver, said) = three_sent(slow);
+    hear(&mut receiver, at(15), &said);
+    sender.initialise(at(20));
+    hear(&mut receiver, at(25), &say(&mut sender, at(20)));
+    assert_eq!(words(&say(&mut receiver, at(25))), "AINIT");
+    receiver.consumed(at(30), 84);
+    assert_eq!(words(&say(&mut receiver, at(30))), "");
 }
