@@ -336,3 +336,15 @@ fn files_are_found_beside_the_scenario() {
     assert_eq!(cells[0].links[0].forward.trace, Some(vec![1, 2]));
     assert!(Scenario::read(folder.path().join("none")).unwrap_err().to_string().contains("none"));
 }
+
+#[test]
+fn the_example_of_the_reference_page() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let scenario = one(example);
+    assert_eq!(
+        (scenario.traffic.len(), scenario.traffic[0].until.as_deref()),
+        (2, Some("keystrokes"))
+    );
+}
