@@ -292,6 +292,19 @@ fn modules_and_interfaces_are_axes() {
 }
 
 #[test]
+fn no_costs_no_limit_and_no_module_have_names_for_grids() {
+    let text = with(HOSTS, "interface = \"kmc\"", "interface = ['kmc', 'ideal']");
+    let text = with(&text, "processor = \"vax8550\"", "processor = 'ideal'");
+    let cells = parse(&with(&text, "module = \"fifo\"", "module = ['fifo', 'none']"));
+    let interfaces: Vec<&str> =
+        cells.iter().map(|cell| cell.hosts[0].interface.name.as_str()).collect();
+    assert_eq!(interfaces, ["kmc", "kmc", "ideal", "ideal"]);
+    assert_eq!(cells[0].hosts[0].processor, Default::default());
+    let framings: Vec<Framing> = cells.iter().map(|cell| cell.links[1].forward.framing).collect();
+    assert_eq!(framings, [Framing::T1Lapd, Framing::None, Framing::T1Lapd, Framing::None]);
+}
+
+#[test]
 fn a_direction_wins_over_the_link_and_the_link_over_module_and_preset() {
     let link = |keys: &str| {
         let text = with(HOSTS, "rate = \"10Mbit/s\"", keys);

@@ -14,13 +14,13 @@ pub(in crate::file) static HOST: Table = Table {
             "processor",
             One(Kind::Name),
             Optional,
-            "A [processor.NAME]; one without costs if left out",
+            "A [processor.NAME], or \"ideal\", which holds if left out: no costs",
         ),
         key(
             "interface",
             One(Kind::Name),
             Optional,
-            "An [interface.NAME]; an ideal one if left out",
+            "An [interface.NAME], or \"ideal\", which holds if left out: no cost, no limit",
         ),
     ]],
 };

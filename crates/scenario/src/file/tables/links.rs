@@ -98,7 +98,7 @@ const LINE: &[Key] = &[
         "module",
         One(Kind::Name),
         Optional,
-        "A [module.NAME]; its keys hold where this table has none",
+        "A [module.NAME], whose keys hold where this table has none; or \"none\"",
     ),
 ];
 
