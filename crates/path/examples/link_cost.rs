@@ -71,7 +71,7 @@ fn steady(link: &mut Link<Value>, from: u64, packets: u64, gap: u64) -> u64 {
         let until = at + Span::from_nanos(gap);
         while let Some(next) = link.next_event().filter(|&next| next < until) {
             link.advance(next);
-            while let Some(arrived) = link.take(next) {
+            if let Some(arrived) = link.take(next) {
                 black_box(&arrived.packet);
                 delivered += 1;
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// Most items of a block. Growing a plain ring copies all of it, and for a real-time run a copy of a
 /// hundred thousand packets is a stall of milliseconds; here growth costs one block.
-const BLOCK: usize = 256;
+const BLOCK: usize = 1024;
 
 /// A queue made of blocks. While it holds no more than a block it is one small ring, which costs nothing
 /// until something is put in. Emptied blocks are kept for later.
@@ -139,7 +139,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_queue(
-            steps in prop::collection::vec((0usize..600, 0usize..600, 0usize..300), 0..20),
+            steps in prop::collection::vec((0usize..2500, 0usize..2500, 0usize..1100), 0..12),
         ) {
             let (mut queue, mut model, mut next) = (BlockQueue::default(), VecDeque::new(), 0);
             for (pushes, pops, back) in steps {

@@ -1,7 +1,7 @@
 //! The line: one piece at a time, at the line's rate, exactly.
 
 use crate::framing::{Framer, Piece};
-use crate::pace::{Pace, Trace};
+use crate::pace::{Pace, Trace, add};
 use crate::{Framing, Service};
 use trunkline_core::{Channel, Metered, Rate, Span, Time};
 
@@ -15,6 +15,21 @@ pub(crate) struct Wire {
     /// When the last piece ended, and the part of a nanosecond that it ended late, in units of the pace.
     free_at: Time,
     remainder: u64,
+    last: Last,
+}
+
+/// The size of the piece sent last, where all pieces of one size take as long, and how long: most packets
+/// are as large as the one before.
+#[derive(Debug, Clone)]
+struct Last {
+    /// More than any size where there is none.
+    size: u64,
+    took: (u64, u64),
+    per: u64,
+}
+
+impl Last {
+    const NONE: Last = Last { size: u64::MAX, took: (0, 0), per: 1 };
 }
 
 /// What a wire remembers of the piece sent last, to go on from there.
@@ -32,7 +47,13 @@ impl Wire {
             Some(milliseconds) => Pace::Trace(Box::new(Trace::new(milliseconds, origin))),
             None => Pace::constant(framing, rate, origin),
         };
-        Wire { framer: Framer::new(framing), pace, free_at: Time::ZERO, remainder: 0 }
+        Wire {
+            framer: Framer::new(framing),
+            pace,
+            free_at: Time::ZERO,
+            remainder: 0,
+            last: Last::NONE,
+        }
     }
 
     /// When the last piece ended.
@@ -42,19 +63,43 @@ impl Wire {
     }
 
     /// Sends a piece at `at`, when the one before it has ended. Returns when it ends.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, at: Time, piece: Piece) -> Time {
         debug_assert!(at >= self.free_at);
         let follows = at == self.free_at;
-        let bits = self.framer.line_bits(piece, follows);
         let remainder = if follows { self.remainder } else { 0 };
-        (self.free_at, self.remainder) = self.pace.ends(at, bits, remainder);
+        if u64::from(piece.bytes) == self.last.size {
+            let (nanos, remainder) = add(self.last.took, remainder, self.last.per);
+            (self.free_at, self.remainder) = (at + Span::from_nanos(nanos), remainder);
+        } else {
+            self.work_out(at, piece, follows, remainder);
+        }
         self.free_at
     }
 
+    #[inline(never)]
+    fn work_out(&mut self, at: Time, piece: Piece, follows: bool, remainder: u64) {
+        let bits = self.framer.line_bits(piece, follows);
+        (self.free_at, self.remainder) = self.pace.ends(at, bits, remainder);
+        if let Pace::Constant(speed) = &self.pace
+            && !self.needs_marks()
+        {
+            let (size, took) = (u64::from(piece.bytes), speed.split(bits));
+            self.last = Last { size, took, per: speed.per() };
+        }
+    }
+
     /// The time that a packet's own bits take on an idle line, without waiting for a slot.
-    #[inline]
+    #[inline(always)]
     pub fn nominal(&self, size: u32, controls: u32) -> Span {
+        match u64::from(size) == self.last.size {
+            true => Span::from_nanos(self.last.took.0),
+            false => self.nominal_of(size, controls),
+        }
+    }
+
+    #[inline(never)]
+    fn nominal_of(&self, size: u32, controls: u32) -> Span {
         let Some(speed) = self.pace.speed() else { return Span::ZERO };
         let piece = Piece { channel: Channel::default(), bytes: size, controls, last: true };
         let bits = Framer::new(self.framer.framing()).line_bits(piece, false);
@@ -72,6 +117,7 @@ impl Wire {
         let origin = done.unwrap_or(at);
         self.free_at = done.unwrap_or(self.free_at);
         self.remainder = 0;
+        self.last = Last::NONE;
         self.pace = Pace::constant(self.framer.framing(), new, origin);
     }
 

@@ -47,7 +47,7 @@ impl Pace {
         match self {
             Pace::Unlimited => (at, remainder),
             Pace::Constant(speed) => {
-                let (nanos, remainder) = speed.add(speed.split(bits), remainder);
+                let (nanos, remainder) = add(speed.split(bits), remainder, speed.per);
                 (at + Span::from_nanos(nanos), remainder)
             }
             Pace::Slotted(slots) => (slots.ends(at, bits), remainder),
@@ -108,11 +108,9 @@ impl Speed {
         (nanos, rest)
     }
 
-    /// A time of bits and a remainder from before.
-    #[inline]
-    fn add(&self, (nanos, rest): (u64, u64), remainder: u64) -> (u64, u64) {
-        let sum = rest + remainder;
-        if sum >= self.per { (nanos.saturating_add(1), sum - self.per) } else { (nanos, sum) }
+    /// The unit of a remainder: one nanosecond is so many.
+    pub fn per(&self) -> u64 {
+        self.per
     }
 
     /// The remainder before `bits` that left one of `remainder`.
@@ -120,6 +118,13 @@ impl Speed {
         let (_, rest) = self.split(bits);
         if remainder >= rest { remainder - rest } else { remainder + self.per - rest }
     }
+}
+
+/// A time of bits with its rest, and a remainder from before, in units of which a nanosecond has `per`.
+#[inline]
+pub(crate) fn add((nanos, rest): (u64, u64), remainder: u64, per: u64) -> (u64, u64) {
+    let sum = rest + remainder;
+    if sum >= per { (nanos.saturating_add(1), sum - per) } else { (nanos, sum) }
 }
 
 /// A slot clock: a cell leaves only on a cell boundary.
@@ -222,7 +227,7 @@ mod tests {
             if let Ok(nanos) = u64::try_from(nanos) {
                 let split = speed.split(bits);
                 prop_assert_eq!((split.0, u128::from(split.1)), (nanos, rest));
-                let (_, after) = speed.add(split, speed.per / 3);
+                let (_, after) = add(split, speed.per / 3, speed.per);
                 prop_assert_eq!(speed.remainder_before(bits, after), speed.per / 3);
             }
         }

@@ -46,6 +46,8 @@ struct Ride<P> {
 #[derive(Debug)]
 struct Waiting {
     count: usize,
+    /// How many lie before them in the ring.
+    behind: usize,
     /// When the one on the line departs, and its size. Never, where there is none.
     next: Time,
     size: u32,
@@ -53,8 +55,12 @@ struct Waiting {
     bytes: u64,
     queued: u64,
     /// What the wire remembers after each of them, where that cannot be worked out backwards.
-    marks: Option<Box<VecDeque<Mark>>>,
+    marks: Option<Box<Marks>>,
 }
+
+/// Marks, first to last.
+#[derive(Debug, Default)]
+struct Marks(VecDeque<Mark>);
 
 /// What became of the packets. Those delivered are the rest.
 #[derive(Debug, Default)]
@@ -81,7 +87,7 @@ impl<P: Carried> Rides<P> {
     }
 
     /// Takes the first packet, its share booked.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self) -> Option<Delivered<P>> {
         let Ride { departed, mut packet } = self.ring.pop_front()?;
         let release = departed + self.delay;
@@ -100,7 +106,7 @@ impl<P: Carried> Rides<P> {
 impl Waiting {
     fn new(with_marks: bool) -> Waiting {
         let marks = with_marks.then(Box::default);
-        Waiting { count: 0, next: Time::NEVER, size: 0, bytes: 0, queued: 0, marks }
+        Waiting { count: 0, behind: 0, next: Time::NEVER, size: 0, bytes: 0, queued: 0, marks }
     }
 
     #[inline]
@@ -112,9 +118,19 @@ impl Waiting {
         }
         self.count += 1;
         self.bytes += u64::from(size);
-        if let Some(marks) = &mut self.marks {
-            marks.push_back(wire.mark());
+        if self.marks.is_some() {
+            self.keep_mark(wire);
         }
+    }
+
+    #[cold]
+    fn keep_mark(&mut self, wire: &Wire) {
+        self.marks.get_or_insert_default().0.push_back(wire.mark());
+    }
+
+    #[cold]
+    fn forget_mark(&mut self) {
+        self.marks.get_or_insert_default().0.pop_front();
     }
 }
 
@@ -140,7 +156,7 @@ impl<P: Carried> Eager<P> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, at: Time, packet: P) {
         self.advance(at);
         self.clock = self.clock.max(at);
@@ -158,6 +174,7 @@ impl<P: Carried> Eager<P> {
             self.waiting.push(departed, size, weight, wire);
         } else {
             self.last_departed = departed;
+            self.waiting.behind += 1;
         }
         self.rides.ring.push_back(Ride { departed, packet });
     }
@@ -176,13 +193,14 @@ impl<P: Carried> Eager<P> {
         self.clock = self.clock.max(waiting.next);
         self.last_departed = waiting.next;
         waiting.count -= 1;
+        waiting.behind += 1;
         waiting.bytes -= u64::from(waiting.size);
-        if let Some(marks) = &mut waiting.marks {
-            marks.pop_front();
+        if waiting.marks.is_some() {
+            waiting.forget_mark();
         }
         if waiting.count == 0 {
             waiting.next = Time::NEVER;
-        } else if let Some(ride) = self.rides.ring.get(self.rides.ring.len() - waiting.count) {
+        } else if let Some(ride) = self.rides.ring.get(waiting.behind) {
             waiting.next = ride.departed;
             waiting.size = ride.packet.size();
             waiting.queued -= self.limit.weight(waiting.size);
@@ -190,11 +208,12 @@ impl<P: Carried> Eager<P> {
     }
 
     /// Whoever takes a packet knows that it has left the line.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
         let departed = self.rides.due(now)?;
         self.advance(departed);
         let delivered = self.rides.take()?;
+        self.waiting.behind -= 1;
         self.tally.delivered_bytes += u64::from(delivered.packet.size());
         Some(delivered)
     }
@@ -226,7 +245,7 @@ impl<P: Carried> Eager<P> {
     }
 
     pub fn in_flight(&self) -> usize {
-        self.rides.len() - self.waiting.count
+        self.waiting.behind
     }
 
     pub fn counts(&self) -> Counts {
@@ -253,7 +272,7 @@ impl<P: Carried> Eager<P> {
 
     /// The same link in the same state, working stage by stage. What is under way stays where it is; what
     /// waits goes back into the queue. Leaves an empty shell.
-    pub fn to_staged(&mut self) -> Staged<P> {
+    pub fn go_staged(&mut self) -> Staged<P> {
         let (counts, judged) = (self.counts(), self.departures());
         let waiting = self.call_back();
         let wire = self.rewound(&waiting);
@@ -273,7 +292,7 @@ impl<P: Carried> Eager<P> {
             queue: waiting.map(|ride| ride.packet).collect(),
             clock: self.clock,
             judged,
-            last_release: self.last_departed + delay,
+            last_release: if judged > 0 { self.last_departed + delay } else { Time::ZERO },
             counts,
             drops: std::mem::take(&mut self.drops),
         });
@@ -294,7 +313,7 @@ impl<P: Carried> Eager<P> {
     /// The wire as it was when it had sent the first of `waiting` only.
     fn rewound(&self, waiting: &VecDeque<Ride<P>>) -> Wire {
         let mut wire = self.rides.wire.clone();
-        let marks = self.waiting.marks.as_ref().and_then(|marks| marks.front());
+        let marks = self.waiting.marks.as_ref().and_then(|marks| marks.0.front());
         match (marks, waiting.front()) {
             (Some(mark), Some(first)) => wire.go_back(mark.clone(), first.departed),
             _ => {

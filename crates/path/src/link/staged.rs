@@ -26,6 +26,11 @@ pub(super) struct Staged<P> {
     plan: Plan,
     changes: VecDeque<(Time, Change)>,
     clock: Time,
+    /// When the line or the board's processor has done what it does, and when that or a change is due: never,
+    /// where nothing is. Kept so that most calls need look no further.
+    done: Time,
+    due: Time,
+    next_change: Time,
     counts: Counts,
     drops: Drops<P>,
 }
@@ -53,7 +58,7 @@ impl<P: Carried> Staged<P> {
     /// A link as `spec` says, whose slot clock, trace and schedule start at `origin`. Its randomness
     /// comes from the streams of `seed` under `name`.
     pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Staged<P> {
-        Staged {
+        let mut staged = Staged {
             board: spec.processor.map(Board::new),
             discipline: AnyDiscipline::new(&spec.discipline),
             outlet: Outlet::new(spec.output_buffer.bytes()),
@@ -65,9 +70,29 @@ impl<P: Carried> Staged<P> {
             plan: Plan::new(&spec.schedule, origin),
             changes: VecDeque::new(),
             clock: origin,
+            done: Time::NEVER,
+            due: Time::NEVER,
+            next_change: Time::NEVER,
             counts: Counts::default(),
             drops: Drops::default(),
-        }
+        };
+        staged.plan_changed();
+        staged
+    }
+
+    /// Finds out anew which change comes next.
+    fn plan_changed(&mut self) {
+        self.next_change = self.next_change().unwrap_or(Time::NEVER);
+        self.look_ahead();
+    }
+
+    /// Finds out anew what comes next, after anything may have changed it.
+    #[inline]
+    fn look_ahead(&mut self) {
+        let line = self.line.done().unwrap_or(Time::NEVER);
+        let board = self.board.as_ref().and_then(Board::done);
+        self.done = board.map_or(line, |board| line.min(board));
+        self.due = self.done.min(self.next_change);
     }
 
     /// Goes on where an eager link stopped.
@@ -79,8 +104,10 @@ impl<P: Carried> Staged<P> {
         if let AnyDiscipline::Fifo(fifo) = &mut self.discipline {
             from.queue.into_iter().for_each(|packet| fifo.push(packet));
         }
+        self.look_ahead();
     }
 
+    #[inline]
     pub fn offer(&mut self, at: Time, packet: P) {
         self.advance(at);
         self.clock = self.clock.max(at);
@@ -90,17 +117,34 @@ impl<P: Carried> Staged<P> {
             Some(board) => board.arrive(packet, &mut self.drops),
             None => self.discipline.enqueue(self.clock, packet, &mut self.drops),
         }
-        self.fill();
-        self.work(self.clock);
+        if self.may_start() {
+            self.fill();
+            self.work(self.clock);
+        }
     }
 
+    /// Can an arrival set anything going? Not while the line is busy and takes everything from the discipline
+    /// itself.
+    #[inline]
+    fn may_start(&self) -> bool {
+        self.line.done().is_none() || self.outlet.is_short() || self.board.is_some()
+    }
+
+    #[inline]
     pub fn advance(&mut self, to: Time) {
+        if self.due <= to {
+            self.catch_up(to);
+        }
+    }
+
+    fn catch_up(&mut self, to: Time) {
         while let Some(at) = self.next_change().filter(|&at| at <= to) {
             self.work(at);
             self.clock = self.clock.max(at);
             if let Some(change) = self.take_change(at) {
                 self.apply(change);
             }
+            self.plan_changed();
         }
         self.work(to);
     }
@@ -117,17 +161,12 @@ impl<P: Carried> Staged<P> {
         self.changes.pop_front().map(|(_, change)| change)
     }
 
-    /// When the line or the board's processor has done what it does.
-    #[inline]
-    fn next_done(&self) -> Option<Time> {
-        let board = self.board.as_ref().and_then(Board::done);
-        earliest(self.line.done(), board)
-    }
-
     /// Finishes everything that ends by `to` and starts what follows. The clock stays at the last thing
     /// that happened, so that an engine may tell of an arrival late as long as nothing else came between.
+    #[inline(always)]
     fn work(&mut self, to: Time) {
-        while let Some(done) = self.next_done().filter(|&done| done <= to) {
+        while self.done <= to && self.is_busy() {
+            let done = self.done;
             self.clock = self.clock.max(done);
             if self.line.done() == Some(done) {
                 self.finish_piece();
@@ -138,6 +177,14 @@ impl<P: Carried> Staged<P> {
         }
     }
 
+    /// Is anything on the line or in the processor's hands?
+    #[inline]
+    fn is_busy(&self) -> bool {
+        let moving = || self.board.as_ref().is_some_and(|board| board.done().is_some());
+        self.done < Time::NEVER || self.line.done().is_some() || moving()
+    }
+
+    #[inline]
     fn finish_piece(&mut self) {
         if let Some((done, service)) = self.line.finish()
             && let Some(packet) = service.packet
@@ -148,6 +195,7 @@ impl<P: Carried> Staged<P> {
 
     /// Puts the next piece onto the line if that is idle, and moves work from the discipline to the output
     /// buffer: by the board's processor, or at once while the buffer holds less than its size.
+    #[inline(always)]
     fn fill(&mut self) {
         if self.line.done().is_none()
             && let Some(service) = self.next_piece()
@@ -163,6 +211,7 @@ impl<P: Carried> Staged<P> {
                 self.outlet.fill(service);
             }
         }
+        self.look_ahead();
     }
 
     /// What goes onto the line next, past the output buffer where that is empty and no processor has to
@@ -194,6 +243,7 @@ impl<P: Carried> Staged<P> {
         }
     }
 
+    #[inline]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
         let delivered = match self.take_earlier(now) {
             None => {
@@ -240,7 +290,7 @@ impl<P: Carried> Staged<P> {
 
     #[inline]
     pub fn next_work(&self) -> Option<Time> {
-        earliest(self.next_done(), self.next_change())
+        (self.due < Time::NEVER).then_some(self.due)
     }
 
     #[inline]
@@ -252,6 +302,7 @@ impl<P: Carried> Staged<P> {
     pub fn schedule(&mut self, at: Time, change: Change) {
         let place = self.changes.partition_point(|&(other, _)| other <= at);
         self.changes.insert(place, (at, change));
+        self.plan_changed();
     }
 
     fn apply(&mut self, change: Change) {
@@ -262,6 +313,7 @@ impl<P: Carried> Staged<P> {
             Change::Impairments(spec) => self.impairments.set_spec(&spec),
             Change::Setting(setting) => self.impairments.set(setting),
         }
+        self.look_ahead();
         self.work(self.clock);
     }
 
