@@ -90,54 +90,52 @@ impl Check<'_> {
     fn fits(&self, value: &Value, schema: &Value, path: &str) -> Result<(), String> {
         let keywords = schema.as_object().unwrap();
         for (keyword, wanted) in keywords {
-            let holds = match keyword.as_str() {
-                "type" => is(value, wanted.as_str().unwrap()),
-                "enum" => wanted.as_array().unwrap().contains(value),
-                "minimum" => value.as_f64() >= wanted.as_f64(),
-                "maximum" => value.as_f64() <= wanted.as_f64(),
-                "minItems" => {
-                    value.as_array().is_none_or(|it| it.len() as u64 >= wanted.as_u64().unwrap())
-                }
-                "required" => wanted
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .all(|key| value.get(key.as_str().unwrap()).is_some()),
-                "anyOf" => {
-                    wanted.as_array().unwrap().iter().any(|one| self.fits(value, one, path).is_ok())
-                }
-                "items" => {
-                    let mut items = value.as_array().into_iter().flatten().enumerate();
-                    items.try_for_each(|(index, item)| {
-                        self.fits(item, wanted, &format!("{path}[{index}]"))
-                    })?;
-                    true
-                }
-                "properties" => {
+            match keyword.as_str() {
+                "items" => self.items(value, wanted, path)?,
+                "properties" => self.members(value, keywords, path)?,
+                "additionalProperties" if !keywords.contains_key("properties") => {
                     self.members(value, keywords, path)?;
-                    true
-                }
-                "additionalProperties" => {
-                    keywords.contains_key("properties") || {
-                        self.members(value, keywords, path)?;
-                        true
-                    }
                 }
                 "$ref" => {
                     let name = wanted.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
-                    self.fits(value, self.definitions.get(name).unwrap(), path)?;
-                    true
+                    self.fits(value, &self.definitions[name], path)?;
                 }
-                "description" | "default" | "examples" | "title" | "$schema" | "$defs" => true,
-                other => {
-                    return Err(format!("the schema uses {other}, which this test does not know"));
+                keyword if !self.holds(value, keyword, wanted) => {
+                    return Err(format!("{path}: {value} does not fit {keyword} {wanted}"));
                 }
-            };
-            if !holds {
-                return Err(format!("{path}: {value} does not fit {keyword} {wanted}"));
+                _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Does a keyword hold that says something of the value itself?
+    fn holds(&self, value: &Value, keyword: &str, wanted: &Value) -> bool {
+        let list = || wanted.as_array().unwrap();
+        match keyword {
+            "type" => is(value, wanted.as_str().unwrap()),
+            "enum" => list().contains(value),
+            "minimum" => value.as_f64() >= wanted.as_f64(),
+            "maximum" => value.as_f64() <= wanted.as_f64(),
+            "minItems" => {
+                value.as_array().is_none_or(|it| it.len() as u64 >= wanted.as_u64().unwrap())
+            }
+            "required" => list().iter().all(|key| value.get(key.as_str().unwrap()).is_some()),
+            "anyOf" => list().iter().any(|one| self.fits(value, one, "").is_ok()),
+            "additionalProperties"
+            | "description"
+            | "default"
+            | "examples"
+            | "title"
+            | "$schema"
+            | "$defs" => true,
+            other => panic!("the schema uses {other}, which this test does not know"),
+        }
+    }
+
+    fn items(&self, value: &Value, schema: &Value, path: &str) -> Result<(), String> {
+        let mut items = value.as_array().into_iter().flatten().enumerate();
+        items.try_for_each(|(index, item)| self.fits(item, schema, &format!("{path}[{index}]")))
     }
 
     /// Each member of an object against its property, or against what holds for all others.
