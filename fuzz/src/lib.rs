@@ -12,7 +12,7 @@ use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{ChannelKey, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify};
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
-use trunkline_scenario::Settings;
+use trunkline_scenario::{Scenario, Settings};
 use trunkline_transport::envelope::{Envelope, Packet, Reader, write};
 use trunkline_transport::urp::{self, Check, Profile, Urp};
 
@@ -20,7 +20,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 9] = [
+pub const BODIES: [(&str, Body); 10] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -30,6 +30,7 @@ pub const BODIES: [(&str, Body); 9] = [
     ("settings", read_settings),
     ("request", read_request),
     ("envelopes", read_envelopes),
+    ("scenario", read_scenario),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
@@ -233,4 +234,30 @@ fn answer(settings: urp::Settings, parts: Vec<urp::Part<Vec<u8>>>) {
     assert!(delivered <= came, "{delivered} of {came}");
     assert!(end.outstanding() <= usize::from(settings.outstanding));
     assert!(end.unsent() + end.unechoed() <= 1024);
+
+/// A scenario file: whatever is accepted has ways for all its traffic and links that can be built.
+pub fn read_scenario(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if names_file(text) {
+        return;
+    }
+    let cells = match Scenario::parse(text, "fuzz.toml") {
+        Ok(cells) => cells,
+        Err(error) => {
+            let complaint = error.to_string();
+            assert!(complaint.starts_with("fuzz.toml:"), "{complaint}");
+            return assert_one_line("", &complaint);
+        }
+    };
+    assert!(!cells.is_empty());
+    for cell in &cells {
+        for traffic in &cell.traffic {
+            cell.route(traffic, 0).expect("the traffic of an accepted file has a way");
+        }
+        for link in &cell.links {
+            link.forward.check().and(link.backward.check()).expect("links can be built");
+        }
+    }
+    let names: BTreeMap<_, _> = cells.iter().map(|cell| (&cell.cell, ())).collect();
+    assert_eq!(names.len(), cells.len(), "no cell twice");
 }
