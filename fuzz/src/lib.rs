@@ -234,6 +234,7 @@ fn answer(settings: urp::Settings, parts: Vec<urp::Part<Vec<u8>>>) {
     assert!(delivered <= came, "{delivered} of {came}");
     assert!(end.outstanding() <= usize::from(settings.outstanding));
     assert!(end.unsent() + end.unechoed() <= 1024);
+}
 
 /// A scenario file: whatever is accepted has ways for all its traffic and links that can be built.
 pub fn read_scenario(data: &[u8]) {
