@@ -301,7 +301,7 @@ fn no_costs_no_limit_and_no_module_have_names_for_grids() {
     assert_eq!(interfaces, ["kmc", "kmc", "ideal", "ideal"]);
     assert_eq!(cells[0].hosts[0].processor, Default::default());
     let framings: Vec<Framing> = cells.iter().map(|cell| cell.links[1].forward.framing).collect();
-    assert_eq!(framings, [Framing::T1Lapd, Framing::None, Framing::T1Lapd, Framing::None]);
+    assert_eq!(framings, [Framing::T1_LAPD, Framing::None, Framing::T1_LAPD, Framing::None]);
 }
 
 #[test]
