@@ -10,6 +10,7 @@ mod path;
 mod preset;
 mod scenario;
 mod setting;
+mod topology;
 
 pub use path::{Direction, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
@@ -18,3 +19,4 @@ pub use scenario::{
     Split, Start, Traffic, Transport, UrpSettings, Wire, Workload,
 };
 pub use setting::{SETTINGS, Setting};
+pub use topology::{Hop, Route, RouteError};

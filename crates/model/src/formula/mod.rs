@@ -1,0 +1,10 @@
+//! The formula room: closed formulas as pure functions, published ones and their general forms.
+//!
+//! Times are whole nanoseconds, rounded down at the last step; rates of user bytes are
+//! [`Throughput`](crate::Throughput)s. Each function names the report, the equation or section that it
+//! comes from, and the range in which it holds.
+
+pub mod general;
+pub mod hawley1989;
+pub mod rounds;
+pub mod vandewater1988;

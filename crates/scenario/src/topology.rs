@@ -1,0 +1,264 @@
+//! Which links and nodes a traffic crosses, there and back.
+
+use crate::{Scenario, Traffic, Wire};
+use std::collections::VecDeque;
+use thiserror::Error;
+
+/// One link on a way, with the direction in which it is crossed and what comes behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hop {
+    /// Index into [`Scenario::links`].
+    pub link: usize,
+    /// Is it crossed from [`Wire::to`] to [`Wire::from`], so that [`Wire::backward`] holds?
+    pub reversed: bool,
+    /// The node behind the link, an index into [`Scenario::nodes`]; `None` where the way ends at a host.
+    pub node: Option<usize>,
+}
+
+/// The way of a flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// From the sender to its peer.
+    pub there: Vec<Hop>,
+    /// From the peer to the sender: the same links the other way, in the opposite order.
+    pub back: Vec<Hop>,
+}
+
+/// Why there is no way.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RouteError {
+    /// Sender and peer are one host, and nothing says how far to go.
+    #[error("'{host}' would send to itself: give the nodes to be crossed, via = [\"NODE\", …]")]
+    NoDistance {
+        /// The host.
+        host: String,
+    },
+    /// Two stations that follow each other in `via` are not joined.
+    #[error("no link joins '{from}' and '{to}': add one, or name every node of the way in order")]
+    NotJoined {
+        /// The one.
+        from: String,
+        /// The other.
+        to: String,
+    },
+    /// No sequence of links and nodes leads there.
+    #[error("no links lead from '{from}' to '{to}' over nodes alone: add the missing link")]
+    NoWay {
+        /// The sender.
+        from: String,
+        /// The peer.
+        to: String,
+    },
+}
+
+impl Wire {
+    /// The end opposite to `station`, and whether the link is crossed in reverse from there. `None`
+    /// where it does not end at `station`.
+    pub fn beyond(&self, station: &str) -> Option<(&str, bool)> {
+        if self.from == station {
+            Some((&self.to, false))
+        } else if self.to == station {
+            Some((&self.from, true))
+        } else {
+            None
+        }
+    }
+}
+
+impl Traffic {
+    /// The host at which flow number `flow` starts.
+    pub fn source(&self, flow: u32) -> &str {
+        match self.from_each.len() {
+            0 => &self.from,
+            hosts => &self.from_each[flow as usize % hosts],
+        }
+    }
+}
+
+impl Scenario {
+    /// The way of flow number `flow` of `traffic`: over the nodes of its `via` where it has one, else
+    /// with the fewest links. Where several ways are equally short, the one whose links come first in
+    /// the file. Hosts forward nothing.
+    ///
+    /// # Errors
+    /// Where there is no such way.
+    pub fn route(&self, traffic: &Traffic, flow: u32) -> Result<Route, RouteError> {
+        let from = traffic.source(flow);
+        let there = match traffic.via.as_slice() {
+            [] => self.shortest(from, &traffic.to)?,
+            via => self.along(from, via, &traffic.to)?,
+        };
+        let back = self.reversed(&there);
+        Ok(Route { there, back })
+    }
+
+    fn node_index(&self, name: &str) -> Option<usize> {
+        self.nodes.iter().position(|node| node.name == name)
+    }
+
+    fn hop(&self, link: usize, station: &str) -> Option<(Hop, &str)> {
+        let (end, reversed) = self.links[link].beyond(station)?;
+        Some((Hop { link, reversed, node: self.node_index(end) }, end))
+    }
+
+    /// From station to station, each joined to the next by a link.
+    fn along(&self, from: &str, via: &[String], to: &str) -> Result<Vec<Hop>, RouteError> {
+        let mut station = from;
+        let mut hops = Vec::new();
+        for next in via.iter().map(String::as_str).chain([to]) {
+            let mut links = (0..self.links.len()).filter_map(|link| self.hop(link, station));
+            let hop = links.find(|&(_, end)| end == next && end != station);
+            let not_joined = || RouteError::NotJoined { from: station.into(), to: next.into() };
+            hops.push(hop.ok_or_else(not_joined)?.0);
+            station = next;
+        }
+        Ok(hops)
+    }
+
+    /// Breadth first over nodes, links in the file's order.
+    fn shortest(&self, from: &str, to: &str) -> Result<Vec<Hop>, RouteError> {
+        if from == to {
+            return Err(RouteError::NoDistance { host: from.into() });
+        }
+        let mut seen = vec![false; self.nodes.len()];
+        let mut ways = VecDeque::from([(from, Vec::new())]);
+        while let Some((station, way)) = ways.pop_front() {
+            for (hop, end) in (0..self.links.len()).filter_map(|link| self.hop(link, station)) {
+                let further = || [way.as_slice(), &[hop]].concat();
+                match hop.node {
+                    None if end == to => return Ok(further()),
+                    Some(node) if !std::mem::replace(&mut seen[node], true) => {
+                        ways.push_back((end, further()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Err(RouteError::NoWay { from: from.into(), to: to.into() })
+    }
+
+    fn reversed(&self, there: &[Hop]) -> Vec<Hop> {
+        let back = there.iter().rev().map(|hop| {
+            let wire = &self.links[hop.link];
+            let end = if hop.reversed { &wire.to } else { &wire.from };
+            Hop { link: hop.link, reversed: !hop.reversed, node: self.node_index(end) }
+        });
+        back.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Host, Interface, Node, Processor, Start, Transport, UrpSettings, Workload};
+    use std::collections::BTreeMap;
+    use trunkline_core::{Seed, Span};
+    use trunkline_path::LinkSpec;
+
+    fn scenario(hosts: &[&str], nodes: &[&str], links: &[(&str, &str)]) -> Scenario {
+        let host = |name: &&str| Host {
+            name: name.to_string(),
+            processor: Processor::default(),
+            interface: Interface::default(),
+        };
+        let wire = |(index, &(from, to)): (usize, &(&str, &str))| Wire {
+            name: format!("link{index}"),
+            from: from.into(),
+            to: to.into(),
+            forward: LinkSpec::default(),
+            backward: LinkSpec::default(),
+        };
+        Scenario {
+            name: "test".into(),
+            about: String::new(),
+            seed: Seed(1),
+            cell: BTreeMap::new(),
+            hosts: hosts.iter().map(host).collect(),
+            nodes: nodes.iter().map(|&name| Node { name: name.into(), backplane: None }).collect(),
+            links: links.iter().enumerate().map(wire).collect(),
+            traffic: Vec::new(),
+            stop_after: Span::from_secs(1),
+            sample_backlog: None,
+        }
+    }
+
+    fn traffic(from: &str, via: &[&str], to: &str) -> Traffic {
+        let urp = Transport::Urp(UrpSettings::default());
+        Traffic {
+            name: "t".into(),
+            workload: Workload::TimedEcho { sizes: vec![1], duration: Span::from_secs(1) },
+            from: from.into(),
+            to: to.into(),
+            via: via.iter().map(|node| node.to_string()).collect(),
+            count: 1,
+            from_each: Vec::new(),
+            transport: urp.clone(),
+            reply_transport: urp,
+            start: Start::At(Span::ZERO),
+            stagger: Span::ZERO,
+            until: None,
+            estimator: None,
+        }
+    }
+
+    /// A way as text: each link with its direction, then the node behind it.
+    fn text(scenario: &Scenario, hops: &[Hop]) -> String {
+        let mut text = String::new();
+        for hop in hops {
+            text += &format!(" {}{}", if hop.reversed { "-" } else { "+" }, hop.link);
+            text +=
+                &hop.node.map_or(String::new(), |node| format!(" {}", scenario.nodes[node].name));
+        }
+        text.trim_start().into()
+    }
+
+    #[test]
+    fn the_fewest_links_win_and_then_the_files_order() {
+        let links =
+            [("a", "n1"), ("n1", "n2"), ("n3", "n2"), ("n1", "n4"), ("n4", "b"), ("n2", "b")];
+        let net = scenario(&["a", "b"], &["n1", "n2", "n3", "n4"], &links);
+        let route = net.route(&traffic("a", &[], "b"), 0).unwrap();
+        assert_eq!(text(&net, &route.there), "+0 n1 +1 n2 +5");
+        assert_eq!(text(&net, &route.back), "-5 n2 -1 n1 -0");
+        let route = net.route(&traffic("b", &["n4", "n1"], "a"), 0).unwrap();
+        assert_eq!(text(&net, &route.there), "-4 n4 -3 n1 -0");
+    }
+
+    /// Hawley's looped path: KMC, node 2, node 1, node 3, T1, node 6, node 1, node 2, KMC.
+    #[test]
+    fn a_loop_comes_back_to_its_host() {
+        let links = [("coma", "n2"), ("n2", "n1"), ("n1", "n3"), ("n3", "n6"), ("n6", "n1")];
+        let net = scenario(&["coma"], &["n1", "n2", "n3", "n6"], &links);
+        let via = ["n2", "n1", "n3", "n6", "n1", "n2"];
+        let route = net.route(&traffic("coma", &via, "coma"), 0).unwrap();
+        assert_eq!(text(&net, &route.there), "+0 n2 +1 n1 +2 n3 +3 n6 +4 n1 -1 n2 -0");
+        assert_eq!(text(&net, &route.back), "+0 n2 +1 n1 -4 n6 -3 n3 -2 n1 -1 n2 -0");
+        assert!(net.route(&traffic("coma", &[], "coma"), 0).is_err());
+    }
+
+    #[test]
+    fn hosts_forward_nothing() {
+        let net = scenario(&["a", "b", "c"], &[], &[("a", "b"), ("b", "c")]);
+        assert!(net.route(&traffic("a", &[], "b"), 0).is_ok());
+        let error = net.route(&traffic("a", &[], "c"), 0).unwrap_err();
+        assert_eq!(error, RouteError::NoWay { from: "a".into(), to: "c".into() });
+    }
+
+    #[test]
+    fn via_names_every_node() {
+        let links = [("a", "n1"), ("n1", "n2"), ("n2", "b")];
+        let net = scenario(&["a", "b"], &["n1", "n2"], &links);
+        let error = net.route(&traffic("a", &["n2"], "b"), 0).unwrap_err();
+        assert_eq!(error, RouteError::NotJoined { from: "a".into(), to: "n2".into() });
+    }
+
+    #[test]
+    fn flows_are_spread_over_the_hosts_of_from_each() {
+        let net = scenario(&["a", "b", "c"], &["n"], &[("a", "n"), ("b", "n"), ("n", "c")]);
+        let spread =
+            Traffic { from_each: vec!["a".into(), "b".into()], count: 3, ..traffic("a", &[], "c") };
+        let first: Vec<usize> =
+            (0..3).map(|flow| net.route(&spread, flow).unwrap().there[0].link).collect();
+        assert_eq!(first, [0, 1, 0]);
+    }
+}
