@@ -1,0 +1,112 @@
+//! What of a figure can be drawn: finite values, categories in order. What cannot is counted, not hidden.
+
+use crate::figure::{Axis, Figure, Kind, Place, Point, Scale};
+use crate::number;
+
+/// A point with its place on the axis settled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Mark {
+    /// Index of the category, or the number.
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+}
+
+/// The drawable part of a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Clean {
+    /// For each series of the figure its marks.
+    pub(crate) series: Vec<Vec<Mark>>,
+    /// The categories of the x axis; empty where it is an axis of numbers.
+    pub(crate) categories: Vec<String>,
+    /// What the reader has to know about points that are not drawn.
+    pub(crate) note: Option<String>,
+}
+
+impl Clean {
+    /// All values of y, error bars included.
+    pub(crate) fn heights(&self) -> Vec<f64> {
+        let ends = |mark: &Mark| [Some(mark.y), mark.low, mark.high].into_iter().flatten();
+        self.series.iter().flatten().flat_map(ends).collect()
+    }
+    /// All values of x.
+    pub(crate) fn places(&self) -> Vec<f64> {
+        self.series.iter().flatten().map(|mark| mark.x).collect()
+    }
+}
+
+/// Does the figure's x axis hold categories?
+pub(crate) fn has_categories(figure: &Figure) -> bool {
+    matches!(figure.kind, Kind::Bars | Kind::Waterfall | Kind::Stacked)
+        || figure.x.scale == Scale::Category
+}
+
+/// Settles every point of `figure`.
+pub(crate) fn clean(figure: &Figure) -> Clean {
+    let categories = if has_categories(figure) { categories(figure) } else { Vec::new() };
+    let mut dropped = 0usize;
+    let mut settle = |point: &Point| {
+        let mark = mark(point, &categories, &figure.x, &figure.y);
+        dropped += usize::from(mark.is_none());
+        mark
+    };
+    let series = figure
+        .series
+        .iter()
+        .map(|series| series.points.iter().filter_map(&mut settle).collect())
+        .collect();
+    let plural = if dropped == 1 { "" } else { "s" };
+    let note = (dropped > 0)
+        .then(|| format!("Not drawn: {dropped} point{plural} without a place on these axes."));
+    Clean { series, categories, note }
+}
+
+fn mark(point: &Point, categories: &[String], x_axis: &Axis, y_axis: &Axis) -> Option<Mark> {
+    let drawable =
+        |axis: &Axis, value: f64| value.is_finite() && (axis.scale != Scale::Log || value > 0.0);
+    let x = if categories.is_empty() {
+        value(&point.x).filter(|x| drawable(x_axis, *x))?
+    } else {
+        let name = name(&point.x);
+        categories.iter().position(|category| *category == name)? as f64
+    };
+    let end = |end: Option<f64>| end.filter(|end| drawable(y_axis, *end));
+    drawable(y_axis, point.y).then_some(Mark {
+        x,
+        y: point.y,
+        low: end(point.low),
+        high: end(point.high),
+    })
+}
+
+fn value(place: &Place) -> Option<f64> {
+    match place {
+        Place::Number(number) => Some(*number),
+        Place::Text(text) => text.trim().parse().ok(),
+    }
+}
+
+fn name(place: &Place) -> String {
+    match place {
+        Place::Number(number) => number::short(*number),
+        Place::Text(text) => text.clone(),
+    }
+}
+
+fn categories(figure: &Figure) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for point in figure.series.iter().flat_map(|series| &series.points) {
+        let name = name(&point.x);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let numbers: Option<Vec<f64>> = names.iter().map(|name| name.parse().ok()).collect();
+    if let Some(numbers) = numbers {
+        let mut paired: Vec<(f64, String)> = numbers.into_iter().zip(names).collect();
+        paired.sort_by(|a, b| a.0.total_cmp(&b.0));
+        names = paired.into_iter().map(|(_, name)| name).collect();
+    }
+    names
+}

@@ -1,0 +1,328 @@
+//! Everything of a chart around its marks: title, legend, axes, grid, and the room that each needs.
+
+use super::scale::{Ruler, Tick};
+use super::style::Look;
+use super::svg::{Svg, attributes, coordinate};
+use super::text;
+
+/// Width of every chart, in pixels.
+pub(crate) const WIDTH: f64 = 720.0;
+const EDGE: f64 = 14.0;
+const TICK: f64 = 5.0;
+const TICK_SIZE: f64 = 11.0;
+const LABEL_SIZE: f64 = 12.0;
+const TITLE_SIZE: f64 = 14.0;
+const ROW: f64 = 18.0;
+
+/// The plot's rectangle in a chart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Frame {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+impl Frame {
+    /// Pixels from the left for a position on the level axis.
+    pub(crate) fn x(&self, at: f64) -> f64 {
+        self.left + at * self.width
+    }
+    /// Pixels from the top for a position on the upright axis.
+    pub(crate) fn y(&self, at: f64) -> f64 {
+        self.top + (1.0 - at) * self.height
+    }
+    pub(crate) fn right(&self) -> f64 {
+        self.left + self.width
+    }
+    pub(crate) fn bottom(&self) -> f64 {
+        self.top + self.height
+    }
+}
+
+/// How a series is shown in the legend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Swatch {
+    Line,
+    Marker,
+    Both,
+    Bar,
+}
+
+/// The parts around the plot, as texts.
+pub(crate) struct Surround<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) level: &'a Ruler,
+    pub(crate) level_caption: String,
+    pub(crate) upright: &'a Ruler,
+    pub(crate) upright_caption: String,
+    pub(crate) legend: Vec<(&'a str, Look)>,
+    pub(crate) swatch: Swatch,
+    pub(crate) note: Option<String>,
+    /// The plot's height.
+    pub(crate) height: f64,
+    /// Categories run from top to bottom.
+    pub(crate) downward: bool,
+}
+
+/// The layout of a chart.
+pub(crate) struct Layout {
+    pub(crate) frame: Frame,
+    /// The whole chart's height.
+    pub(crate) height: f64,
+    title: Vec<String>,
+    legend: Vec<(usize, f64, f64)>,
+    slanted: bool,
+    level_room: f64,
+}
+
+impl Layout {
+    /// Gives every part its room.
+    pub(crate) fn of(parts: &Surround<'_>) -> Layout {
+        let title = text::wrapped(parts.title, TITLE_SIZE * 1.08, WIDTH - 2.0 * EDGE);
+        let mut top = EDGE + ROW * title.len() as f64;
+        let (legend, rows) = legend_places(&parts.legend, top);
+        top += ROW * rows as f64 + 10.0;
+        let labels = widest(&parts.upright.ticks());
+        let caption = if parts.upright_caption.is_empty() { 0.0 } else { 20.0 };
+        let left = EDGE + caption + labels + TICK + 4.0;
+        let width = WIDTH - left - EDGE - 12.0;
+        let ticks = parts.level.ticks();
+        let slanted = !fits(&ticks, width) && matches!(parts.level, Ruler::Category(_));
+        let level_room = if slanted { widest(&ticks) * 0.6 + 14.0 } else { TICK_SIZE + 3.0 };
+        let frame = Frame { left, top, width, height: parts.height };
+        let below = TICK + level_room + if parts.level_caption.is_empty() { 0.0 } else { ROW };
+        let note = if parts.note.is_some() { 14.0 } else { 0.0 };
+        let height = frame.bottom() + below + note + 10.0;
+        Layout { frame, height, title, legend, slanted, level_room }
+    }
+
+    /// Draws all but the marks.
+    pub(crate) fn draw(&self, svg: &mut Svg, parts: &Surround<'_>, figure: &str) {
+        for (index, line) in self.title.iter().enumerate() {
+            let y = EDGE + 10.0 + ROW * index as f64;
+            svg.text("text", attributes!["class" = "tl-title", "x" = EDGE, "y" = y], line);
+        }
+        for (index, x, y) in &self.legend {
+            let (name, look) = parts.legend[*index];
+            swatch(svg, parts.swatch, look, *x, *y, figure);
+            let place = attributes!["class" = "tl-label", "x" = x + 36.0, "y" = y + 4.0];
+            svg.text("text", place, &text::cut(name, LABEL_SIZE, WIDTH - 2.0 * EDGE - 40.0));
+        }
+        self.upright(svg, parts);
+        self.level(svg, parts);
+        self.captions(svg, parts);
+    }
+
+    fn upright(&self, svg: &mut Svg, parts: &Surround<'_>) {
+        let frame = &self.frame;
+        let category = matches!(parts.upright, Ruler::Category(_));
+        for tick in parts.upright.ticks() {
+            let y = frame.y(if parts.downward { 1.0 - tick.at } else { tick.at });
+            if !category {
+                grid(svg, (frame.left, y), (frame.right(), y));
+                grid_tick(svg, (frame.left - TICK, y), (frame.left, y));
+            }
+            let place = attributes![
+                "class" = "tl-tick",
+                "text-anchor" = "end",
+                "x" = frame.left - TICK - 3.0,
+                "y" = y + 4.0,
+            ];
+            svg.text("text", place, &text::cut(&tick.text, TICK_SIZE, LONGEST_LABEL));
+        }
+    }
+
+    fn level(&self, svg: &mut Svg, parts: &Surround<'_>) {
+        let frame = &self.frame;
+        let ticks = parts.level.ticks();
+        let every = if self.slanted {
+            thinning(ticks.len(), frame.width)
+        } else {
+            stride(&ticks, frame.width)
+        };
+        let category = matches!(parts.level, Ruler::Category(_));
+        for (index, tick) in ticks.iter().enumerate() {
+            let x = frame.x(tick.at);
+            if !category {
+                grid(svg, (x, frame.top), (x, frame.bottom()));
+            }
+            grid_tick(svg, (x, frame.bottom()), (x, frame.bottom() + TICK));
+            if index % every == 0 && !tick.text.is_empty() {
+                self.level_label(svg, x, &tick.text);
+            }
+        }
+    }
+
+    fn level_label(&self, svg: &mut Svg, x: f64, label: &str) {
+        let y = self.frame.bottom() + TICK + TICK_SIZE;
+        let label = text::cut(label, TICK_SIZE, LONGEST_LABEL);
+        if self.slanted {
+            let turn = format!("rotate(-35 {} {})", coordinate(x + 4.0), coordinate(y));
+            let place = attributes![
+                "class" = "tl-tick",
+                "text-anchor" = "end",
+                "x" = x + 4.0,
+                "y" = y,
+                "transform" = &turn,
+            ];
+            svg.text("text", place, &label);
+        } else {
+            let place =
+                attributes!["class" = "tl-tick", "text-anchor" = "middle", "x" = x, "y" = y];
+            svg.text("text", place, &label);
+        }
+    }
+
+    fn captions(&self, svg: &mut Svg, parts: &Surround<'_>) {
+        let frame = &self.frame;
+        let middle = frame.left + frame.width / 2.0;
+        let y = frame.bottom() + TICK + self.level_room + 14.0;
+        if !parts.level_caption.is_empty() {
+            let place =
+                attributes!["class" = "tl-label", "text-anchor" = "middle", "x" = middle, "y" = y];
+            svg.text("text", place, &parts.level_caption);
+        }
+        if !parts.upright_caption.is_empty() {
+            let (x, y) = (EDGE + 10.0, frame.top + frame.height / 2.0);
+            let turn = format!("rotate(-90 {} {})", coordinate(x), coordinate(y));
+            let place = attributes![
+                "class" = "tl-label",
+                "text-anchor" = "middle",
+                "x" = x,
+                "y" = y,
+                "transform" = &turn,
+            ];
+            svg.text(
+                "text",
+                place,
+                &text::cut(&parts.upright_caption, LABEL_SIZE, frame.height + 40.0),
+            );
+        }
+        if let Some(note) = &parts.note {
+            let place = attributes!["class" = "tl-note", "x" = EDGE, "y" = self.height - 8.0];
+            svg.text("text", place, note);
+        }
+    }
+
+    /// The axes themselves, drawn after the marks so that bars do not cover them.
+    pub(crate) fn axes(&self, svg: &mut Svg) {
+        let frame = &self.frame;
+        let path = format!(
+            "M{} {}V{}H{}",
+            coordinate(frame.left),
+            coordinate(frame.top),
+            coordinate(frame.bottom()),
+            coordinate(frame.right())
+        );
+        svg.leaf("path", attributes!["class" = "tl-axis", "d" = &path]);
+    }
+}
+
+/// Labels longer than this many pixels are cut.
+const LONGEST_LABEL: f64 = 190.0;
+
+fn widest(ticks: &[Tick]) -> f64 {
+    let width = |tick: &Tick| text::width(&tick.text, TICK_SIZE).min(LONGEST_LABEL);
+    ticks.iter().map(width).fold(0.0, f64::max)
+}
+
+/// Do all labels stand beside one another?
+fn fits(ticks: &[Tick], width: f64) -> bool {
+    stride(ticks, width) == 1
+}
+
+/// Every how many-th label has to be left out for the others not to touch.
+fn stride(ticks: &[Tick], width: f64) -> usize {
+    let named: Vec<&Tick> = ticks.iter().filter(|tick| !tick.text.is_empty()).collect();
+    let room = |tick: &Tick| text::width(&tick.text, TICK_SIZE).min(LONGEST_LABEL) + 8.0;
+    let touch = |every: usize| {
+        let kept: Vec<&&Tick> = named.iter().step_by(every).collect();
+        kept.windows(2)
+            .any(|pair| (pair[1].at - pair[0].at) * width < (room(pair[0]) + room(pair[1])) / 2.0)
+    };
+    (1..=ticks.len().max(1)).find(|every| !touch(*every)).unwrap_or(1)
+}
+
+/// Slanted labels stand as close as their height allows.
+fn thinning(count: usize, width: f64) -> usize {
+    ((count as f64 * (TICK_SIZE + 5.0) / width).ceil() as usize).max(1)
+}
+
+/// Where each entry of the legend stands, and how many rows there are. One series needs no legend.
+fn legend_places(entries: &[(&str, Look)], top: f64) -> (Vec<(usize, f64, f64)>, usize) {
+    if entries.len() < 2 {
+        return (Vec::new(), 0);
+    }
+    let (mut x, mut row) = (EDGE, 0);
+    let mut places = Vec::new();
+    for (index, (name, _)) in entries.iter().enumerate() {
+        let width = 36.0 + text::width(name, LABEL_SIZE) + 18.0;
+        if x > EDGE && x + width > WIDTH - EDGE {
+            (x, row) = (EDGE, row + 1);
+        }
+        places.push((index, x, top + 4.0 + ROW * f64::from(row)));
+        x += width;
+    }
+    (places, row as usize + 1)
+}
+
+fn swatch(svg: &mut Svg, kind: Swatch, look: Look, x: f64, y: f64, figure: &str) {
+    if kind == Swatch::Bar {
+        bar(svg, look, (x + 4.0, y - 6.0), (24.0, 12.0), figure);
+        return;
+    }
+    if kind != Swatch::Marker {
+        let class = format!("tl-line {}", look.stroke());
+        let path = format!("M{} {}h30", coordinate(x), coordinate(y));
+        svg.leaf(
+            "path",
+            attributes!["class" = &class, "stroke-dasharray" = look.dash(), "d" = &path],
+        );
+    }
+    if kind != Swatch::Line {
+        super::style::marker(svg, look, x + 15.0, y);
+    }
+}
+
+/// A hatched rectangle.
+pub(crate) fn bar(svg: &mut Svg, look: Look, at: (f64, f64), size: (f64, f64), figure: &str) {
+    let class = format!("tl-edge {}", look.stroke());
+    svg.leaf(
+        "rect",
+        attributes![
+            "class" = &class,
+            "fill" = &look.paint(figure),
+            "x" = at.0,
+            "y" = at.1,
+            "width" = size.0,
+            "height" = size.1,
+        ],
+    );
+}
+
+fn line(svg: &mut Svg, class: &str, from: (f64, f64), to: (f64, f64)) {
+    svg.leaf(
+        "line",
+        attributes!["class" = class, "x1" = from.0, "y1" = from.1, "x2" = to.0, "y2" = to.1],
+    );
+}
+
+fn grid(svg: &mut Svg, from: (f64, f64), to: (f64, f64)) {
+    line(svg, "tl-grid", from, to);
+}
+
+fn grid_tick(svg: &mut Svg, from: (f64, f64), to: (f64, f64)) {
+    line(svg, "tl-axis", from, to);
+}
+
+/// An upright error bar with ends.
+pub(crate) fn error_bar(svg: &mut Svg, x: f64, low: f64, high: f64) {
+    let path = format!(
+        "M{x0} {low}h6m-3 0V{high}m-3 0h6",
+        x0 = coordinate(x - 3.0),
+        low = coordinate(low),
+        high = coordinate(high)
+    );
+    svg.leaf("path", attributes!["class" = "tl-bar-end", "d" = &path]);
+}
