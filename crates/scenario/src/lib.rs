@@ -6,12 +6,14 @@
 //!
 //! A [`Scenario`] is the description of a whole experiment: hosts, nodes, links and traffic.
 
+mod file;
 mod path;
 mod preset;
 mod scenario;
 mod setting;
 mod topology;
 
+pub use file::ScenarioError;
 pub use path::{Direction, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
 pub use scenario::{

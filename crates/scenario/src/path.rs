@@ -203,7 +203,7 @@ impl Whole {
 }
 
 /// The directions that a full setting name means, and its plain name.
-fn split(name: &str) -> (&'static [Direction], &str) {
+pub(crate) fn split(name: &str) -> (&'static [Direction], &str) {
     if let Some(plain) = name.strip_prefix("up-") {
         (&[Direction::Up], plain)
     } else if let Some(plain) = name.strip_prefix("down-") {

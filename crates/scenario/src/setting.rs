@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use trunkline_core::{Rate, Size, Span};
 use trunkline_path::impairment::{LossModel, Setting as Impair};
 use trunkline_path::{Change, DeliveryTrace, DisciplineSpec, Limit, LinkSpec, SpecError};
@@ -37,12 +38,24 @@ pub(crate) struct Draft {
     spec: LinkSpec,
     queue: Option<String>,
     limit: Option<Limit>,
+    /// Where files with relative paths are looked for; the working directory where empty.
+    folder: PathBuf,
 }
 
 impl Draft {
     /// Starts from a finished description.
     pub fn of(spec: LinkSpec) -> Draft {
-        Draft { spec, queue: None, limit: None }
+        Draft { spec, ..Draft::default() }
+    }
+
+    /// Starts from nothing; files with relative paths are looked for in `folder`.
+    pub fn within(folder: &Path) -> Draft {
+        Draft { folder: folder.into(), ..Draft::default() }
+    }
+
+    /// Forgets the limit, for the discipline that follows has its own.
+    pub fn forget_limit(&mut self) {
+        self.limit = None;
     }
 
     /// Fills in what depends on other settings and checks the whole.
@@ -78,10 +91,10 @@ where
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-fn read_file(path: &str) -> Result<String, String> {
+fn read_file(folder: &Path, path: &str) -> Result<String, String> {
     let unread = |error| format!("cannot read '{path}': {error}; give the path of a text file");
     let mut text = String::new();
-    let file = File::open(path).map_err(unread)?;
+    let file = File::open(folder.join(path)).map_err(unread)?;
     let read = file.take(LONGEST_FILE + 1).read_to_string(&mut text).map_err(unread)?;
     if read as u64 > LONGEST_FILE {
         return Err(format!(
@@ -93,10 +106,13 @@ fn read_file(path: &str) -> Result<String, String> {
 }
 
 /// Reads the files of all loss traces that have not been read.
-fn read_loss_traces<'a>(models: impl Iterator<Item = &'a mut LossModel>) -> Result<(), String> {
+fn read_loss_traces<'a>(
+    folder: &Path,
+    models: impl Iterator<Item = &'a mut LossModel>,
+) -> Result<(), String> {
     for model in models {
         if let Some(file) = model.unread_file().map(str::to_string) {
-            let content = read_file(&file)?;
+            let content = read_file(folder, &file)?;
             model.load(&content).map_err(|error| format!("'{file}': {error}"))?;
         }
     }
@@ -186,7 +202,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Random loss on the line: 1%, ge:p=1%,r=20% (Gilbert-Elliott), trace:FILE (of 0 and 1)",
         apply: |draft, text| {
             draft.spec.impairments.loss = read(text)?;
-            read_loss_traces(std::iter::once(&mut draft.spec.impairments.loss))
+            read_loss_traces(&draft.folder, std::iter::once(&mut draft.spec.impairments.loss))
         },
         live: Some(|link| Change::Setting(Impair::Loss(link.impairments.loss.clone()))),
     },
@@ -236,7 +252,7 @@ pub const SETTINGS: &[Setting] = &[
         value: "FILE",
         help: "Delivery opportunities in the format of mahimahi, in place of a rate",
         apply: |draft, text| {
-            let trace = DeliveryTrace::parse(&read_file(text)?);
+            let trace = DeliveryTrace::parse(&read_file(&draft.folder, text)?);
             draft.spec.trace = Some(trace.map_err(|error| format!("'{text}': {error}"))?);
             draft.spec.rate = None;
             Ok(())
@@ -250,9 +266,10 @@ pub const SETTINGS: &[Setting] = &[
         apply: |draft, text| {
             draft.spec.schedule = match text.contains('=') {
                 true => read(text)?,
-                false => read(&read_file(text)?).map_err(|error| format!("'{text}': {error}"))?,
+                false => read(&read_file(&draft.folder, text)?)
+                    .map_err(|error| format!("'{text}': {error}"))?,
             };
-            read_loss_traces(draft.spec.loss_models_mut())
+            read_loss_traces(&draft.folder, draft.spec.loss_models_mut())
         },
         live: None,
     },

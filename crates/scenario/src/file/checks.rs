@@ -1,0 +1,231 @@
+//! What holds across elements: names, connections, ways, and the order of starts and ends.
+
+use super::Elements;
+use super::error::Wrong;
+use super::reader::Reader;
+use crate::{RouteError, Scenario, Start, Traffic, Workload};
+use std::collections::BTreeMap;
+
+/// Longest name.
+const LONGEST_NAME: usize = 64;
+
+/// Every element has a name of its own, made of letters, digits, `-`, `_` and `.`.
+pub(super) fn names(elements: &Elements<'_>) -> Result<(), Wrong> {
+    for (key, readers) in
+        [("host", &elements.hosts), ("link", &elements.links), ("traffic", &elements.traffic)]
+    {
+        if readers.is_empty() {
+            return Err(elements.file.wrong(key, format!("found nothing: write a [[{key}]]")));
+        }
+    }
+    unique(elements.hosts.iter().chain(&elements.nodes))?;
+    unique(elements.traffic.iter())?;
+    for name in elements.links.iter().filter(|link| link.has("name")) {
+        well_formed(name)?;
+    }
+    Ok(())
+}
+
+fn unique<'e, 'a: 'e>(elements: impl Iterator<Item = &'e Reader<'a>>) -> Result<(), Wrong> {
+    let mut seen = BTreeMap::new();
+    for element in elements {
+        let name = well_formed(element)?;
+        if let Some(kind) = seen.insert(name, element.path.clone()) {
+            return Err(
+                element.found("name", &format!("{kind} has this name already: give another"))
+            );
+        }
+    }
+    Ok(())
+}
+
+fn well_formed(element: &Reader<'_>) -> Result<String, Wrong> {
+    let name = element.name("name")?;
+    let good = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.chars().count() > LONGEST_NAME || !name.chars().all(good) {
+        let allowed = format!("give 1 to {LONGEST_NAME} letters, digits, '-', '_' or '.'");
+        return Err(element.found("name", &allowed));
+    }
+    Ok(name)
+}
+
+/// Checks a scenario whose elements are right by themselves.
+pub(super) fn check(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
+    links(scenario, elements)?;
+    connected(scenario, elements)?;
+    for (traffic, table) in scenario.traffic.iter().zip(&elements.traffic) {
+        ends(scenario, traffic, table)?;
+        ways(scenario, traffic, table)?;
+        references(scenario, traffic, table)?;
+    }
+    no_cycle(scenario, elements)
+}
+
+/// Links have names of their own and join two stations that exist.
+fn links(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
+    let stations =
+        || scenario.hosts.iter().map(|it| &it.name).chain(scenario.nodes.iter().map(|it| &it.name));
+    for (index, (link, table)) in scenario.links.iter().zip(&elements.links).enumerate() {
+        for end in [&link.from, &link.to] {
+            if !stations().any(|name| name == end) {
+                let known = stations().map(String::as_str);
+                return Err(table.unknown("between", end, "hosts and nodes", known));
+            }
+        }
+        if link.from == link.to {
+            return Err(table.found("between", "a link joins two different stations"));
+        }
+        if scenario.links[..index].iter().any(|before| before.name == link.name) {
+            let problem = format!("'{}' is the name of two links: give each a name", link.name);
+            return Err(match table.has("name") {
+                true => table.found("name", "another link has this name already: give another"),
+                false => table.wrong("name", format!("found nothing: {problem}")),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Every host has a link.
+fn connected(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
+    let linked = |name: &str| scenario.links.iter().any(|link| link.beyond(name).is_some());
+    let stations = elements.hosts.iter().chain(&elements.nodes);
+    for table in stations {
+        let name = table.name("name")?;
+        if !linked(&name) {
+            let problem = "no link ends here: add a [[link]] with it in 'between'";
+            return Err(table.found("name", problem));
+        }
+    }
+    Ok(())
+}
+
+/// Senders and peers are hosts; the way goes over nodes.
+fn ends(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
+    let hosts = || scenario.hosts.iter().map(|host| host.name.as_str());
+    let nodes = || scenario.nodes.iter().map(|node| node.name.as_str());
+    let sender = if traffic.from_each.is_empty() { "from" } else { "from_each" };
+    let senders = traffic.from_each.iter().chain([&traffic.from]).map(|name| (sender, name));
+    for (key, name) in senders.chain([("to", &traffic.to)]) {
+        if nodes().any(|node| node == name) {
+            return Err(table.found(key, &format!("'{name}' is a node; traffic is between hosts")));
+        }
+        if !hosts().any(|host| host == name) {
+            return Err(table.unknown(key, name, "hosts", hosts()));
+        }
+    }
+    match traffic.via.iter().find(|name| !nodes().any(|node| node == *name)) {
+        Some(name) => Err(table.unknown("via", name, "nodes", nodes())),
+        None => Ok(()),
+    }
+}
+
+/// Every flow has a way.
+fn ways(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
+    let sources = traffic.from_each.len().max(1) as u32;
+    for flow in 0..sources {
+        scenario.route(traffic, flow).map_err(|error| match error {
+            RouteError::NotJoined { .. } => table.found("via", &error.to_string()),
+            RouteError::NoDistance { .. } | RouteError::NoWay { .. } => {
+                table.found("to", &error.to_string())
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// The traffic to which a start or an end refers exists, and gets as far as is waited for.
+fn references(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
+    for (key, name) in [("start_after", after(traffic)), ("until", traffic.until.as_deref())] {
+        let Some(name) = name else { continue };
+        let others =
+            || scenario.traffic.iter().map(|it| it.name.as_str()).filter(|it| *it != traffic.name);
+        if name == traffic.name {
+            return Err(table.found(key, "a traffic cannot wait for itself: name another"));
+        }
+        if !others().any(|other| other == name) {
+            return Err(table.unknown(key, name, "other traffic", others()));
+        }
+    }
+    reached(scenario, traffic, table)
+}
+
+/// The traffic whose progress another's start waits for.
+fn after(traffic: &Traffic) -> Option<&str> {
+    match &traffic.start {
+        Start::At(_) => None,
+        Start::AfterBytes(name, _) | Start::AfterEnd(name) => Some(name),
+    }
+}
+
+/// Each flow of the other traffic delivers the bytes that a start waits for.
+fn reached(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
+    let Start::AfterBytes(name, bytes) = &traffic.start else { return Ok(()) };
+    let other = scenario.traffic.iter().find(|other| other.name == *name);
+    let most = match other.map(|other| (&other.workload, &other.until)) {
+        Some((
+            Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. },
+            None,
+        )) => bytes.bytes().saturating_mul(u64::from(*repeat)),
+        _ => return Ok(()),
+    };
+    if bytes.bytes() <= most {
+        return Ok(());
+    }
+    Err(table.found(
+        "start_after",
+        &format!("each flow of {name} sends {most} bytes in all: wait for less"),
+    ))
+}
+
+/// No start or end waits for itself. A traffic's end waits for its start and for the end that it goes
+/// on until; a start waits for the start or the end of another.
+fn no_cycle(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
+    let index = |name: &str| scenario.traffic.iter().position(|traffic| traffic.name == name);
+    let (start, end) = (|traffic: usize| 2 * traffic, |traffic: usize| 2 * traffic + 1);
+    let mut waits = vec![Vec::new(); 2 * scenario.traffic.len()];
+    for (this, traffic) in scenario.traffic.iter().enumerate() {
+        waits[end(this)].push(start(this));
+        waits[end(this)].extend(traffic.until.as_deref().and_then(index).map(end));
+        waits[start(this)].extend(match &traffic.start {
+            Start::At(_) => None,
+            Start::AfterBytes(name, _) => index(name).map(start),
+            Start::AfterEnd(name) => index(name).map(end),
+        });
+    }
+    match in_cycle(&waits) {
+        None => Ok(()),
+        Some(event) => {
+            let table = &elements.traffic[event / 2];
+            let key = if table.has("start_after") { "start_after" } else { "until" };
+            Err(table.found(
+                key,
+                "the two would wait for each other for ever: let one of them start at a time",
+            ))
+        }
+    }
+}
+
+/// An event that waits for itself in the end.
+fn in_cycle(waits: &[Vec<usize>]) -> Option<usize> {
+    // What waits for nothing that is unsettled is settled; what is left at last waits for itself.
+    let mut settled = vec![false; waits.len()];
+    loop {
+        let ready = |event: &usize| !settled[*event] && waits[*event].iter().all(|&it| settled[it]);
+        match (0..waits.len()).find(ready) {
+            Some(event) => settled[event] = true,
+            None => return first_of_cycle(waits, &settled),
+        }
+    }
+}
+
+/// Follows the waiting from the first unsettled event until one comes again.
+fn first_of_cycle(waits: &[Vec<usize>], settled: &[bool]) -> Option<usize> {
+    let mut event = settled.iter().position(|settled| !settled)?;
+    let mut seen = Vec::new();
+    while !seen.contains(&event) {
+        seen.push(event);
+        event = *waits[event].iter().find(|&&it| !settled[it])?;
+    }
+    Some(event)
+}

@@ -1,0 +1,206 @@
+//! Links: presets, modules, what holds for both directions and what for one.
+
+use super::error::{Wrong, list};
+use super::hosts::Named;
+use super::reader::{Reader, complaint};
+use super::schema::{Kind, Table};
+use super::tree::{Entry, Value};
+use crate::path::split;
+use crate::preset::Preset;
+use crate::setting::{self, Draft};
+use crate::{Direction, Wire};
+use std::path::Path;
+use trunkline_path::{LinkSpec, SpecError};
+
+/// A link in the making: forward and backward.
+type Drafts = [Draft; 2];
+
+/// Both directions, by their place in [`Drafts`].
+const BOTH: &[usize] = &[0, 1];
+
+/// A `[[link]]`. `folder` is where the files that it names are looked for.
+pub(super) fn link(
+    table: &Reader<'_>,
+    modules: &Named<Reader<'_>>,
+    folder: &Path,
+) -> Result<Wire, Wrong> {
+    let ends = table.names("between")?;
+    let [from, to] = ends.as_slice() else {
+        return Err(table.found("between", "give two names, such as [\"a\", \"b\"]"));
+    };
+    let mut drafts = [Draft::within(folder), Draft::within(folder)];
+    preset(table, &mut drafts)?;
+    side(table, modules, &mut drafts, BOTH)?;
+    for (index, key) in ["forward", "backward"].into_iter().enumerate() {
+        match table.table(key) {
+            Some(direction) => side(&direction, modules, &mut drafts, &[index])?,
+            None if table.has(key) => return Err(table.found(key, "give a table { … }")),
+            None => {}
+        }
+    }
+    let [forward, backward] = drafts;
+    Ok(Wire {
+        name: table.text("name")?.unwrap_or_else(|| format!("{from}-{to}")),
+        from: from.clone(),
+        to: to.clone(),
+        forward: finish(table, "forward", forward)?,
+        backward: finish(table, "backward", backward)?,
+    })
+}
+
+/// A `[module.NAME]` that no link may use: its keys are checked all the same.
+pub(super) fn module(table: &Reader<'_>, folder: &Path) -> Result<(), Wrong> {
+    let mut drafts = [Draft::within(folder), Draft::within(folder)];
+    settings(table, &mut drafts, BOTH)
+}
+
+/// The settings of a preset; what it says of a whole path (MTU) means nothing to a link.
+fn preset(table: &Reader<'_>, drafts: &mut Drafts) -> Result<(), Wrong> {
+    let Some(name) = table.text("preset")? else { return Ok(()) };
+    let known = crate::PRESETS.iter().map(|preset| preset.name);
+    let unknown = |_| table.unknown("preset", &name, "presets", known);
+    for &(setting, value) in Preset::find(&name).map_err(unknown)?.settings {
+        let (directions, plain) = split(setting);
+        let Some(setting) = setting::find(plain) else { continue };
+        for &direction in directions {
+            let draft = &mut drafts[usize::from(direction == Direction::Down)];
+            (setting.apply)(draft, value).map_err(|reason| table.found("preset", &reason))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a table says of the directions at `which`: first its module, then its own keys.
+fn side(
+    table: &Reader<'_>,
+    modules: &Named<Reader<'_>>,
+    drafts: &mut Drafts,
+    which: &[usize],
+) -> Result<(), Wrong> {
+    if let Some(name) = table.text("module")? {
+        let found = modules.iter().find(|(known, _)| *known == name);
+        let names = modules.iter().map(|(name, _)| name.as_str());
+        let unknown = || table.unknown("module", &name, "tables [module.NAME]", names);
+        settings(&found.ok_or_else(unknown)?.1, drafts, which)?;
+    }
+    settings(table, drafts, which)
+}
+
+/// The settings of one table, in the order of the schema.
+fn settings(table: &Reader<'_>, drafts: &mut Drafts, which: &[usize]) -> Result<(), Wrong> {
+    if table.has("rate") && table.has("trace") {
+        return Err(table.found("trace", "a rate is given as well: leave one of them out"));
+    }
+    for key in table.schema().keys() {
+        let (Some(node), Some(name)) = (table.node(key.name), setting_of(key.form.kind())) else {
+            continue;
+        };
+        let apply = setting::find(name).map(|setting| setting.apply);
+        let text = match &node.value {
+            Value::Table(entries) => discipline(table, entries)?,
+            value => value.scalar().ok_or_else(|| table.found(key.name, &key.form.allowed()))?,
+        };
+        for &index in which {
+            if name == "queue" && limits(&text) {
+                drafts[index].forget_limit();
+            }
+            let applied = apply.map_or(Ok(()), |apply| apply(&mut drafts[index], text.trim()));
+            let wrong = |reason: String| table.wrong(key.name, complaint(&node.value, &reason));
+            applied.map_err(wrong)?;
+        }
+    }
+    one_limit(table)?;
+    Ok(())
+}
+
+/// The setting of the command line that a key stands for.
+fn setting_of(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Setting(name, _) => Some(name),
+        Kind::Or(one, _) => setting_of(one),
+        _ => None,
+    }
+}
+
+/// Does the text of a discipline say how much may wait?
+fn limits(discipline: &str) -> bool {
+    let pairs = discipline.split_once(':').map_or("", |it| it.1);
+    pairs.split(',').any(|pair| pair.split('=').next().is_some_and(|key| key.trim() == "limit"))
+}
+
+/// A table's discipline has the limit, or the table has, not both.
+fn one_limit(table: &Reader<'_>) -> Result<(), Wrong> {
+    let Some(discipline) = table.node("discipline") else { return Ok(()) };
+    let inside = discipline.get("limit").is_some() || discipline.text().is_some_and(limits);
+    match inside && table.has("limit") {
+        true => Err(table.found("limit", "the discipline has a limit as well: leave one out")),
+        false => Ok(()),
+    }
+}
+
+/// The text form of a discipline that is written as a table.
+fn discipline(table: &Reader<'_>, entries: &[Entry]) -> Result<String, Wrong> {
+    let mut kind = None;
+    let mut pairs = Vec::new();
+    for entry in entries {
+        let text = entry.node.value.scalar().filter(|text| !text.contains([',', ':', '=']));
+        let text = text.ok_or_else(|| {
+            let problem = format!("found {}: give a plain value", entry.node.value);
+            Wrong::new(entry.at, format!("{}.discipline.{}", table.path, entry.key), problem)
+        })?;
+        match entry.key.as_str() {
+            "kind" => kind = Some(text),
+            key => pairs.push(format!("{key}={text}")),
+        }
+    }
+    let inner = || table.table("discipline").map(|discipline| discipline.missing("kind"));
+    let kind = kind.ok_or_else(|| inner().unwrap_or_else(|| table.missing("discipline")))?;
+    Ok(format!("{kind}:{}", pairs.join(",")))
+}
+
+fn finish(table: &Reader<'_>, direction: &str, draft: Draft) -> Result<LinkSpec, Wrong> {
+    draft.finish().map_err(|error| blame(table, direction, &error))
+}
+
+/// Lays a contradiction at the key that it is about, where the table has it.
+fn blame(table: &Reader<'_>, direction: &str, error: &SpecError) -> Wrong {
+    let text = error.to_string().replace("add --rate 155.52Mbit/s", "give rate = \"155.52Mbit/s\"");
+    let own = table.table(direction);
+    let about = |reader: &Reader<'_>, schema: &'static Table| {
+        let keys = schema.keys().filter(|key| setting_of(key.form.kind()).is_some());
+        let keys = keys.filter(|key| text.contains(&key.name.replace('_', " ")));
+        keys.map(|key| key.name).find(|key| reader.has(key))
+    };
+    let readers = own.iter().chain([table]);
+    for reader in readers {
+        if let Some(key) = about(reader, reader.schema()) {
+            return reader.found(key, &text);
+        }
+    }
+    let keys = table.schema().keys().filter(|key| table.has(key.name)).map(|key| key.name);
+    table.wrong(direction, format!("found {}: {text}", list(keys)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tables;
+    use super::*;
+
+    #[test]
+    fn every_setting_of_a_direction_has_a_key() {
+        let keys = || tables::DIRECTION.keys();
+        for setting in crate::SETTINGS {
+            let has = keys().any(|key| setting_of(key.form.kind()) == Some(setting.name));
+            assert!(has, "{} has no key", setting.name);
+        }
+        for key in keys().filter_map(|key| setting_of(key.form.kind())) {
+            assert!(setting::find(key).is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_seen_in_a_disciplines_text() {
+        assert!(limits("fifo:limit=3p") && limits("drr:quantum=9, limit = 3p"));
+        assert!(!limits("fifo") && !limits("limit") && !limits("epd:threshold=limit"));
+    }
+}

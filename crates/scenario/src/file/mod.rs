@@ -1,0 +1,129 @@
+//! The scenario file: TOML text to checked scenarios, one for each cell of its grid.
+
+mod checks;
+mod error;
+mod grid;
+mod hosts;
+mod keys;
+mod links;
+mod reader;
+mod schema;
+mod tables;
+mod traffic;
+mod tree;
+
+pub use error::ScenarioError;
+
+use crate::{Interface, Processor, Scenario};
+use error::Wrong;
+use grid::Cell;
+use hosts::Named;
+use reader::Reader;
+use std::path::Path;
+use tables::FILE;
+use tree::Node;
+use trunkline_core::Seed;
+
+impl Scenario {
+    /// Reads a scenario file: one scenario for each cell of its grid, the first axis slowest.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, and as [`Scenario::parse`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Vec<Scenario>, ScenarioError> {
+        let path = path.as_ref();
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|cause| ScenarioError::Unreadable {
+            file: error::one_line(&file),
+            cause: error::one_line(&cause.to_string()),
+        })?;
+        Scenario::parse(&text, &file)
+    }
+
+    /// The scenarios that a text describes: one for each cell of its grid, the first axis slowest.
+    /// `file` is named in complaints; its stem is the scenario's name where the text gives none, and
+    /// the files that the text names (traces, schedules) are looked for beside it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: one line with file, line, key, what was found, and what is allowed.
+    pub fn parse(text: &str, file: &str) -> Result<Vec<Scenario>, ScenarioError> {
+        scenarios(text, Path::new(file)).map_err(|wrong| wrong.of(file, text))
+    }
+}
+
+fn scenarios(text: &str, file: &Path) -> Result<Vec<Scenario>, Wrong> {
+    let mut root = tree::parse(text)?;
+    keys::check(&mut root)?;
+    let mut scenarios = Vec::new();
+    grid::cells(&root, &mut |tree, cell| {
+        scenarios.push(scenario(tree, cell, file)?);
+        Ok(())
+    })?;
+    Ok(scenarios)
+}
+
+/// The elements of one cell as they stand in the file, for checks across them.
+#[derive(Debug)]
+struct Elements<'a> {
+    file: Reader<'a>,
+    hosts: Vec<Reader<'a>>,
+    nodes: Vec<Reader<'a>>,
+    links: Vec<Reader<'a>>,
+    traffic: Vec<Reader<'a>>,
+}
+
+impl<'a> Elements<'a> {
+    fn of(root: &'a Node) -> Elements<'a> {
+        let file = Reader::new(String::new(), root, &FILE);
+        let elements = |key: &str| {
+            let path = |table: Reader<'a>| table.renamed(|node| keys::element(key, node));
+            file.tables(key).into_iter().map(path).collect()
+        };
+        let (hosts, nodes) = (elements("host"), elements("node"));
+        let (links, traffic) = (elements("link"), elements("traffic"));
+        Elements { file, hosts, nodes, links, traffic }
+    }
+}
+
+/// The scenario of one cell, its grid resolved.
+fn scenario(root: &Node, cell: &Cell, file: &Path) -> Result<Scenario, Wrong> {
+    let elements = Elements::of(root);
+    let top = &elements.file;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let modules = top.named("module");
+    modules.iter().try_for_each(|(_, module)| links::module(module, folder))?;
+    checks::names(&elements)?;
+    let (processors, interfaces) = (processors(top)?, interfaces(top)?);
+    let host = |table| hosts::host(table, &processors, &interfaces);
+    let scenario = Scenario {
+        name: top.text("name")?.unwrap_or_else(|| stem(file)),
+        about: top.text("about")?.unwrap_or_default(),
+        seed: Seed(top.whole("seed")?),
+        cell: cell.clone(),
+        hosts: elements.hosts.iter().map(host).collect::<Result<_, _>>()?,
+        nodes: elements.nodes.iter().map(hosts::node).collect::<Result<_, _>>()?,
+        links: (elements.links.iter().map(|table| links::link(table, &modules, folder)))
+            .collect::<Result<_, _>>()?,
+        traffic: elements.traffic.iter().map(traffic::traffic).collect::<Result<_, _>>()?,
+        stop_after: top.span("stop_after")?,
+        sample_backlog: top.optional_span("sample_backlog")?,
+    };
+    checks::check(&scenario, &elements)?;
+    Ok(scenario)
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn processors(top: &Reader<'_>) -> Result<Named<Processor>, Wrong> {
+    let read = |(name, table): (String, Reader<'_>)| Ok((name, hosts::processor(&table)?));
+    top.named("processor").into_iter().map(read).collect()
+}
+
+fn interfaces(top: &Reader<'_>) -> Result<Named<Interface>, Wrong> {
+    let read = |(name, table): (String, Reader<'_>)| {
+        let interface = hosts::interface(&name, &table)?;
+        Ok((name, interface))
+    };
+    top.named("interface").into_iter().map(read).collect()
+}

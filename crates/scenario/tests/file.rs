@@ -1,0 +1,313 @@
+//! Scenario files: what they say is what comes out, and grids are complete and in order.
+
+use trunkline_core::{Rate, Size, Span};
+use trunkline_path::{DisciplineSpec, Framing, Limit};
+use trunkline_scenario::{
+    Cost, Echo, ProtocolPlace, Reply, Scenario, Split, Start, Transport, Workload,
+};
+
+fn parse(text: &str) -> Vec<Scenario> {
+    Scenario::parse(text, "folder/test.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn one(text: &str) -> Scenario {
+    let mut cells = parse(text);
+    assert_eq!(cells.len(), 1);
+    cells.remove(0)
+}
+
+/// The example of the design.
+const DESIGN: &str = r#"
+seed = 7
+[[host]]
+name = "coma"
+[[host]]
+name = "tempel"
+
+[[link]]
+between = ["coma", "tempel"]
+rate = "1.544Mbit/s"
+framing = "t1-lapd"
+delay = "12ms"
+discipline = { kind = "round-robin", quantum = 64 }
+
+[[traffic]]
+name = "background"
+kind = "bulk"
+bytes = "1MB"
+from = "coma"
+to = "tempel"
+count = 4
+transport = { kind = "urp", block = 1024, outstanding = 7 }
+until = "keystrokes"
+
+[[traffic]]
+name = "keystrokes"
+kind = "interactive"
+from = "coma"
+to = "tempel"
+sizes = [1, 64, 512]
+repeat = 300
+start_after = "background:1MB"
+transport = { kind = "urp" }
+"#;
+
+#[test]
+fn the_example_of_the_design() {
+    let scenario = one(DESIGN);
+    assert_eq!((scenario.name.as_str(), scenario.seed.0), ("test", 7));
+    assert_eq!((scenario.stop_after, scenario.sample_backlog), (Span::from_secs(3600), None));
+    let link = &scenario.links[0];
+    assert_eq!((link.name.as_str(), &link.forward), ("coma-tempel", &link.backward));
+    assert_eq!(
+        (link.forward.framing, link.forward.delay),
+        (Framing::T1Lapd, Span::from_millis(12))
+    );
+    // The default queue holds 250 ms of the rate but at least 64 KiB, as on the command line.
+    let discipline = DisciplineSpec::RoundRobin { quantum: 64, limit: Limit::Bytes(64 << 10) };
+    assert_eq!(link.forward.discipline, discipline);
+    let [background, keystrokes] = scenario.traffic.as_slice() else { panic!() };
+    assert_eq!((background.count, background.until.as_deref()), (4, Some("keystrokes")));
+    let Transport::Urp(urp) = &background.transport else { panic!() };
+    assert_eq!(
+        (urp.block, urp.outstanding, urp.packet, urp.profile.as_str()),
+        (1024, 7, 16, "trunkline")
+    );
+    assert_eq!(background.reply_transport, background.transport);
+    let megabyte = Size::from_bytes(1_000_000);
+    assert_eq!(keystrokes.start, Start::AfterBytes("background".into(), megabyte));
+    let sizes = vec![1, 64, 512];
+    let work = Workload::Interactive { sizes, repeat: 300, reply: Reply::Echo, every: Span::ZERO };
+    assert_eq!(keystrokes.workload, work);
+    let bulk = Workload::Bulk { bytes: megabyte, repeat: 1, write: 1024, confirm: true };
+    assert_eq!(background.workload, bulk);
+}
+
+const HOSTS: &str = r#"
+name = "Datakit"
+about = "Two hosts and a node."
+stop_after = "60s"
+sample_backlog = "10ms"
+
+[processor.vax8550]
+write = { fixed = "0.3ms", per_byte = "2us" }
+read = "0.2ms"
+disturbance = { probability = "5%", mean = "2ms" }
+
+[interface.kmc]
+protocol = "board"
+split = [{ below = 512, piece = 64 }, { piece = 1024 }]
+requests = 1
+send_block = { per_byte = "3us" }
+half_duplex = true
+programmed = "1us"
+memory = "2KiB"
+receive_buffer = 64
+echo = "consumption"
+
+[[host]]
+name = "a"
+processor = "vax8550"
+interface = "kmc"
+[[host]]
+name = "b"
+[[node]]
+name = "n"
+backplane = "8Mbit/s"
+
+[module.fifo]
+discipline = "fifo"
+limit = "32KiB"
+output-buffer = "1KiB"
+framing = "t1-lapd"
+
+[[link]]
+name = "access"
+between = ["a", "n"]
+rate = "10Mbit/s"
+[[link]]
+name = "t1"
+between = ["n", "b"]
+module = "fifo"
+rate = "1.544Mbit/s"
+loss = 0.01
+bit-errors = 1e-7
+backward = { limit = "500kB", delay = "3ms", loss = 0 }
+
+[[traffic]]
+name = "x"
+kind = "interactive"
+from_each = ["a", "b"]
+to = "b"
+via = ["n"]
+sizes = ["1KiB"]
+reply = 4
+transport = { outstanding = 1 }
+reply_transport = { block = 64 }
+start_after = "y"
+[[traffic]]
+name = "y"
+kind = "paced"
+from = "a"
+to = "b"
+size = 1000
+rate = "500kbit/s"
+start = "5s"
+"#;
+
+#[test]
+fn hosts_interfaces_and_modules() {
+    // A host that sends to itself over a node goes there and back.
+    let scenario = one(HOSTS);
+    assert_eq!(
+        (scenario.name.as_str(), scenario.about.as_str()),
+        ("Datakit", "Two hosts and a node.")
+    );
+    assert_eq!(scenario.sample_backlog, Some(Span::from_millis(10)));
+    let (a, b) = (&scenario.hosts[0], &scenario.hosts[1]);
+    let write = Cost { fixed: Span::from_micros(300), per_byte: Span::from_micros(2) };
+    let read = Cost { fixed: Span::from_micros(200), per_byte: Span::ZERO };
+    assert_eq!((a.processor.write, a.processor.read), (write, read));
+    let disturbance = a.processor.disturbance.unwrap();
+    assert!((disturbance.probability - 0.05).abs() < 1e-12);
+    assert_eq!(a.interface.name, "kmc");
+    assert_eq!((a.interface.protocol, a.interface.echo), (ProtocolPlace::Board, Echo::Consumption));
+    let split = [Split { below: Some(512), piece: 64 }, Split { below: None, piece: 1024 }];
+    assert_eq!((a.interface.split.as_slice(), a.interface.requests), (&split[..], Some(1)));
+    assert_eq!(a.interface.memory, Some(Size::from_bytes(2048)));
+    assert_eq!((b.processor.clone(), b.interface.clone()), Default::default());
+    assert_eq!(scenario.nodes[0].backplane, Some(Rate::from_bits_per_second(8_000_000)));
+    let t1 = &scenario.links[1];
+    assert_eq!(t1.forward.discipline, DisciplineSpec::Fifo { limit: Limit::Bytes(32 << 10) });
+    assert_eq!(t1.backward.discipline, DisciplineSpec::Fifo { limit: Limit::Bytes(500_000) });
+    assert_eq!((t1.forward.delay, t1.backward.delay), (Span::ZERO, Span::from_millis(3)));
+    assert_eq!(t1.backward.output_buffer, Size::from_bytes(1024));
+    assert_eq!(t1.forward.impairments.loss.to_string(), "1%");
+    assert_eq!(t1.backward.impairments.loss, Default::default());
+    assert_eq!(t1.forward.impairments.bit_errors, "1e-7".parse().unwrap());
+}
+
+#[test]
+fn traffic_in_all_its_forms() {
+    let scenario = one(HOSTS);
+    let [x, y] = scenario.traffic.as_slice() else { panic!() };
+    assert_eq!((x.from.as_str(), x.source(1)), ("a", "b"));
+    assert!(
+        matches!(&x.workload, Workload::Interactive { sizes, reply: Reply::Bytes(4), .. } if sizes == &[1024])
+    );
+    let (Transport::Urp(there), Transport::Urp(back)) = (&x.transport, &x.reply_transport) else {
+        panic!()
+    };
+    assert_eq!((there.block, there.outstanding), (256, 1));
+    assert_eq!((back.block, back.outstanding), (64, 1), "what is left out is as in transport");
+    assert_eq!(x.start, Start::AfterEnd("y".into()));
+    assert_eq!((&y.transport, &y.start), (&Transport::Datagram, &Start::At(Span::from_secs(5))));
+    let rate = Rate::from_bits_per_second(500_000);
+    assert_eq!(y.workload, Workload::Paced { size: 1000, rate, duration: Span::from_secs(10) });
+}
+
+/// Keys in place of the line that is only a comment.
+fn with(base: &str, from: &str, to: &str) -> String {
+    assert!(base.contains(from), "{from}");
+    base.replacen(from, to, 1)
+}
+
+fn coordinates(scenario: &Scenario) -> Vec<String> {
+    scenario.cell.iter().map(|(key, value)| format!("{key}={value}")).collect()
+}
+
+#[test]
+fn a_grid_has_every_combination_the_first_axis_slowest() {
+    let text = with(DESIGN, "rate = \"1.544Mbit/s\"", "rate = [\"1mbit\", \"10mbit\"]");
+    let text = with(&text, "count = 4", "count = [1, 4, 9]");
+    let cells = parse(&text);
+    let found: Vec<String> = cells.iter().map(|cell| coordinates(cell).join(" ")).collect();
+    let expected =
+        [("1mbit", 1), ("1mbit", 4), ("1mbit", 9), ("10mbit", 1), ("10mbit", 4), ("10mbit", 9)]
+            .map(|(rate, count)| {
+                format!("link.coma-tempel.rate={rate} traffic.background.count={count}")
+            });
+    assert_eq!(found, expected);
+    for (cell, rate) in cells.iter().zip([1, 1, 1, 10, 10, 10]) {
+        assert_eq!(cell.links[0].forward.rate.unwrap().bits_per_second(), rate * 1_000_000);
+    }
+    assert_eq!(
+        cells.iter().map(|cell| cell.traffic[0].count).collect::<Vec<_>>(),
+        [1, 4, 9, 1, 4, 9]
+    );
+}
+
+#[test]
+fn tables_are_told_apart_by_what_differs_and_may_hold_axes() {
+    let urp = "transport = [{ block = 64, outstanding = 1 }, { block = 64, outstanding = [2, 7] }]";
+    let text = with(DESIGN, "transport = { kind = \"urp\", block = 1024, outstanding = 7 }", urp);
+    let cells: Vec<Vec<String>> = parse(&text).iter().map(coordinates).collect();
+    let key = "traffic.background.transport";
+    assert_eq!(
+        cells,
+        [
+            vec![format!("{key}=outstanding=1")],
+            vec![format!("{key}=outstanding=[2, 7]"), format!("{key}.outstanding=2")],
+            vec![format!("{key}=outstanding=[2, 7]"), format!("{key}.outstanding=7")],
+        ]
+    );
+}
+
+#[test]
+fn lists_are_axes_only_as_lists_of_lists() {
+    let text = with(DESIGN, "sizes = [1, 64, 512]", "sizes = [[1, 64], [512]]");
+    let text = with(&text, "seed = 7", "seed = [1, 2]");
+    let cells: Vec<Vec<String>> = parse(&text).iter().map(coordinates).collect();
+    assert_eq!(cells.len(), 4);
+    assert_eq!(cells[1], ["seed=1", "traffic.keystrokes.sizes=[512]"]);
+    let text =
+        with(DESIGN, "discipline = { kind", "forward.delay = ['1ms', '2ms']\ndiscipline = { kind");
+    let forward: Vec<Span> = parse(&text).iter().map(|cell| cell.links[0].forward.delay).collect();
+    assert_eq!(forward, [Span::from_millis(1), Span::from_millis(2)]);
+}
+
+#[test]
+fn modules_and_interfaces_are_axes() {
+    let text = with(HOSTS, "requests = 1", "requests = [1, 'unlimited']");
+    let text = with(&text, "module = \"fifo\"", "module = ['fifo', 'rr']");
+    let text = with(
+        &text,
+        "[module.fifo]",
+        "[module.rr]\ndiscipline = 'round-robin:limit=9kB'\n[module.fifo]",
+    );
+    let cells = parse(&text);
+    assert_eq!(coordinates(&cells[3]), ["interface.kmc.requests=unlimited", "link.t1.module=rr"]);
+    assert_eq!(cells[3].hosts[0].interface.requests, None);
+    let limit = Limit::Bytes(9000);
+    let expected = DisciplineSpec::RoundRobin { quantum: 64, limit };
+    assert_eq!(cells[3].links[1].forward.discipline, expected);
+}
+
+#[test]
+fn a_direction_wins_over_the_link_and_the_link_over_module_and_preset() {
+    let link = |keys: &str| {
+        let text = with(HOSTS, "rate = \"10Mbit/s\"", keys);
+        one(&text).links[0].clone()
+    };
+    let wire = link("preset = 't1-1989'\nmodule = 'fifo'\nlimit = '9kB'\nforward.limit = '1p'");
+    assert_eq!(wire.forward.rate.unwrap().to_string(), "1.544Mbit/s");
+    assert_eq!(wire.forward.discipline.limit(), Limit::Packets(1));
+    assert_eq!(wire.backward.discipline.limit(), Limit::Bytes(9000));
+    let wire = link("preset = 'dsl'\nlimit = '9kB'\nbackward.discipline = 'drr:limit=7p'");
+    assert_eq!(wire.forward.rate.unwrap().to_string(), "1Mbit/s", "forward is up");
+    assert_eq!(wire.backward.discipline.limit(), Limit::Packets(7), "the more special limit");
+}
+
+#[test]
+fn files_are_found_beside_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("lost"), "0 0 1\n").unwrap();
+    std::fs::write(folder.path().join("line"), "1\n2\n").unwrap();
+    std::fs::write(folder.path().join("steps"), "0s delay=1ms; 5s loss=trace:lost").unwrap();
+    let keys = "loss = 'trace:lost'\ntrace = 'line'\nschedule = 'steps'\n";
+    let file = folder.path().join("x.toml");
+    std::fs::write(&file, with(HOSTS, "rate = \"10Mbit/s\"", keys)).unwrap();
+    let cells = Scenario::read(&file).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(cells[0].links[0].forward.trace, Some(vec![1, 2]));
+    assert!(Scenario::read(folder.path().join("none")).unwrap_err().to_string().contains("none"));
+}
