@@ -1,7 +1,30 @@
-//! Samples and histograms of times.
+//! Samples and what they say: histograms of times, the reports' estimators and sound ones with their
+//! confidence, the [`Run`] that every engine returns, tables of named cells and their comparison.
+//!
+//! Floating point begins here, where results are summarised. Every sum is taken in the order of the
+//! samples and every function beyond the four operations and the square root comes from one portable
+//! library, so that the figures are the same to the last bit on every machine.
 
+mod compare;
+mod confidence;
+mod estimator;
+mod reduce;
 mod run;
+mod stats;
+mod steady;
+mod table;
 mod times;
+mod violation;
 
+pub use compare::{Comparison, Counted, Row, Tolerance, Verdict, compare};
+pub use confidence::{
+    Interval, MeanInterval, bootstrap, bootstrap_quantile, mean_interval, repetitions,
+};
+pub use estimator::{Estimate, Estimator, EstimatorError};
+pub use reduce::{Quantity, Reduction, Throughput, compare_runs};
 pub use run::{Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun};
+pub use stats::{deviation, mean, quantile};
+pub use steady::steady_from;
+pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};
 pub use times::{Percentiles, Times};
+pub use violation::{Violation, check};

@@ -3,6 +3,23 @@
 //! An application is a sequential process: it asks for one [`Action`], and is told the [`Outcome`] when
 //! that is done. It never reads a clock and does no I/O, so that the same process runs on simulated
 //! hosts and on real sockets.
+//!
+//! For each flow of a traffic the host runs two of them, [`Application::sender`] and
+//! [`Application::receiver`]: it calls [`step`](Application::step) with [`Outcome::Start`], does what it
+//! is asked, calls `step` again with the outcome and the time, and so on until [`Action::Done`]. After
+//! each step it asks [`take_sample`](Application::take_sample). Senders end by themselves; receivers
+//! wait for more until the host stops them.
+
+mod application;
+mod bulk;
+mod echo;
+mod paced;
+#[cfg(test)]
+mod pair;
+mod sink;
+mod transfer;
+
+pub use application::Application;
 
 use trunkline_core::{Span, Time};
 
@@ -61,3 +78,20 @@ pub struct Draft {
     /// When it ended.
     pub end: Time,
 }
+
+/// What a datagram tells its receiver about its sending, as a time stamp in the datagram would.
+///
+/// [`Application::stamp`] gives it on the sending side, [`Application::stamped`] takes it on the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Its number, from 0.
+    pub index: u32,
+    /// When it was meant to be sent.
+    pub intended: Time,
+    /// When its write started.
+    pub start: Time,
+}
+
+/// User bytes of the answer to an empty message: the count of bytes received, one machine word
+/// (`meat` answers `mpuke` so: Hawley 1989, section 3.1).
+pub(crate) const COUNT: u32 = 4;

@@ -1,0 +1,285 @@
+//! From runs to figures: delays and rates by traffic and size, throughput of simultaneous flows, tables.
+
+use crate::{
+    Cell, Comparison, Estimate, Estimator, Key, Run, Sample, Table, TableError, Tolerance,
+    TrafficRun, compare,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use trunkline_core::Span;
+
+/// What is read off each sample of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// From the start of each measurement to its end, in milliseconds.
+    Delay,
+    /// From the intended start to the end, in milliseconds: what a user on that schedule waits.
+    Response,
+    /// User bytes of each measurement over its delay, in bytes per second; of several flows the mean.
+    Rate,
+    /// The sum of the simultaneous flows' rates, in bytes per second.
+    TotalRate,
+}
+
+impl Quantity {
+    /// Its unit.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Quantity::Delay | Quantity::Response => "ms",
+            Quantity::Rate | Quantity::TotalRate => "B/s",
+        }
+    }
+
+    /// Of one sample; of [`Quantity::TotalRate`] its part in it.
+    fn of(self, sample: &Sample) -> f64 {
+        match self {
+            Quantity::Delay => sample.delay().as_millis_f64(),
+            Quantity::Response => (sample.end - sample.intended).as_millis_f64(),
+            Quantity::Rate | Quantity::TotalRate => sample.rate(),
+        }
+    }
+}
+
+/// What simultaneous flows achieve, in bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Throughput {
+    /// Mean of the flows' own figures.
+    pub per_conversation: f64,
+    /// Standard deviation of the transfers kept, all flows together.
+    pub deviation: f64,
+    /// Sum of the flows' own figures.
+    pub total: f64,
+    /// How many flows.
+    pub conversations: usize,
+}
+
+impl Run {
+    /// The traffic of this name.
+    pub fn traffic(&self, name: &str) -> Option<&TrafficRun> {
+        self.traffic.iter().find(|traffic| traffic.name == name)
+    }
+}
+
+impl TrafficRun {
+    /// The sizes measured, ascending.
+    pub fn sizes(&self) -> Vec<u64> {
+        let sizes: BTreeSet<u64> = self.samples.iter().map(|sample| sample.size).collect();
+        sizes.into_iter().collect()
+    }
+
+    /// The measurements of one size, flow by flow in order of time.
+    pub fn of_size(&self, size: u64) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(move |sample| sample.size == size)
+    }
+
+    /// Their delays.
+    pub fn delays(&self, size: u64) -> Vec<Span> {
+        self.of_size(size).map(Sample::delay).collect()
+    }
+
+    /// Their rates, in bytes per second.
+    pub fn rates(&self, size: u64) -> Vec<f64> {
+        self.of_size(size).map(Sample::rate).collect()
+    }
+
+    /// A quantity of the measurements of one size, one list for each flow in ascending order.
+    pub fn by_flow(&self, size: u64, quantity: Quantity) -> Vec<Vec<f64>> {
+        let flows: BTreeSet<u32> = self.of_size(size).map(|sample| sample.flow).collect();
+        let of_flow = |flow| self.of_size(size).filter(move |sample| sample.flow == flow);
+        flows
+            .into_iter()
+            .map(|flow| of_flow(flow).map(|sample| quantity.of(sample)).collect())
+            .collect()
+    }
+
+    /// One figure for a quantity of one size. The rules that drop ends drop them from each flow.
+    pub fn estimate(
+        &self,
+        size: u64,
+        quantity: Quantity,
+        estimator: Estimator,
+    ) -> Option<Estimate> {
+        estimator.estimate_flows(&self.by_flow(size, quantity))
+    }
+
+    /// Throughput as Hawley's Appendix A gives it (Hawley 1989, section 4.1.1): the estimator (there
+    /// [`Estimator::DropFirstLast`]) is applied to each flow's transfers, and the total is the sum over
+    /// the flows, as if each kept its rate while all run. `None` where a flow has too few transfers.
+    pub fn throughput(&self, size: u64, estimator: Estimator) -> Option<Throughput> {
+        let flows = self.by_flow(size, Quantity::Rate);
+        let figures: Option<Vec<f64>> =
+            flows.iter().map(|flow| Some(estimator.estimate(flow)?.value)).collect();
+        let total: f64 = figures?.iter().sum();
+        let deviation = estimator.estimate_flows(&flows)?.deviation;
+        let conversations = flows.len();
+        let per_conversation = total / conversations as f64;
+        Some(Throughput { per_conversation, deviation, total, conversations })
+    }
+}
+
+/// How runs become a table: one figure for each run and size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reduction {
+    /// Of which traffic.
+    pub traffic: String,
+    /// What.
+    pub quantity: Quantity,
+    /// By which rule.
+    pub estimator: Estimator,
+}
+
+impl Reduction {
+    /// The table of `runs`, one for each cell of a grid. A key is the run's cell and `size`, the user
+    /// bytes; [`Table::rekey`] turns it into the key of a published table. Sizes of which the estimator
+    /// leaves nothing, and runs without this traffic, are listed in [`Table::empty`].
+    ///
+    /// # Errors
+    /// [`TableError::Twice`] where two runs have the same cell.
+    pub fn table(&self, runs: &[Run]) -> Result<Table, TableError> {
+        let mut table = Table::new(&self.traffic, self.quantity.unit());
+        for run in runs {
+            let Some(traffic) = run.traffic(&self.traffic).filter(|one| !one.samples.is_empty())
+            else {
+                table.empty.push(run.cell.clone());
+                continue;
+            };
+            for size in traffic.sizes() {
+                table.put(sized(&run.cell, size), self.value(traffic, size))?;
+            }
+        }
+        Ok(table)
+    }
+
+    fn value(&self, traffic: &TrafficRun, size: u64) -> Option<Cell> {
+        let rate = || traffic.throughput(size, self.estimator);
+        let value = match self.quantity {
+            Quantity::TotalRate => rate()?.total,
+            Quantity::Rate => rate()?.per_conversation,
+            delay => traffic.estimate(size, delay, self.estimator)?.value,
+        };
+        Some(Cell::of(value))
+    }
+}
+
+fn sized(cell: &Key, size: u64) -> Key {
+    let mut key = cell.clone();
+    key.insert("size".into(), size.to_string());
+    key
+}
+
+/// Two lists of runs of the same grid cell by cell, such as two engines' or two versions': `reference`
+/// takes the place of the published table.
+///
+/// # Errors
+/// [`TableError::Twice`] where two runs of a list have the same cell.
+pub fn compare_runs(
+    reference: &[Run],
+    ours: &[Run],
+    reduction: &Reduction,
+    tolerance: Tolerance,
+) -> Result<Comparison, TableError> {
+    compare(&reduction.table(reference)?, &reduction.table(ours)?, tolerance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Conservation, Engine};
+    use std::collections::BTreeMap;
+    use trunkline_core::Time;
+
+    /// Transfers of 1000 bytes: for each flow the milliseconds that each took.
+    fn run(cell: &str, flows: &[&[u64]]) -> Run {
+        let mut samples = Vec::new();
+        for (flow, spans) in flows.iter().enumerate() {
+            let mut start = Time::ZERO;
+            for (index, &millis) in spans.iter().enumerate() {
+                let (flow, index, end) =
+                    (flow as u32, index as u32, start + Span::from_millis(millis));
+                let steps = Vec::new();
+                samples.push(Sample {
+                    flow,
+                    index,
+                    size: 1000,
+                    intended: Time::ZERO,
+                    start,
+                    end,
+                    steps,
+                });
+                start = end;
+            }
+        }
+        Run {
+            engine: Engine::Published,
+            scenario: "test".into(),
+            cell: BTreeMap::from([("window".into(), cell.into())]),
+            seed: 1,
+            traffic: vec![TrafficRun {
+                name: "bulk".into(),
+                samples,
+                packets: Conservation::default(),
+                ..TrafficRun::default()
+            }],
+            links: Vec::new(),
+            places: Vec::new(),
+            ended: Time::from_nanos(u64::MAX),
+            notes: Vec::new(),
+        }
+    }
+
+    fn reduction(quantity: Quantity) -> Reduction {
+        Reduction { traffic: "bulk".into(), quantity, estimator: Estimator::DropFirstLast }
+    }
+
+    fn key(window: &str) -> Key {
+        Key::from([("window".into(), window.into()), ("size".into(), "1000".into())])
+    }
+
+    #[test]
+    fn the_total_is_the_sum_over_the_conversations() {
+        let run = run("a", &[&[1, 10, 10, 1], &[1, 20, 20, 1]]);
+        let traffic = run.traffic("bulk").unwrap();
+        let found = traffic.throughput(1000, Estimator::DropFirstLast).unwrap();
+        assert_eq!((found.per_conversation, found.total, found.conversations), (75e3, 150e3, 2));
+        assert_eq!(found.deviation, 25e3, "of the transfers kept, 100 kB/s and 50 kB/s");
+        assert_eq!(traffic.sizes(), [1000]);
+        assert_eq!((traffic.delays(1000).len(), traffic.rates(1000)[1]), (8, 100e3));
+        assert_eq!(traffic.throughput(1000, Estimator::HawleyAverage), None);
+        assert_eq!(traffic.throughput(7, Estimator::Mean), None);
+    }
+
+    #[test]
+    fn every_quantity_has_its_table() {
+        let runs = [run("a", &[&[1, 10, 30, 1]])];
+        let value =
+            |quantity| reduction(quantity).table(&runs).unwrap().get(&key("a")).unwrap().value;
+        assert_eq!(value(Quantity::Delay), 20.0);
+        // Meant to start at zero, they ended at 11 and 41 ms.
+        assert_eq!(value(Quantity::Response), 26.0);
+        let rates = (100e3 + 1e6 / 30.0) / 2.0;
+        assert!((value(Quantity::Rate) - rates).abs() < 1e-6);
+        assert_eq!(value(Quantity::TotalRate), value(Quantity::Rate));
+    }
+
+    #[test]
+    fn what_gives_no_figure_is_listed() {
+        let runs = [run("a", &[&[1, 2, 3]]), run("b", &[&[1]]), run("c", &[])];
+        let table = reduction(Quantity::Delay).table(&runs).unwrap();
+        let c = Key::from([("window".into(), "c".into())]);
+        assert_eq!((table.cells().len(), &table.empty), (1, &vec![key("b"), c]));
+        let twice = reduction(Quantity::Delay).table(&[runs[0].clone(), runs[0].clone()]);
+        assert!(twice.unwrap_err().to_string().contains("window=a"));
+    }
+
+    #[test]
+    fn runs_are_compared_cell_by_cell() {
+        let old = [run("a", &[&[1, 10, 1]]), run("b", &[&[1, 10, 1]])];
+        let new = [run("a", &[&[1, 11, 1]]), run("b", &[&[1, 10, 1]])];
+        let found =
+            compare_runs(&old, &new, &reduction(Quantity::Delay), Tolerance::relative(0.05))
+                .unwrap();
+        assert_eq!((found.counts.within, found.counts.outside), (1, 1));
+        assert!((found.rows[0].error.unwrap() - 0.1).abs() < 1e-12);
+    }
+}
