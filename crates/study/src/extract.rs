@@ -12,7 +12,12 @@ pub type Reading = (Option<u64>, Result<f64, String>);
 ///
 /// # Errors
 /// Where the run has no such traffic, or the measure is a formula, which no run has.
-pub fn extract(run: &Run, traffic: &str, measure: &Measure, by_size: bool) -> Result<Vec<Reading>, String> {
+pub fn extract(
+    run: &Run,
+    traffic: &str,
+    measure: &Measure,
+    by_size: bool,
+) -> Result<Vec<Reading>, String> {
     let found = run.traffic.iter().find(|found| found.name == traffic);
     let found = found.ok_or_else(|| format!("the run has no traffic {traffic}"))?;
     match measure {
@@ -37,7 +42,8 @@ fn each_size(
 fn read(samples: &[&Sample], measure: &Measure) -> Result<f64, String> {
     match measure {
         Measure::Delay { estimator, statistic } => {
-            let delays: Vec<f64> = samples.iter().map(|sample| sample.delay().as_secs_f64()).collect();
+            let delays: Vec<f64> =
+                samples.iter().map(|sample| sample.delay().as_secs_f64()).collect();
             estimate(estimator, &delays).map(|found| of(&found, *statistic))
         }
         Measure::Throughput { of: share, estimator, statistic } => {
@@ -146,12 +152,15 @@ mod tests {
 
     #[test]
     fn throughput_is_that_of_the_flows_together_or_of_one() {
-        let samples = || vec![sample(0, 1000, 0, 100), sample(1, 1000, 0, 200), sample(1, 1000, 200, 400)];
+        let samples =
+            || vec![sample(0, 1000, 0, 100), sample(1, 1000, 0, 200), sample(1, 1000, 200, 400)];
         let total = reading(samples(), "kind = 'throughput'\nestimator = 'mean'", false);
         assert_eq!(total, [(None, Ok(15_000.0))]);
-        let flow = reading(samples(), "kind = 'throughput'\nof = 'flow'\nestimator = 'mean'", false);
+        let flow =
+            reading(samples(), "kind = 'throughput'\nof = 'flow'\nestimator = 'mean'", false);
         assert_eq!(flow, [(None, Ok(7_500.0))]);
-        let fastest = reading(samples(), "kind = 'throughput'\nof = 'flow'\nestimator = 'minimum'", false);
+        let fastest =
+            reading(samples(), "kind = 'throughput'\nof = 'flow'\nestimator = 'minimum'", false);
         assert_eq!(fastest, [(None, Ok(7_500.0))]);
     }
 
@@ -160,14 +169,18 @@ mod tests {
         let samples = || vec![sample(0, 100, 0, 40), sample(0, 100, 50, 100)];
         assert_eq!(reading(samples(), "kind = 'interval'", true), [(Some(100), Ok(0.05))]);
         assert_eq!(reading(samples(), "kind = 'message-rate'", true), [(Some(100), Ok(20.0))]);
-        assert_eq!(reading(samples(), "kind = 'message-throughput'", true), [(Some(100), Ok(2000.0))]);
+        assert_eq!(
+            reading(samples(), "kind = 'message-throughput'", true),
+            [(Some(100), Ok(2000.0))]
+        );
     }
 
     #[test]
     fn what_cannot_be_read_says_why() {
         let found = reading(vec![], "kind = 'throughput'\nestimator = 'mean'", false);
         assert!(found[0].1.as_ref().unwrap_err().contains("no transfer"));
-        let few = reading(vec![sample(0, 1, 0, 1)], "kind = 'delay'\nestimator = 'hawley-average'", true);
+        let few =
+            reading(vec![sample(0, 1, 0, 1)], "kind = 'delay'\nestimator = 'hawley-average'", true);
         assert!(few[0].1.as_ref().unwrap_err().contains("leaves none of 1"));
     }
 }

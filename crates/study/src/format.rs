@@ -1,7 +1,8 @@
 //! The format of `study.toml`: what is run, what it is held against, and how it is judged.
 
 use crate::filter::Filter;
-use crate::term::{Term, Unit};
+use crate::term::{Side, Term};
+use crate::unit::Unit;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use trunkline_report::{Axis, Kind};
@@ -76,6 +77,10 @@ pub struct Experiment {
     pub filter: Filter,
     /// Relative error up to which a cell counts as agreeing; none where it is only shown.
     pub tolerance: Option<f64>,
+    /// Are rows that the published table marks as suspect shown and not judged? Only where the doubt
+    /// concerns the value compared.
+    #[serde(default)]
+    pub spare_suspects: bool,
     /// Where rows of one table come from different scenarios or traffic.
     #[serde(default)]
     pub part: Vec<Part>,
@@ -267,12 +272,15 @@ pub struct SeriesSpec {
     pub x: Vec<String>,
     /// Or the value of another experiment under the same keys.
     pub x_experiment: Option<String>,
-    /// One series for each value of this key column.
-    pub by: Option<String>,
+    /// One series for each combination of values of these key columns.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// Only ours, or only the published values; both where not given.
+    pub side: Option<Side>,
     /// What the legend calls it, before the value of `by`.
     #[serde(default)]
     pub name: String,
-    /// What the legend calls the values of `by`.
+    /// What the legend calls the values of `by`; as they are where not listed.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }

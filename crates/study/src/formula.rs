@@ -129,9 +129,11 @@ pub fn known<'a>(name: &str, given: impl Iterator<Item = &'a str>) -> Result<(),
 }
 
 fn find(name: &str) -> Result<Formula, FormulaError> {
-    FORMULAS.iter().find(|formula| formula.0 == name).copied().ok_or_else(|| FormulaError::Unknown {
-        found: name.into(),
-        known: FORMULAS.iter().map(|formula| formula.0).collect::<Vec<_>>().join(", "),
+    FORMULAS.iter().find(|formula| formula.0 == name).copied().ok_or_else(|| {
+        FormulaError::Unknown {
+            found: name.into(),
+            known: FORMULAS.iter().map(|formula| formula.0).collect::<Vec<_>>().join(", "),
+        }
     })
 }
 
@@ -168,14 +170,33 @@ mod tests {
 
     #[test]
     fn published_examples_come_out() {
-        let near = |value: f64, printed: f64, half: f64| assert!((value - printed).abs() <= half, "{value}");
-        near(of("h89-round-robin-throughput", &[("quantum", 64.0), ("block", 256.0)]).unwrap(), 162_755.0, 1.0);
+        let near = |value: f64, printed: f64, half: f64| {
+            assert!((value - printed).abs() <= half, "{value}")
+        };
+        near(
+            of("h89-round-robin-throughput", &[("quantum", 64.0), ("block", 256.0)]).unwrap(),
+            162_755.0,
+            1.0,
+        );
         let unlimited = &[("quantum", 64.0), ("block", f64::INFINITY)];
         near(of("h89-round-robin-throughput", unlimited).unwrap(), 170_667.0, 1.0);
-        near(of("h89-in-memory-delay", &[("channels", 2.0), ("quantum", 64.0)]).unwrap(), 158e-6, 1e-6);
-        near(of("h89-round-robin-delay-bound", &[("input_fifo", 4e3), ("output_fifo", 1e3)]).unwrap(), 11.3e-3, 1e-4);
+        near(
+            of("h89-in-memory-delay", &[("channels", 2.0), ("quantum", 64.0)]).unwrap(),
+            158e-6,
+            1e-6,
+        );
+        near(
+            of("h89-round-robin-delay-bound", &[("input_fifo", 4e3), ("output_fifo", 1e3)])
+                .unwrap(),
+            11.3e-3,
+            1e-4,
+        );
         near(of("v88-propagation", &[("miles", 3000.0)]).unwrap(), 24.15e-3, 2e-5);
-        near(of("v88-effective-window", &[("measured", 2066.9), ("round_trip", 0.04)]).unwrap(), 82.68, 0.01);
+        near(
+            of("v88-effective-window", &[("measured", 2066.9), ("round_trip", 0.04)]).unwrap(),
+            82.68,
+            0.01,
+        );
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use crate::filter::Filter;
 use crate::formula::{FormulaError, evaluate};
-use crate::table::Row;
-pub use crate::unit::Unit;
+use crate::table::{agree, side};
+use crate::unit::Unit;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
+use trunkline_measure::{Key, Row};
 
 /// Something that has a value, in base units.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -33,8 +34,8 @@ pub struct ColumnTerm {
     pub unit: Unit,
 }
 
-/// A value of another experiment: of the row with the same keys as the row at hand, or of the rows that a
-/// filter chooses.
+/// A value of another experiment: of the rows that a filter chooses, and that agree with the row at hand in
+/// the other columns that both have.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentTerm {
@@ -103,7 +104,9 @@ pub enum TermError {
     #[error("experiment {0} has no values here: place it before, and check its name")]
     Experiment(String),
     /// None or several rows where one is wanted.
-    #[error("{found} rows of {experiment} are chosen where one is wanted: say more under where, or reduce")]
+    #[error(
+        "{found} rows of {experiment} are chosen where one is wanted: say more under where, or reduce"
+    )]
     Rows {
         /// The experiment.
         experiment: String,
@@ -122,43 +125,45 @@ pub type Tables = BTreeMap<String, (Unit, Vec<Row>)>;
 ///
 /// # Errors
 /// Where a column, a row, or a parameter is missing.
-pub fn value(
-    term: &Term,
-    columns: &BTreeMap<String, String>,
-    tables: &Tables,
-) -> Result<f64, TermError> {
+pub fn value(term: &Term, columns: &Key, tables: &Tables) -> Result<f64, TermError> {
     match term {
         Term::Number(number) => Ok(*number),
         Term::Column(column) => from_column(column, columns),
         Term::Experiment(other) => from_experiment(other, columns, tables),
         Term::Formula(FormulaTerm { formula, arguments }) => {
-            let of = |(name, term): (&String, &Term)| Ok((name.clone(), value(term, columns, tables)?));
+            let of =
+                |(name, term): (&String, &Term)| Ok((name.clone(), value(term, columns, tables)?));
             let arguments = arguments.iter().map(of).collect::<Result<_, TermError>>()?;
             Ok(evaluate(formula, &arguments)?)
         }
     }
 }
 
-fn from_column(term: &ColumnTerm, columns: &BTreeMap<String, String>) -> Result<f64, TermError> {
+fn from_column(term: &ColumnTerm, columns: &Key) -> Result<f64, TermError> {
     let text = columns.get(&term.column).ok_or_else(|| TermError::Column(term.column.clone()))?;
-    let number: f64 = text.trim().parse().map_err(|_| {
-        TermError::NotANumber(term.column.clone(), text.clone())
-    })?;
+    let number: f64 = text
+        .trim()
+        .parse()
+        .map_err(|_| TermError::NotANumber(term.column.clone(), text.clone()))?;
     Ok(number * term.unit.scale())
 }
 
 fn from_experiment(
     term: &ExperimentTerm,
-    columns: &BTreeMap<String, String>,
+    columns: &Key,
     tables: &Tables,
 ) -> Result<f64, TermError> {
-    let (unit, rows) =
-        tables.get(&term.experiment).ok_or_else(|| TermError::Experiment(term.experiment.clone()))?;
-    let chosen = rows.iter().filter(|row| match term.filter.0.is_empty() && !columns.is_empty() {
-        true => row.agrees_with(columns),
-        false => term.filter.allows(&row.keys),
-    });
-    let values: Vec<f64> = chosen.filter_map(|row| row.side(term.side)).collect();
+    let (unit, rows) = tables
+        .get(&term.experiment)
+        .ok_or_else(|| TermError::Experiment(term.experiment.clone()))?;
+    let others: Key = (columns.iter())
+        .filter(|(column, _)| !term.filter.0.contains_key(*column))
+        .map(|(column, text)| (column.clone(), text.clone()))
+        .collect();
+    let chosen = rows
+        .iter()
+        .filter(|row| term.filter.allows(&row.key) && agree(&row.key, &others).unwrap_or(true));
+    let values: Vec<f64> = chosen.filter_map(|row| side(row, term.side)).collect();
     reduced(values, term.reduce)
         .map(|value| value * unit.scale())
         .map_err(|found| TermError::Rows { experiment: term.experiment.clone(), found })
@@ -191,6 +196,7 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trunkline_measure::Verdict;
 
     fn term(text: &str) -> Term {
         #[derive(Deserialize)]
@@ -200,16 +206,17 @@ mod tests {
         toml::from_str::<Holder>(&format!("term = {text}")).expect("a term").term
     }
 
-    fn keys(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn keys(pairs: &[(&str, &str)]) -> Key {
         pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
     }
 
     fn tables() -> Tables {
         let row = |size: &str, ours: f64, published: f64| Row {
-            keys: keys(&[("size", size)]),
-            ours: Some(ours),
+            key: keys(&[("size", size)]),
             published: Some(published),
-            ..Row::default()
+            ours: Some(ours),
+            error: None,
+            verdict: Verdict::Outside,
         };
         let rows = vec![row("1", 4.0, 5.0), row("64", 6.0, 5.0), row("65", 9.0, 7.0)];
         Tables::from([("delay".into(), (Unit::Milliseconds, rows))])
@@ -236,7 +243,9 @@ mod tests {
         assert!(problem("{ column = 'w' }", &[]).contains("no column w"));
         assert!(problem("{ column = 'w' }", &[("w", "yes")]).contains("not a number"));
         assert!(problem("{ experiment = 'none' }", &[]).contains("experiment none"));
-        assert!(problem("{ experiment = 'delay', where = { size = [1, 64] } }", &[]).contains("2 rows"));
+        assert!(
+            problem("{ experiment = 'delay', where = { size = [1, 64] } }", &[]).contains("2 rows")
+        );
         assert!(problem("{ formula = 'nought' }", &[]).contains("nought"));
     }
 }
