@@ -70,6 +70,7 @@ fn of(found: &Estimate, statistic: Statistic) -> f64 {
         Statistic::Mean => found.value,
         Statistic::StdDev => found.deviation,
         Statistic::MeanOverStdDev => found.ratio(),
+        Statistic::Eliminated => found.bad as f64,
     }
 }
 

@@ -193,6 +193,8 @@ pub enum Statistic {
     StdDev,
     /// Mean over standard deviation, a pure number.
     MeanOverStdDev,
+    /// How many the rule eliminated.
+    Eliminated,
 }
 
 /// Whose throughput.
