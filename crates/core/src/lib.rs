@@ -15,7 +15,7 @@ mod time;
 
 pub use counts::{Counts, DropCause};
 pub use ledger::{Cause, Ledger};
-pub use packet::{Channel, Metered, Packet};
+pub use packet::{Carried, Channel, Metered, Packet};
 pub use parse::{ParseError, number_and_unit};
 pub use quantity::{Rate, Size};
 pub use random::{Probability, Seed, Stream};

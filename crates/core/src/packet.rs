@@ -1,6 +1,6 @@
 //! The packet and what a path needs to know of it.
 
-use crate::{Ledger, Time};
+use crate::{Cause, Ledger, Span, Time};
 
 /// The channel (flow, virtual circuit) that a packet belongs to, as found by the path's channel key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -21,6 +21,21 @@ pub trait Metered {
     fn band(&self) -> u8 {
         0
     }
+}
+
+/// A packet that a link can carry: it knows when it came, and takes note of what the link made it wait for.
+///
+/// A link books its own share only: [`Cause::Queue`], [`Cause::Transmit`] and [`Cause::Propagate`], at most
+/// once each, which sum to the time from [`entered`](Carried::entered) to its release exactly.
+pub trait Carried: Metered {
+    /// When it entered the link that carries it.
+    fn entered(&self) -> Time;
+    /// Notes that it has waited for `span` because of `cause`.
+    fn book(&mut self, cause: Cause, span: Span);
+    /// How often it is delivered: 1, or more where the link has duplicated it.
+    fn copies(&self) -> u8;
+    /// Notes how often it is delivered.
+    fn set_copies(&mut self, copies: u8);
 }
 
 /// A packet on its way along a path: measured facts, the ledger, and a body of the engine's choice
@@ -73,5 +88,20 @@ impl<B> Metered for Packet<B> {
     }
     fn band(&self) -> u8 {
         self.band
+    }
+}
+
+impl<B> Carried for Packet<B> {
+    fn entered(&self) -> Time {
+        self.entered
+    }
+    fn book(&mut self, cause: Cause, span: Span) {
+        self.ledger.book(cause, span);
+    }
+    fn copies(&self) -> u8 {
+        self.copies
+    }
+    fn set_copies(&mut self, copies: u8) {
+        self.copies = copies;
     }
 }

@@ -19,12 +19,12 @@ const LAG: Span = Span::from_micros(100);
 #[derive(Debug)]
 pub struct Lane {
     name: String,
-    link: Link<Frame>,
+    link: Link<Packet<Frame>>,
     key: ChannelKey,
     lag: Span,
     /// All frames that arrived before this instant have been taken in; the line may work up to it.
     settled: Time,
-    due: Vec<Delivered<Frame>>,
+    due: Vec<Delivered<Packet<Frame>>>,
     outcomes: Vec<SendOutcome>,
     lateness: Times,
     spacing: Times,
@@ -153,7 +153,7 @@ impl Lane {
         let Lane { due, outcomes, .. } = self;
         outcomes.clear();
         let result = {
-            let bytes = |delivered: &Delivered<Frame>| pool.bytes(&delivered.packet.body);
+            let bytes = |delivered: &Delivered<Packet<Frame>>| pool.bytes(&delivered.packet.body);
             let mut frames = due.iter().flat_map(|delivered| {
                 std::iter::repeat_n(bytes(delivered), usize::from(delivered.packet.copies))
             });
@@ -218,7 +218,7 @@ impl Lane {
 
     /// When this lane next has something to do.
     pub fn next_wake(&self) -> Option<Time> {
-        let event = self.link.next_event().map(|at| at + self.lag);
+        let event = self.link.next_work().map(|at| at + self.lag);
         event.into_iter().chain(self.link.next_release()).min()
     }
 
@@ -239,7 +239,7 @@ impl Lane {
 
     /// What this lane has done so far.
     pub fn snapshot(&self) -> LaneSnapshot {
-        let counts = *self.link.counts();
+        let counts = self.link.counts();
         let mean = |cause: Cause| {
             let nanos = self.booked[cause as usize] / u128::from(self.lateness.count().max(1));
             Span::from_nanos(nanos as u64)
@@ -254,14 +254,7 @@ impl Lane {
             dropped: counts.drops().map(|(cause, count)| (cause.name().into(), count)).collect(),
             dropped_by_emulator: counts.dropped_by_emulator(),
             in_flight: counts.in_flight(),
-            impairments: self
-                .link
-                .impairments()
-                .achieved()
-                .to_string()
-                .lines()
-                .map(str::to_string)
-                .collect(),
+            impairments: self.link.achieved().to_string().lines().map(str::to_string).collect(),
             queued_packets: self.link.backlog().packets,
             queued_bytes: self.link.backlog().bytes,
             late: self.lateness.longer_than(self.bound),

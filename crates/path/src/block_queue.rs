@@ -1,72 +1,133 @@
-//! A first-in-first-out queue that grows without ever moving what it holds.
+//! A first-in-first-out queue that grows without ever moving many of its items.
 
 use std::collections::VecDeque;
 
-/// Items of a block. Growing a plain ring copies all of it, and for a real-time run a copy of a
+/// Most items of a block. Growing a plain ring copies all of it, and for a real-time run a copy of a
 /// hundred thousand packets is a stall of milliseconds; here growth costs one block.
-const BLOCK: usize = 256;
+const BLOCK: usize = 1024;
 
-/// A queue made of blocks. Emptied blocks are kept for later.
+/// A queue made of blocks. While it holds no more than a block it is one small ring, which costs nothing
+/// until something is put in. Emptied blocks are kept for later.
 #[derive(Debug)]
 pub struct BlockQueue<T> {
+    /// The first items. Empty only when the whole queue is.
+    head: VecDeque<T>,
+    beyond: Option<Box<Beyond<T>>>,
+}
+
+/// What did not fit into the head: blocks of [`BLOCK`] items, of which the last may hold fewer.
+#[derive(Debug)]
+struct Beyond<T> {
     blocks: VecDeque<VecDeque<T>>,
     spare: Vec<VecDeque<T>>,
-    len: usize,
 }
 
 impl<T> Default for BlockQueue<T> {
     fn default() -> Self {
-        BlockQueue { blocks: VecDeque::new(), spare: Vec::new(), len: 0 }
+        BlockQueue { head: VecDeque::new(), beyond: None }
+    }
+}
+
+impl<T> Default for Beyond<T> {
+    fn default() -> Self {
+        Beyond { blocks: VecDeque::new(), spare: Vec::new() }
+    }
+}
+
+impl<T> Beyond<T> {
+    fn push_back(&mut self, item: T) {
+        match self.blocks.back_mut() {
+            Some(block) if block.len() < BLOCK => block.push_back(item),
+            _ => {
+                let spare = self.spare.pop();
+                let mut block = spare.unwrap_or_else(|| VecDeque::with_capacity(BLOCK));
+                block.push_back(item);
+                self.blocks.push_back(block);
+            }
+        }
     }
 }
 
 impl<T> BlockQueue<T> {
     /// Puts `item` at the end.
+    #[inline]
     pub fn push_back(&mut self, item: T) {
-        if self.blocks.back().is_none_or(|block| block.len() == BLOCK) {
-            let block = self.spare.pop();
-            self.blocks.push_back(block.unwrap_or_else(|| VecDeque::with_capacity(BLOCK)));
-        }
-        if let Some(block) = self.blocks.back_mut() {
-            block.push_back(item);
-            self.len += 1;
+        match &mut self.beyond {
+            Some(beyond) if !beyond.blocks.is_empty() => beyond.push_back(item),
+            _ if self.head.len() < BLOCK => self.head.push_back(item),
+            beyond => beyond.get_or_insert_default().push_back(item),
         }
     }
 
     /// Takes the first item.
+    #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        let block = self.blocks.front_mut()?;
-        let item = block.pop_front()?;
-        self.len -= 1;
-        if block.is_empty() && self.blocks.len() > 1 {
-            self.spare.extend(self.blocks.pop_front());
+        let item = self.head.pop_front()?;
+        if self.head.is_empty() && self.beyond.is_some() {
+            self.refill();
         }
         Some(item)
     }
 
+    fn refill(&mut self) {
+        let Some(beyond) = &mut self.beyond else { return };
+        if let Some(next) = beyond.blocks.pop_front() {
+            beyond.spare.push(std::mem::replace(&mut self.head, next));
+        }
+    }
+
+    /// Takes the last item.
+    pub fn pop_back(&mut self) -> Option<T> {
+        let Some(beyond) = &mut self.beyond else { return self.head.pop_back() };
+        let Some(block) = beyond.blocks.back_mut() else { return self.head.pop_back() };
+        let item = block.pop_back();
+        if block.is_empty() {
+            beyond.spare.extend(beyond.blocks.pop_back());
+        }
+        item
+    }
+
     /// The first item.
+    #[inline]
     pub fn front(&self) -> Option<&T> {
-        self.blocks.front()?.front()
+        self.head.front()
     }
 
     /// The last item.
     pub fn back(&self) -> Option<&T> {
-        self.blocks.back()?.back()
+        let beyond = self.beyond.as_ref().and_then(|beyond| beyond.blocks.back()?.back());
+        beyond.or_else(|| self.head.back())
+    }
+
+    /// The item with `index` others before it.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        match index.checked_sub(self.head.len()) {
+            None => self.head.get(index),
+            Some(over) => self.beyond.as_ref()?.blocks.get(over / BLOCK)?.get(over % BLOCK),
+        }
     }
 
     /// All items, first to last.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.blocks.iter().flatten()
+        let beyond = self.beyond.iter().flat_map(|beyond| beyond.blocks.iter().flatten());
+        self.head.iter().chain(beyond)
     }
 
     /// How many items there are.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        let beyond = self.beyond.as_ref().and_then(|beyond| {
+            let last = beyond.blocks.back()?.len();
+            Some((beyond.blocks.len() - 1) * BLOCK + last)
+        });
+        self.head.len() + beyond.unwrap_or(0)
     }
 
     /// Is there none?
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.head.is_empty()
     }
 }
 
@@ -77,9 +138,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue(steps in prop::collection::vec((0usize..600, 0usize..600), 0..20)) {
+        fn it_is_a_queue(
+            steps in prop::collection::vec((0usize..2500, 0usize..2500, 0usize..1100), 0..12),
+        ) {
             let (mut queue, mut model, mut next) = (BlockQueue::default(), VecDeque::new(), 0);
-            for (pushes, pops) in steps {
+            for (pushes, pops, back) in steps {
                 for _ in 0..pushes {
                     queue.push_back(next);
                     model.push_back(next);
@@ -88,9 +151,13 @@ mod tests {
                 for _ in 0..pops {
                     prop_assert_eq!(queue.pop_front(), model.pop_front());
                 }
+                for _ in 0..back {
+                    prop_assert_eq!(queue.pop_back(), model.pop_back());
+                }
                 prop_assert_eq!((queue.front(), queue.back()), (model.front(), model.back()));
                 prop_assert_eq!((queue.len(), queue.is_empty()), (model.len(), model.is_empty()));
                 prop_assert!(queue.iter().eq(model.iter()));
+                prop_assert!((0..model.len() + 2).all(|at| queue.get(at) == model.get(at)));
             }
         }
     }

@@ -70,24 +70,37 @@ impl<P> DelayLine<P> {
     }
 
     /// When the next packet is due.
+    #[inline]
     pub fn next_release(&self) -> Option<Time> {
+        if self.strays.is_empty() {
+            return self.ring.front().map(|flight| flight.release);
+        }
         let ring = self.ring.front().map(|flight| flight.release);
         let stray = self.strays.peek().map(|flight| flight.release);
         ring.into_iter().chain(stray).min()
     }
 
     /// Takes out the next packet that is due by `now`, with its release time.
+    #[inline]
     pub fn pop(&mut self, now: Time) -> Option<(Time, P)> {
+        if self.next_release()? > now {
+            return None;
+        }
+        let flight = match self.strays.is_empty() {
+            true => self.ring.pop_front(),
+            false => self.pop_first(),
+        }?;
+        Some((flight.release, flight.packet))
+    }
+
+    /// Takes out the first of the ring and the strays.
+    fn pop_first(&mut self) -> Option<Flight<P>> {
         let stray_first = match (self.ring.front(), self.strays.peek()) {
             (Some(ring), Some(stray)) => stray > ring,
             (None, Some(_)) => true,
             _ => false,
         };
-        if self.next_release()? > now {
-            return None;
-        }
-        let flight = if stray_first { self.strays.pop() } else { self.ring.pop_front() }?;
-        Some((flight.release, flight.packet))
+        if stray_first { self.strays.pop() } else { self.ring.pop_front() }
     }
 
     /// How many packets are in flight.

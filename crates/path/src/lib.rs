@@ -13,6 +13,7 @@
 //! [`Link::advance`] to let the line work up to an instant, and [`Link::take`] for what is due.
 
 mod block_queue;
+mod board;
 mod classify;
 mod delay;
 pub mod discipline;
@@ -22,6 +23,9 @@ mod limit;
 mod line;
 mod link;
 mod opportunities;
+mod outlet;
+mod pace;
+mod processor;
 mod schedule;
 mod spec;
 
@@ -34,5 +38,6 @@ pub use limit::Limit;
 pub use line::Line;
 pub use link::{Change, Delivered, Link};
 pub use opportunities::DeliveryTrace;
+pub use processor::{ByteTime, TrunkProcessor};
 pub use schedule::{Schedule, ScheduleError};
 pub use spec::{DisciplineSpec, LinkSpec, SpecError};

@@ -1,32 +1,158 @@
 //! The line: one piece at a time, at the line's rate, exactly.
 
 use crate::framing::{Framer, Piece};
-use crate::opportunities::OPPORTUNITY_BYTES;
+use crate::pace::{Pace, Trace, add};
 use crate::{Framing, Service};
-use trunkline_core::{Metered, Rate, Span, Time};
+use trunkline_core::{Channel, Metered, Rate, Span, Time};
 
-/// Nanoseconds of a second.
-const SECOND: u128 = 1_000_000_000;
-
-/// A serialiser with a rate and a framing. Back-to-back transmissions carry the remainder below a
-/// nanosecond from one to the next, so that the long-run rate is exact.
-#[derive(Debug)]
-pub struct Line<P> {
+/// Turns pieces into instants: a framing and a pace, and what they keep from one piece to the next.
+/// Back-to-back transmissions carry the remainder below a nanosecond from one to the next, so that the
+/// long-run rate is exact.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
     framer: Framer,
     pace: Pace,
-    current: Option<(Time, Service<P>)>,
     /// When the last piece ended, and the part of a nanosecond that it ended late, in units of the pace.
     free_at: Time,
-    remainder: u128,
+    remainder: u64,
+    last: Last,
 }
 
-/// What decides when bits leave.
+/// The size of the piece sent last, where all pieces of one size take as long, and how long: most packets
+/// are as large as the one before.
+#[derive(Debug, Clone)]
+struct Last {
+    /// More than any size where there is none.
+    size: u64,
+    took: (u64, u64),
+    per: u64,
+}
+
+impl Last {
+    const NONE: Last = Last { size: u64::MAX, took: (0, 0), per: 1 };
+}
+
+/// What a wire remembers of the piece sent last, to go on from there.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark {
+    framer: Framer,
+    remainder: u64,
+}
+
+impl Wire {
+    /// An idle wire that starts its slot clock or trace at `origin`. A trace, where there is one, takes
+    /// the place of the rate.
+    pub fn new(framing: Framing, rate: Option<Rate>, trace: Option<&[u64]>, origin: Time) -> Wire {
+        let pace = match trace {
+            Some(milliseconds) => Pace::Trace(Box::new(Trace::new(milliseconds, origin))),
+            None => Pace::constant(framing, rate, origin),
+        };
+        Wire {
+            framer: Framer::new(framing),
+            pace,
+            free_at: Time::ZERO,
+            remainder: 0,
+            last: Last::NONE,
+        }
+    }
+
+    /// When the last piece ended.
+    #[inline]
+    pub fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// Sends a piece at `at`, when the one before it has ended. Returns when it ends.
+    #[inline(always)]
+    pub fn send(&mut self, at: Time, piece: Piece) -> Time {
+        debug_assert!(at >= self.free_at);
+        let follows = at == self.free_at;
+        let remainder = if follows { self.remainder } else { 0 };
+        if u64::from(piece.bytes) == self.last.size {
+            let (nanos, remainder) = add(self.last.took, remainder, self.last.per);
+            (self.free_at, self.remainder) = (at + Span::from_nanos(nanos), remainder);
+        } else {
+            self.work_out(at, piece, follows, remainder);
+        }
+        self.free_at
+    }
+
+    #[inline(never)]
+    fn work_out(&mut self, at: Time, piece: Piece, follows: bool, remainder: u64) {
+        let bits = self.framer.line_bits(piece, follows);
+        (self.free_at, self.remainder) = self.pace.ends(at, bits, remainder);
+        if let Pace::Constant(speed) = &self.pace
+            && !self.needs_marks()
+        {
+            let (size, took) = (u64::from(piece.bytes), speed.split(bits));
+            self.last = Last { size, took, per: speed.per() };
+        }
+    }
+
+    /// The time that a packet's own bits take on an idle line, without waiting for a slot.
+    #[inline(always)]
+    pub fn nominal(&self, size: u32, controls: u32) -> Span {
+        match u64::from(size) == self.last.size {
+            true => Span::from_nanos(self.last.took.0),
+            false => self.nominal_of(size, controls),
+        }
+    }
+
+    #[inline(never)]
+    fn nominal_of(&self, size: u32, controls: u32) -> Span {
+        let Some(speed) = self.pace.speed() else { return Span::ZERO };
+        let piece = Piece { channel: Channel::default(), bytes: size, controls, last: true };
+        let bits = Framer::new(self.framer.framing()).line_bits(piece, false);
+        Span::from_nanos(speed.split(bits).0)
+    }
+
+    /// The rate.
+    pub fn rate(&self) -> Option<Rate> {
+        self.pace.speed().map(|speed| speed.rate())
+    }
+
+    /// Changes the rate at `at`, where a slot clock starts anew. The piece being sent, if any, now ends at
+    /// `done`.
+    fn set_rate(&mut self, at: Time, done: Option<Time>, new: Option<Rate>) {
+        let origin = done.unwrap_or(at);
+        self.free_at = done.unwrap_or(self.free_at);
+        self.remainder = 0;
+        self.last = Last::NONE;
+        self.pace = Pace::constant(self.framer.framing(), new, origin);
+    }
+
+    /// Where it stands after the piece sent last.
+    pub fn mark(&self) -> Mark {
+        Mark { framer: self.framer.clone(), remainder: self.remainder }
+    }
+
+    /// Goes back to where it stood at `mark`, after a piece that ended at `free_at`.
+    pub fn go_back(&mut self, mark: Mark, free_at: Time) {
+        (self.framer, self.remainder) = (mark.framer, mark.remainder);
+        self.free_at = free_at;
+    }
+
+    /// Does what it remembers depend on more than the pieces that it is to take back?
+    pub fn needs_marks(&self) -> bool {
+        self.framer.framing() == Framing::T1Lapd
+    }
+
+    /// Takes back the piece sent last, which followed one that ended at `free_at`.
+    pub fn take_back(&mut self, piece: Piece, free_at: Time) {
+        debug_assert!(!self.needs_marks());
+        if let Pace::Constant(speed) = &self.pace {
+            let bits = self.framer.line_bits(piece, true);
+            self.remainder = speed.remainder_before(bits, self.remainder);
+        }
+        self.free_at = free_at;
+    }
+}
+
+/// A line at work: a wire, and the piece that is on it.
 #[derive(Debug)]
-enum Pace {
-    Unlimited,
-    Constant(Rate),
-    Slotted { rate: Rate, origin: Time },
-    Trace(Trace),
+pub struct Line<P> {
+    wire: Wire,
+    current: Option<(Time, Service<P>)>,
 }
 
 impl<P: Metered> Line<P> {
@@ -39,15 +165,16 @@ impl<P: Metered> Line<P> {
         trace: Option<&[u64]>,
         origin: Time,
     ) -> Line<P> {
-        let pace = match trace {
-            Some(milliseconds) => Pace::Trace(Trace::new(milliseconds, origin)),
-            None => Pace::constant(framing, rate, origin),
-        };
-        let framer = Framer::new(framing);
-        Line { framer, pace, current: None, free_at: Time::ZERO, remainder: 0 }
+        Line { wire: Wire::new(framing, rate, trace, origin), current: None }
+    }
+
+    /// A line on which `wire` has sent a piece that ends at the stated time, if any.
+    pub(crate) fn resume(wire: Wire, current: Option<(Time, Service<P>)>) -> Line<P> {
+        Line { wire, current }
     }
 
     /// When the piece on the line ends.
+    #[inline]
     pub fn done(&self) -> Option<Time> {
         self.current.as_ref().map(|&(done, _)| done)
     }
@@ -58,166 +185,49 @@ impl<P: Metered> Line<P> {
     }
 
     /// Puts a piece on the idle line at `at`.
+    #[inline]
     pub fn start(&mut self, at: Time, service: Service<P>) {
-        debug_assert!(self.current.is_none() && at >= self.free_at);
-        let follows = at == self.free_at;
-        if !follows {
-            self.remainder = 0;
-        }
-        let piece = Piece {
-            channel: service.channel,
-            bytes: service.bytes,
-            controls: service.controls,
-            last: service.packet.is_some(),
-        };
-        let bits = self.framer.line_bits(piece, follows);
-        let done = self.ends(at, bits);
+        debug_assert!(self.current.is_none());
+        let done = self.wire.send(at, service.piece());
         self.current = Some((done, service));
     }
 
     /// Takes the piece off the line, with the instant at which it ended.
+    #[inline]
     pub fn finish(&mut self) -> Option<(Time, Service<P>)> {
-        let (done, service) = self.current.take()?;
-        self.free_at = done;
-        Some((done, service))
+        self.current.take()
     }
 
     /// The time that a packet's own bits take on an idle line, without waiting for a slot.
+    #[inline]
     pub fn nominal(&self, size: u32, controls: u32) -> Span {
-        let Some(rate) = self.pace.rate() else { return Span::ZERO };
-        let piece = Piece { channel: Default::default(), bytes: size, controls, last: true };
-        let bits = Framer::new(self.framer.framing()).line_bits(piece, false);
-        let (nanos, per) = nanos_per_bit(self.framer.framing(), rate);
-        span(u128::from(bits) * nanos / per)
+        self.wire.nominal(size, controls)
     }
 
     /// Changes the rate at `at`. The bits of the piece on the line that have not left yet leave at
     /// the new rate: 3 ms left at 1 Mbit/s become 1.5 ms at 2 Mbit/s. A trace is replaced.
     pub fn set_rate(&mut self, at: Time, new: Option<Rate>) {
-        let framing = self.framer.framing();
         if let Some((done, _)) = &mut self.current {
             let left = done.since(at);
-            let left = match (self.pace.rate(), new) {
+            let left = match (self.wire.rate(), new) {
                 (_, None) => Span::ZERO,
                 (Some(old), Some(new)) => left.scaled(old.bits_per_second(), new.bits_per_second()),
                 (None, Some(_)) => left,
             };
             *done = at + left;
         }
-        self.remainder = 0;
-        let origin = self.done().unwrap_or(at);
-        self.pace = Pace::constant(framing, new, origin);
-    }
-
-    /// When `bits` that start at `at` have left.
-    fn ends(&mut self, at: Time, bits: u64) -> Time {
-        match &mut self.pace {
-            Pace::Unlimited => at,
-            Pace::Constant(rate) => {
-                let (nanos, per) = nanos_per_bit(self.framer.framing(), *rate);
-                let exact = u128::from(bits) * nanos + self.remainder;
-                self.remainder = exact % per;
-                at + span(exact / per)
-            }
-            Pace::Slotted { rate, origin } => {
-                let cell = self.framer.framing().slot_bits().unwrap_or(1);
-                let (nanos, per) = nanos_per_bit(self.framer.framing(), *rate);
-                let slot = nanos * u128::from(cell);
-                let elapsed = u128::from(at.since(*origin).as_nanos());
-                let first = (elapsed * per).div_ceil(slot);
-                let last = first + u128::from(bits.div_ceil(cell));
-                *origin + span(last * slot / per)
-            }
-            Pace::Trace(trace) => trace.ends(at, bits.div_ceil(8)),
-        }
-    }
-}
-
-impl Pace {
-    fn constant(framing: Framing, rate: Option<Rate>, origin: Time) -> Pace {
-        match rate {
-            None => Pace::Unlimited,
-            Some(rate) if framing.slot_bits().is_some() => Pace::Slotted { rate, origin },
-            Some(rate) => Pace::Constant(rate),
-        }
-    }
-
-    fn rate(&self) -> Option<Rate> {
-        match self {
-            Pace::Constant(rate) | Pace::Slotted { rate, .. } => Some(*rate),
-            Pace::Unlimited | Pace::Trace(_) => None,
-        }
-    }
-}
-
-/// The exact time of one line bit, as a fraction of nanoseconds.
-fn nanos_per_bit(framing: Framing, rate: Rate) -> (u128, u128) {
-    let (carrying, whole) = framing.line_share();
-    (SECOND * u128::from(whole), u128::from(rate.bits_per_second()) * u128::from(carrying))
-}
-
-fn span(nanos: u128) -> Span {
-    Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-}
-
-/// Delivery opportunities after mahimahi: at each stated millisecond 1500 bytes may leave; what is
-/// not used is gone; after the last line the trace starts over.
-#[derive(Debug)]
-struct Trace {
-    nanos: Vec<u64>,
-    period: u64,
-    origin: Time,
-    /// The opportunity in use and the bytes left in it.
-    index: u64,
-    left: u64,
-}
-
-impl Trace {
-    fn new(milliseconds: &[u64], origin: Time) -> Trace {
-        let nanos: Vec<u64> = milliseconds.iter().map(|ms| ms * 1_000_000).collect();
-        let period = nanos.last().copied().unwrap_or(0).max(1);
-        Trace { nanos, period, origin, index: 0, left: OPPORTUNITY_BYTES }
-    }
-
-    /// The instant of opportunity `index`, counted through all repetitions.
-    fn instant(&self, index: u64) -> Time {
-        let count = self.nanos.len() as u64;
-        let within = self.nanos[(index % count) as usize];
-        self.origin + Span::from_nanos((index / count) * self.period + within)
-    }
-
-    /// The first opportunity at or after `at`.
-    fn seek(&self, at: Time) -> u64 {
-        let elapsed = at.since(self.origin).as_nanos();
-        // An instant on the boundary belongs to the last line of the round before it.
-        let round = elapsed.saturating_sub(1) / self.period;
-        let within = elapsed - round * self.period;
-        let skipped = self.nanos.partition_point(|&nanos| nanos < within) as u64;
-        round * self.nanos.len() as u64 + skipped
-    }
-
-    fn ends(&mut self, at: Time, bytes: u64) -> Time {
-        let first = self.seek(at);
-        if first > self.index || self.instant(self.index) < at {
-            self.index = first.max(self.index + u64::from(self.instant(self.index) < at));
-            self.left = OPPORTUNITY_BYTES;
-        }
-        let mut bytes = bytes;
-        while bytes > self.left {
-            bytes -= self.left;
-            self.index += 1;
-            self.left = OPPORTUNITY_BYTES;
-        }
-        self.left -= bytes;
-        self.instant(self.index).max(at)
+        self.wire.set_rate(at, self.done(), new);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::opportunities::OPPORTUNITY_BYTES;
     use proptest::prelude::*;
-    use trunkline_core::{Channel, Packet};
+    use trunkline_core::Packet;
+
+    const SECOND: u128 = 1_000_000_000;
 
     type P = Packet<()>;
 

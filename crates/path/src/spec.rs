@@ -1,7 +1,7 @@
 //! The description of one direction of a path, checked before anything is built from it.
 
 use crate::impairment::{ImpairmentSpec, LossModel, Setting};
-use crate::{Change, DeliveryTrace, Framing, Limit, Schedule};
+use crate::{Change, DeliveryTrace, Framing, Limit, Schedule, TrunkProcessor};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trunkline_core::{Rate, Size, Span};
@@ -20,6 +20,10 @@ pub struct LinkSpec {
     pub discipline: DisciplineSpec,
     /// How much the line takes out of the discipline ahead of time (Hawley's output fifo).
     pub output_buffer: Size,
+    /// The trunk board's processor, which moves everything into the discipline and out of it into the output
+    /// buffer. `None` where that takes no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor: Option<TrunkProcessor>,
     /// Loss, errors, duplication, reordering, jitter.
     pub impairments: ImpairmentSpec,
     /// Delivery opportunities of a mahimahi trace, in place of `rate`: milliseconds, ascending.
@@ -38,6 +42,7 @@ impl Default for LinkSpec {
             delay: Span::ZERO,
             discipline: DisciplineSpec::Fifo { limit: Limit::Bytes(1 << 30) },
             output_buffer: Size::default(),
+            processor: None,
             impairments: ImpairmentSpec::default(),
             trace: None,
             schedule: Schedule::default(),
@@ -157,7 +162,8 @@ pub enum SpecError {
     Conflict(String),
 }
 
-fn within<T: PartialOrd + std::fmt::Display + Copy>(
+/// Refuses a value outside its range.
+pub(crate) fn within<T: PartialOrd + std::fmt::Display + Copy>(
     what: &'static str,
     value: T,
     lowest: T,
@@ -257,6 +263,7 @@ impl LinkSpec {
     /// The first setting that is out of its range or at odds with another.
     pub fn check(&self) -> Result<(), SpecError> {
         self.discipline.check()?;
+        self.processor.map_or(Ok(()), |processor| processor.check(self.output_buffer))?;
         self.schedule.check()?;
         let changes_rate = |(_, change): &(Span, Change)| matches!(change, Change::Rate(_));
         let sets_rate = self.rate.is_some() || self.schedule.steps.iter().any(changes_rate);
@@ -269,7 +276,7 @@ impl LinkSpec {
     }
 
     /// User bytes that can be under way at once beyond the queue: what the line can send within the
-    /// longest delay, and the output buffer. `None` where the rate is unlimited and the delay is not
+    /// longest delay, the output buffer, and a trunk board's input fifo. `None` where the rate is unlimited and the delay is not
     /// zero. A schedule counts with its highest rate and its longest delay.
     pub fn in_flight_bytes(&self) -> Option<u64> {
         let states = self.states();
@@ -280,7 +287,8 @@ impl LinkSpec {
             Some(trace) => DeliveryTrace::most_bytes(trace, held + TRACE_STEP),
             None => fastest(&states)?.bytes_in(held),
         };
-        Some(sent + self.output_buffer.bytes())
+        let input = self.processor.map_or(0, |processor| processor.input_fifo.bytes());
+        Some(sent + self.output_buffer.bytes() + input)
     }
 
     /// Every loss model in the description, the schedule's included, for whoever has to read the files

@@ -43,7 +43,7 @@ struct Outcome {
 }
 
 struct Run {
-    link: Link<usize>,
+    link: Link<Packet<usize>>,
     outcome: Outcome,
     steps: Steps,
     now: u64,
@@ -116,7 +116,7 @@ impl Run {
         self.link.advance(Time::from_nanos(self.now));
         self.collect();
         assert_eq!(self.link.counts().in_flight(), 0, "everything has arrived or been dropped");
-        self.outcome.counts = *self.link.counts();
+        self.outcome.counts = self.link.counts();
         self.outcome
     }
 }

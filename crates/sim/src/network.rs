@@ -79,7 +79,7 @@ pub struct Network {
     now: Time,
     order: u64,
     events: BinaryHeap<Reverse<(Time, u64, Due)>>,
-    links: Vec<Link<Leg>>,
+    links: Vec<Link<Packet<Leg>>>,
     routes: Vec<(Channel, Vec<LinkId>)>,
     traces: Vec<Vec<HopShare>>,
     free_traces: Vec<TraceId>,
@@ -169,7 +169,7 @@ impl Network {
     }
 
     /// What became of the packets of a link.
-    pub fn counts(&self, link: LinkId) -> &Counts {
+    pub fn counts(&self, link: LinkId) -> Counts {
         self.links[link.0 as usize].counts()
     }
 
@@ -221,8 +221,7 @@ impl Network {
         let link = &mut self.links[id as usize];
         self.ready
             .extend(link.dropped().map(|(packet, cause)| Event::Lost(packet.body.parcel, LinkId(id), cause)));
-        let next = link.next_event().into_iter().chain(link.next_release()).min();
-        if let Some(at) = next {
+        if let Some(at) = link.next_event() {
             self.push(at.max(self.now), Due::Link(id));
         }
     }

@@ -53,15 +53,15 @@ impl Reference<'_> {
 
 /// Lets the line work until nothing waits for it. Not simply to the end of time: a repeating schedule
 /// has none.
-fn finish(link: &mut Link<usize>) {
+fn finish(link: &mut Link<Packet<usize>>) {
     while link.backlog().packets > 0
-        && let Some(next) = link.next_event()
+        && let Some(next) = link.next_work()
     {
         link.advance(next);
     }
 }
 
-fn collect(link: &mut Link<usize>, now: Time, prescribed: &mut [Option<Prescribed>]) {
+fn collect(link: &mut Link<Packet<usize>>, now: Time, prescribed: &mut [Option<Prescribed>]) {
     while let Some(Delivered { release, packet }) = link.take(now) {
         let sojourn = packet.ledger.get(Cause::Queue) + packet.ledger.get(Cause::Transmit);
         let off_line = packet.entered + sojourn;

@@ -38,13 +38,45 @@ pub(super) struct Channels<P, S> {
     packets: Packets<P>,
     flows: Vec<Flow<S>>,
     free: Vec<u32>,
-    by_key: HashMap<Channel, u32, BuildHasherDefault<KeyHasher>>,
+    by_key: Index,
     turns: [List; 2],
     links: Links,
     longest: Longest,
     tally: Tally,
     limit: Limit,
     keeps_idle: bool,
+}
+
+/// Which flow has the state of a channel.
+#[derive(Debug)]
+enum Index {
+    /// Of any channel.
+    Any(HashMap<Channel, u32, BuildHasherDefault<KeyHasher>>),
+    /// Of channels numbered from zero: their flows, or [`NOBODY`].
+    Few(Vec<u32>),
+}
+
+/// No flow at all.
+const NOBODY: u32 = u32::MAX;
+
+impl Index {
+    /// Where the flow of channel `key` is written down.
+    #[inline]
+    fn entry(&mut self, key: Channel) -> &mut u32 {
+        match self {
+            Index::Any(flows) => flows.entry(key).or_insert(NOBODY),
+            Index::Few(flows) => &mut flows[key.0 as usize],
+        }
+    }
+
+    fn remove(&mut self, key: Channel) {
+        match self {
+            Index::Any(flows) => {
+                flows.remove(&key);
+            }
+            Index::Few(flows) => flows[key.0 as usize] = NOBODY,
+        }
+    }
 }
 
 /// One channel.
@@ -67,7 +99,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
             packets: Packets::default(),
             flows: Vec::new(),
             free: Vec::new(),
-            by_key: HashMap::default(),
+            by_key: Index::Any(HashMap::default()),
             turns: [List::EMPTY; 2],
             links: Links::default(),
             longest: Longest::default(),
@@ -77,11 +109,18 @@ impl<P: Metered, S: Default> Channels<P, S> {
         }
     }
 
+    /// No channels, which are all numbered below `count`.
+    pub fn numbered(count: u32, limit: Limit, keeps_idle: bool) -> Channels<P, S> {
+        let by_key = Index::Few(vec![NOBODY; count as usize]);
+        Channels { by_key, ..Channels::new(limit, keeps_idle) }
+    }
+
     /// Takes in `packet` of channel `key`, giving up what the limit has no room for. A channel that was in no
     /// list joins the first, and `activate` prepares its state.
     ///
     /// Packets of the longest channel give way, from its `end`. What waits since before the limit was
     /// lowered stays: then only as much gives way as the arrival brings.
+    #[inline]
     pub fn enqueue(
         &mut self,
         now: Time,
@@ -105,6 +144,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
         }
     }
 
+    #[inline]
     fn push(&mut self, now: Time, key: Channel, packet: P) -> u32 {
         let id = self.find_or_open(key);
         let size = packet.size();
@@ -120,28 +160,13 @@ impl<P: Metered, S: Default> Channels<P, S> {
         id
     }
 
+    #[inline]
     fn find_or_open(&mut self, key: Channel) -> u32 {
-        let (flows, free) = (&mut self.flows, &mut self.free);
-        *self.by_key.entry(key).or_insert_with(|| {
-            let flow = Flow {
-                key,
-                queue: List::EMPTY,
-                bytes: 0,
-                sent: 0,
-                listed: None,
-                state: S::default(),
-            };
-            match free.pop() {
-                Some(id) => {
-                    flows[id as usize] = flow;
-                    id
-                }
-                None => {
-                    flows.push(flow);
-                    (flows.len() - 1) as u32
-                }
-            }
-        })
+        let entry = self.by_key.entry(key);
+        if *entry == NOBODY {
+            *entry = open(&mut self.flows, &mut self.free, key);
+        }
+        *entry
     }
 
     /// Gives up one packet of the longest channel, or the packet that has just arrived on `arrival` if
@@ -170,6 +195,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
     }
 
     /// Takes the first packet of `id` out whole, with the time at which it came.
+    #[inline]
     pub fn pop(&mut self, id: u32) -> Option<(Time, P)> {
         let (came, packet) = self.packets.pop_front(&mut self.flows[id as usize].queue)?;
         self.tally.remove(packet.size());
@@ -201,6 +227,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
     }
 
     /// The backlog of `id` has shrunk by `bytes`, after its queue has.
+    #[inline]
     fn shrink(&mut self, id: u32, bytes: u32) {
         let flow = &mut self.flows[id as usize];
         let old = flow.bytes;
@@ -212,6 +239,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
     }
 
     /// The channel whose turn is next in `turns`.
+    #[inline]
     pub fn first(&self, turns: Turns) -> Option<u32> {
         self.turns[turns as usize].first()
     }
@@ -222,6 +250,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
     }
 
     /// Puts `id` at the end of `turns`, wherever it was before.
+    #[inline]
     pub fn list(&mut self, id: u32, turns: Turns) {
         self.unlist(id);
         self.links.push_back(&mut self.turns[turns as usize], id);
@@ -229,6 +258,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
     }
 
     /// Takes `id` out of the list that it is in. Its state stays.
+    #[inline]
     pub fn unlist(&mut self, id: u32) {
         if let Some(turns) = self.flows[id as usize].listed.take() {
             self.links.remove(&mut self.turns[turns as usize], id);
@@ -238,7 +268,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
     /// Forgets the idle channel `id`.
     pub fn forget(&mut self, id: u32) {
         self.unlist(id);
-        self.by_key.remove(&self.flows[id as usize].key);
+        self.by_key.remove(self.flows[id as usize].key);
         self.free.push(id);
     }
 
@@ -253,11 +283,19 @@ impl<P: Metered, S: Default> Channels<P, S> {
     }
 
     /// Bytes that `id` has still to send.
+    #[inline]
     pub fn bytes(&self, id: u32) -> u64 {
         self.flows[id as usize].bytes
     }
 
+    /// The discipline's own state of `id`, to look at.
+    #[inline]
+    pub fn look(&self, id: u32) -> &S {
+        &self.flows[id as usize].state
+    }
+
     /// The discipline's own state of `id`.
+    #[inline]
     pub fn state(&mut self, id: u32) -> &mut S {
         &mut self.flows[id as usize].state
     }
@@ -271,6 +309,18 @@ impl<P: Metered, S: Default> Channels<P, S> {
     pub fn set_limit(&mut self, limit: Limit) {
         self.limit = limit;
     }
+}
+
+/// Makes the state of channel `key`, where one was forgotten before if there is any.
+fn open<S: Default>(flows: &mut Vec<Flow<S>>, free: &mut Vec<u32>, key: Channel) -> u32 {
+    let (queue, state) = (List::EMPTY, S::default());
+    let flow = Flow { key, queue, bytes: 0, sent: 0, listed: None, state };
+    if let Some(id) = free.pop() {
+        flows[id as usize] = flow;
+        return id;
+    }
+    flows.push(flow);
+    (flows.len() - 1) as u32
 }
 
 /// Spreads 64 bits over 64 bits: the two halves of a product with an odd constant (the golden

@@ -23,9 +23,14 @@ impl Law {
     /// Exact integer arithmetic, the same on every machine: the square root of interval² / count, rounded
     /// down to a nanosecond. So each step is less than 1 ns shorter than the real number.
     fn next_drop(&self, at: Time, count: u64) -> Time {
-        let interval = u128::from(self.interval.as_nanos());
-        let step = (interval * interval / u128::from(count.max(1))).isqrt();
-        at + Span::from_nanos(step as u64)
+        let (interval, count) = (self.interval.as_nanos(), count.max(1));
+        let step = match interval.checked_mul(interval) {
+            Some(square) => (square / count).isqrt(),
+            None => {
+                (u128::from(interval) * u128::from(interval) / u128::from(count)).isqrt() as u64
+            }
+        };
+        at + Span::from_nanos(step)
     }
 }
 
@@ -57,6 +62,7 @@ struct Head<P> {
 
 impl Control {
     /// The next packet to send; those that CoDel gives up go to `drops` (RFC 8289 §5, `dequeue`).
+    #[inline]
     pub fn dequeue<P: Metered>(
         &mut self,
         law: &Law,
@@ -98,6 +104,7 @@ impl Control {
     }
 
     /// Takes out the head and judges its delay (RFC 8289 §5, `dodequeue`).
+    #[inline]
     fn next<P: Metered>(&mut self, law: &Law, now: Time, source: &mut impl Source<P>) -> Head<P> {
         let Some((came, packet)) = source.pop() else {
             self.first_above = None;

@@ -19,6 +19,13 @@ impl<P: Metered> Fifo<P> {
     pub fn new(limit: Limit) -> Fifo<P> {
         Fifo { waiting: BlockQueue::default(), limit, held: 0, bytes: 0 }
     }
+
+    /// Takes `packet` in whatever the limit says.
+    pub(crate) fn push(&mut self, packet: P) {
+        self.held += self.limit.weight(packet.size());
+        self.bytes += u64::from(packet.size());
+        self.waiting.push_back(packet);
+    }
 }
 
 impl<P: Metered> Discipline<P> for Fifo<P> {
@@ -27,9 +34,7 @@ impl<P: Metered> Discipline<P> for Fifo<P> {
         if self.held + weight > self.limit.amount() && !self.waiting.is_empty() {
             return drops.push(packet, DropCause::QueueLimit);
         }
-        self.held += weight;
-        self.bytes += u64::from(packet.size());
-        self.waiting.push_back(packet);
+        self.push(packet);
     }
 
     fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Option<Service<P>> {

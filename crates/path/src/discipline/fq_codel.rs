@@ -77,7 +77,7 @@ impl<P: Metered> FqCodel<P> {
     pub fn new(settings: FqCodelSettings) -> FqCodel<P> {
         let FqCodelSettings { limit, flows, quantum, target, interval, mtu } = settings;
         FqCodel {
-            queues: Channels::new(limit, true),
+            queues: Channels::numbered(flows.max(1), limit, true),
             flows: flows.max(1),
             quantum: quantum.max(1),
             law: Law { target, interval, mtu },
@@ -85,11 +85,13 @@ impl<P: Metered> FqCodel<P> {
     }
 
     /// The queue that `channel` is hashed into.
+    #[inline]
     fn queue_of(&self, channel: Channel) -> Channel {
         Channel(((u128::from(spread(channel.0)) * u128::from(self.flows)) >> 64) as u64)
     }
 
     /// What CoDel lets through of queue `id`.
+    #[inline]
     fn pull(&mut self, id: u32, now: Time, drops: &mut Drops<P>) -> Option<P> {
         let mut control = self.queues.state(id).control;
         let mut one = One { queues: &mut self.queues, id };
@@ -100,6 +102,7 @@ impl<P: Metered> FqCodel<P> {
 
     /// The queue whose turn it is, and the list it is in. Queues without credits get a quantum and go to the
     /// end of the old list on the way.
+    #[inline]
     fn select(&mut self) -> Option<(u32, Turns)> {
         loop {
             let new = self.queues.first(NEW).map(|id| (id, NEW));
@@ -115,12 +118,14 @@ impl<P: Metered> FqCodel<P> {
 }
 
 impl<P: Metered> Discipline<P> for FqCodel<P> {
+    #[inline]
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let key = self.queue_of(packet.channel());
         let quantum = i64::from(self.quantum);
         self.queues.enqueue(now, key, packet, End::Head, drops, |queue| queue.credits = quantum);
     }
 
+    #[inline]
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Service<P>> {
         loop {
             let (id, list) = self.select()?;

@@ -25,6 +25,7 @@ impl List {
     pub const EMPTY: List = List { head: NONE, tail: NONE };
 
     /// The first thing.
+    #[inline]
     pub fn first(self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }
@@ -47,6 +48,7 @@ impl List {
 
 impl Links {
     /// Appends `id`, which is in no list, to `list`.
+    #[inline]
     pub fn push_back(&mut self, list: &mut List, id: u32) {
         let link = Link { before: list.tail, after: NONE };
         match self.0.get_mut(id as usize) {
@@ -64,6 +66,7 @@ impl Links {
     }
 
     /// Takes `id` out of `list`, which it is in.
+    #[inline]
     pub fn remove(&mut self, list: &mut List, id: u32) {
         let Link { before, after } = self.0[id as usize];
         match before {

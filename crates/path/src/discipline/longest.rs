@@ -41,16 +41,19 @@ impl Default for Longest {
 
 impl Longest {
     /// Takes in channel `id` with a backlog of `bytes`.
+    #[inline]
     pub fn insert(&mut self, id: u32, bytes: u64) {
         self.put(id, bucket(bytes));
     }
 
     /// Takes out channel `id`, whose backlog was last said to be `bytes`.
+    #[inline]
     pub fn remove(&mut self, id: u32, bytes: u64) {
         self.pull(id, bucket(bytes));
     }
 
     /// The backlog of channel `id` changes from `old` to `new` bytes.
+    #[inline]
     pub fn change(&mut self, id: u32, old: u64, new: u64) {
         let (old, new) = (bucket(old), bucket(new));
         if old != new {
@@ -67,12 +70,14 @@ impl Longest {
         self.buckets[64 * word + bit].first()
     }
 
+    #[inline]
     fn put(&mut self, id: u32, bucket: usize) {
         self.links.push_back(&mut self.buckets[bucket], id);
         self.words[bucket / 64] |= 1 << (bucket % 64);
         self.summary |= 1 << (bucket / 64);
     }
 
+    #[inline]
     fn pull(&mut self, id: u32, bucket: usize) {
         self.links.remove(&mut self.buckets[bucket], id);
         if self.buckets[bucket].is_empty() {

@@ -25,7 +25,7 @@ pub use round_robin::RoundRobin;
 pub use text::DisciplineTextError;
 pub use two_lists::TwoLists;
 
-use crate::{DisciplineSpec, Limit};
+use crate::{DisciplineSpec, Limit, Piece};
 use trunkline_core::{Channel, DropCause, Metered, Time};
 
 /// A queue in front of a line.
@@ -45,6 +45,17 @@ pub trait Discipline<P: Metered> {
 
     /// Changes the limit. What waits already stays; only later arrivals meet the new limit.
     fn set_limit(&mut self, limit: Limit);
+
+    /// The most bytes of one turn, where a discipline serves quanta of packets. `None` where it serves whole
+    /// packets.
+    fn quantum(&self) -> Option<u32> {
+        None
+    }
+
+    /// Does the next piece belong to the same turn as the last one?
+    fn mid_turn(&self) -> bool {
+        false
+    }
 }
 
 /// A piece of service: the bytes that go onto the line next, and the packet that they complete.
@@ -69,6 +80,19 @@ impl<P: Metered> Service<P> {
             bytes: packet.size(),
             controls: packet.controls(),
             packet: Some(packet),
+        }
+    }
+}
+
+impl<P> Service<P> {
+    /// What a framer needs to know of it.
+    #[inline]
+    pub(crate) fn piece(&self) -> Piece {
+        Piece {
+            channel: self.channel,
+            bytes: self.bytes,
+            controls: self.controls,
+            last: self.packet.is_some(),
         }
     }
 }
@@ -188,5 +212,11 @@ impl<P: Metered> Discipline<P> for AnyDiscipline<P> {
     }
     fn set_limit(&mut self, limit: Limit) {
         each!(self, it => it.set_limit(limit));
+    }
+    fn quantum(&self) -> Option<u32> {
+        each!(self, it => it.quantum())
+    }
+    fn mid_turn(&self) -> bool {
+        each!(self, it => it.mid_turn())
     }
 }

@@ -20,6 +20,7 @@ impl<P> Default for Packets<P> {
 
 impl<P> Packets<P> {
     /// Appends a packet that comes at `now` to `queue`.
+    #[inline]
     pub fn push_back(&mut self, queue: &mut List, now: Time, packet: P) {
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -35,11 +36,13 @@ impl<P> Packets<P> {
     }
 
     /// The first packet of `queue`.
+    #[inline]
     pub fn front(&self, queue: List) -> Option<&P> {
         self.slots[queue.first()? as usize].as_ref().map(|(_, packet)| packet)
     }
 
     /// Takes the first packet out of `queue`, with the time at which it came.
+    #[inline]
     pub fn pop_front(&mut self, queue: &mut List) -> Option<(Time, P)> {
         let slot = queue.first()?;
         self.take(queue, slot)
@@ -51,6 +54,7 @@ impl<P> Packets<P> {
         self.take(queue, slot).map(|(_, packet)| packet)
     }
 
+    #[inline]
     fn take(&mut self, queue: &mut List, slot: u32) -> Option<(Time, P)> {
         self.links.remove(queue, slot);
         self.free.push(slot);

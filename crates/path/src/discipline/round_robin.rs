@@ -64,6 +64,14 @@ impl<P: Metered> Discipline<P> for RoundRobin<P> {
     fn set_limit(&mut self, limit: Limit) {
         self.channels.set_limit(limit);
     }
+
+    fn quantum(&self) -> Option<u32> {
+        Some(self.quantum)
+    }
+
+    fn mid_turn(&self) -> bool {
+        self.channels.first(Turns::First).is_some_and(|id| self.channels.look(id).left > 0)
+    }
 }
 
 #[cfg(test)]

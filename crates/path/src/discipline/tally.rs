@@ -15,6 +15,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// A packet of `size` bytes has come.
+    #[inline]
     pub fn add(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
@@ -22,6 +23,7 @@ impl Tally {
     }
 
     /// A packet of `size` bytes has left whole.
+    #[inline]
     pub fn remove(&mut self, size: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(size);

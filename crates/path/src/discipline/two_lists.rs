@@ -5,7 +5,7 @@ use super::{Backlog, Discipline, Drops, Service};
 use crate::Limit;
 use crate::spec::Sparse;
 use std::collections::VecDeque;
-use trunkline_core::{Metered, Time};
+use trunkline_core::{Channel, Metered, Time};
 
 /// Two lists of channels (US patent 4,583,219): a newly active channel joins the high list; after one
 /// quantum it goes to the end of the low list.
@@ -28,6 +28,8 @@ pub struct TwoLists<P> {
     frame_bytes: u32,
     sparse: Sparse,
     frame: VecDeque<Service<P>>,
+    /// Whose piece was served last.
+    served: Option<Channel>,
 }
 
 /// The list of newly active channels.
@@ -42,6 +44,7 @@ impl<P: Metered> TwoLists<P> {
         TwoLists {
             channels: Channels::new(limit, sparse == Sparse::ViaLow),
             quantum: quantum.max(1),
+            served: None,
             frame_bytes: frame.max(1),
             sparse,
             frame: VecDeque::new(),
@@ -97,6 +100,7 @@ impl<P: Metered> Discipline<P> for TwoLists<P> {
         }
         let piece = self.frame.pop_front()?;
         self.channels.release(&piece);
+        self.served = Some(piece.channel);
         Some(piece)
     }
 
@@ -106,6 +110,15 @@ impl<P: Metered> Discipline<P> for TwoLists<P> {
 
     fn set_limit(&mut self, limit: Limit) {
         self.channels.set_limit(limit);
+    }
+
+    fn quantum(&self) -> Option<u32> {
+        Some(self.quantum)
+    }
+
+    fn mid_turn(&self) -> bool {
+        // A channel has one turn in a frame at most.
+        self.frame.front().is_some_and(|piece| self.served == Some(piece.channel))
     }
 }
 

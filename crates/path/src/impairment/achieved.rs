@@ -7,7 +7,7 @@ use std::fmt;
 ///
 /// Each is counted over the packets that met it while it was on. "Asked" is the mean over the
 /// same packets, so that the comparison holds when a setting has changed on the way.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Achieved {
     /// Packets judged.
     pub packets: u64,

@@ -173,6 +173,13 @@ impl Impairments {
         }
     }
 
+    /// Goes on after `packets`, of which the last is released at `release`, that were judged elsewhere and
+    /// met no impairment.
+    pub(crate) fn resume(&mut self, packets: u64, release: Time) {
+        self.packets = packets;
+        self.order.ordered = release;
+    }
+
     /// Decides the fate of `packet`, which left the line at `departed` and would arrive `delay` later.
     pub fn judge(&mut self, departed: Time, delay: Span, packet: &impl Metered) -> Fate {
         self.packets += 1;

@@ -1,0 +1,340 @@
+//! A link at work stage by stage.
+
+use super::eager::Rides;
+use super::{Change, Delivered, book_departure};
+use crate::board::Board;
+use crate::impairment::{Achieved, Fate, Impairments};
+use crate::outlet::Outlet;
+use crate::schedule::Plan;
+use crate::{AnyDiscipline, Backlog, DelayLine, Discipline, Drops, Line, LinkSpec, Service};
+use std::collections::VecDeque;
+use trunkline_core::{Carried, Cause, Counts, Seed, Span, Time};
+
+/// A link that takes every packet through its stages at the instants at which they happen.
+#[derive(Debug)]
+pub(super) struct Staged<P> {
+    board: Option<Board<P>>,
+    discipline: AnyDiscipline<P>,
+    outlet: Outlet<P>,
+    line: Line<P>,
+    impairments: Impairments,
+    delay: Span,
+    in_flight: DelayLine<P>,
+    /// What had left before this link took over from an eager one, and is released before anything that
+    /// keeps its order.
+    under_way: Option<Rides<P>>,
+    plan: Plan,
+    changes: VecDeque<(Time, Change)>,
+    clock: Time,
+    /// When the line or the board's processor has done what it does, and when that or a change is due: never,
+    /// where nothing is. Kept so that most calls need look no further.
+    done: Time,
+    due: Time,
+    counts: Counts,
+    drops: Drops<P>,
+}
+
+/// The state of an eager link, for one that goes on stage by stage.
+#[derive(Debug)]
+pub(super) struct Inherited<P> {
+    /// What has left the line.
+    pub under_way: Rides<P>,
+    /// The line, with what is on it.
+    pub line: Line<P>,
+    /// What waits.
+    pub queue: Vec<P>,
+    /// The last thing that has happened.
+    pub clock: Time,
+    /// How many packets have left the line, and when the last of them is released.
+    pub judged: u64,
+    pub last_release: Time,
+    /// What became of the packets.
+    pub counts: Counts,
+    pub drops: Drops<P>,
+}
+
+impl<P: Carried> Staged<P> {
+    /// A link as `spec` says, whose slot clock, trace and schedule start at `origin`. Its randomness
+    /// comes from the streams of `seed` under `name`.
+    pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Staged<P> {
+        let mut staged = Staged {
+            board: spec.processor.map(Board::new),
+            discipline: AnyDiscipline::new(&spec.discipline),
+            outlet: Outlet::new(spec.output_buffer.bytes()),
+            line: Line::new(spec.framing, spec.rate, spec.trace.as_deref(), origin),
+            impairments: Impairments::new(&spec.impairments, seed, name),
+            delay: spec.delay,
+            in_flight: DelayLine::default(),
+            under_way: None,
+            plan: Plan::new(&spec.schedule, origin),
+            changes: VecDeque::new(),
+            clock: origin,
+            done: Time::NEVER,
+            due: Time::NEVER,
+            counts: Counts::default(),
+            drops: Drops::default(),
+        };
+        staged.look_ahead();
+        staged
+    }
+
+    /// Finds out anew what comes next, after anything may have changed it.
+    #[inline]
+    fn look_ahead(&mut self) {
+        let line = self.line.done().unwrap_or(Time::NEVER);
+        let board = self.board.as_ref().and_then(Board::done);
+        self.done = board.map_or(line, |board| line.min(board));
+        let change = self.next_change();
+        self.due = change.map_or(self.done, |change| self.done.min(change));
+    }
+
+    /// Goes on where an eager link stopped.
+    pub fn inherit(&mut self, from: Inherited<P>) {
+        self.impairments.resume(from.judged, from.last_release);
+        self.under_way = Some(from.under_way);
+        self.line = from.line;
+        (self.clock, self.counts, self.drops) = (from.clock, from.counts, from.drops);
+        if let AnyDiscipline::Fifo(fifo) = &mut self.discipline {
+            from.queue.into_iter().for_each(|packet| fifo.push(packet));
+        }
+        self.look_ahead();
+    }
+
+    pub fn offer(&mut self, at: Time, packet: P) {
+        self.advance(at);
+        self.clock = self.clock.max(at);
+        self.counts.entered += 1;
+        self.counts.entered_bytes += u64::from(packet.size());
+        match &mut self.board {
+            Some(board) => board.arrive(packet, &mut self.drops),
+            None => self.discipline.enqueue(self.clock, packet, &mut self.drops),
+        }
+        self.fill();
+        self.work(self.clock);
+    }
+
+    #[inline]
+    pub fn advance(&mut self, to: Time) {
+        if self.due <= to {
+            self.catch_up(to);
+        }
+    }
+
+    fn catch_up(&mut self, to: Time) {
+        while let Some(at) = self.next_change().filter(|&at| at <= to) {
+            self.work(at);
+            self.clock = self.clock.max(at);
+            if let Some(change) = self.take_change(at) {
+                self.apply(change);
+            }
+            self.look_ahead();
+        }
+        self.work(to);
+    }
+
+    #[inline]
+    fn next_change(&self) -> Option<Time> {
+        earliest(self.plan.due(), self.changes.front().map(|&(at, _)| at))
+    }
+
+    /// Takes the change that is due at `at`: the schedule's first, so that what was asked for wins.
+    fn take_change(&mut self, at: Time) -> Option<Change> {
+        if self.plan.due() == Some(at) {
+            return self.plan.take();
+        }
+        self.changes.pop_front().map(|(_, change)| change)
+    }
+
+    /// Finishes everything that ends by `to` and starts what follows. The clock stays at the last thing
+    /// that happened, so that an engine may tell of an arrival late as long as nothing else came between.
+    #[inline]
+    fn work(&mut self, to: Time) {
+        while self.done <= to && self.is_busy() {
+            let done = self.done;
+            self.clock = self.clock.max(done);
+            if self.line.done() == Some(done) {
+                self.finish_piece();
+            } else if let Some(board) = &mut self.board {
+                board.finish(done, &mut self.discipline, &mut self.outlet, &mut self.drops);
+            }
+            self.fill();
+        }
+    }
+
+    /// Is anything on the line or in the processor's hands?
+    #[inline]
+    fn is_busy(&self) -> bool {
+        let moving = || self.board.as_ref().is_some_and(|board| board.done().is_some());
+        self.done < Time::NEVER || self.line.done().is_some() || moving()
+    }
+
+    #[inline]
+    fn finish_piece(&mut self) {
+        if let Some((done, service)) = self.line.finish()
+            && let Some(packet) = service.packet
+        {
+            self.depart(done, packet);
+        }
+    }
+
+    /// Puts the next piece onto the line if that is idle, and moves work from the discipline to the output
+    /// buffer: by the board's processor, or at once while the buffer holds less than its size.
+    fn fill(&mut self) {
+        if self.line.done().is_none()
+            && let Some(service) = self.next_piece()
+        {
+            self.line.start(self.clock, service);
+        }
+        if let Some(board) = &mut self.board {
+            board.start(self.clock, &mut self.discipline, &mut self.outlet, &mut self.drops);
+        } else {
+            while self.outlet.is_short()
+                && let Some(service) = self.discipline.dequeue(self.clock, &mut self.drops)
+            {
+                self.outlet.fill(service);
+            }
+        }
+        self.look_ahead();
+    }
+
+    /// What goes onto the line next, past the output buffer where that is empty and no processor has to
+    /// fill it.
+    fn next_piece(&mut self) -> Option<Service<P>> {
+        let buffered = self.outlet.pop();
+        if buffered.is_some() || self.board.is_some() {
+            return buffered;
+        }
+        self.discipline.dequeue(self.clock, &mut self.drops)
+    }
+
+    /// A packet has left the line: book where its time went and send it on its way.
+    fn depart(&mut self, at: Time, mut packet: P) {
+        let nominal = self.line.nominal(packet.size(), packet.controls());
+        book_departure(&mut packet, at, nominal);
+        match self.impairments.judge(at, self.delay, &packet) {
+            Fate::Lost(cause) => self.drops.push(packet, cause),
+            Fate::Arrives { release, unordered, copies } => {
+                packet.set_copies(copies);
+                packet.book(Cause::Propagate, release.since(at));
+                self.counts.duplicated += u64::from(copies.saturating_sub(1));
+                if unordered {
+                    self.in_flight.push_unordered(release, packet);
+                } else {
+                    self.in_flight.push(release, packet);
+                }
+            }
+        }
+    }
+
+    pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
+        let delivered = match self.take_earlier(now) {
+            None => {
+                let (release, packet) = self.in_flight.pop(now)?;
+                Delivered { release, packet }
+            }
+            Some(earlier) => earlier,
+        };
+        let copies = u64::from(delivered.packet.copies());
+        self.counts.delivered += copies;
+        self.counts.delivered_bytes += copies * u64::from(delivered.packet.size());
+        Some(delivered)
+    }
+
+    /// The next of those that had left before this link took over, if it is the next of all.
+    #[inline]
+    fn take_earlier(&mut self, now: Time) -> Option<Delivered<P>> {
+        let rides = self.under_way.as_mut()?;
+        let Some(release) = rides.next_release() else {
+            self.under_way = None;
+            return None;
+        };
+        let first = self.in_flight.next_release().is_none_or(|other| release <= other);
+        if first && release <= now { rides.take() } else { None }
+    }
+
+    pub fn told(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+
+    pub fn drops(&mut self) -> (Option<&mut Counts>, &mut Drops<P>) {
+        (Some(&mut self.counts), &mut self.drops)
+    }
+
+    #[inline]
+    pub fn has_dropped(&self) -> bool {
+        !self.drops.is_empty()
+    }
+
+    #[inline]
+    pub fn next_event(&self) -> Option<Time> {
+        earliest(self.next_work(), self.next_release())
+    }
+
+    #[inline]
+    pub fn next_work(&self) -> Option<Time> {
+        (self.due < Time::NEVER).then_some(self.due)
+    }
+
+    #[inline]
+    pub fn next_release(&self) -> Option<Time> {
+        let earlier = self.under_way.as_ref().and_then(Rides::next_release);
+        earliest(earlier, self.in_flight.next_release())
+    }
+
+    pub fn schedule(&mut self, at: Time, change: Change) {
+        let place = self.changes.partition_point(|&(other, _)| other <= at);
+        self.changes.insert(place, (at, change));
+        self.look_ahead();
+    }
+
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Delay(delay) => self.delay = delay,
+            Change::Rate(rate) => self.line.set_rate(self.clock, rate),
+            Change::Limit(limit) => self.discipline.set_limit(limit),
+            Change::Impairments(spec) => self.impairments.set_spec(&spec),
+            Change::Setting(setting) => self.impairments.set(setting),
+        }
+        self.look_ahead();
+        self.work(self.clock);
+    }
+
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
+    pub fn backlog(&self) -> Backlog {
+        let mut backlog = self.discipline.backlog();
+        for service in self.outlet.iter().chain(self.line.current()) {
+            backlog.packets += u64::from(service.packet.is_some());
+            backlog.bytes += u64::from(service.bytes);
+        }
+        if let Some((packets, bytes)) = self.board.as_ref().map(Board::backlog) {
+            backlog.packets += packets;
+            backlog.bytes += bytes;
+        }
+        backlog
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len() + self.under_way.as_ref().map_or(0, Rides::len)
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub fn achieved(&self) -> Achieved {
+        self.impairments.achieved()
+    }
+}
+
+/// The earlier of two instants, where there are any.
+#[inline]
+fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, None) => one,
+        (None, other) => other,
+    }
+}
