@@ -5,7 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use trunkline_core::{Rate, Size, Span};
 use trunkline_path::impairment::{LossModel, Setting as Impair};
-use trunkline_path::{Change, DeliveryTrace, DisciplineSpec, Limit, LinkSpec, SpecError};
+use trunkline_path::{
+    Change, DeliveryTrace, DisciplineSpec, Limit, LinkSpec, SpecError, TrunkProcessor,
+};
 
 /// A setting of one direction.
 pub struct Setting {
@@ -51,6 +53,11 @@ impl Draft {
     /// Starts from nothing; files with relative paths are looked for in `folder`.
     pub fn within(folder: &Path) -> Draft {
         Draft { folder: folder.into(), ..Draft::default() }
+    }
+
+    /// The processor of the trunk board, which no setting of a real path describes.
+    pub fn set_processor(&mut self, processor: Option<TrunkProcessor>) {
+        self.spec.processor = processor;
     }
 
     /// Forgets the limit, for the discipline that follows has its own.
@@ -179,7 +186,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "framing",
         value: "KIND",
-        help: "How user bytes become line bits: none, ethernet, t1-lapd, atm-aal5",
+        help: "How user bytes become line bits: none, ethernet, t1-lapd, atm-aal5, datakit",
         apply: |draft, text| {
             draft.spec.framing = read(text)?;
             Ok(())

@@ -34,12 +34,10 @@ discipline = { kind = "round-robin", quantum = 64 }
 [[traffic]]
 name = "background"
 kind = "bulk"
-bytes = "1MB"
 from = "coma"
 to = "tempel"
 count = 4
 transport = { kind = "urp", block = 1024, outstanding = 7 }
-until = "keystrokes"
 
 [[traffic]]
 name = "keystrokes"
@@ -67,7 +65,7 @@ fn the_example_of_the_design() {
     let discipline = DisciplineSpec::RoundRobin { quantum: 64, limit: Limit::Bytes(64 << 10) };
     assert_eq!(link.forward.discipline, discipline);
     let [background, keystrokes] = scenario.traffic.as_slice() else { panic!() };
-    assert_eq!((background.count, background.until.as_deref()), (4, Some("keystrokes")));
+    assert_eq!((background.count, &background.until), (4, &None));
     let Transport::Urp(urp) = &background.transport else { panic!() };
     assert_eq!(
         (urp.block, urp.outstanding, urp.packet, urp.profile.as_str()),
@@ -81,6 +79,16 @@ fn the_example_of_the_design() {
     assert_eq!(keystrokes.workload, work);
     let bulk = Workload::Bulk { bytes: megabyte, repeat: 1, write: 1024, confirm: true };
     assert_eq!(background.workload, bulk);
+}
+
+#[test]
+fn what_accompanies_another_traffic_has_no_end_of_its_own() {
+    let repeat = |keys: &str| {
+        let scenario = one(&with(DESIGN, "count = 4", &format!("until = 'keystrokes'\n{keys}")));
+        let Workload::Bulk { repeat, .. } = scenario.traffic[0].workload else { panic!() };
+        repeat
+    };
+    assert_eq!((repeat(""), repeat("repeat = 9")), (u32::MAX, 9));
 }
 
 const HOSTS: &str = r#"
@@ -206,7 +214,7 @@ fn traffic_in_all_its_forms() {
     assert_eq!(y.workload, Workload::Paced { size: 1000, rate, duration: Span::from_secs(10) });
 }
 
-/// Keys in place of the line that is only a comment.
+/// One text in place of another.
 fn with(base: &str, from: &str, to: &str) -> String {
     assert!(base.contains(from), "{from}");
     base.replacen(from, to, 1)
@@ -296,6 +304,23 @@ fn a_direction_wins_over_the_link_and_the_link_over_module_and_preset() {
     let wire = link("preset = 'dsl'\nlimit = '9kB'\nbackward.discipline = 'drr:limit=7p'");
     assert_eq!(wire.forward.rate.unwrap().to_string(), "1Mbit/s", "forward is up");
     assert_eq!(wire.backward.discipline.limit(), Limit::Packets(7), "the more special limit");
+}
+
+#[test]
+fn a_trunk_board_has_a_processor() {
+    let board =
+        "processor = { input_fifo = '4kB', output_per_byte = '1231.25ns', output_first = true }";
+    let text = with(HOSTS, "limit = \"32KiB\"", board);
+    let text = with(&text, "delay = \"3ms\"", "processor = 'none', framing = 'datakit'");
+    let t1 = &one(&text).links[1];
+    let processor = t1.forward.processor.unwrap();
+    assert_eq!(processor.input_fifo, Size::from_bytes(4000));
+    assert_eq!(
+        (processor.input_per_byte.as_picos(), processor.output_per_byte.as_picos()),
+        (0, 1_231_250)
+    );
+    assert!(processor.output_first);
+    assert_eq!((t1.backward.processor, t1.backward.framing), (None, Framing::Datakit));
 }
 
 #[test]

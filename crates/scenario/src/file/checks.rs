@@ -69,7 +69,7 @@ fn links(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
         for end in [&link.from, &link.to] {
             if !stations().any(|name| name == end) {
                 let known = stations().map(String::as_str);
-                return Err(table.unknown("between", end, "hosts and nodes", known));
+                return Err(table.unknown("between", end, "host or node", known));
             }
         }
         if link.from == link.to {
@@ -111,11 +111,11 @@ fn ends(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<()
             return Err(table.found(key, &format!("'{name}' is a node; traffic is between hosts")));
         }
         if !hosts().any(|host| host == name) {
-            return Err(table.unknown(key, name, "hosts", hosts()));
+            return Err(table.unknown(key, name, "host", hosts()));
         }
     }
     match traffic.via.iter().find(|name| !nodes().any(|node| node == *name)) {
-        Some(name) => Err(table.unknown("via", name, "nodes", nodes())),
+        Some(name) => Err(table.unknown("via", name, "node", nodes())),
         None => Ok(()),
     }
 }
@@ -162,11 +162,10 @@ fn after(traffic: &Traffic) -> Option<&str> {
 fn reached(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
     let Start::AfterBytes(name, bytes) = &traffic.start else { return Ok(()) };
     let other = scenario.traffic.iter().find(|other| other.name == *name);
-    let most = match other.map(|other| (&other.workload, &other.until)) {
-        Some((
-            Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. },
-            None,
-        )) => bytes.bytes().saturating_mul(u64::from(*repeat)),
+    let most = match other.map(|other| &other.workload) {
+        Some(Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. }) => {
+            bytes.bytes().saturating_mul(u64::from(*repeat))
+        }
         _ => return Ok(()),
     };
     if bytes.bytes() <= most {

@@ -19,13 +19,13 @@ pub enum ScenarioError {
         cause: String,
     },
     /// The text is not TOML.
-    #[error("{file}:{line}: this is not TOML: {problem}")]
+    #[error("{file}:{line}: {problem}")]
     Syntax {
         /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What the reader of TOML expected.
+        /// What was found, and what the reader of TOML expected.
         problem: String,
     },
     /// A key is wrong, missing, or at odds with another.

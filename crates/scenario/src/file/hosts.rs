@@ -100,7 +100,7 @@ fn chosen<T: Clone>(table: &Reader<'_>, key: &str, known: &Named<T>) -> Result<O
     let Some(name) = table.text(key)? else { return Ok(None) };
     let found = known.iter().find(|(known, _)| *known == name).map(|it| it.1.clone());
     let names = known.iter().map(|(name, _)| name.as_str());
-    let unknown = || table.unknown(key, &name, &format!("tables [{key}.NAME]"), names);
+    let unknown = || table.unknown(key, &name, &format!("[{key}.NAME]"), names);
     found.map(Some).ok_or_else(unknown)
 }
 

@@ -1,16 +1,17 @@
 //! Links: presets, modules, what holds for both directions and what for one.
 
-use super::error::{Wrong, list};
+use super::error::Wrong;
 use super::hosts::Named;
 use super::reader::{Reader, complaint};
-use super::schema::{Kind, Table};
+use super::schema::{Key, Kind};
 use super::tree::{Entry, Value};
 use crate::path::split;
 use crate::preset::Preset;
 use crate::setting::{self, Draft};
 use crate::{Direction, Wire};
 use std::path::Path;
-use trunkline_path::{LinkSpec, SpecError};
+use trunkline_core::Size;
+use trunkline_path::{LinkSpec, SpecError, TrunkProcessor};
 
 /// A link in the making: forward and backward.
 type Drafts = [Draft; 2];
@@ -58,7 +59,7 @@ pub(super) fn module(table: &Reader<'_>, folder: &Path) -> Result<(), Wrong> {
 fn preset(table: &Reader<'_>, drafts: &mut Drafts) -> Result<(), Wrong> {
     let Some(name) = table.text("preset")? else { return Ok(()) };
     let known = crate::PRESETS.iter().map(|preset| preset.name);
-    let unknown = |_| table.unknown("preset", &name, "presets", known);
+    let unknown = |_| table.unknown("preset", &name, "preset", known);
     for &(setting, value) in Preset::find(&name).map_err(unknown)?.settings {
         let (directions, plain) = split(setting);
         let Some(setting) = setting::find(plain) else { continue };
@@ -80,7 +81,7 @@ fn side(
     if let Some(name) = table.text("module")? {
         let found = modules.iter().find(|(known, _)| *known == name);
         let names = modules.iter().map(|(name, _)| name.as_str());
-        let unknown = || table.unknown("module", &name, "tables [module.NAME]", names);
+        let unknown = || table.unknown("module", &name, "[module.NAME]", names);
         settings(&found.ok_or_else(unknown)?.1, drafts, which)?;
     }
     settings(table, drafts, which)
@@ -98,7 +99,9 @@ fn settings(table: &Reader<'_>, drafts: &mut Drafts, which: &[usize]) -> Result<
         let apply = setting::find(name).map(|setting| setting.apply);
         let text = match &node.value {
             Value::Table(entries) => discipline(table, entries)?,
-            value => value.scalar().ok_or_else(|| table.found(key.name, &key.form.allowed()))?,
+            value => value
+                .scalar()
+                .ok_or_else(|| table.found(key.name, &format!("give {}", key.form.allowed())))?,
         };
         for &index in which {
             if name == "queue" && limits(&text) {
@@ -110,7 +113,27 @@ fn settings(table: &Reader<'_>, drafts: &mut Drafts, which: &[usize]) -> Result<
         }
     }
     one_limit(table)?;
+    if let Some(processor) = processor(table)? {
+        which.iter().for_each(|&index| drafts[index].set_processor(processor));
+    }
     Ok(())
+}
+
+/// The processor of a trunk board: `Some(None)` where the table says that there is none.
+fn processor(table: &Reader<'_>) -> Result<Option<Option<TrunkProcessor>>, Wrong> {
+    let Some(board) = table.table("processor") else {
+        return Ok(table
+            .has("processor")
+            .then(|| table.word("processor"))
+            .transpose()?
+            .map(|_| None));
+    };
+    Ok(Some(Some(TrunkProcessor {
+        input_fifo: Size::from_bytes(board.size("input_fifo")?),
+        input_per_byte: board.byte_time("input_per_byte")?,
+        output_per_byte: board.byte_time("output_per_byte")?,
+        output_first: board.flag("output_first")?,
+    })))
 }
 
 /// The setting of the command line that a key stands for.
@@ -120,6 +143,11 @@ fn setting_of(kind: &Kind) -> Option<&'static str> {
         Kind::Or(one, _) => setting_of(one),
         _ => None,
     }
+}
+
+/// Does a key say something of a direction?
+fn settable(key: &Key) -> bool {
+    key.name == "processor" || setting_of(key.form.kind()).is_some()
 }
 
 /// Does the text of a discipline say how much may wait?
@@ -166,19 +194,20 @@ fn finish(table: &Reader<'_>, direction: &str, draft: Draft) -> Result<LinkSpec,
 fn blame(table: &Reader<'_>, direction: &str, error: &SpecError) -> Wrong {
     let text = error.to_string().replace("add --rate 155.52Mbit/s", "give rate = \"155.52Mbit/s\"");
     let own = table.table(direction);
-    let about = |reader: &Reader<'_>, schema: &'static Table| {
-        let keys = schema.keys().filter(|key| setting_of(key.form.kind()).is_some());
-        let keys = keys.filter(|key| text.contains(&key.name.replace('_', " ")));
-        keys.map(|key| key.name).find(|key| reader.has(key))
+    let about = |reader: &Reader<'_>| {
+        let keys = reader.schema().keys().filter(|key| settable(key));
+        let place = |name: &'static str| Some((text.find(&name.replace('_', " "))?, name));
+        keys.map(|key| key.name).filter(|key| reader.has(key)).filter_map(place).min()
     };
     let readers = own.iter().chain([table]);
     for reader in readers {
-        if let Some(key) = about(reader, reader.schema()) {
+        if let Some((_, key)) = about(reader) {
             return reader.found(key, &text);
         }
     }
-    let keys = table.schema().keys().filter(|key| table.has(key.name)).map(|key| key.name);
-    table.wrong(direction, format!("found {}: {text}", list(keys)))
+    // What is not said here comes from the module or the preset.
+    let origin = ["module", "preset", "between"].into_iter().find(|key| table.has(key));
+    table.found(origin.unwrap_or("name"), &text)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod checks;
 mod error;
 mod grid;
 mod hosts;
+mod json_schema;
 mod keys;
 mod links;
 mod reader;

@@ -1,11 +1,12 @@
 //! Typed values from a table, by what the schema says of its keys.
 
-use super::error::{Wrong, list, nearest};
+use super::error::{Wrong, list};
 use super::schema::{Key, Kind, Need, Table};
 use super::tree::{Node, Value};
 use crate::Cost;
 use std::str::FromStr;
 use trunkline_core::{Probability, Rate, Size, Span};
+use trunkline_path::ByteTime;
 
 /// A table that is being read.
 #[derive(Debug, Clone)]
@@ -84,11 +85,15 @@ impl<'a> Reader<'a> {
         key: &str,
         name: &str,
         what: &str,
-        known: impl Iterator<Item = &'n str> + Clone,
+        known: impl Iterator<Item = &'n str>,
     ) -> Wrong {
-        let meant = nearest(name, known.clone());
-        let meant = meant.map_or(String::new(), |near| format!("did you mean \"{near}\"? "));
-        self.wrong(key, format!("found \"{name}\": {meant}The {what} are {}", list(known)))
+        let names: Vec<&str> = known.collect();
+        let use_one = match names.as_slice() {
+            [] => "there is none yet".into(),
+            [one] => format!("use {one}"),
+            names => format!("use one of {}", list(names)),
+        };
+        self.wrong(key, format!("found \"{name}\", which is no {what}: {use_one}"))
     }
 
     fn path_of(&self, key: &str) -> String {
@@ -155,6 +160,14 @@ impl<'a> Reader<'a> {
         self.required(name, parsed)
     }
 
+    pub fn byte_time(&self, name: &str) -> Result<ByteTime, Wrong> {
+        let time: ByteTime = self.required(name, parsed)?;
+        if time > ByteTime::MAX {
+            return Err(self.found(name, &format!("give at most {}", ByteTime::MAX)));
+        }
+        Ok(time)
+    }
+
     pub fn flag(&self, name: &str) -> Result<bool, Wrong> {
         self.required(name, flag)
     }
@@ -166,13 +179,15 @@ impl<'a> Reader<'a> {
     /// A whole number; the schema's range has to fit `T`.
     pub fn whole<T: TryFrom<u64>>(&self, name: &str) -> Result<T, Wrong> {
         let number = self.required(name, whole)?;
-        T::try_from(number).map_err(|_| self.found(name, &self.key(name).form.allowed()))
+        T::try_from(number)
+            .map_err(|_| self.found(name, &format!("give {}", self.key(name).form.allowed())))
     }
 
     /// Bytes where the schema's range fits `T`.
     pub fn bytes<T: TryFrom<u64>>(&self, name: &str) -> Result<T, Wrong> {
         let number = self.size(name)?;
-        T::try_from(number).map_err(|_| self.found(name, &self.key(name).form.allowed()))
+        T::try_from(number)
+            .map_err(|_| self.found(name, &format!("give {}", self.key(name).form.allowed())))
     }
 
     /// The word that the first kind allows, or `None` for a value of the second kind.
@@ -188,7 +203,16 @@ impl<'a> Reader<'a> {
 
     /// A word, or else a value that `read` understands.
     pub fn word_or<T>(&self, name: &str, read: Read<T>) -> Result<Option<T>, Wrong> {
-        if self.is_word(name) { Ok(None) } else { self.required(name, read).map(Some) }
+        if self.is_word(name) {
+            return Ok(None);
+        }
+        let digit = |text: &str| text.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        match self.node(name).and_then(Node::text) {
+            Some(text) if !digit(text) => {
+                Err(self.found(name, &format!("give {}", self.key(name).form.allowed())))
+            }
+            _ => self.required(name, read).map(Some),
+        }
     }
 
     /// A cost: a time, or a table of a fixed part and one for each byte.
@@ -210,7 +234,7 @@ impl<'a> Reader<'a> {
         let narrow = sizes.into_iter().map(u32::try_from);
         narrow
             .collect::<Result<_, _>>()
-            .map_err(|_| self.found(name, &self.key(name).form.allowed()))
+            .map_err(|_| self.found(name, &format!("give {}", self.key(name).form.allowed())))
     }
 
     fn each<T>(&self, name: &str, read: Read<T>) -> Result<Vec<T>, Wrong> {

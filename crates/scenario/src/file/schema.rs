@@ -69,6 +69,8 @@ pub(super) enum Kind {
     Rate,
     /// Bytes within limits, as a number or a text with a unit.
     Size(u64, u64),
+    /// A time for each byte, in steps of a picosecond.
+    ByteTime,
     /// A share from 0 to 1, as a number or a text with `%`.
     Share,
     /// `true` or `false`.
@@ -117,6 +119,7 @@ impl Kind {
             Kind::Size(least, most) => {
                 format!("bytes from {least} to {most}, such as 1024 or \"1KiB\"")
             }
+            Kind::ByteTime => "a time for each byte, such as \"1412.5ns\"".into(),
             Kind::Share => "a share from 0 to 1, such as \"0.5%\"".into(),
             Kind::Flag => "true or false".into(),
             Kind::Word(words) => match words {

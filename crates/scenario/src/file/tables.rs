@@ -276,7 +276,45 @@ const ENDS: &[Key] = &[
         "Bytes that the line takes out of the queue ahead of time",
     ),
     setting("framing", "framing", "t1-lapd", "How user bytes become line bits; none if left out"),
+    key(
+        "processor",
+        One(BOARD),
+        Optional,
+        "The board's processor, which needs an output_buffer; moving bytes takes no time if left out",
+    ),
 ];
+
+const BOARD: Kind = Kind::Or(&Kind::Word(&["none"]), &Kind::Table(&TRUNK_PROCESSOR));
+static TRUNK_PROCESSOR: Table = Table {
+    title: "a trunk processor",
+    help: "The one processor of a trunk board, which moves every byte twice: in and out.",
+    groups: &[&[
+        key(
+            "input_fifo",
+            One(Kind::Size(18, 1 << 40)),
+            Required,
+            "What the input fifo holds, in envelopes",
+        ),
+        key(
+            "input_per_byte",
+            One(Kind::ByteTime),
+            Default("0ns"),
+            "To move an envelope from the input fifo into memory, at most 1ms",
+        ),
+        key(
+            "output_per_byte",
+            One(Kind::ByteTime),
+            Default("0ns"),
+            "To move a user byte from memory into the output buffer, at most 1ms",
+        ),
+        key(
+            "output_first",
+            One(Kind::Flag),
+            Default("false"),
+            "Does filling the output buffer go before emptying the input fifo?",
+        ),
+    ]],
+};
 
 /// What the line between them does.
 const LINE: &[Key] = &[
@@ -433,7 +471,12 @@ static TRAFFIC: Table = Table {
                 "NAME: when that traffic has ended; NAME:SIZE: when each flow of it has delivered so much",
             ),
             key("stagger", One(SPAN), Default("0"), "Between the starts of two flows"),
-            key("until", One(Kind::Name), Optional, "It ends when the traffic of this name ends"),
+            key(
+                "until",
+                One(Kind::Name),
+                Optional,
+                "It ends when the traffic of this name ends, if its own work is not done before",
+            ),
             key(
                 "estimator",
                 One(Kind::Text),
@@ -459,7 +502,7 @@ const WORK: &[Key] = &[
         "repeat",
         One(Kind::Whole(1, 10_000_000)),
         Default("1"),
-        "Messages of each size, or transfers",
+        "Messages of each size, or transfers; without end where 'until' is given and this is not",
     ),
     only(
         &[INTERACTIVE],
@@ -479,7 +522,7 @@ const WORK: &[Key] = &[
         &[BULK, PUSH],
         "bytes",
         One(TRANSFER),
-        Required,
+        Default("1MB"),
         "User bytes of a transfer, or of the file",
     ),
     only(&[BULK, PUSH], "write", One(MESSAGE), Default("1024"), "User bytes of each system write"),
@@ -502,7 +545,7 @@ const WORK: &[Key] = &[
         "duration",
         One(SOME_SPAN),
         Default("10s"),
-        "For how long, each size",
+        "For how long, each size; without end where 'until' is given and this is not",
     ),
     only(&[PACED], "size", One(MESSAGE), Required, "User bytes of each datagram"),
     only(&[PACED], "rate", One(Kind::Rate), Required, "User bytes, as a rate"),
@@ -542,3 +585,66 @@ static TRANSPORT_TABLE: Table = Table {
         ),
     ]],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables that a table leads to, itself first.
+    fn reachable(table: &'static Table, found: &mut Vec<&'static Table>) {
+        if found.iter().any(|known| known.title == table.title) {
+            return;
+        }
+        found.push(table);
+        table.keys().filter_map(|key| key.form.table()).for_each(|table| reachable(table, found));
+    }
+
+    /// The rows of the reference page under the heading of a table, subheadings of another excluded.
+    fn section(page: &str, title: &str) -> String {
+        let heading = |line: &str| line.starts_with('#');
+        let mut lines = page.lines().skip_while(|line| {
+            !heading(line) || !line.trim_start_matches(['#', ' ']).eq_ignore_ascii_case(title)
+        });
+        assert!(lines.next().is_some(), "the page has no heading '{title}'");
+        let rows =
+            lines.take_while(|line| !heading(line) || line.contains("What the applications"));
+        rows.filter(|line| line.starts_with('|')).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_reference_page_has_every_key_with_its_default() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let mut tables = Vec::new();
+        reachable(&FILE, &mut tables);
+        assert_eq!(tables.len(), 15);
+        // A direction and a module have keys of a link, which are described there.
+        let described = |table: &&Table| !["a direction", "[module.NAME]"].contains(&table.title);
+        for table in tables.into_iter().filter(described) {
+            let rows = section(&page, table.title);
+            for key in table.keys() {
+                let row = rows.lines().find(|row| row.starts_with(&format!("| `{}` |", key.name)));
+                let row =
+                    row.unwrap_or_else(|| panic!("{} has no row '{}'", table.title, key.name));
+                match key.need {
+                    Default("") | Optional => {}
+                    Default(text) => assert!(row.contains(&format!("`{text}`")), "{row}"),
+                    Required => assert!(row.contains("required"), "{row}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_table_has_a_key_twice() {
+        let mut tables = Vec::new();
+        reachable(&FILE, &mut tables);
+        for table in tables {
+            let mut names: Vec<&str> = table.keys().map(|key| key.name).collect();
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "{}", table.title);
+        }
+    }
+}

@@ -2,8 +2,10 @@
 
 use super::error::{Wrong, list};
 use super::reader::{Reader, complaint, size};
+use super::tree::Value;
 use crate::{Reply, Start, Traffic, Transport, UrpSettings, Workload};
 use trunkline_core::{Size, Span};
+use trunkline_measure::Estimator;
 
 /// A `[[traffic]]`.
 pub(super) fn traffic(table: &Reader<'_>) -> Result<Traffic, Wrong> {
@@ -66,36 +68,50 @@ fn workload(table: &Reader<'_>, kind: &str) -> Result<Workload, Wrong> {
     Ok(match kind {
         "interactive" => Workload::Interactive {
             sizes: table.sizes("sizes")?,
-            repeat: table.whole("repeat")?,
+            repeat: repeat(table)?,
             reply: reply(table)?,
             every: table.span("every")?,
         },
         "bulk" => Workload::Bulk {
             bytes: Size::from_bytes(table.size("bytes")?),
-            repeat: table.whole("repeat")?,
+            repeat: repeat(table)?,
             write: table.bytes("write")?,
             confirm: table.flag("confirm")?,
         },
         "timed-echo" => {
-            Workload::TimedEcho { sizes: table.sizes("sizes")?, duration: table.span("duration")? }
+            Workload::TimedEcho { sizes: table.sizes("sizes")?, duration: duration(table)? }
         }
-        "timed-transfer" => Workload::TimedTransfer {
-            sizes: table.sizes("sizes")?,
-            duration: table.span("duration")?,
-        },
+        "timed-transfer" => {
+            Workload::TimedTransfer { sizes: table.sizes("sizes")?, duration: duration(table)? }
+        }
         "push" => Workload::Push {
             bytes: Size::from_bytes(table.size("bytes")?),
-            repeat: table.whole("repeat")?,
+            repeat: repeat(table)?,
             write: table.bytes("write")?,
             store: table.span("store")?,
         },
         _ => Workload::Paced {
             size: table.bytes("size")?,
             rate: table.rate("rate")?,
-            duration: table.span("duration")?,
+            duration: duration(table)?,
         },
     })
 }
+
+/// How often; without end where another traffic's end decides and the file does not say.
+fn repeat(table: &Reader<'_>) -> Result<u32, Wrong> {
+    let endless = table.has("until") && !table.has("repeat");
+    if endless { Ok(u32::MAX) } else { table.whole("repeat") }
+}
+
+/// For how long; without end in the same way.
+fn duration(table: &Reader<'_>) -> Result<Span, Wrong> {
+    let endless = table.has("until") && !table.has("duration");
+    if endless { Ok(ENDLESS) } else { table.span("duration") }
+}
+
+/// Longer than any run.
+const ENDLESS: Span = Span::from_secs(365 * 24 * 3600);
 
 fn reply(table: &Reader<'_>) -> Result<Reply, Wrong> {
     let bytes = table.word_or("reply", size)?;
@@ -182,7 +198,7 @@ fn start(table: &Reader<'_>) -> Result<Start, Wrong> {
     }
     let Some((name, bytes)) = after.split_once(':') else { return Ok(Start::AfterEnd(after)) };
     let bytes: Size = bytes.parse().map_err(|error: trunkline_core::ParseError| {
-        let value = super::tree::Value::Text(bytes.into());
+        let value = Value::Text(bytes.into());
         table.wrong("start_after", complaint(&value, &error.to_string()))
     })?;
     if bytes.bytes() == 0 {
@@ -191,11 +207,15 @@ fn start(table: &Reader<'_>) -> Result<Start, Wrong> {
     Ok(Start::AfterBytes(name.trim().into(), bytes))
 }
 
+/// The name of an estimator that there is.
 fn estimator(table: &Reader<'_>) -> Result<Option<String>, Wrong> {
-    let name = table.text("estimator")?;
-    match name.as_deref().map(str::trim) {
-        Some("") => Err(table.found("estimator", "give the name of one, or leave the key out")),
-        _ => Ok(name),
+    let Some(name) = table.text("estimator")? else { return Ok(None) };
+    match name.parse::<Estimator>() {
+        Ok(_) => Ok(Some(name)),
+        Err(error) => {
+            let value = Value::Text(name);
+            Err(table.wrong("estimator", complaint(&value, &error.to_string())))
+        }
     }
 }
 

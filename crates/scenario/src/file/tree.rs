@@ -41,10 +41,29 @@ pub(super) fn parse(text: &str) -> Result<Node, Wrong> {
         return Err(Wrong::new(0, "", problem));
     }
     let table = DeTable::parse(text).map_err(|error| {
-        Wrong::new(error.span().map_or(0, |span| span.start), "", error.message())
+        let at = error.span().map_or(0, |span| span.start);
+        Wrong::new(at, "", not_toml(text, at, error.message()))
     })?;
     let root = table.get_ref();
     entries(root).map(|entries| Node { at: 0, value: Value::Table(entries) })
+}
+
+/// The line that is not TOML, and what was expected.
+fn not_toml(text: &str, at: usize, expected: &str) -> String {
+    let before = text.get(..at).unwrap_or(text);
+    let line = text.lines().nth(before.matches('\n').count()).unwrap_or("the end");
+    // The reader of TOML takes a word without quotes for a truth value.
+    let quotes = ["boolean", "quoted"].iter().any(|word| expected.contains(word));
+    let reason = if quotes { "a text stands in quotes, \"…\"" } else { expected };
+    format!("found '{}', which is not TOML: {reason}", cut(line.trim().into()))
+}
+
+/// `text`, or its beginning where it is too long to be shown.
+fn cut(text: String) -> String {
+    match text.chars().nth(SHOWN) {
+        None => text,
+        Some(_) => text.chars().take(SHOWN).chain(['…']).collect(),
+    }
 }
 
 fn entries(table: &DeTable<'_>) -> Result<Vec<Entry>, Wrong> {
@@ -160,10 +179,6 @@ const SHOWN: usize = 60;
 impl fmt::Display for Value {
     /// As it would be written, long lists and tables cut short.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cut = |inside: String| match inside.chars().nth(SHOWN) {
-            None => inside,
-            Some(_) => inside.chars().take(SHOWN).chain(['…']).collect(),
-        };
         match self {
             Value::Text(text) => write!(f, "\"{}\"", cut(text.clone())),
             Value::Whole(number) => number.fmt(f),
@@ -177,7 +192,10 @@ impl fmt::Display for Value {
             Value::Table(entries) => {
                 let pair = |entry: &Entry| format!("{} = {}", entry.key, entry.node.value);
                 let pairs: Vec<String> = entries.iter().take(SHOWN).map(pair).collect();
-                write!(f, "{{ {} }}", cut(pairs.join(", ")))
+                match pairs.is_empty() {
+                    true => f.write_str("{}"),
+                    false => write!(f, "{{ {} }}", cut(pairs.join(", "))),
+                }
             }
         }
     }

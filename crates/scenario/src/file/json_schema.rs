@@ -1,0 +1,95 @@
+//! The tables and keys as a JSON Schema, by which editors complete and check scenario files.
+
+use super::schema::{Form, Key, Kind, Need, Table};
+use super::tables::FILE;
+use crate::Scenario;
+use serde_json::{Map, Value, json};
+
+impl Scenario {
+    /// A JSON Schema (draft 2020-12) of the scenario file, made from the same tables by which files are
+    /// read. What it cannot say (that names exist, that units are right) is left to the reader.
+    pub fn json_schema() -> String {
+        let mut schema = table(&FILE);
+        schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+        schema["title"] = json!("Trunkline scenario");
+        format!("{schema:#}\n")
+    }
+}
+
+fn table(table: &Table) -> Value {
+    let entry = |key: &'static Key| (key.name.to_string(), described(key));
+    let properties: Map<String, Value> = table.keys().map(entry).collect();
+    // What some kinds of traffic must have, others may not.
+    let required = |key: &&Key| matches!(key.need, Need::Required) && key.only.is_empty();
+    let required: Vec<&str> = table.keys().filter(required).map(|key| key.name).collect();
+    json!({
+        "type": "object",
+        "description": table.help,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn described(key: &Key) -> Value {
+    let mut schema = form(&key.form);
+    let only = match key.only {
+        [] => String::new(),
+        kinds => format!(" (traffic of kind {})", kinds.join(", ")),
+    };
+    schema["description"] = json!(format!("{}{only}", key.help));
+    if let Need::Default(text) = key.need {
+        schema["default"] = default(key.form.kind(), text);
+    }
+    schema
+}
+
+fn default(kind: &Kind, text: &str) -> Value {
+    match (kind, text.parse::<u64>()) {
+        (Kind::Whole(..) | Kind::Size(..), Ok(number)) => json!(number),
+        (Kind::Flag, _) => json!(text == "true"),
+        _ => json!(text),
+    }
+}
+
+fn form(form: &Form) -> Value {
+    let list = |items: Value| json!({ "type": "array", "items": items, "minItems": 1 });
+    match form {
+        Form::Fixed(kind) => value(kind),
+        Form::One(kind) => json!({ "anyOf": [value(kind), list(value(kind))] }),
+        Form::List(kind) => json!({ "anyOf": [list(value(kind)), list(list(value(kind)))] }),
+        Form::Elements(elements) => list(table(elements)),
+        Form::Named(named) => json!({ "type": "object", "additionalProperties": table(named) }),
+    }
+}
+
+fn value(kind: &Kind) -> Value {
+    match kind {
+        Kind::Text | Kind::Name => json!({ "type": "string" }),
+        Kind::Whole(least, most) => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        Kind::Span(..) => json!({ "anyOf": [
+            { "type": "string", "examples": ["250ms", "1.5us", "2s"] },
+            { "type": "integer", "enum": [0] },
+        ] }),
+        Kind::Rate => json!({ "type": "string", "examples": ["1.544Mbit/s", "64kbit/s"] }),
+        Kind::Size(least, most) => json!({ "anyOf": [
+            { "type": "integer", "minimum": least, "maximum": most },
+            { "type": "string", "examples": ["1KiB", "1MB"] },
+        ] }),
+        Kind::Share => json!({ "anyOf": [
+            { "type": "number", "minimum": 0, "maximum": 1 },
+            { "type": "string", "examples": ["0.5%"] },
+        ] }),
+        Kind::ByteTime => json!({ "type": "string", "examples": ["1412.5ns"] }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Word(words) => json!({ "type": "string", "enum": words }),
+        Kind::Setting(_, example) => json!({ "anyOf": [
+            { "type": "string", "examples": [example] },
+            { "type": "number" },
+        ] }),
+        Kind::Table(inner) => table(inner),
+        Kind::Or(one, other) => json!({ "anyOf": [value(one), value(other)] }),
+    }
+}

@@ -1,0 +1,154 @@
+//! The files of `examples/`: each is read, and fits the schema that editors are given.
+
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use trunkline_scenario::Scenario;
+
+/// Each example with the cells of its grid.
+const EXAMPLES: &[(&str, usize)] = &[
+    ("asymmetric-access", 2),
+    ("host-interface", 4),
+    ("long-distance", 10),
+    ("looped-path", 1),
+    ("lossy-link", 9),
+    ("many-queues", 7),
+    ("paced-datagrams", 6),
+    ("satellite", 9),
+    ("t1-trunk", 4),
+    ("two-hops", 3),
+    ("xunet-small-window", 2),
+];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+fn names() -> Vec<String> {
+    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.extension().is_some_and(|it| it == "toml"));
+    let mut names: Vec<String> =
+        files.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_example_is_read() {
+    assert_eq!(names(), EXAMPLES.iter().map(|it| it.0.to_string()).collect::<Vec<_>>());
+    for (name, count) in EXAMPLES {
+        let cells = Scenario::read(folder().join(format!("{name}.toml")));
+        let cells = cells.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(cells.len(), *count, "{name}");
+        assert!(cells.iter().all(|cell| !cell.about.is_empty() && cell.name != *name), "{name}");
+    }
+}
+
+#[test]
+fn every_example_fits_the_schema() {
+    let schema: Value = serde_json::from_str(&Scenario::json_schema()).unwrap();
+    for name in names() {
+        let text = std::fs::read_to_string(folder().join(format!("{name}.toml"))).unwrap();
+        let value = serde_json::to_value(toml::from_str::<toml::Table>(&text).unwrap()).unwrap();
+        fits(&value, &schema, &name).unwrap_or_else(|problem| panic!("{problem}"));
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_the_reader_refuses() {
+    let schema: Value = serde_json::from_str(&Scenario::json_schema()).unwrap();
+    let text = std::fs::read_to_string(folder().join("t1-trunk.toml")).unwrap();
+    let good = serde_json::to_value(toml::from_str::<toml::Table>(&text).unwrap()).unwrap();
+    let wrong: [(&str, Value); 8] = [
+        ("/sead", json!(1)),
+        ("/stop_after", json!(5)),
+        ("/host", json!([])),
+        ("/traffic/0/kind", json!("bulky")),
+        ("/traffic/0/count", json!(0)),
+        ("/traffic/0/transport/0/block", json!(4097)),
+        ("/link/2/between", json!("ab")),
+        ("/link/2/rate", json!(true)),
+    ];
+    for (place, value) in wrong {
+        let mut file = good.clone();
+        let (parent, key) = place.rsplit_once('/').unwrap();
+        file.pointer_mut(parent).unwrap()[key] = value;
+        assert!(fits(&file, &schema, "t1").is_err(), "{place}");
+    }
+}
+
+/// Checks a value against the keywords of JSON Schema that ours uses.
+fn fits(value: &Value, schema: &Value, path: &str) -> Result<(), String> {
+    let keywords = schema.as_object().unwrap();
+    for (keyword, wanted) in keywords {
+        let holds = match keyword.as_str() {
+            "type" => is(value, wanted.as_str().unwrap()),
+            "enum" => wanted.as_array().unwrap().contains(value),
+            "minimum" => value.as_f64() >= wanted.as_f64(),
+            "maximum" => value.as_f64() <= wanted.as_f64(),
+            "minItems" => {
+                value.as_array().is_none_or(|it| it.len() as u64 >= wanted.as_u64().unwrap())
+            }
+            "required" => wanted
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|key| value.get(key.as_str().unwrap()).is_some()),
+            "anyOf" => wanted.as_array().unwrap().iter().any(|one| fits(value, one, path).is_ok()),
+            "items" => {
+                let items = value.as_array().into_iter().flatten().enumerate();
+                items
+                    .map(|(index, item)| fits(item, wanted, &format!("{path}[{index}]")))
+                    .collect::<Result<(), _>>()?;
+                true
+            }
+            "properties" => {
+                members(value, keywords, path)?;
+                true
+            }
+            "additionalProperties" => {
+                keywords.contains_key("properties") || {
+                    members(value, keywords, path)?;
+                    true
+                }
+            }
+            "description" | "default" | "examples" | "title" | "$schema" => true,
+            other => return Err(format!("the schema uses {other}, which this test does not know")),
+        };
+        if !holds {
+            return Err(format!("{path}: {value} does not fit {keyword} {wanted}"));
+        }
+    }
+    Ok(())
+}
+
+/// Each member of an object against its property, or against what holds for all others.
+fn members(
+    value: &Value,
+    keywords: &serde_json::Map<String, Value>,
+    path: &str,
+) -> Result<(), String> {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let path = format!("{path}.{key}");
+        let property = keywords.get("properties").and_then(|it| it.get(key));
+        match property.or_else(|| keywords.get("additionalProperties")) {
+            Some(Value::Bool(allowed)) if !allowed => {
+                return Err(format!("{path}: no such property"));
+            }
+            Some(schema @ Value::Object(_)) => fits(value, schema, &path)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is(value: &Value, sort: &str) -> bool {
+    match sort {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        other => panic!("{other}"),
+    }
+}
