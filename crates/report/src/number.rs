@@ -1,7 +1,5 @@
 //! Numbers for readers: few digits, never a value that is not finite.
 
-use trunkline_core::Span;
-
 /// What stands where there is no value.
 pub(crate) const NONE: &str = "–";
 
@@ -10,12 +8,29 @@ pub(crate) fn with_step(value: f64, step: f64) -> String {
     if !value.is_finite() {
         return NONE.into();
     }
-    if value != 0.0 && (value.abs() >= 1e7 || step < 1e-6) {
+    if value != 0.0 && (value.abs() >= 1e12 || step < 1e-6) {
         return short(value);
     }
     let decimals =
         if step > 0.0 && step < 1.0 { (-step.log10() - 1e-9).ceil() as usize } else { 0 };
-    unsigned_zero(format!("{value:.decimals$}"))
+    grouped(&unsigned_zero(format!("{value:.decimals$}")))
+}
+
+/// A thin space between the thousands of numbers of five digits and more.
+fn grouped(text: &str) -> String {
+    let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
+    let whole = digits.find('.').unwrap_or(digits.len());
+    if whole < 5 {
+        return text.into();
+    }
+    let mut out = String::from(sign);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && index < whole && (whole - index) % 3 == 0 {
+            out.push('\u{2009}');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// `value` to four significant digits, the shortest way.
@@ -24,7 +39,9 @@ pub(crate) fn short(value: f64) -> String {
     if !value.is_finite() {
         NONE.into()
     } else if size != 0.0 && !(1e-3..1e7).contains(&size) {
-        format!("{value:.3e}").replace(".000e", "e")
+        let text = format!("{value:.3e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.'))
     } else {
         let whole = if size < 1.0 { 0 } else { size.log10().floor() as usize };
         let decimals = if size < 0.1 { 5 } else { 3usize.saturating_sub(whole) };
@@ -50,11 +67,6 @@ pub(crate) fn time(nanos: f64) -> String {
     scaled(nanos, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
 }
 
-/// A span in the unit that suits it.
-pub(crate) fn span(span: Span) -> String {
-    time(span.as_nanos() as f64)
-}
-
 /// Bytes each second, as bits each second in the unit that suits it.
 pub(crate) fn rate(bytes_per_second: f64) -> String {
     scaled(
@@ -73,8 +85,17 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 
 /// How far `value` is from `reference`, in per cent of it, with its sign.
 pub(crate) fn difference(value: f64, reference: f64) -> String {
-    let per_cent = (value / reference - 1.0) * 100.0;
-    if per_cent.is_finite() { format!("{per_cent:+.1} %") } else { NONE.into() }
+    share(value / reference - 1.0)
+}
+
+/// A share as signed per cent.
+pub(crate) fn share(share: f64) -> String {
+    if share.is_finite() { format!("{:+.1} %", share * 100.0) } else { NONE.into() }
+}
+
+/// A share as per cent.
+pub(crate) fn unsigned_share(share: f64) -> String {
+    if share.is_finite() { format!("{} %", short(share * 100.0)) } else { NONE.into() }
 }
 
 /// Bytes, for headings of rows.
@@ -96,6 +117,11 @@ mod tests {
             ("0.05".into(), "1234".into(), "1e9".into())
         );
         assert_eq!(short(99.996), "100");
+        assert_eq!(
+            (with_step(-15e6, 5e6), with_step(2000.0, 500.0)),
+            ("-15\u{2009}000\u{2009}000".into(), "2000".into())
+        );
+        assert_eq!(short(1.5e7), "1.5e7");
         assert_eq!(with_step(-0.0, 0.5), "0.0");
         assert_eq!(difference(110.0, 100.0), "+10.0 %");
     }

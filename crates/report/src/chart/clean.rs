@@ -56,10 +56,17 @@ pub(crate) fn clean(figure: &Figure) -> Clean {
         .iter()
         .map(|series| series.points.iter().filter_map(&mut settle).collect())
         .collect();
-    let plural = if dropped == 1 { "" } else { "s" };
-    let note = (dropped > 0)
-        .then(|| format!("Not drawn: {dropped} point{plural} without a place on these axes."));
+    let note = note(dropped, figure.is_empty());
     Clean { series, categories, note }
+}
+
+fn note(dropped: usize, empty: bool) -> Option<String> {
+    match dropped {
+        0 if empty => Some("There is nothing to draw.".into()),
+        0 => None,
+        1 => Some("Not drawn: 1 point without a place on these axes.".into()),
+        n => Some(format!("Not drawn: {n} points without a place on these axes.")),
+    }
 }
 
 fn mark(point: &Point, categories: &[String], x_axis: &Axis, y_axis: &Axis) -> Option<Mark> {

@@ -81,15 +81,19 @@ impl Layout {
     pub(crate) fn of(parts: &Surround<'_>) -> Layout {
         let title = text::wrapped(parts.title, TITLE_SIZE * 1.08, WIDTH - 2.0 * EDGE);
         let mut top = EDGE + ROW * title.len() as f64;
-        let (legend, rows) = legend_places(&parts.legend, top);
-        top += ROW * rows as f64 + 10.0;
+        let (legend, rows) = legend_places(&parts.legend, top + 4.0);
+        top += ROW * rows as f64 + 14.0;
+        let right = WIDTH - EDGE - 12.0;
         let labels = widest(&parts.upright.ticks());
         let caption = if parts.upright_caption.is_empty() { 0.0 } else { 20.0 };
-        let left = EDGE + caption + labels + TICK + 4.0;
-        let width = WIDTH - left - EDGE - 12.0;
         let ticks = parts.level.ticks();
-        let slanted = !fits(&ticks, width) && matches!(parts.level, Ruler::Category(_));
-        let level_room = if slanted { widest(&ticks) * 0.6 + 14.0 } else { TICK_SIZE + 3.0 };
+        let left = EDGE + caption + labels + TICK + 4.0;
+        let slanted = matches!(parts.level, Ruler::Category(_)) && !fits(&ticks, right - left);
+        let slope = widest(&ticks).min(LONGEST_SLANTED);
+        // The first slanted label reaches out to the left of its tick.
+        let left = if slanted { left.max(EDGE + slope * 0.82 - 10.0) } else { left };
+        let width = right - left;
+        let level_room = if slanted { slope * 0.58 + 14.0 } else { TICK_SIZE + 3.0 };
         let frame = Frame { left, top, width, height: parts.height };
         let below = TICK + level_room + if parts.level_caption.is_empty() { 0.0 } else { ROW };
         let note = if parts.note.is_some() { 14.0 } else { 0.0 };
@@ -119,8 +123,10 @@ impl Layout {
         let category = matches!(parts.upright, Ruler::Category(_));
         for tick in parts.upright.ticks() {
             let y = frame.y(if parts.downward { 1.0 - tick.at } else { tick.at });
-            if !category {
+            if !tick.text.is_empty() && !category {
                 grid(svg, (frame.left, y), (frame.right(), y));
+            }
+            if !category {
                 grid_tick(svg, (frame.left - TICK, y), (frame.left, y));
             }
             let place = attributes![
@@ -144,7 +150,7 @@ impl Layout {
         let category = matches!(parts.level, Ruler::Category(_));
         for (index, tick) in ticks.iter().enumerate() {
             let x = frame.x(tick.at);
-            if !category {
+            if !tick.text.is_empty() && !category {
                 grid(svg, (x, frame.top), (x, frame.bottom()));
             }
             grid_tick(svg, (x, frame.bottom()), (x, frame.bottom() + TICK));
@@ -156,7 +162,8 @@ impl Layout {
 
     fn level_label(&self, svg: &mut Svg, x: f64, label: &str) {
         let y = self.frame.bottom() + TICK + TICK_SIZE;
-        let label = text::cut(label, TICK_SIZE, LONGEST_LABEL);
+        let longest = if self.slanted { LONGEST_SLANTED } else { LONGEST_LABEL };
+        let label = text::cut(label, TICK_SIZE, longest);
         if self.slanted {
             let turn = format!("rotate(-35 {} {})", coordinate(x + 4.0), coordinate(y));
             let place = attributes![
@@ -221,6 +228,8 @@ impl Layout {
 
 /// Labels longer than this many pixels are cut.
 const LONGEST_LABEL: f64 = 190.0;
+/// The same for labels that stand aslant.
+const LONGEST_SLANTED: f64 = 140.0;
 
 fn widest(ticks: &[Tick]) -> f64 {
     let width = |tick: &Tick| text::width(&tick.text, TICK_SIZE).min(LONGEST_LABEL);

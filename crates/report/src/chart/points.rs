@@ -33,8 +33,12 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
     };
     Drawing::new(&parts, slug, |svg, frame| {
         let rulers = Rulers { level: &level, upright: &upright, frame };
-        for ((marks, look), series) in clean.series.iter().zip(looks).zip(&figure.series) {
-            curve(svg, figure, &rulers, marks, *look, &series.name);
+        // Published points are hollow and few: they come last, so that ours do not hide them.
+        for hollow in [false, true] {
+            for (index, look) in looks.iter().enumerate().filter(|(_, l)| l.hollow == hollow) {
+                let name = &figure.series[index].name;
+                curve(svg, figure, &rulers, &clean.series[index], *look, name);
+            }
         }
     })
 }

@@ -46,7 +46,12 @@ pub(crate) fn looks(figure: &Figure) -> Vec<Look> {
             groups.len() - 1
         });
         let dash = if by_role { role_dash(series.role) } else { index };
-        looks.push(Look { colour, hatch: index, dash, hollow: series.role == Role::Published });
+        looks.push(Look {
+            colour,
+            hatch: index + index / COLOURS,
+            dash,
+            hollow: series.role == Role::Published,
+        });
     }
     looks
 }

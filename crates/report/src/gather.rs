@@ -1,0 +1,388 @@
+//! The figures that every report has, made from its runs: what was measured by engine and cell, how it is
+//! spread and how it went over time, how full the queues were, where the time went.
+
+use crate::figure::{Axis, Figure, Kind, Point, Role, Series, distribution};
+use crate::names;
+use crate::report::{Report, Shown, Spot, engine_name};
+use crate::steps::step_sums;
+use crate::summary::summary;
+use std::collections::BTreeSet;
+use trunkline_core::Cause;
+use trunkline_measure::{Quantity, Run, TrafficRun};
+
+/// Series in one chart: what can be told apart.
+const SERIES: usize = 8;
+/// Cells of which each has charts of its own.
+pub(crate) const CELLS: usize = 4;
+/// Sizes in the charts of one cell.
+const SIZES: usize = 3;
+
+/// The figures asked for, then those made from the runs.
+pub fn figures(report: &Report) -> Vec<Figure> {
+    let mut figures = report.figures.clone();
+    let mut names: Vec<&str> = Vec::new();
+    for traffic in report.runs.iter().flat_map(|run| &run.traffic) {
+        if !names.contains(&traffic.name.as_str()) {
+            names.push(&traffic.name);
+        }
+    }
+    for (index, name) in names.iter().enumerate() {
+        figures.extend(measured(report, name, index));
+    }
+    for (cell, spot) in report.spots().into_iter().take(CELLS).enumerate() {
+        for (index, name) in names.iter().enumerate() {
+            let one = One { report, spot, traffic: name, label: report.label(spot), cell, index };
+            figures.extend(one.figures());
+        }
+        figures.extend(queues(report, spot, cell));
+    }
+    figures.retain(|figure| !figure.is_empty() || report.figures.contains(figure));
+    figures
+}
+
+/// A unit in which `largest` nanoseconds are a number of few digits, and what to divide by.
+fn time_unit(largest: f64) -> (f64, &'static str) {
+    match largest {
+        l if l >= 2e10 => (1e9, "s"),
+        l if l >= 2e5 => (1e6, "ms"),
+        l if l >= 2e3 => (1e3, "µs"),
+        _ => (1.0, "ns"),
+    }
+}
+
+/// The same for bytes each second, shown as bits each second.
+fn rate_unit(largest: f64) -> (f64, &'static str) {
+    match largest * 8.0 {
+        l if l >= 2e9 => (1e9 / 8.0, "Gbit/s"),
+        l if l >= 2e6 => (1e6 / 8.0, "Mbit/s"),
+        l if l >= 2e3 => (1e3 / 8.0, "kbit/s"),
+        _ => (1.0 / 8.0, "bit/s"),
+    }
+}
+
+fn axis_name(shown: Shown) -> String {
+    let what = match shown.quantity {
+        Quantity::Delay => "delay",
+        Quantity::Response => "delay from the intended start",
+        Quantity::Rate => "throughput per flow",
+        Quantity::TotalRate => "throughput in all",
+    };
+    format!("{what}, {}", shown.estimator)
+}
+
+/// What was measured of one traffic: over sizes with a curve for each engine and cell, or over cells.
+fn measured(report: &Report, traffic: &str, index: usize) -> Vec<Figure> {
+    let shown = report.shown(traffic);
+    let found = report.runs.iter().filter_map(|run| run.traffic(traffic));
+    let sizes: BTreeSet<u64> = found.flat_map(TrafficRun::sizes).collect();
+    let spots = report.spots();
+    let over_sizes = sizes.len() > 1;
+    let per_chart = (SERIES / report.engines().len().max(1)).max(1);
+    let chunks: Vec<&[Spot<'_>]> =
+        if over_sizes { spots.chunks(per_chart).take(CELLS).collect() } else { vec![&spots] };
+    chunks
+        .into_iter()
+        .enumerate()
+        .filter(|_| !sizes.is_empty())
+        .map(|(chunk, spots)| {
+            let series = if over_sizes {
+                by_size(report, traffic, spots)
+            } else {
+                by_cell(report, traffic, spots)
+            };
+            let mut figure = Figure {
+                name: format!("measured-{index}-{chunk}"),
+                kind: if over_sizes { Kind::Lines } else { Kind::Bars },
+                title: format!("{traffic}: {}", axis_name(shown)),
+                caption: String::new(),
+                x: if over_sizes { Axis::category("message", "bytes") } else { cell_axis(report) },
+                y: Axis::linear(&axis_name(shown), ""),
+                series,
+            };
+            scale(&mut figure, shown);
+            figure
+        })
+        .collect()
+}
+
+fn cell_axis(report: &Report) -> Axis {
+    match report.varying() {
+        (false, keys) if keys.len() == 1 => Axis::category(keys[0], ""),
+        _ => Axis::category("", ""),
+    }
+}
+
+fn by_size(report: &Report, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
+    let runs = spots.iter().flat_map(|spot| report.runs_at(*spot));
+    runs.filter_map(|run| {
+        let traffic = run.traffic(name)?;
+        let label = report.label(Spot::of(run));
+        let points = traffic.sizes().into_iter();
+        Some(Series {
+            name: joined(engine_name(run.engine), &label),
+            role: Role::from(run.engine),
+            group: (spots.len() > 1).then_some(label),
+            points: points
+                .filter_map(|size| point(report, run, traffic, size, &size.to_string()))
+                .collect(),
+        })
+    })
+    .collect()
+}
+
+fn by_cell(report: &Report, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
+    let place = |spot: Spot<'_>| match report.varying() {
+        (false, keys) if keys.len() == 1 => spot.cell.get(keys[0]).cloned().unwrap_or_default(),
+        _ if spots.len() == 1 => name.to_string(),
+        _ => report.label(spot),
+    };
+    let series = |engine| {
+        let points = spots.iter().filter_map(|spot| {
+            let run = report.run(engine, *spot)?;
+            let traffic = run.traffic(name)?;
+            point(report, run, traffic, *traffic.sizes().first()?, &place(*spot))
+        });
+        Series {
+            name: engine_name(engine).into(),
+            role: Role::from(engine),
+            group: None,
+            points: points.collect(),
+        }
+    };
+    let all = report.engines().into_iter().map(series);
+    all.filter(|series: &Series| !series.points.is_empty()).collect()
+}
+
+fn joined(first: &str, second: &str) -> String {
+    if second.is_empty() { first.into() } else { format!("{first}, {second}") }
+}
+
+fn point(report: &Report, run: &Run, traffic: &TrafficRun, size: u64, x: &str) -> Option<Point> {
+    let (value, deviation) = summary(report, run, traffic, Some(size)).value()?;
+    let point = Point::new(x, value);
+    Some(if deviation > 0.0 { point.spread(deviation) } else { point })
+}
+
+/// Brings all values into the unit that suits them.
+fn scale(figure: &mut Figure, shown: Shown) {
+    let values = figure.series.iter().flat_map(|series| &series.points).map(|point| point.y);
+    let largest = values.fold(0.0, f64::max);
+    let (divisor, unit) = if shown.is_rate() { rate_unit(largest) } else { time_unit(largest) };
+    figure.y.unit = unit.into();
+    for point in figure.series.iter_mut().flat_map(|series| &mut series.points) {
+        point.y /= divisor;
+        point.low = point.low.map(|low| (low / divisor).max(0.0));
+        point.high = point.high.map(|high| high / divisor);
+    }
+}
+
+/// One traffic in one cell.
+struct One<'a> {
+    report: &'a Report,
+    spot: Spot<'a>,
+    traffic: &'a str,
+    label: String,
+    cell: usize,
+    index: usize,
+}
+
+impl<'a> One<'a> {
+    fn figures(&self) -> Vec<Figure> {
+        let mut figures = vec![self.spread(), self.over_time(), self.ledger()];
+        figures.extend(self.waterfalls());
+        figures
+    }
+
+    fn figure(
+        &self,
+        name: &str,
+        kind: Kind,
+        what: &str,
+        x: Axis,
+        y: Axis,
+        series: Vec<Series>,
+    ) -> Figure {
+        Figure {
+            name: format!("{name}-{}-{}", self.cell, self.index),
+            kind,
+            title: joined(&format!("{}: {what}", self.traffic), &self.label),
+            caption: String::new(),
+            x,
+            y,
+            series,
+        }
+    }
+
+    fn runs(&self) -> impl Iterator<Item = (&'a Run, &'a TrafficRun)> {
+        let name = self.traffic;
+        let runs = self.report.runs_at(self.spot).into_iter();
+        runs.filter_map(move |run| Some((run, run.traffic(name)?)))
+    }
+
+    /// At most [`SIZES`] sizes, the least and the greatest among them.
+    fn sizes(&self) -> Vec<u64> {
+        let sizes: BTreeSet<u64> = self.runs().flat_map(|(_, traffic)| traffic.sizes()).collect();
+        let sizes: Vec<u64> = sizes.into_iter().collect();
+        if sizes.len() <= SIZES {
+            return sizes;
+        }
+        (0..SIZES).map(|i| sizes[i * (sizes.len() - 1) / (SIZES - 1)]).collect()
+    }
+
+    /// A series for each engine and size, of the values that `points` makes of a traffic.
+    fn series(&self, points: impl Fn(&TrafficRun, u64) -> Vec<Point>) -> Vec<Series> {
+        let sizes = self.sizes();
+        let each = sizes.iter().flat_map(|size| self.runs().map(move |found| (*size, found)));
+        let series = each.map(|(size, (run, traffic))| Series {
+            name: match sizes.len() {
+                1 => engine_name(run.engine).into(),
+                _ => format!("{}, {size} bytes", engine_name(run.engine)),
+            },
+            role: Role::from(run.engine),
+            group: None,
+            points: points(traffic, size),
+        });
+        series.filter(|series| !series.points.is_empty()).take(SERIES).collect()
+    }
+
+    fn time_unit(&self) -> (f64, &'static str) {
+        let samples = self.runs().flat_map(|(_, traffic)| &traffic.samples);
+        let largest = samples.map(|sample| sample.delay()).max().unwrap_or_default();
+        time_unit(largest.as_nanos() as f64)
+    }
+
+    fn spread(&self) -> Figure {
+        let (divisor, unit) = self.time_unit();
+        let series = self.series(|traffic, size| {
+            let delays = traffic.delays(size);
+            match delays.len() {
+                0 | 1 => Vec::new(),
+                _ => distribution(delays.iter().map(|delay| delay.as_nanos() as f64 / divisor)),
+            }
+        });
+        let (x, y) = (Axis::linear("delay", unit), Axis::linear("share of samples", ""));
+        self.figure("cdf", Kind::Cdf, "how the delays are spread", x, y, series)
+    }
+
+    fn over_time(&self) -> Figure {
+        let (divisor, unit) = self.time_unit();
+        let series = self.series(|traffic, size| {
+            let point = |sample: &trunkline_measure::Sample| {
+                let at = sample.start.as_nanos() as f64 / 1e9;
+                Point::new(at, sample.delay().as_nanos() as f64 / divisor)
+            };
+            let points: Vec<Point> = traffic.of_size(size).map(point).collect();
+            if points.len() > 1 { points } else { Vec::new() }
+        });
+        let (x, y) = (Axis::linear("start", "s"), Axis::linear("delay", unit));
+        self.figure("time", Kind::TimeSeries, "delay over time", x, y, series)
+    }
+
+    /// For each size and engine where the mean delay went.
+    fn ledger(&self) -> Figure {
+        let (divisor, unit) = self.time_unit();
+        let mut series = cause_series();
+        for size in self.sizes() {
+            for (run, traffic) in self.runs() {
+                let row = format!("{size} B, {}", engine_name(run.engine));
+                let summary = summary(self.report, run, traffic, Some(size));
+                for ((_, mean), series) in summary.ledger.iter().zip(&mut series) {
+                    if summary.count > 0 {
+                        let value = mean.as_nanos() as f64 / divisor;
+                        series.points.push(Point::new(row.as_str(), value));
+                    }
+                }
+            }
+        }
+        let (x, y) = (Axis::category("", ""), Axis::linear("mean time", unit));
+        self.figure("ledger", Kind::Stacked, "where the time went", x, y, used(series))
+    }
+
+    /// For each engine where the mean delay of the middle size went, place by place.
+    fn waterfalls(&self) -> Vec<Figure> {
+        let sizes = self.sizes();
+        let Some(size) = sizes.get(sizes.len() / 2).copied() else { return Vec::new() };
+        let one = |(run, traffic): (&Run, &TrafficRun)| {
+            let engine = engine_name(run.engine);
+            let what = format!("{size} bytes, place by place, {engine}");
+            let (x, y) = (Axis::category("", ""), Axis::linear("mean time", self.time_unit().1));
+            let series = self.places(run, traffic, size);
+            self.figure(&format!("places-{engine}"), Kind::Waterfall, &what, x, y, series)
+        };
+        self.runs().map(one).collect()
+    }
+
+    fn places(&self, run: &Run, traffic: &TrafficRun, size: u64) -> Vec<Series> {
+        let divisor = self.time_unit().0;
+        let count = traffic.of_size(size).count() as u64;
+        let steps = traffic.of_size(size).flat_map(|sample| sample.steps.iter().copied());
+        let sums = step_sums(run, steps, count);
+        let mut order: Vec<&str> = Vec::new();
+        for sum in &sums {
+            if !order.contains(&sum.place) {
+                order.push(sum.place);
+            }
+        }
+        let mut series = cause_series();
+        for (place, sum) in order.iter().flat_map(|p| sums.iter().map(move |sum| (*p, sum))) {
+            if sum.place == place {
+                let value = sum.mean().as_nanos() as f64 / divisor;
+                series[sum.cause as usize].points.push(Point::new(place, value));
+            }
+        }
+        // All places as rows in their order, whichever causes they have.
+        series[0].points.splice(0..0, order.iter().map(|place| Point::new(*place, 0.0)));
+        let nothing = sums.is_empty();
+        if nothing { Vec::new() } else { keep_rows(series) }
+    }
+}
+
+/// One empty series for each cause, in the order of booking.
+fn cause_series() -> Vec<Series> {
+    let series = |cause| Series { name: names::cause(cause).into(), ..Series::default() };
+    Cause::ALL.into_iter().map(series).collect()
+}
+
+fn used(mut series: Vec<Series>) -> Vec<Series> {
+    series.retain(|series| series.points.iter().any(|point| point.y > 0.0));
+    series
+}
+
+/// Like [`used`], but the first series stays where it alone fixes the order of the rows.
+fn keep_rows(series: Vec<Series>) -> Vec<Series> {
+    let rows: Vec<Point> = series[0].points.iter().filter(|p| p.y == 0.0).cloned().collect();
+    let mut series = used(series);
+    if let Some(first) = series.first_mut() {
+        let own = std::mem::take(&mut first.points);
+        first.points = rows.into_iter().chain(own.into_iter().filter(|p| p.y > 0.0)).collect();
+    }
+    series
+}
+
+fn queues(report: &Report, spot: Spot<'_>, cell: usize) -> Option<Figure> {
+    let runs = report.runs_at(spot).into_iter();
+    let links = runs.flat_map(|run| run.links.iter().map(move |link| (run, link)));
+    let series = links
+        .filter(|(_, link)| link.backlog.iter().any(|(_, bytes)| *bytes > 0))
+        .take(SERIES)
+        .map(|(run, link)| Series {
+            name: format!("{}, {}", engine_name(run.engine), link.name),
+            role: Role::from(run.engine),
+            group: None,
+            points: link
+                .backlog
+                .iter()
+                .map(|(at, bytes)| Point::new(at.as_nanos() as f64 / 1e9, *bytes as f64))
+                .collect(),
+        })
+        .collect::<Vec<Series>>();
+    (!series.is_empty()).then(|| Figure {
+        name: format!("queue-{cell}"),
+        kind: Kind::QueueDepth,
+        title: joined("Bytes waiting in queues", &report.label(spot)),
+        caption: String::new(),
+        x: Axis::linear("time", "s"),
+        y: Axis::linear("waiting", "bytes"),
+        series,
+    })
+}

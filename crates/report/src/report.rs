@@ -1,0 +1,197 @@
+//! What a report is made of.
+
+use crate::ReportError;
+use crate::figure::Figure;
+use std::collections::{BTreeMap, BTreeSet};
+use trunkline_measure::{Comparison, Engine, Estimator, Key, Quantity, Run, key_text};
+
+/// Everything that is shown and written. Engines are columns: none is treated otherwise than another.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Report {
+    /// The heading.
+    pub title: String,
+    /// One or more sentences below it.
+    pub about: String,
+    /// The version of the program that made the runs.
+    pub version: String,
+    /// The scenario's text, as read.
+    pub scenario: String,
+    /// Whatever else is worth keeping, in order: command line, machine, kernel. On the page and in
+    /// `run.json` only, so that the CSV files depend on scenario and seed alone.
+    pub facts: Vec<(String, String)>,
+    /// The runs: one for each engine, scenario and cell.
+    pub runs: Vec<Run>,
+    /// Engines that were asked for and could not run, with the reason.
+    pub unavailable: Vec<(Engine, String)>,
+    /// How each traffic is summarised, by its name; [`Shown::default`] where it has no entry.
+    pub shown: BTreeMap<String, Shown>,
+    /// The engine against which differences are given; the first where not chosen.
+    pub reference: Option<Engine>,
+    /// Figures asked for; they come before those that every report has.
+    pub figures: Vec<Figure>,
+    /// Tables held against published ones.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// How a traffic is summarised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown {
+    /// What is read off each sample.
+    pub quantity: Quantity,
+    /// By which rule many samples become one figure.
+    pub estimator: Estimator,
+}
+
+impl Default for Shown {
+    fn default() -> Shown {
+        Shown { quantity: Quantity::Delay, estimator: Estimator::MEDIAN }
+    }
+}
+
+impl Shown {
+    /// Is it a throughput?
+    pub(crate) fn is_rate(self) -> bool {
+        matches!(self.quantity, Quantity::Rate | Quantity::TotalRate)
+    }
+}
+
+/// Which cell of which scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spot<'a> {
+    pub(crate) scenario: &'a str,
+    pub(crate) cell: &'a Key,
+}
+
+impl<'a> Spot<'a> {
+    pub(crate) fn of(run: &'a Run) -> Spot<'a> {
+        Spot { scenario: &run.scenario, cell: &run.cell }
+    }
+}
+
+/// An engine's name in headings and files.
+pub(crate) fn engine_name(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Model => "model",
+        Engine::Sim => "sim",
+        Engine::Emu => "emu",
+        Engine::Published => "published",
+    }
+}
+
+impl Report {
+    /// All engines that ran or were asked for, in a fixed order.
+    pub fn engines(&self) -> Vec<Engine> {
+        let ran = self.runs.iter().map(|run| run.engine);
+        let asked = self.unavailable.iter().map(|(engine, _)| *engine);
+        ran.chain(asked).collect::<BTreeSet<Engine>>().into_iter().collect()
+    }
+
+    /// How `traffic` is summarised.
+    pub fn shown(&self, traffic: &str) -> Shown {
+        self.shown.get(traffic).copied().unwrap_or_default()
+    }
+
+    /// The engine against which differences are given: the one chosen if it ran, else the first that did.
+    pub(crate) fn against(&self) -> Option<Engine> {
+        let ran = |engine: &Engine| self.runs.iter().any(|run| run.engine == *engine);
+        self.reference.filter(ran).or_else(|| self.engines().into_iter().find(ran))
+    }
+
+    /// Why `engine` did not run, where it did not.
+    pub(crate) fn reason(&self, engine: Engine) -> Option<&str> {
+        let found = self.unavailable.iter().find(|(one, _)| *one == engine);
+        found.map(|(_, reason)| reason.as_str())
+    }
+
+    /// Every cell, in the order of the runs.
+    pub(crate) fn spots(&self) -> Vec<Spot<'_>> {
+        let mut known = BTreeSet::new();
+        self.runs.iter().map(Spot::of).filter(|spot| known.insert(*spot)).collect()
+    }
+
+    /// The run of `engine` at `spot`.
+    pub(crate) fn run(&self, engine: Engine, spot: Spot<'_>) -> Option<&Run> {
+        self.runs.iter().find(|run| run.engine == engine && Spot::of(run) == spot)
+    }
+
+    /// The runs at `spot` in the engines' order.
+    pub(crate) fn runs_at(&self, spot: Spot<'_>) -> Vec<&Run> {
+        self.engines().into_iter().filter_map(|engine| self.run(engine, spot)).collect()
+    }
+
+    /// The grid's keys, of all runs together.
+    pub(crate) fn keys(&self) -> Vec<&str> {
+        let keys = self.runs.iter().flat_map(|run| run.cell.keys());
+        keys.map(String::as_str).collect::<BTreeSet<&str>>().into_iter().collect()
+    }
+
+    /// The seeds, each once.
+    pub(crate) fn seeds(&self) -> Vec<u64> {
+        self.runs.iter().map(|run| run.seed).collect::<BTreeSet<u64>>().into_iter().collect()
+    }
+
+    /// The keys and, where there are several, the scenario whose values tell the cells apart.
+    pub(crate) fn varying(&self) -> (bool, Vec<&str>) {
+        let scenarios: BTreeSet<&str> = self.runs.iter().map(|run| run.scenario.as_str()).collect();
+        let differs = |key: &&str| {
+            let values: BTreeSet<Option<&String>> =
+                self.runs.iter().map(|run| run.cell.get(*key)).collect();
+            values.len() > 1
+        };
+        (scenarios.len() > 1, self.keys().into_iter().filter(differs).collect())
+    }
+
+    /// A cell's name by what tells it apart from the others; empty where there is only one.
+    pub(crate) fn label(&self, spot: Spot<'_>) -> String {
+        let (scenarios, keys) = self.varying();
+        let scenario = scenarios.then(|| spot.scenario.to_string());
+        let value = |key: &str| spot.cell.get(key).map(|value| format!("{key} = {value}"));
+        let parts: Vec<String> =
+            scenario.into_iter().chain(keys.into_iter().filter_map(value)).collect();
+        parts.join(", ")
+    }
+
+    /// What a reader has to know, each once: reasons, the runs' own notes with their engine, and counts
+    /// of packets that do not add up.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<(String, usize)> = Vec::new();
+        for text in self.all_notes() {
+            match notes.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, count)) => *count += 1,
+                None => notes.push((text, 1)),
+            }
+        }
+        let told =
+            |(text, count)| if count == 1 { text } else { format!("{text} ({count} cells)") };
+        notes.into_iter().map(told).collect()
+    }
+
+    fn all_notes(&self) -> Vec<String> {
+        let unavailable = self.unavailable.iter();
+        let mut notes: Vec<String> = unavailable
+            .map(|(engine, reason)| format!("{}: unavailable: {reason}", engine_name(*engine)))
+            .collect();
+        for run in &self.runs {
+            let engine = engine_name(run.engine);
+            notes.extend(run.notes.iter().map(|note| format!("{engine}: {note}")));
+            let broken = run.traffic.iter().filter(|traffic| !traffic.packets.holds());
+            notes.extend(broken.map(|traffic| {
+                format!("{engine}: the packets of '{}' do not add up", traffic.name)
+            }));
+        }
+        notes
+    }
+
+    /// Refuses two runs of one engine in one cell: a table has one place for them.
+    pub(crate) fn check(&self) -> Result<(), ReportError> {
+        let mut known = BTreeSet::new();
+        let twice = self.runs.iter().find(|run| !known.insert((run.engine, Spot::of(run))));
+        twice.map_or(Ok(()), |run| {
+            Err(ReportError::Twice {
+                engine: engine_name(run.engine),
+                scenario: run.scenario.clone(),
+                cell: key_text(&run.cell),
+            })
+        })
+    }
+}

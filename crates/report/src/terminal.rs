@@ -1,0 +1,127 @@
+//! The table for the terminal.
+
+use crate::names;
+use crate::number;
+use crate::overview::{Entry, overview};
+use crate::report::Report;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::fmt::Write;
+use trunkline_measure::{Comparison, key_text};
+
+/// The table with a column for each engine, then the comparisons, then what a reader has to know.
+pub fn terminal(report: &Report) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{}", heading(report));
+    if report.runs.is_empty() {
+        text.push_str("There are no runs to report.\n");
+    } else {
+        let _ = writeln!(text, "{}", table(report));
+    }
+    for comparison in &report.comparisons {
+        let _ = writeln!(text, "{}", terminal_comparison(comparison));
+    }
+    for note in report.notes() {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}
+
+fn heading(report: &Report) -> String {
+    let seeds: Vec<String> = report.seeds().iter().map(u64::to_string).collect();
+    if seeds.is_empty() {
+        report.title.clone()
+    } else {
+        format!("{} (seed {})", report.title, seeds.join(", "))
+    }
+}
+
+fn table(report: &Report) -> Table {
+    let overview = overview(report);
+    let mut table = plain();
+    let engine = |name: &&str| match overview.against {
+        Some(against) if against != *name => format!("{name} (against {against})"),
+        _ => name.to_string(),
+    };
+    let first = overview.coordinates.iter().cloned().chain(["traffic".into(), String::new()]);
+    table.set_header(first.chain(overview.engines.iter().map(engine)));
+    for block in &overview.blocks {
+        let mut place = block.place.clone();
+        let mut traffic = "";
+        for line in &block.lines {
+            let name = if traffic == line.traffic { "" } else { &line.traffic };
+            let entries = line.entries.iter().map(printed);
+            let first = place.iter().cloned().chain([name.to_string(), line.what.clone()]);
+            table.add_row(first.chain(entries));
+            traffic = &line.traffic;
+            // Coordinates are shown once.
+            place.iter_mut().for_each(String::clear);
+        }
+    }
+    align(&mut table, overview.coordinates.len() + 2);
+    table
+}
+
+fn printed(entry: &Entry) -> String {
+    match &entry.difference {
+        Some(difference) => format!("{}  {difference}", entry.text),
+        None => entry.text.clone(),
+    }
+}
+
+/// The published table against ours, with a verdict for each cell.
+pub fn terminal_comparison(comparison: &Comparison) -> String {
+    let mut table = plain();
+    let unit =
+        if comparison.unit.is_empty() { String::new() } else { format!(" ({})", comparison.unit) };
+    table.set_header([
+        comparison.name.clone(),
+        format!("published{unit}"),
+        format!("ours{unit}"),
+        "error".into(),
+        "verdict".into(),
+    ]);
+    for row in &comparison.rows {
+        let (verdict, mark) = names::verdict(row.verdict);
+        let value = |value: Option<f64>| value.map_or(number::NONE.into(), number::short);
+        let error = row.error.map_or(number::NONE.into(), number::share);
+        let verdict = format!("{mark} {verdict}");
+        table.add_row([key_text(&row.key), value(row.published), value(row.ours), error, verdict]);
+    }
+    align(&mut table, 1);
+    if let Some(column) = table.column_mut(4) {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
+    format!("{table}\n{}\n", counted(comparison))
+}
+
+/// The comparison's outcome in one line.
+pub(crate) fn counted(comparison: &Comparison) -> String {
+    let counts = comparison.counts;
+    let share = |share: Option<f64>| share.map_or(number::NONE.into(), number::unsigned_share);
+    format!(
+        "{} of {} cells within ±{} ({}); {} outside, {} missing, {} suspect, {} unpublished; median error {}",
+        counts.within,
+        counts.judged(),
+        number::unsigned_share(comparison.tolerance.relative),
+        share(comparison.share_within),
+        counts.outside,
+        counts.missing,
+        counts.suspect,
+        counts.unpublished,
+        share(comparison.median),
+    )
+}
+
+fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table
+}
+
+/// Figures stand to the right.
+fn align(table: &mut Table, from: usize) {
+    for column in table.column_iter_mut().skip(from) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}

@@ -1,0 +1,58 @@
+//! The files of a report.
+
+use crate::ReportError;
+use crate::chart::{Embed, chart};
+use crate::csv;
+use crate::gather::figures;
+use crate::json::write_json;
+use crate::page::page;
+use crate::report::Report;
+use std::collections::BTreeSet;
+use std::fs::{File, create_dir_all};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes every file of `report` into `directory`, which is made where it is missing, and returns their
+/// names: the CSV files, `run.json`, one SVG for each figure, and `index.html`.
+///
+/// # Errors
+/// [`ReportError::Twice`] and [`ReportError::Figure`] before anything is written;
+/// [`ReportError::Write`] where a file cannot be written.
+pub fn write(directory: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportError> {
+    report.check()?;
+    let figures = figures(report);
+    let mut names = BTreeSet::new();
+    if let Some(twice) =
+        figures.iter().map(|figure| figure.slug()).find(|n| !names.insert(n.clone()))
+    {
+        return Err(ReportError::Figure(twice));
+    }
+    let at = |path: &Path| {
+        let path = path.to_path_buf();
+        |cause| ReportError::Write { path, cause }
+    };
+    create_dir_all(directory).map_err(at(directory))?;
+    let mut written = Vec::new();
+    let mut put = |name: &str, fill: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
+        let path = directory.join(name);
+        fill_file(&path, fill).map_err(at(&path))?;
+        written.push(path);
+        Ok::<(), ReportError>(())
+    };
+    for file in csv::files() {
+        put(file.name, &|out| (file.write)(report, out))?;
+    }
+    put("run.json", &|out| write_json(report, out))?;
+    for figure in &figures {
+        let svg = chart(figure, Embed::File);
+        put(&format!("{}.svg", figure.slug()), &|out| out.write_all(svg.as_bytes()))?;
+    }
+    put("index.html", &|out| out.write_all(page(report).as_bytes()))?;
+    Ok(written)
+}
+
+fn fill_file(path: &Path, fill: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    fill(&mut out)?;
+    out.flush()
+}
