@@ -16,6 +16,7 @@ mod number;
 mod overview;
 mod page;
 mod report;
+mod section;
 mod steps;
 mod summary;
 mod terminal;
@@ -28,6 +29,7 @@ pub use gather::figures;
 pub use json::FORMAT;
 pub use page::page;
 pub use report::{Report, Shown};
+pub use section::Section;
 pub use terminal::{terminal, terminal_comparison};
 pub use write::write;
 

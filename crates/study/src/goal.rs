@@ -128,3 +128,94 @@ fn decline(goal: &Goal, rows: &[&Row], along: &str, at: f64, [low, high]: [f64; 
     let found = format!("{:.1} % of the greatest at {along} {at}", 100.0 * part);
     verdict(goal, (low..=high).contains(&part), found, Vec::new())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unit::Unit;
+    use trunkline_measure::{Cell, Table, Tolerance, compare};
+
+    /// Rows with the key columns `kind` and `n`, ours and the published value; a published value below zero is none.
+    fn experiment(rows: &[(&str, u32, f64, f64)]) -> ExperimentResult {
+        let (mut published, mut ours) = (Table::new("x", ""), Table::new("x", ""));
+        for &(kind, n, own, print) in rows {
+            let key = Key::from([("kind".into(), kind.into()), ("n".into(), n.to_string())]);
+            if print >= 0.0 {
+                published.put(key.clone(), Some(Cell::of(print))).unwrap();
+            }
+            ours.put(key, own.is_finite().then(|| Cell::of(own))).unwrap();
+        }
+        ExperimentResult {
+            name: "x".into(),
+            title: "X".into(),
+            note: String::new(),
+            unit: Unit::One,
+            tolerance: Some(0.1),
+            comparison: compare(&published, &ours, Tolerance::relative(0.1)).unwrap(),
+            problems: Vec::new(),
+        }
+    }
+
+    fn judged(rows: &[(&str, u32, f64, f64)], filter: &str, judge: &str) -> GoalResult {
+        let text = format!(
+            "title = 'goal'\nexperiment = 'x'\nwhere = {{ {filter} }}\njudge = {{ {judge} }}"
+        );
+        super::judge(&toml::from_str(&text).unwrap(), &[experiment(rows)])
+    }
+
+    const ROWS: [(&str, u32, f64, f64); 4] =
+        [("a", 1, 10.5, 10.0), ("a", 2, 12.0, 10.0), ("a", 3, 9.0, 10.0), ("b", 1, 2.0, -1.0)];
+
+    #[test]
+    fn a_share_counts_published_cells_and_names_those_outside() {
+        let goal = judged(&ROWS, "", "kind = 'share', at_least = 0.66");
+        assert!(goal.met && goal.found.starts_with("2 of 3"), "{goal:?}");
+        assert_eq!(goal.outside, ["kind=a n=2: 12.0000 for 10.0000, +20.0 %"]);
+        assert!(!judged(&ROWS, "", "kind = 'share', at_least = 0.67").met);
+        assert!(judged(&ROWS, "", "kind = 'share', at_least = 1.0, tolerance = 0.2").met);
+        assert!(judged(&ROWS, "n = [1, 3]", "kind = 'share', at_least = 1.0").met);
+        assert!(
+            !judged(&ROWS, "kind = 'b'", "kind = 'share', at_least = 0.0").met,
+            "no cell, no success"
+        );
+        let missing = [("a", 1, f64::NAN, 10.0), ("a", 2, 10.0, 10.0)];
+        assert!(!judged(&missing, "", "kind = 'share', at_least = 0.6").met);
+    }
+
+    #[test]
+    fn a_median_ratio_lies_in_its_range() {
+        let goal = judged(&ROWS, "", "kind = 'median-ratio', low = 1.0, high = 1.1");
+        assert!(goal.met && goal.found.contains("1.050 of 3"), "{goal:?}");
+        assert!(!judged(&ROWS, "", "kind = 'median-ratio', low = 1.1, high = 2.0").met);
+        let missing = [("a", 1, f64::NAN, 10.0), ("a", 2, 10.0, 10.0)];
+        assert!(!judged(&missing, "", "kind = 'median-ratio', low = 0.5, high = 2.0").met);
+    }
+
+    #[test]
+    fn a_ratio_holds_in_every_row() {
+        let goal =
+            judged(&ROWS, "kind = 'b'", "kind = 'ratio', over = { kind = 'a' }, at_least = 5.25");
+        assert!(goal.met && goal.found.contains("5.25"), "{goal:?}");
+        let higher =
+            judged(&ROWS, "kind = 'b'", "kind = 'ratio', over = { kind = 'a' }, at_least = 5.3");
+        assert!(!higher.met && higher.outside[0].contains("5.25"), "{higher:?}");
+        assert!(
+            !judged(&ROWS, "kind = 'a'", "kind = 'ratio', over = { kind = 'b' }, at_least = 0.1")
+                .met
+        );
+        assert!(
+            !judged(&ROWS, "kind = 'c'", "kind = 'ratio', over = { kind = 'a' }, at_least = 0.1")
+                .met
+        );
+    }
+
+    #[test]
+    fn a_curve_has_its_peak_and_its_decline() {
+        let on_a = |judge: &str| judged(&ROWS, "kind = 'a'", judge).met;
+        assert!(on_a("kind = 'peak', along = 'n', at = [2, 4]"));
+        assert!(!on_a("kind = 'peak', along = 'n', at = [1, 3]"));
+        assert!(on_a("kind = 'decline', along = 'n', at = 3, low = 0.75, high = 0.75"));
+        assert!(!on_a("kind = 'decline', along = 'n', at = 3, low = 0.8, high = 1.0"));
+        assert!(!on_a("kind = 'decline', along = 'n', at = 9, low = 0.0, high = 1.0"));
+    }
+}

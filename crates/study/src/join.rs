@@ -78,7 +78,7 @@ struct Tally<'a> {
 
 impl<'a> Tally<'a> {
     fn new(experiment: &'a Experiment) -> Tally<'a> {
-        let table = || Table::new(&experiment.name, experiment.unit.sign());
+        let table = || Table::new(&experiment.title, experiment.unit.sign());
         Tally { experiment, published: table(), ours: table(), problems: Vec::new() }
     }
 

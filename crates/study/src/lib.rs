@@ -19,6 +19,7 @@ mod job;
 mod join;
 mod keypath;
 mod library;
+mod page;
 mod part;
 mod pool;
 mod quote;
