@@ -21,6 +21,9 @@ pub enum StudyError {
         /// What is the matter with it.
         problem: String,
     },
+    /// A scenario file is wrong; the text names file and line.
+    #[error("{0}")]
+    Scenario(String),
     /// `study.toml` contradicts itself or the files it names.
     #[error("study.toml: {place}: {problem}")]
     Wrong {

@@ -9,7 +9,7 @@ use crate::table::Published;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::Value;
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{Scenario, ScenarioError};
 
 /// A scenario file with its shared tables, read: its cells and its values.
 #[derive(Debug, Clone)]
@@ -66,9 +66,8 @@ impl Source {
     pub fn scenario_text(&self, file: &str) -> Result<String, StudyError> {
         let mut text = self.library.text(file)?.into_owned();
         for shared in &self.study.shared {
-            text.push_str("\n# ");
-            text.push_str(shared);
-            text.push('\n');
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            text.push_str(&format!("{end}# {shared}\n"));
             text.push_str(&self.library.text(shared)?);
         }
         Ok(text)
@@ -136,10 +135,35 @@ impl Source {
             text = toml::to_string(&values)
                 .map_err(|error| StudyError::file(file, error.to_string()))?;
         }
-        let cells = Scenario::parse(&text, file);
-        Ok(ScenarioFile {
-            cells: cells.map_err(|error| StudyError::file(file, error.to_string()))?,
-            values,
+        let cells = Scenario::parse(&text, file).map_err(|error| match variant {
+            // A changed text is written anew: its lines are not those of a file.
+            Some(name) => StudyError::wrong(format!("variant {name}"), error.to_string()),
+            None => self.located(file, error),
+        })?;
+        Ok(ScenarioFile { cells, values })
+    }
+
+    /// The error at its place: a line after the scenario's own is one of a shared file.
+    fn located(&self, file: &str, error: ScenarioError) -> StudyError {
+        let mut at = match error {
+            ScenarioError::Wrong { line, .. } | ScenarioError::Syntax { line, .. } => line,
+            ref other => return StudyError::Scenario(other.to_string()),
+        };
+        let mut place = file;
+        for shared in &self.study.shared {
+            // A comment line with the shared file's name stands between them.
+            let own = self.library.text(place).map_or(0, |text| text.lines().count()) + 1;
+            if at <= own {
+                break;
+            }
+            (place, at) = (shared, at - own);
+        }
+        StudyError::Scenario(match error {
+            ScenarioError::Wrong { key, problem, .. } => format!("{place}:{at}: {key}: {problem}"),
+            ScenarioError::Syntax { problem, .. } => {
+                format!("{place}:{at}: {problem}")
+            }
+            other => other.to_string(),
         })
     }
 

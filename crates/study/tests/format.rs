@@ -99,7 +99,20 @@ fn a_wrong_scenario_is_told_with_its_line() {
     let scenario = files.get_mut("scenario.toml").unwrap();
     *scenario = scenario.replace("repeat = 30", "repaet = 30");
     let error = Source::read(Library::Texts(files)).unwrap_err().to_string();
-    assert!(error.contains("scenario.toml:14") && error.contains("repaet"), "{error}");
+    assert!(error.starts_with("scenario.toml:15: traffic.echo.repaet"), "{error}");
+}
+
+#[test]
+fn a_wrong_shared_file_is_told_with_its_own_line() {
+    let mut files = texts(&STUDY.replacen(
+        "report =",
+        "shared = [\"boards.toml\", \"more.toml\"]\nreport =",
+        1,
+    ));
+    files.insert("boards.toml".into(), "[processor.vax]\nwrite = \"1ms\"\n".into());
+    files.insert("more.toml".into(), "[interface.kmc]\nrequests = 1\nrequest = 2\n".into());
+    let error = Source::read(Library::Texts(files)).unwrap_err().to_string();
+    assert!(error.starts_with("more.toml:3: interface.kmc.request"), "{error}");
 }
 
 #[test]
@@ -110,7 +123,7 @@ fn every_published_cell_stands_beside_ours() {
     let verdicts: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     assert_eq!(verdicts, [Verdict::Within, Verdict::Within, Verdict::Within, Verdict::Outside]);
     // 3 ms, 10 us, the letters of 1Mbit/s, and 0 to 6 us by turns.
-    assert!((rows[0].ours.unwrap() - 3.644_8).abs() < 1e-3, "{:?}", rows[0]);
+    assert!((rows[0].ours.unwrap() - 3.619_8).abs() < 1e-3, "{:?}", rows[0]);
     assert_eq!(found.quotes[0].agrees, Some(false));
     assert!(found.goals[0].met && found.goals[0].outside.len() == 1, "{:?}", found.goals);
     assert_eq!(found.figures[0].series.len(), 4, "published and ours of each rate");
