@@ -12,13 +12,13 @@ use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{ChannelKey, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify};
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
-use trunkline_scenario::Settings;
+use trunkline_scenario::{Scenario, Settings};
 
 /// A body: panics where the decoder has a fault.
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 8] = [
+pub const BODIES: [(&str, Body); 9] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -27,6 +27,7 @@ pub const BODIES: [(&str, Body); 8] = [
     ("traces", read_traces),
     ("settings", read_settings),
     ("request", read_request),
+    ("scenario", read_scenario),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
@@ -180,4 +181,31 @@ pub fn read_request(data: &[u8]) {
     assert_eq!(serde_json::from_slice::<SetRequest>(&written).expect("and read"), request);
     let names: BTreeMap<_, _> = request.settings.iter().cloned().collect();
     assert_eq!(names.len(), request.settings.len(), "no name twice");
+}
+
+/// A scenario file: whatever is accepted has ways for all its traffic and links that can be built.
+pub fn read_scenario(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if names_file(text) {
+        return;
+    }
+    let cells = match Scenario::parse(text, "fuzz.toml") {
+        Ok(cells) => cells,
+        Err(error) => {
+            let complaint = error.to_string();
+            assert!(complaint.starts_with("fuzz.toml:"), "{complaint}");
+            return assert_one_line("", &complaint);
+        }
+    };
+    assert!(!cells.is_empty());
+    for cell in &cells {
+        for traffic in &cell.traffic {
+            cell.route(traffic, 0).expect("the traffic of an accepted file has a way");
+        }
+        for link in &cell.links {
+            link.forward.check().and(link.backward.check()).expect("links can be built");
+        }
+    }
+    let names: BTreeMap<_, _> = cells.iter().map(|cell| (&cell.cell, ())).collect();
+    assert_eq!(names.len(), cells.len(), "no cell twice");
 }

@@ -10,7 +10,7 @@ use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
 
 /// Inputs that decoders accept, from which damaged ones are made.
-const TEXTS: [&str; 24] = [
+const TEXTS: [&str; 26] = [
     "250ms",
     "1.5us",
     "1.544Mbit/s",
@@ -35,7 +35,60 @@ const TEXTS: [&str; 24] = [
     "rate=155.52mbit\nframing=atm-aal5\nlimit=1200c\nmtu=9180\nkey=vlan\nseed=7\n",
     r#"{"settings": {"delay": "80ms", "up-loss": "1%"}, "after": "2s", "link": "satellite"}"#,
     r#"{"settings": {"rate": "\u0031mbit"}}"#,
+    TWO_HOSTS,
+    LOOP,
 ];
+
+/// A scenario with a grid of six cells.
+const TWO_HOSTS: &str = r#"
+[interface.kmc]
+split = [{ below = 512, piece = 64 }, { piece = 1024 }]
+[processor.vax]
+write = { fixed = "1ms", per_byte = "1us" }
+[module.m]
+discipline = { kind = "drr", quantum = 9 }
+[[host]]
+name = "a"
+interface = "kmc"
+processor = "vax"
+[[host]]
+name = "b"
+[[link]]
+between = ["a", "b"]
+rate = ["1mbit", "9mbit"]
+module = "m"
+forward = { delay = "1ms", loss = 0.1 }
+[[traffic]]
+name = "t"
+kind = "bulk"
+from = "a"
+to = "b"
+count = [1, 2, 3]
+transport = { block = 9, outstanding = 7 }
+until = "u"
+[[traffic]]
+name = "u"
+kind = "interactive"
+from = "b"
+to = "a"
+sizes = [1, 64]
+start_after = "t:1kB"
+"#;
+
+/// A scenario whose traffic comes back to its host.
+const LOOP: &str = r#"
+host = [{ name = "a" }]
+node = [{ name = "n", backplane = "8mbit" }, { name = "m" }]
+link = [{ between = ["a", "n"] }, { between = ["n", "m"], limit = "9p" }]
+[[traffic]]
+name = "t"
+kind = "paced"
+from = "a"
+to = "a"
+via = ["n", "m", "n"]
+size = 9
+rate = "1kbit"
+"#;
 
 /// Bytes that mean something to a decoder of text.
 const MARKS: &[u8] = b"0123456789.=:,%-;\n \"{}";
@@ -158,4 +211,5 @@ fn accepted(text: &str) -> bool {
         || (pairs && settings.resolve().is_ok())
         || text.split_once('=').is_some_and(impairment)
         || serde_json::from_str::<trunkline_control::SetRequest>(text).is_ok()
+        || trunkline_scenario::Scenario::parse(text, "good.toml").is_ok()
 }

@@ -8,6 +8,12 @@
 //!          (has a limit)                                                    (in flight, never drops)
 //! ```
 //!
+//! A trunk board has a [`TrunkProcessor`], which takes time to move everything in and out of the discipline:
+//!
+//! ```text
+//! offer ─▶ input fifo ─▶ processor ─▶ discipline ─▶ processor ─▶ output fifo ─▶ line …
+//! ```
+//!
 //! Nothing here reads a clock: time is an argument, so the simulator and the real-time emulator run
 //! the same code. The engine calls [`Link::offer`] with each arrival in order of time,
 //! [`Link::advance`] to let the line work up to an instant, and [`Link::take`] for what is due.

@@ -78,67 +78,86 @@ fn the_schema_refuses_what_the_reader_refuses() {
 
 /// Checks a value against the keywords of JSON Schema that ours uses.
 fn fits(value: &Value, schema: &Value, path: &str) -> Result<(), String> {
-    let keywords = schema.as_object().unwrap();
-    for (keyword, wanted) in keywords {
-        let holds = match keyword.as_str() {
+    Check { definitions: &schema["$defs"] }.fits(value, schema, path)
+}
+
+/// A schema's definitions, to which its parts refer.
+struct Check<'a> {
+    definitions: &'a Value,
+}
+
+impl Check<'_> {
+    fn fits(&self, value: &Value, schema: &Value, path: &str) -> Result<(), String> {
+        let keywords = schema.as_object().unwrap();
+        for (keyword, wanted) in keywords {
+            match keyword.as_str() {
+                "items" => self.items(value, wanted, path)?,
+                "properties" => self.members(value, keywords, path)?,
+                "additionalProperties" if !keywords.contains_key("properties") => {
+                    self.members(value, keywords, path)?;
+                }
+                "$ref" => {
+                    let name = wanted.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
+                    self.fits(value, &self.definitions[name], path)?;
+                }
+                keyword if !self.holds(value, keyword, wanted) => {
+                    return Err(format!("{path}: {value} does not fit {keyword} {wanted}"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Does a keyword hold that says something of the value itself?
+    fn holds(&self, value: &Value, keyword: &str, wanted: &Value) -> bool {
+        let list = || wanted.as_array().unwrap();
+        match keyword {
             "type" => is(value, wanted.as_str().unwrap()),
-            "enum" => wanted.as_array().unwrap().contains(value),
+            "enum" => list().contains(value),
             "minimum" => value.as_f64() >= wanted.as_f64(),
             "maximum" => value.as_f64() <= wanted.as_f64(),
             "minItems" => {
                 value.as_array().is_none_or(|it| it.len() as u64 >= wanted.as_u64().unwrap())
             }
-            "required" => wanted
-                .as_array()
-                .unwrap()
-                .iter()
-                .all(|key| value.get(key.as_str().unwrap()).is_some()),
-            "anyOf" => wanted.as_array().unwrap().iter().any(|one| fits(value, one, path).is_ok()),
-            "items" => {
-                let items = value.as_array().into_iter().flatten().enumerate();
-                items
-                    .map(|(index, item)| fits(item, wanted, &format!("{path}[{index}]")))
-                    .collect::<Result<(), _>>()?;
-                true
-            }
-            "properties" => {
-                members(value, keywords, path)?;
-                true
-            }
-            "additionalProperties" => {
-                keywords.contains_key("properties") || {
-                    members(value, keywords, path)?;
-                    true
-                }
-            }
-            "description" | "default" | "examples" | "title" | "$schema" => true,
-            other => return Err(format!("the schema uses {other}, which this test does not know")),
-        };
-        if !holds {
-            return Err(format!("{path}: {value} does not fit {keyword} {wanted}"));
+            "required" => list().iter().all(|key| value.get(key.as_str().unwrap()).is_some()),
+            "anyOf" => list().iter().any(|one| self.fits(value, one, "").is_ok()),
+            "additionalProperties"
+            | "description"
+            | "default"
+            | "examples"
+            | "title"
+            | "$schema"
+            | "$defs" => true,
+            other => panic!("the schema uses {other}, which this test does not know"),
         }
     }
-    Ok(())
-}
 
-/// Each member of an object against its property, or against what holds for all others.
-fn members(
-    value: &Value,
-    keywords: &serde_json::Map<String, Value>,
-    path: &str,
-) -> Result<(), String> {
-    for (key, value) in value.as_object().into_iter().flatten() {
-        let path = format!("{path}.{key}");
-        let property = keywords.get("properties").and_then(|it| it.get(key));
-        match property.or_else(|| keywords.get("additionalProperties")) {
-            Some(Value::Bool(allowed)) if !allowed => {
-                return Err(format!("{path}: no such property"));
-            }
-            Some(schema @ Value::Object(_)) => fits(value, schema, &path)?,
-            _ => {}
-        }
+    fn items(&self, value: &Value, schema: &Value, path: &str) -> Result<(), String> {
+        let mut items = value.as_array().into_iter().flatten().enumerate();
+        items.try_for_each(|(index, item)| self.fits(item, schema, &format!("{path}[{index}]")))
     }
-    Ok(())
+
+    /// Each member of an object against its property, or against what holds for all others.
+    fn members(
+        &self,
+        value: &Value,
+        keywords: &serde_json::Map<String, Value>,
+        path: &str,
+    ) -> Result<(), String> {
+        for (key, value) in value.as_object().into_iter().flatten() {
+            let path = format!("{path}.{key}");
+            let property = keywords.get("properties").and_then(|it| it.get(key));
+            match property.or_else(|| keywords.get("additionalProperties")) {
+                Some(Value::Bool(allowed)) if !allowed => {
+                    return Err(format!("{path}: no such property"));
+                }
+                Some(schema @ Value::Object(_)) => self.fits(value, schema, &path)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 fn is(value: &Value, sort: &str) -> bool {

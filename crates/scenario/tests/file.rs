@@ -292,6 +292,19 @@ fn modules_and_interfaces_are_axes() {
 }
 
 #[test]
+fn no_costs_no_limit_and_no_module_have_names_for_grids() {
+    let text = with(HOSTS, "interface = \"kmc\"", "interface = ['kmc', 'ideal']");
+    let text = with(&text, "processor = \"vax8550\"", "processor = 'ideal'");
+    let cells = parse(&with(&text, "module = \"fifo\"", "module = ['fifo', 'none']"));
+    let interfaces: Vec<&str> =
+        cells.iter().map(|cell| cell.hosts[0].interface.name.as_str()).collect();
+    assert_eq!(interfaces, ["kmc", "kmc", "ideal", "ideal"]);
+    assert_eq!(cells[0].hosts[0].processor, Default::default());
+    let framings: Vec<Framing> = cells.iter().map(|cell| cell.links[1].forward.framing).collect();
+    assert_eq!(framings, [Framing::T1Lapd, Framing::None, Framing::T1Lapd, Framing::None]);
+}
+
+#[test]
 fn a_direction_wins_over_the_link_and_the_link_over_module_and_preset() {
     let link = |keys: &str| {
         let text = with(HOSTS, "rate = \"10Mbit/s\"", keys);
@@ -335,4 +348,16 @@ fn files_are_found_beside_the_scenario() {
     let cells = Scenario::read(&file).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(cells[0].links[0].forward.trace, Some(vec![1, 2]));
     assert!(Scenario::read(folder.path().join("none")).unwrap_err().to_string().contains("none"));
+}
+
+#[test]
+fn the_example_of_the_reference_page() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let scenario = one(example);
+    assert_eq!(
+        (scenario.traffic.len(), scenario.traffic[0].until.as_deref()),
+        (2, Some("keystrokes"))
+    );
 }

@@ -101,6 +101,8 @@ fn a_grid_has_an_end() {
 fn an_empty_file_and_no_file() {
     let complaint = Scenario::parse("", "t1.toml").unwrap_err().to_string();
     assert_eq!(complaint, "t1.toml:1: host: found nothing: write a [[host]]");
+    let complaint = Scenario::read("/dev/zero").unwrap_err().to_string();
+    assert_eq!(complaint, "/dev/zero:1: it is longer than 1048576 bytes: describe less at once");
     let complaint = Scenario::read("/nonexistent/t1.toml").unwrap_err().to_string();
     let expected = "/nonexistent/t1.toml: cannot be read: No such file or directory (os error 2); \
                     give the path of a scenario file in TOML";
@@ -299,11 +301,11 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("name = \"keys\"", "name = \"load\"",
      "t1.toml:39: traffic.load.name: found \"load\": traffic.load has this name already: give another"),
     ("processor = \"vax\"", "processor = \"vaxx\"",
-     "t1.toml:12: host.a.processor: found \"vaxx\", which is no [processor.NAME]: use vax"),
+     "t1.toml:12: host.a.processor: found \"vaxx\", which is no [processor.NAME]: use one of vax, ideal"),
     ("interface = \"kmc\"", "interface = \"pdp\"",
-     "t1.toml:13: host.a.interface: found \"pdp\", which is no [interface.NAME]: use kmc"),
+     "t1.toml:13: host.a.interface: found \"pdp\", which is no [interface.NAME]: use one of kmc, ideal"),
     ("module = \"fifo\"", "module = \"lifo\"",
-     "t1.toml:26: link.trunk.module: found \"lifo\", which is no [module.NAME]: use fifo"),
+     "t1.toml:26: link.trunk.module: found \"lifo\", which is no [module.NAME]: use one of fifo, none"),
     ("between = [\"n\", \"b\"]", "between = [\"n\", \"c\"]",
      "t1.toml:25: link.trunk.between: found \"c\", which is no host or node: use one of a, b, n"),
     ("between = [\"n\", \"b\"]", "between = [\"n\", \"n\"]",

@@ -61,7 +61,7 @@ const NOBODY: u32 = u32::MAX;
 
 impl Index {
     /// Where the flow of channel `key` is written down.
-    #[inline]
+    #[inline(always)]
     fn entry(&mut self, key: Channel) -> &mut u32 {
         match self {
             Index::Any(flows) => flows.entry(key).or_insert(NOBODY),
@@ -144,7 +144,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, now: Time, key: Channel, packet: P) -> u32 {
         let id = self.find_or_open(key);
         let size = packet.size();
@@ -195,7 +195,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
     }
 
     /// Takes the first packet of `id` out whole, with the time at which it came.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, id: u32) -> Option<(Time, P)> {
         let (came, packet) = self.packets.pop_front(&mut self.flows[id as usize].queue)?;
         self.tally.remove(packet.size());
@@ -227,7 +227,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
     }
 
     /// The backlog of `id` has shrunk by `bytes`, after its queue has.
-    #[inline]
+    #[inline(always)]
     fn shrink(&mut self, id: u32, bytes: u32) {
         let flow = &mut self.flows[id as usize];
         let old = flow.bytes;

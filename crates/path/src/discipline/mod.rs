@@ -201,9 +201,11 @@ impl<P: Metered> AnyDiscipline<P> {
 }
 
 impl<P: Metered> Discipline<P> for AnyDiscipline<P> {
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         each!(self, it => it.enqueue(now, packet, drops))
     }
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Service<P>> {
         each!(self, it => it.dequeue(now, drops))
     }

@@ -20,7 +20,7 @@ impl<P> Default for Packets<P> {
 
 impl<P> Packets<P> {
     /// Appends a packet that comes at `now` to `queue`.
-    #[inline]
+    #[inline(always)]
     pub fn push_back(&mut self, queue: &mut List, now: Time, packet: P) {
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -42,7 +42,7 @@ impl<P> Packets<P> {
     }
 
     /// Takes the first packet out of `queue`, with the time at which it came.
-    #[inline]
+    #[inline(always)]
     pub fn pop_front(&mut self, queue: &mut List) -> Option<(Time, P)> {
         let slot = queue.first()?;
         self.take(queue, slot)
@@ -54,7 +54,7 @@ impl<P> Packets<P> {
         self.take(queue, slot).map(|(_, packet)| packet)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, queue: &mut List, slot: u32) -> Option<(Time, P)> {
         self.links.remove(queue, slot);
         self.free.push(slot);

@@ -55,8 +55,12 @@ struct Waiting {
     bytes: u64,
     queued: u64,
     /// What the wire remembers after each of them, where that cannot be worked out backwards.
-    marks: Option<Box<VecDeque<Mark>>>,
+    marks: Option<Box<Marks>>,
 }
+
+/// Marks, first to last.
+#[derive(Debug, Default)]
+struct Marks(VecDeque<Mark>);
 
 /// What became of the packets. Those delivered are the rest.
 #[derive(Debug, Default)]
@@ -121,12 +125,12 @@ impl Waiting {
 
     #[cold]
     fn keep_mark(&mut self, wire: &Wire) {
-        self.marks.get_or_insert_default().push_back(wire.mark());
+        self.marks.get_or_insert_default().0.push_back(wire.mark());
     }
 
     #[cold]
     fn forget_mark(&mut self) {
-        self.marks.get_or_insert_default().pop_front();
+        self.marks.get_or_insert_default().0.pop_front();
     }
 }
 
@@ -268,7 +272,7 @@ impl<P: Carried> Eager<P> {
 
     /// The same link in the same state, working stage by stage. What is under way stays where it is; what
     /// waits goes back into the queue. Leaves an empty shell.
-    pub fn to_staged(&mut self) -> Staged<P> {
+    pub fn go_staged(&mut self) -> Staged<P> {
         let (counts, judged) = (self.counts(), self.departures());
         let waiting = self.call_back();
         let wire = self.rewound(&waiting);
@@ -309,7 +313,7 @@ impl<P: Carried> Eager<P> {
     /// The wire as it was when it had sent the first of `waiting` only.
     fn rewound(&self, waiting: &VecDeque<Ride<P>>) -> Wire {
         let mut wire = self.rides.wire.clone();
-        let marks = self.waiting.marks.as_ref().and_then(|marks| marks.front());
+        let marks = self.waiting.marks.as_ref().and_then(|marks| marks.0.front());
         match (marks, waiting.front()) {
             (Some(mark), Some(first)) => wire.go_back(mark.clone(), first.departed),
             _ => {

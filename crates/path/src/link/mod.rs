@@ -24,6 +24,7 @@ pub struct Link<P> {
 
 /// How a link works.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a simulator has many plain links and few others")]
 enum Way<P> {
     /// The departure is known at arrival.
     Eager(Eager<P>),
@@ -166,7 +167,7 @@ impl<P: Carried> Link<P> {
     /// order in which they were asked for.
     pub fn schedule(&mut self, at: Time, change: Change) {
         if let Way::Eager(eager) = &mut self.way {
-            self.way = Way::Staged(Box::new(eager.to_staged()));
+            self.way = Way::Staged(Box::new(eager.go_staged()));
         }
         if let Way::Staged(staged) = &mut self.way {
             staged.schedule(at, change);

@@ -30,6 +30,7 @@ pub(super) struct Staged<P> {
     /// where nothing is. Kept so that most calls need look no further.
     done: Time,
     due: Time,
+    next_change: Time,
     counts: Counts,
     drops: Drops<P>,
 }
@@ -71,11 +72,18 @@ impl<P: Carried> Staged<P> {
             clock: origin,
             done: Time::NEVER,
             due: Time::NEVER,
+            next_change: Time::NEVER,
             counts: Counts::default(),
             drops: Drops::default(),
         };
-        staged.look_ahead();
+        staged.plan_changed();
         staged
+    }
+
+    /// Finds out anew which change comes next.
+    fn plan_changed(&mut self) {
+        self.next_change = self.next_change().unwrap_or(Time::NEVER);
+        self.look_ahead();
     }
 
     /// Finds out anew what comes next, after anything may have changed it.
@@ -84,8 +92,7 @@ impl<P: Carried> Staged<P> {
         let line = self.line.done().unwrap_or(Time::NEVER);
         let board = self.board.as_ref().and_then(Board::done);
         self.done = board.map_or(line, |board| line.min(board));
-        let change = self.next_change();
-        self.due = change.map_or(self.done, |change| self.done.min(change));
+        self.due = self.done.min(self.next_change);
     }
 
     /// Goes on where an eager link stopped.
@@ -100,6 +107,7 @@ impl<P: Carried> Staged<P> {
         self.look_ahead();
     }
 
+    #[inline]
     pub fn offer(&mut self, at: Time, packet: P) {
         self.advance(at);
         self.clock = self.clock.max(at);
@@ -109,8 +117,17 @@ impl<P: Carried> Staged<P> {
             Some(board) => board.arrive(packet, &mut self.drops),
             None => self.discipline.enqueue(self.clock, packet, &mut self.drops),
         }
-        self.fill();
-        self.work(self.clock);
+        if self.may_start() {
+            self.fill();
+            self.work(self.clock);
+        }
+    }
+
+    /// Can an arrival set anything going? Not while the line is busy and takes everything from the discipline
+    /// itself.
+    #[inline]
+    fn may_start(&self) -> bool {
+        self.line.done().is_none() || self.outlet.is_short() || self.board.is_some()
     }
 
     #[inline]
@@ -127,12 +144,11 @@ impl<P: Carried> Staged<P> {
             if let Some(change) = self.take_change(at) {
                 self.apply(change);
             }
-            self.look_ahead();
+            self.plan_changed();
         }
         self.work(to);
     }
 
-    #[inline]
     fn next_change(&self) -> Option<Time> {
         earliest(self.plan.due(), self.changes.front().map(|&(at, _)| at))
     }
@@ -147,7 +163,7 @@ impl<P: Carried> Staged<P> {
 
     /// Finishes everything that ends by `to` and starts what follows. The clock stays at the last thing
     /// that happened, so that an engine may tell of an arrival late as long as nothing else came between.
-    #[inline]
+    #[inline(always)]
     fn work(&mut self, to: Time) {
         while self.done <= to && self.is_busy() {
             let done = self.done;
@@ -179,6 +195,7 @@ impl<P: Carried> Staged<P> {
 
     /// Puts the next piece onto the line if that is idle, and moves work from the discipline to the output
     /// buffer: by the board's processor, or at once while the buffer holds less than its size.
+    #[inline(always)]
     fn fill(&mut self) {
         if self.line.done().is_none()
             && let Some(service) = self.next_piece()
@@ -226,6 +243,7 @@ impl<P: Carried> Staged<P> {
         }
     }
 
+    #[inline]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
         let delivered = match self.take_earlier(now) {
             None => {
@@ -284,7 +302,7 @@ impl<P: Carried> Staged<P> {
     pub fn schedule(&mut self, at: Time, change: Change) {
         let place = self.changes.partition_point(|&(other, _)| other <= at);
         self.changes.insert(place, (at, change));
-        self.look_ahead();
+        self.plan_changed();
     }
 
     fn apply(&mut self, change: Change) {

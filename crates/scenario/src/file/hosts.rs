@@ -95,13 +95,20 @@ pub(super) fn host(
     })
 }
 
-/// The definition that `key` names; `None` where it is left out.
+/// What costs nothing and has no limit, unless the file defines something else under this name.
+const IDEAL: &str = "ideal";
+
+/// The definition that `key` names; `None` where it is left out or ideal.
 fn chosen<T: Clone>(table: &Reader<'_>, key: &str, known: &Named<T>) -> Result<Option<T>, Wrong> {
     let Some(name) = table.text(key)? else { return Ok(None) };
-    let found = known.iter().find(|(known, _)| *known == name).map(|it| it.1.clone());
-    let names = known.iter().map(|(name, _)| name.as_str());
-    let unknown = || table.unknown(key, &name, &format!("[{key}.NAME]"), names);
-    found.map(Some).ok_or_else(unknown)
+    match known.iter().find(|(known, _)| *known == name) {
+        Some((_, found)) => Ok(Some(found.clone())),
+        None if name == IDEAL => Ok(None),
+        None => {
+            let names = known.iter().map(|(name, _)| name.as_str()).chain([IDEAL]);
+            Err(table.unknown(key, &name, &format!("[{key}.NAME]"), names))
+        }
+    }
 }
 
 /// A `[[node]]`.

@@ -10,10 +10,34 @@ impl Scenario {
     /// read. What it cannot say (that names exist, that units are right) is left to the reader.
     pub fn json_schema() -> String {
         let mut schema = table(&FILE);
+        let mut tables = Vec::new();
+        inner_tables(&FILE, &mut tables);
+        let definitions = tables.iter().map(|inner| (slug(inner), table(inner)));
+        schema["$defs"] = Value::Object(definitions.collect());
         schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
         schema["title"] = json!("Trunkline scenario");
         format!("{schema:#}\n")
     }
+}
+
+/// The tables that a table leads to.
+fn inner_tables(table: &Table, found: &mut Vec<&'static Table>) {
+    for inner in table.keys().filter_map(|key| key.form.table()) {
+        if !found.iter().any(|known| known.title == inner.title) {
+            found.push(inner);
+            inner_tables(inner, found);
+        }
+    }
+}
+
+/// A table's title as a name among the definitions: `link`, `a-cost`.
+fn slug(table: &Table) -> String {
+    let words = table.title.split(|c: char| !c.is_ascii_alphanumeric());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+fn reference(table: &Table) -> Value {
+    json!({ "$ref": format!("#/$defs/{}", slug(table)) })
 }
 
 fn table(table: &Table) -> Value {
@@ -58,8 +82,8 @@ fn form(form: &Form) -> Value {
         Form::Fixed(kind) => value(kind),
         Form::One(kind) => json!({ "anyOf": [value(kind), list(value(kind))] }),
         Form::List(kind) => json!({ "anyOf": [list(value(kind)), list(list(value(kind)))] }),
-        Form::Elements(elements) => list(table(elements)),
-        Form::Named(named) => json!({ "type": "object", "additionalProperties": table(named) }),
+        Form::Elements(elements) => list(reference(elements)),
+        Form::Named(named) => json!({ "type": "object", "additionalProperties": reference(named) }),
     }
 }
 
@@ -89,7 +113,7 @@ fn value(kind: &Kind) -> Value {
             { "type": "string", "examples": [example] },
             { "type": "number" },
         ] }),
-        Kind::Table(inner) => table(inner),
+        Kind::Table(inner) => reference(inner),
         Kind::Or(one, other) => json!({ "anyOf": [value(one), value(other)] }),
     }
 }

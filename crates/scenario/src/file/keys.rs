@@ -69,9 +69,7 @@ fn form(node: &mut Node, key: &'static Key, path: &str) -> Result<(), Wrong> {
     };
     match &key.form {
         Form::Elements(schema) => match &mut node.value {
-            Value::List(items) if items.iter().all(|item| is_table(item)) => {
-                elements(items, schema, path)
-            }
+            Value::List(items) if items.iter().all(is_table) => elements(items, schema, path),
             _ => wrong(node, format!("write [[{path}]] with two brackets, once for each")),
         },
         Form::Named(schema) => match &mut node.value {

@@ -16,6 +16,9 @@ use trunkline_path::{LinkSpec, SpecError, TrunkProcessor};
 /// A link in the making: forward and backward.
 type Drafts = [Draft; 2];
 
+/// The name of no module, for grids, unless the file defines one under this name.
+const NO_MODULE: &str = "none";
+
 /// Both directions, by their place in [`Drafts`].
 const BOTH: &[usize] = &[0, 1];
 
@@ -79,10 +82,14 @@ fn side(
     which: &[usize],
 ) -> Result<(), Wrong> {
     if let Some(name) = table.text("module")? {
-        let found = modules.iter().find(|(known, _)| *known == name);
-        let names = modules.iter().map(|(name, _)| name.as_str());
-        let unknown = || table.unknown("module", &name, "[module.NAME]", names);
-        settings(&found.ok_or_else(unknown)?.1, drafts, which)?;
+        match modules.iter().find(|(known, _)| *known == name) {
+            Some((_, module)) => settings(module, drafts, which)?,
+            None if name == NO_MODULE => {}
+            None => {
+                let names = modules.iter().map(|(name, _)| name.as_str()).chain([NO_MODULE]);
+                return Err(table.unknown("module", &name, "[module.NAME]", names));
+            }
+        }
     }
     settings(table, drafts, which)
 }

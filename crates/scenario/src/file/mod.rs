@@ -20,6 +20,7 @@ use error::Wrong;
 use grid::Cell;
 use hosts::Named;
 use reader::Reader;
+use std::io::Read;
 use std::path::Path;
 use tables::FILE;
 use tree::Node;
@@ -33,7 +34,7 @@ impl Scenario {
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Scenario>, ScenarioError> {
         let path = path.as_ref();
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|cause| ScenarioError::Unreadable {
+        let text = contents(path).map_err(|cause| ScenarioError::Unreadable {
             file: error::one_line(&file),
             cause: error::one_line(&cause.to_string()),
         })?;
@@ -49,6 +50,14 @@ impl Scenario {
     pub fn parse(text: &str, file: &str) -> Result<Vec<Scenario>, ScenarioError> {
         scenarios(text, Path::new(file)).map_err(|wrong| wrong.of(file, text))
     }
+}
+
+/// What a file holds, at most a little more than is accepted: it may be a device without end.
+fn contents(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    file.take(tree::LONGEST as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn scenarios(text: &str, file: &Path) -> Result<Vec<Scenario>, Wrong> {

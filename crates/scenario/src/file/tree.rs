@@ -5,7 +5,7 @@ use std::fmt;
 use toml::de::{DeTable, DeValue};
 
 /// Longest text that is read, in bytes.
-const LONGEST: usize = 1 << 20;
+pub(super) const LONGEST: usize = 1 << 20;
 
 /// A value with the byte offset at which it starts.
 #[derive(Debug, Clone, PartialEq)]

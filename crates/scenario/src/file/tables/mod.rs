@@ -1,0 +1,125 @@
+//! Every table of a scenario file with its keys.
+
+mod hosts;
+mod links;
+mod traffic;
+
+pub(super) use hosts::{INTERFACE, PROCESSOR};
+#[cfg(test)]
+pub(super) use links::DIRECTION;
+#[cfg(test)]
+pub(super) use traffic::TRANSPORT;
+
+use super::schema::Form::{Elements, Fixed, Named, One};
+use super::schema::Need::{Default, Optional, Required};
+use super::schema::{Form, Key, Kind, Need, Table};
+use hosts::{HOST, NODE};
+use links::{LINK, MODULE};
+use traffic::TRAFFIC;
+use trunkline_core::Span;
+
+const HOUR: Span = Span::from_secs(3600);
+const WEEK: Span = Span::from_secs(7 * 24 * 3600);
+const INSTANT: Span = Span::from_nanos(1);
+
+/// A length of time that may be zero.
+const SPAN: Kind = Kind::Span(Span::ZERO, HOUR);
+/// A length of time that may not.
+const SOME_SPAN: Kind = Kind::Span(INSTANT, WEEK);
+
+const fn key(name: &'static str, form: Form, need: Need, help: &'static str) -> Key {
+    Key { name, form, need, help, only: &[] }
+}
+
+/// The file.
+pub(super) static FILE: Table = Table {
+    title: "the file",
+    help: "A scenario: hosts, nodes, links and traffic.",
+    groups: &[&[
+        key(
+            "name",
+            Fixed(Kind::Text),
+            Optional,
+            "What reports call it; the file's stem if left out",
+        ),
+        key("about", Fixed(Kind::Text), Default(""), "One or more sentences for the report"),
+        key("seed", One(Kind::Whole(0, i64::MAX as u64)), Default("1"), "Seed of all randomness"),
+        key("stop_after", One(SOME_SPAN), Default("60min"), "Latest end, in the time of the run"),
+        key(
+            "sample_backlog",
+            One(Kind::Span(Span::from_micros(1), HOUR)),
+            Optional,
+            "Sample what waits at every link this often, for a chart of queue depth",
+        ),
+        key("host", Elements(&HOST), Required, "End systems"),
+        key("node", Elements(&NODE), Optional, "Switches"),
+        key("link", Elements(&LINK), Required, "What connects hosts and nodes"),
+        key("traffic", Elements(&TRAFFIC), Required, "What is sent"),
+        key("processor", Named(&PROCESSOR), Optional, "What operations cost hosts"),
+        key("interface", Named(&INTERFACE), Optional, "Boards between hosts and the network"),
+        key("module", Named(&MODULE), Optional, "Ends of trunks"),
+    ]],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables that a table leads to, itself first.
+    fn reachable(table: &'static Table, found: &mut Vec<&'static Table>) {
+        if found.iter().any(|known| known.title == table.title) {
+            return;
+        }
+        found.push(table);
+        table.keys().filter_map(|key| key.form.table()).for_each(|table| reachable(table, found));
+    }
+
+    /// The rows of the reference page under the heading of a table, subheadings of another excluded.
+    fn section(page: &str, title: &str) -> String {
+        let heading = |line: &str| line.starts_with('#');
+        let mut lines = page.lines().skip_while(|line| {
+            !heading(line) || !line.trim_start_matches(['#', ' ']).eq_ignore_ascii_case(title)
+        });
+        assert!(lines.next().is_some(), "the page has no heading '{title}'");
+        let rows =
+            lines.take_while(|line| !heading(line) || line.contains("What the applications"));
+        rows.filter(|line| line.starts_with('|')).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_reference_page_has_every_key_with_its_default() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let mut tables = Vec::new();
+        reachable(&FILE, &mut tables);
+        assert_eq!(tables.len(), 15);
+        // A direction and a module have keys of a link, which are described there.
+        let described = |table: &&Table| !["a direction", "[module.NAME]"].contains(&table.title);
+        for table in tables.into_iter().filter(described) {
+            let rows = section(&page, table.title);
+            for key in table.keys() {
+                let row = rows.lines().find(|row| row.starts_with(&format!("| `{}` |", key.name)));
+                let row =
+                    row.unwrap_or_else(|| panic!("{} has no row '{}'", table.title, key.name));
+                match key.need {
+                    Default("") | Optional => {}
+                    Default(text) => assert!(row.contains(&format!("`{text}`")), "{row}"),
+                    Required => assert!(row.contains("required"), "{row}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_table_has_a_key_twice() {
+        let mut tables = Vec::new();
+        reachable(&FILE, &mut tables);
+        for table in tables {
+            let mut names: Vec<&str> = table.keys().map(|key| key.name).collect();
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "{}", table.title);
+        }
+    }
+}
