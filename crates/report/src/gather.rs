@@ -1,11 +1,12 @@
 //! The figures that every report has, made from its runs: what was measured by engine and cell, how it is
 //! spread and how it went over time, how full the queues were, where the time went.
 
+use crate::against::comparison_figures;
 use crate::figure::{Axis, Figure, Kind, Point, Role, Series, distribution};
 use crate::names;
 use crate::report::{Report, Shown, Spot, engine_name};
 use crate::steps::step_sums;
-use crate::summary::summary;
+use crate::summary::Digest;
 use std::collections::BTreeSet;
 use trunkline_core::Cause;
 use trunkline_measure::{Quantity, Run, TrafficRun};
@@ -17,9 +18,28 @@ pub(crate) const CELLS: usize = 4;
 /// Sizes in the charts of one cell.
 const SIZES: usize = 3;
 
-/// The figures asked for, then those made from the runs.
+/// Cells whose curves over message sizes go into one chart.
+fn per_chart(report: &Report) -> usize {
+    (SERIES / report.engines().len().max(1)).max(1)
+}
+
+/// Cells whose curves over message sizes are drawn.
+pub(crate) fn curves_cells(report: &Report) -> usize {
+    per_chart(report) * CELLS
+}
+
+/// The figures asked for, those of the comparisons, then those made from the runs.
 pub fn figures(report: &Report) -> Vec<Figure> {
+    figures_of(&Digest::of(report))
+}
+
+/// The same, of what is worked out already.
+pub(crate) fn figures_of(digest: &Digest<'_>) -> Vec<Figure> {
+    let report = digest.report;
     let mut figures = report.figures.clone();
+    for (index, comparison) in report.comparisons.iter().enumerate() {
+        figures.extend(comparison_figures(&format!("against-{index}"), comparison));
+    }
     let mut names: Vec<&str> = Vec::new();
     for traffic in report.runs.iter().flat_map(|run| &run.traffic) {
         if !names.contains(&traffic.name.as_str()) {
@@ -27,11 +47,12 @@ pub fn figures(report: &Report) -> Vec<Figure> {
         }
     }
     for (index, name) in names.iter().enumerate() {
-        figures.extend(measured(report, name, index));
+        figures.extend(measured(digest, name, index));
     }
     for (cell, spot) in report.spots().into_iter().take(CELLS).enumerate() {
         for (index, name) in names.iter().enumerate() {
-            let one = One { report, spot, traffic: name, label: report.label(spot), cell, index };
+            let one =
+                One { digest, report, spot, traffic: name, label: report.label(spot), cell, index };
             figures.extend(one.figures());
         }
         figures.extend(queues(report, spot, cell));
@@ -71,13 +92,14 @@ fn axis_name(shown: Shown) -> String {
 }
 
 /// What was measured of one traffic: over sizes with a curve for each engine and cell, or over cells.
-fn measured(report: &Report, traffic: &str, index: usize) -> Vec<Figure> {
+fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
+    let report = digest.report;
     let shown = report.shown(traffic);
     let found = report.runs.iter().filter_map(|run| run.traffic(traffic));
     let sizes: BTreeSet<u64> = found.flat_map(TrafficRun::sizes).collect();
     let spots = report.spots();
     let over_sizes = sizes.len() > 1;
-    let per_chart = (SERIES / report.engines().len().max(1)).max(1);
+    let per_chart = per_chart(report);
     let chunks: Vec<&[Spot<'_>]> =
         if over_sizes { spots.chunks(per_chart).take(CELLS).collect() } else { vec![&spots] };
     chunks
@@ -86,9 +108,9 @@ fn measured(report: &Report, traffic: &str, index: usize) -> Vec<Figure> {
         .filter(|_| !sizes.is_empty())
         .map(|(chunk, spots)| {
             let series = if over_sizes {
-                by_size(report, traffic, spots)
+                by_size(digest, traffic, spots)
             } else {
-                by_cell(report, traffic, spots)
+                by_cell(digest, traffic, spots)
             };
             let mut figure = Figure {
                 name: format!("measured-{index}-{chunk}"),
@@ -112,7 +134,8 @@ fn cell_axis(report: &Report) -> Axis {
     }
 }
 
-fn by_size(report: &Report, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
+fn by_size(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
+    let report = digest.report;
     let runs = spots.iter().flat_map(|spot| report.runs_at(*spot));
     runs.filter_map(|run| {
         let traffic = run.traffic(name)?;
@@ -123,14 +146,15 @@ fn by_size(report: &Report, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
             role: Role::from(run.engine),
             group: (spots.len() > 1).then_some(label),
             points: points
-                .filter_map(|size| point(report, run, traffic, size, &size.to_string()))
+                .filter_map(|size| point(digest, run, name, size, &size.to_string()))
                 .collect(),
         })
     })
     .collect()
 }
 
-fn by_cell(report: &Report, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
+fn by_cell(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
+    let report = digest.report;
     let place = |spot: Spot<'_>| match report.varying() {
         (false, keys) if keys.len() == 1 => spot.cell.get(keys[0]).cloned().unwrap_or_default(),
         _ if spots.len() == 1 => name.to_string(),
@@ -140,7 +164,7 @@ fn by_cell(report: &Report, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
         let points = spots.iter().filter_map(|spot| {
             let run = report.run(engine, *spot)?;
             let traffic = run.traffic(name)?;
-            point(report, run, traffic, *traffic.sizes().first()?, &place(*spot))
+            point(digest, run, name, *traffic.sizes().first()?, &place(*spot))
         });
         Series {
             name: engine_name(engine).into(),
@@ -157,8 +181,8 @@ fn joined(first: &str, second: &str) -> String {
     if second.is_empty() { first.into() } else { format!("{first}, {second}") }
 }
 
-fn point(report: &Report, run: &Run, traffic: &TrafficRun, size: u64, x: &str) -> Option<Point> {
-    let (value, deviation) = summary(report, run, traffic, Some(size)).value()?;
+fn point(digest: &Digest<'_>, run: &Run, traffic: &str, size: u64, x: &str) -> Option<Point> {
+    let (value, deviation) = digest.get(run, traffic, size)?.value()?;
     let point = Point::new(x, value);
     Some(if deviation > 0.0 { point.spread(deviation) } else { point })
 }
@@ -178,6 +202,7 @@ fn scale(figure: &mut Figure, shown: Shown) {
 
 /// One traffic in one cell.
 struct One<'a> {
+    digest: &'a Digest<'a>,
     report: &'a Report,
     spot: Spot<'a>,
     traffic: &'a str,
@@ -236,7 +261,7 @@ impl<'a> One<'a> {
         let series = each.map(|(size, (run, traffic))| Series {
             name: match sizes.len() {
                 1 => engine_name(run.engine).into(),
-                _ => format!("{}, {size} bytes", engine_name(run.engine)),
+                _ => format!("{}, {size} B", engine_name(run.engine)),
             },
             role: Role::from(run.engine),
             group: None,
@@ -285,17 +310,15 @@ impl<'a> One<'a> {
         for size in self.sizes() {
             for (run, traffic) in self.runs() {
                 let row = format!("{size} B, {}", engine_name(run.engine));
-                let summary = summary(self.report, run, traffic, Some(size));
-                for ((_, mean), series) in summary.ledger.iter().zip(&mut series) {
-                    if summary.count > 0 {
-                        let value = mean.as_nanos() as f64 / divisor;
-                        series.points.push(Point::new(row.as_str(), value));
-                    }
+                let Some(found) = self.digest.get(run, &traffic.name, size) else { continue };
+                for ((_, mean), series) in found.ledger.iter().zip(&mut series) {
+                    let value = mean.as_nanos() as f64 / divisor;
+                    series.points.push(Point::new(row.as_str(), value));
                 }
             }
         }
         let (x, y) = (Axis::category("", ""), Axis::linear("mean time", unit));
-        self.figure("ledger", Kind::Stacked, "where the time went", x, y, used(series))
+        self.figure("ledger", Kind::Stacked, "where the time went", x, y, booked(series))
     }
 
     /// For each engine where the mean delay of the middle size went, place by place.
@@ -332,8 +355,7 @@ impl<'a> One<'a> {
         }
         // All places as rows in their order, whichever causes they have.
         series[0].points.splice(0..0, order.iter().map(|place| Point::new(*place, 0.0)));
-        let nothing = sums.is_empty();
-        if nothing { Vec::new() } else { keep_rows(series) }
+        booked(series)
     }
 }
 
@@ -343,20 +365,11 @@ fn cause_series() -> Vec<Series> {
     Cause::ALL.into_iter().map(series).collect()
 }
 
-fn used(mut series: Vec<Series>) -> Vec<Series> {
-    series.retain(|series| series.points.iter().any(|point| point.y > 0.0));
-    series
-}
-
-/// Like [`used`], but the first series stays where it alone fixes the order of the rows.
-fn keep_rows(series: Vec<Series>) -> Vec<Series> {
-    let rows: Vec<Point> = series[0].points.iter().filter(|p| p.y == 0.0).cloned().collect();
-    let mut series = used(series);
-    if let Some(first) = series.first_mut() {
-        let own = std::mem::take(&mut first.points);
-        first.points = rows.into_iter().chain(own.into_iter().filter(|p| p.y > 0.0)).collect();
-    }
-    series
+/// All causes or, where nothing is booked, none: unused ones keep their place, so that a cause looks the same in
+/// every chart. The legend leaves them out.
+fn booked(series: Vec<Series>) -> Vec<Series> {
+    let any = series.iter().flat_map(|series| &series.points).any(|point| point.y > 0.0);
+    if any { series } else { Vec::new() }
 }
 
 fn queues(report: &Report, spot: Spot<'_>, cell: usize) -> Option<Figure> {

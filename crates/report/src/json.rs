@@ -1,9 +1,9 @@
 //! `run.json`: everything in one document, described in `docs/results.md`.
 
 use crate::names;
-use crate::report::{Report, engine_name};
+use crate::report::engine_name;
 use crate::steps::step_sums;
-use crate::summary::{Summary, summary};
+use crate::summary::{Digest, Summary};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 use serde_json::{Value, json};
@@ -15,7 +15,8 @@ use trunkline_measure::{LinkRun, Run, Sample, Step, TrafficRun};
 pub const FORMAT: u32 = 1;
 
 /// Writes the document and a line end.
-pub(crate) fn write_json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_json(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let report = digest.report;
     let document = Document {
         format: FORMAT,
         title: &report.title,
@@ -36,7 +37,7 @@ pub(crate) fn write_json(report: &Report, out: &mut dyn Write) -> io::Result<()>
         scenario: &report.scenario,
         notes: report.notes(),
         comparisons: serde_json::to_value(&report.comparisons)?,
-        runs: Runs(report),
+        runs: Runs(digest),
     };
     serde_json::to_writer(&mut *out, &document)?;
     out.write_all(b"\n")
@@ -73,8 +74,8 @@ macro_rules! sequence {
     };
 }
 
-struct Runs<'a>(&'a Report);
-sequence!(Runs, self => self.0.runs.iter().map(|run| RunJson::of(self.0, run)));
+struct Runs<'a>(&'a Digest<'a>);
+sequence!(Runs, self => self.0.report.runs.iter().map(|run| RunJson::of(self.0, run)));
 
 #[derive(Serialize)]
 struct RunJson<'a> {
@@ -90,7 +91,7 @@ struct RunJson<'a> {
 }
 
 impl<'a> RunJson<'a> {
-    fn of(report: &'a Report, run: &'a Run) -> RunJson<'a> {
+    fn of(digest: &'a Digest<'a>, run: &'a Run) -> RunJson<'a> {
         RunJson {
             engine: engine_name(run.engine),
             scenario: &run.scenario,
@@ -102,7 +103,7 @@ impl<'a> RunJson<'a> {
             traffic: run
                 .traffic
                 .iter()
-                .map(|traffic| TrafficJson::of(report, run, traffic))
+                .map(|traffic| TrafficJson::of(digest, run, traffic))
                 .collect(),
             links: run.links.iter().map(link).collect(),
         }
@@ -125,12 +126,12 @@ struct TrafficJson<'a> {
 }
 
 impl<'a> TrafficJson<'a> {
-    fn of(report: &'a Report, run: &'a Run, traffic: &'a TrafficRun) -> TrafficJson<'a> {
+    fn of(digest: &Digest<'_>, run: &'a Run, traffic: &'a TrafficRun) -> TrafficJson<'a> {
         let sizes = traffic.sizes().into_iter();
         let blocks = step_sums(run, traffic.blocks.iter().copied(), traffic.block_count);
         TrafficJson {
             name: &traffic.name,
-            summary: sizes.map(|size| summed(&summary(report, run, traffic, Some(size)))).collect(),
+            summary: sizes.filter_map(|size| digest.get(run, &traffic.name, size)).map(summed).collect(),
             packets: traffic.packets,
             delivered_bytes: traffic.delivered_bytes,
             retransmissions: traffic.retransmissions,

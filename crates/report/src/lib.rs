@@ -1,10 +1,11 @@
 //! Runs to tables, charts, CSV, JSON and one self-contained page.
 //!
 //! Nothing here asks which engine made a [`Run`](trunkline_measure::Run): an engine is a column's heading.
-//! A [`Report`] holds the runs and what is known about them; [`terminal`] prints its table, [`write`] its
+//! A [`Report`] holds the runs and what is known about them; [`terminal`] prints its table, [`write()`] its
 //! files, whose columns and fields `docs/results.md` describes. A [`Figure`] is a chart as data, which a
 //! study can write down in its own file.
 
+mod against;
 mod chart;
 mod csv;
 mod error;
@@ -22,6 +23,7 @@ mod summary;
 mod terminal;
 mod write;
 
+pub use against::comparison_figures;
 pub use chart::{Embed, chart, chart_style};
 pub use error::ReportError;
 pub use figure::{Axis, Figure, Kind, Place, Point, Role, Scale, Series, distribution};

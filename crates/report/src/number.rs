@@ -62,25 +62,37 @@ fn unsigned_zero(text: String) -> String {
     }
 }
 
-/// A time given in nanoseconds, in the unit that suits it.
-pub(crate) fn time(nanos: f64) -> String {
-    scaled(nanos, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
+const TIMES: [(f64, &str); 4] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
+const RATES: [(f64, &str); 4] = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+
+/// A time and its deviation, both in nanoseconds, in the unit that suits the time.
+pub(crate) fn time(nanos: f64, deviation: f64) -> String {
+    scaled(nanos, deviation, &TIMES)
 }
 
-/// Bytes each second, as bits each second in the unit that suits it.
-pub(crate) fn rate(bytes_per_second: f64) -> String {
-    scaled(
-        bytes_per_second * 8.0,
-        &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
-    )
+/// Bytes each second and their deviation, as bits each second in the unit that suits the rate.
+pub(crate) fn rate(bytes_per_second: f64, deviation: f64) -> String {
+    scaled(bytes_per_second * 8.0, deviation * 8.0, &RATES)
 }
 
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+/// A deviation of no more than a ten-thousandth of the value is not worth its digits.
+fn scaled(value: f64, deviation: f64, units: &[(f64, &str)]) -> String {
     if !value.is_finite() {
         return NONE.into();
     }
     let fits = units.iter().find(|(factor, _)| value.abs() >= *factor).or(units.last());
-    fits.map_or_else(|| short(value), |(factor, unit)| format!("{} {unit}", short(value / factor)))
+    let (factor, unit) = fits.copied().unwrap_or((1.0, ""));
+    if deviation.is_finite() && deviation > value.abs() * 1e-4 {
+        format!("{} ± {} {unit}", short(value / factor), brief(deviation / factor))
+    } else {
+        format!("{} {unit}", short(value / factor))
+    }
+}
+
+/// To two significant digits.
+fn brief(value: f64) -> String {
+    let power = 10f64.powf(value.abs().log10().floor() - 1.0);
+    short((value / power).round() * power)
 }
 
 /// How far `value` is from `reference`, in per cent of it, with its sign.
@@ -109,9 +121,9 @@ mod tests {
 
     #[test]
     fn few_digits_in_a_fitting_unit() {
-        assert_eq!(time(12_345_678.0), "12.35 ms");
-        assert_eq!(time(0.0), "0 ns");
-        assert_eq!(rate(193_000.0), "1.544 Mbit/s");
+        assert_eq!(time(12_345_678.0, 123_456.0), "12.35 ± 0.12 ms");
+        assert_eq!(time(0.0, 0.0), "0 ns");
+        assert_eq!(rate(193_000.0, 0.01), "1.544 Mbit/s");
         assert_eq!(
             (short(0.05), short(1234.5), short(1e9)),
             ("0.05".into(), "1234".into(), "1e9".into())
@@ -129,7 +141,8 @@ mod tests {
     #[test]
     fn nothing_that_is_not_finite_is_printed() {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            for text in [time(value), rate(value), short(value), with_step(value, 1.0)] {
+            for text in [time(value, value), rate(value, 1.0), short(value), with_step(value, 1.0)]
+            {
                 assert_eq!(text, NONE);
             }
         }

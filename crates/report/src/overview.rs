@@ -1,8 +1,8 @@
 //! The table with a column for each engine, as texts: the terminal and the page both show it.
 
 use crate::number;
-use crate::report::{Report, Shown, Spot, engine_name};
-use crate::summary::{Summary, summary};
+use crate::report::{Shown, Spot, engine_name};
+use crate::summary::Digest;
 use std::collections::BTreeSet;
 use trunkline_measure::{Engine, Quantity, Run, TrafficRun};
 
@@ -38,13 +38,16 @@ pub(crate) struct Overview {
     pub(crate) engines: Vec<&'static str>,
     /// Which engine's values the differences are against.
     pub(crate) against: Option<&'static str>,
+    /// Which engines have no run at all.
+    pub(crate) absent: Vec<&'static str>,
     /// Headings of the coordinates that tell cells apart.
     pub(crate) coordinates: Vec<String>,
     pub(crate) blocks: Vec<Block>,
 }
 
 /// Lays out the table of `report`.
-pub(crate) fn overview(report: &Report) -> Overview {
+pub(crate) fn overview(digest: &Digest<'_>) -> Overview {
+    let report = digest.report;
     let engines = report.engines();
     let against = report.against();
     let (scenarios, keys) = report.varying();
@@ -55,9 +58,14 @@ pub(crate) fn overview(report: &Report) -> Overview {
         let scenario = scenarios.then(|| spot.scenario.to_string());
         scenario.into_iter().chain(keys.iter().map(value)).collect()
     };
-    let block = |spot| Block { place: place(spot), lines: Table::at(report, spot).lines() };
+    let block = |spot| Block { place: place(spot), lines: Table::at(digest, spot).lines() };
     Overview {
         against: against.filter(|_| engines.len() > 1).map(engine_name),
+        absent: engines
+            .iter()
+            .filter(|engine| report.runs.iter().all(|run| run.engine != **engine))
+            .map(|engine| engine_name(*engine))
+            .collect(),
         coordinates,
         blocks: report.spots().into_iter().map(block).collect(),
         engines: engines.into_iter().map(engine_name).collect(),
@@ -66,14 +74,15 @@ pub(crate) fn overview(report: &Report) -> Overview {
 
 /// One cell of the grid, engine by engine.
 struct Table<'a> {
-    report: &'a Report,
+    digest: &'a Digest<'a>,
     columns: Vec<(Engine, Option<&'a Run>)>,
 }
 
 impl<'a> Table<'a> {
-    fn at(report: &'a Report, spot: Spot<'_>) -> Table<'a> {
+    fn at(digest: &'a Digest<'a>, spot: Spot<'_>) -> Table<'a> {
+        let report = digest.report;
         let column = |engine| (engine, report.run(engine, spot));
-        Table { report, columns: report.engines().into_iter().map(column).collect() }
+        Table { digest, columns: report.engines().into_iter().map(column).collect() }
     }
 
     fn lines(&self) -> Vec<Line> {
@@ -92,7 +101,7 @@ impl<'a> Table<'a> {
         let found =
             self.columns.iter().filter_map(|(_, run)| run.and_then(|run| run.traffic(name)));
         let sizes: BTreeSet<u64> = found.clone().flat_map(TrafficRun::sizes).collect();
-        let shown = self.report.shown(name);
+        let shown = self.digest.report.shown(name);
         let mut lines: Vec<Line> =
             sizes.iter().flat_map(|size| self.size(name, *size, shown)).collect();
         if sizes.is_empty() {
@@ -121,17 +130,12 @@ impl<'a> Table<'a> {
     }
 
     fn value(&self, name: &str, size: u64, quantity: Quantity, shown: Shown) -> Line {
-        let summed = |run: &'a Run| -> Option<Summary<'a>> {
-            let traffic = run.traffic(name)?;
-            Some(Summary { quantity, ..summary(self.report, run, traffic, Some(size)) })
-        };
-        let value = |run: &'a Run| summed(run).and_then(|summary| summary.value());
+        let value =
+            |run: &'a Run| self.digest.get(run, name, size).and_then(|row| row.value_of(quantity));
         let print = |(value, deviation)| match quantity {
-            Quantity::Delay | Quantity::Response => {
-                format!("{} ± {}", number::time(value), number::time(deviation))
-            }
-            Quantity::Rate => format!("{} ± {}", number::rate(value), number::rate(deviation)),
-            Quantity::TotalRate => number::rate(value),
+            Quantity::Delay | Quantity::Response => number::time(value, deviation),
+            Quantity::Rate => number::rate(value, deviation),
+            Quantity::TotalRate => number::rate(value, 0.0),
         };
         let estimator = shown.estimator;
         let what = match quantity {
@@ -150,7 +154,7 @@ impl<'a> Table<'a> {
                 / run.ended.since(trunkline_core::Time::ZERO).as_secs_f64();
             rate.is_finite().then_some((rate, 0.0))
         };
-        self.line(name, "delivered".into(), rate, |(value, _)| number::rate(value))
+        self.line(name, "delivered".into(), rate, |(value, _)| number::rate(value, 0.0))
     }
 
     fn line(
@@ -160,7 +164,7 @@ impl<'a> Table<'a> {
         value: impl Fn(&'a Run) -> Option<(f64, f64)>,
         print: impl Fn((f64, f64)) -> String,
     ) -> Line {
-        let against = self.report.against();
+        let against = self.digest.report.against();
         let column = self.columns.iter().find(|(engine, _)| Some(*engine) == against);
         let reference = column.and_then(|(_, run)| run.and_then(&value));
         let entry = |(engine, run): &(Engine, Option<&'a Run>)| match run.and_then(&value) {
@@ -188,7 +192,8 @@ impl<'a> Table<'a> {
     }
 
     fn absent(&self, engine: Engine) -> Entry {
-        let text = if self.report.reason(engine).is_some() { "unavailable" } else { number::NONE };
+        let text =
+            if self.digest.report.reason(engine).is_some() { "unavailable" } else { number::NONE };
         Entry { text: text.into(), difference: None }
     }
 }

@@ -1,8 +1,11 @@
 //! The figures of one traffic and one size in one run: a row of `cells.csv`, the source of every table.
 
-use crate::report::Report;
+use crate::report::{Report, Spot};
+use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Estimate, Estimator, Quantity, Run, Sample, Throughput, TrafficRun};
+use trunkline_measure::{
+    Engine, Estimate, Estimator, Quantity, Run, Sample, Throughput, TrafficRun,
+};
 
 /// Nanoseconds in the millisecond in which estimates of times are given.
 const MILLI: f64 = 1e6;
@@ -36,11 +39,36 @@ pub(crate) struct Spread {
     pub(crate) high: Option<f64>,
 }
 
-/// All rows of a report, run by run, traffic by traffic, ascending sizes.
-pub(crate) fn summaries<'a>(report: &'a Report) -> Vec<Summary<'a>> {
-    let of_run =
-        |run: &'a Run| run.traffic.iter().flat_map(move |traffic| of_traffic(report, run, traffic));
-    report.runs.iter().flat_map(of_run).collect()
+/// A report with its figures, each worked out once: a bootstrap is not free.
+pub(crate) struct Digest<'a> {
+    pub(crate) report: &'a Report,
+    /// Run by run, traffic by traffic, ascending sizes.
+    pub(crate) rows: Vec<Summary<'a>>,
+    index: BTreeMap<Name<'a>, usize>,
+}
+
+/// What a row is found by.
+type Name<'a> = (Engine, Spot<'a>, &'a str, Option<u64>);
+
+impl<'a> Digest<'a> {
+    /// Works all figures out.
+    pub(crate) fn of(report: &'a Report) -> Digest<'a> {
+        let of_run = |run: &'a Run| {
+            run.traffic.iter().flat_map(move |traffic| of_traffic(report, run, traffic))
+        };
+        let rows: Vec<Summary<'a>> = report.runs.iter().flat_map(of_run).collect();
+        let name = |row: &Summary<'a>| {
+            (row.run.engine, Spot::of(row.run), row.traffic.name.as_str(), row.size)
+        };
+        let index = rows.iter().enumerate().map(|(at, row)| (name(row), at)).collect();
+        Digest { report, rows, index }
+    }
+
+    /// The figures of `size` bytes of `traffic` in `run`; `None` where it has no sample of that size.
+    pub(crate) fn get(&self, run: &Run, traffic: &str, size: u64) -> Option<&Summary<'a>> {
+        let name = (run.engine, Spot::of(run), traffic, Some(size));
+        self.index.get(&name).map(|at| &self.rows[*at])
+    }
 }
 
 fn of_traffic<'a>(report: &Report, run: &'a Run, traffic: &'a TrafficRun) -> Vec<Summary<'a>> {
@@ -51,8 +79,7 @@ fn of_traffic<'a>(report: &Report, run: &'a Run, traffic: &'a TrafficRun) -> Vec
     sizes.into_iter().map(|size| summary(report, run, traffic, Some(size))).collect()
 }
 
-/// The figures of `size` bytes of `traffic`.
-pub(crate) fn summary<'a>(
+fn summary<'a>(
     report: &Report,
     run: &'a Run,
     traffic: &'a TrafficRun,
@@ -83,7 +110,12 @@ pub(crate) fn summary<'a>(
 impl Summary<'_> {
     /// The value shown, with its deviation.
     pub(crate) fn value(&self) -> Option<(f64, f64)> {
-        match self.quantity {
+        self.value_of(self.quantity)
+    }
+
+    /// The same for a quantity of the same kind.
+    pub(crate) fn value_of(&self, quantity: Quantity) -> Option<(f64, f64)> {
+        match quantity {
             Quantity::Rate => self.throughput.map(|rate| (rate.per_conversation, rate.deviation)),
             Quantity::TotalRate => self.throughput.map(|rate| (rate.total, rate.deviation)),
             Quantity::Delay | Quantity::Response => {

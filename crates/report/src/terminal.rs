@@ -4,7 +4,8 @@ use crate::names;
 use crate::number;
 use crate::overview::{Entry, overview};
 use crate::report::Report;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use crate::summary::Digest;
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use std::fmt::Write;
 use trunkline_measure::{Comparison, key_text};
 
@@ -15,7 +16,7 @@ pub fn terminal(report: &Report) -> String {
     if report.runs.is_empty() {
         text.push_str("There are no runs to report.\n");
     } else {
-        let _ = writeln!(text, "{}", table(report));
+        let _ = writeln!(text, "{}", table(&Digest::of(report)));
     }
     for comparison in &report.comparisons {
         let _ = writeln!(text, "{}", terminal_comparison(comparison));
@@ -35,16 +36,21 @@ fn heading(report: &Report) -> String {
     }
 }
 
-fn table(report: &Report) -> Table {
-    let overview = overview(report);
+fn table(digest: &Digest<'_>) -> Table {
+    let overview = overview(digest);
     let mut table = plain();
     let engine = |name: &&str| match overview.against {
-        Some(against) if against != *name => format!("{name} (against {against})"),
+        Some(against) if against != *name && !overview.absent.contains(name) => {
+            format!("{name} (against {against})")
+        }
         _ => name.to_string(),
     };
     let first = overview.coordinates.iter().cloned().chain(["traffic".into(), String::new()]);
     table.set_header(first.chain(overview.engines.iter().map(engine)));
-    for block in &overview.blocks {
+    for (index, block) in overview.blocks.iter().enumerate() {
+        if index > 0 {
+            table.add_row([""]);
+        }
         let mut place = block.place.clone();
         let mut traffic = "";
         for line in &block.lines {
@@ -115,6 +121,9 @@ pub(crate) fn counted(comparison: &Comparison) -> String {
 fn plain() -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    // Lines under every row would double the height.
+    table.remove_style(TableComponent::HorizontalLines);
+    table.remove_style(TableComponent::MiddleIntersections);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table
 }

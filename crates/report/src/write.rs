@@ -3,10 +3,11 @@
 use crate::ReportError;
 use crate::chart::{Embed, chart};
 use crate::csv;
-use crate::gather::figures;
+use crate::gather::figures_of;
 use crate::json::write_json;
-use crate::page::page;
+use crate::page::page_of;
 use crate::report::Report;
+use crate::summary::Digest;
 use std::collections::BTreeSet;
 use std::fs::{File, create_dir_all};
 use std::io::{self, BufWriter, Write};
@@ -20,7 +21,8 @@ use std::path::{Path, PathBuf};
 /// [`ReportError::Write`] where a file cannot be written.
 pub fn write(directory: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportError> {
     report.check()?;
-    let figures = figures(report);
+    let digest = Digest::of(report);
+    let figures = figures_of(&digest);
     let mut names = BTreeSet::new();
     if let Some(twice) =
         figures.iter().map(|figure| figure.slug()).find(|n| !names.insert(n.clone()))
@@ -40,17 +42,17 @@ pub fn write(directory: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportEr
         Ok::<(), ReportError>(())
     };
     for file in csv::files() {
-        put(file.name, &|out| (file.write)(report, out))?;
+        put(file.name, &|out| (file.write)(&digest, out))?;
     }
     for section in &report.sections {
         put(&format!("{}.csv", section.name), &|out| section.csv(out))?;
     }
-    put("run.json", &|out| write_json(report, out))?;
+    put("run.json", &|out| write_json(&digest, out))?;
     for figure in &figures {
         let svg = chart(figure, Embed::File);
         put(&format!("{}.svg", figure.slug()), &|out| out.write_all(svg.as_bytes()))?;
     }
-    put("index.html", &|out| out.write_all(page(report).as_bytes()))?;
+    put("index.html", &|out| out.write_all(page_of(&digest, &figures).as_bytes()))?;
     Ok(written)
 }
 

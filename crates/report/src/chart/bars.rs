@@ -86,13 +86,8 @@ impl Group<'_> {
         if text::width(&label, VALUE_SIZE) > width - 1.0 || mark.y < 0.0 {
             return;
         }
-        let place = attributes![
-            "class" = "tl-tick",
-            "font-size" = VALUE_SIZE,
-            "text-anchor" = "middle",
-            "x" = x,
-            "y" = top - 3.0,
-        ];
+        let place =
+            attributes!["class" = "tl-value", "text-anchor" = "middle", "x" = x, "y" = top - 3.0,];
         svg.text("text", place, &label);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::figure::{Axis, Figure, Kind, Place, Point, Scale};
 use crate::number;
+use std::collections::BTreeSet;
 
 /// A point with its place on the axis settled.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,13 +52,24 @@ pub(crate) fn clean(figure: &Figure) -> Clean {
         dropped += usize::from(mark.is_none());
         mark
     };
-    let series = figure
+    let mut series: Vec<Vec<Mark>> = figure
         .series
         .iter()
         .map(|series| series.points.iter().filter_map(&mut settle).collect())
         .collect();
+    if figure.kind == Kind::Bars {
+        dropped += series.iter_mut().map(first_of_each_place).sum::<usize>();
+    }
     let note = note(dropped, figure.is_empty());
     Clean { series, categories, note }
+}
+
+/// A bar's place holds one bar: returns how many others were taken away.
+fn first_of_each_place(marks: &mut Vec<Mark>) -> usize {
+    let before = marks.len();
+    let mut taken = BTreeSet::new();
+    marks.retain(|mark| taken.insert(mark.x as usize));
+    before - marks.len()
 }
 
 fn note(dropped: usize, empty: bool) -> Option<String> {
@@ -116,4 +128,41 @@ fn categories(figure: &Figure) -> Vec<String> {
         names = paired.into_iter().map(|(_, name)| name).collect();
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Series;
+
+    fn of_kind(kind: Kind) -> Clean {
+        let points = vec![
+            Point::new(64.0, 1.0),
+            Point::new(8.0, f64::NAN),
+            Point::new(8.0, 2.0),
+            Point::new(64.0, 3.0),
+        ];
+        let series = vec![Series { points, ..Series::default() }];
+        let x = Axis::category("message", "bytes");
+        clean(&Figure {
+            name: "a".into(),
+            kind,
+            title: String::new(),
+            caption: String::new(),
+            x,
+            y: Axis::default(),
+            series,
+        })
+    }
+
+    #[test]
+    fn what_is_not_drawn_is_counted() {
+        let lines = of_kind(Kind::Lines);
+        assert_eq!(lines.categories, ["8", "64"]);
+        assert_eq!(lines.heights(), [1.0, 2.0, 3.0]);
+        assert!(lines.note.unwrap().starts_with("Not drawn: 1 point "));
+        let bars = of_kind(Kind::Bars);
+        assert_eq!(bars.heights(), [1.0, 2.0]);
+        assert!(bars.note.unwrap().starts_with("Not drawn: 2 points "));
+    }
 }

@@ -83,12 +83,15 @@ impl Layout {
         let mut top = EDGE + ROW * title.len() as f64;
         let (legend, rows) = legend_places(&parts.legend, top + 4.0);
         top += ROW * rows as f64 + 14.0;
-        let right = WIDTH - EDGE - 12.0;
         let labels = widest(&parts.upright.ticks());
         let caption = if parts.upright_caption.is_empty() { 0.0 } else { 20.0 };
         let ticks = parts.level.ticks();
+        // Half of the last label stands out to the right.
+        let last = ticks.last().map_or(0.0, |tick| text::width(&tick.text, TICK_SIZE) / 2.0);
+        let category = matches!(parts.level, Ruler::Category(_));
+        let right = WIDTH - if category { 26.0 } else { last.max(20.0) + 6.0 };
         let left = EDGE + caption + labels + TICK + 4.0;
-        let slanted = matches!(parts.level, Ruler::Category(_)) && !fits(&ticks, right - left);
+        let slanted = category && !fits(&ticks, right - left);
         let slope = widest(&ticks).min(LONGEST_SLANTED);
         // The first slanted label reaches out to the left of its tick.
         let left = if slanted { left.max(EDGE + slope * 0.82 - 10.0) } else { left };

@@ -94,6 +94,7 @@ fn curve(
     let path = match figure.kind {
         Kind::TimeSeries => String::new(),
         Kind::Lines => straight(&places),
+        Kind::Cdf => stairs(&rising(rulers, &thinned(&places))),
         _ => stairs(&thinned(&places)),
     };
     if !path.is_empty() {
@@ -113,6 +114,12 @@ fn curve(
         let chosen = places.iter().skip(stride / 2).step_by(stride);
         chosen.for_each(|(x, y)| marker(svg, look, *x, *y));
     }
+}
+
+/// A distribution rises from no share at all at its first value.
+fn rising(rulers: &Rulers<'_>, places: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let foot = places.first().map(|(x, _)| (*x, rulers.frame.bottom()));
+    foot.into_iter().chain(places.iter().copied()).collect()
 }
 
 fn whisker(svg: &mut Svg, rulers: &Rulers<'_>, mark: &Mark) {

@@ -81,7 +81,7 @@ fn nice_step(width: f64, count: usize) -> f64 {
 }
 
 fn linear(low: f64, high: f64, ticks: usize) -> Ruler {
-    let (low, high) = if high - low > high.abs().max(low.abs()) * 1e-9 {
+    let (low, high) = if high - low > high.abs().max(low.abs()) * 1e-6 {
         (low, high)
     } else {
         let pad = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };

@@ -30,14 +30,13 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
     let axis = Axis { scale: crate::figure::Scale::Linear, ..figure.y.clone() };
     let level = Ruler::cover(&axis, &[0.0, reach * 1.12], 8, true);
     let upright = Ruler::Category(clean.categories.clone());
-    let names = figure.series.iter().map(|series| series.name.as_str());
     let parts = Surround {
         title: &figure.title,
         level: &level,
         level_caption: figure.y.caption(),
         upright: &upright,
         upright_caption: figure.x.caption(),
-        legend: names.zip(looks.iter().copied()).collect(),
+        legend: legend(figure, looks, &segments),
         swatch: Swatch::Bar,
         note: clean.note.clone(),
         height: (PITCH * clean.categories.len() as f64).max(PITCH) + 8.0,
@@ -51,6 +50,14 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
         segments.iter().for_each(|segment| rows.segment(svg, segment, looks[segment.series]));
         rows.sums(svg, &segments, &ends);
     })
+}
+
+/// The series that are drawn at all.
+fn legend<'a>(figure: &'a Figure, looks: &[Look], segments: &[Segment]) -> Vec<(&'a str, Look)> {
+    let names = figure.series.iter().map(|series| series.name.as_str());
+    let drawn = |index: usize| segments.iter().any(|segment| segment.series == index);
+    let all = names.zip(looks.iter().copied()).enumerate();
+    all.filter(|(index, _)| drawn(*index)).map(|(_, entry)| entry).collect()
 }
 
 /// Stacks the series row by row; in a waterfall a row begins where the one above ended.

@@ -2,8 +2,7 @@
 
 use super::{Rows, cause_columns};
 use crate::names;
-use crate::report::Report;
-use crate::summary::{Spread, Summary, summaries};
+use crate::summary::{Digest, Spread, Summary};
 use std::io::{self, Write};
 
 const FIRST: [&str; 31] = [
@@ -46,15 +45,15 @@ pub(crate) fn columns() -> Vec<String> {
 }
 
 /// Writes the file.
-pub(crate) fn cells(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut rows = Rows::new(report, out, &columns())?;
-    for summary in summaries(report) {
+pub(crate) fn cells(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows = Rows::new(digest.report, out, &columns())?;
+    for summary in &digest.rows {
         rows.begin(summary.run);
         rows.field(&summary.traffic.name);
         rows.field(&summary.size.map(|size| size.to_string()).unwrap_or_default());
-        estimate(&mut rows, &summary);
+        estimate(&mut rows, summary);
         spread(&mut rows, summary.spread.as_ref());
-        counts(&mut rows, &summary);
+        counts(&mut rows, summary);
         for (_, mean) in &summary.ledger {
             rows.field(&if summary.count == 0 {
                 String::new()

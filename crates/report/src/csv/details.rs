@@ -2,8 +2,8 @@
 
 use super::{Rows, named};
 use crate::names;
-use crate::report::Report;
 use crate::steps::{StepSum, step_sums};
+use crate::summary::Digest;
 use std::io::{self, Write};
 use trunkline_core::DropCause;
 use trunkline_measure::{LinkRun, Run, TrafficRun};
@@ -36,9 +36,9 @@ pub(crate) fn link_columns() -> Vec<String> {
 }
 
 /// Writes `links.csv`.
-pub(crate) fn links(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut rows = Rows::new(report, out, &link_columns())?;
-    for run in &report.runs {
+pub(crate) fn links(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows = Rows::new(digest.report, out, &link_columns())?;
+    for run in &digest.report.runs {
         for link in &run.links {
             rows.begin(run);
             counts(&mut rows, link);
@@ -78,9 +78,9 @@ fn queueing(rows: &mut Rows<'_>, link: &LinkRun) {
 }
 
 /// Writes `steps.csv`.
-pub(crate) fn steps(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut rows = Rows::new(report, out, &named(&STEPS))?;
-    for run in &report.runs {
+pub(crate) fn steps(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows = Rows::new(digest.report, out, &named(&STEPS))?;
+    for run in &digest.report.runs {
         for traffic in &run.traffic {
             for size in traffic.sizes() {
                 let steps = traffic.of_size(size).flat_map(|sample| sample.steps.iter().copied());
@@ -119,9 +119,9 @@ fn step_rows(
 }
 
 /// Writes `senders.csv`.
-pub(crate) fn senders(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut rows = Rows::new(report, out, &named(&SENDERS))?;
-    for run in &report.runs {
+pub(crate) fn senders(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows = Rows::new(digest.report, out, &named(&SENDERS))?;
+    for run in &digest.report.runs {
         for traffic in &run.traffic {
             for (flow, states) in traffic.sender.iter().enumerate() {
                 for (state, span) in states {
@@ -139,9 +139,9 @@ pub(crate) fn senders(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes `backlog.csv`.
-pub(crate) fn backlog(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut rows = Rows::new(report, out, &named(&BACKLOG))?;
-    for run in &report.runs {
+pub(crate) fn backlog(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows = Rows::new(digest.report, out, &named(&BACKLOG))?;
+    for run in &digest.report.runs {
         for link in &run.links {
             for (at, bytes) in &link.backlog {
                 rows.begin(run);

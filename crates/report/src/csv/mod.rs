@@ -10,6 +10,7 @@ pub(crate) use details::{backlog, links, senders, steps};
 pub(crate) use samples::samples;
 
 use crate::report::{Report, engine_name};
+use crate::summary::Digest;
 use std::io::{self, Write};
 use trunkline_measure::Run;
 
@@ -23,7 +24,7 @@ pub(crate) const WHERE: [&str; 4] = ["engine", "scenario", COORDINATES, "seed"];
 pub(crate) struct File {
     pub(crate) name: &'static str,
     pub(crate) columns: Vec<String>,
-    pub(crate) write: fn(&Report, &mut dyn Write) -> io::Result<()>,
+    pub(crate) write: fn(&Digest<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
 /// Every CSV file.

@@ -1,7 +1,7 @@
 //! `samples.csv`: one row for each sample.
 
 use super::{Rows, cause_columns};
-use crate::report::Report;
+use crate::summary::Digest;
 use std::io::{self, Write};
 use trunkline_core::Cause;
 use trunkline_measure::Sample;
@@ -15,9 +15,9 @@ pub(crate) fn columns() -> Vec<String> {
 }
 
 /// Writes the file.
-pub(crate) fn samples(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut rows = Rows::new(report, out, &columns())?;
-    for run in &report.runs {
+pub(crate) fn samples(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows = Rows::new(digest.report, out, &columns())?;
+    for run in &digest.report.runs {
         for traffic in &run.traffic {
             for sample in &traffic.samples {
                 rows.begin(run);

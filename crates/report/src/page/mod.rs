@@ -7,15 +7,22 @@ mod tables;
 use crate::chart::svg::escaped;
 use crate::chart::{Embed, chart, chart_style};
 use crate::figure::Figure;
-use crate::gather::{CELLS, figures};
+use crate::gather::{CELLS, curves_cells, figures_of};
 use crate::report::Report;
+use crate::summary::Digest;
 
 const STYLE: &str = include_str!("page.css");
 const SORT: &str = include_str!("sort.js");
 
 /// The page of `report`.
 pub fn page(report: &Report) -> String {
-    let figures = figures(report);
+    let digest = Digest::of(report);
+    page_of(&digest, &figures_of(&digest))
+}
+
+/// The page with its figures worked out.
+pub(crate) fn page_of(digest: &Digest<'_>, figures: &[Figure]) -> String {
+    let report = digest.report;
     let title = if report.title.is_empty() { "Report" } else { &report.title };
     let title = escaped(title);
     let mut out = format!(
@@ -32,7 +39,7 @@ pub fn page(report: &Report) -> String {
     if report.runs.is_empty() && !told {
         out.push_str("<p><strong>There are no runs to report.</strong></p>\n");
     } else if !report.runs.is_empty() {
-        out.push_str(&section("Summary", &tables::overview(report)));
+        out.push_str(&section("Summary", &tables::overview(digest)));
     }
     for table in &report.sections {
         out.push_str(&section(&table.heading, &table.page()));
@@ -40,7 +47,7 @@ pub fn page(report: &Report) -> String {
     out.push_str(&section("Notes", &notes(report)));
     let against: String = report.comparisons.iter().map(tables::comparison).collect();
     out.push_str(&section("Published and ours", &against));
-    out.push_str(&charts(report, &figures));
+    out.push_str(&charts(report, figures));
     out.push_str(&section("Scenario", &scenario(report)));
     out.push_str(&format!("<script>\n{SORT}</script>\n</body>\n</html>\n"));
     out
@@ -72,13 +79,17 @@ fn charts(report: &Report, figures: &[Figure]) -> String {
     let drawn =
         |figures: &mut dyn Iterator<Item = &Figure>| figures.map(figure).collect::<String>();
     let mut out = section("Figures", &drawn(&mut asked.iter()));
-    out.push_str(&section("Charts", &drawn(&mut own.iter().filter(|one| !ledger(one)))));
+    let against = |figure: &&Figure| figure.name.starts_with("against-");
+    out.push_str(&section("Published and ours, drawn", &drawn(&mut own.iter().filter(against))));
+    let other = |figure: &&Figure| !ledger(figure) && !against(figure);
+    out.push_str(&section("Charts", &drawn(&mut own.iter().filter(other))));
     out.push_str(&section("Where the time went", &drawn(&mut own.iter().filter(ledger))));
     let cells = report.spots().len();
     if cells > CELLS {
         out.push_str(&format!(
-            "<p class=\"aside\">Charts of single cells show the first {CELLS} of {cells}; the tables and \
-             the CSV files hold all.</p>\n"
+            "<p class=\"aside\">Not all of the {cells} cells are drawn: charts of one cell show the first \
+             {CELLS}, curves over message sizes the first {}; the tables and the CSV files hold all.</p>\n",
+            curves_cells(report).min(cells)
         ));
     }
     out

@@ -5,6 +5,7 @@ use crate::names;
 use crate::number;
 use crate::overview::{Entry, overview as table_of};
 use crate::report::{Report, engine_name};
+use crate::summary::Digest;
 use crate::terminal::counted;
 use trunkline_measure::{Comparison, Row, key_text};
 
@@ -30,8 +31,8 @@ pub(super) fn facts(report: &Report) -> String {
 }
 
 /// The table with a column for each engine.
-pub(super) fn overview(report: &Report) -> String {
-    let table = table_of(report);
+pub(super) fn overview(digest: &Digest<'_>) -> String {
+    let table = table_of(digest);
     let head: String = table
         .coordinates
         .iter()
