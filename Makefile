@@ -19,7 +19,7 @@ test: ## All tests of the workspace, the end-to-end ones included
 	scripts/needs.sh test
 	cargo test --workspace --locked
 
-bench: ## The dataplane against a bare forwarder and direct veth; instructions per packet of each discipline
+bench: ## The dataplane against a bare forwarder and direct veth; instructions per packet; the simulator per packet-hop
 	scripts/bench.sh
 
 lint: ## Formatting, clippy and documentation, warnings denied

@@ -1,4 +1,4 @@
-//! `trunkline-bench`: what the emulator costs on this machine, as ratios within one run.
+//! `trunkline-bench`: what the emulator and the simulator cost on this machine, as ratios within one run.
 
 mod figure;
 mod flood;
@@ -8,16 +8,23 @@ mod kernelless;
 mod loops;
 mod machine;
 mod parts;
+mod simulator;
 mod tcp;
 mod throughput;
 
 use anyhow::Result;
+use cap::Cap;
 use clap::{Parser, Subcommand, ValueEnum};
 use machine::Machine;
 use serde::Serialize;
+use std::alloc::System;
 use std::time::Duration;
 
-/// Measures what the emulator costs on this machine, as ratios within one run.
+/// Counts the bytes that are allocated, for the simulator's memory.
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Measures what the emulator and the simulator cost on this machine, as ratios within one run.
 ///
 /// Needs two processors to itself and root; everything happens in network namespaces of its own.
 #[derive(Parser)]
@@ -40,6 +47,9 @@ enum Verb {
     /// Run one part of the dataplane for its instructions to be counted
     #[command(hide = true)]
     Part { name: String, packets: u64 },
+    /// Run one workload of the simulator once, for a profiler
+    #[command(hide = true)]
+    Simulate { name: String },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,6 +60,8 @@ enum Section {
     Instructions,
     /// Kernel TCP
     Tcp,
+    /// The simulator's time for each packet-hop, and its memory; needs no root
+    Simulator,
 }
 
 /// How much is done.
@@ -58,6 +70,7 @@ struct Effort {
     kernelless: usize,
     packets: u64,
     tcp: tcp::Effort,
+    simulator: usize,
 }
 
 const FULL: Effort = Effort {
@@ -65,12 +78,14 @@ const FULL: Effort = Effort {
     kernelless: 9,
     packets: 20_000,
     tcp: tcp::Effort { rounds: 3, seconds: 3 },
+    simulator: 3,
 };
 const QUICK: Effort = Effort {
     throughput: throughput::Effort { rounds: 1, turn: Duration::from_millis(150) },
     kernelless: 3,
     packets: 2_000,
     tcp: tcp::Effort { rounds: 1, seconds: 2 },
+    simulator: 1,
 };
 
 /// Everything that was measured.
@@ -82,12 +97,15 @@ struct Report {
     own_code: Option<Vec<kernelless::Kernelless>>,
     instructions: Option<instructions::Instructions>,
     tcp: Option<Vec<tcp::Row>>,
+    simulator: Option<simulator::Simulator>,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    if let Some(Verb::Part { name, packets }) = &args.verb {
-        return parts::run(name, *packets);
+    match &args.verb {
+        Some(Verb::Part { name, packets }) => return parts::run(name, *packets),
+        Some(Verb::Simulate { name }) => return simulator::run_one(name),
+        None => {}
     }
     let report = measure(&args)?;
     if args.json {
@@ -113,6 +131,7 @@ fn measure(args: &Args) -> Result<Report> {
         own_code: None,
         instructions: None,
         tcp: None,
+        simulator: None,
     };
     if wanted(Section::Throughput) {
         let all = throughput::measure(effort.throughput)?;
@@ -129,6 +148,11 @@ fn measure(args: &Args) -> Result<Report> {
         let all = instructions::measure(effort.packets)?;
         show("Instructions for each packet, by callgrind", all.text());
         report.instructions = Some(all);
+    }
+    if wanted(Section::Simulator) {
+        let all = simulator::measure(effort.simulator)?;
+        show("Simulator: median (least–greatest)", all.text());
+        report.simulator = Some(all);
     }
     report.machine.finish();
     report.warning = report.machine.warning();

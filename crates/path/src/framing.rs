@@ -9,7 +9,7 @@ use trunkline_core::Channel;
 ///
 /// "User bytes" are the network-layer packet: what follows the Ethernet header in an emulated frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String", into = "String")]
 pub enum Framing {
     /// No overhead: 8 line bits for each user byte.
     #[default]
@@ -18,8 +18,13 @@ pub enum Framing {
     /// and at least 46 user bytes (IEEE 802.3).
     Ethernet,
     /// A T1 trunk with LAPD-like frames (Hawley 1989 §2.1): 8 bytes of overhead for each frame of at
-    /// most 256 data bytes of one channel, a stuff byte for each control envelope, and 192 of 193 line bits.
-    T1Lapd,
+    /// most `frame` data bytes of one channel, a stuff byte for each control envelope, and 192 of 193 line
+    /// bits. Written `t1-lapd` for the 256 bytes that a frame can hold, or `t1-lapd:frame=64`: how much a
+    /// trunk puts into one frame is what the report could not determine beforehand.
+    T1Lapd {
+        /// Most data bytes in one frame, 1 to 256.
+        frame: u16,
+    },
     /// ATM cells with AAL5 on SONET (LDS report §3.2; RFC 2684): 48 payload bytes in 53, 8 bytes of
     /// LLC/SNAP and 8 of trailer for each packet, 260 of 270 SONET columns. Slotted: a cell leaves only
     /// on a cell boundary.
@@ -30,11 +35,14 @@ pub enum Framing {
     Datakit,
 }
 
+/// How a T1 framing with a frame of its own is written, before the number.
+const T1_WITH_FRAME: &str = "t1-lapd:frame=";
+
 /// Every framing with its name.
 const NAMES: [(Framing, &str); 5] = [
     (Framing::None, "none"),
     (Framing::Ethernet, "ethernet"),
-    (Framing::T1Lapd, "t1-lapd"),
+    (Framing::T1_LAPD, "t1-lapd"),
     (Framing::AtmAal5, "atm-aal5"),
     (Framing::Datakit, "datakit"),
 ];
@@ -48,7 +56,7 @@ const AAL5_OVERHEAD: u64 = 8 + 8;
 /// Flags 2, check sequence 2, control and protocol discrimination 2, channel 2 (Hawley 1989 §2.1).
 const T1_FRAME_OVERHEAD: u64 = 8;
 /// Most data bytes of one T1 frame (Hawley 1989 §2.1).
-const T1_FRAME_DATA: u32 = 256;
+const T1_FRAME_DATA: u16 = 256;
 /// Header 14, check sequence 4, preamble 8, inter-packet gap 12 (IEEE 802.3).
 const ETHERNET_OVERHEAD: u64 = 38;
 /// Least payload of an Ethernet frame.
@@ -73,11 +81,14 @@ pub fn aal5_cells(size: u32) -> u64 {
 }
 
 impl Framing {
+    /// A T1 trunk whose frames are filled to the 256 bytes that they hold.
+    pub const T1_LAPD: Framing = Framing::T1Lapd { frame: T1_FRAME_DATA };
+
     /// The part of the line rate that carries frames: (numerator, denominator).
     pub fn line_share(self) -> (u64, u64) {
         match self {
             Framing::None | Framing::Ethernet | Framing::Datakit => (1, 1),
-            Framing::T1Lapd => (192, 193),
+            Framing::T1Lapd { .. } => (192, 193),
             Framing::AtmAal5 => (260, 270),
         }
     }
@@ -103,8 +114,13 @@ impl Framing {
 
 impl fmt::Display for Framing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(framing, _)| framing == self).map_or("?", |&(_, name)| name);
-        f.pad(name)
+        match NAMES.iter().find(|(framing, _)| framing == self) {
+            Some(&(_, name)) => f.pad(name),
+            None => match self {
+                Framing::T1Lapd { frame } => f.pad(&format!("{T1_WITH_FRAME}{frame}")),
+                _ => f.pad("?"),
+            },
+        }
     }
 }
 
@@ -112,12 +128,37 @@ impl FromStr for Framing {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Framing, String> {
+        if let Some(frame) = text.strip_prefix(T1_WITH_FRAME) {
+            return t1_with_frame(frame);
+        }
         NAMES.iter().find(|&&(_, name)| name == text).map(|&(framing, _)| framing).ok_or_else(
             || {
                 let names: Vec<&str> = NAMES.iter().map(|&(_, name)| name).collect();
                 format!("'{text}' is no framing: use one of {}", names.join(", "))
             },
         )
+    }
+}
+
+fn t1_with_frame(text: &str) -> Result<Framing, String> {
+    let frame = text.parse().ok().filter(|frame| (1..=T1_FRAME_DATA).contains(frame));
+    let frame = frame.ok_or_else(|| {
+        format!("'{text}' data bytes are no T1 frame: it holds between 1 and {T1_FRAME_DATA}")
+    })?;
+    Ok(Framing::T1Lapd { frame })
+}
+
+impl TryFrom<String> for Framing {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Framing, String> {
+        text.parse()
+    }
+}
+
+impl From<Framing> for String {
+    fn from(framing: Framing) -> String {
+        framing.to_string()
     }
 }
 
@@ -163,7 +204,7 @@ impl Framer {
             Framing::Ethernet => {
                 8 * (u64::from(piece.bytes).max(ETHERNET_LEAST) + ETHERNET_OVERHEAD)
             }
-            Framing::T1Lapd => 8 * self.t1_bytes(piece, follows),
+            Framing::T1Lapd { frame } => 8 * self.t1_bytes(piece, follows, u32::from(frame)),
             Framing::AtmAal5 if piece.last => CELL_BITS * aal5_cells(piece.bytes),
             Framing::AtmAal5 => CELL_BITS * u64::from(piece.bytes).div_ceil(CELL_PAYLOAD),
             Framing::Datakit => DATAKIT_BITS * u64::from(piece.bytes.div_ceil(DATAKIT_USER)),
@@ -171,13 +212,13 @@ impl Framer {
     }
 
     /// Line bytes on a T1 trunk. The framer is a state machine that appends to the frame being sent
-    /// while data of its channel keep coming, up to 256 bytes (Hawley 1989 §2.1).
-    fn t1_bytes(&mut self, piece: Piece, follows: bool) -> u64 {
+    /// while data of its channel keep coming, up to the frame's most (Hawley 1989 §2.1).
+    fn t1_bytes(&mut self, piece: Piece, follows: bool, most: u32) -> u64 {
         let goes_on = follows && self.channel == piece.channel;
         let room = if goes_on { self.room } else { 0 };
         let beyond = piece.bytes.saturating_sub(room);
-        let frames = beyond.div_ceil(T1_FRAME_DATA);
-        let left = if frames == 0 { room - piece.bytes } else { frames * T1_FRAME_DATA - beyond };
+        let frames = beyond.div_ceil(most);
+        let left = if frames == 0 { room - piece.bytes } else { frames * most - beyond };
         (self.channel, self.room) = (piece.channel, left);
         u64::from(piece.bytes) + u64::from(piece.controls) + u64::from(frames) * T1_FRAME_OVERHEAD
     }
@@ -193,7 +234,7 @@ mod tests {
     fn table1_cell(quantum: u32, block: Option<u32>) -> f64 {
         const BLOCK_FOR_INFINITE: u32 = 1 << 24;
         let bytes = block.unwrap_or(BLOCK_FOR_INFINITE);
-        let mut framer = Framer::new(Framing::T1Lapd);
+        let mut framer = Framer::new(Framing::T1_LAPD);
         let data = Piece { channel: Channel(1), bytes: quantum, controls: 0, last: false };
         let mut line = u64::from(bytes / quantum) * framer.line_bits(data, false);
         line += framer.line_bits(Piece { bytes: 4, controls: 2, last: true, ..data }, false);
@@ -217,7 +258,7 @@ mod tests {
                 Err(_) => {
                     let trailer = Piece { channel: Channel(1), bytes: 4, controls: 2, last: true };
                     let trailer =
-                        Framer::new(Framing::T1Lapd).line_bits(trailer, false) as f64 / 8.0;
+                        Framer::new(Framing::T1_LAPD).line_bits(trailer, false) as f64 / 8.0;
                     block.map_or(192.0, |b| 192.0 * f64::from(b) / (f64::from(b) + trailer))
                 }
             };
@@ -229,7 +270,7 @@ mod tests {
 
     #[test]
     fn t1_frames_merge_only_back_to_back_and_up_to_256() {
-        let mut framer = Framer::new(Framing::T1Lapd);
+        let mut framer = Framer::new(Framing::T1_LAPD);
         let piece =
             |channel| Piece { channel: Channel(channel), bytes: 64, controls: 0, last: false };
         let bytes: Vec<u64> = (0..5).map(|i| framer.line_bits(piece(1), i > 0) / 8).collect();
@@ -258,7 +299,7 @@ mod tests {
         let mut backplane = Framer::new(Framing::Datakit);
         let bits = [1, 16, 17, 64].map(|bytes| backplane.line_bits(piece(bytes), true));
         assert_eq!(bits, [180, 180, 360, 720]);
-        let t1 = Framing::T1Lapd.efficiency(1500);
+        let t1 = Framing::T1_LAPD.efficiency(1500);
         assert!((t1 - 192.0 / 193.0 * 256.0 / 264.0).abs() < 1e-4, "{t1}");
     }
 
@@ -269,5 +310,18 @@ mod tests {
             assert_eq!(framing.to_string(), name);
         }
         assert!("t3".parse::<Framing>().unwrap_err().contains("t1-lapd"));
+    }
+
+    #[test]
+    fn a_t1_frame_of_its_own_is_written_and_read() {
+        let framing: Framing = "t1-lapd:frame=64".parse().unwrap();
+        assert_eq!(framing, Framing::T1Lapd { frame: 64 });
+        assert_eq!(framing.to_string(), "t1-lapd:frame=64");
+        assert_eq!("t1-lapd".parse(), Ok(Framing::T1_LAPD));
+        assert_eq!("t1-lapd:frame=256".parse(), Ok(Framing::T1_LAPD));
+        assert!("t1-lapd:frame=257".parse::<Framing>().unwrap_err().contains("256"));
+        // 128 bytes: two frames instead of one.
+        let piece = Piece { channel: Channel(1), bytes: 128, controls: 0, last: true };
+        assert_eq!(Framer::new(framing).line_bits(piece, false), 8 * (128 + 16));
     }
 }

@@ -134,7 +134,7 @@ impl Wire {
 
     /// Does what it remembers depend on more than the pieces that it is to take back?
     pub fn needs_marks(&self) -> bool {
-        self.framer.framing() == Framing::T1Lapd
+        matches!(self.framer.framing(), Framing::T1Lapd { .. })
     }
 
     /// Takes back the piece sent last, which followed one that ended at `free_at`.
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn t1_carries_192_kilobytes_a_second() {
-        let mut line = line(Framing::T1Lapd, 1_544_000);
+        let mut line = line(Framing::T1_LAPD, 1_544_000);
         // 31 times a full frame of 256 + 8 bytes, and one byte: (31 × 264 + 9) / 192 ms.
         let mut at = Time::ZERO;
         for _ in 0..31 {

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FRAMINGS: [Framing; 3] = [Framing::None, Framing::T1Lapd, Framing::AtmAal5];
+    const FRAMINGS: [Framing; 3] = [Framing::None, Framing::T1_LAPD, Framing::AtmAal5];
 
     fn exact(framing: Framing, rate: u64, bits: u64) -> (u128, u128) {
         let (carrying, whole) = framing.line_share();

@@ -170,7 +170,7 @@ fn any_spec() -> impl Strategy<Value = LinkSpec> {
     let framing = prop::sample::select(vec![
         Framing::None,
         Framing::Ethernet,
-        Framing::T1Lapd,
+        Framing::T1_LAPD,
         Framing::AtmAal5,
     ]);
     let schedule =

@@ -318,7 +318,7 @@ mod tests {
         settings.add("delay", "7ms");
         settings.start_from("t1-1989").unwrap();
         let path = settings.resolve().unwrap();
-        assert_eq!((path.up.framing, path.up.delay), (Framing::T1Lapd, Span::from_millis(7)));
+        assert_eq!((path.up.framing, path.up.delay), (Framing::T1_LAPD, Span::from_millis(7)));
     }
 
     #[test]

@@ -119,14 +119,14 @@ pub struct Interface {
     pub half_duplex: bool,
     /// With programmed I/O: what each envelope costs the host's processor. `None` for DMA.
     pub programmed: Option<Span>,
-    /// Bytes of one channel that the board sends before another that is ready has its turn.
-    pub interleave: u32,
     /// Memory for data received and not yet taken by the host, all channels together; what finds it
     /// full is lost. `None` for no limit.
     pub memory: Option<Size>,
-    /// Bytes of the receive buffers that the host posts: one interrupt for each filled, and one for what
-    /// a block leaves in the last. `None`: one for each block.
+    /// Bytes of the receive buffer that the host posts, one at a time for each channel, with an interrupt
+    /// for each that is returned. `None`: as many as are wanted.
     pub receive_buffer: Option<u32>,
+    /// When a receive buffer that is not full is returned.
+    pub returns: Returns,
     /// When the receiver answers with ECHO: on arrival, or when the application has taken the data.
     pub echo: Echo,
 }
@@ -143,9 +143,9 @@ impl Default for Interface {
             control: Span::ZERO,
             half_duplex: false,
             programmed: None,
-            interleave: 4096,
             memory: None,
             receive_buffer: None,
+            returns: Returns::Block,
             echo: Echo::Arrival,
         }
     }
@@ -160,12 +160,25 @@ pub struct Split {
     pub piece: u32,
 }
 
+/// When an interface returns a receive buffer that is not full to the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Returns {
+    /// When a block is complete: no buffer holds data of two.
+    #[default]
+    Block,
+    /// When a message is complete, or after 50 ms: blocks gather in it.
+    Message,
+}
+
 /// When a receiver opens the sender's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Echo {
     /// When a block has arrived.
     #[default]
     Arrival,
+    /// At once where the host has taken everything before from the interface, so that a receive buffer is
+    /// posted; else when the host takes the block (the rule of the KMC's microcode).
+    Posted,
     /// When the application has read it.
     Consumption,
 }

@@ -59,7 +59,7 @@ fn the_example_of_the_design() {
     assert_eq!((link.name.as_str(), &link.forward), ("coma-tempel", &link.backward));
     assert_eq!(
         (link.forward.framing, link.forward.delay),
-        (Framing::T1Lapd, Span::from_millis(12))
+        (Framing::T1_LAPD, Span::from_millis(12))
     );
     // The default queue holds 250 ms of the rate but at least 64 KiB, as on the command line.
     let discipline = DisciplineSpec::RoundRobin { quantum: 64, limit: Limit::Bytes(64 << 10) };

@@ -2,7 +2,7 @@
 
 use super::error::Wrong;
 use super::reader::{Reader, parsed, whole};
-use crate::{Disturbance, Echo, Host, Interface, Node, Processor, ProtocolPlace, Split};
+use crate::{Disturbance, Echo, Host, Interface, Node, Processor, ProtocolPlace, Returns, Split};
 use trunkline_core::{Rate, Size};
 
 /// A definition that hosts refer to by its name.
@@ -46,13 +46,17 @@ pub(super) fn interface(name: &str, table: &Reader<'_>) -> Result<Interface, Wro
         control: table.span("control")?,
         half_duplex: table.flag("half_duplex")?,
         programmed: table.optional_span("programmed")?,
-        interleave: table.bytes("interleave")?,
         memory: table.optional_size("memory")?.map(Size::from_bytes),
         receive_buffer: table
             .has("receive_buffer")
             .then(|| table.bytes("receive_buffer"))
             .transpose()?,
+        returns: match table.word("returns")? {
+            "message" => Returns::Message,
+            _ => Returns::Block,
+        },
         echo: match table.word("echo")? {
+            "posted" => Echo::Posted,
             "consumption" => Echo::Consumption,
             _ => Echo::Arrival,
         },

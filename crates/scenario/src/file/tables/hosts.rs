@@ -144,12 +144,6 @@ pub(in crate::file) static INTERFACE: Table = Table {
                 "Programmed I/O: what each envelope costs the host's processor; DMA if left out",
             ),
             key(
-                "interleave",
-                One(Kind::Size(1, 1 << 20)),
-                Default("4096"),
-                "Bytes of one channel sent before another that is ready has its turn",
-            ),
-            key(
                 "memory",
                 One(Kind::Size(1, 1 << 40)),
                 Optional,
@@ -159,11 +153,17 @@ pub(in crate::file) static INTERFACE: Table = Table {
                 "receive_buffer",
                 One(Kind::Size(1, 1 << 20)),
                 Optional,
-                "Bytes of each receive buffer, one interrupt for each filled; one for each block if left out",
+                "Bytes of the receive buffer, one posted at a time for each channel; no limit if left out",
+            ),
+            key(
+                "returns",
+                One(Kind::Word(&["block", "message"])),
+                Default("block"),
+                "When a receive buffer that is not full is returned, with an interrupt",
             ),
             key(
                 "echo",
-                One(Kind::Word(&["arrival", "consumption"])),
+                One(Kind::Word(&["arrival", "posted", "consumption"])),
                 Default("arrival"),
                 "When the receiver answers with ECHO",
             ),

@@ -1,0 +1,97 @@
+//! Applications: what they ask for, and what they have measured.
+
+use super::clock::SenderClock;
+use super::end::Doing;
+use super::jobs::{EndId, Job, Timer};
+use super::trail::Trail;
+use super::world::World;
+use trunkline_core::Cause;
+use trunkline_measure::Sample;
+use trunkline_workload::{Action, Draft, Outcome};
+
+impl World<'_> {
+    /// A flow starts. Its channel has been set up before: the reports time what follows the call.
+    pub fn start_flow(&mut self, flow: u32) {
+        let now = self.net.now();
+        let sender = EndId(flow * 2);
+        // The peer first, so that it reads before anything comes.
+        for id in [sender.peer(), sender] {
+            let end = &mut self.ends[id.index()];
+            end.started = Some(now);
+            end.clock = SenderClock::new(now);
+            self.step(id, Outcome::Start);
+        }
+    }
+
+    /// Tells an application what its last action came to, and does what it asks next.
+    pub fn step(&mut self, id: EndId, outcome: Outcome) {
+        let now = self.net.now();
+        let end = &mut self.ends[id.index()];
+        end.doing = Doing::Busy;
+        let action = end.app.step(now, outcome);
+        if let Some(draft) = end.app.take_sample() {
+            self.keep(id, draft);
+        }
+        self.act(id, action);
+    }
+
+    fn act(&mut self, id: EndId, action: Action) {
+        let now = self.net.now();
+        match action {
+            Action::Write { bytes, end, fresh } => {
+                if fresh {
+                    self.ends[id.index()].trail = Trail::new(now);
+                }
+                let cost = self.host_of(id).processor.write.of(u64::from(bytes)) + self.disturbance(id);
+                self.settle(id);
+                self.on_processor(id, cost, Job::Wrote { bytes, end });
+            }
+            Action::Read => self.start_read(id),
+            Action::Work(span) => self.on_processor(id, span, Job::Worked),
+            Action::Wait(until) => self.net.set_timer(until, Timer::Wake(id).number()),
+            Action::Done => self.application_ended(id),
+        }
+        self.settle(id);
+    }
+
+    /// An application's work is done.
+    pub fn worked(&mut self, id: EndId) {
+        let now = self.net.now();
+        let place = self.places_of(id).processor;
+        self.ends[id.index()].trail.mark(now, place, Cause::Host);
+        self.step(id, Outcome::Woke);
+    }
+
+    /// An application wakes.
+    pub fn woke(&mut self, id: EndId) {
+        self.step(id, Outcome::Woke);
+    }
+
+    fn application_ended(&mut self, id: EndId) {
+        let now = self.net.now();
+        let end = &mut self.ends[id.index()];
+        if end.doing != Doing::Ended {
+            end.doing = Doing::Ended;
+            end.ended = Some(now);
+            if id.0 % 2 == 0 {
+                self.flow_ended(id);
+            }
+        }
+    }
+
+    /// Adds to a measurement where its time went.
+    fn keep(&mut self, id: EndId, draft: Draft) {
+        let end = &self.ends[id.index()];
+        debug_assert_eq!((end.trail.origin(), end.trail.until()), (draft.start, draft.end));
+        let sample = Sample {
+            flow: end.flow_in_traffic,
+            index: draft.index,
+            size: draft.size,
+            intended: draft.intended,
+            start: draft.start,
+            end: draft.end,
+            steps: end.trail.steps().to_vec(),
+        };
+        self.traffic[end.traffic].samples.push(sample);
+    }
+}

@@ -1,0 +1,230 @@
+//! From a scenario to a world at rest.
+
+use super::clock::{SenderClock, Spent};
+use super::end::{Doing, End, Rounds};
+use super::jobs::{EndId, Jobs};
+use super::serial::Serial;
+use super::speaker::Speaker;
+use super::trail::Trail;
+use super::world::{HostPlaces, HostState, Measured, World};
+use crate::SimError;
+use crate::network::{LinkId, Network, RouteId};
+use std::collections::{BTreeMap, VecDeque};
+use trunkline_core::{Channel, Time};
+use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec};
+use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic};
+use trunkline_workload::Application;
+
+impl<'a> World<'a> {
+    /// The world that `scenario` describes.
+    pub fn new(scenario: &'a Scenario) -> Result<World<'a>, SimError> {
+        let mut builder = Builder::new(scenario);
+        let hosts = scenario.hosts.iter().map(|host| builder.host(host)).collect();
+        let traffic: Vec<Measured> = scenario.traffic.iter().map(measured).collect();
+        let mut ends = Vec::new();
+        for (index, traffic) in scenario.traffic.iter().enumerate() {
+            for flow in 0..traffic.count {
+                ends.extend(builder.flow(index, traffic, flow, ends.len())?);
+            }
+        }
+        Ok(World {
+            scenario,
+            net: builder.net,
+            hosts,
+            ends,
+            traffic,
+            jobs: Jobs::default(),
+            soon: VecDeque::new(),
+            places: builder.places,
+            link_places: builder.link_places,
+            wires: builder.wires,
+            arrives_at: builder.arrives_at,
+            stopped: false,
+        })
+    }
+}
+
+fn measured(traffic: &Traffic) -> Measured {
+    Measured {
+        flows_left: traffic.count,
+        delivered_by: vec![0; traffic.count as usize],
+        ..Measured::default()
+    }
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    net: Network,
+    places: Vec<String>,
+    link_places: Vec<u16>,
+    wires: Vec<[LinkId; 2]>,
+    backplanes: Vec<Option<LinkId>>,
+    arrives_at: Vec<EndId>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(scenario: &'a Scenario) -> Builder<'a> {
+        let mut builder = Builder {
+            scenario,
+            net: Network::new(scenario.seed),
+            places: Vec::new(),
+            link_places: Vec::new(),
+            wires: Vec::new(),
+            backplanes: Vec::new(),
+            arrives_at: Vec::new(),
+        };
+        for wire in &scenario.links {
+            let names =
+                [format!("{}>{}", wire.from, wire.to), format!("{}>{}", wire.to, wire.from)];
+            let specs = [&wire.forward, &wire.backward];
+            let directions = [0, 1].map(|way| builder.link(specs[way], &wire.name, &names[way]));
+            builder.wires.push(directions);
+        }
+        for node in &scenario.nodes {
+            let backplane = builder.backplane(node);
+            builder.backplanes.push(backplane);
+        }
+        builder
+    }
+
+    fn place(&mut self, name: String) -> u16 {
+        self.places.push(name);
+        (self.places.len() - 1) as u16
+    }
+
+    /// A link whose randomness is named after the wire and whose time is booked to the direction.
+    fn link(&mut self, spec: &LinkSpec, wire: &str, direction: &str) -> LinkId {
+        let id = self.net.add_link(spec, &format!("{wire} {direction}"));
+        let place = self.place(direction.to_string());
+        self.link_places.push(place);
+        id
+    }
+
+    /// A node's backplane: every packet that crosses it takes its turn on it.
+    fn backplane(&mut self, node: &Node) -> Option<LinkId> {
+        let rate = node.backplane?;
+        let spec = LinkSpec {
+            rate: Some(rate),
+            framing: Framing::Datakit,
+            discipline: DisciplineSpec::Fifo { limit: Limit::Bytes(1 << 30) },
+            ..LinkSpec::default()
+        };
+        Some(self.link(&spec, &node.name, &node.name))
+    }
+
+    fn host(&mut self, host: &Host) -> HostState {
+        let mut place = |what: &str| self.place(format!("{} {what}", host.name));
+        let places = HostPlaces {
+            processor: place("processor"),
+            board: place("interface"),
+            requests: place("interface, earlier request"),
+            window: place("transport"),
+        };
+        HostState {
+            processor: Serial::default(),
+            board: Serial::default(),
+            board_in: Serial::default(),
+            memory: 0,
+            overruns: 0,
+            chance: self.scenario.seed.stream(&format!("{} disturbance", host.name)),
+            places,
+        }
+    }
+
+    /// Both ends of a flow, the first of which gets number `first`.
+    fn flow(
+        &mut self,
+        index: usize,
+        traffic: &Traffic,
+        flow: u32,
+        first: usize,
+    ) -> Result<[End; 2], SimError> {
+        let way = self.scenario.route(traffic, flow).map_err(|error| SimError::Route {
+            traffic: traffic.name.clone(),
+            reason: error.to_string(),
+        })?;
+        let sender = EndId(first as u32);
+        // One virtual circuit: its channel number is the same in both directions.
+        let channel = Channel(u64::from(sender.0) / 2 + 1);
+        let there = self.route(channel, &way.there, sender.peer());
+        let back = self.route(channel, &way.back, sender);
+        let (app, peer) = Application::pair(&traffic.workload);
+        let ends = [
+            (traffic.source(flow), there, &traffic.transport, app),
+            (traffic.to.as_str(), back, &traffic.reply_transport, peer),
+        ];
+        let [sender, peer] = ends.map(|(host, route, transport, app)| {
+            let host = self.scenario.hosts.iter().position(|other| other.name == host);
+            let host = host.ok_or_else(|| SimError::Route {
+                traffic: traffic.name.clone(),
+                reason: "it ends at no host".into(),
+            })?;
+            let echo = self.scenario.hosts[host].interface.echo;
+            let (speaker, packet) = Speaker::new(transport, echo, &traffic.name)?;
+            Ok(new_end(host, index, flow, route, app, speaker, packet))
+        });
+        Ok([sender?, peer?])
+    }
+
+    fn route(&mut self, channel: Channel, hops: &[Hop], to: EndId) -> RouteId {
+        let mut links = Vec::new();
+        for hop in hops {
+            links.push(self.wires[hop.link][usize::from(hop.reversed)]);
+            links.extend(hop.node.and_then(|node| self.backplanes[node]));
+        }
+        self.arrives_at.push(to);
+        self.net.add_route(channel, &links)
+    }
+}
+
+fn new_end(
+    host: usize,
+    traffic: usize,
+    flow: u32,
+    route: RouteId,
+    app: Application,
+    speaker: Speaker,
+    packet: u32,
+) -> End {
+    End {
+        host,
+        traffic,
+        flow_in_traffic: flow,
+        route,
+        app,
+        packet,
+        speaker,
+        doing: Doing::Nothing,
+        trail: Trail::new(Time::ZERO),
+        waiting_since: Spent::default(),
+        clock: SenderClock::new(Time::ZERO),
+        queue: VecDeque::new(),
+        queued: 0,
+        starting: None,
+        outstanding: 0,
+        releasing: false,
+        written: 0,
+        offered: 0,
+        sent: 0,
+        messages: VecDeque::new(),
+        rounds: Rounds::default(),
+        in_hand: 0,
+        deadline_set: None,
+        deadline_number: 0,
+        raw: VecDeque::new(),
+        claimed: 0,
+        raw_envelopes: 0,
+        completing: None,
+        accepted: 0,
+        waiting: VecDeque::new(),
+        buffer: None,
+        front_taken: 0,
+        buffer_since: None,
+        held: 0,
+        inbox: VecDeque::new(),
+        reading: 0,
+        flying: BTreeMap::new(),
+        started: None,
+        ended: None,
+    }
+}

@@ -1,0 +1,20 @@
+//! Hosts in virtual time: processors, interfaces, end points and the applications on them.
+//!
+//! A message's way: system write → requests of the interface → blocks of the transport → packets of the
+//! path → the far interface → the far host's interrupt → system read. Each stage is a room here.
+
+mod apps;
+mod build;
+mod clock;
+mod collect;
+mod end;
+mod jobs;
+mod receive;
+mod send;
+mod serial;
+mod speaker;
+mod tag;
+mod trail;
+mod world;
+
+pub(crate) use world::World;

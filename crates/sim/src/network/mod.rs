@@ -1,0 +1,395 @@
+//! Links, routes and timers in virtual time.
+//!
+//! A [`Network`] owns the links and the event queue. Whoever drives it adds links and routes, injects
+//! packets, sets timers and pulls what happens:
+//!
+//! ```
+//! use trunkline_core::{Channel, Rate, Seed, Span, Time};
+//! use trunkline_path::LinkSpec;
+//! use trunkline_sim::{Event, Network, Parcel};
+//!
+//! let mut network = Network::new(Seed(1));
+//! let rate = Some(Rate::from_bits_per_second(1_000_000));
+//! let spec = LinkSpec { rate, delay: Span::from_millis(5), ..LinkSpec::default() };
+//! let link = network.add_link(&spec, "a>b");
+//! let route = network.add_route(Channel(1), &[link]);
+//! network.inject(Parcel { route, size: 125, controls: 0, tag: 7, trace: None });
+//! let Some(Event::Arrived(parcel)) = network.next(Time::NEVER) else { panic!("it arrives") };
+//! assert_eq!((parcel.tag, network.now()), (7, Time::from_nanos(6_000_000)));
+//! ```
+//!
+//! Each link has one entry in the event queue: when it next needs attention. Packets in flight wait in
+//! the links, so the queue holds as many entries as there are links at work and timers.
+
+mod parcel;
+mod record;
+mod routes;
+mod station;
+mod traces;
+mod wheel;
+
+pub use parcel::{Event, Parcel};
+pub use record::{RECORD_BYTES, RecordKind};
+pub use routes::HopSums;
+pub use traces::{HopShare, TraceId};
+
+use parcel::Leg;
+use record::{Record, Recorder};
+use routes::{Onward, Routes};
+use station::{Gauges, Passed, Station};
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use traces::Traces;
+use trunkline_core::{Channel, Counts, DropCause, Seed, Span, Time};
+use trunkline_measure::{Conservation, Times};
+use trunkline_path::LinkSpec;
+use wheel::Wheel;
+
+/// A link of a [`Network`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+/// A sequence of links, resolved once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteId(pub u32);
+
+/// What waits in the event queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Link(u32),
+    Timer(u64),
+}
+
+/// Links joined by routes, and timers, driven event by event.
+///
+/// Events at one instant happen in the order in which they were asked for.
+#[derive(Debug)]
+pub struct Network {
+    seed: Seed,
+    now: Time,
+    events: Wheel<Due>,
+    stations: Vec<Station>,
+    gauges: Gauges,
+    routes: Routes,
+    traces: Traces,
+    ready: VecDeque<Event>,
+    ledger: bool,
+    recorder: Option<Box<Recorder>>,
+}
+
+impl Network {
+    /// An empty network whose links draw their randomness from `seed`.
+    pub fn new(seed: Seed) -> Network {
+        Network {
+            seed,
+            now: Time::ZERO,
+            events: Wheel::new(),
+            stations: Vec::new(),
+            gauges: Gauges::default(),
+            routes: Routes::default(),
+            traces: Traces::default(),
+            ready: VecDeque::new(),
+            ledger: true,
+            recorder: None,
+        }
+    }
+
+    /// Adds a link; `name` names its stream of randomness.
+    pub fn add_link(&mut self, spec: &LinkSpec, name: &str) -> LinkId {
+        self.stations.push(Station::new(spec, self.seed, name, &mut self.gauges));
+        let id = (self.stations.len() - 1) as u32;
+        self.arm(id);
+        LinkId(id)
+    }
+
+    /// Adds a route; disciplines see its packets as `channel`.
+    ///
+    /// # Panics
+    /// Where the channel's number is 2^32 or more, or the hops of all routes together are 2^24 or more:
+    /// packets have room for no larger numbers.
+    pub fn add_route(&mut self, channel: Channel, links: &[LinkId]) -> RouteId {
+        self.routes.add(channel, links)
+    }
+
+    /// The present instant.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Sends a packet off on its route, now.
+    pub fn inject(&mut self, parcel: Parcel) {
+        let (channel, hop, onward) = self.routes.set_off(parcel.route);
+        let link = match onward {
+            Onward::Link(link) => Some(link),
+            Onward::End => None,
+        };
+        self.note(link, parcel.route, parcel.size, RecordKind::Sent, None);
+        match link {
+            Some(link) => self.enter(link, Leg::new(&parcel, hop, channel, self.now)),
+            None => self.ready.push_back(Event::Arrived(parcel)),
+        }
+    }
+
+    /// Asks for [`Event::Timer`] with `number` at `at`, or now where that has passed.
+    pub fn set_timer(&mut self, at: Time, number: u64) {
+        self.events.insert(at.max(self.now), Due::Timer(number));
+    }
+
+    /// What happens next, at the latest at `until`; `None` when nothing happens until then. Moves
+    /// [`now`](Network::now) to it.
+    ///
+    /// A link whose schedule repeats keeps the network busy for ever: with one, `until` has to be an
+    /// instant that the run can reach.
+    #[inline]
+    pub fn next(&mut self, until: Time) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            let (at, due) = self.events.pop(until)?;
+            self.now = at;
+            match due {
+                Due::Timer(number) => return Some(Event::Timer(number)),
+                Due::Link(id) => self.serve(id),
+            }
+        }
+    }
+
+    /// Lets a link do what is due, and moves what comes out of it on.
+    fn serve(&mut self, id: u32) {
+        let station = &mut self.stations[id as usize];
+        (station.armed, station.due) = (None, Time::NEVER);
+        station.advance(self.now);
+        while let Some(passed) = self.stations[id as usize].take(self.now, &mut self.gauges) {
+            self.book(id, &passed);
+            self.forward(id, passed.leg);
+            if passed.copies > 1 {
+                self.duplicate(id, &passed);
+            }
+        }
+        self.collect(id);
+        self.arm(id);
+    }
+
+    /// Adds what a packet waited for to its route's sums and to its own record.
+    #[inline]
+    fn book(&mut self, id: u32, Passed { leg, shares, .. }: &Passed) {
+        if self.ledger {
+            self.routes.book(leg.hop(), *shares);
+        }
+        if let Some(trace) = leg.trace() {
+            let [queue, transmit, propagate] =
+                [shares.queue, shares.transmit, shares.propagate].map(Span::from_nanos);
+            self.traces.push(trace, HopShare { link: LinkId(id), queue, transmit, propagate });
+        }
+    }
+
+    /// Sends a packet that has passed link `id` to the next one, or to whom it is for.
+    #[inline]
+    fn forward(&mut self, id: u32, leg: Leg) {
+        match self.routes.after(leg.hop()) {
+            Onward::Link(next) => {
+                if self.recorder.is_some() {
+                    let route = self.routes.owner(leg.hop());
+                    self.note(Some(id), route, leg.size, RecordKind::Passed, None);
+                }
+                self.enter(next, leg.onward(self.now));
+            }
+            Onward::End => {
+                let route = self.routes.delivered(leg.hop());
+                self.note(Some(id), route, leg.size, RecordKind::Arrived, None);
+                self.ready.push_back(Event::Arrived(leg.parcel(route)));
+            }
+        }
+    }
+
+    /// Sends the further copies of a packet after it. A copy of a packet with a record has one of its own: the
+    /// first has gone no further yet than into the next link, so the hops so far are the same.
+    #[cold]
+    fn duplicate(&mut self, id: u32, passed: &Passed) {
+        let copies = passed.copies - 1;
+        self.routes.duplicated(passed.leg.hop(), u64::from(copies));
+        for _ in 0..copies {
+            let trace = passed.leg.trace().map(|trace| self.traces.copy(trace));
+            if self.ledger {
+                self.routes.book(passed.leg.hop(), passed.shares);
+            }
+            self.forward(id, passed.leg.with_trace(trace));
+        }
+    }
+
+    /// Puts a packet onto a link.
+    #[inline]
+    fn enter(&mut self, id: u32, leg: Leg) {
+        self.stations[id as usize].offer(self.now, leg);
+        self.collect(id);
+        self.arm(id);
+    }
+
+    /// Tells of what a link gave up.
+    #[inline]
+    fn collect(&mut self, id: u32) {
+        if self.stations[id as usize].has_dropped() {
+            self.lose(id);
+        }
+    }
+
+    fn lose(&mut self, id: u32) {
+        let Network { stations, routes, ready, .. } = self;
+        let first = ready.len();
+        stations[id as usize].dropped(|leg, cause| {
+            let route = routes.dropped(leg.hop());
+            ready.push_back(Event::Lost(leg.parcel(route), LinkId(id), cause));
+        });
+        for index in first..self.ready.len() {
+            if let Event::Lost(parcel, _, cause) = self.ready[index] {
+                self.note(Some(id), parcel.route, parcel.size, RecordKind::Lost, Some(cause));
+            }
+        }
+    }
+
+    /// Sees to it that a link's one event is at the instant at which it next needs attention.
+    #[inline]
+    fn arm(&mut self, id: u32) {
+        let station = &mut self.stations[id as usize];
+        let due = station.next_event();
+        if due == station.due {
+            return;
+        }
+        if let Some(handle) = station.armed.take() {
+            self.events.remove(handle);
+        }
+        station.due = due;
+        if due != Time::NEVER {
+            station.armed = Some(self.events.insert(due, Due::Link(id)));
+        }
+    }
+
+    #[inline]
+    fn note(
+        &mut self,
+        link: Option<u32>,
+        route: RouteId,
+        size: u32,
+        kind: RecordKind,
+        cause: Option<DropCause>,
+    ) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(Record { at: self.now, link, route: route.0, size, kind, cause });
+        }
+    }
+}
+
+/// Records of single packets, and of everything.
+impl Network {
+    /// Starts a record of hops for a packet to be injected.
+    ///
+    /// # Panics
+    /// Where 2^24 - 1 records are kept already: packets have room for no larger number.
+    pub fn trace(&mut self) -> TraceId {
+        self.traces.start()
+    }
+
+    /// The hops of a packet so far, in order. Their spans sum to the time since it was injected.
+    pub fn hops(&self, trace: TraceId) -> &[HopShare] {
+        self.traces.hops(trace)
+    }
+
+    /// Gives a record back.
+    pub fn release(&mut self, trace: TraceId) {
+        self.traces.release(trace);
+    }
+
+    /// From now on writes a record of everything that happens to a packet to `sink`, in batches; their form is
+    /// told at [`RecordKind`]. A trace that was being written is ended first.
+    ///
+    /// # Errors
+    /// What the trace before it failed with.
+    pub fn record_to(&mut self, sink: Box<dyn Write + Send>) -> io::Result<()> {
+        let before = self.end_record();
+        self.recorder = Some(Box::new(Recorder::new(sink)));
+        before.map(drop)
+    }
+
+    /// Writes what is left of the full trace and ends it. Returns the number of records.
+    ///
+    /// # Errors
+    /// The first failure of its sink; nothing was written after it.
+    pub fn end_record(&mut self) -> io::Result<u64> {
+        self.recorder.take().map_or(Ok(0), |recorder| recorder.finish())
+    }
+}
+
+/// What became of the packets, and what they waited for.
+impl Network {
+    /// What became of the packets of a link.
+    pub fn counts(&self, link: LinkId) -> Counts {
+        self.station(link).counts()
+    }
+
+    /// Bytes that wait at a link.
+    pub fn backlog(&self, link: LinkId) -> u64 {
+        self.station(link).backlog()
+    }
+
+    /// Packets in a link: waiting, on its line, and on their way to its far end.
+    pub fn in_flight(&self, link: LinkId) -> u64 {
+        self.counts(link).in_flight()
+    }
+
+    /// How long the bits of packets were on a link's line, of those packets that have come out of it.
+    pub fn busy(&self, link: LinkId) -> Span {
+        self.station(link).busy()
+    }
+
+    /// What the packets of a route waited for on each of its hops, summed over those that have passed it.
+    /// Empty sums where [`keep_ledger`](Network::keep_ledger) was told not to.
+    pub fn route_ledger(&self, route: RouteId) -> Vec<HopSums> {
+        self.routes.ledger(route)
+    }
+
+    /// What became of the packets of a route.
+    pub fn route_counts(&self, route: RouteId) -> Conservation {
+        self.routes.counts(route)
+    }
+
+    /// Whether the shares of every packet are added to its route's sums; they are unless told otherwise.
+    pub fn keep_ledger(&mut self, keep: bool) {
+        self.ledger = keep;
+    }
+
+    /// From now on records how long each packet waits in queues at a link.
+    pub fn record_queueing(&mut self, link: LinkId) {
+        self.stations[link.0 as usize].record_queueing();
+    }
+
+    /// The recorded times in queue of a link, where they are recorded.
+    pub fn queueing(&self, link: LinkId) -> Option<&Times> {
+        self.station(link).queueing()
+    }
+
+    /// From now on samples how many bytes wait at a link, `every` so often, at least 1 ns apart.
+    pub fn sample_backlog(&mut self, link: LinkId, every: Span) {
+        self.stations[link.0 as usize].sample_backlog(self.now, every);
+    }
+
+    /// The samples of a link's backlog up to, and without, the present instant. Each shows what waited
+    /// before anything else happened at its instant.
+    pub fn backlog_samples(&mut self, link: LinkId) -> &[(Time, u64)] {
+        self.stations[link.0 as usize].samples(self.now)
+    }
+
+    /// Entries in the event queue: links at work, and timers.
+    pub fn pending(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Bytes of memory held by the event queue and by the routes with their sums; links are not in it.
+    pub fn memory(&self) -> usize {
+        self.events.memory() + self.routes.memory()
+    }
+
+    fn station(&self, link: LinkId) -> &Station {
+        &self.stations[link.0 as usize]
+    }
+}

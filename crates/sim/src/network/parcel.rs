@@ -1,0 +1,200 @@
+//! Packets on their way: what the hosts hand over, and the plain values that links carry.
+
+use super::{LinkId, RouteId, TraceId};
+use trunkline_core::{Carried, Cause, Channel, DropCause, Metered, Span, Time};
+
+/// A packet on its way along a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parcel {
+    /// Its route.
+    pub route: RouteId,
+    /// User bytes.
+    pub size: u32,
+    /// Control envelopes among them.
+    pub controls: u16,
+    /// The sender's own: what the packet means.
+    pub tag: u64,
+    /// Its record of hops, if one is kept.
+    pub trace: Option<TraceId>,
+}
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A packet has come to the end of its route.
+    Arrived(Parcel),
+    /// A packet was lost on a link.
+    Lost(Parcel, LinkId, DropCause),
+    /// A timer has run out, with the number given to it.
+    Timer(u64),
+}
+
+/// Most hops of all routes together, and most records of hops at one time.
+pub(super) const MOST: u32 = (1 << 24) - 1;
+
+/// A packet on one link: 32 bytes, so that two share a cache line.
+///
+/// A link whose delay and rate never change needs to note nothing in it: what the packet waited for
+/// follows from when it entered and when it comes out (see [`Whole::shares`](super::station)).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leg {
+    /// The sender's own.
+    pub(super) tag: u64,
+    /// When it entered this link.
+    pub(super) entered: Time,
+    label: Label,
+    /// User bytes.
+    pub(super) size: u32,
+    /// The channel, as its route has it.
+    channel: u32,
+}
+
+/// Hop, trace and number of control envelopes, 24 + 24 + 16 bits.
+#[derive(Debug, Clone, Copy)]
+struct Label(u64);
+
+impl Leg {
+    /// `parcel` on the hop with number `hop` among those of all routes.
+    pub(super) fn new(parcel: &Parcel, hop: u32, channel: u32, entered: Time) -> Leg {
+        let trace = parcel.trace.map_or(MOST, |trace| trace.0);
+        let controls = u64::from(parcel.controls);
+        let label = Label(u64::from(hop) | u64::from(trace) << 24 | controls << 48);
+        Leg { tag: parcel.tag, entered, label, size: parcel.size, channel }
+    }
+
+    /// Its hop's number among those of all routes.
+    pub(super) fn hop(&self) -> u32 {
+        self.label.0 as u32 & MOST
+    }
+
+    /// Its record of hops.
+    pub(super) fn trace(&self) -> Option<TraceId> {
+        let trace = (self.label.0 >> 24) as u32 & MOST;
+        (trace != MOST).then_some(TraceId(trace))
+    }
+
+    /// Control envelopes.
+    pub(super) fn controls(&self) -> u16 {
+        (self.label.0 >> 48) as u16
+    }
+
+    /// The same packet on the next hop of its route.
+    pub(super) fn onward(mut self, now: Time) -> Leg {
+        self.label.0 += 1;
+        self.entered = now;
+        self
+    }
+
+    /// The same packet with another record of hops.
+    pub(super) fn with_trace(mut self, trace: Option<TraceId>) -> Leg {
+        let trace = trace.map_or(MOST, |trace| trace.0);
+        self.label.0 = self.label.0 & !(u64::from(MOST) << 24) | u64::from(trace) << 24;
+        self
+    }
+
+    /// What the hosts see of it; its route is `route`.
+    pub(super) fn parcel(&self, route: RouteId) -> Parcel {
+        let (size, controls) = (self.size, self.controls());
+        Parcel { route, size, controls, tag: self.tag, trace: self.trace() }
+    }
+}
+
+impl Metered for Leg {
+    fn size(&self) -> u32 {
+        self.size
+    }
+    fn controls(&self) -> u32 {
+        u32::from(self.controls())
+    }
+    fn channel(&self) -> Channel {
+        Channel(u64::from(self.channel))
+    }
+}
+
+impl Carried for Leg {
+    fn entered(&self) -> Time {
+        self.entered
+    }
+    fn book(&mut self, _cause: Cause, _span: Span) {}
+    fn copies(&self) -> u8 {
+        1
+    }
+    fn set_copies(&mut self, copies: u8) {
+        debug_assert!(copies == 1, "only a link with impairments duplicates");
+    }
+}
+
+/// A packet on a link that can change or impair: it carries what it waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Laden {
+    pub(super) leg: Leg,
+    pub(super) queue: Span,
+    pub(super) transmit: Span,
+    pub(super) copies: u8,
+}
+
+impl Laden {
+    /// A packet that has waited for nothing yet.
+    pub(super) fn new(leg: Leg) -> Laden {
+        Laden { leg, queue: Span::ZERO, transmit: Span::ZERO, copies: 1 }
+    }
+}
+
+impl Metered for Laden {
+    fn size(&self) -> u32 {
+        self.leg.size
+    }
+    fn controls(&self) -> u32 {
+        Metered::controls(&self.leg)
+    }
+    fn channel(&self) -> Channel {
+        self.leg.channel()
+    }
+}
+
+impl Carried for Laden {
+    fn entered(&self) -> Time {
+        self.leg.entered
+    }
+    fn book(&mut self, cause: Cause, span: Span) {
+        match cause {
+            Cause::Queue => self.queue += span,
+            Cause::Transmit => self.transmit += span,
+            // Distance is what remains of the whole.
+            _ => {}
+        }
+    }
+    fn copies(&self) -> u8 {
+        self.copies
+    }
+    fn set_copies(&mut self, copies: u8) {
+        self.copies = copies;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_in_packing(
+            size: u32, controls: u16, tag: u64, trace in prop::option::of(0..MOST), hop in 0..MOST,
+        ) {
+            let trace = trace.map(TraceId);
+            let parcel = Parcel { route: RouteId(7), size, controls, tag, trace };
+            let leg = Leg::new(&parcel, hop, 9, Time::ZERO);
+            prop_assert_eq!((leg.hop(), leg.parcel(RouteId(7))), (hop, parcel));
+            let next = leg.onward(Time::from_nanos(3));
+            prop_assert_eq!((next.hop(), next.parcel(RouteId(7))), (hop + 1, parcel));
+            let bare = leg.with_trace(None).with_trace(Some(TraceId(5)));
+            prop_assert_eq!(bare.parcel(RouteId(7)), Parcel { trace: Some(TraceId(5)), ..parcel });
+        }
+    }
+
+    #[test]
+    fn packets_in_flight_are_small() {
+        assert_eq!((size_of::<Leg>(), size_of::<Laden>()), (32, 56));
+    }
+}

@@ -1,0 +1,235 @@
+//! Routes, resolved once, and what their packets waited for and became.
+
+use super::parcel::MOST;
+use super::{LinkId, RouteId};
+use std::collections::BTreeMap;
+use trunkline_core::Channel;
+use trunkline_measure::Conservation;
+
+/// What all packets of a route that have passed one of its hops waited for there, in nanoseconds, exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HopSums {
+    /// The link.
+    pub link: LinkId,
+    /// Packets that have passed it, copies included.
+    pub packets: u64,
+    /// Time in queues.
+    pub queue: u128,
+    /// Time of their own bits.
+    pub transmit: u128,
+    /// Time of distance.
+    pub propagate: u128,
+}
+
+/// What one packet waited for on one link, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shares {
+    pub(super) queue: u64,
+    pub(super) transmit: u64,
+    pub(super) propagate: u64,
+}
+
+/// The last link of its route.
+const LAST: u32 = 1 << 31;
+
+/// A link of a route, with the sums of its packets: half a cache line. What does not fit is in
+/// [`Routes::carries`].
+#[derive(Debug, Clone, Copy)]
+struct Hop {
+    queue: u64,
+    transmit: u64,
+    propagate: u64,
+    packets: u32,
+    link: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Route {
+    channel: u32,
+    first: u32,
+    hops: u32,
+    sent: u64,
+    duplicated: u64,
+    delivered: u64,
+    dropped: u64,
+}
+
+/// Where a packet goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Onward {
+    /// Onto this link.
+    Link(u32),
+    /// It has arrived.
+    End,
+}
+
+/// All routes. Their hops lie one after the other, so that a packet needs only its hop's number.
+#[derive(Debug, Default)]
+pub(super) struct Routes {
+    routes: Vec<Route>,
+    hops: Vec<Hop>,
+    /// The route of each hop; asked for only where a packet ends.
+    owners: Vec<u32>,
+    /// How often each sum of a hop has gone over its integer: packets, queue, transmit, propagate.
+    carries: BTreeMap<u32, [u64; 4]>,
+}
+
+impl Routes {
+    /// Adds a route.
+    ///
+    /// # Panics
+    /// Where the channel or the number of all hops is too large to be packed.
+    pub(super) fn add(&mut self, channel: Channel, links: &[LinkId]) -> RouteId {
+        let channel = u32::try_from(channel.0).expect("channels are numbered below 2^32");
+        let (first, id) = (self.hops.len() as u32, self.routes.len() as u32);
+        assert!(self.hops.len() + links.len() < MOST as usize, "a network has at most 2^24 hops");
+        let fresh = |link: &LinkId| {
+            assert!(link.0 < LAST, "links are numbered below 2^31");
+            Hop { queue: 0, transmit: 0, propagate: 0, packets: 0, link: link.0 }
+        };
+        self.hops.extend(links.iter().map(fresh));
+        if let (Some(last), false) = (self.hops.last_mut(), links.is_empty()) {
+            last.link |= LAST;
+        }
+        self.owners.resize(self.hops.len(), id);
+        let hops = links.len() as u32;
+        let (sent, duplicated, delivered, dropped) = (0, 0, 0, 0);
+        self.routes.push(Route { channel, first, hops, sent, duplicated, delivered, dropped });
+        RouteId(id)
+    }
+
+    /// Counts a packet that sets off; its channel, its first hop and where that is.
+    pub(super) fn set_off(&mut self, route: RouteId) -> (u32, u32, Onward) {
+        let route = &mut self.routes[route.0 as usize];
+        route.sent += 1;
+        let onward = match route.hops {
+            0 => {
+                route.delivered += 1;
+                Onward::End
+            }
+            _ => Onward::Link(self.hops[route.first as usize].link & !LAST),
+        };
+        (route.channel, route.first, onward)
+    }
+
+    /// Adds what a packet waited for on `hop`.
+    pub(super) fn book(&mut self, hop: u32, shares: Shares) {
+        let sums = &mut self.hops[hop as usize];
+        let (packets, over) = sums.packets.overflowing_add(1);
+        let (queue, queue_over) = sums.queue.overflowing_add(shares.queue);
+        let (transmit, transmit_over) = sums.transmit.overflowing_add(shares.transmit);
+        let (propagate, propagate_over) = sums.propagate.overflowing_add(shares.propagate);
+        *sums = Hop { queue, transmit, propagate, packets, link: sums.link };
+        if over | queue_over | transmit_over | propagate_over {
+            self.carry(hop, [over, queue_over, transmit_over, propagate_over]);
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self, hop: u32, over: [bool; 4]) {
+        let carries = self.carries.entry(hop).or_default();
+        carries.iter_mut().zip(over).for_each(|(carry, over)| *carry += u64::from(over));
+    }
+
+    /// Where a packet goes that has passed `hop`.
+    #[inline]
+    pub(super) fn after(&self, hop: u32) -> Onward {
+        if self.hops[hop as usize].link & LAST != 0 {
+            return Onward::End;
+        }
+        Onward::Link(self.hops[hop as usize + 1].link & !LAST)
+    }
+
+    /// The route of a packet on `hop`.
+    pub(super) fn owner(&self, hop: u32) -> RouteId {
+        RouteId(self.owners[hop as usize])
+    }
+
+    /// Counts a packet that has come to the end of its route by way of `hop`.
+    pub(super) fn delivered(&mut self, hop: u32) -> RouteId {
+        let route = self.owner(hop);
+        self.routes[route.0 as usize].delivered += 1;
+        route
+    }
+
+    /// Counts a packet lost on `hop`.
+    pub(super) fn dropped(&mut self, hop: u32) -> RouteId {
+        let route = self.owner(hop);
+        self.routes[route.0 as usize].dropped += 1;
+        route
+    }
+
+    /// Counts extra copies made on `hop`.
+    pub(super) fn duplicated(&mut self, hop: u32, copies: u64) {
+        let route = self.owner(hop);
+        self.routes[route.0 as usize].duplicated += copies;
+    }
+
+    /// What the packets of a route waited for, hop by hop.
+    pub(super) fn ledger(&self, route: RouteId) -> Vec<HopSums> {
+        let Route { first, hops, .. } = self.routes[route.0 as usize];
+        (first..first + hops).map(|hop| self.sums(hop)).collect()
+    }
+
+    fn sums(&self, index: u32) -> HopSums {
+        let hop = self.hops[index as usize];
+        let carry = self.carries.get(&index).copied().unwrap_or_default();
+        let wide = |which: usize, low: u64| u128::from(carry[which]) << 64 | u128::from(low);
+        HopSums {
+            link: LinkId(hop.link & !LAST),
+            packets: carry[0] << 32 | u64::from(hop.packets),
+            queue: wide(1, hop.queue),
+            transmit: wide(2, hop.transmit),
+            propagate: wide(3, hop.propagate),
+        }
+    }
+
+    /// What became of the packets of a route.
+    pub(super) fn counts(&self, route: RouteId) -> Conservation {
+        let Route { sent, duplicated, delivered, dropped, .. } = self.routes[route.0 as usize];
+        let in_flight = sent + duplicated - delivered - dropped;
+        Conservation { sent, duplicated, delivered, dropped, in_flight }
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.routes.capacity() * size_of::<Route>()
+            + self.hops.capacity() * size_of::<Hop>()
+            + self.owners.capacity() * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_go_on_past_their_integers() {
+        let mut routes = Routes::default();
+        routes.add(Channel(1), &[LinkId(3), LinkId(4)]);
+        let shares = Shares { queue: u64::MAX, transmit: 1, propagate: u64::MAX / 2 };
+        for _ in 0..5 {
+            routes.book(1, shares);
+        }
+        routes.hops[1].packets = u32::MAX;
+        routes.book(1, shares);
+        let sums = routes.ledger(RouteId(0))[1];
+        assert_eq!((sums.link, sums.packets), (LinkId(4), 1 << 32));
+        assert_eq!(sums.queue, 6 * u128::from(u64::MAX));
+        assert_eq!((sums.transmit, sums.propagate), (6, 6 * u128::from(u64::MAX / 2)));
+    }
+
+    #[test]
+    fn hops_follow_each_other_to_the_end() {
+        let mut routes = Routes::default();
+        let empty = routes.add(Channel(1), &[]);
+        let route = routes.add(Channel(2), &[LinkId(5), LinkId(0)]);
+        assert_eq!(routes.set_off(empty).2, Onward::End);
+        let (channel, first, onward) = routes.set_off(route);
+        assert_eq!((channel, onward), (2, Onward::Link(5)));
+        assert_eq!(routes.after(first), Onward::Link(0));
+        assert_eq!(routes.after(first + 1), Onward::End);
+        assert_eq!((routes.owner(first), routes.owner(first + 1)), (route, route));
+        assert_eq!(size_of::<Hop>(), 32);
+    }
+}
