@@ -176,18 +176,12 @@ fn find<'a>(study: &'a Study, name: &str) -> Result<&'a Experiment, String> {
 
 fn has_columns<'a>(
     one: &Experiment,
-    named: impl Iterator<Item = &'a String>,
+    mut named: impl Iterator<Item = &'a String>,
 ) -> Result<(), String> {
     let columns = one.columns();
-    for column in named.filter(|column| !columns.contains(*column)) {
-        let known: Vec<String> = columns.into_iter().collect();
-        return Err(format!(
-            "{} has no key column {column}: it has {}",
-            one.name,
-            known.join(", ")
-        ));
-    }
-    Ok(())
+    let Some(column) = named.find(|column| !columns.contains(*column)) else { return Ok(()) };
+    let known: Vec<String> = columns.into_iter().collect();
+    Err(format!("{} has no key column {column}: it has {}", one.name, known.join(", ")))
 }
 
 fn figure(study: &Study, one: &FigureSpec) -> Result<(), String> {

@@ -25,7 +25,7 @@ pub(crate) fn result(
                 source.published(file).map(|table| table.rows.as_slice()).unwrap_or_default();
             for row in rows.iter().filter(|row| concerns(experiment, row)) {
                 let found = our_value(experiment, row, ours, tables);
-                tally.published(row, found).map_err(wrong)?;
+                tally.published(row, &found).map_err(wrong)?;
             }
         }
         None => ours.iter().try_for_each(|(key, found)| tally.ours(key, found)).map_err(wrong)?,
@@ -82,7 +82,7 @@ impl<'a> Tally<'a> {
         Tally { experiment, published: table(), ours: table(), problems: Vec::new() }
     }
 
-    fn published(&mut self, row: &Key, found: Result<f64, String>) -> Result<(), String> {
+    fn published(&mut self, row: &Key, found: &Result<f64, String>) -> Result<(), String> {
         let key = self.experiment.key_of(row);
         let text = self.experiment.value.as_ref().map_or("", |column| row[column].as_str());
         let value =
@@ -92,7 +92,7 @@ impl<'a> Tally<'a> {
         let note = row.get("note").cloned().unwrap_or_default();
         let cell = Cell { value, suspect, note };
         self.published.put(key.clone(), Some(cell)).map_err(|error| error.to_string())?;
-        self.ours(&key, &found)
+        self.ours(&key, found)
     }
 
     fn ours(&mut self, key: &Key, found: &Result<f64, String>) -> Result<(), String> {

@@ -4,6 +4,9 @@ use crate::result::{ExperimentResult, GoalResult, QuoteResult, StudyResult};
 use trunkline_measure::{Row, Verdict, key_text};
 use trunkline_report::{Report, Section};
 
+/// Failures that a terminal is shown.
+const SHOWN: usize = 5;
+
 impl StudyResult {
     /// The report of it. `version` is the program's; `facts` is whatever else is worth keeping: command
     /// line, machine.
@@ -47,7 +50,10 @@ impl StudyResult {
             self.parameters.len(),
             self.inferred()
         ));
-        lines.extend(self.failures.iter().map(|failure| format!("  FAILED {failure}")));
+        lines.extend(self.failures.iter().take(SHOWN).map(|failure| format!("  FAILED {failure}")));
+        if self.failures.len() > SHOWN {
+            lines.push(format!("  FAILED and {} more, in the report", self.failures.len() - SHOWN));
+        }
         lines.join("\n")
     }
 }
