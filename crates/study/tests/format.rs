@@ -171,3 +171,21 @@ fn a_run_that_breaks_a_law_is_a_failure() {
     assert_eq!(found.failures.len(), 2);
     assert!(found.failures[0].contains("the steps sum to"), "{:?}", found.failures);
 }
+
+#[test]
+fn a_result_becomes_a_page_with_its_files() {
+    let report =
+        result(STUDY, &engine).report("1.2.3", vec![("machine".into(), "a test's".into())]);
+    let page = trunkline_report::page(&report);
+    for part in
+        ["A test", "Goals", "Half of them", "Parameters", "link.t1.rate", "Delays", "a test's"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    trunkline_report::write(directory.path(), &report).unwrap();
+    let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+    assert_eq!(read("published-and-ours.csv").lines().count(), 1 + 4);
+    assert!(read("goals.csv").contains("Half of them,met,"));
+    assert!(read("delays.svg").contains("<svg"));
+}
