@@ -180,10 +180,6 @@ impl World<'_> {
         }
         end.buffer_since = None;
         end.buffer = Some(filled);
-        // What is in the host's buffer holds none of the board's memory.
-        let taken = end.waiting.iter_mut().take(filled.blocks);
-        let held: u64 = taken.map(|arrival| std::mem::take(&mut arrival.held)).sum();
-        self.hosts[end.host].memory -= held;
         if echo == Echo::Posted {
             for arrival in end.waiting.iter_mut().take(filled.blocks).filter(|it| !it.echoed) {
                 arrival.echoed = true;
@@ -255,6 +251,7 @@ impl World<'_> {
             if let Some(carried) = &mut arrival.trail {
                 carried.0.mark(now, place, Cause::Host);
             }
+            self.hosts[end.host].memory -= arrival.held;
             end.inbox.push_back(arrival);
         }
         self.fill_buffer(id);
