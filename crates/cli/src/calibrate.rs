@@ -26,7 +26,7 @@ pub struct Args {
 
 /// Calibrates and prints.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (_host, state) = run::prepare()?;
+    let (_host, state) = emulation::prepare()?;
     let stop = stop_on_signals()?;
     let mut progress = Progress::new(0);
     let calibration =

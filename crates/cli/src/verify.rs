@@ -78,7 +78,7 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let sweep = plan(args)?;
     trunkline_verify::check(&sweep.path, &sweep.sizes).map_err(Failure::wrong_use)?;
-    let (_host, state) = run::prepare()?;
+    let (_host, state) = emulation::prepare()?;
     let stop = stop_on_signals()?;
     let mut laboratory = Laboratory::build(sweep.path.mtu, args.cpu)?;
     for namespace in laboratory.namespaces() {
