@@ -79,8 +79,9 @@ impl Batch {
     fn jobs(&self) -> Vec<Job<'_>> {
         let engines: Vec<Engine> =
             self.engines().into_iter().filter(|engine| is_there(*engine)).collect();
-        let of =
-            |scenario| engines.iter().map(move |&engine| Job { scenario, engine }).collect::<Vec<_>>();
+        let of = |scenario| {
+            engines.iter().map(move |&engine| Job { scenario, engine }).collect::<Vec<_>>()
+        };
         self.cells.iter().flat_map(of).collect()
     }
 

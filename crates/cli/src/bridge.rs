@@ -1,10 +1,10 @@
 //! `trunkline bridge`: the piece of fibre between two interfaces.
 
+use crate::emulation::Running;
 use crate::failure::Failure;
 use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
-use crate::emulation::Running;
-use crate::{describe, run, signals, statement};
+use crate::{describe, emulation, signals, statement};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
 //! `trunkline calibrate`: what this machine can hold.
 
+use crate::emulation;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
-use crate::run;
 use crate::verify::{micros, stop_on_signals};
 use comfy_table::{Table, presets};
 use trunkline_measure::Percentiles;

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::options::PathArgs;
 use crate::output;
 use crate::progress::Progress;
-use crate::{describe, run, signals};
+use crate::{describe, emulation, signals};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,121 @@
+//! `trunkline run`: a scenario file through the engines.
+
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::bar;
+use crate::scenario::{FileArgs, OutArgs, ThreadsArgs, facts, unwritten};
+use crate::work::Watch;
+use clap::ValueEnum;
+use trunkline_batch::{Batch, Outcome, reseed};
+use trunkline_measure::Engine;
+use trunkline_report::{Report, json, terminal};
+
+/// Run a scenario file: every cell of its grid in every engine that is asked for.
+///
+/// Prints one table with a column for each engine, and what a reader has to know below it. Fails (exit
+/// status 1) where no engine could run, or a run broke a law of conservation.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    file: FileArgs,
+    /// The engines: model (closed formulas), sim (virtual time), emu (real time)
+    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', default_value = "model,sim")]
+    engine: Vec<EngineName>,
+    #[command(flatten)]
+    out: OutArgs,
+    /// The seed of all randomness, instead of the file's
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Print run.json instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trunkline run examples/t1-trunk.toml
+  trunkline run examples/satellite.toml --out results       # then open results/index.html
+  trunkline run examples/lossy-link.toml --engine sim --json > lossy.json";
+
+/// An engine by its name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum EngineName {
+    /// Closed formulas
+    Model,
+    /// Virtual time
+    Sim,
+    /// Real time
+    Emu,
+}
+
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Engine {
+        match name {
+            EngineName::Model => Engine::Model,
+            EngineName::Sim => Engine::Sim,
+            EngineName::Emu => Engine::Emu,
+        }
+    }
+}
+
+/// Runs, prints and writes.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (mut cells, text) = args.file.read()?;
+    if let Some(seed) = args.seed {
+        reseed(&mut cells, seed).map_err(|error| args.file.refused(&error))?;
+    }
+    let out = &args.out;
+    let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
+    let engines = args.engine.iter().copied().map(Engine::from).collect();
+    let batch = Batch { cells, engines, threads: args.threads.number() };
+    let watch = Watch::start()?;
+    let Outcome { report, violations } = outcome(&watch, batch, text, &args.file)?;
+    if let Some(destination) = destination {
+        destination.fill(&report).map_err(unwritten)?;
+        watch.check()?;
+        let files = destination.publish().map_err(unwritten)?;
+        let page = files.iter().find(|file| file.ends_with("index.html"));
+        page.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
+    }
+    match args.json {
+        true => output::stream(|out| json(&report, out))?,
+        false => output::line(terminal(&report).trim_end())?,
+    }
+    verdict(&report, &violations)
+}
+
+/// The runs, with what is known about them.
+fn outcome(watch: &Watch, batch: Batch, text: String, file: &FileArgs) -> Result<Outcome, Failure> {
+    let bar = bar(batch.runs());
+    let told = bar.clone();
+    let found = watch.during(move || {
+        batch.run(&|now| {
+            told.set_message(now.label);
+            told.set_position(now.done as u64);
+        })
+    });
+    bar.finish_and_clear();
+    let mut outcome = found?.map_err(|error| file.refused(&error))?;
+    outcome.report.version = env!("CARGO_PKG_VERSION").into();
+    outcome.report.scenario = text;
+    outcome.report.facts = facts();
+    Ok(outcome)
+}
+
+fn verdict(report: &Report, violations: &[String]) -> Result<(), Failure> {
+    if let Some(first) = violations.first() {
+        return Err(Failure::failed(format!(
+            "the results break {} laws that they must keep, first {first}: this is a fault of the program, please report it with the scenario",
+            violations.len()
+        )));
+    }
+    match report.unavailable.first() {
+        Some((_, reason)) if report.runs.is_empty() => {
+            Err(Failure::failed(format!("no engine could run: {reason}")))
+        }
+        _ => Ok(()),
+    }
+}
