@@ -17,6 +17,7 @@ mod number;
 mod overview;
 mod page;
 mod report;
+mod section;
 mod steps;
 mod summary;
 mod terminal;
@@ -30,6 +31,7 @@ pub use gather::figures;
 pub use json::FORMAT;
 pub use page::page;
 pub use report::{Report, Shown};
+pub use section::Section;
 pub use terminal::{terminal, terminal_comparison};
 pub use write::write;
 

@@ -2,6 +2,7 @@
 
 use crate::ReportError;
 use crate::figure::Figure;
+use crate::section::Section;
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_measure::{Comparison, Engine, Estimator, Key, Quantity, Run, key_text};
 
@@ -31,6 +32,8 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// Tables held against published ones.
     pub comparisons: Vec<Comparison>,
+    /// Tables of text, shown before the comparisons.
+    pub sections: Vec<Section>,
 }
 
 /// How a traffic is summarised.

@@ -44,6 +44,9 @@ pub fn write(directory: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportEr
     for file in csv::files() {
         put(file.name, &|out| (file.write)(&digest, out))?;
     }
+    for section in &report.sections {
+        put(&format!("{}.csv", section.name), &|out| section.csv(out))?;
+    }
     put("run.json", &|out| write_json(&digest, out))?;
     for figure in &figures {
         let svg = chart(figure, Embed::File);

@@ -1,1 +1,48 @@
-//! To be filled.
+//! Published experiments as data.
+//!
+//! A study is a directory with a `study.toml`, scenario files, and published tables. It says which cells of
+//! which scenarios are run, which published value each is held against, which figures are drawn, where each
+//! parameter comes from, and what counts as success. The studies of `studies/` are compiled in.
+//!
+//! [`run`] takes the engine as a function, so that any engine can be asked, and judges what it returns.
+
+mod check;
+mod coordinate;
+mod error;
+mod extract;
+mod figure;
+mod filter;
+mod format;
+mod formula;
+mod goal;
+mod job;
+mod join;
+mod keypath;
+mod library;
+mod page;
+mod part;
+mod pool;
+mod quote;
+mod result;
+mod run;
+mod source;
+mod table;
+mod term;
+#[cfg(test)]
+mod testing;
+mod unit;
+
+pub use error::StudyError;
+pub use filter::{Choice, Filter, Scalar};
+pub use format::{
+    Experiment, FigureSpec, Goal, Judge, Key, Measure, Parameter, Part, Quote, SeriesSpec, Share,
+    Statistic, Study, Variant,
+};
+pub use formula::FormulaError;
+pub use library::{Library, names};
+pub use result::{ExperimentResult, GoalResult, ParameterNote, QuoteResult, StudyResult};
+pub use run::{Progress, run, run_sources};
+pub use source::{ScenarioFile, Source};
+pub use table::Published;
+pub use term::{ColumnTerm, ExperimentTerm, FormulaTerm, Reduce, Side, Term, TermError};
+pub use unit::Unit;

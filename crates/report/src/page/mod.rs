@@ -35,10 +35,14 @@ pub(crate) fn page_of(digest: &Digest<'_>, figures: &[Figure]) -> String {
         out.push_str(&format!("<p>{}</p>\n", escaped(&report.about)));
     }
     out.push_str(&tables::facts(report));
-    if report.runs.is_empty() {
+    let told = !report.comparisons.is_empty() || !report.sections.is_empty();
+    if report.runs.is_empty() && !told {
         out.push_str("<p><strong>There are no runs to report.</strong></p>\n");
-    } else {
+    } else if !report.runs.is_empty() {
         out.push_str(&section("Summary", &tables::overview(digest)));
+    }
+    for table in &report.sections {
+        out.push_str(&section(&table.heading, &table.page()));
     }
     out.push_str(&section("Notes", &notes(report)));
     let against: String = report.comparisons.iter().map(tables::comparison).collect();

@@ -1,0 +1,81 @@
+//! Tables of text that a report has beside its runs: goals, quotations, where parameters come from.
+
+use crate::chart::svg::escaped;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+
+/// A heading, a sentence and a table of text. It stands on the page and is written as `NAME.csv`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Section {
+    /// Stem of its file: letters, digits, `-` and `_`.
+    pub name: String,
+    /// Its heading.
+    pub heading: String,
+    /// A sentence below it; may be empty.
+    pub about: String,
+    /// The columns.
+    pub columns: Vec<String>,
+    /// The rows, each with an entry for each column.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Section {
+    /// Its part of the page.
+    pub(crate) fn page(&self) -> String {
+        let cells = |tag: &str, texts: &[String]| -> String {
+            texts.iter().map(|text| format!("<{tag}>{}</{tag}>", escaped(text))).collect()
+        };
+        let rows: String =
+            self.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
+        let about = match self.about.is_empty() {
+            true => String::new(),
+            false => format!("<p>{}</p>\n", escaped(&self.about)),
+        };
+        format!(
+            "{about}<div class=\"wide\">\n<table class=\"sortable\">\n<thead><tr>{}</tr></thead>\n\
+             <tbody>\n{rows}</tbody>\n</table>\n</div>\n",
+            cells("th", &self.columns)
+        )
+    }
+
+    /// Its CSV file.
+    pub(crate) fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        let line = |entries: &[String]| {
+            entries.iter().map(|text| entry(text)).collect::<Vec<_>>().join(",")
+        };
+        writeln!(out, "{}", line(&self.columns))?;
+        self.rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))
+    }
+}
+
+/// An entry of a CSV line, in quotes where it has to be (RFC 4180).
+fn entry(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section() -> Section {
+        Section {
+            name: "goals".into(),
+            heading: "Goals".into(),
+            about: "What counts.".into(),
+            columns: vec!["goal".into(), "found".into()],
+            rows: vec![vec!["a < b".into(), "1, 2".into()]],
+        }
+    }
+
+    #[test]
+    fn it_is_shown_and_written() {
+        let page = section().page();
+        assert!(page.contains("<th>goal</th>") && page.contains("<td>a &lt; b</td>"), "{page}");
+        let mut out = Vec::new();
+        section().csv(&mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "goal,found\na < b,\"1, 2\"\n");
+    }
+}

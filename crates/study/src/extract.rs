@@ -1,0 +1,187 @@
+//! What an experiment reads from a run: one value for each size, or one for the run.
+
+use crate::format::{Measure, Share, Statistic};
+use std::collections::BTreeMap;
+use trunkline_measure::{Estimate, Estimator, Run, Sample, TrafficRun};
+
+/// A value of a run in base units, with the message size to which it belongs where the experiment has one
+/// for each size; or why there is none.
+pub type Reading = (Option<u64>, Result<f64, String>);
+
+/// Reads what `measure` asks for from the traffic called `traffic`.
+///
+/// # Errors
+/// Where the run has no such traffic, or the measure is a formula, which no run has.
+pub fn extract(
+    run: &Run,
+    traffic: &str,
+    measure: &Measure,
+    by_size: bool,
+) -> Result<Vec<Reading>, String> {
+    let found = run.traffic.iter().find(|found| found.name == traffic);
+    let found = found.ok_or_else(|| format!("the run has no traffic {traffic}"))?;
+    match measure {
+        Measure::Formula { formula, .. } => Err(format!("{formula} is a formula: it has no runs")),
+        Measure::Retransmissions => Ok(vec![(None, Ok(found.retransmissions as f64))]),
+        _ if by_size => Ok(each_size(found, |samples| read(samples, measure))),
+        _ => Ok(vec![(None, read(&found.samples.iter().collect::<Vec<_>>(), measure))]),
+    }
+}
+
+fn each_size(
+    traffic: &TrafficRun,
+    read: impl Fn(&[&Sample]) -> Result<f64, String>,
+) -> Vec<Reading> {
+    let mut sizes: BTreeMap<u64, Vec<&Sample>> = BTreeMap::new();
+    for sample in &traffic.samples {
+        sizes.entry(sample.size).or_default().push(sample);
+    }
+    sizes.into_iter().map(|(size, samples)| (Some(size), read(&samples))).collect()
+}
+
+fn read(samples: &[&Sample], measure: &Measure) -> Result<f64, String> {
+    match measure {
+        Measure::Delay { estimator, statistic } => {
+            let delays: Vec<f64> =
+                samples.iter().map(|sample| sample.delay().as_secs_f64()).collect();
+            estimate(estimator, &delays).map(|found| of(&found, *statistic))
+        }
+        Measure::Throughput { of: share, estimator, statistic } => {
+            throughput(samples, *share, estimator, *statistic)
+        }
+        Measure::Interval => rate(samples).map(|rate| 1.0 / rate),
+        Measure::MessageRate => rate(samples),
+        Measure::MessageThroughput => {
+            let size = samples.first().map_or(0, |sample| sample.size);
+            rate(samples).map(|rate| rate * size as f64)
+        }
+        Measure::Formula { .. } | Measure::Retransmissions => Err("not read from samples".into()),
+    }
+}
+
+fn estimate(estimator: &str, values: &[f64]) -> Result<Estimate, String> {
+    let rule: Estimator = estimator.parse().map_err(|error| format!("{error}"))?;
+    let none = || format!("{estimator} leaves none of {} measurements", values.len());
+    rule.estimate(values).ok_or_else(none)
+}
+
+fn of(found: &Estimate, statistic: Statistic) -> f64 {
+    match statistic {
+        Statistic::Mean => found.value,
+        Statistic::StdDev => found.deviation,
+        Statistic::MeanOverStdDev => found.ratio(),
+        Statistic::Eliminated => found.bad as f64,
+    }
+}
+
+/// Each flow's figure, then their sum or mean. The estimator is applied to the rates of the transfers; for
+/// `minimum` to their times, so that it names the fastest transfer (Vande Water 1988, section 3.5.1).
+fn throughput(
+    samples: &[&Sample],
+    share: Share,
+    estimator: &str,
+    statistic: Statistic,
+) -> Result<f64, String> {
+    let flows = by_flow(samples);
+    let fastest = estimator.parse() == Ok(Estimator::Minimum);
+    let figure = |samples: &Vec<&Sample>| {
+        let rates: Vec<f64> = samples.iter().map(|sample| sample.rate()).collect();
+        match fastest {
+            true => Ok(rates.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+            false => estimate(estimator, &rates).map(|found| of(&found, statistic)),
+        }
+    };
+    let figures = flows.values().map(figure).collect::<Result<Vec<f64>, String>>()?;
+    let sum: f64 = figures.iter().sum();
+    match (share, figures.len()) {
+        (_, 0) => Err("no transfer was completed".into()),
+        (Share::Total, _) => Ok(sum),
+        (Share::Flow, count) => Ok(sum / count as f64),
+    }
+}
+
+fn by_flow<'a>(samples: &[&'a Sample]) -> BTreeMap<u32, Vec<&'a Sample>> {
+    let mut flows: BTreeMap<u32, Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        flows.entry(sample.flow).or_default().push(sample);
+    }
+    flows
+}
+
+/// Samples a second from the first's start to the last's end, all flows together.
+fn rate(samples: &[&Sample]) -> Result<f64, String> {
+    let start = samples.iter().map(|sample| sample.start).min();
+    let end = samples.iter().map(|sample| sample.end).max();
+    let (Some(start), Some(end)) = (start, end) else { return Err("nothing was measured".into()) };
+    let seconds = end.since(start).as_secs_f64();
+    match seconds > 0.0 {
+        true => Ok(samples.len() as f64 / seconds),
+        false => Err("the measurements took no time".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::Time;
+
+    fn sample(flow: u32, size: u64, start: u64, end: u64) -> Sample {
+        let at = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        Sample {
+            flow,
+            index: 0,
+            size,
+            intended: at(start),
+            start: at(start),
+            end: at(end),
+            steps: Vec::new(),
+        }
+    }
+
+    fn reading(samples: Vec<Sample>, measure: &str, by_size: bool) -> Vec<Reading> {
+        let measure: Measure = toml::from_str(measure).unwrap();
+        let traffic = TrafficRun { name: "x".into(), samples, ..TrafficRun::default() };
+        extract(&crate::testing::run(vec![traffic]), "x", &measure, by_size).unwrap()
+    }
+
+    #[test]
+    fn delays_are_read_for_each_size() {
+        let samples = vec![sample(0, 64, 0, 5), sample(0, 1, 10, 13), sample(0, 64, 20, 27)];
+        let found = reading(samples, "kind = 'delay'\nestimator = 'mean'", true);
+        assert_eq!(found, [(Some(1), Ok(0.003)), (Some(64), Ok(0.006))]);
+    }
+
+    #[test]
+    fn throughput_is_that_of_the_flows_together_or_of_one() {
+        let samples =
+            || vec![sample(0, 1000, 0, 100), sample(1, 1000, 0, 200), sample(1, 1000, 200, 400)];
+        let total = reading(samples(), "kind = 'throughput'\nestimator = 'mean'", false);
+        assert_eq!(total, [(None, Ok(15_000.0))]);
+        let flow =
+            reading(samples(), "kind = 'throughput'\nof = 'flow'\nestimator = 'mean'", false);
+        assert_eq!(flow, [(None, Ok(7_500.0))]);
+        let fastest =
+            reading(samples(), "kind = 'throughput'\nof = 'flow'\nestimator = 'minimum'", false);
+        assert_eq!(fastest, [(None, Ok(7_500.0))]);
+    }
+
+    #[test]
+    fn intervals_are_from_start_to_start() {
+        let samples = || vec![sample(0, 100, 0, 40), sample(0, 100, 50, 100)];
+        assert_eq!(reading(samples(), "kind = 'interval'", true), [(Some(100), Ok(0.05))]);
+        assert_eq!(reading(samples(), "kind = 'message-rate'", true), [(Some(100), Ok(20.0))]);
+        assert_eq!(
+            reading(samples(), "kind = 'message-throughput'", true),
+            [(Some(100), Ok(2000.0))]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_why() {
+        let found = reading(vec![], "kind = 'throughput'\nestimator = 'mean'", false);
+        assert!(found[0].1.as_ref().unwrap_err().contains("no transfer"));
+        let few =
+            reading(vec![sample(0, 1, 0, 1)], "kind = 'delay'\nestimator = 'hawley-average'", true);
+        assert!(few[0].1.as_ref().unwrap_err().contains("leaves none of 1"));
+    }
+}

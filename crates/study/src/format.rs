@@ -1,0 +1,375 @@
+//! The format of `study.toml`: what is run, what it is held against, and how it is judged.
+
+use crate::filter::Filter;
+use crate::term::{Side, Term};
+use crate::unit::Unit;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use trunkline_report::{Axis, Kind};
+
+/// A study as written in `study.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Its name: that of its directory.
+    pub name: String,
+    /// One line for lists and headings.
+    pub title: String,
+    /// The citation of the report, or what the study is about where there is no report.
+    pub report: String,
+    /// A paragraph for `study show` and the page.
+    #[serde(default)]
+    pub about: String,
+    /// Files whose tables are appended to every scenario file: hosts and boards that several
+    /// scenarios share, so that a parameter stands in one place only.
+    #[serde(default)]
+    pub shared: Vec<String>,
+    /// What is run or computed, and the table it is held against.
+    #[serde(default)]
+    pub experiment: Vec<Experiment>,
+    /// Values quoted in running text.
+    #[serde(default)]
+    pub quote: Vec<Quote>,
+    /// Charts.
+    #[serde(default)]
+    pub figure: Vec<FigureSpec>,
+    /// Where each parameter of the scenario files comes from.
+    #[serde(default)]
+    pub parameter: Vec<Parameter>,
+    /// What counts as success.
+    #[serde(default)]
+    pub goal: Vec<Goal>,
+    /// Other worlds: settings changed for whole experiments, never for a cell.
+    #[serde(default)]
+    pub variant: Vec<Variant>,
+}
+
+/// A table: one value for each combination of its key columns.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Its name, unique in the study.
+    pub name: String,
+    /// Heading of its table.
+    pub title: String,
+    /// What is read from the runs.
+    pub measure: Measure,
+    /// The unit of the values.
+    pub unit: Unit,
+    /// Scenario file, relative to the study's directory; none for a formula.
+    pub scenario: Option<String>,
+    /// The variant of it.
+    pub variant: Option<String>,
+    /// The traffic that is measured.
+    pub traffic: Option<String>,
+    /// Which cells of the scenario's grid count; all where empty.
+    #[serde(default)]
+    pub cell: Filter,
+    /// Key column to where its value comes from.
+    #[serde(default)]
+    pub keys: BTreeMap<String, Key>,
+    /// The published table, relative to the study's directory.
+    pub published: Option<String>,
+    /// The column of the published table that holds the value.
+    pub value: Option<String>,
+    /// Which rows of the published table count; single values also stand as constant key columns.
+    #[serde(default, rename = "where")]
+    pub filter: Filter,
+    /// Relative error up to which a cell counts as agreeing; none where it is only shown.
+    pub tolerance: Option<f64>,
+    /// Are rows that the published table marks as suspect shown and not judged? Only where the doubt
+    /// concerns the value compared.
+    #[serde(default)]
+    pub spare_suspects: bool,
+    /// Where rows of one table come from different scenarios or traffic.
+    #[serde(default)]
+    pub part: Vec<Part>,
+    /// A remark for the page.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// Some rows of an experiment; what is left out is as in the experiment.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Which published rows, or the constant key columns of these rows.
+    #[serde(default, rename = "where")]
+    pub filter: Filter,
+    /// Scenario file.
+    pub scenario: Option<String>,
+    /// The variant of it.
+    pub variant: Option<String>,
+    /// The traffic that is measured.
+    pub traffic: Option<String>,
+    /// Which cells of the scenario's grid count.
+    #[serde(default)]
+    pub cell: Filter,
+}
+
+/// Where the value of a key column comes from.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(from = "KeyForm")]
+pub struct Key {
+    /// `size`, or a coordinate of the grid.
+    pub from: String,
+    /// Published text to the grid's; the same where not listed.
+    pub values: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum KeyForm {
+    Short(String),
+    Long(LongKey),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LongKey {
+    from: String,
+    #[serde(default)]
+    values: BTreeMap<String, String>,
+}
+
+impl From<KeyForm> for Key {
+    fn from(form: KeyForm) -> Key {
+        match form {
+            KeyForm::Short(from) => Key { from, values: BTreeMap::new() },
+            KeyForm::Long(LongKey { from, values }) => Key { from, values },
+        }
+    }
+}
+
+/// What is read from a run.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Measure {
+    /// The delay of samples, for each size.
+    Delay {
+        /// Which samples count, by the estimator's name.
+        estimator: String,
+        /// What of them.
+        #[serde(default)]
+        statistic: Statistic,
+    },
+    /// User bytes a second of transfers.
+    Throughput {
+        /// Of all flows together, or of one.
+        #[serde(default)]
+        of: Share,
+        /// Which samples count, by the estimator's name.
+        estimator: String,
+        /// What of them.
+        #[serde(default)]
+        statistic: Statistic,
+    },
+    /// The mean time from one sample's start to the next one's, for each size.
+    Interval,
+    /// Samples a second, for each size.
+    MessageRate,
+    /// User bytes a second of samples of one size that follow one another.
+    MessageThroughput,
+    /// Blocks sent again.
+    Retransmissions,
+    /// A formula; evaluated for each published row.
+    Formula {
+        /// Its name.
+        formula: String,
+        /// What its parameters stand for.
+        #[serde(default)]
+        arguments: BTreeMap<String, Term>,
+    },
+}
+
+/// A figure about the samples that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// Their standard deviation.
+    StdDev,
+    /// Mean over standard deviation, a pure number.
+    MeanOverStdDev,
+    /// How many the rule eliminated.
+    Eliminated,
+}
+
+/// Whose throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Share {
+    /// The sum over the flows.
+    #[default]
+    Total,
+    /// The mean of the flows.
+    Flow,
+}
+
+/// A value quoted in running text, held against ours; or the reason why there is nothing to hold it against.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quote {
+    /// The published table it is in.
+    pub file: String,
+    /// Which row: exactly one.
+    pub row: Filter,
+    /// What is compared, in a few words; the row's own words where empty.
+    #[serde(default)]
+    pub title: String,
+    /// The column of the value.
+    #[serde(default = "value_column")]
+    pub value: String,
+    /// Ours.
+    pub ours: Option<Term>,
+    /// The unit of both; a pure number where not given.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Relative error up to which ours counts as agreeing.
+    pub tolerance: Option<f64>,
+    /// Ours has to lie in this range, where the text names a range or none but words.
+    pub between: Option<[f64; 2]>,
+    /// Why there is no value of ours.
+    pub none: Option<String>,
+}
+
+fn value_column() -> String {
+    "value".into()
+}
+
+/// A chart and the experiments that it shows.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureSpec {
+    /// Name of its file.
+    pub name: String,
+    /// Kind of chart.
+    pub kind: Kind,
+    /// Heading.
+    pub title: String,
+    /// A sentence below.
+    #[serde(default)]
+    pub caption: String,
+    /// The axis of places.
+    pub x: Axis,
+    /// The axis of values.
+    pub y: Axis,
+    /// What it shows.
+    pub series: Vec<SeriesSpec>,
+}
+
+/// Rows of an experiment as one or several series.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesSpec {
+    /// Whose rows.
+    pub experiment: String,
+    /// Which of them.
+    #[serde(default, rename = "where")]
+    pub filter: Filter,
+    /// The key columns that give the place on the x axis; several are joined to one category.
+    #[serde(default)]
+    pub x: Vec<String>,
+    /// Or the value of another experiment under the same keys.
+    pub x_experiment: Option<String>,
+    /// One series for each combination of values of these key columns.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// Only ours, or only the published values; both where not given.
+    pub side: Option<Side>,
+    /// What the legend calls it, before the value of `by`.
+    #[serde(default)]
+    pub name: String,
+    /// What the legend calls the values of `by`; as they are where not listed.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Where a parameter comes from.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// The file it stands in, relative to the study's directory.
+    pub file: String,
+    /// Its path: `interface.kmc.requests`, `link.t1.rate`.
+    pub key: String,
+    /// The section that states it.
+    pub section: Option<String>,
+    /// Why it is thought to be so, where no section states it.
+    pub inferred: Option<String>,
+}
+
+/// Settings changed for whole experiments.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// What is different and why.
+    pub title: String,
+    /// Path in the scenario file to the new value.
+    pub set: BTreeMap<String, toml::Value>,
+}
+
+/// What counts as success.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// In one sentence.
+    pub title: String,
+    /// Whose rows.
+    pub experiment: String,
+    /// Which of them.
+    #[serde(default, rename = "where")]
+    pub filter: Filter,
+    /// What of them.
+    pub judge: Judge,
+}
+
+/// How rows are judged.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Judge {
+    /// A share of the rows lies within a relative error of the published value.
+    Share {
+        /// The relative error; the experiment's where not given.
+        tolerance: Option<f64>,
+        /// The least share, 0 to 1.
+        at_least: f64,
+    },
+    /// The median of ours over published lies in a range.
+    MedianRatio {
+        /// Lowest.
+        low: f64,
+        /// Highest.
+        high: f64,
+    },
+    /// Ours of the rows of `over` divided by ours of the rows judged, with all other keys the same, is at
+    /// least so much in every row.
+    Ratio {
+        /// The key columns in which numerator rows differ, and their values there.
+        over: Filter,
+        /// The least ratio.
+        at_least: f64,
+    },
+    /// Ours is greatest at one of these values of a key column.
+    Peak {
+        /// The key column.
+        along: String,
+        /// The values.
+        at: Vec<f64>,
+    },
+    /// Ours at one value of a key column, over the greatest, lies in a range.
+    Decline {
+        /// The key column.
+        along: String,
+        /// The value.
+        at: f64,
+        /// Lowest.
+        low: f64,
+        /// Highest.
+        high: f64,
+    },
+}

@@ -1,0 +1,172 @@
+//! Which cells of which scenarios have to be run, each once however many experiments read it.
+
+use crate::coordinate::coordinate;
+use crate::extract::extract;
+use crate::filter::same;
+use crate::format::{Experiment, Measure, Part};
+use crate::part::SIZE;
+use crate::source::{ScenarioFile, Source};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use trunkline_measure::{Key, Run, check};
+use trunkline_scenario::{Scenario, Traffic, Workload};
+
+/// One cell to be run, and who reads it.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// Scenario file, variant, and the cell's place in its grid.
+    pub file: String,
+    pub variant: Option<String>,
+    pub cell: usize,
+    read: Arc<ScenarioFile>,
+    /// Index of each experiment that reads it, with the part.
+    uses: Vec<(usize, Part)>,
+}
+
+/// One value of ours: whose, under which key, in base units or why there is none.
+pub(crate) type Ours = (usize, Key, Result<f64, String>);
+
+/// What a job has found.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Outcome {
+    pub values: Vec<Ours>,
+    pub failures: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+/// The jobs of a study, in the order in which experiments first name them.
+pub(crate) fn jobs(source: &Source) -> Vec<Job> {
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut places: BTreeMap<(String, Option<String>, usize), usize> = BTreeMap::new();
+    for (index, experiment) in source.study.experiment.iter().enumerate() {
+        if matches!(experiment.measure, Measure::Formula { .. }) {
+            continue;
+        }
+        for part in experiment.resolved() {
+            for (place, job) in cells(source, &part) {
+                let at = *places.entry(place).or_insert_with(|| {
+                    jobs.push(job);
+                    jobs.len() - 1
+                });
+                jobs[at].uses.push((index, part.clone()));
+            }
+        }
+    }
+    jobs
+}
+
+type Place = (String, Option<String>, usize);
+
+fn cells(source: &Source, part: &Part) -> Vec<(Place, Job)> {
+    let Some(file) = &part.scenario else { return Vec::new() };
+    let Some(read) = source.scenario(file, part.variant.as_deref()) else { return Vec::new() };
+    let chosen = read.cells.iter().enumerate().filter(|(_, cell)| part.cell.allows(&cell.cell));
+    let job = |(cell, _): (usize, &Scenario)| {
+        let (file, variant, read) = (file.clone(), part.variant.clone(), Arc::clone(read));
+        let place = (file.clone(), variant.clone(), cell);
+        (place, Job { file, variant, cell, read, uses: Vec::new() })
+    };
+    chosen.map(job).collect()
+}
+
+impl Job {
+    /// The scenario.
+    pub fn scenario(&self) -> &Scenario {
+        &self.read.cells[self.cell]
+    }
+
+    /// How complaints and progress call it.
+    pub fn label(&self) -> String {
+        let pairs = self.scenario().cell.iter().map(|(key, value)| format!(" {key}={value}"));
+        let variant = self.variant.iter().map(|name| format!(" ({name})"));
+        std::iter::once(self.file.clone()).chain(variant).chain(pairs).collect()
+    }
+
+    /// Rough measure of how long it takes: user bytes to be carried, those of background traffic as
+    /// many again as of what they wait for.
+    pub fn cost(&self) -> u64 {
+        let scenario = self.scenario();
+        let own: u64 = scenario.traffic.iter().filter(|one| one.until.is_none()).map(bytes).sum();
+        let background = scenario.traffic.iter().filter(|one| one.until.is_some());
+        own * (1 + 10 * background.map(|one| u64::from(one.count)).sum::<u64>())
+    }
+
+    /// What every reader finds in the run, or that it failed.
+    pub fn outcome(&self, experiments: &[Experiment], run: Result<Run, String>) -> Outcome {
+        match run {
+            Err(problem) => self.failed(experiments, &problem),
+            Ok(run) => Outcome {
+                values: self
+                    .uses
+                    .iter()
+                    .flat_map(|reader| self.values(experiments, reader, &run))
+                    .collect(),
+                failures: check(&run)
+                    .iter()
+                    .map(|found| format!("{}: {found}", self.label()))
+                    .collect(),
+                notes: run.notes,
+            },
+        }
+    }
+
+    fn failed(&self, experiments: &[Experiment], problem: &str) -> Outcome {
+        let none = |(index, part): &(usize, Part)| {
+            let key = self.key(&experiments[*index], part, None);
+            (*index, key, Err(format!("the run failed: {problem}")))
+        };
+        Outcome {
+            values: self.uses.iter().map(none).collect(),
+            failures: vec![format!("{}: {problem}", self.label())],
+            notes: Vec::new(),
+        }
+    }
+
+    fn values(&self, experiments: &[Experiment], reader: &(usize, Part), run: &Run) -> Vec<Ours> {
+        let (index, part) = reader;
+        let experiment = &experiments[*index];
+        let traffic = part.traffic.as_deref().unwrap_or_default();
+        match extract(run, traffic, &experiment.measure, experiment.by_size()) {
+            Err(problem) => vec![(*index, self.key(experiment, part, None), Err(problem))],
+            Ok(readings) => readings
+                .into_iter()
+                .map(|(size, value)| (*index, self.key(experiment, part, size), value))
+                .collect(),
+        }
+    }
+
+    /// The key of a value: its columns as the published table writes them, and what the filters hold constant.
+    fn key(&self, experiment: &Experiment, part: &Part, size: Option<u64>) -> Key {
+        let cell = &self.scenario().cell;
+        let mut key: Key = part.filter.constants();
+        for (column, source) in &experiment.keys {
+            let found = match source.from == SIZE {
+                true => size.map(|size| size.to_string()),
+                false => coordinate(cell, &self.read.values, &source.from),
+            };
+            let Some(found) = found else { continue };
+            let published = source.values.iter().find(|(_, ours)| same(ours, &found));
+            key.insert(column.clone(), published.map_or(found, |(published, _)| published.clone()));
+        }
+        key
+    }
+}
+
+/// User bytes that a traffic carries, roughly.
+fn bytes(traffic: &Traffic) -> u64 {
+    let each = match &traffic.workload {
+        Workload::Interactive { sizes, repeat, .. } => {
+            sizes.iter().map(|&size| u64::from(size) + 64).sum::<u64>() * u64::from(*repeat)
+        }
+        Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. } => {
+            bytes.bytes() * u64::from(*repeat)
+        }
+        Workload::TimedEcho { sizes, duration } | Workload::TimedTransfer { sizes, duration } => {
+            // Some twenty rounds a second, whatever the size.
+            20 * sizes.iter().map(|&size| u64::from(size) + 64).sum::<u64>() * duration.as_nanos()
+                / 1_000_000_000
+        }
+        Workload::Paced { rate, duration, .. } => rate.bytes_in(*duration),
+    };
+    each.saturating_mul(u64::from(traffic.count))
+}

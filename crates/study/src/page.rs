@@ -1,0 +1,207 @@
+//! The result of a study as a report: page, charts and CSV files.
+
+use crate::result::{ExperimentResult, GoalResult, QuoteResult, StudyResult};
+use trunkline_measure::{Row, Verdict, key_text};
+use trunkline_report::{Report, Section};
+
+/// Failures that a terminal is shown.
+const SHOWN: usize = 5;
+
+impl StudyResult {
+    /// The report of it. `version` is the program's; `facts` is whatever else is worth keeping: command
+    /// line, machine.
+    pub fn report(&self, version: &str, facts: Vec<(String, String)>) -> Report {
+        let own = [
+            ("report", self.report.clone()),
+            ("cells run", self.runs.to_string()),
+            (
+                "parameters",
+                format!("{}, {} of them inferred", self.parameters.len(), self.inferred()),
+            ),
+        ];
+        let own = own.map(|(name, value)| (name.to_string(), value));
+        let judged = self.experiments.iter().filter(|one| one.tolerance.is_some());
+        let (judged, shown) =
+            (judged, self.experiments.iter().filter(|one| one.tolerance.is_none()));
+        let sections = [goals(&self.goals), failures(self), quotes(&self.quotes)];
+        let sections =
+            sections.into_iter().chain(shown.map(plain)).chain([parameters(self), cells(self)]);
+        Report {
+            title: self.title.clone(),
+            about: self.about.clone(),
+            version: version.into(),
+            facts: own.into_iter().chain(facts).collect(),
+            figures: self.figures.clone(),
+            comparisons: judged.map(|one| one.comparison.clone()).collect(),
+            sections: sections.filter(|section| !section.rows.is_empty()).collect(),
+            ..Report::default()
+        }
+    }
+
+    /// The result in a few lines for a terminal: goals, verdicts of the tables, failures.
+    pub fn summary(&self) -> String {
+        let mut lines = vec![format!("{}: {}", self.name, self.title)];
+        lines.extend(self.goals.iter().map(goal_line));
+        let judged = self.experiments.iter().filter(|one| one.tolerance.is_some());
+        lines.extend(judged.map(|one| format!("  {}", one.comparison)));
+        lines.push(format!("  {}", quote_counts(&self.quotes)));
+        lines.push(format!(
+            "  parameters: {}, {} of them inferred",
+            self.parameters.len(),
+            self.inferred()
+        ));
+        lines.extend(self.failures.iter().take(SHOWN).map(|failure| format!("  FAILED {failure}")));
+        if self.failures.len() > SHOWN {
+            lines.push(format!("  FAILED and {} more, in the report", self.failures.len() - SHOWN));
+        }
+        lines.join("\n")
+    }
+}
+
+fn goal_line(goal: &GoalResult) -> String {
+    let mark = if goal.met { "met   " } else { "MISSED" };
+    let outside = match goal.met || goal.outside.is_empty() {
+        true => String::new(),
+        false => format!("; outside: {}", goal.outside.join("; ")),
+    };
+    format!("  {mark} {}: {}{outside}", goal.title, goal.found)
+}
+
+fn quote_counts(quotes: &[QuoteResult]) -> String {
+    let agreeing = quotes.iter().filter(|quote| quote.agrees == Some(true)).count();
+    let judged = quotes.iter().filter(|quote| quote.agrees.is_some()).count();
+    format!(
+        "quoted in the text: {agreeing} of {judged} agree, {} not judged",
+        quotes.len() - judged
+    )
+}
+
+fn section(
+    name: &str,
+    heading: &str,
+    about: &str,
+    columns: &[&str],
+    rows: Vec<Vec<String>>,
+) -> Section {
+    Section {
+        name: name.into(),
+        heading: heading.into(),
+        about: about.into(),
+        columns: columns.iter().map(|&column| column.into()).collect(),
+        rows,
+    }
+}
+
+fn goals(goals: &[GoalResult]) -> Section {
+    let row = |goal: &GoalResult| {
+        let verdict = if goal.met { "met" } else { "missed" };
+        vec![goal.title.clone(), verdict.into(), goal.found.clone(), goal.outside.join("; ")]
+    };
+    let rows = goals.iter().map(row).collect();
+    section("goals", "Goals", "", &["goal", "verdict", "found", "cells outside"], rows)
+}
+
+fn failures(result: &StudyResult) -> Section {
+    let own = result.failures.iter().map(|text| vec!["run".to_string(), text.clone()]);
+    let missing = result
+        .experiments
+        .iter()
+        .flat_map(|one| one.problems.iter().map(|text| vec![one.name.clone(), text.clone()]));
+    let notes = result.notes.iter().map(|text| vec!["note".to_string(), text.clone()]);
+    let rows = own.chain(missing).chain(notes).collect();
+    section("remarks", "Failures and remarks", "", &["where", "what"], rows)
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| format!("{value:.4}"))
+}
+
+fn percent(error: Option<f64>) -> String {
+    error.map_or(String::new(), |error| format!("{:+.1} %", 100.0 * error))
+}
+
+fn quotes(quotes: &[QuoteResult]) -> Section {
+    let row = |quote: &QuoteResult| {
+        let verdict = match quote.agrees {
+            Some(true) => "agrees",
+            Some(false) => "does not agree",
+            None => "not judged",
+        };
+        let ours = format!("{} {}", number(quote.ours), quote.unit);
+        vec![
+            quote.section.clone(),
+            quote.title.clone(),
+            quote.published.clone(),
+            ours.trim().to_string(),
+            percent(quote.error),
+            verdict.into(),
+            quote.remark.clone(),
+        ]
+    };
+    let columns = ["section", "what", "published", "ours", "error", "verdict", "remark"];
+    section("quotes", "Quoted in the text", "", &columns, quotes.iter().map(row).collect())
+}
+
+fn parameters(result: &StudyResult) -> Section {
+    let row = |one: &crate::ParameterNote| {
+        let kind = if one.inferred { "inferred" } else { "stated" };
+        vec![one.key.clone(), one.value.clone(), kind.into(), one.source.clone(), one.file.clone()]
+    };
+    let about = format!(
+        "{} of {} are inferred: no section states them. Each is set once, for all cells.",
+        result.inferred(),
+        result.parameters.len()
+    );
+    let columns = ["parameter", "value", "kind", "section, or why", "file"];
+    section(
+        "parameters",
+        "Parameters",
+        &about,
+        &columns,
+        result.parameters.iter().map(row).collect(),
+    )
+}
+
+/// A table that is shown and not judged.
+fn plain(one: &ExperimentResult) -> Section {
+    let row = |row: &Row| {
+        vec![key_text(&row.key), number(row.published), number(row.ours), percent(row.error)]
+    };
+    let unit = one.unit.sign();
+    let heading = match unit {
+        "" => one.title.clone(),
+        unit => format!("{} ({unit})", one.title),
+    };
+    let columns = ["cell", "published", "ours", "error"];
+    section(&one.name, &heading, &one.note, &columns, one.comparison.rows.iter().map(row).collect())
+}
+
+/// Every cell of every experiment in one table.
+fn cells(result: &StudyResult) -> Section {
+    let row = |one: &ExperimentResult, row: &Row| {
+        let verdict = match (one.tolerance, row.verdict) {
+            (None, _) => "not judged",
+            (_, Verdict::Within) => "within",
+            (_, Verdict::Outside) => "outside",
+            (_, Verdict::Suspect) => "suspect",
+            (_, Verdict::Missing) => "missing",
+            (_, Verdict::Unpublished) => "unpublished",
+        };
+        let value = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        vec![
+            one.name.clone(),
+            key_text(&row.key),
+            one.unit.to_string(),
+            value(row.published),
+            value(row.ours),
+            value(row.error),
+            verdict.to_string(),
+        ]
+    };
+    let rows = result
+        .experiments
+        .iter()
+        .flat_map(|one| one.comparison.rows.iter().map(move |cell| row(one, cell)));
+    let columns = ["experiment", "cell", "unit", "published", "ours", "error", "verdict"];
+    section("published-and-ours", "Every cell", "", &columns, rows.collect())
+}

@@ -1,0 +1,43 @@
+//! The parts of an experiment with what they take from the experiment itself.
+
+use crate::format::{Experiment, Part};
+use std::collections::BTreeSet;
+use trunkline_measure::Key;
+
+impl Experiment {
+    /// Its parts, complete; one where it names none.
+    pub fn resolved(&self) -> Vec<Part> {
+        let complete = |part: &Part| Part {
+            filter: self.filter.and(&part.filter),
+            scenario: part.scenario.clone().or_else(|| self.scenario.clone()),
+            variant: part.variant.clone().or_else(|| self.variant.clone()),
+            traffic: part.traffic.clone().or_else(|| self.traffic.clone()),
+            cell: self.cell.and(&part.cell),
+        };
+        match self.part.is_empty() {
+            true => vec![complete(&Part::default())],
+            false => self.part.iter().map(complete).collect(),
+        }
+    }
+
+    /// The columns that name a row: the keys, and what the filters hold constant.
+    pub fn columns(&self) -> BTreeSet<String> {
+        let constant =
+            self.resolved().into_iter().flat_map(|part| part.filter.constants().into_keys());
+        self.keys.keys().cloned().chain(constant).collect()
+    }
+
+    /// Is there a value for each message size?
+    pub fn by_size(&self) -> bool {
+        self.keys.values().any(|key| key.from == SIZE)
+    }
+
+    /// The columns named in a row of a published table, as a key.
+    pub fn key_of(&self, row: &Key) -> Key {
+        let columns = self.columns().into_iter();
+        columns.filter_map(|column| Some((column.clone(), row.get(&column)?.clone()))).collect()
+    }
+}
+
+/// What a key column is called that stands for the message size.
+pub const SIZE: &str = "size";

@@ -1,0 +1,53 @@
+//! Values quoted in running text, held against ours.
+
+use crate::format::Quote;
+use crate::result::QuoteResult;
+use crate::source::Source;
+use crate::term::{Tables, value};
+use trunkline_measure::Key;
+
+/// A quoted value beside ours.
+pub(crate) fn result(source: &Source, quote: &Quote, tables: &Tables) -> QuoteResult {
+    let table = source.published(&quote.file);
+    let row = table.and_then(|table| table.rows.iter().find(|row| quote.row.allows(row)));
+    let row = row.cloned().unwrap_or_default();
+    let empty = QuoteResult {
+        file: quote.file.clone(),
+        row: quote.row.constants(),
+        title: title(quote, &row),
+        section: row.get("section").cloned().unwrap_or_default(),
+        published: row.get(&quote.value).cloned().unwrap_or_default(),
+        unit: quote.unit,
+        ours: None,
+        error: None,
+        agrees: None,
+        remark: quote.none.clone().unwrap_or_default(),
+    };
+    let Some(term) = &quote.ours else { return empty };
+    match value(term, &quote.row.constants(), tables) {
+        Err(problem) => QuoteResult { agrees: Some(false), remark: problem.to_string(), ..empty },
+        Ok(found) => judged(quote, empty, found / quote.unit.scale()),
+    }
+}
+
+fn title(quote: &Quote, row: &Key) -> String {
+    let words = ["quantity", "condition", "name", "parameter"];
+    match quote.title.is_empty() {
+        false => quote.title.clone(),
+        true => {
+            let found = words.iter().filter_map(|word| row.get(*word));
+            found.filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+fn judged(quote: &Quote, empty: QuoteResult, ours: f64) -> QuoteResult {
+    let published: Option<f64> = empty.published.parse().ok();
+    let error = published.filter(|&published| published != 0.0).map(|it| (ours - it) / it.abs());
+    let slack = quote.tolerance.unwrap_or(0.0);
+    let within =
+        |[low, high]: [f64; 2]| (low * (1.0 - slack)..=high * (1.0 + slack)).contains(&ours);
+    let close = |error: f64| quote.tolerance.map(|tolerance| error.abs() <= tolerance + 1e-12);
+    let agrees = quote.between.map(within).or_else(|| error.and_then(close));
+    QuoteResult { ours: Some(ours), error, agrees, ..empty }
+}
