@@ -41,7 +41,7 @@ impl World<'_> {
             block_count: measured.block_count,
             retransmissions,
             timeouts,
-            rounds: senders.flat_map(|end| end.rounds.of.clone()).collect(),
+            rounds: senders.flat_map(|end| end.rounds.complete()).collect(),
         }
     }
 

@@ -65,6 +65,14 @@ pub(crate) struct Rounds {
     pub counting: Option<(u32, u64)>,
 }
 
+impl Rounds {
+    /// The messages that have been counted to their end.
+    pub fn complete(&self) -> impl Iterator<Item = (u32, Vec<u32>)> + '_ {
+        let whole = |(size, rounds): &(&u32, &Vec<u32>)| rounds.iter().sum::<u32>() == **size;
+        self.of.iter().filter(whole).map(|(&size, rounds)| (size, rounds.clone()))
+    }
+}
+
 /// One end of a flow.
 #[derive(Debug)]
 pub(crate) struct End {

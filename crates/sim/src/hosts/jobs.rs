@@ -1,5 +1,6 @@
 //! Work under way on processors and boards, and the timers' numbers.
 
+use super::serial::Promise;
 use super::speaker::Outgoing;
 use super::trail::Trail;
 use trunkline_workload::Stamp;
@@ -16,10 +17,6 @@ impl EndId {
     /// As an index.
     pub fn index(self) -> usize {
         self.0 as usize
-    }
-    /// The flow's number in the scenario.
-    pub fn flow(self) -> usize {
-        self.0 as usize / 2
     }
 }
 
@@ -123,25 +120,31 @@ impl Timer {
 /// Jobs under way, each with the end that it belongs to. Slots are used again.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    slots: Vec<Option<(EndId, Job)>>,
+    slots: Vec<Option<(EndId, Job, Option<Promise>)>>,
     free: Vec<u32>,
 }
 
 impl Jobs {
-    /// Keeps a job; returns its number.
-    pub fn put(&mut self, end: EndId, job: Job) -> u32 {
+    /// Keeps a job, with the promise of its host's processor where that may be late; returns its number.
+    pub fn put(&mut self, end: EndId, job: Job, promise: Option<Promise>) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             (self.slots.len() - 1) as u32
         });
-        self.slots[slot as usize] = Some((end, job));
+        self.slots[slot as usize] = Some((end, job, promise));
         slot
     }
 
     /// Takes a job out.
     pub fn take(&mut self, slot: u32) -> Option<(EndId, Job)> {
         self.free.push(slot);
-        self.slots[slot as usize].take()
+        self.slots[slot as usize].take().map(|(end, job, _)| (end, job))
+    }
+
+    /// The promise under which a job is kept, with its end.
+    pub fn promise(&mut self, slot: u32) -> Option<(EndId, &mut Promise)> {
+        let (end, _, promise) = self.slots[slot as usize].as_mut()?;
+        promise.as_mut().map(|promise| (*end, promise))
     }
 }
 

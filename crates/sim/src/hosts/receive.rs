@@ -106,7 +106,12 @@ impl World<'_> {
             true => host.processor.control,
             false => host.processor.receive_block.of(envelopes),
         };
-        self.on_processor(id, work + moving, Job::Digested { packets });
+        // A control is dealt with at once; a block's octets are worked through in their turn.
+        let job = Job::Digested { packets };
+        match is_control {
+            true => self.interrupt(id, work + moving, job),
+            false => self.on_processor(id, work + moving, job),
+        }
     }
 
     /// The host's processor has done so.
@@ -186,7 +191,7 @@ impl World<'_> {
                 end.speaker.consumed(now, arrival.bytes);
             }
         }
-        self.on_processor(id, interrupt.of(u64::from(filled.bytes)), Job::Interrupted);
+        self.interrupt(id, interrupt.of(u64::from(filled.bytes)), Job::Interrupted);
     }
 
     /// A buffer that is neither full nor ends a message is returned when its timer has run out.

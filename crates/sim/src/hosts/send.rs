@@ -123,7 +123,12 @@ impl World<'_> {
             _ => processor.send_block.of(envelopes),
         };
         let moving = interface.programmed.unwrap_or(Span::ZERO).scaled(envelopes, 1);
-        self.on_processor(id, work + moving, Job::Prepared(out));
+        let is_control = matches!(out, Outgoing::Control(_));
+        let job = Job::Prepared(out);
+        match is_control {
+            true => self.interrupt(id, work + moving, job),
+            false => self.on_processor(id, work + moving, job),
+        }
     }
 
     /// A segment goes to the board.
@@ -236,7 +241,7 @@ impl World<'_> {
             return;
         }
         end.releasing = true;
-        self.on_processor(id, cost, Job::Released);
+        self.interrupt(id, cost, Job::Released);
     }
 
     /// The processor knows that a request is done.

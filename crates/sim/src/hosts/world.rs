@@ -3,7 +3,7 @@
 use super::clock;
 use super::end::{Doing, End};
 use super::jobs::{EndId, Job, Jobs, Timer};
-use super::serial::Serial;
+use super::serial::{Promise, Serial};
 use crate::network::{Event, LinkId, Network, Parcel};
 use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::{Span, Stream, Time};
@@ -94,6 +94,7 @@ impl World<'_> {
 
     fn timer(&mut self, timer: Timer) {
         match timer {
+            Timer::Job(slot) if self.is_late(slot) => {}
             Timer::Job(slot) => {
                 if let Some((end, job)) = self.jobs.take(slot) {
                     self.done(end, job);
@@ -130,12 +131,30 @@ impl World<'_> {
         }
     }
 
+    /// Has the processor lost time to interrupts since it promised a job? Then it is done later.
+    fn is_late(&mut self, slot: u32) -> bool {
+        let Some((end, promise)) = self.jobs.promise(slot) else { return false };
+        let processor = &self.hosts[self.ends[end.index()].host].processor;
+        let Some(renewed) = processor.stolen_since(*promise) else { return false };
+        *promise = renewed;
+        self.net.set_timer(renewed.at, Timer::Job(slot).number());
+        true
+    }
+
     /// Gives an end's host processor work.
     pub fn on_processor(&mut self, end: EndId, cost: Span, job: Job) {
         let now = self.net.now();
         let host = self.ends[end.index()].host;
-        let at = self.hosts[host].processor.submit(now, cost);
-        self.at(at, end, job);
+        let promise = self.hosts[host].processor.submit(now, cost);
+        self.at(promise.at, end, job, Some(promise));
+    }
+
+    /// Interrupts an end's host processor.
+    pub fn interrupt(&mut self, end: EndId, cost: Span, job: Job) {
+        let now = self.net.now();
+        let host = self.ends[end.index()].host;
+        let at = self.hosts[host].processor.interrupt(now, cost);
+        self.at(at, end, job, None);
     }
 
     /// Gives an end's board work; `inward` for what it receives.
@@ -145,16 +164,16 @@ impl World<'_> {
         let separate = inward && !self.scenario.hosts[host].interface.half_duplex;
         let state = &mut self.hosts[host];
         let board = if separate { &mut state.board_in } else { &mut state.board };
-        let at = board.submit(now, cost);
-        self.at(at, end, job);
+        let at = board.submit(now, cost).at;
+        self.at(at, end, job, None);
     }
 
     /// Does `job` at `at`; before anything else happens, where that is now.
-    fn at(&mut self, at: Time, end: EndId, job: Job) {
+    fn at(&mut self, at: Time, end: EndId, job: Job, promise: Option<Promise>) {
         if at == self.net.now() {
             return self.soon.push_back((end, job));
         }
-        let slot = self.jobs.put(end, job);
+        let slot = self.jobs.put(end, job, promise);
         self.net.set_timer(at, Timer::Job(slot).number());
     }
 
