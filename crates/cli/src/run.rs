@@ -67,11 +67,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(seed) = args.seed {
         reseed(&mut cells, seed).map_err(|error| args.file.refused(&error))?;
     }
+    let watch = Watch::start()?;
     let out = &args.out;
     let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
     let engines = args.engine.iter().copied().map(Engine::from).collect();
     let batch = Batch { cells, engines, threads: args.threads.number() };
-    let watch = Watch::start()?;
     let Outcome { report, violations } = outcome(&watch, batch, text, &args.file)?;
     if let Some(destination) = destination {
         destination.fill(&report).map_err(unwritten)?;

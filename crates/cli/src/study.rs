@@ -167,8 +167,8 @@ fn experiment_line(one: &Experiment) -> String {
 
 fn run_studies(args: &RunArgs) -> Result<(), Failure> {
     let sources = args.names.iter().map(|name| open(name)).collect::<Result<Vec<_>, _>>()?;
-    let destinations = reserve(args, &sources)?;
     let watch = Watch::start()?;
+    let destinations = reserve(args, &sources)?;
     let results = results(&watch, sources, args.threads.number())?;
     let reports: Vec<Report> =
         results.iter().map(|result| result.report(env!("CARGO_PKG_VERSION"), facts())).collect();
