@@ -213,10 +213,8 @@ fn goal(study: &Study, one: &Goal) -> Result<(), String> {
 }
 
 fn parameter(source: &Source, one: &Parameter) -> Result<(), String> {
-    match (&one.section, &one.inferred) {
-        (None, None) => return Err("it needs section, or inferred with the reason".into()),
-        (Some(_), Some(_)) => return Err("it has both section and inferred: leave out one".into()),
-        _ => {}
+    if one.provenance().is_none() {
+        return Err("it needs exactly one of section, inferred, like and choice".into());
     }
     let values = source.values(&one.file).map_err(|error| error.to_string())?;
     match keypath::get(&values, &one.key) {

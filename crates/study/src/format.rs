@@ -299,6 +299,48 @@ pub struct Parameter {
     pub section: Option<String>,
     /// Why it is thought to be so, where no section states it.
     pub inferred: Option<String>,
+    /// The parameter whose value it takes over, and why: nothing new is inferred.
+    pub like: Option<String>,
+    /// Why it is as it is, where it only says how we went about the test and decides no figure.
+    pub choice: Option<String>,
+}
+
+impl Parameter {
+    /// What kind of provenance it has and the text, where there is exactly one.
+    pub fn provenance(&self) -> Option<(Provenance, &str)> {
+        let all = [
+            (Provenance::Stated, &self.section),
+            (Provenance::Inferred, &self.inferred),
+            (Provenance::Like, &self.like),
+            (Provenance::Choice, &self.choice),
+        ];
+        let mut given = all.into_iter().filter_map(|(kind, text)| Some((kind, text.as_deref()?)));
+        given.next().filter(|_| given.next().is_none())
+    }
+}
+
+/// Where a parameter's value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provenance {
+    /// A section of the report states it.
+    Stated,
+    /// Nothing states it: it is thought to be so.
+    Inferred,
+    /// It is that of another parameter.
+    Like,
+    /// It says how the test is run and decides no figure.
+    Choice,
+}
+
+impl std::fmt::Display for Provenance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Provenance::Stated => "stated",
+            Provenance::Inferred => "inferred",
+            Provenance::Like => "like another",
+            Provenance::Choice => "choice",
+        })
+    }
 }
 
 /// Settings changed for whole experiments.

@@ -34,8 +34,8 @@ mod unit;
 pub use error::StudyError;
 pub use filter::{Choice, Filter, Scalar};
 pub use format::{
-    Experiment, FigureSpec, Goal, Judge, Key, Measure, Parameter, Part, Quote, SeriesSpec, Share,
-    Statistic, Study, Variant,
+    Experiment, FigureSpec, Goal, Judge, Key, Measure, Parameter, Part, Provenance, Quote,
+    SeriesSpec, Share, Statistic, Study, Variant,
 };
 pub use formula::FormulaError;
 pub use library::{Library, names};

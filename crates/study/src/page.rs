@@ -144,11 +144,12 @@ fn quotes(quotes: &[QuoteResult]) -> Section {
 
 fn parameters(result: &StudyResult) -> Section {
     let row = |one: &crate::ParameterNote| {
-        let kind = if one.inferred { "inferred" } else { "stated" };
-        vec![one.key.clone(), one.value.clone(), kind.into(), one.source.clone(), one.file.clone()]
+        let kind = one.provenance.to_string();
+        vec![one.key.clone(), one.value.clone(), kind, one.source.clone(), one.file.clone()]
     };
     let about = format!(
-        "{} of {} are inferred: no section states them. Each is set once, for all cells.",
+        "{} of {} are inferred: no section states them, and each is set once, for all cells. Others are stated, \
+         take over the value of another, or only say how the test is run.",
         result.inferred(),
         result.parameters.len()
     );

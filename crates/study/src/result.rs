@@ -1,5 +1,6 @@
 //! What a run of a study has found.
 
+use crate::format::Provenance;
 use crate::unit::Unit;
 use trunkline_measure::{Comparison, Key};
 use trunkline_report::Figure;
@@ -36,7 +37,10 @@ pub struct StudyResult {
 impl StudyResult {
     /// Parameters that no section states.
     pub fn inferred(&self) -> usize {
-        self.parameters.iter().filter(|parameter| parameter.inferred).count()
+        self.parameters
+            .iter()
+            .filter(|parameter| parameter.provenance == Provenance::Inferred)
+            .count()
     }
 
     /// Have all goals been met, and has nothing failed?
@@ -116,8 +120,8 @@ pub struct ParameterNote {
     pub key: String,
     /// Its value there.
     pub value: String,
-    /// Is it inferred rather than stated?
-    pub inferred: bool,
+    /// Where its value comes from.
+    pub provenance: Provenance,
     /// The section that states it, or why it is thought to be so.
     pub source: String,
 }

@@ -1,7 +1,7 @@
 //! Running studies: all cells on all processors, then tables, quotes, figures and goals.
 
 use crate::error::{StudyError, one_line};
-use crate::format::Parameter;
+use crate::format::{Parameter, Provenance};
 use crate::goal;
 use crate::job::{Job, Ours, Outcome, jobs};
 use crate::keypath;
@@ -119,15 +119,12 @@ fn gather(outcomes: Vec<Outcome>, result: &mut StudyResult) -> Vec<Ours> {
 fn note(source: &Source, parameter: &Parameter) -> Result<ParameterNote, StudyError> {
     let values = source.values(&parameter.file)?;
     let value = keypath::get(&values, &parameter.key).map(ToString::to_string).unwrap_or_default();
+    let (provenance, source_text) = parameter.provenance().unwrap_or((Provenance::Inferred, ""));
     Ok(ParameterNote {
         file: parameter.file.clone(),
         key: parameter.key.clone(),
         value: one_line(&value),
-        inferred: parameter.inferred.is_some(),
-        source: parameter
-            .section
-            .clone()
-            .or_else(|| parameter.inferred.clone())
-            .unwrap_or_default(),
+        provenance,
+        source: source_text.to_string(),
     })
 }

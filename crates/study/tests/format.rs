@@ -68,8 +68,8 @@ fn wrong_studies_are_refused_in_one_line() {
         ("published = \"published.csv\"", "published = \"none.csv\"", "none.csv"),
         ("published = \"published.csv\"\n", "", "published is missing"),
         ("key = \"link.t1.rate\"", "key = \"link.t1.speed\"", "has no link.t1.speed"),
-        ("section = \"1\"", "section = \"1\", inferred = \"so\"", "leave out one"),
-        (", section = \"1\"", "", "needs section, or inferred"),
+        ("section = \"1\"", "section = \"1\", inferred = \"so\"", "exactly one of"),
+        (", section = \"1\"", "", "exactly one of"),
         ("row = { rate = \"fast\", size = 64 }", "row = { rate = \"fast\" }", "2 rows"),
         (
             "ours = { experiment = \"delay\"",
