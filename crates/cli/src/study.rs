@@ -160,7 +160,9 @@ fn description(study: &Study) -> String {
 }
 
 fn experiment_line(one: &Experiment) -> String {
-    let judged = one.tolerance.map_or("shown".into(), |share| format!("±{} %", share * 100.0));
+    // Tolerances are written to a tenth of a per cent.
+    let percent = |share: f64| (share * 1000.0).round() / 10.0;
+    let judged = one.tolerance.map_or("shown".into(), |share| format!("±{} %", percent(share)));
     let published = one.published.as_deref().unwrap_or("nothing published");
     format!("  {:<28} {} ({published}, {judged})", one.name, one.title)
 }

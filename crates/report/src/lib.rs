@@ -34,7 +34,7 @@ pub use json::{FORMAT, json};
 pub use page::page;
 pub use report::{Report, Shown};
 pub use section::Section;
-pub use terminal::{terminal, terminal_comparison};
+pub use terminal::{terminal, terminal_comparison, terminal_verdict};
 pub use write::write;
 
 /// The names of the CSV files with their columns; `cell.KEY` stands for one column for each coordinate of
