@@ -69,7 +69,8 @@ fn shown(explanations: &[Explanation], json: bool) -> Result<String, Failure> {
     if json {
         return Ok(serde_json::to_string_pretty(explanations)?);
     }
-    let texts: Vec<String> = explanations.iter().map(|it| text(it).trim_end().to_string()).collect();
+    let texts: Vec<String> =
+        explanations.iter().map(|it| text(it).trim_end().to_string()).collect();
     Ok(texts.join("\n\n"))
 }
 

@@ -112,12 +112,17 @@ impl<'a> Ground<'a> {
         let names = join(rivals.iter().map(|&at| self.scenario.traffic[at].name.as_str()));
         let mut rungs = Vec::new();
         if !links.is_empty() {
-            rungs.push(("round robin".to_string(), Relaxation::RoundRobin { links: links.clone() }));
+            rungs
+                .push(("round robin".to_string(), Relaxation::RoundRobin { links: links.clone() }));
         }
         if !needed {
             rungs.push((format!("without {names}"), Relaxation::Without { traffic: rivals }));
         }
-        let now = if links.is_empty() { format!("shared with {names}") } else { format!("fifo, shared with {names}") };
+        let now = if links.is_empty() {
+            format!("shared with {names}")
+        } else {
+            format!("fifo, shared with {names}")
+        };
         candidate(Constraint::Queue, String::new(), now, rungs)
     }
 
@@ -137,9 +142,12 @@ impl<'a> Ground<'a> {
     fn window(&self) -> Option<Candidate> {
         let now = window(&self.traffic.transport)?;
         // The answer's window counts where there is an answer of any length.
-        let back = window(&self.traffic.reply_transport).filter(|_| has_messages(&self.traffic.workload));
+        let back =
+            window(&self.traffic.reply_transport).filter(|_| has_messages(&self.traffic.workload));
         let least = back.map_or(now, |back| back.min(now));
-        let larger = WINDOWS.into_iter().filter(|&(block, count)| u32::from(block) * u32::from(count) > least);
+        let larger = WINDOWS
+            .into_iter()
+            .filter(|&(block, count)| u32::from(block) * u32::from(count) > least);
         let rung = |(block, outstanding): (u16, u8)| {
             let bytes = u32::from(block) * u32::from(outstanding);
             let traffic = self.subject;
@@ -176,16 +184,19 @@ impl<'a> Ground<'a> {
         let now = format!("pieces of {} B", join(pieces.iter().map(u32::to_string)));
         let place = self.names_of_hosts(&hosts);
         let some = !hosts.is_empty();
-        let rungs = some.then(|| ("one request for each write".into(), Relaxation::Split { hosts }));
+        let rungs =
+            some.then(|| ("one request for each write".into(), Relaxation::Split { hosts }));
         candidate(Constraint::Split, place, now, rungs.into_iter().collect())
     }
 
     fn receive_buffers(&self) -> Option<Candidate> {
         let hosts = self.hosts_where(|interface| interface.receive_buffer.is_some());
-        let least = hosts.iter().filter_map(|&host| self.host(host).interface.receive_buffer).min()?;
+        let least =
+            hosts.iter().filter_map(|&host| self.host(host).interface.receive_buffer).min()?;
         let place = self.names_of_hosts(&hosts);
         // Blocks that gather until a message ends must not wait for their own echo.
-        let consumed = |host: &usize| self.host(*host).interface.echo == trunkline_scenario::Echo::Consumption;
+        let consumed =
+            |host: &usize| self.host(*host).interface.echo == trunkline_scenario::Echo::Consumption;
         let gather = has_messages(&self.traffic.workload) && !hosts.iter().any(consumed);
         let rungs = vec![("unlimited".into(), Relaxation::ReceiveBuffers { hosts, gather })];
         candidate(Constraint::ReceiveBuffers, place, format!("{least} B, one at a time"), rungs)
@@ -206,7 +217,7 @@ impl<'a> Ground<'a> {
             true => Vec::new(),
             false => twice_and_free(rung),
         };
-        candidate(Constraint::Processor, it.name.clone(), "as it is".into(), rungs)
+        candidate(Constraint::Processor, it.name.clone(), String::new(), rungs)
     }
 
     fn board(&self, host: usize) -> Option<Candidate> {
@@ -231,7 +242,7 @@ impl<'a> Ground<'a> {
         let place = self.names_of_links(&links);
         let some = !links.is_empty();
         let rungs = some.then(|| ("takes no time".into(), Relaxation::TrunkBoard { links }));
-        candidate(Constraint::TrunkBoard, place, "as it is".into(), rungs.into_iter().collect())
+        candidate(Constraint::TrunkBoard, place, String::new(), rungs.into_iter().collect())
     }
 
     fn backplane(&self) -> Option<Candidate> {
@@ -255,7 +266,8 @@ impl<'a> Ground<'a> {
     fn rate(&self) -> Option<Candidate> {
         let slowest_of = |link: &usize| slowest(&self.scenario.links[*link]);
         let rate = self.links.iter().filter_map(slowest_of).min()?;
-        let links: Vec<usize> = self.links.iter().copied().filter(|it| slowest_of(it) == Some(rate)).collect();
+        let links: Vec<usize> =
+            self.links.iter().copied().filter(|it| slowest_of(it) == Some(rate)).collect();
         let rung = |factor: u64| {
             (format!("{factor} times"), Relaxation::Rate { links: links.clone(), factor })
         };
@@ -264,7 +276,8 @@ impl<'a> Ground<'a> {
     }
 
     fn distance(&self) -> Option<Candidate> {
-        let links = self.links_where(|link| !link.delay.is_zero() || link.impairments.jitter.is_some());
+        let links =
+            self.links_where(|link| !link.delay.is_zero() || link.impairments.jitter.is_some());
         let longest = |link: &usize| {
             let wire = &self.scenario.links[*link];
             wire.forward.delay.max(wire.backward.delay)
@@ -272,7 +285,12 @@ impl<'a> Ground<'a> {
         let total: trunkline_core::Span = links.iter().map(longest).sum();
         let some = !links.is_empty();
         let rungs = some.then(|| ("hardly any".into(), Relaxation::Distance { links }));
-        candidate(Constraint::Distance, String::new(), format!("{total} one way"), rungs.into_iter().collect())
+        candidate(
+            Constraint::Distance,
+            String::new(),
+            format!("{total} one way"),
+            rungs.into_iter().collect(),
+        )
     }
 }
 
@@ -286,10 +304,7 @@ fn candidate(
 }
 
 fn twice_and_free(rung: impl Fn(u64) -> Relaxation) -> Vec<(String, Relaxation)> {
-    vec![
-        ("twice as fast".into(), rung(2)),
-        ("takes no time".into(), rung(PRACTICALLY_NOTHING)),
-    ]
+    vec![("twice as fast".into(), rung(2)), ("takes no time".into(), rung(PRACTICALLY_NOTHING))]
 }
 
 /// Does a line do anything to packets that [`Relaxation::Loss`] takes away?

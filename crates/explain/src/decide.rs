@@ -8,7 +8,7 @@ use crate::figure::{Figure, Figures};
 /// The least share of the time that a relaxation has to save to be the one that binds.
 pub const ENOUGH: f64 = 0.10;
 /// Relaxations that leave a time within this share of each other's savings are equals.
-const EQUALS: f64 = 0.95;
+const EQUALS: f64 = 0.9;
 /// Distance binds in spite of other constraints where it alone is worth so many times what they are.
 const DISTANCE_RULES: f64 = 3.0;
 

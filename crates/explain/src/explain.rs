@@ -103,7 +103,19 @@ impl Case {
         let base = figures(&run, &name, background);
         let candidates = candidates(&scenario, subject, &run);
         let (rungs, pairs, failures) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Case { scenario, subject, name, background, run, base, candidates, rungs, pairs, runs: 1, failures })
+        Ok(Case {
+            scenario,
+            subject,
+            name,
+            background,
+            run,
+            base,
+            candidates,
+            rungs,
+            pairs,
+            runs: 1,
+            failures,
+        })
     }
 
     /// Runs the scenario with every rung of every candidate, then with pairs.
@@ -116,7 +128,8 @@ impl Case {
             rungs.map(|(_, relaxation)| relaxation.apply(&self.scenario)).collect();
         let mut figures = self.figures(&scenarios, tell).into_iter();
         let counts: Vec<usize> = self.candidates.iter().map(|it| it.rungs.len()).collect();
-        self.rungs = counts.into_iter().map(|count| figures.by_ref().take(count).collect()).collect();
+        self.rungs =
+            counts.into_iter().map(|count| figures.by_ref().take(count).collect()).collect();
         let pairs = self.worth_pairing();
         let scenarios: Vec<Scenario> = pairs.iter().map(|&pair| self.both(pair)).collect();
         let figures = self.figures(&scenarios, tell);
@@ -131,26 +144,38 @@ impl Case {
         let results = run_all(scenarios, |run| figures(run, name, background), told);
         self.runs += runs;
         let failures = results.iter().filter_map(|result| result.as_ref().err());
-        self.failures.extend(failures.map(|error| format!("a relaxation could not be run: {error}")));
+        self.failures
+            .extend(failures.map(|error| format!("a relaxation could not be run: {error}")));
         results.into_iter().map(Result::ok).collect()
     }
 
     /// Window and requests hold each other up, so they are always tried together; every other pair where, for
     /// some size, nothing alone is worth anything.
     fn worth_pairing(&self) -> Vec<(usize, usize)> {
-        let alone = self.base.keys().any(|&size| self.relaxed(size).iter().all(|it| it.saved <= ENOUGH || it.constraint == Constraint::Distance));
+        let alone = self.base.keys().any(|&size| {
+            self.relaxed(size)
+                .iter()
+                .all(|it| it.saved <= ENOUGH || it.constraint == Constraint::Distance)
+        });
         let count = self.candidates.len();
         let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| (one, other)));
         let kind = |at: usize| self.candidates[at].constraint;
-        let known = |one, other| kind(one) == Constraint::Window && kind(other) == Constraint::Requests;
+        let known =
+            |one, other| kind(one) == Constraint::Window && kind(other) == Constraint::Requests;
         pairs
-            .filter(|&(one, other)| known(one, other) || alone && kind(other) != Constraint::Distance)
+            .filter(|&(one, other)| {
+                known(one, other) || alone && kind(other) != Constraint::Distance
+            })
             .collect()
     }
 
     fn both(&self, (one, other): (usize, usize)) -> Scenario {
         // The traffics' indexes shift when one is taken out, so that goes last.
-        let order = if self.candidates[one].constraint == Constraint::Queue { [other, one] } else { [one, other] };
+        let order = if self.candidates[one].constraint == Constraint::Queue {
+            [other, one]
+        } else {
+            [one, other]
+        };
         order.iter().fold(self.scenario.clone(), |scenario, &at| {
             let last = self.candidates[at].rungs.last();
             last.map_or(scenario.clone(), |(_, relaxation)| relaxation.apply(&scenario))
@@ -177,7 +202,12 @@ impl Case {
         };
         let pair = |(one, other, figures): &(usize, usize, Figures)| {
             let figure = *figures.get(&size)?;
-            let pair = PairRelaxed { first: key(*one), second: key(*other), figure, saved: base.saved_by(&figure) };
+            let pair = PairRelaxed {
+                first: key(*one),
+                second: key(*other),
+                figure,
+                saved: base.saved_by(&figure),
+            };
             let better = alone(&pair.first).max(alone(&pair.second));
             is_news(pair.saved, better).then_some(pair)
         };
@@ -198,6 +228,8 @@ impl Case {
 
     fn explanation(&self) -> TrafficExplanation {
         let measure = Measure::of(&self.scenario.traffic[self.subject].workload);
+        let transfer = measure == Measure::Throughput;
+        let run = self.traffic_run();
         let verdicts: Vec<Verdict> = self.base.keys().map(|&size| self.verdict(size)).collect();
         let groups = verdicts.chunk_by(|a, b| a.alike(b)).map(|alike| self.group(measure, alike));
         let jumps = jump::jumps(&self.base).into_iter().map(|pair| self.jump(pair));
@@ -205,6 +237,8 @@ impl Case {
             name: self.name.clone(),
             measure,
             background: self.background,
+            sender: if transfer { waterfall::of_senders(run) } else { Vec::new() },
+            blocks: if transfer { waterfall::of_blocks(&self.run, run) } else { Vec::new() },
             groups: groups.collect(),
             jumps: jumps.collect(),
         }
@@ -222,13 +256,10 @@ impl Case {
         // chunk_by gives no empty chunk.
         let it = alike[alike.len() - 1].clone();
         let (run, traffic) = (&self.run, self.traffic_run());
-        let transfer = measure == Measure::Throughput;
         let mut group = Group {
             sizes,
             size: it.size,
             waterfall: waterfall::of_messages(run, traffic, it.size),
-            sender: if transfer { waterfall::of_senders(traffic) } else { Vec::new() },
-            blocks: if transfer { waterfall::of_blocks(run, traffic) } else { Vec::new() },
             rounds: it.rounds,
             binds: it.binds,
             relaxed: it.relaxed,

@@ -33,6 +33,10 @@ pub struct TrafficExplanation {
     pub measure: Measure,
     /// Does it run for as long as another traffic does, so that it has a rate alone?
     pub background: bool,
+    /// What the senders waited for, longest first; for transfers.
+    pub sender: Vec<StateShare>,
+    /// Where a block's time goes, longest first; for transfers.
+    pub blocks: Vec<Bar>,
     /// Sizes that behave alike, by size.
     pub groups: Vec<Group>,
     /// Where a byte or two more make a difference.
@@ -48,10 +52,6 @@ pub struct Group {
     pub size: u64,
     /// Where a message's time goes, in order of time.
     pub waterfall: Vec<Bar>,
-    /// What the senders waited for; for transfers.
-    pub sender: Vec<StateShare>,
-    /// Where a block's time goes, longest first; for transfers.
-    pub blocks: Vec<Bar>,
     /// In how many rounds a write goes.
     pub rounds: Option<Rounds>,
     /// What binds.

@@ -54,6 +54,9 @@ impl Figure {
     }
 }
 
+/// Batches from whose means a standard error is made.
+const BATCHES: usize = 8;
+
 /// In place of a size: everything that a traffic delivered, a byte at a time.
 pub(crate) const ALL_OF_IT: u64 = 0;
 
@@ -89,12 +92,19 @@ fn figure(traffic: &TrafficRun, size: u64) -> Option<Figure> {
         return None;
     }
     let flows: BTreeSet<u32> = samples.iter().map(|sample| sample.flow).collect();
-    let error = match delays.len() {
-        1 => 0.0,
-        count => deviation(&delays) / (count as f64).sqrt() / seconds,
-    };
+    let error = standard_error(&delays) / seconds;
     let bytes_per_second = size as f64 * flows.len() as f64 / seconds;
     Some(Figure { seconds, bytes_per_second, error, samples: delays.len() })
+}
+
+/// Of the mean, from means of batches: what follows each other is alike where a queue comes and goes.
+fn standard_error(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let size = if values.len() < 2 * BATCHES { 1 } else { values.len() / BATCHES };
+    let means: Vec<f64> = values.chunks_exact(size).map(mean).collect();
+    deviation(&means) / (means.len() as f64).sqrt()
 }
 
 /// The samples of one size without the first tenth of each flow, at least one where there are three.

@@ -1,8 +1,8 @@
 //! Why a byte more makes a difference.
 
+use crate::candidates::Candidate;
 use crate::constraint::Constraint;
 use crate::decide::RungFigures;
-use crate::candidates::Candidate;
 use crate::figure::{Figure, Figures};
 
 /// The least jump that is told, as a share of the smaller size's time.
@@ -38,9 +38,8 @@ pub(crate) fn cause(
     rungs: &[RungFigures],
     (small, large): (u64, u64),
 ) -> Option<(Constraint, f64)> {
-    let height = |figures: &Figures| {
-        Some(figures.get(&large)?.seconds - figures.get(&small)?.seconds)
-    };
+    let height =
+        |figures: &Figures| Some(figures.get(&large)?.seconds - figures.get(&small)?.seconds);
     let before = height(base)?;
     let gone = |figures: &RungFigures| {
         let after = height(figures.last()?.as_ref()?)?;

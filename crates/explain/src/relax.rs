@@ -5,8 +5,8 @@ use trunkline_core::{Rate, Span};
 use trunkline_path::impairment::{ImpairmentSpec, Setting};
 use trunkline_path::{Change, DisciplineSpec, Limit, LinkSpec};
 use trunkline_scenario::{
-    Cost, Disturbance, Host, Interface, Processor, Returns, Scenario, Start, Transport, UrpSettings,
-    Wire, Workload,
+    Cost, Disturbance, Host, Interface, Processor, Returns, Scenario, Start, Transport,
+    UrpSettings, Wire, Workload,
 };
 
 /// What a relaxation divides by where nothing at all would let a timed test go on for ever without time
@@ -132,11 +132,15 @@ impl Relaxation {
                     interface.requests = *requests;
                 }
             }),
-            Relaxation::Split { hosts } => interfaces(it, hosts, |interface| interface.split.clear()),
+            Relaxation::Split { hosts } => {
+                interfaces(it, hosts, |interface| interface.split.clear())
+            }
             Relaxation::ReceiveBuffers { hosts, gather } => {
                 interfaces(it, hosts, |interface| receive_freely(interface, *gather));
             }
-            Relaxation::Memory { hosts } => interfaces(it, hosts, |interface| interface.memory = None),
+            Relaxation::Memory { hosts } => {
+                interfaces(it, hosts, |interface| interface.memory = None)
+            }
             Relaxation::Processor { host, factor } => quicken(&mut it.hosts[*host], *factor),
             Relaxation::Board { host, factor } => {
                 quicken_board(&mut it.hosts[*host].interface, *factor);

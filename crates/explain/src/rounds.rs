@@ -1,12 +1,11 @@
 //! In how many rounds a message goes, and why.
 
-use crate::relax::window;
+use crate::relax::{has_messages, window};
+use crate::waterfall::Bar;
 use serde::Serialize;
 use trunkline_core::{Cause, Span};
 use trunkline_measure::TrafficRun;
 use trunkline_scenario::{Scenario, Split, Workload};
-
-use crate::waterfall::Bar;
 
 /// How a system write crosses the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -21,6 +20,8 @@ pub struct Rounds {
     pub outstanding: Option<u32>,
     /// User bytes of the sender's window.
     pub window: Option<u32>,
+    /// Does another write follow at once, so that this one's last answer is waited for too?
+    pub transfer: bool,
     /// The queue in which each round waits, where that is much of a message's time.
     pub queue: Option<Queued>,
 }
@@ -72,6 +73,7 @@ pub(crate) fn rounds(
         requests: requests(&sender.interface.split, bytes),
         outstanding: sender.interface.requests,
         window: window(&traffic.transport),
+        transfer: !has_messages(&traffic.workload),
         queue,
     })
 }

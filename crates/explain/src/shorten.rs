@@ -7,19 +7,21 @@ use trunkline_scenario::{Scenario, Start, Workload};
 
 /// Messages of a size where nothing happens by chance.
 const STEADY: u32 = 6;
-/// Messages of a size where other traffic or other work gets in the way.
+/// Messages of a size where other traffic is in the way.
 const VARIED: u32 = 40;
-/// Messages of a size where packets are lost.
-const LOSSY: u32 = 150;
+/// Messages of a size where something rare happens now and then: a packet is lost, other work gets in the way.
+const RARE: u32 = 150;
 /// Bytes of a transfer: nine of the largest windows of URP (7 blocks of 4096).
 const TRANSFER: Size = Size::from_bytes(256_000);
 /// Transfers.
 const TRANSFERS: u32 = 3;
 /// Of a timed test, for each size.
 const TIMED: Span = Span::from_secs(5);
-/// How much other traffic has to have delivered before a traffic starts that waits for it: several times
-/// the largest window.
-const LEAD: Size = Size::from_bytes(64_000);
+/// How much other traffic has to have delivered before a traffic starts that waits for it: nine of the largest
+/// windows too, so that queues stand.
+const LEAD: Size = TRANSFER;
+/// A transfer that outlasts every run.
+const ENDLESS: Size = Size::from_bytes(1 << 50);
 
 /// The traffic of index `subject` with those that overlap with it, and its new index.
 pub(crate) fn focus(scenario: &Scenario, subject: usize) -> (Scenario, usize) {
@@ -34,7 +36,8 @@ pub(crate) fn focus(scenario: &Scenario, subject: usize) -> (Scenario, usize) {
 
 /// The traffics that may be under way together with `subject`.
 pub(crate) fn rivals(scenario: &Scenario, subject: usize) -> Vec<usize> {
-    let apart = |other: usize| follows(scenario, subject, other) || follows(scenario, other, subject);
+    let apart =
+        |other: usize| follows(scenario, subject, other) || follows(scenario, other, subject);
     (0..scenario.traffic.len()).filter(|&other| other != subject && !apart(other)).collect()
 }
 
@@ -82,8 +85,9 @@ pub(crate) fn shorten(scenario: &Scenario, subject: usize) -> Scenario {
         }
         if at == leader {
             cut(&mut traffic.workload, messages);
-        } else if traffic.until.is_none() {
-            traffic.until = Some(name.clone());
+        } else {
+            traffic.until.get_or_insert_with(|| name.clone());
+            keep_up(&mut traffic.workload);
         }
     }
     short
@@ -94,11 +98,23 @@ fn messages(scenario: &Scenario) -> u32 {
     let mut links = scenario.links.iter().flat_map(|wire| [&wire.forward, &wire.backward]);
     let mut disturbed = scenario.hosts.iter().map(|host| host.processor.disturbance.is_some());
     if links.any(|link| link.impairments != Default::default() || !link.schedule.steps.is_empty()) {
-        LOSSY
-    } else if scenario.traffic.len() > 1 || disturbed.any(|it| it) {
+        RARE
+    } else if scenario.traffic.len() > 1 {
         VARIED
+    } else if disturbed.any(|it| it) {
+        RARE
     } else {
         STEADY
+    }
+}
+
+/// Background load does not pause: the ends of long transfers are rare, and a short run that meets one would see
+/// little else.
+fn keep_up(workload: &mut Workload) {
+    if let Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } = workload
+        && *bytes >= TRANSFER
+    {
+        *bytes = ENDLESS;
     }
 }
 

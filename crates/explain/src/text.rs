@@ -1,19 +1,23 @@
 //! An explanation for the terminal.
 
+use crate::constraint::Constraint;
 use crate::explanation::{Binding, Bought, Explanation, Group, Relaxed, TrafficExplanation};
 use crate::waterfall::{Bar, StateShare};
-use crate::words::{Unit, WORTH_A_WORD, span};
+use crate::words::{Unit, WORTH_A_WORD, span, telling};
 use std::fmt::Write;
 
 /// Columns of a bar of the whole time.
 const WIDTH: f64 = 32.0;
+/// Columns of a constraint's name.
+const TITLE: usize = 44;
 /// Shares below this are summed in one line.
 const SMALL: f64 = 0.005;
 
 /// The whole explanation, for a terminal of a hundred columns.
 pub fn text(explanation: &Explanation) -> String {
     let mut out = String::new();
-    let cell: Vec<String> = explanation.cell.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let cell: Vec<String> =
+        explanation.cell.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let cell = if cell.is_empty() { String::new() } else { format!(", {}", cell.join(", ")) };
     let _ = writeln!(
         out,
@@ -31,6 +35,14 @@ pub fn text(explanation: &Explanation) -> String {
 
 fn traffic_text(out: &mut String, traffic: &TrafficExplanation) {
     let unit = Unit { measure: traffic.measure, background: traffic.background };
+    if !traffic.sender.is_empty() {
+        let _ = writeln!(out, "\n{}: what the sender waited for", traffic.name);
+        traffic.sender.iter().for_each(|state| sender_line(out, state));
+    }
+    if !traffic.blocks.is_empty() {
+        out.push_str("  where the time of a block goes\n");
+        waterfall(out, &traffic.blocks, false);
+    }
     for group in &traffic.groups {
         group_text(out, &traffic.name, unit, group);
     }
@@ -49,17 +61,9 @@ fn group_text(out: &mut String, name: &str, unit: Unit, group: &Group) {
     };
     let sizes: Vec<String> = group.sizes.iter().map(size).collect();
     let _ = writeln!(out, "\n{name}: {}", sizes.join(", "));
-    if !group.sender.is_empty() {
-        out.push_str("  what the sender waited for\n");
-        group.sender.iter().for_each(|state| sender_line(out, state));
-    }
-    let (what, bars) = match group.blocks.is_empty() {
-        true => (format!("where the time of {} bytes goes", group.size), &group.waterfall),
-        false => ("where the time of a block goes".to_string(), &group.blocks),
-    };
-    if !bars.is_empty() {
-        let _ = writeln!(out, "  {what}");
-        waterfall(out, bars, group.blocks.is_empty());
+    if !group.waterfall.is_empty() {
+        let _ = writeln!(out, "  where the time of {} bytes goes", group.size);
+        waterfall(out, &group.waterfall, true);
     }
     for sentence in &group.words {
         wrapped(out, sentence);
@@ -80,7 +84,14 @@ fn waterfall(out: &mut String, bars: &[Bar], in_order: bool) {
             small += bar.share;
         } else {
             let from = if in_order { before } else { 0.0 };
-            bar_line(out, &bar.place, &format!("{:?}", bar.cause), &span(bar.span), bar.share, from);
+            bar_line(
+                out,
+                &bar.place,
+                &format!("{:?}", bar.cause),
+                &span(bar.span),
+                bar.share,
+                from,
+            );
         }
         before += bar.share;
     }
@@ -108,15 +119,31 @@ fn ladder(out: &mut String, unit: Unit, group: &Group) {
         let binds = matches!(group.binds, Binding::One(it) if it == relaxed.constraint);
         let mark = if binds { '*' } else { ' ' };
         let mut name = title(relaxed);
-        for step in &relaxed.steps {
-            let _ = writeln!(out, "  {mark} {name:<44} {:<22} {}", step.to, outcome(unit, step));
+        if name.chars().count() > TITLE {
+            let _ = writeln!(out, "  {mark} {name}");
+            name.clear();
+        }
+        for step in telling(relaxed) {
+            let _ =
+                writeln!(out, "  {mark} {name:<TITLE$} {:<26} {}", step.to, outcome(unit, step));
             name.clear();
         }
     }
     if !none.is_empty() {
-        let names: Vec<String> = none.into_iter().map(title).collect();
-        wrapped(out, &format!("Nothing to be gained from: {}.", names.join("; ")));
+        wrapped(out, &format!("Nothing to be gained from: {}.", names(&none)));
     }
+}
+
+/// Constraints by name; with their place where there are several of a kind.
+fn names(list: &[&Relaxed]) -> String {
+    let name = |it: &&Relaxed| match it.constraint {
+        Constraint::Processor | Constraint::Board => {
+            format!("{} of {}", it.constraint.name(), it.place)
+        }
+        other => other.name().to_string(),
+    };
+    let names: Vec<String> = list.iter().map(name).collect();
+    names.join("; ")
 }
 
 fn title(it: &Relaxed) -> String {

@@ -58,7 +58,10 @@ pub(crate) fn rounds(it: &Rounds) -> String {
     let queued = match &it.queue {
         Some(queue) if it.rounds.len() > 1 => format!(
             ", so it waits {} times in the queue of {}: {} x {}",
-            it.rounds.len(), queue.place, it.rounds.len(), span(queue.span),
+            it.rounds.len(),
+            queue.place,
+            it.rounds.len(),
+            span(queue.span),
         ),
         _ => String::new(),
     };
@@ -70,8 +73,15 @@ fn how(it: &Rounds) -> String {
     match it.rounds.as_slice() {
         [_] => format!("{bytes} go in one round"),
         list if it.by_requests() && !it.by_window() => {
-            let outstanding = it.outstanding.map_or(String::new(), |most| format!(", {} outstanding", number(most as usize)));
-            format!("{bytes} go as {} requests of {}{outstanding}: {} round trips", number(it.requests.len()), sizes(&it.requests), number(list.len()))
+            let outstanding = it
+                .outstanding
+                .map_or(String::new(), |most| format!(", {} outstanding", number(most as usize)));
+            format!(
+                "{bytes} go as {} requests of {}{outstanding}: {} round trips",
+                number(it.requests.len()),
+                sizes(&it.requests),
+                number(list.len())
+            )
         }
         list if list.len() <= LISTED => {
             let waits: Vec<String> = list.iter().map(|bytes| format!("{bytes}, wait")).collect();
@@ -79,7 +89,12 @@ fn how(it: &Rounds) -> String {
         }
         list => {
             let most = list.iter().max().copied().unwrap_or_default();
-            format!("A {}-byte message goes in {} rounds of at most {}", it.bytes, list.len(), count(most, "byte"))
+            format!(
+                "A {}-byte message goes in {} rounds of at most {}",
+                it.bytes,
+                list.len(),
+                count(most, "byte")
+            )
         }
     }
 }
@@ -88,10 +103,17 @@ fn why(it: &Rounds) -> String {
     if it.rounds.len() < 2 {
         return String::new();
     }
-    let window = it.window.filter(|_| it.by_window()).map(|window| format!("the window is {window} bytes"));
-    let requests = it.outstanding.filter(|_| it.by_window() && (it.by_requests() || it.outstanding.is_some()));
+    let window =
+        it.window.filter(|_| it.by_window()).map(|window| format!("the window is {window} bytes"));
+    // To a single request it makes no difference, unless another write follows at once.
+    let counts = it.by_requests() || it.transfer;
+    let requests = it.outstanding.filter(|_| it.by_window() && counts);
     let requests = requests.map(|most| {
-        let next = if most == 1 { "the interface takes one request at a time".into() } else { format!("the interface takes {most} requests at a time") };
+        let next = if most == 1 {
+            "the interface takes one request at a time".into()
+        } else {
+            format!("the interface takes {most} requests at a time")
+        };
         match it.requests.len() {
             1 => next,
             several => format!("{next}, here {} of {}", number(several), sizes(&it.requests)),
@@ -120,10 +142,13 @@ fn binding(unit: Unit, group: &Group) -> String {
         },
         Binding::Two(first, second) => format!(
             "The {} and the {} bind together: neither alone is worth {:.0} %.",
-            first.name(), second.name(), 100.0 * crate::decide::ENOUGH,
+            first.name(),
+            second.name(),
+            100.0 * crate::decide::ENOUGH,
         ),
         Binding::Nothing => {
-            "Nothing that can be relaxed is worth 10 %: the application itself sets the pace.".into()
+            "Nothing that can be relaxed is worth 10 %: the application itself sets the pace."
+                .into()
         }
     }
 }
@@ -132,8 +157,14 @@ fn one(unit: Unit, group: &Group, it: &Relaxed) -> String {
     let place = if it.place.is_empty() { String::new() } else { format!(" of {}", it.place) };
     let booked = booked(group, it.constraint);
     let steps = steps(unit, group.figure(), it);
-    let nothing = if it.constraint == Constraint::Distance { "; nothing can be bought but a shorter path" } else { "" };
-    format!("The {}{place} binds ({}{booked}){nothing}: {steps}.", it.constraint.name(), it.now)
+    let name = it.constraint.name();
+    match it.constraint {
+        Constraint::Distance => format!(
+            "Distance binds ({}{booked}): nothing can be bought but a shorter path; {steps}.",
+            it.now
+        ),
+        _ => format!("The {name}{place} binds ({}{booked}): {steps}.", it.now),
+    }
 }
 
 /// How much of a message's time is booked under a constraint's cause.
@@ -145,23 +176,34 @@ fn booked(group: &Group, constraint: Constraint) -> String {
         Constraint::Loss => Cause::Recover,
         _ => return String::new(),
     };
-    let share: f64 = group.waterfall.iter().filter(|bar| bar.cause == cause).map(|bar| bar.share).sum();
+    let share: f64 =
+        group.waterfall.iter().filter(|bar| bar.cause == cause).map(|bar| bar.share).sum();
     if share < WORTH_A_WORD {
         return String::new();
     }
     format!("; {:.0} % of the time is {cause:?}", 100.0 * share)
 }
 
-/// What each step of a constraint's ladder buys; those that change nothing are passed over.
+/// What each step of a constraint's ladder buys.
 fn steps(unit: Unit, base: &Figure, it: &Relaxed) -> String {
-    let last = it.steps.len().saturating_sub(1);
-    let told = it.steps.iter().enumerate().filter(|(at, step)| *at == last || step.saved.abs() > WORTH_A_WORD);
-    let texts: Vec<String> = told.map(|(_, step)| bought(unit, base, step)).collect();
-    texts.join("; ")
+    let bought = |(at, step): (usize, &Bought)| match at {
+        0 => format!("{} {}", step.to, unit.change(base, &step.figure)),
+        _ => format!("{} to {}", step.to, unit.figure(&step.figure)),
+    };
+    let texts: Vec<String> = telling(it).into_iter().enumerate().map(bought).collect();
+    texts.join(", ")
 }
 
-fn bought(unit: Unit, base: &Figure, it: &Bought) -> String {
-    format!("{} {}", it.to, unit.change(base, &it.figure))
+/// The steps of a ladder that do something which the one told before them does not.
+pub(crate) fn telling(it: &Relaxed) -> Vec<&Bought> {
+    let mut told: Vec<&Bought> = Vec::new();
+    for step in &it.steps {
+        let left = told.last().map_or(1.0, |before| 1.0 - before.saved);
+        if ((1.0 - step.saved) / left - 1.0).abs() > WORTH_A_WORD {
+            told.push(step);
+        }
+    }
+    told
 }
 
 fn pair(unit: Unit, base: &Figure, it: &PairRelaxed) -> String {
@@ -169,7 +211,12 @@ fn pair(unit: Unit, base: &Figure, it: &PairRelaxed) -> String {
         "" => constraint.name().to_string(),
         place => format!("{} of {place}", constraint.name()),
     };
-    format!("Relaxed together, {} and {} {}: far more than either alone.", of(&it.first), of(&it.second), unit.change(base, &it.figure))
+    format!(
+        "Relaxed together, {} and {} {}: far more than either alone.",
+        of(&it.first),
+        of(&it.second),
+        unit.change(base, &it.figure)
+    )
 }
 
 /// Why a byte more makes a difference.
@@ -177,12 +224,22 @@ pub(crate) fn jump(it: &Jump) -> String {
     let [from, to] = &it.figures;
     let rise = 100.0 * (to.seconds / from.seconds - 1.0);
     let cause = match it.cause {
-        Some((constraint, share)) => format!(" The {} makes it: without that {:.0} % of the step is gone.", constraint.name(), 100.0 * share),
+        Some((constraint, share)) => format!(
+            " The {} makes it: without that {:.0} % of the step is gone.",
+            constraint.name(),
+            100.0 * share
+        ),
         None => " No single constraint makes it.".into(),
     };
     let rounds: Vec<String> = it.rounds.iter().flatten().map(rounds).collect();
     let rounds = if rounds.len() == 2 { format!(" {}", rounds.join(" ")) } else { String::new() };
-    format!("From {} to {} bytes the time goes from {} to {} ({rise:+.0} %).{rounds}{cause}", it.from, it.to, seconds(from.seconds), seconds(to.seconds))
+    format!(
+        "From {} to {} bytes the time goes from {} to {} ({rise:+.0} %).{rounds}{cause}",
+        it.from,
+        it.to,
+        seconds(from.seconds),
+        seconds(to.seconds)
+    )
 }
 
 fn count(number: u32, what: &str) -> String {
@@ -216,7 +273,13 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let fits = units.iter().find(|(unit, _)| value >= 0.9995 * unit).or(units.last());
     let &(unit, name) = fits.unwrap_or(&(1.0, ""));
     let value = value / unit;
-    let decimals = if value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+    let decimals = if value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
     format!("{value:.decimals$} {name}")
 }
 
@@ -226,7 +289,9 @@ mod tests {
 
     #[test]
     fn figures_have_three_digits() {
-        for (value, text) in [(0.155, "155 ms"), (0.0574, "57.4 ms"), (1.0919, "1.09 s"), (0.9999, "1.00 s")] {
+        for (value, text) in
+            [(0.155, "155 ms"), (0.0574, "57.4 ms"), (1.0919, "1.09 s"), (0.9999, "1.00 s")]
+        {
             assert_eq!(seconds(value), text);
         }
         assert_eq!(rate(9680.0), "9.68 kB/s");
@@ -235,12 +300,24 @@ mod tests {
     #[test]
     fn rounds_are_told_as_people_tell_them() {
         let it = |bytes, rounds: &[u32], requests: &[u32], window| Rounds {
-            bytes, rounds: rounds.to_vec(), requests: requests.to_vec(), outstanding: Some(1), window: Some(window), queue: None,
+            bytes,
+            rounds: rounds.to_vec(),
+            requests: requests.to_vec(),
+            outstanding: Some(1),
+            window: Some(window),
+            queue: None,
+            transfer: false,
         };
         let told = rounds(&it(1024, &[756, 268], &[1024], 756));
-        assert!(told.starts_with("1024 bytes go as 756, wait, 268, wait: two round trips"), "{told}");
+        assert!(
+            told.starts_with("1024 bytes go as 756, wait, 268, wait: two round trips"),
+            "{told}"
+        );
         let told = rounds(&it(65, &[64, 1], &[64, 1], 84));
-        assert_eq!(told, "65 bytes go as two requests of 64 and 1, one outstanding: two round trips.");
+        assert_eq!(
+            told,
+            "65 bytes go as two requests of 64 and 1, one outstanding: two round trips."
+        );
         assert_eq!(rounds(&it(1, &[1], &[1], 84)), "1 byte go in one round.");
         let queue = Some(crate::Queued { place: "n3>n6".into(), span: Span::from_millis(152) });
         let told = rounds(&Rounds { queue, ..it(512, &[84, 84, 84, 84, 84, 84, 8], &[512], 84) });
