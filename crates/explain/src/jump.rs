@@ -38,8 +38,9 @@ pub(crate) fn cause(
     rungs: &[RungFigures],
     (small, large): (u64, u64),
 ) -> Option<(Constraint, f64)> {
+    // Relative to the smaller size: what makes everything faster makes no step smaller.
     let height =
-        |figures: &Figures| Some(figures.get(&large)?.seconds - figures.get(&small)?.seconds);
+        |figures: &Figures| Some(figures.get(&large)?.seconds / figures.get(&small)?.seconds - 1.0);
     let before = height(base)?;
     let gone = |figures: &RungFigures| {
         let after = height(figures.last()?.as_ref()?)?;

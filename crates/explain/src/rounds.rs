@@ -67,7 +67,7 @@ pub(crate) fn rounds(
     let rounds = run.rounds.get(&bytes).filter(|rounds| !rounds.is_empty())?.clone();
     let sender = scenario.hosts.iter().find(|host| host.name == traffic.source(0))?;
     let queue = queued(waterfall, rounds.len());
-    Some(Rounds {
+    let rounds = Rounds {
         bytes,
         rounds,
         requests: requests(&sender.interface.split, bytes),
@@ -75,7 +75,10 @@ pub(crate) fn rounds(
         window: window(&traffic.transport),
         transfer: !has_messages(&traffic.workload),
         queue,
-    })
+    };
+    // A transfer that is held up by neither goes on before its first round is answered for.
+    let stops = !rounds.transfer || rounds.by_window() || rounds.by_requests();
+    stops.then_some(rounds)
 }
 
 /// The longest wait in a queue, which a message's record holds once, for the round that completes it: the others

@@ -104,7 +104,7 @@ fn bar_line(out: &mut String, place: &str, cause: &str, span: &str, share: f64, 
     let start = (from * WIDTH).round() as usize;
     let end = ((from + share) * WIDTH).round() as usize;
     let bar = format!("{}{}", " ".repeat(start), "█".repeat(end.max(start + 1) - start));
-    let line = format!("    {place:<32} {cause:<9} {span:>9} {:>5.1} %  {bar}", 100.0 * share);
+    let line = format!("    {place:<35} {cause:<9} {span:>9} {:>5.1} %  {bar}", 100.0 * share);
     let _ = writeln!(out, "{}", line.trim_end());
 }
 
@@ -147,10 +147,9 @@ fn names(list: &[&Relaxed]) -> String {
 }
 
 fn title(it: &Relaxed) -> String {
-    match it.place.as_str() {
-        "" => format!("{} ({})", it.constraint.name(), it.now),
-        place => format!("{} of {place} ({})", it.constraint.name(), it.now),
-    }
+    let place = if it.place.is_empty() { String::new() } else { format!(" of {}", it.place) };
+    let now = if it.now.is_empty() { String::new() } else { format!(" ({})", it.now) };
+    format!("{}{place}{now}", it.constraint.name())
 }
 
 fn outcome(unit: Unit, step: &Bought) -> String {

@@ -69,15 +69,18 @@ pub(crate) fn rounds(it: &Rounds) -> String {
 }
 
 fn how(it: &Rounds) -> String {
-    let bytes = count(it.bytes, "byte");
+    let bytes = match it.bytes {
+        1 => "1 byte goes".to_string(),
+        several => format!("{several} bytes go"),
+    };
     match it.rounds.as_slice() {
-        [_] => format!("{bytes} go in one round"),
+        [_] => format!("{bytes} in one round"),
         list if it.by_requests() && !it.by_window() => {
             let outstanding = it
                 .outstanding
                 .map_or(String::new(), |most| format!(", {} outstanding", number(most as usize)));
             format!(
-                "{bytes} go as {} requests of {}{outstanding}: {} round trips",
+                "{bytes} as {} requests of {}{outstanding}: {} round trips",
                 number(it.requests.len()),
                 sizes(&it.requests),
                 number(list.len())
@@ -85,7 +88,7 @@ fn how(it: &Rounds) -> String {
         }
         list if list.len() <= LISTED => {
             let waits: Vec<String> = list.iter().map(|bytes| format!("{bytes}, wait")).collect();
-            format!("{bytes} go as {}: {} round trips", waits.join(", "), number(list.len()))
+            format!("{bytes} as {}: {} round trips", waits.join(", "), number(list.len()))
         }
         list => {
             let most = list.iter().max().copied().unwrap_or_default();
@@ -158,12 +161,14 @@ fn one(unit: Unit, group: &Group, it: &Relaxed) -> String {
     let booked = booked(group, it.constraint);
     let steps = steps(unit, group.figure(), it);
     let name = it.constraint.name();
+    let facts: Vec<String> =
+        [it.now.clone(), booked].into_iter().filter(|fact| !fact.is_empty()).collect();
+    let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join("; ")) };
     match it.constraint {
-        Constraint::Distance => format!(
-            "Distance binds ({}{booked}): nothing can be bought but a shorter path; {steps}.",
-            it.now
-        ),
-        _ => format!("The {name}{place} binds ({}{booked}): {steps}.", it.now),
+        Constraint::Distance => {
+            format!("Distance binds{facts}: nothing can be bought but a shorter path; {steps}.")
+        }
+        _ => format!("The {name}{place} binds{facts}: {steps}."),
     }
 }
 
@@ -176,12 +181,17 @@ fn booked(group: &Group, constraint: Constraint) -> String {
         Constraint::Loss => Cause::Recover,
         _ => return String::new(),
     };
+    let queued = group.rounds.as_ref().filter(|it| it.rounds.len() > 1);
+    if constraint == Constraint::Queue && queued.is_some_and(|it| it.queue.is_some()) {
+        // Waiting for earlier rounds is booked as Window, and they wait in the queue.
+        return String::new();
+    }
     let share: f64 =
         group.waterfall.iter().filter(|bar| bar.cause == cause).map(|bar| bar.share).sum();
     if share < WORTH_A_WORD {
         return String::new();
     }
-    format!("; {:.0} % of the time is {cause:?}", 100.0 * share)
+    format!("{:.0} % of the time is {cause:?}", 100.0 * share)
 }
 
 /// What each step of a constraint's ladder buys.
@@ -225,8 +235,9 @@ pub(crate) fn jump(it: &Jump) -> String {
     let rise = 100.0 * (to.seconds / from.seconds - 1.0);
     let cause = match it.cause {
         Some((constraint, share)) => format!(
-            " The {} makes it: without that {:.0} % of the step is gone.",
+            " The {} makes it{}: without that {:.0} % of the step is gone.",
             constraint.name(),
+            ways(constraint, it.rounds[1].as_ref()),
             100.0 * share
         ),
         None => " No single constraint makes it.".into(),
@@ -240,6 +251,19 @@ pub(crate) fn jump(it: &Jump) -> String {
         seconds(from.seconds),
         seconds(to.seconds)
     )
+}
+
+/// Splitting does harm where each piece has to be answered for before the next.
+fn ways(constraint: Constraint, rounds: Option<&Rounds>) -> String {
+    match (constraint, rounds.and_then(|it| it.outstanding)) {
+        (Constraint::Split, Some(most)) => {
+            format!(
+                ", since only {} of the requests is outstanding at a time",
+                number(most as usize)
+            )
+        }
+        _ => String::new(),
+    }
 }
 
 fn count(number: u32, what: &str) -> String {
@@ -318,7 +342,7 @@ mod tests {
             told,
             "65 bytes go as two requests of 64 and 1, one outstanding: two round trips."
         );
-        assert_eq!(rounds(&it(1, &[1], &[1], 84)), "1 byte go in one round.");
+        assert_eq!(rounds(&it(1, &[1], &[1], 84)), "1 byte goes in one round.");
         let queue = Some(crate::Queued { place: "n3>n6".into(), span: Span::from_millis(152) });
         let told = rounds(&Rounds { queue, ..it(512, &[84, 84, 84, 84, 84, 84, 8], &[512], 84) });
         assert!(told.contains("7 rounds of at most 84 bytes"), "{told}");
