@@ -4,6 +4,7 @@ mod bridge;
 mod calibrate;
 mod describe;
 mod emulation;
+mod explain;
 mod failure;
 mod links;
 mod options;
@@ -66,6 +67,8 @@ enum Verb {
     Predict(predict::Args),
     /// Redo published measurements and hold them against what was published
     Study(study::Args),
+    /// Say why a scenario comes out as it does: where the time went, what binds, what would buy most
+    Explain(explain::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Predict(args) => predict::run(&args),
         Verb::Study(args) => study::run(&args),
+        Verb::Explain(args) => explain::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)
