@@ -91,8 +91,12 @@ fn axis_name(shown: Shown) -> String {
     format!("{what}, {}", shown.estimator)
 }
 
-/// What was measured of one traffic: over sizes with a curve for each engine and cell, or over cells.
+/// What was measured of one traffic: over sizes with a curve for each engine and cell, over one coordinate
+/// of the grid with a curve for each engine and each of the others' values, or over cells.
 fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
+    if let Some(figures) = over_longest(digest, traffic, index) {
+        return figures;
+    }
     let report = digest.report;
     let shown = report.shown(traffic);
     let found = report.runs.iter().filter_map(|run| run.traffic(traffic));
@@ -125,6 +129,83 @@ fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
             figure
         })
         .collect()
+}
+
+/// Of a traffic with one size in a grid of several axes: curves over the axis with the most values.
+fn over_longest(digest: &Digest<'_>, traffic: &str, index: usize) -> Option<Vec<Figure>> {
+    let report = digest.report;
+    let shown = report.shown(traffic);
+    let found = report.runs.iter().filter_map(|run| run.traffic(traffic));
+    let sizes: BTreeSet<u64> = found.flat_map(TrafficRun::sizes).collect();
+    let size = sizes.first().filter(|_| sizes.len() == 1)?;
+    let (false, keys @ [_, _, ..]) = (report.varying().0, &report.varying().1[..]) else {
+        return None;
+    };
+    let values = |key: &str| {
+        let values = report.spots().into_iter().filter_map(|spot| spot.cell.get(key));
+        values.collect::<BTreeSet<&String>>().len()
+    };
+    // The first of the longest.
+    let longest = keys.iter().rev().max_by_key(|key| values(key))?;
+    let groups = grouped(report, longest);
+    let figure = |(chunk, groups): (usize, &[(String, Vec<Spot<'_>>)])| {
+        let mut figure = Figure {
+            name: format!("measured-{index}-{chunk}"),
+            kind: Kind::Lines,
+            title: format!("{traffic}: {}", axis_name(shown)),
+            caption: String::new(),
+            x: Axis::category(longest, ""),
+            y: Axis::linear(&axis_name(shown), ""),
+            series: groups
+                .iter()
+                .flat_map(|group| along(digest, traffic, *size, longest, group))
+                .collect(),
+        };
+        scale(&mut figure, shown);
+        figure
+    };
+    Some(groups.chunks(per_chart(report)).take(CELLS).enumerate().map(figure).collect())
+}
+
+/// The cells that differ in `key` alone, under what the other coordinates are.
+fn grouped<'a>(report: &'a Report, key: &str) -> Vec<(String, Vec<Spot<'a>>)> {
+    let mut groups: Vec<(String, Vec<Spot<'a>>)> = Vec::new();
+    let keys = report.varying().1;
+    for spot in report.spots() {
+        let others = keys.iter().filter(|other| **other != key);
+        let pair = |other: &&str| Some(format!("{other} = {}", spot.cell.get(*other)?));
+        let name = others.filter_map(pair).collect::<Vec<String>>().join(", ");
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, spots)) => spots.push(spot),
+            None => groups.push((name, vec![spot])),
+        }
+    }
+    groups
+}
+
+/// A curve for each engine over the values of `key`.
+fn along(
+    digest: &Digest<'_>,
+    traffic: &str,
+    size: u64,
+    key: &str,
+    (label, spots): &(String, Vec<Spot<'_>>),
+) -> Vec<Series> {
+    let report = digest.report;
+    let series = |engine| {
+        let points = spots.iter().filter_map(|spot| {
+            let run = report.run(engine, *spot)?;
+            point(digest, run, traffic, size, spot.cell.get(key)?)
+        });
+        Series {
+            name: joined(engine_name(engine), label),
+            role: Role::from(engine),
+            group: Some(label.clone()),
+            points: points.collect(),
+        }
+    };
+    let all = report.engines().into_iter().map(series);
+    all.filter(|series: &Series| !series.points.is_empty()).collect()
 }
 
 fn cell_axis(report: &Report) -> Axis {

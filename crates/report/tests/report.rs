@@ -314,3 +314,23 @@ fn a_single_figure_is_shown_by_rules_that_drop_the_ends_and_counts_that_nobody_m
     assert!(row("64 B: hawley-average").contains("4.764 ms"), "{shown}");
     assert!(!row("packets lost").contains("0 of 0"), "{shown}");
 }
+
+#[test]
+fn a_grid_of_two_axes_is_drawn_over_the_longer_one() {
+    let mut report = Report::default();
+    for (discipline, window) in
+        ["fifo", "drr"].iter().flat_map(|one| ["1", "3", "10"].iter().map(move |two| (one, two)))
+    {
+        let mut run = fixture::run(Engine::Sim, discipline, 0);
+        run.traffic.truncate(1);
+        run.traffic[0].samples.retain(|sample| sample.size == 64);
+        run.cell.insert("window".into(), (*window).into());
+        report.runs.push(run);
+    }
+    let figures = figures(&report);
+    let figure = figures.iter().find(|figure| figure.name == "measured-0-0").unwrap();
+    assert_eq!((figure.kind, figure.x.label.as_str()), (Kind::Lines, "window"));
+    let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["sim, trunk.discipline = fifo", "sim, trunk.discipline = drr"]);
+    assert!(figure.series.iter().all(|series| series.points.len() == 3));
+}
