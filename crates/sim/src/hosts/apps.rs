@@ -55,7 +55,10 @@ impl World<'_> {
             }
             Action::Read => self.start_read(id),
             Action::Work(span) => self.on_processor(id, span, Job::Worked),
-            Action::Wait(until) => self.net.set_timer(until, Timer::Wake(id).number()),
+            Action::Wait(until) => {
+                self.ends[id.index()].doing = Doing::Asleep;
+                self.net.set_timer(until, Timer::Wake(id).number());
+            }
             Action::Done => self.application_ended(id),
         }
         self.settle(id);

@@ -78,13 +78,18 @@ impl World<'_> {
 
     fn link_runs(&mut self) -> Vec<LinkRun> {
         let mut runs = Vec::new();
+        let mut early = self.early_copies();
         for (wire, ids) in std::iter::zip(&self.scenario.links, &self.wires) {
             let names = [(&wire.from, &wire.to), (&wire.to, &wire.from)];
             for ((from, to), &id) in std::iter::zip(names, ids) {
+                let (mut counts, in_flight) = (self.net.counts(id), self.net.in_flight(id));
+                let copies = early.min(in_flight).min(counts.duplicated);
+                early -= copies;
+                counts.duplicated -= copies;
                 runs.push(LinkRun {
                     name: format!("{from}>{to}"),
-                    counts: self.net.counts(id),
-                    in_flight: self.net.in_flight(id),
+                    counts,
+                    in_flight: in_flight - copies,
                     busy: self.net.busy(id),
                     queueing: self.net.queueing(id).cloned(),
                     backlog: self.net.backlog_samples(id).to_vec(),
@@ -92,6 +97,14 @@ impl World<'_> {
             }
         }
         runs
+    }
+
+    /// Copies that links have made and that have not come out of them: those are no traffic's yet, so that
+    /// the links' counts are to leave them out too.
+    fn early_copies(&self) -> u64 {
+        let made: u64 = self.wires.iter().flatten().map(|&it| self.net.counts(it).duplicated).sum();
+        let out = self.ends.iter().map(|end| self.net.route_counts(end.route).duplicated);
+        made.saturating_sub(out.sum())
     }
 
     fn notes(&self) -> Vec<String> {

@@ -58,8 +58,10 @@ pub(crate) struct Arrival {
 pub(crate) enum Doing {
     /// It has not started.
     Nothing,
-    /// A job of its own is under way, or it sleeps.
+    /// A job of its own is under way.
     Busy,
+    /// It sleeps.
+    Asleep,
     /// It waits for the end of a write, since an instant at which the sender's clock showed this.
     Writing,
     /// It waits for data.
