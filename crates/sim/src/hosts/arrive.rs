@@ -191,3 +191,37 @@ impl World<'_> {
         self.hosts[end.host].memory -= held;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_scenario::Scenario;
+
+    /// Records of hops that are kept when a run has ended, and packets that are still under way.
+    fn kept(traffic: &str, memory: u32) -> (u64, u64) {
+        let text = format!(
+            "stop_after = \"60min\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\ninterface = \"small\"\n\
+             processor = \"slow\"\n[processor.slow]\ninterrupt = \"3ms\"\n\
+             [interface.small]\nmemory = {memory}\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+             rate = \"1Mbit/s\"\ndelay = \"2ms\"\nloss = \"2%\"\nduplicate = \"5%\"\n\
+             [[traffic]]\nname = \"t\"\nfrom = \"a\"\nto = \"b\"\n{traffic}"
+        );
+        let scenario = Scenario::parse(&text, "test.toml").unwrap().pop().unwrap();
+        let mut world = World::new(&scenario).unwrap();
+        world.run();
+        let routes = world.ends.iter().map(|end| world.net.route_counts(end.route).in_flight);
+        let in_flight = routes.sum();
+        // New records are numbered on when none that was given back is left.
+        let asked = 100_000;
+        let last = (0..asked).map(|_| u64::from(world.net.trace().0)).max().unwrap_or(0);
+        (last + 1 - asked, in_flight)
+    }
+
+    #[test]
+    fn records_of_hops_are_given_back() {
+        let paced = "kind = \"paced\"\nsize = 100\nrate = \"500kbit/s\"\nduration = \"20s\"";
+        assert_eq!(kept(paced, 1000), (0, 0));
+        let (kept, in_flight) = kept("kind = \"bulk\"\nbytes = \"200kB\"\ncount = 3", 700);
+        assert!(kept <= in_flight && in_flight < 100, "{kept} records, {in_flight} packets");
+    }
+}

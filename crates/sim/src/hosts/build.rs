@@ -80,7 +80,7 @@ impl<'a> Builder<'a> {
                 [format!("{}>{}", wire.from, wire.to), format!("{}>{}", wire.to, wire.from)];
             let specs = [&wire.forward, &wire.backward];
             let directions = [0, 1].map(|way| builder.link(specs[way], &wire.name, &names[way]));
-            directions.into_iter().for_each(|link| builder.observe(link));
+            std::iter::zip(directions, specs).for_each(|(link, spec)| builder.observe(link, spec));
             builder.wires.push(directions);
         }
         for node in &scenario.nodes {
@@ -103,11 +103,15 @@ impl<'a> Builder<'a> {
         id
     }
 
-    /// Records what waits at a wire's link, where the scenario asks for it: both slow a run down.
-    fn observe(&mut self, link: LinkId) {
+    /// Records what waits at a wire's link: how long each packet, unless none ever does, and how many bytes
+    /// at the instants that the scenario asks for.
+    fn observe(&mut self, link: LinkId, spec: &LinkSpec) {
+        let queues = spec.rate.is_some() || spec.trace.is_some();
+        if queues || spec.schedule != Schedule::default() {
+            self.net.record_queueing(link);
+        }
         if let Some(every) = self.scenario.sample_backlog {
             self.net.sample_backlog(link, every);
-            self.net.record_queueing(link);
         }
     }
 
