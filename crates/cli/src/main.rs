@@ -3,6 +3,7 @@
 mod bridge;
 mod calibrate;
 mod describe;
+mod explain;
 mod failure;
 mod links;
 mod options;
@@ -54,6 +55,8 @@ enum Verb {
     Verify(verify::Args),
     /// Find out what this machine can hold: delay floor, timers, highest loss-free rates
     Calibrate(calibrate::Args),
+    /// Say why a scenario comes out as it does: where the time went, what binds, what would buy most
+    Explain(explain::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Verb::Set(args) => set::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Calibrate(args) => calibrate::run(&args),
+        Verb::Explain(args) => explain::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)

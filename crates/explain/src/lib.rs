@@ -1,1 +1,51 @@
-//! To be filled.
+//! Why a scenario comes out as it does: where the time went, which constraint binds, and what relaxing it
+//! buys.
+//!
+//! [`explain`] runs a scenario, then runs it again with each [`Relaxation`] that could matter, and compares the
+//! figures. The ledger shows where time was spent; only a run without a constraint shows what that constraint
+//! cost. `docs/explain.md` says how it decides and where its limits are.
+
+mod candidates;
+mod constraint;
+mod decide;
+mod explain;
+mod explanation;
+mod figure;
+mod jump;
+mod relax;
+mod rounds;
+mod runner;
+mod shorten;
+mod text;
+mod waterfall;
+mod words;
+
+pub use constraint::Constraint;
+pub use explain::{Options, Stage, explain, explain_with};
+pub use explanation::{
+    Binding, Bought, Explanation, Group, Jump, PairRelaxed, Relaxed, TrafficExplanation,
+};
+pub use figure::{Figure, Measure};
+pub use relax::{PRACTICALLY_NOTHING, Relaxation};
+pub use rounds::{Queued, Rounds};
+pub use text::text;
+pub use waterfall::{Bar, StateShare};
+
+use thiserror::Error;
+use trunkline_sim::SimError;
+
+/// Why a scenario cannot be explained.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ExplainError {
+    /// It cannot be simulated.
+    #[error(transparent)]
+    Simulation(#[from] SimError),
+    /// It has no such traffic.
+    #[error("there is no traffic '{name}': the scenario has {known}")]
+    NoTraffic {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+}

@@ -1,0 +1,61 @@
+//! What can bind a traffic.
+
+use serde::Serialize;
+
+/// Something that can limit a message's delay or a transfer's rate. The order is that of what it takes
+/// to relax it: a setting, another driver, another board, another host, another trunk, another place. Where
+/// relaxing two of them buys about the same, the earlier one is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Constraint {
+    /// The queue in front of a line: other traffic is ahead, and the discipline lets it be.
+    Queue,
+    /// A queue that overflows.
+    QueueLimit,
+    /// The transport's window.
+    Window,
+    /// The interface takes no further request of a channel before the last is answered for.
+    Requests,
+    /// A system write is cut into several requests.
+    Split,
+    /// The host posts receive buffers one at a time, with an interrupt for each.
+    ReceiveBuffers,
+    /// The interface's memory overflows.
+    Memory,
+    /// The interface board's processor.
+    Board,
+    /// The host's processor.
+    Processor,
+    /// The processor of a trunk board.
+    TrunkBoard,
+    /// The nodes' backplanes.
+    Backplane,
+    /// What the line loses or damages has to be sent again.
+    Loss,
+    /// The rate of the slowest line.
+    Rate,
+    /// Distance. Nothing can be bought but a shorter path.
+    Distance,
+}
+
+impl Constraint {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Constraint::Queue => "queue",
+            Constraint::QueueLimit => "queue limit",
+            Constraint::Window => "window",
+            Constraint::Requests => "interface: requests",
+            Constraint::Split => "interface: splitting of writes",
+            Constraint::ReceiveBuffers => "interface: receive buffers",
+            Constraint::Memory => "interface: memory",
+            Constraint::Board => "interface board",
+            Constraint::Processor => "processor",
+            Constraint::TrunkBoard => "trunk board",
+            Constraint::Backplane => "backplane",
+            Constraint::Loss => "loss",
+            Constraint::Rate => "trunk rate",
+            Constraint::Distance => "distance",
+        }
+    }
+}

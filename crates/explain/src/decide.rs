@@ -1,0 +1,72 @@
+//! What binds: from what each relaxation buys.
+
+use crate::candidates::Candidate;
+use crate::constraint::Constraint;
+use crate::explanation::{Binding, Bought, PairRelaxed, Relaxed};
+use crate::figure::{Figure, Figures};
+
+/// The least share of the time that a relaxation has to save to be the one that binds.
+pub const ENOUGH: f64 = 0.10;
+/// Relaxations that leave a time within this share of each other's savings are equals.
+const EQUALS: f64 = 0.9;
+/// Distance binds in spite of other constraints where it alone is worth so many times what they are.
+const DISTANCE_RULES: f64 = 3.0;
+
+/// The figures of a candidate's rungs, or `None` where a run failed.
+pub(crate) type RungFigures = Vec<Option<Figures>>;
+
+/// What the rungs of `candidate` buy for `size`.
+pub(crate) fn relaxed(
+    candidate: &Candidate,
+    rungs: &RungFigures,
+    size: u64,
+    base: &Figure,
+) -> Option<Relaxed> {
+    let figures = rungs.iter().map(|figures| figures.as_ref().and_then(|it| it.get(&size)));
+    let steps: Vec<Bought> = std::iter::zip(&candidate.rungs, figures)
+        .filter_map(|((to, _), figure)| {
+            let figure = *figure?;
+            Some(Bought { to: to.clone(), figure, saved: base.saved_by(&figure) })
+        })
+        .collect();
+    let best = steps.iter().max_by(|a, b| a.saved.total_cmp(&b.saved))?;
+    let (saved, certain) = (best.saved, best.saved > base.noise(&best.figure));
+    Some(Relaxed {
+        constraint: candidate.constraint,
+        place: candidate.place.clone(),
+        now: candidate.now.clone(),
+        steps,
+        saved,
+        certain,
+    })
+}
+
+/// What binds. Of equals it is the constraint that takes least to relax; distance only where nothing else
+/// is worth a third as much.
+pub(crate) fn binding(relaxed: &[Relaxed], pairs: &[PairRelaxed]) -> Binding {
+    let worth = |it: &&Relaxed| it.certain && it.saved > ENOUGH;
+    let near = relaxed.iter().filter(|it| it.constraint != Constraint::Distance).filter(worth);
+    let most = near.clone().map(|it| it.saved).fold(0.0, f64::max);
+    let distance = relaxed.iter().filter(worth).find(|it| it.constraint == Constraint::Distance);
+    let rules = distance.is_some_and(|distance| distance.saved > DISTANCE_RULES * most);
+    let equals = near.filter(|it| it.saved >= EQUALS * most);
+    if let Some(first) = equals.min_by_key(|it| it.constraint).filter(|_| !rules) {
+        return Binding::One(first.constraint);
+    }
+    let pair = pairs.iter().find(|pair| pair.saved > ENOUGH && distance_allows(pair, distance));
+    if let Some(pair) = pair {
+        return Binding::Two(pair.first.0, pair.second.0);
+    }
+    if distance.is_some() { Binding::One(Constraint::Distance) } else { Binding::Nothing }
+}
+
+/// Is a pair worth something beside distance?
+fn distance_allows(pair: &PairRelaxed, distance: Option<&Relaxed>) -> bool {
+    distance.is_none_or(|distance| distance.saved <= DISTANCE_RULES * pair.saved)
+}
+
+/// Does a pair buy so much more than its better half that it is worth telling: half of what is left?
+pub(crate) fn is_news(pair: f64, alone: f64) -> bool {
+    let left = 1.0 - alone.max(0.0);
+    pair > ENOUGH && (1.0 - pair) < 0.5 * left
+}

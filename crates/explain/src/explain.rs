@@ -1,0 +1,311 @@
+//! From a scenario to its explanation.
+
+use crate::candidates::{Candidate, candidates};
+use crate::constraint::Constraint;
+use crate::decide::{ENOUGH, RungFigures, binding, is_news, relaxed};
+use crate::explanation::{
+    Binding, Explanation, Group, Jump, PairRelaxed, Relaxed, TrafficExplanation,
+};
+use crate::figure::{Figures, Measure, figures};
+use crate::rounds::{Rounds, rounds};
+use crate::runner::run_all;
+use crate::shorten::{difference, focus, shorten};
+use crate::{ExplainError, jump, waterfall, words};
+use trunkline_measure::{Run, TrafficRun};
+use trunkline_scenario::Scenario;
+
+/// How an explanation is made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Run everything at its full length, not only as long as a steady figure needs.
+    pub full: bool,
+    /// Explain these traffics alone; all where it is empty.
+    pub traffic: Vec<String>,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    /// The traffic being explained.
+    pub traffic: String,
+    /// Runs done of this stage.
+    pub done: usize,
+    /// Runs of this stage.
+    pub runs: usize,
+}
+
+/// Explains every traffic of a scenario.
+///
+/// # Errors
+/// Where the scenario cannot be simulated.
+pub fn explain(scenario: &Scenario) -> Result<Explanation, ExplainError> {
+    explain_with(scenario, &Options::default(), &mut |_| {})
+}
+
+/// The same, as `options` say; `tell` is called whenever a run is done.
+///
+/// # Errors
+/// Where the scenario cannot be simulated, or has no traffic of a name that the options give.
+pub fn explain_with(
+    scenario: &Scenario,
+    options: &Options,
+    tell: &mut dyn FnMut(Stage),
+) -> Result<Explanation, ExplainError> {
+    let known = |name: &&String| scenario.traffic.iter().any(|traffic| traffic.name == **name);
+    if let Some(name) = options.traffic.iter().find(|name| !known(name)) {
+        let known: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
+        return Err(ExplainError::NoTraffic { name: name.clone(), known: known.join(", ") });
+    }
+    let mut explanation = Explanation {
+        scenario: scenario.name.clone(),
+        cell: scenario.cell.clone(),
+        seed: scenario.seed.0,
+        runs: 0,
+        traffic: Vec::new(),
+        notes: Vec::new(),
+    };
+    for (index, traffic) in scenario.traffic.iter().enumerate() {
+        if options.traffic.is_empty() || options.traffic.contains(&traffic.name) {
+            let mut case = Case::new(scenario, index, options)?;
+            case.relax(tell);
+            explanation.runs += case.runs;
+            explanation.notes.extend(case.notes());
+            explanation.traffic.push(case.explanation());
+        }
+    }
+    Ok(explanation)
+}
+
+/// One traffic being explained.
+struct Case {
+    scenario: Scenario,
+    subject: usize,
+    name: String,
+    background: bool,
+    run: Run,
+    base: Figures,
+    candidates: Vec<Candidate>,
+    /// For each candidate and rung.
+    rungs: Vec<RungFigures>,
+    /// Indexes of two candidates, with the figures of both relaxed.
+    pairs: Vec<(usize, usize, Figures)>,
+    runs: usize,
+    notes: Vec<String>,
+}
+
+impl Case {
+    fn new(scenario: &Scenario, index: usize, options: &Options) -> Result<Case, ExplainError> {
+        let (focused, subject) = focus(scenario, index);
+        let long = focused.traffic[subject].workload.clone();
+        let scenario = if options.full { focused } else { shorten(&focused, subject) };
+        let run = trunkline_sim::run(&scenario)?;
+        let traffic = &scenario.traffic[subject];
+        let shorter = difference(&long, &traffic.workload);
+        let shorter = shorter.map(|it| format!("{it}; --full runs everything at its full length"));
+        let notes = shorter.into_iter().chain(run.notes.iter().cloned()).collect();
+        let (name, background) = (traffic.name.clone(), traffic.until.is_some());
+        let base = figures(&run, &name, background);
+        let candidates = candidates(&scenario, subject, &run);
+        let (rungs, pairs) = (Vec::new(), Vec::new());
+        Ok(Case {
+            scenario,
+            subject,
+            name,
+            background,
+            run,
+            base,
+            candidates,
+            rungs,
+            pairs,
+            runs: 1,
+            notes,
+        })
+    }
+
+    /// Runs the scenario with every rung of every candidate, then with pairs.
+    fn relax(&mut self, tell: &mut dyn FnMut(Stage)) {
+        if self.base.is_empty() {
+            return;
+        }
+        let rungs = self.candidates.iter().flat_map(|candidate| &candidate.rungs);
+        let scenarios: Vec<Scenario> =
+            rungs.map(|(_, relaxation)| relaxation.apply(&self.scenario)).collect();
+        let mut figures = self.figures(&scenarios, tell).into_iter();
+        let counts: Vec<usize> = self.candidates.iter().map(|it| it.rungs.len()).collect();
+        self.rungs =
+            counts.into_iter().map(|count| figures.by_ref().take(count).collect()).collect();
+        let pairs = self.worth_pairing();
+        let scenarios: Vec<Scenario> = pairs.iter().map(|&pair| self.both(pair)).collect();
+        let figures = self.figures(&scenarios, tell);
+        self.pairs = std::iter::zip(pairs, figures)
+            .filter_map(|((one, other), figures)| Some((one, other, figures?)))
+            .collect();
+    }
+
+    fn figures(&mut self, scenarios: &[Scenario], tell: &mut dyn FnMut(Stage)) -> RungFigures {
+        let (name, background, runs) = (&self.name, self.background, scenarios.len());
+        let told = |done| tell(Stage { traffic: name.clone(), done, runs });
+        let results = run_all(scenarios, |run| figures(run, name, background), told);
+        self.runs += runs;
+        let failures = results.iter().filter_map(|result| result.as_ref().err());
+        self.notes.extend(failures.map(|error| format!("a relaxation could not be run: {error}")));
+        results.into_iter().map(Result::ok).collect()
+    }
+
+    /// Window and requests hold each other up, so they are always tried together; every other pair where, for
+    /// some size, nothing alone is worth anything.
+    fn worth_pairing(&self) -> Vec<(usize, usize)> {
+        let alone = self.base.keys().any(|&size| {
+            self.relaxed(size)
+                .iter()
+                .all(|it| it.saved <= ENOUGH || it.constraint == Constraint::Distance)
+        });
+        let count = self.candidates.len();
+        let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| (one, other)));
+        let kind = |at: usize| self.candidates[at].constraint;
+        let known =
+            |one, other| kind(one) == Constraint::Window && kind(other) == Constraint::Requests;
+        pairs
+            .filter(|&(one, other)| {
+                known(one, other) || alone && kind(other) != Constraint::Distance
+            })
+            .collect()
+    }
+
+    fn both(&self, (one, other): (usize, usize)) -> Scenario {
+        // The traffics' indexes shift when one is taken out, so that goes last.
+        let order = if self.candidates[one].constraint == Constraint::Queue {
+            [other, one]
+        } else {
+            [one, other]
+        };
+        order.iter().fold(self.scenario.clone(), |scenario, &at| {
+            let last = self.candidates[at].rungs.last();
+            last.map_or(scenario.clone(), |(_, relaxation)| relaxation.apply(&scenario))
+        })
+    }
+
+    /// What each candidate buys for `size`, the most first.
+    fn relaxed(&self, size: u64) -> Vec<Relaxed> {
+        let Some(base) = self.base.get(&size) else { return Vec::new() };
+        let mut all: Vec<Relaxed> = std::iter::zip(&self.candidates, &self.rungs)
+            .filter_map(|(candidate, rungs)| relaxed(candidate, rungs, size, base))
+            .collect();
+        all.sort_by(|a, b| b.saved.total_cmp(&a.saved).then(a.constraint.cmp(&b.constraint)));
+        all
+    }
+
+    /// The pairs that buy much more than either of them alone, the best first.
+    fn pairs(&self, size: u64, relaxed: &[Relaxed]) -> Vec<PairRelaxed> {
+        let Some(base) = self.base.get(&size) else { return Vec::new() };
+        let key = |at: usize| (self.candidates[at].constraint, self.candidates[at].place.clone());
+        let alone = |key: &(Constraint, String)| {
+            let it = relaxed.iter().find(|it| it.constraint == key.0 && it.place == key.1);
+            it.map_or(0.0, |it| it.saved)
+        };
+        let pair = |(one, other, figures): &(usize, usize, Figures)| {
+            let figure = *figures.get(&size)?;
+            let pair = PairRelaxed {
+                first: key(*one),
+                second: key(*other),
+                figure,
+                saved: base.saved_by(&figure),
+            };
+            let better = alone(&pair.first).max(alone(&pair.second));
+            is_news(pair.saved, better).then_some(pair)
+        };
+        let mut pairs: Vec<PairRelaxed> = self.pairs.iter().filter_map(pair).collect();
+        pairs.sort_by(|a, b| b.saved.total_cmp(&a.saved));
+        pairs
+    }
+
+    fn traffic_run(&self) -> &TrafficRun {
+        // The engine returns one for each traffic, in order.
+        &self.run.traffic[self.subject]
+    }
+
+    fn rounds(&self, size: u64) -> Option<Rounds> {
+        let waterfall = waterfall::of_messages(&self.run, self.traffic_run(), size);
+        rounds(&self.scenario, self.subject, self.traffic_run(), size, &waterfall)
+    }
+
+    fn explanation(&self) -> TrafficExplanation {
+        let measure = Measure::of(&self.scenario.traffic[self.subject].workload);
+        let transfer = measure == Measure::Throughput;
+        let run = self.traffic_run();
+        let verdicts: Vec<Verdict> = self.base.keys().map(|&size| self.verdict(size)).collect();
+        let groups = verdicts.chunk_by(|a, b| a.alike(b)).map(|alike| self.group(measure, alike));
+        let jumps = jump::jumps(&self.base).into_iter().map(|pair| self.jump(pair));
+        TrafficExplanation {
+            name: self.name.clone(),
+            measure,
+            background: self.background,
+            sender: if transfer { waterfall::of_senders(run) } else { Vec::new() },
+            blocks: if transfer { waterfall::of_blocks(&self.run, run) } else { Vec::new() },
+            groups: groups.collect(),
+            jumps: jumps.collect(),
+        }
+    }
+
+    fn verdict(&self, size: u64) -> Verdict {
+        let relaxed = self.relaxed(size);
+        let pairs = self.pairs(size, &relaxed);
+        let (binds, rounds) = (binding(&relaxed, &pairs), self.rounds(size));
+        Verdict { size, binds, rounds, relaxed, pairs }
+    }
+
+    fn group(&self, measure: Measure, alike: &[Verdict]) -> Group {
+        let sizes = alike.iter().map(|verdict| (verdict.size, self.base[&verdict.size])).collect();
+        // chunk_by gives no empty chunk.
+        let it = alike[alike.len() - 1].clone();
+        let (run, traffic) = (&self.run, self.traffic_run());
+        let mut group = Group {
+            sizes,
+            size: it.size,
+            waterfall: waterfall::of_messages(run, traffic, it.size),
+            rounds: it.rounds,
+            binds: it.binds,
+            relaxed: it.relaxed,
+            pairs: it.pairs,
+            words: Vec::new(),
+        };
+        group.words = words::group(measure, self.background, &group);
+        group
+    }
+
+    fn jump(&self, (from, to): (u64, u64)) -> Jump {
+        let mut jump = Jump {
+            from,
+            to,
+            figures: [self.base[&from], self.base[&to]],
+            cause: jump::cause(&self.base, &self.candidates, &self.rungs, (from, to)),
+            rounds: [self.rounds(from), self.rounds(to)],
+            words: String::new(),
+        };
+        jump.words = words::jump(&jump);
+        jump
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let nothing = self.base.is_empty().then(|| format!("{}: nothing was measured", self.name));
+        let about = |note: &String| format!("{}: {note}", self.name);
+        nothing.into_iter().chain(self.notes.iter().map(about)).collect()
+    }
+}
+
+/// What was found for one size.
+#[derive(Debug, Clone)]
+struct Verdict {
+    size: u64,
+    binds: Binding,
+    rounds: Option<Rounds>,
+    relaxed: Vec<Relaxed>,
+    pairs: Vec<PairRelaxed>,
+}
+
+impl Verdict {
+    fn alike(&self, other: &Verdict) -> bool {
+        let count = |it: &Verdict| it.rounds.as_ref().map_or(0, |rounds| rounds.rounds.len());
+        self.binds == other.binds && count(self) == count(other)
+    }
+}

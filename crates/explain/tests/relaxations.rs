@@ -1,0 +1,255 @@
+//! A relaxation changes what it names, for the better, and nothing else.
+
+use proptest::prelude::*;
+use trunkline_core::{Probability, Rate, Size, Span};
+use trunkline_explain::{PRACTICALLY_NOTHING, Relaxation};
+use trunkline_path::impairment::ImpairmentSpec;
+use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
+use trunkline_scenario::{
+    Cost, Host, Interface, Node, Processor, Scenario, Split, Transport, UrpSettings, Wire,
+};
+
+/// Three hosts, three nodes, three links and three traffics: one more than a relaxation is applied to.
+const COUNT: usize = 3;
+
+prop_compose! {
+    fn cost()(fixed in 0u64..2_000_000, per_byte in 0u64..5_000) -> Cost {
+        Cost { fixed: Span::from_nanos(fixed), per_byte: Span::from_nanos(per_byte) }
+    }
+}
+
+prop_compose! {
+    fn host()(
+        costs in prop::collection::vec(cost(), 8),
+        requests in prop::option::of(1u32..4),
+        piece in prop::option::of(1u32..2000),
+        memory in prop::option::of(1u64..100_000),
+        buffer in prop::option::of(1u32..2000),
+        programmed in prop::option::of(1u64..9000),
+        half_duplex: bool,
+    ) -> Host {
+        Host {
+            name: String::new(),
+            processor: Processor {
+                write: costs[0], read: costs[1], request: costs[2], interrupt: costs[3],
+                send_block: costs[4], receive_block: costs[5], control: costs[6].fixed, disturbance: None,
+            },
+            interface: Interface {
+                requests,
+                split: piece.map(|piece| Split { below: None, piece }).into_iter().collect(),
+                memory: memory.map(Size::from_bytes),
+                receive_buffer: buffer,
+                programmed: programmed.map(Span::from_nanos),
+                half_duplex,
+                send_block: costs[6],
+                receive_block: costs[7],
+                ..Interface::default()
+            },
+        }
+    }
+}
+
+prop_compose! {
+    fn link()(
+        rate in prop::option::of(1u64..1_000_000_000),
+        delay in 0u64..1_000_000_000,
+        duplicate in 0f64..0.5,
+        limit in 1u64..1_000_000,
+    ) -> LinkSpec {
+        LinkSpec {
+            rate: rate.map(Rate::from_bits_per_second),
+            delay: Span::from_nanos(delay),
+            discipline: DisciplineSpec::Fifo { limit: Limit::Bytes(limit) },
+            impairments: ImpairmentSpec {
+                duplicate: Probability::new(duplicate).unwrap(),
+                ..ImpairmentSpec::default()
+            },
+            ..LinkSpec::default()
+        }
+    }
+}
+
+prop_compose! {
+    fn scenario()(
+        hosts in prop::collection::vec(host(), COUNT),
+        links in prop::collection::vec((link(), link()), COUNT),
+        windows in prop::collection::vec((1u16..5000, 1u8..8), 2 * COUNT),
+    ) -> Scenario {
+        let text = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
+                    [[traffic]]\nname = 't'\nkind = 'interactive'\nfrom = 'a'\nto = 'b'\nsizes = [1]\n";
+        let mut scenario = Scenario::parse(text, "t.toml").unwrap().remove(0);
+        let traffic = scenario.traffic[0].clone();
+        let urp = |(block, outstanding)| {
+            Transport::Urp(UrpSettings { block, outstanding, ..UrpSettings::default() })
+        };
+        scenario.traffic = (0..COUNT).map(|at| {
+            let mut traffic = traffic.clone();
+            traffic.name = format!("t{at}");
+            traffic.transport = urp(windows[2 * at]);
+            traffic.reply_transport = urp(windows[2 * at + 1]);
+            traffic
+        }).collect();
+        scenario.nodes = (0..COUNT).map(|at| Node {
+            name: format!("n{at}"),
+            backplane: Some(Rate::from_bits_per_second(8_000_000)),
+        }).collect();
+        scenario.hosts = hosts;
+        let wire = |(forward, backward)| Wire {
+            name: String::new(), from: String::new(), to: String::new(), forward, backward,
+        };
+        scenario.links = links.into_iter().map(wire).collect();
+        scenario
+    }
+}
+
+/// What each relaxation says that it changes, put back as it was.
+fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scenario {
+    let mut it = after.clone();
+    match relaxation {
+        Relaxation::Window { traffic, .. } => {
+            it.traffic[*traffic].transport = before.traffic[*traffic].transport.clone();
+            it.traffic[*traffic].reply_transport = before.traffic[*traffic].reply_transport.clone();
+        }
+        Relaxation::Requests { hosts, .. } => {
+            interfaces(&mut it, before, hosts, |it, was| it.requests = was.requests);
+        }
+        Relaxation::Split { hosts } => {
+            interfaces(&mut it, before, hosts, |it, was| it.split.clone_from(&was.split));
+        }
+        Relaxation::ReceiveBuffers { hosts, .. } => {
+            interfaces(&mut it, before, hosts, |it, was| {
+                (it.receive_buffer, it.returns) = (was.receive_buffer, was.returns);
+            })
+        }
+        Relaxation::Memory { hosts } => {
+            interfaces(&mut it, before, hosts, |it, was| it.memory = was.memory);
+        }
+        Relaxation::Processor { host, .. } => {
+            it.hosts[*host].processor = before.hosts[*host].processor.clone();
+        }
+        Relaxation::Board { host, .. } => interfaces(&mut it, before, &[*host], |it, was| {
+            (it.send_block, it.receive_block) = (was.send_block, was.receive_block);
+            (it.control, it.half_duplex) = (was.control, was.half_duplex);
+            it.programmed = was.programmed;
+        }),
+        Relaxation::Rate { links, .. } => {
+            lines(&mut it, before, links, |it, was| it.rate = was.rate)
+        }
+        Relaxation::TrunkBoard { links } => {
+            lines(&mut it, before, links, |it, was| it.processor.clone_from(&was.processor));
+        }
+        Relaxation::Backplane { nodes } => {
+            nodes.iter().for_each(|&node| it.nodes[node] = before.nodes[node].clone());
+        }
+        Relaxation::RoundRobin { links } | Relaxation::QueueLimit { links } => {
+            lines(&mut it, before, links, |it, was| it.discipline.clone_from(&was.discipline));
+        }
+        Relaxation::Loss { links } => {
+            lines(&mut it, before, links, |it, was| it.impairments = was.impairments.clone());
+        }
+        Relaxation::Distance { links } => lines(&mut it, before, links, |it, was| {
+            it.delay = was.delay;
+            it.impairments.jitter = was.impairments.jitter;
+        }),
+        Relaxation::Without { .. } => it.traffic.clone_from(&before.traffic),
+    }
+    it
+}
+
+fn interfaces(
+    it: &mut Scenario,
+    before: &Scenario,
+    hosts: &[usize],
+    undo: impl Fn(&mut Interface, &Interface),
+) {
+    hosts
+        .iter()
+        .for_each(|&host| undo(&mut it.hosts[host].interface, &before.hosts[host].interface));
+}
+
+fn lines(
+    it: &mut Scenario,
+    before: &Scenario,
+    links: &[usize],
+    undo: impl Fn(&mut LinkSpec, &LinkSpec),
+) {
+    for &link in links {
+        undo(&mut it.links[link].forward, &before.links[link].forward);
+        undo(&mut it.links[link].backward, &before.links[link].backward);
+    }
+}
+
+fn relaxation() -> impl Strategy<Value = Relaxation> {
+    let one = 0..COUNT;
+    let some = || {
+        prop::collection::btree_set(0..COUNT, 0..=COUNT)
+            .prop_map(|it| it.into_iter().collect::<Vec<_>>())
+    };
+    let factor = prop::sample::select(vec![2, PRACTICALLY_NOTHING]);
+    prop_oneof![
+        (one.clone(), 1u16..5000, 1u8..8).prop_map(|(traffic, block, outstanding)| {
+            Relaxation::Window { traffic, block, outstanding }
+        }),
+        (some(), prop::option::of(1u32..5))
+            .prop_map(|(hosts, requests)| Relaxation::Requests { hosts, requests }),
+        some().prop_map(|hosts| Relaxation::Split { hosts }),
+        (some(), any::<bool>())
+            .prop_map(|(hosts, gather)| Relaxation::ReceiveBuffers { hosts, gather }),
+        some().prop_map(|hosts| Relaxation::Memory { hosts }),
+        (one.clone(), factor.clone())
+            .prop_map(|(host, factor)| Relaxation::Processor { host, factor }),
+        (one, factor.clone()).prop_map(|(host, factor)| Relaxation::Board { host, factor }),
+        (some(), factor).prop_map(|(links, factor)| Relaxation::Rate { links, factor }),
+        some().prop_map(|links| Relaxation::TrunkBoard { links }),
+        some().prop_map(|nodes| Relaxation::Backplane { nodes }),
+        some().prop_map(|links| Relaxation::RoundRobin { links }),
+        some().prop_map(|traffic| Relaxation::Without { traffic }),
+        some().prop_map(|links| Relaxation::QueueLimit { links }),
+        some().prop_map(|links| Relaxation::Loss { links }),
+        some().prop_map(|links| Relaxation::Distance { links }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_touched_that_is_not_named(scenario in scenario(), relaxation in relaxation()) {
+        let before = scenario.clone();
+        let after = relaxation.apply(&scenario);
+        prop_assert_eq!(&scenario, &before);
+        prop_assert_eq!(undone(&relaxation, &before, &after), before);
+    }
+
+    #[test]
+    fn windows_only_grow(scenario in scenario(), block in 1u16..4097, outstanding in 1u8..8) {
+        let after = Relaxation::Window { traffic: 0, block, outstanding }.apply(&scenario);
+        let window = |transport: &Transport| match transport {
+            Transport::Urp(urp) => u32::from(urp.block) * u32::from(urp.outstanding),
+            Transport::Datagram => 0,
+        };
+        let wanted = u32::from(block) * u32::from(outstanding);
+        for (was, is) in [
+            (&scenario.traffic[0].transport, &after.traffic[0].transport),
+            (&scenario.traffic[0].reply_transport, &after.traffic[0].reply_transport),
+        ] {
+            prop_assert_eq!(window(is), window(was).max(wanted));
+        }
+    }
+
+    #[test]
+    fn those_left_behind_wait_for_nobody_who_is_gone(scenario in scenario(), gone in 0..COUNT) {
+        let mut scenario = scenario;
+        let name = scenario.traffic[gone].name.clone();
+        for traffic in &mut scenario.traffic {
+            if traffic.name != name {
+                traffic.until = Some(name.clone());
+                traffic.start = trunkline_scenario::Start::AfterEnd(name.clone());
+            }
+        }
+        let after = Relaxation::Without { traffic: vec![gone] }.apply(&scenario);
+        prop_assert_eq!(after.traffic.len(), COUNT - 1);
+        for traffic in &after.traffic {
+            prop_assert_eq!(&traffic.until, &None);
+            prop_assert_eq!(&traffic.start, &trunkline_scenario::Start::At(Span::ZERO));
+        }
+    }
+}
