@@ -1,10 +1,10 @@
 //! `trunkline bridge`: the piece of fibre between two interfaces.
 
+use crate::emulation::Running;
 use crate::failure::Failure;
 use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
-use crate::run::Running;
-use crate::{describe, run, signals, statement};
+use crate::{describe, emulation, signals, statement};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         plans[0].0 = "first".into();
     }
     check_distinct(&plans)?;
-    let (host, state) = run::prepare()?;
+    let (host, state) = emulation::prepare()?;
     let mut told = Vec::new();
     for (_, a, b, path) in &plans {
         check_devices(&host, [a, b])?;
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .collect();
     let (sender, interrupted) = channel();
     signals::watch(move |_| sender.send(()).is_ok())?;
-    let running = run::start(plans, &args.emulator, &state)?;
+    let running = emulation::start(plans, &args.emulator, &state)?;
     // Only now do frames pass: who waits for these lines may send.
     told.iter().for_each(|line| eprintln!("trunkline: {line}"));
     wait(&interrupted, &running, args.duration);

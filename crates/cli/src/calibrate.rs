@@ -1,9 +1,9 @@
 //! `trunkline calibrate`: what this machine can hold.
 
+use crate::emulation;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
-use crate::run;
 use crate::verify::{micros, stop_on_signals};
 use comfy_table::{Table, presets};
 use trunkline_measure::Percentiles;
@@ -26,7 +26,7 @@ pub struct Args {
 
 /// Calibrates and prints.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (_host, state) = run::prepare()?;
+    let (_host, state) = emulation::prepare()?;
     let stop = stop_on_signals()?;
     let mut progress = Progress::new(0);
     let calibration =

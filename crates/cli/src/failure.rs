@@ -22,6 +22,12 @@ impl Failure {
         Failure { status: 2, message: message.to_string() }
     }
 
+    /// A signal ended the work.
+    pub fn interrupted(signal: i32) -> Failure {
+        let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+        Failure::failed(format!("interrupted by {name}"))
+    }
+
     /// Prints what is wrong with the command line in one line, or the help that was asked for.
     pub fn of_usage(error: &clap::Error) -> ExitCode {
         if !error.use_stderr()

@@ -3,27 +3,32 @@
 mod bridge;
 mod calibrate;
 mod describe;
+mod emulation;
 mod explain;
 mod failure;
 mod links;
 mod options;
 mod output;
+mod predict;
 mod presets;
 mod programs;
 mod progress;
 mod run;
+mod scenario;
 mod set;
 mod shell;
 mod show;
 mod signals;
 mod statement;
+mod study;
 mod verify;
+mod work;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
-/// A network path laboratory: put an adjustable piece of network between real programs.
+/// A network path laboratory: predict a path, simulate it, or put it between real programs.
 #[derive(Parser)]
 #[command(name = "trunkline", version, max_term_width = 110, after_help = EXAMPLES)]
 struct Cli {
@@ -37,7 +42,8 @@ Examples:
   trunkline shell --preset t1-1989 --peer 'iperf3 -s' -- iperf3 -c {peer}
   trunkline bridge eth1 eth2 --delay 250ms
   trunkline verify --preset lds
-  trunkline presets
+  trunkline run examples/t1-trunk.toml --out results
+  trunkline study run hawley1989
 
 Exit status: 0 done, 1 failed (the run was invalid, the program failed, the machine refused), 2 wrong use.";
 
@@ -55,6 +61,12 @@ enum Verb {
     Verify(verify::Args),
     /// Find out what this machine can hold: delay floor, timers, highest loss-free rates
     Calibrate(calibrate::Args),
+    /// Run a scenario file: one table with a column for each engine, and charts
+    Run(run::Args),
+    /// What closed formulas say of a scenario file, with the numbers put in
+    Predict(predict::Args),
+    /// Redo published measurements and hold them against what was published
+    Study(study::Args),
     /// Say why a scenario comes out as it does: where the time went, what binds, what would buy most
     Explain(explain::Args),
     /// List the named paths, their numbers and where these come from
@@ -77,6 +89,9 @@ fn main() -> ExitCode {
         Verb::Set(args) => set::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Calibrate(args) => calibrate::run(&args),
+        Verb::Run(args) => run::run(&args),
+        Verb::Predict(args) => predict::run(&args),
+        Verb::Study(args) => study::run(&args),
         Verb::Explain(args) => explain::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };

@@ -1,7 +1,22 @@
-//! One line on standard error that says what is being done, where somebody watches.
+//! What is being done, on standard error: a line, or a bar where the steps are many and short.
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
+
+/// A bar of `steps`, on a terminal only. It is to be cleared before anything else is printed.
+pub fn bar(steps: usize) -> ProgressBar {
+    let target = ProgressDrawTarget::stderr_with_hz(5);
+    let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
+    // Without a style of ours, which cannot be wrong, the bar has the library's own.
+    if let Ok(style) = ProgressStyle::with_template(BAR) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Steps done, the time that the rest may take, and what has just been done.
+const BAR: &str = "trunkline: [{bar:30}] {pos}/{len} {eta} {wide_msg}";
 
 /// Where nobody watches a terminal, a line now and then.
 const SELDOM: Duration = Duration::from_secs(20);

@@ -1,104 +1,121 @@
-//! What `shell` and `bridge` have in common: permission, clean-up of earlier runs, start and end.
+//! `trunkline run`: a scenario file through the engines.
 
 use crate::failure::Failure;
-use crate::options::EmulatorArgs;
-use std::sync::Arc;
-use trunkline_control::{Server, SessionController, socket_path};
-use trunkline_emu::capture::{Capture, CaptureHandle, CaptureTap};
-use trunkline_emu::{EmuError, Plan, Session, SessionOptions, SessionThread, Snapshot};
-use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep};
+use crate::output;
+use crate::progress::bar;
+use crate::scenario::{FileArgs, OutArgs, ThreadsArgs, facts, unwritten};
+use crate::work::Watch;
+use clap::ValueEnum;
+use trunkline_batch::{Batch, Outcome, reseed};
+use trunkline_measure::Engine;
+use trunkline_report::{Report, json, terminal};
 
-/// Gets the rights that a laboratory needs, removes what killed runs left, and starts this run's record.
-pub fn prepare() -> Result<(Namespace, RunState), Failure> {
-    let privilege = enter_user_namespace_if_needed()?;
-    let host = Namespace::current()?;
-    let directory = runtime_dir(privilege);
-    for line in sweep(&host, &directory)? {
-        eprintln!("trunkline: from a killed run: {line}");
-    }
-    let state = RunState::create(&directory, &host)?;
-    Ok((host, state))
+/// Run a scenario file: every cell of its grid in every engine that is asked for.
+///
+/// Prints one table with a column for each engine, and what a reader has to know below it. Fails (exit
+/// status 1) where no engine could run, or a run broke a law of conservation.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    file: FileArgs,
+    /// The engines: model (closed formulas), sim (virtual time), emu (real time)
+    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', default_value = "model,sim")]
+    engine: Vec<EngineName>,
+    #[command(flatten)]
+    out: OutArgs,
+    /// The seed of all randomness, instead of the file's
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Print run.json instead of the table
+    #[arg(long)]
+    json: bool,
 }
 
-/// A path at work.
-pub struct Running {
-    session: Arc<Session>,
-    thread: SessionThread,
-    capture: Option<CaptureHandle>,
-    _control: Server,
+const EXAMPLES: &str = "\
+Examples:
+  trunkline run examples/t1-trunk.toml
+  trunkline run examples/satellite.toml --out results       # then open results/index.html
+  trunkline run examples/lossy-link.toml --engine sim --json > lossy.json";
+
+/// An engine by its name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum EngineName {
+    /// Closed formulas
+    Model,
+    /// Virtual time
+    Sim,
+    /// Real time
+    Emu,
 }
 
-/// How a run came out.
-pub struct Ending {
-    /// The final state.
-    pub snapshot: Snapshot,
-    emulator: Result<(), EmuError>,
-    capture: Result<(), Failure>,
-}
-
-impl Ending {
-    /// Fails where the emulator or the capture ended by itself.
-    pub fn check(self) -> Result<(), Failure> {
-        self.emulator?;
-        self.capture
-    }
-}
-
-/// Starts emulating `plans`, with a capture where one is asked for, and listens for `show` and `set`.
-pub fn start(
-    plans: Vec<Plan<'_>>,
-    args: &EmulatorArgs,
-    state: &RunState,
-) -> Result<Running, Failure> {
-    let command: Vec<String> = std::env::args().collect();
-    let command = command.join(" ");
-    let (tap, capture) = match &args.pcap {
-        Some(file) => {
-            let (tap, handle) = Capture::start(file, &command, args.pcap_at)?;
-            (tap, Some(handle))
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Engine {
+        match name {
+            EngineName::Model => Engine::Model,
+            EngineName::Sim => Engine::Sim,
+            EngineName::Emu => Engine::Emu,
         }
-        None => (CaptureTap::default(), None),
-    };
-    let options = SessionOptions {
-        backend: args.backend,
-        dataplane: args.dataplane(),
-        tap,
-        bound: args.bound,
-    };
-    let (session, thread) = Session::start(plans, options)?;
-    let session = Arc::new(session);
-    let socket = socket_path()?;
-    state.update(|record| record.control_socket = Some(socket.clone()))?;
-    let controller = SessionController::new(Arc::clone(&session), &command);
-    let control = Server::start(&socket, Arc::new(controller))?;
-    Ok(Running { session, thread, capture, _control: control })
-}
-
-impl Running {
-    /// Has the emulator stopped, or the capture failed? Then the run is of no more use.
-    pub fn trouble(&self) -> Option<String> {
-        let capture = self.capture.as_ref().and_then(CaptureHandle::failed);
-        let stopped = || self.thread.is_finished().then(|| "the emulator has stopped".to_string());
-        capture.or_else(stopped)
-    }
-
-    /// Stops the emulator and the capture, and gives the final state.
-    pub fn end(self) -> Ending {
-        self.session.stop();
-        let (snapshot, emulator) = self.thread.join();
-        let capture = self.capture.map_or(Ok(()), finish);
-        Ending { snapshot, emulator, capture }
     }
 }
 
-fn finish(capture: CaptureHandle) -> Result<(), Failure> {
-    let summary = capture.finish()?;
-    eprintln!("trunkline: captured {} records, {} bytes", summary.written, summary.bytes);
-    if summary.missed > 0 {
-        eprintln!(
-            "trunkline: {} records are missing from the capture: the disk did not keep up",
-            summary.missed
-        );
+/// Runs, prints and writes.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (mut cells, text) = args.file.read()?;
+    if let Some(seed) = args.seed {
+        reseed(&mut cells, seed).map_err(|error| args.file.refused(&error))?;
     }
-    Ok(())
+    let watch = Watch::start()?;
+    let out = &args.out;
+    let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
+    let engines = args.engine.iter().copied().map(Engine::from).collect();
+    let batch = Batch { cells, engines, threads: args.threads.number() };
+    let Outcome { report, violations } = outcome(&watch, batch, text, &args.file)?;
+    if let Some(destination) = destination {
+        destination.fill(&report).map_err(unwritten)?;
+        watch.check()?;
+        let files = destination.publish().map_err(unwritten)?;
+        let page = files.iter().find(|file| file.ends_with("index.html"));
+        page.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
+    }
+    match args.json {
+        true => output::stream(|out| json(&report, out))?,
+        false => output::line(terminal(&report).trim_end())?,
+    }
+    verdict(&report, &violations)
+}
+
+/// The runs, with what is known about them.
+fn outcome(watch: &Watch, batch: Batch, text: String, file: &FileArgs) -> Result<Outcome, Failure> {
+    let bar = bar(batch.runs());
+    let told = bar.clone();
+    let found = watch.during(move || {
+        batch.run(&|now| {
+            told.set_message(now.label);
+            told.set_position(now.done as u64);
+        })
+    });
+    bar.finish_and_clear();
+    let mut outcome = found?.map_err(|error| file.refused(&error))?;
+    outcome.report.version = env!("CARGO_PKG_VERSION").into();
+    outcome.report.scenario = text;
+    outcome.report.facts = facts();
+    Ok(outcome)
+}
+
+fn verdict(report: &Report, violations: &[String]) -> Result<(), Failure> {
+    if let Some(first) = violations.first() {
+        return Err(Failure::failed(format!(
+            "the results break {} laws that they must keep, first {first}: this is a fault of the program, please report it with the scenario",
+            violations.len()
+        )));
+    }
+    match report.unavailable.first() {
+        Some((_, reason)) if report.runs.is_empty() => {
+            Err(Failure::failed(format!("no engine could run: {reason}")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -1,10 +1,10 @@
 //! `trunkline shell`: a program in its own namespace, behind the emulated path.
 
+use crate::emulation::{self, Ending, Running};
 use crate::failure::Failure;
 use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
 use crate::programs::{Program, outcome, terminal_reaches_programs, wait_for_listener};
-use crate::run::{self, Ending, Running};
 use crate::{describe, signals, statement};
 use rustix::process::Signal;
 use signal_hook::consts::SIGINT;
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if paths.len() > 1 {
         names[0] = "peer".into();
     }
-    let (host, state) = run::prepare()?;
+    let (host, state) = emulation::prepare()?;
     let mtus: Vec<u32> = paths.iter().map(|path| path.mtu).collect();
     let hosts = Hosts::build(&mtus)?;
     for namespace in [&hosts.near, &hosts.middle].into_iter().chain(&hosts.fars) {
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let cpu = spare_processor(args, &hosts, &paths);
     let plans = plans(&hosts, &names, paths.clone());
     let emulator = EmulatorArgs { cpu, ..args.emulator.clone() };
-    let running = run::start(plans, &emulator, &state)?;
+    let running = emulation::start(plans, &emulator, &state)?;
     announce(&names, &paths, &outside);
     let result = in_company(args, &hosts, &names, &paths, &running);
     clear_out(&hosts);
@@ -222,15 +222,10 @@ fn start_peer(
     })?;
     match early {
         Some(Event::PeerEnded(status)) => outcome(&format!("peer '{text}'"), status)?,
-        Some(Event::Signal(signal)) => return Err(interrupted(signal)),
+        Some(Event::Signal(signal)) => return Err(Failure::interrupted(signal)),
         Some(Event::CommandEnded(_)) | None => {}
     }
     Ok(program)
-}
-
-fn interrupted(signal: i32) -> Failure {
-    let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
-    Failure::failed(format!("interrupted by {name}"))
 }
 
 /// The program, with {peer} and its like filled in, and its name for messages.
@@ -283,7 +278,7 @@ fn attend(
             Ok(Event::Signal(SIGINT)) if terminal_reaches_programs() => {}
             Ok(Event::Signal(signal)) => {
                 end_program(program, events, Signal::from_named_raw(signal));
-                return Err(interrupted(signal));
+                return Err(Failure::interrupted(signal));
             }
             Err(RecvTimeoutError::Disconnected) => return Err(Failure::failed("lost the program")),
             Err(RecvTimeoutError::Timeout) => {

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::options::PathArgs;
 use crate::output;
 use crate::progress::Progress;
-use crate::{describe, run, signals};
+use crate::{describe, emulation, signals};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,7 +78,7 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let sweep = plan(args)?;
     trunkline_verify::check(&sweep.path, &sweep.sizes).map_err(Failure::wrong_use)?;
-    let (_host, state) = run::prepare()?;
+    let (_host, state) = emulation::prepare()?;
     let stop = stop_on_signals()?;
     let mut laboratory = Laboratory::build(sweep.path.mtu, args.cpu)?;
     for namespace in laboratory.namespaces() {

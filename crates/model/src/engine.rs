@@ -34,7 +34,7 @@ pub fn predictions(scenario: &Scenario) -> Predictions {
     all
 }
 
-/// The scenario by closed formulas: one sample for each traffic and size that a formula covers, with
+/// The scenario by closed formulas: one sample for each flow and size that a formula covers, with
 /// the steps of its terms, and notes on the rest. Formulas count no packets: the counters of traffics
 /// and links stay zero.
 pub fn predict(scenario: &Scenario) -> Run {

@@ -4,7 +4,7 @@ use crate::engine::rounds;
 use crate::prediction::{Prediction, Predictions};
 use trunkline_core::{Counts, Span, Time};
 use trunkline_measure::{Engine, LinkRun, Run, Sample, Step, TrafficRun};
-use trunkline_scenario::{Scenario, Wire};
+use trunkline_scenario::{Scenario, Traffic, Wire};
 
 /// The run that shows what was predicted.
 pub(crate) fn build(scenario: &Scenario, predictions: &Predictions) -> Run {
@@ -32,17 +32,20 @@ fn traffic_run(
     predictions: &Predictions,
     places: &mut Vec<String>,
 ) -> TrafficRun {
-    let name = &scenario.traffic[index].name;
+    let Traffic { name, count, .. } = &scenario.traffic[index];
     let own = predictions.list.iter().filter(|p| &p.traffic == name && p.what.is_measured());
     TrafficRun {
         name: name.clone(),
-        samples: own.filter_map(|prediction| sample(prediction, places)).collect(),
+        samples: own
+            .filter_map(|prediction| sample(prediction, places))
+            .flat_map(|sample| (0..*count).map(move |flow| Sample { flow, ..sample.clone() }))
+            .collect(),
         rounds: rounds(scenario, index).into_iter().collect(),
         ..TrafficRun::default()
     }
 }
 
-/// A sample that starts at the origin of time.
+/// A sample that starts at the origin of time. What is predicted of one flow holds for each of its traffic's.
 fn sample(prediction: &Prediction, places: &mut Vec<String>) -> Option<Sample> {
     let total = prediction.value.time()?;
     Some(Sample {

@@ -21,6 +21,20 @@ pub enum ReportError {
     /// Two figures claim the same file.
     #[error("two figures are written as '{0}.svg': give each figure a name of its own")]
     Figure(String),
+    /// The directory holds results already.
+    #[error("{0} holds results already: choose another directory, or replace them with --force")]
+    Exists(PathBuf),
+    /// The directory holds something else.
+    #[error("{path} holds '{found}', which is no file of a report: choose another directory")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// What was found there.
+        found: String,
+    },
+    /// It is no directory.
+    #[error("{0} is there and is no directory: choose another name")]
+    NotDirectory(PathBuf),
     /// A file could not be written.
     #[error("cannot write {path}: {cause}: choose a directory that can be written")]
     Write {
@@ -29,4 +43,12 @@ pub enum ReportError {
         /// Why not.
         cause: std::io::Error,
     },
+}
+
+impl ReportError {
+    /// Was a directory named that may not be used, so that nothing failed but the choice of it?
+    pub fn is_wrong_use(&self) -> bool {
+        use ReportError::{Exists, Foreign, NotDirectory};
+        matches!(self, Exists(_) | Foreign { .. } | NotDirectory(_))
+    }
 }

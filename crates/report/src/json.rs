@@ -1,7 +1,7 @@
 //! `run.json`: everything in one document, described in `docs/results.md`.
 
 use crate::names;
-use crate::report::engine_name;
+use crate::report::{Report, engine_name};
 use crate::steps::step_sums;
 use crate::summary::{Digest, Summary};
 use serde::Serialize;
@@ -13,6 +13,14 @@ use trunkline_measure::{LinkRun, Run, Sample, Step, TrafficRun};
 
 /// The format's number. It rises when a field changes its meaning or goes; new fields do not raise it.
 pub const FORMAT: u32 = 1;
+
+/// Writes what [`write()`](crate::write()) leaves in `run.json`: one line.
+///
+/// # Errors
+/// Where `out` takes no more.
+pub fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    write_json(&Digest::of(report), out)
+}
 
 /// Writes the document and a line end.
 pub(crate) fn write_json(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> {

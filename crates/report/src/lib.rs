@@ -8,6 +8,7 @@
 mod against;
 mod chart;
 mod csv;
+mod destination;
 mod error;
 mod figure;
 mod gather;
@@ -25,14 +26,15 @@ mod write;
 
 pub use against::comparison_figures;
 pub use chart::{Embed, chart, chart_style};
+pub use destination::Destination;
 pub use error::ReportError;
 pub use figure::{Axis, Figure, Kind, Place, Point, Role, Scale, Series, distribution};
 pub use gather::figures;
-pub use json::FORMAT;
+pub use json::{FORMAT, json};
 pub use page::page;
 pub use report::{Report, Shown};
 pub use section::Section;
-pub use terminal::{terminal, terminal_comparison};
+pub use terminal::{terminal, terminal_comparison, terminal_verdict};
 pub use write::write;
 
 /// The names of the CSV files with their columns; `cell.KEY` stands for one column for each coordinate of

@@ -4,7 +4,7 @@ use crate::number;
 use crate::report::{Shown, Spot, engine_name};
 use crate::summary::Digest;
 use std::collections::BTreeSet;
-use trunkline_measure::{Engine, Quantity, Run, TrafficRun};
+use trunkline_measure::{Conservation, Engine, Quantity, Run, TrafficRun};
 
 /// One place of the table.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -182,7 +182,9 @@ impl<'a> Table<'a> {
 
     fn counted(&self, name: &str, what: &str, print: impl Fn(&TrafficRun) -> String) -> Line {
         let entry = |(engine, run): &(Engine, Option<&'a Run>)| {
-            run.and_then(|run| run.traffic(name)).map_or_else(
+            // Formulas count no packets.
+            let counted = |traffic: &&TrafficRun| traffic.packets != Conservation::default();
+            run.and_then(|run| run.traffic(name)).filter(counted).map_or_else(
                 || self.absent(*engine),
                 |traffic| Entry { text: print(traffic), difference: None },
             )

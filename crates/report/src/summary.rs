@@ -1,7 +1,7 @@
 //! The figures of one traffic and one size in one run: a row of `cells.csv`, the source of every table.
 
 use crate::report::{Report, Spot};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
 use trunkline_measure::{
     Engine, Estimate, Estimator, Quantity, Run, Sample, Throughput, TrafficRun,
@@ -87,23 +87,38 @@ fn summary<'a>(
 ) -> Summary<'a> {
     let shown = report.shown(&traffic.name);
     let samples: Vec<&Sample> = size.iter().flat_map(|size| traffic.of_size(*size)).collect();
+    let estimator = rule(shown.estimator, &samples);
     // A rule made for delays, such as the least of all, would flatter rates.
-    let rule = if shown.is_rate() { shown.estimator } else { Estimator::Mean };
-    let estimate = size.and_then(|size| traffic.estimate(size, shown.quantity, shown.estimator));
+    let rate_rule = if shown.is_rate() { estimator } else { Estimator::Mean };
+    let estimate = size.and_then(|size| traffic.estimate(size, shown.quantity, estimator));
     let estimate = if shown.is_rate() { estimate } else { estimate.map(nanos) };
     Summary {
         run,
         traffic,
         size,
         quantity: shown.quantity,
-        estimator: shown.estimator,
+        estimator,
         estimate: estimate.filter(|estimate| estimate.value.is_finite()),
         spread: spread(&samples),
         throughput: size
-            .and_then(|size| traffic.throughput(size, rule))
+            .and_then(|size| traffic.throughput(size, rate_rule))
             .filter(|throughput| throughput.total.is_finite()),
         ledger: ledger(&samples),
         count: samples.len(),
+    }
+}
+
+/// The rule asked for; where each flow has one measurement, such as a formula's, there are no ends to be
+/// dropped, and the figure is their mean.
+fn rule(asked: Estimator, samples: &[&Sample]) -> Estimator {
+    let flows: BTreeSet<u32> = samples.iter().map(|sample| sample.flow).collect();
+    match asked {
+        Estimator::HawleyMinimum | Estimator::HawleyAverage | Estimator::DropFirstLast
+            if flows.len() == samples.len() =>
+        {
+            Estimator::Mean
+        }
+        asked => asked,
     }
 }
 

@@ -97,11 +97,11 @@ pub fn terminal_comparison(comparison: &Comparison) -> String {
     if let Some(column) = table.column_mut(4) {
         column.set_cell_alignment(CellAlignment::Left);
     }
-    format!("{table}\n{}\n", counted(comparison))
+    format!("{table}\n{}\n", terminal_verdict(comparison))
 }
 
 /// The comparison's outcome in one line.
-pub(crate) fn counted(comparison: &Comparison) -> String {
+pub fn terminal_verdict(comparison: &Comparison) -> String {
     let counts = comparison.counts;
     let share = |share: Option<f64>| share.map_or(number::NONE.into(), number::unsigned_share);
     format!(

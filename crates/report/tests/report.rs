@@ -5,10 +5,12 @@ mod fixture;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trunkline_core::Time;
-use trunkline_measure::{Cell, Engine, Key, Table, Tolerance, compare};
+use trunkline_measure::{
+    Cell, Conservation, Engine, Estimator, Key, Quantity, Table, Tolerance, compare,
+};
 use trunkline_report::{
-    Axis, Embed, Figure, Kind, Point, Report, ReportError, Role, Scale, Series, chart, columns,
-    figures, page, terminal, write,
+    Axis, Embed, Figure, Kind, Point, Report, ReportError, Role, Scale, Series, Shown, chart,
+    columns, figures, page, terminal, write,
 };
 
 /// Compares with a kept file; `UPDATE_GOLDEN=1` writes it anew.
@@ -297,4 +299,18 @@ fn a_place_keeps_its_row_whatever_is_booked_there() {
     let text = chart(figure, Embed::File);
     let at = |place: &str| text.find(&format!(">{place}</text>")).unwrap();
     assert!(at("coma") < at("coma&gt;tempel") && at("coma&gt;tempel") < at("tempel"));
+}
+
+#[test]
+fn a_single_figure_is_shown_by_rules_that_drop_the_ends_and_counts_that_nobody_made_are_not() {
+    let mut report = fixture::report();
+    let average = Shown { quantity: Quantity::Delay, estimator: Estimator::HawleyAverage };
+    report.shown.insert("keystrokes".into(), average);
+    let formula = &mut report.runs[0].traffic[0];
+    formula.packets = Conservation::default();
+    formula.samples.retain(|sample| sample.size == 64 && sample.index == 0);
+    let shown = terminal(&report);
+    let row = |what: &str| shown.lines().find(|line| line.contains(what)).unwrap().to_string();
+    assert!(row("64 B: hawley-average").contains("4.764 ms"), "{shown}");
+    assert!(!row("packets lost").contains("0 of 0"), "{shown}");
 }

@@ -9,7 +9,7 @@ use crate::source::{ScenarioFile, Source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trunkline_measure::{Key, Run, check};
-use trunkline_scenario::{Scenario, Traffic, Workload};
+use trunkline_scenario::Scenario;
 
 /// One cell to be run, and who reads it.
 #[derive(Debug)]
@@ -82,13 +82,9 @@ impl Job {
         std::iter::once(self.file.clone()).chain(variant).chain(pairs).collect()
     }
 
-    /// Rough measure of how long it takes: user bytes to be carried, those of background traffic as
-    /// many again as of what they wait for.
+    /// Rough measure of how long it takes.
     pub fn cost(&self) -> u64 {
-        let scenario = self.scenario();
-        let own: u64 = scenario.traffic.iter().filter(|one| one.until.is_none()).map(bytes).sum();
-        let background = scenario.traffic.iter().filter(|one| one.until.is_some());
-        own * (1 + 10 * background.map(|one| u64::from(one.count)).sum::<u64>())
+        trunkline_batch::cost(self.scenario())
     }
 
     /// What every reader finds in the run, or that it failed.
@@ -150,23 +146,4 @@ impl Job {
         }
         key
     }
-}
-
-/// User bytes that a traffic carries, roughly.
-fn bytes(traffic: &Traffic) -> u64 {
-    let each = match &traffic.workload {
-        Workload::Interactive { sizes, repeat, .. } => {
-            sizes.iter().map(|&size| u64::from(size) + 64).sum::<u64>() * u64::from(*repeat)
-        }
-        Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. } => {
-            bytes.bytes() * u64::from(*repeat)
-        }
-        Workload::TimedEcho { sizes, duration } | Workload::TimedTransfer { sizes, duration } => {
-            // Some twenty rounds a second, whatever the size.
-            20 * sizes.iter().map(|&size| u64::from(size) + 64).sum::<u64>() * duration.as_nanos()
-                / 1_000_000_000
-        }
-        Workload::Paced { rate, duration, .. } => rate.bytes_in(*duration),
-    };
-    each.saturating_mul(u64::from(traffic.count))
 }

@@ -21,7 +21,6 @@ mod keypath;
 mod library;
 mod page;
 mod part;
-mod pool;
 mod quote;
 mod result;
 mod run;

@@ -1,10 +1,10 @@
 //! The result of a study as a report: page, charts and CSV files.
 
 use crate::result::{ExperimentResult, GoalResult, QuoteResult, StudyResult};
-use trunkline_measure::{Row, Verdict, key_text};
-use trunkline_report::{Report, Section};
+use trunkline_measure::{Comparison, Row, Verdict, key_text};
+use trunkline_report::{Report, Section, terminal_verdict};
 
-/// Failures that a terminal is shown.
+/// Failures, and cells outside of a goal, that a terminal is shown.
 const SHOWN: usize = 5;
 
 impl StudyResult {
@@ -43,7 +43,11 @@ impl StudyResult {
         let mut lines = vec![format!("{}: {}", self.name, self.title)];
         lines.extend(self.goals.iter().map(goal_line));
         let judged = self.experiments.iter().filter(|one| one.tolerance.is_some());
-        lines.extend(judged.map(|one| format!("  {}", one.comparison)));
+        let counted = |one: &ExperimentResult| {
+            let Comparison { name, .. } = &one.comparison;
+            format!("  {name}: {}", terminal_verdict(&one.comparison))
+        };
+        lines.extend(judged.map(counted));
         lines.push(format!("  {}", quote_counts(&self.quotes)));
         lines.push(format!(
             "  parameters: {}, {} of them inferred",
@@ -60,10 +64,14 @@ impl StudyResult {
 
 fn goal_line(goal: &GoalResult) -> String {
     let mark = if goal.met { "met   " } else { "MISSED" };
-    let outside = match goal.met || goal.outside.is_empty() {
-        true => String::new(),
-        false => format!("; outside: {}", goal.outside.join("; ")),
-    };
+    let mut outside = String::new();
+    if !goal.met && !goal.outside.is_empty() {
+        let first: Vec<&str> = goal.outside.iter().take(SHOWN).map(String::as_str).collect();
+        outside = format!("; outside: {}", first.join("; "));
+    }
+    if !goal.met && goal.outside.len() > SHOWN {
+        outside.push_str(&format!("; and {} more", goal.outside.len() - SHOWN));
+    }
     format!("  {mark} {}: {}{outside}", goal.title, goal.found)
 }
 

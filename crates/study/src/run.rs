@@ -5,12 +5,12 @@ use crate::format::{Parameter, Provenance};
 use crate::goal;
 use crate::job::{Job, Ours, Outcome, jobs};
 use crate::keypath;
-use crate::pool::run_all;
 use crate::result::{ParameterNote, StudyResult};
 use crate::source::Source;
 use crate::term::Tables;
 use crate::{figure, join, quote};
 use std::collections::BTreeSet;
+use trunkline_batch::run_all;
 use trunkline_measure::Run;
 use trunkline_scenario::Scenario;
 

@@ -43,8 +43,10 @@ fn every_message_of_every_study_has_its_time_booked() {
     let samples = Mutex::new(0usize);
     let engine = |scenario: &Scenario| -> Result<Run, SimError> {
         let run = trunkline_sim::run(&shorter(scenario))?;
-        let here: Vec<String> =
-            check(&run).iter().map(|fault| format!("{} {:?}: {fault}", run.scenario, run.cell)).collect();
+        let here: Vec<String> = check(&run)
+            .iter()
+            .map(|fault| format!("{} {:?}: {fault}", run.scenario, run.cell))
+            .collect();
         faults.lock().unwrap().extend(here);
         *samples.lock().unwrap() += run.traffic.iter().map(|one| one.samples.len()).sum::<usize>();
         Ok(run)

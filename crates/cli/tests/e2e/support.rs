@@ -236,6 +236,11 @@ impl Outcome {
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 
+    /// All of standard output as one JSON value.
+    pub fn statement_of_all(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
     /// The state of the direction called `name` (`up`, `satellite/down` …), whose counts must add up.
     pub fn lane(&self, name: &str) -> Lane {
         let statement = self.statement();

@@ -6,7 +6,7 @@ use crate::number;
 use crate::overview::{Entry, overview as table_of};
 use crate::report::{Report, engine_name};
 use crate::summary::Digest;
-use crate::terminal::counted;
+use crate::terminal::terminal_verdict;
 use trunkline_measure::{Comparison, Row, key_text};
 
 /// Seed, version, engines and whatever else was kept.
@@ -83,7 +83,7 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
          <th>cell</th><th>published{unit}</th><th>ours{unit}</th><th>error</th><th>verdict</th>\
          </tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n",
         escaped(&comparison.name),
-        escaped(&counted(comparison)),
+        escaped(&terminal_verdict(comparison)),
     )
 }
 

@@ -32,13 +32,23 @@ impl Scenario {
     /// # Errors
     /// Where the file cannot be read, and as [`Scenario::parse`].
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Scenario>, ScenarioError> {
+        Scenario::read_with_text(path).map(|(scenarios, _)| scenarios)
+    }
+
+    /// As [`Scenario::read`], with the file's text, so that a report can keep what was run.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_with_text(
+        path: impl AsRef<Path>,
+    ) -> Result<(Vec<Scenario>, String), ScenarioError> {
         let path = path.as_ref();
         let file = path.display().to_string();
         let text = contents(path).map_err(|cause| ScenarioError::Unreadable {
             file: error::one_line(&file),
             cause: error::one_line(&cause.to_string()),
         })?;
-        Scenario::parse(&text, &file)
+        Ok((Scenario::parse(&text, &file)?, text))
     }
 
     /// The scenarios that a text describes: one for each cell of its grid, the first axis slowest.

@@ -1,0 +1,15 @@
+//! Every cell of a scenario in every engine, on all processors, to one report.
+//!
+//! The result does not depend on the number of processors, nor on which cell was done first.
+
+mod batch;
+mod cost;
+mod error;
+mod pool;
+mod shown;
+
+pub use batch::{Batch, Outcome, Progress, reseed};
+pub use cost::cost;
+pub use error::BatchError;
+pub use pool::run_all;
+pub use shown::shown;

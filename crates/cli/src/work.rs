@@ -1,0 +1,64 @@
+//! Long work that a signal ends at once.
+
+use crate::failure::Failure;
+use crate::signals;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+/// What may happen.
+enum Event {
+    Done,
+    Signal(i32),
+}
+
+/// Signals, noticed from its start on.
+pub struct Watch {
+    sender: Sender<Event>,
+    events: Receiver<Event>,
+}
+
+/// Tells of the work's end even where it panics.
+struct Teller(Sender<Event>);
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        // Nobody listens any more after a signal.
+        let _ = self.0.send(Event::Done);
+    }
+}
+
+impl Watch {
+    /// From now on SIGINT, SIGTERM and SIGHUP end the work and not the process.
+    pub fn start() -> Result<Watch, Failure> {
+        let (sender, events) = channel();
+        let told = sender.clone();
+        signals::watch(move |signal| told.send(Event::Signal(signal)).is_ok())?;
+        Ok(Watch { sender, events })
+    }
+
+    /// Does `work` on a thread of its own. After a signal it is not waited for: it must leave nothing
+    /// behind when the process ends.
+    pub fn during<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let teller = Teller(self.sender.clone());
+        let thread = thread::Builder::new().name("work".into()).spawn(move || {
+            let _teller = teller;
+            work()
+        })?;
+        match self.events.recv() {
+            Ok(Event::Signal(signal)) => Err(Failure::interrupted(signal)),
+            _ => thread.join().or_else(|panic| resume_unwind(panic)),
+        }
+    }
+
+    /// Fails where a signal has come since.
+    pub fn check(&self) -> Result<(), Failure> {
+        match self.events.try_recv() {
+            Ok(Event::Signal(signal)) => Err(Failure::interrupted(signal)),
+            _ => Ok(()),
+        }
+    }
+}

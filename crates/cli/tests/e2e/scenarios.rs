@@ -1,0 +1,298 @@
+//! Scenario files through `run` and `predict`.
+
+use crate::support::{Host, Outcome};
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The examples of this repository.
+fn examples() -> Vec<String> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let is_scenario = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "toml");
+    let mut names: Vec<String> =
+        paths.filter(is_scenario).map(|path| path.to_str().unwrap().to_string()).collect();
+    names.sort();
+    assert!(names.len() >= 10, "{names:?}");
+    names
+}
+
+fn example(name: &str) -> String {
+    let found = examples().into_iter().find(|path| path.ends_with(name));
+    found.unwrap_or_else(|| panic!("no example {name}"))
+}
+
+/// A place of the test's own.
+fn place() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn path(home: &tempfile::TempDir, name: &str) -> String {
+    home.path().join(name).to_str().unwrap().to_string()
+}
+
+fn succeeds(arguments: &[&str]) -> Outcome {
+    let outcome = Host::new().run(arguments);
+    assert!(outcome.status.success(), "{arguments:?}: {outcome:#?}");
+    outcome
+}
+
+/// Refused with one line that holds these words.
+fn refused(arguments: &[&str], status: i32, words: &[&str]) {
+    let outcome = Host::new().run(arguments);
+    assert_eq!(outcome.status.code(), Some(status), "{arguments:?}: {outcome:#?}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{arguments:?}: {outcome:#?}");
+    let complaint = outcome.complaint();
+    for word in words {
+        assert!(complaint.contains(word), "{arguments:?}: no '{word}' in: {complaint}");
+    }
+}
+
+/// A small scenario with a grid, and with chance in it.
+const SMALL: &str = r#"
+name = "Small"
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[link]]
+name = "line"
+between = ["a", "b"]
+rate = "1Mbit/s"
+delay = ["1ms", "10ms"]
+loss = "1%"
+jitter = "500us"
+[[traffic]]
+name = "file"
+kind = "bulk"
+from = "a"
+to = "b"
+bytes = "50kB"
+count = 2
+[[traffic]]
+name = "keys"
+kind = "interactive"
+from = "a"
+to = "b"
+sizes = [1, 64]
+repeat = 20
+"#;
+
+fn small(home: &tempfile::TempDir) -> String {
+    let file = path(home, "small.toml");
+    fs::write(&file, SMALL).unwrap();
+    file
+}
+
+fn files(directory: &str) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+        .collect()
+}
+
+#[test]
+fn every_example_runs_in_both_engines() {
+    for file in examples() {
+        let outcome = succeeds(&["run", &file]);
+        assert!(outcome.stdout.contains("sim (against model)"), "{file}: {}", outcome.stdout);
+        assert_eq!(outcome.stderr, "", "{file}");
+    }
+}
+
+#[test]
+fn every_example_is_predicted_or_says_why_not() {
+    for file in examples() {
+        let text = succeeds(&["predict", &file]).stdout;
+        let json = succeeds(&["predict", &file, "--json"]).statement_of_all();
+        for cell in json["cells"].as_array().unwrap() {
+            let (found, notes) = (&cell["predictions"], &cell["notes"]);
+            assert!(found.as_array().unwrap().len() + notes.as_array().unwrap().len() > 0);
+            for note in notes.as_array().unwrap() {
+                assert!(text.contains(&format!("note: {}", note.as_str().unwrap())), "{file}");
+            }
+            for term in
+                found.as_array().unwrap().iter().flat_map(|one| one["terms"].as_array().unwrap())
+            {
+                assert!(text.contains(term["numbers"].as_str().unwrap()), "{file}: {term}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_directory_of_results_holds_what_its_manual_names() {
+    let home = place();
+    let out = path(&home, "results");
+    let outcome = succeeds(&["run", &small(&home), "--out", &out]);
+    assert!(outcome.stderr.contains("index.html"), "{outcome:#?}");
+    let written = files(&out);
+    let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    for name in [
+        "index.html",
+        "run.json",
+        "samples.csv",
+        "cells.csv",
+        "links.csv",
+        "steps.csv",
+        "senders.csv",
+        "backlog.csv",
+    ] {
+        assert!(manual.contains(&format!("`{name}`")), "{name}");
+        assert!(!written[name].is_empty(), "{name}");
+    }
+    assert!(written.keys().any(|name| name.ends_with(".svg")));
+    let json: serde_json::Value = serde_json::from_slice(&written["run.json"]).unwrap();
+    assert_eq!((json["format"].as_u64(), json["runs"].as_array().unwrap().len()), (Some(1), 4));
+    assert_eq!(json["scenario"], SMALL);
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2, "nothing else is left");
+}
+
+#[test]
+fn the_json_on_standard_output_is_that_of_the_directory() {
+    let home = place();
+    let out = path(&home, "results");
+    let printed = succeeds(&["run", &small(&home), "--json", "--out", &out]).stdout;
+    assert_eq!(printed.trim_end().as_bytes(), files(&out)["run.json"].trim_ascii_end());
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes_on_any_number_of_threads() {
+    let home = place();
+    let file = small(&home);
+    let outs = ["first", "again", "one", "four", "seed"].map(|name| path(&home, name));
+    succeeds(&["run", &file, "--out", &outs[0]]);
+    succeeds(&["run", &file, "--out", &outs[1]]);
+    succeeds(&["run", &file, "--out", &outs[2], "--threads", "1"]);
+    succeeds(&["run", &file, "--out", &outs[3], "--threads", "4"]);
+    succeeds(&["run", &file, "--out", &outs[4], "--seed", "2"]);
+    let [first, again, one, four, seed] = outs.map(|out| {
+        let mut files = files(&out);
+        // The command line stands on the page and in run.json.
+        files.retain(|name, _| name.ends_with(".csv") || name.ends_with(".svg"));
+        files
+    });
+    assert!(first == again && again == one && one == four);
+    assert_ne!(first["samples.csv"], seed["samples.csv"], "another seed, other losses");
+}
+
+#[test]
+fn results_are_not_overwritten_unasked() {
+    let home = place();
+    let (file, out) = (small(&home), path(&home, "results"));
+    succeeds(&["run", &file, "--out", &out]);
+    let before = files(&out);
+    refused(&["run", &file, "--seed", "5", "--out", &out], 2, &[&out, "--force"]);
+    assert!(files(&out) == before, "they are as they were");
+    succeeds(&["run", &file, "--seed", "5", "--out", &out, "--force"]);
+    assert!(files(&out) != before, "now they are others");
+    let foreign = home.path().to_str().unwrap();
+    refused(&["run", &file, "--out", foreign, "--force"], 2, &[foreign, "another directory"]);
+    refused(&["run", &file, "--out", &file], 2, &[&file, "no directory"]);
+    let below = format!("{file}/results");
+    refused(&["run", &file, "--out", &below], 1, &["cannot write", &file]);
+    refused(&["run", &file, "--out", "/proc/results"], 1, &["cannot write", "/proc"]);
+    refused(&["run", &file, "--force"], 2, &["--out"]);
+}
+
+#[test]
+fn an_engine_that_is_not_there_says_so() {
+    let home = place();
+    let file = small(&home);
+    let beside = succeeds(&["run", &file, "--engine", "model,sim,emu"]).stdout;
+    assert!(
+        beside.contains("unavailable") && beside.contains("note: emu: unavailable: "),
+        "{beside}"
+    );
+    let alone = Host::new().run(&["run", &file, "--engine", "emu"]);
+    assert_eq!(alone.status.code(), Some(1), "{alone:#?}");
+    assert!(alone.stdout.contains("emu: unavailable"), "{alone:#?}");
+    assert!(alone.complaint().contains("no engine could run"), "{alone:#?}");
+    let one = succeeds(&["run", &file, "--engine", "sim"]).stdout;
+    assert!(!one.contains("model"), "{one}");
+}
+
+#[test]
+fn wrong_files_and_words_are_told_in_one_line() {
+    let home = place();
+    let file = small(&home);
+    let wrong = path(&home, "wrong.toml");
+    fs::write(&wrong, SMALL.replace("jitter", "jiter")).unwrap();
+    let syntax = path(&home, "syntax.toml");
+    fs::write(&syntax, "name = \n").unwrap();
+    let binary = path(&home, "binary.toml");
+    fs::write(&binary, [0xff, 0xfe, 0]).unwrap();
+    let directory = home.path().to_str().unwrap();
+    let seeds = path(&home, "seeds.toml");
+    fs::write(&seeds, format!("seed = [1, 2]\n{SMALL}")).unwrap();
+    for verb in ["run", "predict"] {
+        refused(&[verb, &wrong], 2, &["wrong.toml:13:", "jiter", "jitter"]);
+        refused(&[verb, &syntax], 2, &["syntax.toml:1:"]);
+        refused(&[verb, &binary], 2, &["binary.toml", "cannot be read"]);
+        refused(&[verb, directory], 2, &[directory, "cannot be read"]);
+        refused(&[verb, "/nonexistent.toml"], 2, &["/nonexistent.toml", "cannot be read"]);
+        refused(&[verb], 2, &["SCENARIO.TOML"]);
+    }
+    refused(&["run", &seeds, "--seed", "3"], 2, &["seeds.toml", "axis"]);
+    refused(&["run", &file, "--seed", "-1"], 2, &["-1"]);
+    refused(&["run", &file, "--threads", "0"], 2, &["--threads", "1..=1024"]);
+    refused(&["run", &file, "--engine", "ns3"], 2, &["ns3", "model, sim, emu"]);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let home = place();
+    let file = small(&home);
+    for verb in ["run $1", "run $1 --json", "predict $1", "study list", "study show hawley1989"] {
+        let mut command = std::process::Command::new("bash");
+        let script = format!("set -o pipefail; $0 {verb} | true");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_trunkline"), &file]);
+        let outcome = Host::new().start_command(command).finish();
+        assert!(outcome.status.success() && outcome.stderr.is_empty(), "{verb}: {outcome:#?}");
+    }
+}
+
+/// More than anybody waits for.
+const LONG: &str = r#"
+stop_after = "60min"
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[link]]
+between = ["a", "b"]
+rate = "1Gbit/s"
+[[traffic]]
+name = "file"
+kind = "bulk"
+from = "a"
+to = "b"
+bytes = "100GB"
+"#;
+
+#[test]
+fn an_interrupted_run_leaves_nothing_behind() {
+    let home = place();
+    let (file, out) = (path(&home, "long.toml"), home.path().join("results"));
+    fs::write(&file, LONG).unwrap();
+    for (signal, name) in [(Signal::INT, "SIGINT"), (Signal::TERM, "SIGTERM")] {
+        let running = Host::new().start(&["run", &file, "--out", out.to_str().unwrap()]);
+        await_partial(home.path());
+        running.signal(signal);
+        let outcome = running.finish();
+        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        assert_eq!(outcome.complaint(), format!("trunkline: interrupted by {name}"));
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "only the scenario is left");
+    }
+}
+
+/// Waits until a run has made its hidden directory.
+fn await_partial(home: &Path) {
+    let until = std::time::Instant::now() + crate::support::LIMIT;
+    while fs::read_dir(home).unwrap().count() < 2 {
+        assert!(std::time::Instant::now() < until, "the run did not begin");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
