@@ -1,6 +1,7 @@
 //! One direction of a path: discipline, line, impairments, delay line.
 
 mod eager;
+mod rides;
 mod staged;
 
 use crate::impairment::{Achieved, ImpairmentSpec, Setting};
@@ -77,23 +78,44 @@ impl<P: Carried> Link<P> {
     }
 
     /// A packet arrives at `at`, or with the last thing that has happened where that was later.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, at: Time, packet: P) {
         either!(&mut self.way, it => it.offer(at, packet));
     }
 
     /// Lets the line work up to `to`. A schedule that repeats never ends: with one, `to` has to be an
     /// instant that the run can reach, not [`Time::NEVER`].
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, to: Time) {
         either!(&mut self.way, it => it.advance(to));
     }
 
     /// Takes the next packet that is due by `now`, of those that have left the line. The line itself need
     /// not have been told to work so far where its departures are known beforehand.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
         either!(&mut self.way, it => it.take(now))
+    }
+
+    /// Lets the line work up to `now` and takes the next packet that is due by then.
+    #[inline(always)]
+    pub fn pull(&mut self, now: Time) -> Option<Delivered<P>> {
+        self.advance(now);
+        self.take(now)
+    }
+
+    /// The time that a packet's own bits take on the idle line, without waiting for a slot; none where a
+    /// delivery trace takes the place of the rate.
+    #[inline(always)]
+    pub fn nominal(&self, size: u32, controls: u32) -> Span {
+        either!(&self.way, it => it.nominal(size, controls))
+    }
+
+    /// Are all departures known at arrival? Then an arrival never changes when the link next needs anything,
+    /// unless nothing was in it.
+    #[inline(always)]
+    pub fn foresees(&self) -> bool {
+        matches!(self.way, Way::Eager(_))
     }
 
     /// Counts `packets` that entered but were lost by the engine before they could be offered.
@@ -133,14 +155,14 @@ impl<P: Carried> Link<P> {
     }
 
     /// Has anything been given up since the last call of [`dropped`](Link::dropped)?
-    #[inline]
+    #[inline(always)]
     pub fn has_dropped(&self) -> bool {
         either!(&self.way, it => it.has_dropped())
     }
 
     /// When the link next needs anything at all: [`advance`](Link::advance) for its line or a scheduled
     /// change, or [`take`](Link::take) for what is due at the far end.
-    #[inline]
+    #[inline(always)]
     pub fn next_event(&self) -> Option<Time> {
         match &self.way {
             Way::Eager(eager) => eager.next_release(),

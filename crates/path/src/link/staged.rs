@@ -1,6 +1,6 @@
 //! A link at work stage by stage.
 
-use super::eager::Rides;
+use super::rides::Rides;
 use super::{Change, Delivered, book_departure};
 use crate::board::Board;
 use crate::impairment::{Achieved, Fate, Impairments};
@@ -267,7 +267,13 @@ impl<P: Carried> Staged<P> {
             return None;
         };
         let first = self.in_flight.next_release().is_none_or(|other| release <= other);
-        if first && release <= now { rides.take() } else { None }
+        if first { rides.take(now).map(|(_, delivered)| delivered) } else { None }
+    }
+
+    /// The time that a packet's own bits take.
+    #[inline]
+    pub fn nominal(&self, size: u32, controls: u32) -> Span {
+        self.line.nominal(size, controls)
     }
 
     pub fn told(&mut self) -> &mut Counts {

@@ -42,7 +42,8 @@ impl World<'_> {
                 if fresh {
                     self.ends[id.index()].trail = Trail::new(now);
                 }
-                let cost = self.host_of(id).processor.write.of(u64::from(bytes)) + self.disturbance(id);
+                let cost =
+                    self.host_of(id).processor.write.of(u64::from(bytes)) + self.disturbance(id);
                 self.settle(id);
                 self.on_processor(id, cost, Job::Wrote { bytes, end });
             }

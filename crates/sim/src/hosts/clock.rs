@@ -49,9 +49,9 @@ impl Spent {
     /// What has been spent since `earlier`, by cause of a ledger and state.
     pub fn since(&self, earlier: &Spent) -> impl Iterator<Item = (SenderState, Span)> + use<> {
         let (now, then) = (self.0, earlier.0);
-        STATES.into_iter().map(move |state| {
-            (state, now[state as usize].saturating_sub(then[state as usize]))
-        })
+        STATES
+            .into_iter()
+            .map(move |state| (state, now[state as usize].saturating_sub(then[state as usize])))
     }
 
     /// As a map, without states in which no time was spent.

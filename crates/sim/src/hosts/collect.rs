@@ -45,7 +45,10 @@ impl World<'_> {
         }
     }
 
-    fn states(&self, end: &End) -> std::collections::BTreeMap<trunkline_measure::SenderState, trunkline_core::Span> {
+    fn states(
+        &self,
+        end: &End,
+    ) -> std::collections::BTreeMap<trunkline_measure::SenderState, trunkline_core::Span> {
         let until = end.ended.unwrap_or(self.net.now());
         match end.started {
             Some(_) => end.clock.spent_by(until).to_map(),
@@ -93,13 +96,19 @@ impl World<'_> {
             .filter(|(_, state)| state.overruns > 0)
             .map(|(host, state)| {
                 let lost = state.overruns;
-                format!("{}: {lost} packets lost because the interface's memory was full", host.name)
+                format!(
+                    "{}: {lost} packets lost because the interface's memory was full",
+                    host.name
+                )
             })
             .collect();
         let unfinished = std::iter::zip(&self.scenario.traffic, &self.traffic)
             .filter(|(traffic, state)| !state.ended && traffic.until.is_none());
         notes.extend(unfinished.map(|(traffic, _)| {
-            format!("{}: not finished when the run ended at {}", traffic.name, self.scenario.stop_after)
+            format!(
+                "{}: not finished when the run ended at {}",
+                traffic.name, self.scenario.stop_after
+            )
         }));
         notes
     }

@@ -348,10 +348,10 @@ impl super::world::Measured {
     fn book_block(&mut self, steps: &[Step]) {
         self.block_count += 1;
         for step in steps {
-            let sum = self.blocks.entry((step.place, step.cause as u8)).or_insert(Step {
-                span: Span::ZERO,
-                ..*step
-            });
+            let sum = self
+                .blocks
+                .entry((step.place, step.cause as u8))
+                .or_insert(Step { span: Span::ZERO, ..*step });
             sum.span += step.span;
         }
     }
@@ -372,13 +372,13 @@ mod tests {
     #[test]
     fn receive_buffers_cut_and_gather_blocks() {
         let blocks = |bytes: &[u32]| {
-            let arrival = |&bytes| Arrival { bytes, end: false, held: 0, echoed: false, trail: None };
+            let arrival =
+                |&bytes| Arrival { bytes, end: false, held: 0, echoed: false, trail: None };
             bytes.iter().map(arrival).collect::<VecDeque<_>>()
         };
         let filled = |bytes, blocks, begun| Filled { bytes, blocks, begun };
-        let fill = |bytes: &[u32], taken, room, most| {
-            Filled::from(&blocks(bytes), taken, room, most)
-        };
+        let fill =
+            |bytes: &[u32], taken, room, most| Filled::from(&blocks(bytes), taken, room, most);
         assert_eq!(fill(&[252], 0, Some(64), 9), filled(64, 0, 64));
         assert_eq!(fill(&[252], 192, Some(64), 9), filled(60, 1, 0));
         assert_eq!(fill(&[28, 28, 28], 0, Some(64), 9), filled(64, 2, 8));

@@ -1,8 +1,8 @@
 //! What an end speaks: URP, or nothing but datagrams.
 
+use crate::SimError;
 use std::collections::VecDeque;
 use trunkline_core::Time;
-use crate::SimError;
 use trunkline_scenario::{Echo, Transport, UrpSettings};
 use trunkline_transport::Extent;
 use trunkline_transport::urp::{self, Block, Control, Part, Profile, Segment, Settings, Urp};
@@ -37,7 +37,11 @@ pub(crate) struct Delivered {
 impl Speaker {
     /// The protocol that `transport` describes, its channel set up, and how many envelopes its packets
     /// hold. `echo` is the habit of the host's interface.
-    pub fn new(transport: &Transport, echo: Echo, traffic: &str) -> Result<(Speaker, u32), SimError> {
+    pub fn new(
+        transport: &Transport,
+        echo: Echo,
+        traffic: &str,
+    ) -> Result<(Speaker, u32), SimError> {
         let Transport::Urp(settings) = transport else {
             return Ok((Speaker::Datagram { waiting: VecDeque::new() }, 0));
         };

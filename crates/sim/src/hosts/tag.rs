@@ -23,7 +23,8 @@ pub(crate) fn pack(part: &Part<Extent>) -> u64 {
             | u64::from(trailer.length.unwrap_or(0)) << (KIND + SEQ)
     });
     let control = part.control.map_or(0, control_bits);
-    u64::from(len) | (offset & mask(OFFSET)) << LEN
+    u64::from(len)
+        | (offset & mask(OFFSET)) << LEN
         | trailer << (LEN + OFFSET)
         | control << (LEN + OFFSET + KIND + SEQ + LENGTH)
 }

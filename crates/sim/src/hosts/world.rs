@@ -171,7 +171,9 @@ impl World<'_> {
     /// Other work that gets in the way of an operation now, by chance.
     pub fn disturbance(&mut self, end: EndId) -> Span {
         let host = self.ends[end.index()].host;
-        let Some(other) = self.scenario.hosts[host].processor.disturbance else { return Span::ZERO };
+        let Some(other) = self.scenario.hosts[host].processor.disturbance else {
+            return Span::ZERO;
+        };
         let chance = &mut self.hosts[host].chance;
         if chance.unit() >= other.probability {
             return Span::ZERO;

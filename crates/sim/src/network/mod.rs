@@ -36,7 +36,7 @@ pub use traces::{HopShare, TraceId};
 use parcel::Leg;
 use record::{Record, Recorder};
 use routes::{Onward, Routes, Shares};
-use station::{Gauges, Needs, Passed, Station};
+use station::{Needs, Passed, Station};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use traces::Traces;
@@ -69,7 +69,6 @@ pub struct Network {
     now: Time,
     events: Wheel<Due>,
     stations: Vec<Station>,
-    gauges: Gauges,
     routes: Routes,
     traces: Traces,
     ready: VecDeque<Event>,
@@ -85,7 +84,6 @@ impl Network {
             now: Time::ZERO,
             events: Wheel::new(),
             stations: Vec::new(),
-            gauges: Gauges::default(),
             routes: Routes::default(),
             traces: Traces::default(),
             ready: VecDeque::new(),
@@ -98,7 +96,7 @@ impl Network {
     pub fn add_link(&mut self, spec: &LinkSpec, name: &str) -> LinkId {
         let id = self.stations.len() as u32;
         let entry = self.events.enlist(Due::Link(id));
-        self.stations.push(Station::new(spec, self.seed, name, entry, &mut self.gauges));
+        self.stations.push(Station::new(spec, self.seed, name, entry));
         self.arm(id, self.stations[id as usize].needs().due);
         LinkId(id)
     }
@@ -171,8 +169,7 @@ impl Network {
     fn serve(&mut self, id: u32) -> Option<Event> {
         let station = &mut self.stations[id as usize];
         station.due = Time::NEVER;
-        station.advance(self.now);
-        let passed = station.take(self.now, &mut self.gauges);
+        let passed = station.pull(self.now);
         let needs = station.needs();
         if needs.due != Time::NEVER {
             station.due = needs.due;

@@ -112,6 +112,8 @@ impl Metered for Leg {
 }
 
 impl Carried for Leg {
+    const BOOKS: bool = false;
+
     fn entered(&self) -> Time {
         self.entered
     }

@@ -3,10 +3,10 @@
 use super::parcel::{Laden, Leg};
 use super::routes::Shares;
 use super::wheel::Handle;
-use trunkline_core::{Counts, DropCause, Metered, Rate, Seed, Span, Time};
+use trunkline_core::{Counts, DropCause, Seed, Span, Time};
 use trunkline_measure::Times;
 use trunkline_path::impairment::ImpairmentSpec;
-use trunkline_path::{Framing, Line, Link, LinkSpec, Schedule};
+use trunkline_path::{Delivered, Link, LinkSpec, Schedule};
 
 /// A link, with its one event in the event queue.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Station {
 enum Carrier {
     /// Delay and rate never change, and nothing is impaired: what a packet waited for follows from its
     /// times, and it carries nothing but itself.
-    Whole { link: Link<Leg>, delay: Span, gauge: u32 },
+    Whole { link: Link<Leg>, delay: Span },
     /// Any other.
     Laden(Box<Link<Laden>>),
 }
@@ -73,17 +73,11 @@ struct Samples {
 
 impl Station {
     /// A link as `spec` says, from the origin of time.
-    pub(super) fn new(
-        spec: &LinkSpec,
-        seed: Seed,
-        name: &str,
-        entry: Handle,
-        gauges: &mut Gauges,
-    ) -> Station {
+    pub(super) fn new(spec: &LinkSpec, seed: Seed, name: &str, entry: Handle) -> Station {
         let never_changes = spec.schedule == Schedule::default();
         let carrier = if never_changes && spec.impairments == ImpairmentSpec::default() {
             let link = Link::new(spec, seed, name, Time::ZERO);
-            Carrier::Whole { link, delay: spec.delay, gauge: gauges.find(spec) }
+            Carrier::Whole { link, delay: spec.delay }
         } else {
             Carrier::Laden(Box::new(Link::new(spec, seed, name, Time::ZERO)))
         };
@@ -91,37 +85,36 @@ impl Station {
     }
 
     /// A packet arrives.
-    #[inline]
+    #[inline(always)]
     pub(super) fn offer(&mut self, now: Time, leg: Leg) -> Needs {
         if self.watch.is_some() {
             self.sample(now);
         }
         match &mut self.carrier {
-            Carrier::Whole { link, .. } => link.offer(now, leg),
+            Carrier::Whole { link, .. } => {
+                link.offer(now, leg);
+                if self.due != Time::NEVER && link.foresees() {
+                    return Needs { due: self.due, lost: link.has_dropped() };
+                }
+            }
             Carrier::Laden(link) => link.offer(now, Laden::new(leg)),
         }
         self.needs()
     }
 
-    /// Lets the line work up to `now`.
-    #[inline]
-    pub(super) fn advance(&mut self, now: Time) {
+    /// Lets the line work up to `now` and takes the next packet that is due.
+    #[inline(always)]
+    pub(super) fn pull(&mut self, now: Time) -> Option<Passed> {
         if self.watch.is_some() {
             self.sample(now);
         }
-        each!(&mut self.carrier, link => link.advance(now));
-    }
-
-    /// Takes the next packet that is due.
-    #[inline(always)]
-    pub(super) fn take(&mut self, now: Time, gauges: &mut Gauges) -> Option<Passed> {
         let passed = match &mut self.carrier {
-            Carrier::Whole { link, delay, gauge } => {
-                let delivered = link.take(now)?;
-                whole(delivered.packet, delivered.release, *delay, gauges.get(*gauge))
+            Carrier::Whole { link, delay } => {
+                let Delivered { packet, release } = link.pull(now)?;
+                whole(packet, release, *delay, link.nominal(packet.size, packet.controls().into()))
             }
             Carrier::Laden(link) => {
-                let delivered = link.take(now)?;
+                let delivered = link.pull(now)?;
                 laden(delivered.packet, delivered.release)
             }
         };
@@ -222,10 +215,10 @@ impl Station {
 
 /// Splits the time of a packet on a link that never changes: distance is the delay, its own bits take what
 /// they take on an idle line, and the rest was queueing. The link itself books the same.
-#[inline]
-fn whole(leg: Leg, release: Time, delay: Span, gauge: &mut Gauge) -> Passed {
+#[inline(always)]
+fn whole(leg: Leg, release: Time, delay: Span, nominal: Span) -> Passed {
     let sojourn = release.since(leg.entered).saturating_sub(delay);
-    let transmit = gauge.nominal(&leg).min(sojourn);
+    let transmit = nominal.min(sojourn);
     let shares = Shares {
         queue: (sojourn - transmit).as_nanos(),
         transmit: transmit.as_nanos(),
@@ -244,63 +237,4 @@ fn laden(packet: Laden, release: Time) -> Passed {
         propagate: propagate.as_nanos(),
     };
     Passed { leg, shares, copies }
-}
-
-/// What tells how long packets' own bits take: one for each kind of line, shared by all links that have it.
-#[derive(Debug, Default)]
-pub(super) struct Gauges(Vec<Gauge>);
-
-/// Sizes that a gauge remembers.
-const SIZES: usize = 16;
-
-#[derive(Debug)]
-struct Gauge {
-    kind: (Framing, Option<Rate>),
-    line: Line<Leg>,
-    known: [(u32, u16, Span); SIZES],
-}
-
-impl Gauges {
-    /// The gauge for the line of `spec`. A delivery trace has no rate: all of its time is queueing.
-    fn find(&mut self, spec: &LinkSpec) -> u32 {
-        let rate = spec.rate.filter(|_| spec.trace.is_none());
-        let kind = (spec.framing, rate);
-        let known = self.0.iter().position(|gauge| gauge.kind == kind);
-        known.unwrap_or_else(|| {
-            let line = Line::new(spec.framing, rate, None, Time::ZERO);
-            self.0.push(Gauge { kind, line, known: [(0, 0, Span::ZERO); SIZES] });
-            let last = self.0.len() - 1;
-            // What stands in an unused place has to be true too.
-            let gauge = &mut self.0[last];
-            let empty = gauge.line.nominal(0, 0);
-            gauge.known = [(0, 0, empty); SIZES];
-            last
-        }) as u32
-    }
-
-    #[inline]
-    fn get(&mut self, gauge: u32) -> &mut Gauge {
-        &mut self.0[gauge as usize]
-    }
-}
-
-impl Gauge {
-    /// The time that the packet's own bits take on an idle line.
-    #[inline]
-    fn nominal(&mut self, leg: &Leg) -> Span {
-        let place = leg.size.wrapping_mul(0x9e37_79b1) >> 28;
-        let (size, controls, span) = self.known[place as usize % SIZES];
-        if size == leg.size && controls == leg.controls() {
-            return span;
-        }
-        self.learn(place as usize % SIZES, leg)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn learn(&mut self, place: usize, leg: &Leg) -> Span {
-        let span = self.line.nominal(leg.size, Metered::controls(leg));
-        self.known[place] = (leg.size, leg.controls(), span);
-        span
-    }
 }
