@@ -5,47 +5,80 @@ use super::rides::{Ride, Rides};
 use super::staged::{Inherited, Staged};
 use crate::impairment::Achieved;
 use crate::line::{Line, Mark, Wire};
-use crate::{Backlog, BlockQueue, DisciplineSpec, Drops, Limit, LinkSpec, Piece, Service};
+use crate::{
+    Backlog, BlockQueue, DisciplineSpec, Drops, Limit, LinkSpec, Piece, Service, aal5_cells,
+};
 use std::collections::VecDeque;
 use trunkline_core::{Carried, Counts, DropCause, Metered, Seed, Span, Time};
 
 /// A link of a first-in-first-out queue and a line, with nothing that changes or impairs it.
 ///
 /// What waits and what is under way lie in one ring. Which of them have left the line matters only when
-/// somebody asks, and when the ring holds so much that an arrival might find no room: only then the
+/// somebody asks, and when so much has come that an arrival might find no room ([`Room`]): only then the
 /// departures that have passed are counted, each once ([`Left`]). All else that a packet costs is a place in
-/// the ring, the time of its bits, and four sums. What is used seldom is boxed, so that the rest of a link
+/// the ring, the time of its bits, and three sums. What is used seldom is boxed, so that the rest of a link
 /// takes few cache lines.
 #[derive(Debug)]
 pub(super) struct Eager<P> {
     rides: Rides<P>,
-    limit: Limit,
+    room: Room,
     /// What departs until then has left.
     known: Time,
     /// When the last packet came.
     clock: Time,
-    came: Sums,
-    taken: Sums,
+    /// Packets that came and were not turned away; those that were taken are the ones not in the ring.
+    came: u64,
+    came_bytes: u64,
+    taken_bytes: u64,
     /// When the packet taken last left the line.
     taken_last: Time,
+    /// Is there anything to note of a packet beside that?
+    careful: bool,
     drops: Drops<P>,
     rest: Box<Rest>,
 }
 
-/// Packets that came and were not turned away, or that were taken.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    /// 0 of those taken: they are those that came and are not in the ring.
-    packets: u64,
-    bytes: u64,
-    /// In units of the limit.
-    weight: u64,
+/// Room that there is for certain, in shares of which a packet of any size takes no more than it says: it
+/// only ever becomes less, until somebody looks what has left. So an arrival costs a multiplication, whatever
+/// the unit of the limit, and a departure nothing.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    shares: u64,
+    each: u64,
+    byte: u64,
+}
+
+impl Room {
+    /// `units` of `limit`. A cell is 48 shares: of a packet's cells the last one may be all but empty, and 16
+    /// bytes are overhead. No packet takes nothing, or it would pass where more waits than may.
+    fn of(limit: Limit, units: u64) -> Room {
+        let (unit, each, byte) = match limit {
+            Limit::Packets(_) => (1, 1, 0),
+            Limit::Bytes(_) => (1, 1, 1),
+            Limit::Cells(_) => (48, 63, 1),
+        };
+        Room { shares: units.saturating_mul(unit), each, byte }
+    }
+
+    /// Takes the room for a packet of `size`, if it is there for certain.
+    #[inline(always)]
+    fn take(&mut self, size: u32) -> bool {
+        let (left, short) = self.shares.overflowing_sub(self.each + self.byte * u64::from(size));
+        if !short {
+            self.shares = left;
+        }
+        !short
+    }
 }
 
 /// What is used seldom.
 #[derive(Debug)]
 struct Rest {
+    limit: Limit,
     left: Left,
+    /// What the packets taken weighed, where that is neither their number nor their bytes.
+    taken_cells: u64,
+    came_cells: u64,
     dropped: u64,
     dropped_bytes: u64,
     /// What the wire remembers after each packet in the ring, where that cannot be worked out backwards.
@@ -61,7 +94,9 @@ struct Rest {
 /// Packets that have been found to have left the line, of all that ever came: the first so many.
 #[derive(Debug, Clone, Copy, Default)]
 struct Left {
-    sums: Sums,
+    packets: u64,
+    bytes: u64,
+    cells: u64,
     /// When the last of them left.
     last: Time,
 }
@@ -74,8 +109,12 @@ impl<P: Carried> Eager<P> {
             return None;
         }
         let wire = Wire::new(spec.framing, spec.rate, None, origin);
+        let careful = wire.needs_marks() || matches!(limit, Limit::Cells(_));
         let rest = Rest {
+            limit,
             left: Left::default(),
+            taken_cells: 0,
+            came_cells: 0,
             dropped: 0,
             dropped_bytes: 0,
             marks: wire.needs_marks().then(VecDeque::new),
@@ -86,12 +125,14 @@ impl<P: Carried> Eager<P> {
         };
         Some(Eager {
             rides: Rides { ring: BlockQueue::default(), wire, delay: spec.delay },
-            limit,
+            room: Room::of(limit, limit.amount()),
             known: origin,
             clock: origin,
-            came: Sums::default(),
-            taken: Sums::default(),
+            came: 0,
+            came_bytes: 0,
+            taken_bytes: 0,
             taken_last: Time::ZERO,
+            careful,
             drops: Drops::default(),
             rest: Box::new(rest),
         })
@@ -99,24 +140,18 @@ impl<P: Carried> Eager<P> {
 
     #[inline(always)]
     pub fn offer(&mut self, at: Time, packet: P) {
-        if at < self.known {
-            self.come_late(at);
-        } else {
-            (self.known, self.clock) = (at, at);
-        }
+        let at = if at < self.known { self.come_late(at) } else { at };
+        (self.known, self.clock) = (at, at);
         let size = packet.size();
-        let weight = self.limit.weight(size);
-        let held = self.came.weight - self.taken.weight;
-        if held + weight > self.limit.amount() && !self.has_room(weight) {
+        if !self.room.take(size) && !self.make_room(size) {
             return self.turn_away(packet);
         }
-        self.came.packets += 1;
-        self.came.bytes += u64::from(size);
-        self.came.weight += weight;
+        self.came += 1;
+        self.came_bytes += u64::from(size);
         let wire = &mut self.rides.wire;
-        let departed = wire.send(self.clock.max(wire.free_at()), piece(&packet));
-        if wire.needs_marks() {
-            self.keep_mark();
+        let departed = wire.send(at.max(wire.free_at()), piece(&packet));
+        if self.careful {
+            self.note_arrival(size);
         }
         self.rides.ring.push_back(Ride { departed, packet });
     }
@@ -125,21 +160,36 @@ impl<P: Carried> Eager<P> {
     /// had. What was known to have left by then stays so.
     #[cold]
     #[inline(never)]
-    fn come_late(&mut self, at: Time) {
+    fn come_late(&mut self, at: Time) -> Time {
         self.settle();
-        self.clock = self.last_doing().max(at);
-        self.known = self.clock;
+        self.last_doing().max(at)
     }
 
-    /// Is there room behind what waits? The packet on the line does not count, and an idle line takes
-    /// anything.
+    /// Looks whether there is room for a packet of `size` behind what waits. The packet on the line does not
+    /// count, and an idle line takes anything.
     #[inline(never)]
-    fn has_room(&mut self, weight: u64) -> bool {
+    fn make_room(&mut self, size: u32) -> bool {
         self.settle();
-        let Left { sums, .. } = self.rest.left;
-        let Some(on_line) = self.rides.ring.get(self.in_flight()) else { return true };
-        let others = self.came.weight - sums.weight - self.limit.weight(on_line.packet.size());
-        self.came.packets - sums.packets < 2 || others + weight <= self.limit.amount()
+        let limit = self.rest.limit;
+        let (waiting, weight, amount) = (self.waiting_weight(), limit.weight(size), limit.amount());
+        if self.came - self.rest.left.packets > 1
+            && let Some(first) = self.rides.ring.get(self.left_behind())
+            && waiting - limit.weight(first.packet.size()) + weight > amount
+        {
+            return false;
+        }
+        self.room = Room::of(limit, amount.saturating_sub(waiting + weight));
+        true
+    }
+
+    /// What waits, the packet on the line included, in units of the limit.
+    fn waiting_weight(&self) -> u64 {
+        let Left { packets, bytes, cells, .. } = self.rest.left;
+        match self.rest.limit {
+            Limit::Packets(_) => self.came - packets,
+            Limit::Bytes(_) => self.came_bytes - bytes,
+            Limit::Cells(_) => self.rest.came_cells - cells,
+        }
     }
 
     #[cold]
@@ -150,10 +200,21 @@ impl<P: Carried> Eager<P> {
         self.drops.push(packet, DropCause::QueueLimit);
     }
 
+    /// Notes what is not noted of every packet.
     #[inline(never)]
-    fn keep_mark(&mut self) {
-        let mark = self.rides.wire.mark();
-        self.rest.marks.get_or_insert_default().push_back(mark);
+    fn note_arrival(&mut self, size: u32) {
+        self.rest.came_cells += aal5_cells(size);
+        if let Some(marks) = &mut self.rest.marks {
+            marks.push_back(self.rides.wire.mark());
+        }
+    }
+
+    #[inline(never)]
+    fn note_taken(&mut self, size: u32) {
+        self.rest.taken_cells += aal5_cells(size);
+        if let Some(marks) = &mut self.rest.marks {
+            marks.pop_front();
+        }
     }
 
     /// Takes note of what has left by `to`, which costs nothing until it matters.
@@ -169,26 +230,32 @@ impl<P: Carried> Eager<P> {
 
     /// What has left, from where that was found out last.
     fn left(&self) -> Left {
-        let taken = self.taken_packets();
+        let taken = self.taken();
         let mut left = self.rest.left;
-        if left.sums.packets < taken {
-            left.sums = Sums { packets: taken, ..self.taken };
-            left.last = self.taken_last;
+        if left.packets < taken {
+            let (bytes, cells) = (self.taken_bytes, self.rest.taken_cells);
+            left = Left { packets: taken, bytes, cells, last: self.taken_last };
         }
-        let mut index = (left.sums.packets - taken) as usize;
+        let mut index = (left.packets - taken) as usize;
         while let Some(ride) = self.rides.ring.get(index).filter(|it| it.departed <= self.known) {
             let size = ride.packet.size();
-            left.sums.packets += 1;
-            left.sums.bytes += u64::from(size);
-            left.sums.weight += self.limit.weight(size);
+            left.packets += 1;
+            left.bytes += u64::from(size);
+            left.cells += aal5_cells(size);
             left.last = ride.departed;
             index += 1;
         }
         left
     }
 
-    fn taken_packets(&self) -> u64 {
-        self.came.packets - self.rides.len() as u64
+    /// How many were taken.
+    fn taken(&self) -> u64 {
+        self.came - self.rides.len() as u64
+    }
+
+    /// How many have left and were not taken, once it has been found out what has left.
+    fn left_behind(&self) -> usize {
+        (self.rest.left.packets - self.taken()) as usize
     }
 
     /// The last arrival or departure, once it has been found out what has left.
@@ -200,20 +267,14 @@ impl<P: Carried> Eager<P> {
     #[inline(always)]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
         let (departed, delivered) = self.rides.take(now)?;
-        let size = delivered.packet.size();
         self.known = self.known.max(departed);
-        self.taken.bytes += u64::from(size);
-        self.taken.weight += self.limit.weight(size);
         self.taken_last = departed;
-        if self.rides.wire.needs_marks() {
-            self.forget_mark();
+        let size = delivered.packet.size();
+        self.taken_bytes += u64::from(size);
+        if self.careful {
+            self.note_taken(size);
         }
         Some(delivered)
-    }
-
-    #[inline(never)]
-    fn forget_mark(&mut self) {
-        self.rest.marks.get_or_insert_default().pop_front();
     }
 
     pub fn told(&mut self) -> &mut Counts {
@@ -227,6 +288,12 @@ impl<P: Carried> Eager<P> {
     #[inline]
     pub fn has_dropped(&self) -> bool {
         !self.drops.is_empty()
+    }
+
+    /// No more than a release.
+    #[inline(always)]
+    pub fn next_event(&self) -> Option<Time> {
+        self.next_release()
     }
 
     #[inline(always)]
@@ -245,29 +312,28 @@ impl<P: Carried> Eager<P> {
     }
 
     pub fn backlog(&self) -> Backlog {
-        let Left { sums, .. } = self.left();
-        let packets = self.came.packets - sums.packets;
-        Backlog { packets, bytes: self.came.bytes - sums.bytes }
+        let Left { packets, bytes, .. } = self.left();
+        Backlog { packets: self.came - packets, bytes: self.came_bytes - bytes }
     }
 
     pub fn in_flight(&self) -> usize {
-        (self.left().sums.packets - self.taken_packets()) as usize
+        (self.left().packets - self.taken()) as usize
     }
 
     pub fn counts(&self) -> Counts {
         let Rest { dropped, dropped_bytes, told, .. } = &*self.rest;
         let mut counts = told.as_deref().copied().unwrap_or_default();
-        counts.entered += self.came.packets + dropped;
-        counts.entered_bytes += self.came.bytes + dropped_bytes;
+        counts.entered += self.came + dropped;
+        counts.entered_bytes += self.came_bytes + dropped_bytes;
         // The engine may have taken back what was delivered here.
-        counts.delivered = counts.delivered.wrapping_add(self.taken_packets());
-        counts.delivered_bytes = counts.delivered_bytes.wrapping_add(self.taken.bytes);
+        counts.delivered = counts.delivered.wrapping_add(self.taken());
+        counts.delivered_bytes = counts.delivered_bytes.wrapping_add(self.taken_bytes);
         counts.drop_many(DropCause::QueueLimit, dropped - self.drops.len() as u64);
         counts
     }
 
     pub fn achieved(&self) -> Achieved {
-        Achieved { packets: self.left().sums.packets, ..Achieved::default() }
+        Achieved { packets: self.left().packets, ..Achieved::default() }
     }
 
     /// The same link in the same state, working stage by stage. What is under way stays where it is; what
@@ -275,7 +341,7 @@ impl<P: Carried> Eager<P> {
     pub fn go_staged(&mut self) -> Staged<P> {
         self.settle();
         let counts = self.counts();
-        let (judged, last) = (self.rest.left.sums.packets, self.rest.left.last);
+        let Left { packets: judged, last, .. } = self.rest.left;
         let waiting = self.call_back();
         let wire = self.rewound(&waiting);
         let mut waiting = waiting.into_iter();
@@ -284,7 +350,7 @@ impl<P: Carried> Eager<P> {
         let ring = std::mem::take(&mut self.rides.ring);
         let spec = LinkSpec {
             delay,
-            discipline: DisciplineSpec::Fifo { limit: self.limit },
+            discipline: DisciplineSpec::Fifo { limit: self.rest.limit },
             ..LinkSpec::default()
         };
         let mut staged = Staged::new(&spec, self.rest.seed, &self.rest.name, self.rest.origin);
@@ -303,7 +369,7 @@ impl<P: Carried> Eager<P> {
 
     /// Takes out of the ring what has not left, in order.
     fn call_back(&mut self) -> VecDeque<Ride<P>> {
-        let count = self.rides.len() - self.in_flight();
+        let count = self.rides.len() - self.left_behind();
         let mut waiting = VecDeque::with_capacity(count);
         for _ in 0..count {
             if let Some(ride) = self.rides.ring.pop_back() {

@@ -57,6 +57,20 @@ pub struct Delivered<P> {
     pub packet: P,
 }
 
+/// What came of [`Link::serve`].
+#[derive(Debug)]
+pub struct Served<P> {
+    /// What was taken.
+    pub delivered: Option<Delivered<P>>,
+    /// How long its own bits take on the idle line, without waiting for a slot; no time where a delivery
+    /// trace takes the place of the rate.
+    pub nominal: Span,
+    /// When the link next needs anything at all.
+    pub next: Option<Time>,
+    /// Is there anything to be had from [`Link::dropped`]?
+    pub lost: bool,
+}
+
 macro_rules! either {
     ($way:expr, $it:ident => $body:expr) => {
         match $way {
@@ -97,18 +111,19 @@ impl<P: Carried> Link<P> {
         either!(&mut self.way, it => it.take(now))
     }
 
-    /// Lets the line work up to `now` and takes the next packet that is due by then.
+    /// Lets the line work up to `now`, takes the next packet that is due by then, and looks ahead: all that an
+    /// engine does at one event, for one look at what kind of link it is.
     #[inline(always)]
-    pub fn pull(&mut self, now: Time) -> Option<Delivered<P>> {
-        self.advance(now);
-        self.take(now)
-    }
-
-    /// The time that a packet's own bits take on the idle line, without waiting for a slot; none where a
-    /// delivery trace takes the place of the rate.
-    #[inline(always)]
-    pub fn nominal(&self, size: u32, controls: u32) -> Span {
-        either!(&self.way, it => it.nominal(size, controls))
+    pub fn serve(&mut self, now: Time) -> Served<P> {
+        either!(&mut self.way, it => {
+            it.advance(now);
+            let delivered = it.take(now);
+            let nominal = match &delivered {
+                Some(Delivered { packet, .. }) => it.nominal(packet.size(), packet.controls()),
+                None => Span::ZERO,
+            };
+            Served { delivered, nominal, next: it.next_event(), lost: it.has_dropped() }
+        })
     }
 
     /// Are all departures known at arrival? Then an arrival never changes when the link next needs anything,
@@ -164,10 +179,7 @@ impl<P: Carried> Link<P> {
     /// change, or [`take`](Link::take) for what is due at the far end.
     #[inline(always)]
     pub fn next_event(&self) -> Option<Time> {
-        match &self.way {
-            Way::Eager(eager) => eager.next_release(),
-            Way::Staged(staged) => staged.next_event(),
-        }
+        either!(&self.way, it => it.next_event())
     }
 
     /// When the line or a scheduled change next needs [`advance`](Link::advance). Never, where all departures

@@ -165,37 +165,31 @@ impl Network {
 
     /// Lets a link do what is due, and moves one packet that comes out of it on; where more are due, the
     /// link's next event is now. Returns what happens first; all else is ready behind it.
-    #[inline]
+    #[inline(always)]
     fn serve(&mut self, id: u32) -> Option<Event> {
         let station = &mut self.stations[id as usize];
-        station.due = Time::NEVER;
-        let passed = station.pull(self.now);
-        let needs = station.needs();
+        let (passed, needs) = station.serve(self.now);
+        station.due = needs.due;
         if needs.due != Time::NEVER {
-            station.due = needs.due;
             self.events.insert(station.entry, needs.due);
         }
         if needs.lost {
             self.lose(id);
         }
-        self.pass(id, &passed?)
-    }
-
-    /// Books what a packet waited for on link `id` and sends it on, with its further copies.
-    #[inline(always)]
-    fn pass(&mut self, id: u32, passed: &Passed) -> Option<Event> {
-        let Passed { leg, shares, copies } = passed;
+        let Passed { leg, shares, copies } = passed?;
         if let Some(trace) = leg.trace() {
             self.share(id, trace, shares);
         }
-        if *copies > 1 {
-            return self.duplicate(id, passed);
+        if copies > 1 {
+            return self.duplicate(id, leg, shares, copies);
         }
         self.forward(id, leg, shares)
     }
 
     /// Adds what a packet waited for to its own record.
-    fn share(&mut self, id: u32, trace: TraceId, shares: &Shares) {
+    #[cold]
+    #[inline(never)]
+    fn share(&mut self, id: u32, trace: TraceId, shares: Shares) {
         let [queue, transmit, propagate] =
             [shares.queue, shares.transmit, shares.propagate].map(Span::from_nanos);
         self.traces.push(trace, HopShare { link: LinkId(id), queue, transmit, propagate });
@@ -204,10 +198,10 @@ impl Network {
     /// Books what a packet waited for on link `id` to its route, and sends it to the next link or to whom it
     /// is for. Returns what happens, unless something else is ready before it.
     #[inline(always)]
-    fn forward(&mut self, id: u32, leg: &Leg, shares: &Shares) -> Option<Event> {
+    fn forward(&mut self, id: u32, leg: Leg, shares: Shares) -> Option<Event> {
         let hop = leg.hop();
         let onward =
-            if self.ledger { self.routes.book(hop, shares) } else { self.routes.after(hop) };
+            if self.ledger { self.routes.book(hop, &shares) } else { self.routes.after(hop) };
         match onward {
             Onward::Link(next) => {
                 if self.recorder.is_some() {
@@ -233,14 +227,13 @@ impl Network {
     /// own: the first has gone no further yet than into the next link, so the hops so far are the same.
     #[cold]
     #[inline(never)]
-    fn duplicate(&mut self, id: u32, passed: &Passed) -> Option<Event> {
-        let Passed { leg, shares, copies } = passed;
+    fn duplicate(&mut self, id: u32, leg: Leg, shares: Shares, copies: u8) -> Option<Event> {
         let first = self.forward(id, leg, shares);
         self.ready.extend(first);
         self.routes.duplicated(leg.hop(), u64::from(copies - 1));
-        for _ in 1..*copies {
+        for _ in 1..copies {
             let trace = leg.trace().map(|trace| self.traces.copy(trace));
-            let copy = self.forward(id, &leg.with_trace(trace), shares);
+            let copy = self.forward(id, leg.with_trace(trace), shares);
             self.ready.extend(copy);
         }
         None

@@ -6,7 +6,7 @@ use super::wheel::Handle;
 use trunkline_core::{Counts, DropCause, Seed, Span, Time};
 use trunkline_measure::Times;
 use trunkline_path::impairment::ImpairmentSpec;
-use trunkline_path::{Delivered, Link, LinkSpec, Schedule};
+use trunkline_path::{Link, LinkSpec, Schedule, Served};
 
 /// A link, with its one event in the event queue.
 #[derive(Debug)]
@@ -15,7 +15,8 @@ pub(super) struct Station {
     /// Its entry in the event queue, and when that is due; [`Time::NEVER`] while it does not wait there.
     pub(super) entry: Handle,
     pub(super) due: Time,
-    busy: Span,
+    /// Nanoseconds.
+    busy: u64,
     watch: Option<Box<Watch>>,
 }
 
@@ -81,7 +82,7 @@ impl Station {
         } else {
             Carrier::Laden(Box::new(Link::new(spec, seed, name, Time::ZERO)))
         };
-        Station { carrier, entry, due: Time::NEVER, busy: Span::ZERO, watch: None }
+        Station { carrier, entry, due: Time::NEVER, busy: 0, watch: None }
     }
 
     /// A packet arrives.
@@ -102,27 +103,31 @@ impl Station {
         self.needs()
     }
 
-    /// Lets the line work up to `now` and takes the next packet that is due.
+    /// Lets the line work up to `now` and takes the next packet that is due, and tells what it needs then.
     #[inline(always)]
-    pub(super) fn pull(&mut self, now: Time) -> Option<Passed> {
+    pub(super) fn serve(&mut self, now: Time) -> (Option<Passed>, Needs) {
         if self.watch.is_some() {
             self.sample(now);
         }
-        let passed = match &mut self.carrier {
+        let (passed, needs) = match &mut self.carrier {
             Carrier::Whole { link, delay } => {
-                let Delivered { packet, release } = link.pull(now)?;
-                whole(packet, release, *delay, link.nominal(packet.size, packet.controls().into()))
+                let Served { delivered, nominal, next, lost } = link.serve(now);
+                let passed = delivered.map(|it| whole(it.packet, it.release, *delay, nominal));
+                (passed, Needs { due: next.unwrap_or(Time::NEVER), lost })
             }
             Carrier::Laden(link) => {
-                let delivered = link.pull(now)?;
-                laden(delivered.packet, delivered.release)
+                let Served { delivered, next, lost, .. } = link.serve(now);
+                let passed = delivered.map(|it| laden(it.packet, it.release));
+                (passed, Needs { due: next.unwrap_or(Time::NEVER), lost })
             }
         };
-        self.busy += Span::from_nanos(passed.shares.transmit);
-        if self.watch.is_some() {
-            self.record(passed.shares.queue);
+        if let Some(passed) = &passed {
+            self.busy += passed.shares.transmit;
+            if self.watch.is_some() {
+                self.record(passed.shares.queue);
+            }
         }
-        Some(passed)
+        (passed, needs)
     }
 
     #[cold]
@@ -164,7 +169,7 @@ impl Station {
 
     /// Time that packets' own bits were on its line.
     pub(super) fn busy(&self) -> Span {
-        self.busy
+        Span::from_nanos(self.busy)
     }
 
     fn watch(&mut self) -> &mut Watch {
@@ -217,13 +222,10 @@ impl Station {
 /// they take on an idle line, and the rest was queueing. The link itself books the same.
 #[inline(always)]
 fn whole(leg: Leg, release: Time, delay: Span, nominal: Span) -> Passed {
-    let sojourn = release.since(leg.entered).saturating_sub(delay);
-    let transmit = nominal.min(sojourn);
-    let shares = Shares {
-        queue: (sojourn - transmit).as_nanos(),
-        transmit: transmit.as_nanos(),
-        propagate: delay.as_nanos(),
-    };
+    let propagate = delay.as_nanos();
+    let sojourn = release.since(leg.entered).as_nanos().saturating_sub(propagate);
+    let transmit = nominal.as_nanos().min(sojourn);
+    let shares = Shares { queue: sojourn - transmit, transmit, propagate };
     Passed { leg, shares, copies: 1 }
 }
 
