@@ -52,10 +52,10 @@ impl<T> BlockQueue<T> {
     /// Puts `item` at the end.
     #[inline(always)]
     pub fn push_back(&mut self, item: T) {
-        if self.beyond.is_none() && self.head.len() < BLOCK {
-            return self.head.push_back(item);
+        if self.beyond.is_some() || self.head.len() >= BLOCK {
+            return self.push_beyond(item);
         }
-        self.push_beyond(item);
+        self.head.push_back(item);
     }
 
     #[cold]

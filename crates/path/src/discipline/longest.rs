@@ -47,6 +47,10 @@ impl Longest {
     /// Takes in channel `id` with a backlog of `bytes`.
     #[inline]
     pub fn insert(&mut self, id: u32, bytes: u64) {
+        let places = BUCKETS + id as usize + 1;
+        if self.circles.len() < places {
+            self.circles.resize(places, Place { before: 0, after: 0 });
+        }
         self.put(id, bucket(bytes));
     }
 
@@ -78,9 +82,6 @@ impl Longest {
     #[inline]
     fn put(&mut self, id: u32, bucket: usize) {
         let own = BUCKETS as u32 + id;
-        if self.circles.len() <= own as usize {
-            self.circles.resize(own as usize + 1, Place { before: own, after: own });
-        }
         let last = std::mem::replace(&mut self.circles[bucket].before, own);
         self.circles[last as usize].after = own;
         self.circles[own as usize] = Place { before: last, after: bucket as u32 };

@@ -76,9 +76,9 @@ impl Room {
 struct Rest {
     limit: Limit,
     left: Left,
-    /// What the packets taken weighed, where that is neither their number nor their bytes.
-    taken_cells: u64,
+    /// Cells of the packets that came and that were taken, where the limit counts them.
     came_cells: u64,
+    taken_cells: u64,
     dropped: u64,
     dropped_bytes: u64,
     /// What the wire remembers after each packet in the ring, where that cannot be worked out backwards.
@@ -113,8 +113,8 @@ impl<P: Carried> Eager<P> {
         let rest = Rest {
             limit,
             left: Left::default(),
-            taken_cells: 0,
             came_cells: 0,
+            taken_cells: 0,
             dropped: 0,
             dropped_bytes: 0,
             marks: wire.needs_marks().then(VecDeque::new),
@@ -264,10 +264,23 @@ impl<P: Carried> Eager<P> {
     }
 
     /// Whoever takes a packet knows that it has left the line.
-    #[inline(always)]
+    #[inline]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
+        let delivered = self.take_known(now)?;
+        self.known = self.known.max(self.taken_last);
+        Some(delivered)
+    }
+
+    /// [`advance`](Eager::advance) and [`take`](Eager::take).
+    #[inline(always)]
+    pub fn pull(&mut self, now: Time) -> Option<Delivered<P>> {
+        self.advance(now);
+        self.take_known(now)
+    }
+
+    #[inline(always)]
+    fn take_known(&mut self, now: Time) -> Option<Delivered<P>> {
         let (departed, delivered) = self.rides.take(now)?;
-        self.known = self.known.max(departed);
         self.taken_last = departed;
         let size = delivered.packet.size();
         self.taken_bytes += u64::from(size);

@@ -116,8 +116,7 @@ impl<P: Carried> Link<P> {
     #[inline(always)]
     pub fn serve(&mut self, now: Time) -> Served<P> {
         either!(&mut self.way, it => {
-            it.advance(now);
-            let delivered = it.take(now);
+            let delivered = it.pull(now);
             let nominal = match &delivered {
                 Some(Delivered { packet, .. }) => it.nominal(packet.size(), packet.controls()),
                 None => Span::ZERO,

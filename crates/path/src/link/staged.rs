@@ -259,6 +259,13 @@ impl<P: Carried> Staged<P> {
         }
     }
 
+    /// [`advance`](Staged::advance) and [`take`](Staged::take).
+    #[inline]
+    pub fn pull(&mut self, now: Time) -> Option<Delivered<P>> {
+        self.advance(now);
+        self.take(now)
+    }
+
     #[inline]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
         if self.release > now {

@@ -20,6 +20,11 @@
 //!
 //! Each link has one entry in the event queue: when it next needs attention. Packets in flight wait in
 //! the links, so the queue holds as many entries as there are links at work and timers.
+//!
+//! What a packet touches on a hop: its place in the link's ring (40 bytes, its departure included), the link
+//! itself (a [`Station`](station), in one piece with its plain link), an entry and a slot of the wheel, and
+//! the sums of its hop (32 bytes). The common kind of link, plain and never changing, is told from the others
+//! once at an event and goes one straight way; whatever is rare is a call away, so that it takes no registers.
 
 mod parcel;
 mod record;
@@ -36,7 +41,7 @@ pub use traces::{HopShare, TraceId};
 use parcel::Leg;
 use record::{Record, Recorder};
 use routes::{Onward, Routes, Shares};
-use station::{Needs, Passed, Station};
+use station::{Passed, Station};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use traces::Traces;
@@ -96,8 +101,9 @@ impl Network {
     pub fn add_link(&mut self, spec: &LinkSpec, name: &str) -> LinkId {
         let id = self.stations.len() as u32;
         let entry = self.events.enlist(Due::Link(id));
-        self.stations.push(Station::new(spec, self.seed, name, entry));
-        self.arm(id, self.stations[id as usize].needs().due);
+        let mut station = Station::new(spec, self.seed, name, entry);
+        station.wait(station.needs().due, &mut self.events);
+        self.stations.push(station);
         LinkId(id)
     }
 
@@ -168,11 +174,29 @@ impl Network {
     #[inline(always)]
     fn serve(&mut self, id: u32) -> Option<Event> {
         let station = &mut self.stations[id as usize];
-        let (passed, needs) = station.serve(self.now);
-        station.due = needs.due;
-        if needs.due != Time::NEVER {
-            self.events.insert(station.entry, needs.due);
+        if station.is_watched() {
+            station.sample(self.now);
         }
+        let Some((passed, needs)) = station.serve_whole(self.now) else {
+            return self.serve_laden(id);
+        };
+        station.wait(needs.due, &mut self.events);
+        if needs.lost {
+            self.lose(id);
+        }
+        let (leg, shares) = passed?;
+        if let Some(trace) = leg.trace() {
+            self.share(id, trace, shares);
+        }
+        self.forward(id, leg, shares)
+    }
+
+    /// The same for a link that can change or impair. What comes out may have copies.
+    #[inline(never)]
+    fn serve_laden(&mut self, id: u32) -> Option<Event> {
+        let station = &mut self.stations[id as usize];
+        let (passed, needs) = station.serve_laden(self.now);
+        station.wait(needs.due, &mut self.events);
         if needs.lost {
             self.lose(id);
         }
@@ -239,21 +263,16 @@ impl Network {
         None
     }
 
-    /// Puts a packet onto a link.
+    /// Puts a packet onto a link, sees to its event, and tells of what it gave up.
     #[inline(always)]
     fn enter(&mut self, id: u32, leg: Leg) {
-        let needs = self.stations[id as usize].offer(self.now, leg);
-        self.attend(id, needs);
-    }
-
-    /// Does what a link needs: tells of what it gave up, and sees to its event.
-    #[inline(always)]
-    fn attend(&mut self, id: u32, needs: Needs) {
+        let station = &mut self.stations[id as usize];
+        let needs = station.offer(self.now, leg);
+        if needs.due != station.due {
+            station.arm(needs.due, &mut self.events);
+        }
         if needs.lost {
             self.lose(id);
-        }
-        if needs.due != self.stations[id as usize].due {
-            self.arm(id, needs.due);
         }
     }
 
@@ -270,19 +289,6 @@ impl Network {
             if let Event::Lost(parcel, _, cause) = self.ready[index] {
                 self.note(Some(id), parcel.route, parcel.size, RecordKind::Lost, Some(cause));
             }
-        }
-    }
-
-    /// Sees to it that a link's one event is at the instant at which it next needs attention.
-    #[inline(always)]
-    fn arm(&mut self, id: u32, due: Time) {
-        let station = &mut self.stations[id as usize];
-        if station.due != Time::NEVER {
-            self.events.remove(station.entry);
-        }
-        station.due = due;
-        if due != Time::NEVER {
-            self.events.insert(station.entry, due);
         }
     }
 

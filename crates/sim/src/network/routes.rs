@@ -29,6 +29,8 @@ pub(super) struct Shares {
     pub(super) propagate: u64,
 }
 
+/// The top bit of a sum.
+const TOP: u64 = 1 << 63;
 /// Where a packet goes from the last link of its route.
 const END: u32 = u32::MAX;
 
@@ -71,7 +73,8 @@ pub(super) struct Routes {
     /// The route of each hop, asked for only where a packet ends, and its own link.
     owners: Vec<u32>,
     links: Vec<LinkId>,
-    /// How often each sum of a hop has gone over its integer: packets, queue, transmit, propagate.
+    /// How often the top bit of each sum of a hop has been set and taken out again: packets, queue, transmit,
+    /// propagate. While all top bits are clear nothing can have gone over, so that one look at them suffices.
     carries: BTreeMap<u32, [u64; 4]>,
 }
 
@@ -113,23 +116,35 @@ impl Routes {
     #[inline(always)]
     pub(super) fn book(&mut self, hop: u32, shares: &Shares) -> Onward {
         let sums = &mut self.hops[hop as usize];
-        let (packets, over) = sums.packets.overflowing_add(1);
-        let (queue, queue_over) = sums.queue.overflowing_add(shares.queue);
-        let (transmit, transmit_over) = sums.transmit.overflowing_add(shares.transmit);
-        let (propagate, propagate_over) = sums.propagate.overflowing_add(shares.propagate);
+        sums.queue = sums.queue.wrapping_add(shares.queue);
+        sums.transmit = sums.transmit.wrapping_add(shares.transmit);
+        sums.propagate = sums.propagate.wrapping_add(shares.propagate);
+        sums.packets = sums.packets.wrapping_add(1);
         let next = sums.next;
-        *sums = Hop { queue, transmit, propagate, packets, next };
-        if over | queue_over | transmit_over | propagate_over {
-            self.carry(hop, [over, queue_over, transmit_over, propagate_over]);
+        let all = sums.queue | sums.transmit | sums.propagate | u64::from(sums.packets) << 32;
+        let each = shares.queue | shares.transmit | shares.propagate;
+        if (all | each) >> 63 != 0 {
+            self.carry(hop, shares);
         }
         beyond(next)
     }
 
     #[cold]
     #[inline(never)]
-    fn carry(&mut self, hop: u32, over: [bool; 4]) {
+    fn carry(&mut self, hop: u32, shares: &Shares) {
         let carries = self.carries.entry(hop).or_default();
-        carries.iter_mut().zip(over).for_each(|(carry, over)| *carry += u64::from(over));
+        let sums = &mut self.hops[hop as usize];
+        let (sum, share) = (
+            [&mut sums.queue, &mut sums.transmit, &mut sums.propagate],
+            [shares.queue, shares.transmit, shares.propagate],
+        );
+        for (carry, (sum, share)) in carries[1..].iter_mut().zip(sum.into_iter().zip(share)) {
+            // What is kept below the top bit cannot have gone round by more than the share.
+            *carry += u64::from(*sum < share) * 2 + (*sum >> 63);
+            *sum &= TOP - 1;
+        }
+        carries[0] += u64::from(sums.packets >> 31);
+        sums.packets &= (1 << 31) - 1;
     }
 
     /// Where a packet goes that has passed `hop`.
@@ -172,10 +187,10 @@ impl Routes {
     fn sums(&self, index: u32) -> HopSums {
         let hop = self.hops[index as usize];
         let carry = self.carries.get(&index).copied().unwrap_or_default();
-        let wide = |which: usize, low: u64| u128::from(carry[which]) << 64 | u128::from(low);
+        let wide = |which: usize, low: u64| u128::from(carry[which]) << 63 | u128::from(low);
         HopSums {
             link: self.links[index as usize],
-            packets: carry[0] << 32 | u64::from(hop.packets),
+            packets: carry[0] << 31 | u64::from(hop.packets),
             queue: wide(1, hop.queue),
             transmit: wide(2, hop.transmit),
             propagate: wide(3, hop.propagate),
@@ -215,10 +230,10 @@ mod tests {
         for _ in 0..5 {
             routes.book(1, &shares);
         }
-        routes.hops[1].packets = u32::MAX;
+        routes.hops[1].packets = (1 << 31) - 1;
         routes.book(1, &shares);
         let sums = routes.ledger(RouteId(0))[1];
-        assert_eq!((sums.link, sums.packets), (LinkId(4), 1 << 32));
+        assert_eq!((sums.link, sums.packets), (LinkId(4), 1 << 31));
         assert_eq!(sums.queue, 6 * u128::from(u64::MAX));
         assert_eq!((sums.transmit, sums.propagate), (6, 6 * u128::from(u64::MAX / 2)));
     }

@@ -1,19 +1,20 @@
 //! A link as the network drives it.
 
+use super::Due;
 use super::parcel::{Laden, Leg};
 use super::routes::Shares;
-use super::wheel::Handle;
+use super::wheel::{Handle, Wheel};
 use trunkline_core::{Counts, DropCause, Seed, Span, Time};
 use trunkline_measure::Times;
 use trunkline_path::impairment::ImpairmentSpec;
-use trunkline_path::{Link, LinkSpec, Schedule, Served};
+use trunkline_path::{Delivered, Link, LinkSpec, Schedule, Served};
 
 /// A link, with its one event in the event queue.
 #[derive(Debug)]
 pub(super) struct Station {
     carrier: Carrier,
     /// Its entry in the event queue, and when that is due; [`Time::NEVER`] while it does not wait there.
-    pub(super) entry: Handle,
+    entry: Handle,
     pub(super) due: Time,
     /// Nanoseconds.
     busy: u64,
@@ -103,31 +104,54 @@ impl Station {
         self.needs()
     }
 
-    /// Lets the line work up to `now` and takes the next packet that is due, and tells what it needs then.
+    /// Lets the line of a link that never changes work up to `now`, takes the next packet that is due, and
+    /// tells what the link needs then; `None` where the link is of the other kind.
     #[inline(always)]
-    pub(super) fn serve(&mut self, now: Time) -> (Option<Passed>, Needs) {
-        if self.watch.is_some() {
-            self.sample(now);
-        }
-        let (passed, needs) = match &mut self.carrier {
-            Carrier::Whole { link, delay } => {
-                let Served { delivered, nominal, next, lost } = link.serve(now);
-                let passed = delivered.map(|it| whole(it.packet, it.release, *delay, nominal));
-                (passed, Needs { due: next.unwrap_or(Time::NEVER), lost })
-            }
-            Carrier::Laden(link) => {
-                let Served { delivered, next, lost, .. } = link.serve(now);
-                let passed = delivered.map(|it| laden(it.packet, it.release));
-                (passed, Needs { due: next.unwrap_or(Time::NEVER), lost })
-            }
-        };
+    pub(super) fn serve_whole(&mut self, now: Time) -> Option<(Option<(Leg, Shares)>, Needs)> {
+        let Carrier::Whole { link, delay } = &mut self.carrier else { return None };
+        let Served { delivered, nominal, next, lost } = link.serve(now);
+        let needs = Needs { due: next.unwrap_or(Time::NEVER), lost };
+        let Some(Delivered { packet, release }) = delivered else { return Some((None, needs)) };
+        let shares = whole(&packet, release, *delay, nominal);
+        self.note_share(&shares);
+        Some((Some((packet, shares)), needs))
+    }
+
+    /// The same for any other link, with the number of copies.
+    pub(super) fn serve_laden(&mut self, now: Time) -> (Option<Passed>, Needs) {
+        let Carrier::Laden(link) = &mut self.carrier else { return (None, self.needs()) };
+        let Served { delivered, next, lost, .. } = link.serve(now);
+        let passed = delivered.map(|it| laden(it.packet, it.release));
         if let Some(passed) = &passed {
-            self.busy += passed.shares.transmit;
-            if self.watch.is_some() {
-                self.record(passed.shares.queue);
-            }
+            self.note_share(&passed.shares);
         }
-        (passed, needs)
+        (passed, Needs { due: next.unwrap_or(Time::NEVER), lost })
+    }
+
+    /// Goes back into the event queue, where it is not, until `due`.
+    #[inline(always)]
+    pub(super) fn wait(&mut self, due: Time, events: &mut Wheel<Due>) {
+        self.due = due;
+        if due != Time::NEVER {
+            events.insert(self.entry, due);
+        }
+    }
+
+    /// Sees to it that its one event is at the instant at which it next needs attention.
+    #[inline(always)]
+    pub(super) fn arm(&mut self, due: Time, events: &mut Wheel<Due>) {
+        if self.due != Time::NEVER {
+            events.remove(self.entry);
+        }
+        self.wait(due, events);
+    }
+
+    #[inline(always)]
+    fn note_share(&mut self, shares: &Shares) {
+        self.busy += shares.transmit;
+        if self.watch.is_some() {
+            self.record(shares.queue);
+        }
     }
 
     #[cold]
@@ -172,6 +196,12 @@ impl Station {
         Span::from_nanos(self.busy)
     }
 
+    /// Is anything recorded beyond the counts?
+    #[inline(always)]
+    pub(super) fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
     fn watch(&mut self) -> &mut Watch {
         self.watch.get_or_insert_default()
     }
@@ -196,7 +226,7 @@ impl Station {
     /// would have done anyway, so that they can be taken afterwards.
     #[cold]
     #[inline(never)]
-    fn sample(&mut self, now: Time) {
+    pub(super) fn sample(&mut self, now: Time) {
         let Some(samples) = self.watch.as_mut().and_then(|watch| watch.samples.as_mut()) else {
             return;
         };
@@ -221,12 +251,11 @@ impl Station {
 /// Splits the time of a packet on a link that never changes: distance is the delay, its own bits take what
 /// they take on an idle line, and the rest was queueing. The link itself books the same.
 #[inline(always)]
-fn whole(leg: Leg, release: Time, delay: Span, nominal: Span) -> Passed {
+fn whole(leg: &Leg, release: Time, delay: Span, nominal: Span) -> Shares {
     let propagate = delay.as_nanos();
     let sojourn = release.since(leg.entered).as_nanos().saturating_sub(propagate);
     let transmit = nominal.as_nanos().min(sojourn);
-    let shares = Shares { queue: sojourn - transmit, transmit, propagate };
-    Passed { leg, shares, copies: 1 }
+    Shares { queue: sojourn - transmit, transmit, propagate }
 }
 
 /// Takes the load off a packet; distance is what remains of its time.
