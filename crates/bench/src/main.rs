@@ -49,7 +49,12 @@ enum Verb {
     Part { name: String, packets: u64 },
     /// Run one workload of the simulator once, for a profiler
     #[command(hide = true)]
-    Simulate { name: String },
+    Simulate {
+        name: String,
+        /// Run only one of so many parts of its time
+        #[arg(default_value_t = 1)]
+        parts: u64,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -104,7 +109,7 @@ fn main() -> Result<()> {
     let args = Args::parse();
     match &args.verb {
         Some(Verb::Part { name, packets }) => return parts::run(name, *packets),
-        Some(Verb::Simulate { name }) => return simulator::run_one(name),
+        Some(Verb::Simulate { name, parts }) => return simulator::run_one(name, *parts),
         None => {}
     }
     let report = measure(&args)?;

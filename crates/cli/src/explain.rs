@@ -29,11 +29,11 @@ pub struct Args {
 
 const EXAMPLE: &str = "\
 Example:
-  trunkline explain examples/xunet-small-window.toml --cell traffic.echo.transport.block=28
+  trunkline explain examples/xunet-small-window.toml --traffic echo
 
   prints, for messages of 112 bytes among others, where their time went, place by place, and
-    112 bytes go as 84, wait, 28, wait: two round trips (the window is 84 bytes ...).
-    The window binds (84 B; 64 % of the time is Window): 756 B would cut 182 ms to 62.2 ms.
+    112 bytes go as 84, wait, 28, wait: two round trips (the window is 84 bytes).
+    The window binds (84 B; 67 % of the time is Window): 756 B would cut 181 ms to 61.3 ms.
 
 Each constraint is relaxed in turn and the scenario run again, on all cores; docs/explain.md says how.
 Exit status: 0 done, 1 the scenario cannot be simulated, 2 wrong use or a wrong file.";

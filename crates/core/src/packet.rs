@@ -28,6 +28,9 @@ pub trait Metered {
 /// A link books its own share only: [`Cause::Queue`], [`Cause::Transmit`] and [`Cause::Propagate`], at most
 /// once each, which sum to the time from [`entered`](Carried::entered) to its release exactly.
 pub trait Carried: Metered {
+    /// Does [`book`](Carried::book) note anything? Where it does not, a link need not work out what to book.
+    const BOOKS: bool = true;
+
     /// When it entered the link that carries it.
     fn entered(&self) -> Time;
     /// Notes that it has waited for `span` because of `cause`.

@@ -9,7 +9,7 @@ use crate::explanation::{
 use crate::figure::{Figures, Measure, figures};
 use crate::rounds::{Rounds, rounds};
 use crate::runner::run_all;
-use crate::shorten::{focus, shorten};
+use crate::shorten::{difference, focus, shorten};
 use crate::{ExplainError, jump, waterfall, words};
 use trunkline_measure::{Run, TrafficRun};
 use trunkline_scenario::Scenario;
@@ -90,19 +90,23 @@ struct Case {
     /// Indexes of two candidates, with the figures of both relaxed.
     pairs: Vec<(usize, usize, Figures)>,
     runs: usize,
-    failures: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Case {
     fn new(scenario: &Scenario, index: usize, options: &Options) -> Result<Case, ExplainError> {
         let (focused, subject) = focus(scenario, index);
+        let long = focused.traffic[subject].workload.clone();
         let scenario = if options.full { focused } else { shorten(&focused, subject) };
         let run = trunkline_sim::run(&scenario)?;
         let traffic = &scenario.traffic[subject];
+        let shorter = difference(&long, &traffic.workload);
+        let shorter = shorter.map(|it| format!("{it}; --full runs everything at its full length"));
+        let notes = shorter.into_iter().chain(run.notes.iter().cloned()).collect();
         let (name, background) = (traffic.name.clone(), traffic.until.is_some());
         let base = figures(&run, &name, background);
         let candidates = candidates(&scenario, subject, &run);
-        let (rungs, pairs, failures) = (Vec::new(), Vec::new(), Vec::new());
+        let (rungs, pairs) = (Vec::new(), Vec::new());
         Ok(Case {
             scenario,
             subject,
@@ -114,7 +118,7 @@ impl Case {
             rungs,
             pairs,
             runs: 1,
-            failures,
+            notes,
         })
     }
 
@@ -144,8 +148,7 @@ impl Case {
         let results = run_all(scenarios, |run| figures(run, name, background), told);
         self.runs += runs;
         let failures = results.iter().filter_map(|result| result.as_ref().err());
-        self.failures
-            .extend(failures.map(|error| format!("a relaxation could not be run: {error}")));
+        self.notes.extend(failures.map(|error| format!("a relaxation could not be run: {error}")));
         results.into_iter().map(Result::ok).collect()
     }
 
@@ -286,7 +289,7 @@ impl Case {
     fn notes(&self) -> Vec<String> {
         let nothing = self.base.is_empty().then(|| format!("{}: nothing was measured", self.name));
         let about = |note: &String| format!("{}: {note}", self.name);
-        nothing.into_iter().chain(self.failures.iter().map(about)).collect()
+        nothing.into_iter().chain(self.notes.iter().map(about)).collect()
     }
 }
 

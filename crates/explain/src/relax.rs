@@ -6,7 +6,7 @@ use trunkline_path::impairment::{ImpairmentSpec, Setting};
 use trunkline_path::{Change, DisciplineSpec, Limit, LinkSpec};
 use trunkline_scenario::{
     Cost, Disturbance, Host, Interface, Processor, Returns, Scenario, Start, Transport,
-    UrpSettings, Wire, Workload,
+    UrpSettings, Workload,
 };
 
 /// What a relaxation divides by where nothing at all would let a timed test go on for ever without time
@@ -127,48 +127,59 @@ impl Relaxation {
                 widen(&mut traffic.transport, *block, *outstanding);
                 widen(&mut traffic.reply_transport, *block, *outstanding);
             }
-            Relaxation::Requests { hosts, requests } => interfaces(it, hosts, |interface| {
-                if interface.requests.is_some() {
-                    interface.requests = *requests;
-                }
-            }),
-            Relaxation::Split { hosts } => {
-                interfaces(it, hosts, |interface| interface.split.clear())
-            }
-            Relaxation::ReceiveBuffers { hosts, gather } => {
-                interfaces(it, hosts, |interface| receive_freely(interface, *gather));
-            }
-            Relaxation::Memory { hosts } => {
-                interfaces(it, hosts, |interface| interface.memory = None)
-            }
+            Relaxation::Without { traffic } => remove(it, traffic),
             Relaxation::Processor { host, factor } => quicken(&mut it.hosts[*host], *factor),
-            Relaxation::Board { host, factor } => {
-                quicken_board(&mut it.hosts[*host].interface, *factor);
-            }
-            Relaxation::Rate { links, factor } => each(it, links, |link| speed_up(link, *factor)),
-            Relaxation::TrunkBoard { links } => each(it, links, |link| link.processor = None),
             Relaxation::Backplane { nodes } => {
                 nodes.iter().for_each(|&node| it.nodes[node].backplane = None);
             }
-            Relaxation::RoundRobin { links } => each(it, links, take_turns),
-            Relaxation::Without { traffic } => remove(it, traffic),
-            Relaxation::QueueLimit { links } => each(it, links, unlimit),
-            Relaxation::Loss { links } => each(it, links, perfect),
-            Relaxation::Distance { links } => each(it, links, shorten),
+            Relaxation::Requests { hosts, .. }
+            | Relaxation::Split { hosts }
+            | Relaxation::ReceiveBuffers { hosts, .. }
+            | Relaxation::Memory { hosts } => {
+                hosts.iter().for_each(|&host| self.change_interface(&mut it.hosts[host].interface));
+            }
+            Relaxation::Board { host, .. } => {
+                self.change_interface(&mut it.hosts[*host].interface);
+            }
+            Relaxation::Rate { links, .. }
+            | Relaxation::TrunkBoard { links }
+            | Relaxation::RoundRobin { links }
+            | Relaxation::QueueLimit { links }
+            | Relaxation::Loss { links }
+            | Relaxation::Distance { links } => {
+                for &link in links {
+                    self.change_link(&mut it.links[link].forward);
+                    self.change_link(&mut it.links[link].backward);
+                }
+            }
         }
     }
-}
 
-fn interfaces(it: &mut Scenario, hosts: &[usize], change: impl Fn(&mut Interface)) {
-    hosts.iter().for_each(|&host| change(&mut it.hosts[host].interface));
-}
+    /// What concerns interfaces.
+    fn change_interface(&self, interface: &mut Interface) {
+        match self {
+            Relaxation::Requests { requests, .. } if interface.requests.is_some() => {
+                interface.requests = *requests;
+            }
+            Relaxation::Split { .. } => interface.split.clear(),
+            Relaxation::ReceiveBuffers { gather, .. } => receive_freely(interface, *gather),
+            Relaxation::Memory { .. } => interface.memory = None,
+            Relaxation::Board { factor, .. } => quicken_board(interface, *factor),
+            _ => {}
+        }
+    }
 
-/// Both directions of each link.
-fn each(it: &mut Scenario, links: &[usize], change: impl Fn(&mut LinkSpec)) {
-    for &link in links {
-        let Wire { forward, backward, .. } = &mut it.links[link];
-        change(forward);
-        change(backward);
+    /// What concerns links.
+    fn change_link(&self, link: &mut LinkSpec) {
+        match self {
+            Relaxation::Rate { factor, .. } => speed_up(link, *factor),
+            Relaxation::TrunkBoard { .. } => link.processor = None,
+            Relaxation::RoundRobin { .. } => take_turns(link),
+            Relaxation::QueueLimit { .. } => unlimit(link),
+            Relaxation::Loss { .. } => perfect(link),
+            Relaxation::Distance { .. } => shorten(link),
+            _ => {}
+        }
     }
 }
 

@@ -130,3 +130,31 @@ fn cut(workload: &mut Workload, messages: u32) {
         }
     }
 }
+
+/// What was made shorter, for a reader of the figures; `None` where nothing was.
+pub(crate) fn difference(long: &Workload, short: &Workload) -> Option<String> {
+    let text = match (long, short) {
+        (Workload::Interactive { repeat: was, .. }, Workload::Interactive { repeat: is, .. }) => {
+            format!("{is} messages of each size instead of {was}")
+        }
+        (Workload::TimedEcho { duration: was, .. }, Workload::TimedEcho { duration: is, .. })
+        | (
+            Workload::TimedTransfer { duration: was, .. },
+            Workload::TimedTransfer { duration: is, .. },
+        )
+        | (Workload::Paced { duration: was, .. }, Workload::Paced { duration: is, .. }) => {
+            format!("{is} of each size instead of {was}")
+        }
+        (
+            Workload::Bulk { bytes: was, repeat: times, .. }
+            | Workload::Push { bytes: was, repeat: times, .. },
+            Workload::Bulk { bytes: is, repeat, .. } | Workload::Push { bytes: is, repeat, .. },
+        ) => format!(
+            "{repeat} transfers of {} bytes instead of {times} of {}",
+            is.bytes(),
+            was.bytes()
+        ),
+        _ => return None,
+    };
+    (long != short).then_some(text)
+}

@@ -50,27 +50,40 @@ impl<T> Beyond<T> {
 
 impl<T> BlockQueue<T> {
     /// Puts `item` at the end.
-    #[inline]
+    #[inline(always)]
     pub fn push_back(&mut self, item: T) {
-        match &mut self.beyond {
-            Some(beyond) if !beyond.blocks.is_empty() => beyond.push_back(item),
-            _ if self.head.len() < BLOCK => self.head.push_back(item),
-            beyond => beyond.get_or_insert_default().push_back(item),
+        if self.beyond.is_some() || self.head.len() >= BLOCK {
+            return self.push_beyond(item);
         }
+        self.head.push_back(item);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_beyond(&mut self, item: T) {
+        let beyond = self.beyond.get_or_insert_default();
+        if beyond.blocks.is_empty() && self.head.len() < BLOCK {
+            return self.head.push_back(item);
+        }
+        beyond.push_back(item);
     }
 
     /// Takes the first item.
-    #[inline]
+    #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         let item = self.head.pop_front()?;
-        if self.head.is_empty() && self.beyond.is_some() {
+        if self.beyond.is_some() {
             self.refill();
         }
         Some(item)
     }
 
+    #[inline(never)]
     fn refill(&mut self) {
         let Some(beyond) = &mut self.beyond else { return };
+        if !self.head.is_empty() {
+            return;
+        }
         if let Some(next) = beyond.blocks.pop_front() {
             beyond.spare.push(std::mem::replace(&mut self.head, next));
         }
@@ -88,7 +101,7 @@ impl<T> BlockQueue<T> {
     }
 
     /// The first item.
-    #[inline]
+    #[inline(always)]
     pub fn front(&self) -> Option<&T> {
         self.head.front()
     }

@@ -217,7 +217,8 @@ impl Framer {
         let goes_on = follows && self.channel == piece.channel;
         let room = if goes_on { self.room } else { 0 };
         let beyond = piece.bytes.saturating_sub(room);
-        let frames = beyond.div_ceil(most);
+        // Without dividing, but for what is larger than a frame.
+        let frames = if beyond <= most { u32::from(beyond > 0) } else { beyond.div_ceil(most) };
         let left = if frames == 0 { room - piece.bytes } else { frames * most - beyond };
         (self.channel, self.room) = (piece.channel, left);
         u64::from(piece.bytes) + u64::from(piece.controls) + u64::from(frames) * T1_FRAME_OVERHEAD

@@ -42,7 +42,7 @@ pub use discipline::{AnyDiscipline, Backlog, Discipline, DisciplineTextError, Dr
 pub use framing::{Framer, Framing, Piece, aal5_cells};
 pub use limit::Limit;
 pub use line::Line;
-pub use link::{Change, Delivered, Link};
+pub use link::{Change, Delivered, Link, Served};
 pub use opportunities::DeliveryTrace;
 pub use processor::{ByteTime, TrunkProcessor};
 pub use schedule::{Schedule, ScheduleError};

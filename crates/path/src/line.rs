@@ -12,25 +12,26 @@ use trunkline_core::{Channel, Metered, Rate, Span, Time};
 pub(crate) struct Wire {
     framer: Framer,
     pace: Pace,
-    /// When the last piece ended, and the part of a nanosecond that it ended late, in units of the pace.
+    /// When the last piece ended, and the part of a nanosecond that it ended late, in units of which a
+    /// nanosecond has `per`.
     free_at: Time,
     remainder: u64,
-    last: Last,
+    per: u64,
+    /// What pieces of two sizes take, where all of one size take as long: most packets are as large as one of
+    /// the two sizes seen before.
+    known: [Known; 2],
 }
 
-/// The size of the piece sent last, where all pieces of one size take as long, and how long: most packets
-/// are as large as the one before.
-#[derive(Debug, Clone)]
-struct Last {
+/// The size of a piece, and how long it takes.
+#[derive(Debug, Clone, Copy)]
+struct Known {
     /// More than any size where there is none.
     size: u64,
     took: (u64, u64),
-    per: u64,
 }
 
-impl Last {
-    const NONE: Last = Last { size: u64::MAX, took: (0, 0), per: 1 };
-}
+/// Nothing is known yet.
+const UNKNOWN: [Known; 2] = [Known { size: u64::MAX, took: (0, 0) }; 2];
 
 /// What a wire remembers of the piece sent last, to go on from there.
 #[derive(Debug, Clone)]
@@ -52,7 +53,8 @@ impl Wire {
             pace,
             free_at: Time::ZERO,
             remainder: 0,
-            last: Last::NONE,
+            per: 1,
+            known: UNKNOWN,
         }
     }
 
@@ -68,13 +70,24 @@ impl Wire {
         debug_assert!(at >= self.free_at);
         let follows = at == self.free_at;
         let remainder = if follows { self.remainder } else { 0 };
-        if u64::from(piece.bytes) == self.last.size {
-            let (nanos, remainder) = add(self.last.took, remainder, self.last.per);
+        if let Some(took) = self.took(piece.bytes) {
+            let (nanos, remainder) = add(took, remainder, self.per);
             (self.free_at, self.remainder) = (at + Span::from_nanos(nanos), remainder);
         } else {
             self.work_out(at, piece, follows, remainder);
         }
         self.free_at
+    }
+
+    /// What a piece of `size` takes, if that is known.
+    #[inline(always)]
+    fn took(&self, size: u32) -> Option<(u64, u64)> {
+        let [one, other] = &self.known;
+        let size = u64::from(size);
+        if one.size == size {
+            return Some(one.took);
+        }
+        (other.size == size).then_some(other.took)
     }
 
     #[inline(never)]
@@ -84,17 +97,18 @@ impl Wire {
         if let Pace::Constant(speed) = &self.pace
             && !self.needs_marks()
         {
-            let (size, took) = (u64::from(piece.bytes), speed.split(bits));
-            self.last = Last { size, took, per: speed.per() };
+            let size = u64::from(piece.bytes);
+            self.per = speed.per();
+            self.known = [self.known[1], Known { size, took: speed.split(bits) }];
         }
     }
 
     /// The time that a packet's own bits take on an idle line, without waiting for a slot.
     #[inline(always)]
     pub fn nominal(&self, size: u32, controls: u32) -> Span {
-        match u64::from(size) == self.last.size {
-            true => Span::from_nanos(self.last.took.0),
-            false => self.nominal_of(size, controls),
+        match self.took(size) {
+            Some((nanos, _)) => Span::from_nanos(nanos),
+            None => self.nominal_of(size, controls),
         }
     }
 
@@ -117,7 +131,7 @@ impl Wire {
         let origin = done.unwrap_or(at);
         self.free_at = done.unwrap_or(self.free_at);
         self.remainder = 0;
-        self.last = Last::NONE;
+        self.known = UNKNOWN;
         self.pace = Pace::constant(self.framer.framing(), new, origin);
     }
 
@@ -127,12 +141,13 @@ impl Wire {
     }
 
     /// Goes back to where it stood at `mark`, after a piece that ended at `free_at`.
-    pub fn go_back(&mut self, mark: Mark, free_at: Time) {
-        (self.framer, self.remainder) = (mark.framer, mark.remainder);
+    pub fn go_back(&mut self, mark: &Mark, free_at: Time) {
+        (self.framer, self.remainder) = (mark.framer.clone(), mark.remainder);
         self.free_at = free_at;
     }
 
     /// Does what it remembers depend on more than the pieces that it is to take back?
+    #[inline(always)]
     pub fn needs_marks(&self) -> bool {
         matches!(self.framer.framing(), Framing::T1Lapd { .. })
     }

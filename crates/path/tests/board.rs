@@ -157,7 +157,7 @@ fn pieces_of_a_turn_share_a_t1_frame() {
     // 64 bytes of channel 1 in four packets, then 64 of channel 2: two frames of 72 bytes at 192 kB/s.
     let mut spec = board(round_robin(64));
     spec.rate = Some(Rate::from_bits_per_second(1_544_000));
-    spec.framing = Framing::T1Lapd;
+    spec.framing = Framing::T1_LAPD;
     let mut link = Link::new(&spec, Seed(1), "trunk", Time::ZERO);
     for index in 0..8 {
         link.offer(Time::ZERO, packet(1 + index / 4, UNIT, Time::ZERO));
@@ -197,7 +197,7 @@ fn any_board() -> impl Strategy<Value = LinkSpec> {
     let kinds = kinds.into_iter().chain(["two-lists:quantum=64,frame=256", "codel", "fq-codel"]);
     let kind = prop::sample::select(kinds.collect::<Vec<_>>());
     let rate = prop::option::of(100_000u64..10_000_000);
-    let framing = prop::sample::select(vec![Framing::None, Framing::T1Lapd, Framing::Datakit]);
+    let framing = prop::sample::select(vec![Framing::None, Framing::T1_LAPD, Framing::Datakit]);
     let times = (0u64..3_000_000, 0u64..3_000_000);
     (kind, limit, rate, framing, 18u64..5000, 1u64..1500, times, any::<bool>()).prop_map(
         |(kind, limit, rate, framing, input, output, times, output_first)| LinkSpec {

@@ -118,7 +118,7 @@ fn any_script() -> impl Strategy<Value = Script> {
 }
 
 fn any_spec() -> impl Strategy<Value = LinkSpec> {
-    let framings = [Framing::None, Framing::Ethernet, Framing::T1Lapd, Framing::AtmAal5];
+    let framings = [Framing::None, Framing::Ethernet, Framing::T1_LAPD, Framing::AtmAal5];
     let framings = framings.into_iter().chain([Framing::Datakit]).collect::<Vec<_>>();
     let framing = prop::sample::select(framings);
     let delay = prop_oneof![Just(0u64), 0u64..20_000_000];

@@ -29,19 +29,21 @@ pub struct Constant {
     pub delay: Span,
     /// Is the bottleneck FQ-CoDel? A FIFO otherwise.
     pub fair: bool,
+    /// Simulated.
+    pub length: Time,
 }
 
 impl Constant {
     /// B2: a load of 0.9 through a FIFO.
     pub const fn fifo(sources: usize) -> Constant {
         let delay = Span::from_millis(1);
-        Constant { sources, packets_per_second: 750_000, delay, fair: false }
+        Constant { sources, packets_per_second: 750_000, delay, fair: false, length: LENGTH }
     }
 
     /// B3: a load of 1.2 through FQ-CoDel.
     pub const fn fq_codel(sources: usize) -> Constant {
         let delay = Span::from_millis(1);
-        Constant { sources, packets_per_second: 1_000_000, delay, fair: true }
+        Constant { sources, packets_per_second: 1_000_000, delay, fair: true, length: LENGTH }
     }
 
     /// When the packet with this number is sent: source `i` sends those numbered `i`, `i + sources`, …
@@ -105,7 +107,7 @@ impl Sources {
             self.network.set_timer(self.what.instant(source), source);
         }
         let mut outcome = Outcome::default();
-        while let Some(event) = self.network.next(LENGTH) {
+        while let Some(event) = self.network.next(self.what.length) {
             match event {
                 Event::Timer(source) => self.send(source as usize),
                 Event::Arrived(_) => outcome.delivered += 1,

@@ -73,11 +73,12 @@ pub struct Fabric {
     network: Network,
     links: Vec<LinkId>,
     flows: Vec<Flow>,
+    length: Time,
 }
 
 impl Fabric {
     /// Builds it.
-    pub fn new(switches: Switches) -> Result<Fabric> {
+    pub fn new(length: Time, switches: Switches) -> Result<Fabric> {
         let mut network = Network::new(Seed(1));
         switches.apply(&mut network)?;
         let spec = link(DELAY, DisciplineSpec::Fifo { limit: LIMIT });
@@ -94,7 +95,7 @@ impl Fabric {
             under_way: 0,
         };
         let flows = (0..HOSTS).map(flow).collect();
-        Ok(Fabric { network, links, flows })
+        Ok(Fabric { network, links, flows, length })
     }
 
     /// Runs it to the end.
@@ -103,7 +104,7 @@ impl Fabric {
             self.network.set_timer(Time::from_nanos(host * STAGGER), host);
         }
         let mut outcome = Outcome::default();
-        while let Some(event) = self.network.next(LENGTH) {
+        while let Some(event) = self.network.next(self.length) {
             match event {
                 Event::Timer(host) => self.fill(host as usize),
                 Event::Arrived(parcel) if parcel.size == SIZE => {
@@ -166,7 +167,7 @@ mod tests {
     /// the size of an acknowledgement open, which moves the figure by some per cent.
     #[test]
     fn b4_delivers_about_what_its_peer_delivers() {
-        let outcome = Fabric::new(Switches::default()).unwrap().run().unwrap();
+        let outcome = Fabric::new(LENGTH, Switches::default()).unwrap().run().unwrap();
         assert_eq!(outcome.dropped, 0);
         let near = |found: u64, peer: u64| found.abs_diff(peer) * 100 < peer * 3;
         assert!(

@@ -7,9 +7,10 @@
 use super::Outcome;
 use super::constant::{self, ACCESS_DELAY, Constant, RATE, SIZE};
 use super::fabric::{
-    self, ACK, DELAY, FIRST_WINDOW, HOSTS, LINKS, MOST_HOPS, MOST_WINDOW, STAGGER, partner, way,
+    ACK, DELAY, FIRST_WINDOW, HOSTS, LINKS, MOST_HOPS, MOST_WINDOW, STAGGER, partner, way,
 };
 use std::collections::VecDeque;
+use trunkline_core::Time;
 
 /// No entity.
 const NONE: u32 = u32::MAX;
@@ -176,7 +177,7 @@ pub fn constant(what: Constant) -> impl FnMut() -> Outcome {
             floor.slots.insert(sources + 1 + source, what.instant(u64::from(source)).as_nanos());
         }
         let mut delivered = 0;
-        while let Some(happening) = floor.next(constant::LENGTH.as_nanos()) {
+        while let Some(happening) = floor.next(what.length.as_nanos()) {
             match happening {
                 Happening::Timer(source) => {
                     let number = &mut numbers[source as usize];
@@ -193,7 +194,7 @@ pub fn constant(what: Constant) -> impl FnMut() -> Outcome {
 }
 
 /// B4. Routes with even numbers carry data, those with odd numbers acknowledgements.
-pub fn fabric() -> impl FnMut() -> Outcome {
+pub fn fabric(length: Time) -> impl FnMut() -> Outcome {
     let pipes: Vec<Pipe> = (0..LINKS).map(|_| Floor::pipe(DELAY.as_nanos(), 1000)).collect();
     let mut routes = Vec::new();
     for host in 0..HOSTS {
@@ -211,7 +212,7 @@ pub fn fabric() -> impl FnMut() -> Outcome {
             floor.slots.insert(LINKS as u32 + host, u64::from(host) * STAGGER);
         }
         let mut delivered = 0;
-        while let Some(happening) = floor.next(fabric::LENGTH.as_nanos()) {
+        while let Some(happening) = floor.next(length.as_nanos()) {
             let (host, now) = match happening {
                 Happening::Timer(host) => (host, u64::from(host) * STAGGER),
                 Happening::Arrived { route, at } if route % 2 == 0 => {
@@ -249,7 +250,7 @@ mod tests {
             );
             assert!(outcome.hops.abs_diff(2 * 749_241) < 1000, "{outcome:?}");
         }
-        let outcome = fabric()();
+        let outcome = fabric(super::super::fabric::LENGTH)();
         assert!(outcome.dropped == 0 && outcome.delivered > 1_000_000, "{outcome:?}");
     }
 }

@@ -233,7 +233,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
         let old = flow.bytes;
         flow.bytes -= u64::from(bytes);
         match flow.queue.is_empty() {
-            true => self.longest.remove(id, old),
+            true => self.longest.remove(id),
             false => self.longest.change(id, old, flow.bytes),
         }
     }

@@ -1,7 +1,5 @@
 //! Which channel has the largest backlog, in constant time.
 
-use super::links::{Links, List};
-
 /// Sub-buckets of each octave: 2^4.
 const SUB_BITS: u32 = 4;
 const SUBS: u64 = 1 << SUB_BITS;
@@ -12,14 +10,24 @@ const BUCKETS: usize = ((64 - SUB_BITS as usize) + 1) << SUB_BITS;
 ///
 /// Every bucket spans at most 1/16 of its lower edge, and values below 32 have a bucket each. So the
 /// channel found has more than 16/17 of the longest channel's backlog: it is at most 5.9 % shorter.
-/// Finding it is two bit scans; moving a channel to another bucket touches two short lists.
+/// Finding it is two bit scans; moving a channel to another bucket touches its neighbours in two circles.
 #[derive(Debug)]
 pub(super) struct Longest {
-    buckets: Vec<List>,
-    links: Links,
+    /// A circle for each bucket: the bucket's own place, and behind it those of its channels. Places of
+    /// buckets come first, so that neither end of a circle is a special case.
+    circles: Vec<Place>,
     /// One bit for each bucket that is not empty, and one for each word that is not zero.
-    words: [u64; BUCKETS.div_ceil(64)],
+    words: [u64; WORDS],
     summary: u64,
+}
+
+/// Words of the map of buckets.
+const WORDS: usize = BUCKETS.div_ceil(64);
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    before: u32,
+    after: u32,
 }
 
 /// The bucket of a backlog.
@@ -30,12 +38,8 @@ fn bucket(bytes: u64) -> usize {
 
 impl Default for Longest {
     fn default() -> Longest {
-        Longest {
-            buckets: vec![List::EMPTY; BUCKETS],
-            links: Links::default(),
-            words: [0; BUCKETS.div_ceil(64)],
-            summary: 0,
-        }
+        let circles = (0..BUCKETS as u32).map(|own| Place { before: own, after: own }).collect();
+        Longest { circles, words: [0; WORDS], summary: 0 }
     }
 }
 
@@ -43,13 +47,17 @@ impl Longest {
     /// Takes in channel `id` with a backlog of `bytes`.
     #[inline]
     pub fn insert(&mut self, id: u32, bytes: u64) {
+        let places = BUCKETS + id as usize + 1;
+        if self.circles.len() < places {
+            self.circles.resize(places, Place { before: 0, after: 0 });
+        }
         self.put(id, bucket(bytes));
     }
 
-    /// Takes out channel `id`, whose backlog was last said to be `bytes`.
+    /// Takes out channel `id`.
     #[inline]
-    pub fn remove(&mut self, id: u32, bytes: u64) {
-        self.pull(id, bucket(bytes));
+    pub fn remove(&mut self, id: u32) {
+        self.pull(id);
     }
 
     /// The backlog of channel `id` changes from `old` to `new` bytes.
@@ -57,7 +65,7 @@ impl Longest {
     pub fn change(&mut self, id: u32, old: u64, new: u64) {
         let (old, new) = (bucket(old), bucket(new));
         if old != new {
-            self.pull(id, old);
+            self.pull(id);
             self.put(id, new);
         }
     }
@@ -67,25 +75,37 @@ impl Longest {
     pub fn longest(&self) -> Option<u32> {
         let word = self.summary.checked_ilog2()? as usize;
         let bit = self.words[word].checked_ilog2()? as usize;
-        self.buckets[64 * word + bit].first()
+        Some(self.circles[64 * word + bit].after - BUCKETS as u32)
     }
 
+    /// Puts a channel last into a bucket's circle.
     #[inline]
     fn put(&mut self, id: u32, bucket: usize) {
-        self.links.push_back(&mut self.buckets[bucket], id);
-        self.words[bucket / 64] |= 1 << (bucket % 64);
+        let own = BUCKETS as u32 + id;
+        let last = std::mem::replace(&mut self.circles[bucket].before, own);
+        self.circles[last as usize].after = own;
+        self.circles[own as usize] = Place { before: last, after: bucket as u32 };
+        self.words[bucket / 64 % WORDS] |= 1 << (bucket % 64);
         self.summary |= 1 << (bucket / 64);
     }
 
+    /// Takes a channel out of the circle that it is in. Only in a circle of two both neighbours are one: the
+    /// bucket, which is empty then.
     #[inline]
-    fn pull(&mut self, id: u32, bucket: usize) {
-        self.links.remove(&mut self.buckets[bucket], id);
-        if self.buckets[bucket].is_empty() {
-            self.words[bucket / 64] &= !(1 << (bucket % 64));
-            if self.words[bucket / 64] == 0 {
-                self.summary &= !(1 << (bucket / 64));
-            }
+    fn pull(&mut self, id: u32) {
+        let Place { before, after } = self.circles[BUCKETS + id as usize];
+        self.circles[before as usize].after = after;
+        self.circles[after as usize].before = before;
+        if before == after {
+            self.clear(before as usize);
         }
+    }
+
+    #[inline]
+    fn clear(&mut self, bucket: usize) {
+        let word = bucket / 64 % WORDS;
+        self.words[word] &= !(1 << (bucket % 64));
+        self.summary &= !(u64::from(self.words[word] == 0) << word);
     }
 }
 
@@ -118,7 +138,7 @@ mod tests {
             for (id, bytes) in steps {
                 match (naive.get(&id).copied(), bytes % 5 == 0) {
                     (None, _) => { index.insert(id, bytes); naive.insert(id, bytes); }
-                    (Some(old), true) => { index.remove(id, old); naive.remove(&id); }
+                    (Some(_), true) => { index.remove(id); naive.remove(&id); }
                     (Some(old), false) => { index.change(id, old, bytes); naive.insert(id, bytes); }
                 }
                 let found = index.longest().map(|id| naive[&id]);

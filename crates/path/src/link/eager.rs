@@ -1,137 +1,104 @@
 //! A plain link, which knows at a packet's arrival when it departs.
 
+use super::Delivered;
+use super::rides::{Ride, Rides};
 use super::staged::{Inherited, Staged};
-use super::{Delivered, book_departure};
 use crate::impairment::Achieved;
 use crate::line::{Line, Mark, Wire};
-use crate::{Backlog, BlockQueue, DisciplineSpec, Drops, Limit, LinkSpec, Piece, Service};
+use crate::{
+    Backlog, BlockQueue, DisciplineSpec, Drops, Limit, LinkSpec, Piece, Service, aal5_cells,
+};
 use std::collections::VecDeque;
-use trunkline_core::{Carried, Cause, Counts, DropCause, Metered, Seed, Span, Time};
+use trunkline_core::{Carried, Counts, DropCause, Metered, Seed, Span, Time};
 
 /// A link of a first-in-first-out queue and a line, with nothing that changes or impairs it.
 ///
-/// What waits and what is under way lie in one ring; which of them still wait is only counted, and found
-/// out when somebody asks: an arrival that needs to know how much room there is, mostly.
+/// What waits and what is under way lie in one ring. Which of them have left the line matters only when
+/// somebody asks, and when so much has come that an arrival might find no room ([`Room`]): only then the
+/// departures that have passed are counted, each once ([`Left`]). All else that a packet costs is a place in
+/// the ring, the time of its bits, and three sums. What is used seldom is boxed, so that the rest of a link
+/// takes few cache lines.
 #[derive(Debug)]
 pub(super) struct Eager<P> {
     rides: Rides<P>,
-    waiting: Waiting,
-    limit: Limit,
-    /// The last thing that has happened, and the last departure.
+    room: Room,
+    /// What departs until then has left.
+    known: Time,
+    /// When the last packet came.
     clock: Time,
-    last_departed: Time,
-    tally: Tally,
+    /// Packets that came and were not turned away; those that were taken are the ones not in the ring.
+    came: u64,
+    came_bytes: u64,
+    taken_bytes: u64,
+    /// When the packet taken last left the line.
+    taken_last: Time,
+    /// Is there anything to note of a packet beside that?
+    careful: bool,
     drops: Drops<P>,
+    rest: Box<Rest>,
+}
+
+/// Room that there is for certain, in shares of which a packet of any size takes no more than it says: it
+/// only ever becomes less, until somebody looks what has left. So an arrival costs a multiplication, whatever
+/// the unit of the limit, and a departure nothing.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    shares: u64,
+    each: u64,
+    byte: u64,
+}
+
+impl Room {
+    /// `units` of `limit`. A cell is 48 shares: of a packet's cells the last one may be all but empty, and 16
+    /// bytes are overhead. No packet takes nothing, or it would pass where more waits than may.
+    fn of(limit: Limit, units: u64) -> Room {
+        let (unit, each, byte) = match limit {
+            Limit::Packets(_) => (1, 1, 0),
+            Limit::Bytes(_) => (1, 1, 1),
+            Limit::Cells(_) => (48, 63, 1),
+        };
+        Room { shares: units.saturating_mul(unit), each, byte }
+    }
+
+    /// Takes the room for a packet of `size`, if it is there for certain.
+    #[inline(always)]
+    fn take(&mut self, size: u32) -> bool {
+        let (left, short) = self.shares.overflowing_sub(self.each + self.byte * u64::from(size));
+        if !short {
+            self.shares = left;
+        }
+        !short
+    }
+}
+
+/// What is used seldom.
+#[derive(Debug)]
+struct Rest {
+    limit: Limit,
+    left: Left,
+    /// Cells of the packets that came and that were taken, where the limit counts them.
+    came_cells: u64,
+    taken_cells: u64,
+    dropped: u64,
+    dropped_bytes: u64,
+    /// What the wire remembers after each packet in the ring, where that cannot be worked out backwards.
+    marks: Option<VecDeque<Mark>>,
+    /// What the engine has lost itself. Seldom anything.
+    told: Option<Box<Counts>>,
     /// For the impairments and slot clock of a [`Staged`] link that goes on from here.
     seed: Seed,
     name: Box<str>,
     origin: Time,
 }
 
-/// Packets whose departures are known, in order.
-#[derive(Debug)]
-pub(super) struct Rides<P> {
-    ring: BlockQueue<Ride<P>>,
-    wire: Wire,
-    delay: Span,
-}
-
-#[derive(Debug)]
-struct Ride<P> {
-    departed: Time,
-    packet: P,
-}
-
-/// Those at the end of the ring that have not left: the first of them is on the line.
-#[derive(Debug)]
-struct Waiting {
-    count: usize,
-    /// How many lie before them in the ring.
-    behind: usize,
-    /// When the one on the line departs, and its size. Never, where there is none.
-    next: Time,
-    size: u32,
-    /// User bytes of all, and what those behind the first weigh.
+/// Packets that have been found to have left the line, of all that ever came: the first so many.
+#[derive(Debug, Clone, Copy, Default)]
+struct Left {
+    packets: u64,
     bytes: u64,
-    queued: u64,
-    /// What the wire remembers after each of them, where that cannot be worked out backwards.
-    marks: Option<Box<Marks>>,
-}
-
-/// Marks, first to last.
-#[derive(Debug, Default)]
-struct Marks(VecDeque<Mark>);
-
-/// What became of the packets. Those delivered are the rest.
-#[derive(Debug, Default)]
-struct Tally {
-    entered: u64,
-    entered_bytes: u64,
-    dropped: u64,
-    delivered_bytes: u64,
-    /// What the engine has lost itself. Seldom anything.
-    told: Option<Box<Counts>>,
-}
-
-impl<P: Carried> Rides<P> {
-    /// When the first packet is due.
-    #[inline]
-    pub fn next_release(&self) -> Option<Time> {
-        self.ring.front().map(|ride| ride.departed + self.delay)
-    }
-
-    /// When the first packet departed, if it is due by `now`.
-    #[inline]
-    fn due(&self, now: Time) -> Option<Time> {
-        self.ring.front().map(|ride| ride.departed).filter(|&departed| departed + self.delay <= now)
-    }
-
-    /// Takes the first packet, its share booked.
-    #[inline(always)]
-    pub fn take(&mut self) -> Option<Delivered<P>> {
-        let Ride { departed, mut packet } = self.ring.pop_front()?;
-        let release = departed + self.delay;
-        let nominal = self.wire.nominal(packet.size(), packet.controls());
-        book_departure(&mut packet, departed, nominal);
-        packet.book(Cause::Propagate, release.since(departed));
-        Some(Delivered { release, packet })
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.ring.len()
-    }
-}
-
-impl Waiting {
-    fn new(with_marks: bool) -> Waiting {
-        let marks = with_marks.then(Box::default);
-        Waiting { count: 0, behind: 0, next: Time::NEVER, size: 0, bytes: 0, queued: 0, marks }
-    }
-
-    #[inline]
-    fn push(&mut self, departed: Time, size: u32, weight: u64, wire: &Wire) {
-        if self.count == 0 {
-            (self.next, self.size) = (departed, size);
-        } else {
-            self.queued += weight;
-        }
-        self.count += 1;
-        self.bytes += u64::from(size);
-        if self.marks.is_some() {
-            self.keep_mark(wire);
-        }
-    }
-
-    #[cold]
-    fn keep_mark(&mut self, wire: &Wire) {
-        self.marks.get_or_insert_default().0.push_back(wire.mark());
-    }
-
-    #[cold]
-    fn forget_mark(&mut self) {
-        self.marks.get_or_insert_default().0.pop_front();
-    }
+    cells: u64,
+    /// When the last of them left.
+    last: Time,
 }
 
 impl<P: Carried> Eager<P> {
@@ -142,84 +109,189 @@ impl<P: Carried> Eager<P> {
             return None;
         }
         let wire = Wire::new(spec.framing, spec.rate, None, origin);
-        Some(Eager {
-            waiting: Waiting::new(wire.needs_marks()),
-            rides: Rides { ring: BlockQueue::default(), wire, delay: spec.delay },
+        let careful = wire.needs_marks() || matches!(limit, Limit::Cells(_));
+        let rest = Rest {
             limit,
-            clock: origin,
-            last_departed: Time::ZERO,
-            tally: Tally::default(),
-            drops: Drops::default(),
+            left: Left::default(),
+            came_cells: 0,
+            taken_cells: 0,
+            dropped: 0,
+            dropped_bytes: 0,
+            marks: wire.needs_marks().then(VecDeque::new),
+            told: None,
             seed,
             name: name.into(),
             origin,
+        };
+        Some(Eager {
+            rides: Rides { ring: BlockQueue::default(), wire, delay: spec.delay },
+            room: Room::of(limit, limit.amount()),
+            known: origin,
+            clock: origin,
+            came: 0,
+            came_bytes: 0,
+            taken_bytes: 0,
+            taken_last: Time::ZERO,
+            careful,
+            drops: Drops::default(),
+            rest: Box::new(rest),
         })
     }
 
     #[inline(always)]
     pub fn offer(&mut self, at: Time, packet: P) {
-        self.advance(at);
-        self.clock = self.clock.max(at);
+        let at = if at < self.known { self.come_late(at) } else { at };
+        (self.known, self.clock) = (at, at);
         let size = packet.size();
-        self.tally.entered += 1;
-        self.tally.entered_bytes += u64::from(size);
-        let weight = self.limit.weight(size);
-        if self.waiting.count > 1 && self.waiting.queued + weight > self.limit.amount() {
-            self.tally.dropped += 1;
-            return self.drops.push(packet, DropCause::QueueLimit);
+        if !self.room.take(size) && !self.make_room(size) {
+            return self.turn_away(packet);
         }
+        self.came += 1;
+        self.came_bytes += u64::from(size);
         let wire = &mut self.rides.wire;
-        let departed = wire.send(self.clock.max(wire.free_at()), piece(&packet));
-        if departed > self.clock {
-            self.waiting.push(departed, size, weight, wire);
-        } else {
-            self.last_departed = departed;
-            self.waiting.behind += 1;
+        let departed = wire.send(at.max(wire.free_at()), piece(&packet));
+        if self.careful {
+            self.note_arrival(size);
         }
         self.rides.ring.push_back(Ride { departed, packet });
     }
 
-    #[inline]
-    pub fn advance(&mut self, to: Time) {
-        while self.waiting.next <= to && self.waiting.count > 0 {
-            self.depart();
+    /// An arrival is told of after something else has happened: it counts as come with the last thing that
+    /// had. What was known to have left by then stays so.
+    #[cold]
+    #[inline(never)]
+    fn come_late(&mut self, at: Time) -> Time {
+        self.settle();
+        self.last_doing().max(at)
+    }
+
+    /// Looks whether there is room for a packet of `size` behind what waits. The packet on the line does not
+    /// count, and an idle line takes anything.
+    #[inline(never)]
+    fn make_room(&mut self, size: u32) -> bool {
+        self.settle();
+        let limit = self.rest.limit;
+        let (waiting, weight, amount) = (self.waiting_weight(), limit.weight(size), limit.amount());
+        if self.came - self.rest.left.packets > 1
+            && let Some(first) = self.rides.ring.get(self.left_behind())
+            && waiting - limit.weight(first.packet.size()) + weight > amount
+        {
+            return false;
+        }
+        self.room = Room::of(limit, amount.saturating_sub(waiting + weight));
+        true
+    }
+
+    /// What waits, the packet on the line included, in units of the limit.
+    fn waiting_weight(&self) -> u64 {
+        let Left { packets, bytes, cells, .. } = self.rest.left;
+        match self.rest.limit {
+            Limit::Packets(_) => self.came - packets,
+            Limit::Bytes(_) => self.came_bytes - bytes,
+            Limit::Cells(_) => self.rest.came_cells - cells,
         }
     }
 
-    /// The packet on the line has left; the next one goes onto it.
+    #[cold]
+    #[inline(never)]
+    fn turn_away(&mut self, packet: P) {
+        self.rest.dropped += 1;
+        self.rest.dropped_bytes += u64::from(packet.size());
+        self.drops.push(packet, DropCause::QueueLimit);
+    }
+
+    /// Notes what is not noted of every packet.
+    #[inline(never)]
+    fn note_arrival(&mut self, size: u32) {
+        self.rest.came_cells += aal5_cells(size);
+        if let Some(marks) = &mut self.rest.marks {
+            marks.push_back(self.rides.wire.mark());
+        }
+    }
+
+    #[inline(never)]
+    fn note_taken(&mut self, size: u32) {
+        self.rest.taken_cells += aal5_cells(size);
+        if let Some(marks) = &mut self.rest.marks {
+            marks.pop_front();
+        }
+    }
+
+    /// Takes note of what has left by `to`, which costs nothing until it matters.
     #[inline]
-    fn depart(&mut self) {
-        let waiting = &mut self.waiting;
-        self.clock = self.clock.max(waiting.next);
-        self.last_departed = waiting.next;
-        waiting.count -= 1;
-        waiting.behind += 1;
-        waiting.bytes -= u64::from(waiting.size);
-        if waiting.marks.is_some() {
-            waiting.forget_mark();
+    pub fn advance(&mut self, to: Time) {
+        self.known = self.known.max(to);
+    }
+
+    /// Finds out what has left.
+    fn settle(&mut self) {
+        self.rest.left = self.left();
+    }
+
+    /// What has left, from where that was found out last.
+    fn left(&self) -> Left {
+        let taken = self.taken();
+        let mut left = self.rest.left;
+        if left.packets < taken {
+            let (bytes, cells) = (self.taken_bytes, self.rest.taken_cells);
+            left = Left { packets: taken, bytes, cells, last: self.taken_last };
         }
-        if waiting.count == 0 {
-            waiting.next = Time::NEVER;
-        } else if let Some(ride) = self.rides.ring.get(waiting.behind) {
-            waiting.next = ride.departed;
-            waiting.size = ride.packet.size();
-            waiting.queued -= self.limit.weight(waiting.size);
+        let mut index = (left.packets - taken) as usize;
+        while let Some(ride) = self.rides.ring.get(index).filter(|it| it.departed <= self.known) {
+            let size = ride.packet.size();
+            left.packets += 1;
+            left.bytes += u64::from(size);
+            left.cells += aal5_cells(size);
+            left.last = ride.departed;
+            index += 1;
         }
+        left
+    }
+
+    /// How many were taken.
+    fn taken(&self) -> u64 {
+        self.came - self.rides.len() as u64
+    }
+
+    /// How many have left and were not taken, once it has been found out what has left.
+    fn left_behind(&self) -> usize {
+        (self.rest.left.packets - self.taken()) as usize
+    }
+
+    /// The last arrival or departure, once it has been found out what has left.
+    fn last_doing(&self) -> Time {
+        self.clock.max(self.rest.left.last)
     }
 
     /// Whoever takes a packet knows that it has left the line.
-    #[inline(always)]
+    #[inline]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
-        let departed = self.rides.due(now)?;
-        self.advance(departed);
-        let delivered = self.rides.take()?;
-        self.waiting.behind -= 1;
-        self.tally.delivered_bytes += u64::from(delivered.packet.size());
+        let delivered = self.take_known(now)?;
+        self.known = self.known.max(self.taken_last);
+        Some(delivered)
+    }
+
+    /// [`advance`](Eager::advance) and [`take`](Eager::take).
+    #[inline(always)]
+    pub fn pull(&mut self, now: Time) -> Option<Delivered<P>> {
+        self.advance(now);
+        self.take_known(now)
+    }
+
+    #[inline(always)]
+    fn take_known(&mut self, now: Time) -> Option<Delivered<P>> {
+        let (departed, delivered) = self.rides.take(now)?;
+        self.taken_last = departed;
+        let size = delivered.packet.size();
+        self.taken_bytes += u64::from(size);
+        if self.careful {
+            self.note_taken(size);
+        }
         Some(delivered)
     }
 
     pub fn told(&mut self) -> &mut Counts {
-        self.tally.told.get_or_insert_default()
+        self.rest.told.get_or_insert_default()
     }
 
     pub fn drops(&mut self) -> &mut Drops<P> {
@@ -231,7 +303,13 @@ impl<P: Carried> Eager<P> {
         !self.drops.is_empty()
     }
 
-    #[inline]
+    /// No more than a release.
+    #[inline(always)]
+    pub fn next_event(&self) -> Option<Time> {
+        self.next_release()
+    }
+
+    #[inline(always)]
     pub fn next_release(&self) -> Option<Time> {
         self.rides.next_release()
     }
@@ -240,40 +318,43 @@ impl<P: Carried> Eager<P> {
         self.rides.delay
     }
 
+    /// The time that a packet's own bits take.
+    #[inline(always)]
+    pub fn nominal(&self, size: u32, controls: u32) -> Span {
+        self.rides.wire.nominal(size, controls)
+    }
+
     pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.waiting.count as u64, bytes: self.waiting.bytes }
+        let Left { packets, bytes, .. } = self.left();
+        Backlog { packets: self.came - packets, bytes: self.came_bytes - bytes }
     }
 
     pub fn in_flight(&self) -> usize {
-        self.waiting.behind
+        (self.left().packets - self.taken()) as usize
     }
 
     pub fn counts(&self) -> Counts {
-        let Tally { entered, entered_bytes, dropped, delivered_bytes, told } = &self.tally;
+        let Rest { dropped, dropped_bytes, told, .. } = &*self.rest;
         let mut counts = told.as_deref().copied().unwrap_or_default();
-        let delivered = entered - dropped - self.rides.len() as u64;
-        counts.entered += entered;
-        counts.entered_bytes += entered_bytes;
+        counts.entered += self.came + dropped;
+        counts.entered_bytes += self.came_bytes + dropped_bytes;
         // The engine may have taken back what was delivered here.
-        counts.delivered = counts.delivered.wrapping_add(delivered);
-        counts.delivered_bytes = counts.delivered_bytes.wrapping_add(*delivered_bytes);
+        counts.delivered = counts.delivered.wrapping_add(self.taken());
+        counts.delivered_bytes = counts.delivered_bytes.wrapping_add(self.taken_bytes);
         counts.drop_many(DropCause::QueueLimit, dropped - self.drops.len() as u64);
         counts
     }
 
-    /// How many have left the line.
-    fn departures(&self) -> u64 {
-        self.tally.entered - self.tally.dropped - self.waiting.count as u64
-    }
-
     pub fn achieved(&self) -> Achieved {
-        Achieved { packets: self.departures(), ..Achieved::default() }
+        Achieved { packets: self.left().packets, ..Achieved::default() }
     }
 
     /// The same link in the same state, working stage by stage. What is under way stays where it is; what
     /// waits goes back into the queue. Leaves an empty shell.
     pub fn go_staged(&mut self) -> Staged<P> {
-        let (counts, judged) = (self.counts(), self.departures());
+        self.settle();
+        let counts = self.counts();
+        let Left { packets: judged, last, .. } = self.rest.left;
         let waiting = self.call_back();
         let wire = self.rewound(&waiting);
         let mut waiting = waiting.into_iter();
@@ -282,17 +363,17 @@ impl<P: Carried> Eager<P> {
         let ring = std::mem::take(&mut self.rides.ring);
         let spec = LinkSpec {
             delay,
-            discipline: DisciplineSpec::Fifo { limit: self.limit },
+            discipline: DisciplineSpec::Fifo { limit: self.rest.limit },
             ..LinkSpec::default()
         };
-        let mut staged = Staged::new(&spec, self.seed, &self.name, self.origin);
+        let mut staged = Staged::new(&spec, self.rest.seed, &self.rest.name, self.rest.origin);
         staged.inherit(Inherited {
             under_way: Rides { ring, wire: wire.clone(), delay },
             line: Line::resume(wire, current),
             queue: waiting.map(|ride| ride.packet).collect(),
-            clock: self.clock,
+            clock: self.last_doing(),
             judged,
-            last_release: if judged > 0 { self.last_departed + delay } else { Time::ZERO },
+            last_release: if judged > 0 { last + delay } else { Time::ZERO },
             counts,
             drops: std::mem::take(&mut self.drops),
         });
@@ -301,8 +382,9 @@ impl<P: Carried> Eager<P> {
 
     /// Takes out of the ring what has not left, in order.
     fn call_back(&mut self) -> VecDeque<Ride<P>> {
-        let mut waiting = VecDeque::with_capacity(self.waiting.count);
-        for _ in 0..self.waiting.count {
+        let count = self.rides.len() - self.left_behind();
+        let mut waiting = VecDeque::with_capacity(count);
+        for _ in 0..count {
             if let Some(ride) = self.rides.ring.pop_back() {
                 waiting.push_front(ride);
             }
@@ -310,12 +392,13 @@ impl<P: Carried> Eager<P> {
         waiting
     }
 
-    /// The wire as it was when it had sent the first of `waiting` only.
+    /// The wire as it was when it had sent the first of `waiting` only; what has left is in the ring still.
     fn rewound(&self, waiting: &VecDeque<Ride<P>>) -> Wire {
         let mut wire = self.rides.wire.clone();
-        let marks = self.waiting.marks.as_ref().and_then(|marks| marks.0.front());
-        match (marks, waiting.front()) {
-            (Some(mark), Some(first)) => wire.go_back(mark.clone(), first.departed),
+        let marks = self.rest.marks.as_ref();
+        let mark = marks.and_then(|marks| marks.get(self.rides.len()));
+        match (mark, waiting.front()) {
+            (Some(mark), Some(first)) => wire.go_back(mark, first.departed),
             _ => {
                 for index in (1..waiting.len()).rev() {
                     wire.take_back(piece(&waiting[index].packet), waiting[index - 1].departed);
@@ -338,7 +421,7 @@ fn plain(spec: &LinkSpec) -> LinkSpec {
 }
 
 /// The whole of `packet`, as a framer sees it.
-#[inline]
+#[inline(always)]
 fn piece(packet: &impl Metered) -> Piece {
     let (channel, bytes) = (packet.channel(), packet.size());
     Piece { channel, bytes, controls: packet.controls(), last: true }

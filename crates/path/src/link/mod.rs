@@ -1,6 +1,7 @@
 //! One direction of a path: discipline, line, impairments, delay line.
 
 mod eager;
+mod rides;
 mod staged;
 
 use crate::impairment::{Achieved, ImpairmentSpec, Setting};
@@ -56,6 +57,20 @@ pub struct Delivered<P> {
     pub packet: P,
 }
 
+/// What came of [`Link::serve`].
+#[derive(Debug)]
+pub struct Served<P> {
+    /// What was taken.
+    pub delivered: Option<Delivered<P>>,
+    /// How long its own bits take on the idle line, without waiting for a slot; no time where a delivery
+    /// trace takes the place of the rate.
+    pub nominal: Span,
+    /// When the link next needs anything at all.
+    pub next: Option<Time>,
+    /// Is there anything to be had from [`Link::dropped`]?
+    pub lost: bool,
+}
+
 macro_rules! either {
     ($way:expr, $it:ident => $body:expr) => {
         match $way {
@@ -77,23 +92,44 @@ impl<P: Carried> Link<P> {
     }
 
     /// A packet arrives at `at`, or with the last thing that has happened where that was later.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, at: Time, packet: P) {
         either!(&mut self.way, it => it.offer(at, packet));
     }
 
     /// Lets the line work up to `to`. A schedule that repeats never ends: with one, `to` has to be an
     /// instant that the run can reach, not [`Time::NEVER`].
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, to: Time) {
         either!(&mut self.way, it => it.advance(to));
     }
 
     /// Takes the next packet that is due by `now`, of those that have left the line. The line itself need
     /// not have been told to work so far where its departures are known beforehand.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
         either!(&mut self.way, it => it.take(now))
+    }
+
+    /// Lets the line work up to `now`, takes the next packet that is due by then, and looks ahead: all that an
+    /// engine does at one event, for one look at what kind of link it is.
+    #[inline(always)]
+    pub fn serve(&mut self, now: Time) -> Served<P> {
+        either!(&mut self.way, it => {
+            let delivered = it.pull(now);
+            let nominal = match &delivered {
+                Some(Delivered { packet, .. }) => it.nominal(packet.size(), packet.controls()),
+                None => Span::ZERO,
+            };
+            Served { delivered, nominal, next: it.next_event(), lost: it.has_dropped() }
+        })
+    }
+
+    /// Are all departures known at arrival? Then an arrival never changes when the link next needs anything,
+    /// unless nothing was in it.
+    #[inline(always)]
+    pub fn foresees(&self) -> bool {
+        matches!(self.way, Way::Eager(_))
     }
 
     /// Counts `packets` that entered but were lost by the engine before they could be offered.
@@ -133,19 +169,16 @@ impl<P: Carried> Link<P> {
     }
 
     /// Has anything been given up since the last call of [`dropped`](Link::dropped)?
-    #[inline]
+    #[inline(always)]
     pub fn has_dropped(&self) -> bool {
         either!(&self.way, it => it.has_dropped())
     }
 
     /// When the link next needs anything at all: [`advance`](Link::advance) for its line or a scheduled
     /// change, or [`take`](Link::take) for what is due at the far end.
-    #[inline]
+    #[inline(always)]
     pub fn next_event(&self) -> Option<Time> {
-        match &self.way {
-            Way::Eager(eager) => eager.next_release(),
-            Way::Staged(staged) => staged.next_event(),
-        }
+        either!(&self.way, it => it.next_event())
     }
 
     /// When the line or a scheduled change next needs [`advance`](Link::advance). Never, where all departures

@@ -1,6 +1,6 @@
 //! A link at work stage by stage.
 
-use super::eager::Rides;
+use super::rides::Rides;
 use super::{Change, Delivered, book_departure};
 use crate::board::Board;
 use crate::impairment::{Achieved, Fate, Impairments};
@@ -31,6 +31,8 @@ pub(super) struct Staged<P> {
     done: Time,
     due: Time,
     next_change: Time,
+    /// When the next packet is due at the far end; never, where none is.
+    release: Time,
     counts: Counts,
     drops: Drops<P>,
 }
@@ -73,6 +75,7 @@ impl<P: Carried> Staged<P> {
             done: Time::NEVER,
             due: Time::NEVER,
             next_change: Time::NEVER,
+            release: Time::NEVER,
             counts: Counts::default(),
             drops: Drops::default(),
         };
@@ -104,7 +107,16 @@ impl<P: Carried> Staged<P> {
         if let AnyDiscipline::Fifo(fifo) = &mut self.discipline {
             from.queue.into_iter().for_each(|packet| fifo.push(packet));
         }
+        self.look_out();
         self.look_ahead();
+    }
+
+    /// Finds out anew what is due next at the far end.
+    #[inline]
+    fn look_out(&mut self) {
+        let earlier = self.under_way.as_ref().and_then(Rides::next_release);
+        let release = earliest(earlier, self.in_flight.next_release());
+        self.release = release.unwrap_or(Time::NEVER);
     }
 
     #[inline]
@@ -138,7 +150,9 @@ impl<P: Carried> Staged<P> {
     }
 
     fn catch_up(&mut self, to: Time) {
-        while let Some(at) = self.next_change().filter(|&at| at <= to) {
+        while self.next_change <= to
+            && let Some(at) = self.next_change()
+        {
             self.work(at);
             self.clock = self.clock.max(at);
             if let Some(change) = self.take_change(at) {
@@ -226,25 +240,37 @@ impl<P: Carried> Staged<P> {
 
     /// A packet has left the line: book where its time went and send it on its way.
     fn depart(&mut self, at: Time, mut packet: P) {
-        let nominal = self.line.nominal(packet.size(), packet.controls());
-        book_departure(&mut packet, at, nominal);
+        if P::BOOKS {
+            let nominal = self.line.nominal(packet.size(), packet.controls());
+            book_departure(&mut packet, at, nominal);
+        }
         match self.impairments.judge(at, self.delay, &packet) {
             Fate::Lost(cause) => self.drops.push(packet, cause),
             Fate::Arrives { release, unordered, copies } => {
                 packet.set_copies(copies);
                 packet.book(Cause::Propagate, release.since(at));
                 self.counts.duplicated += u64::from(copies.saturating_sub(1));
-                if unordered {
-                    self.in_flight.push_unordered(release, packet);
-                } else {
-                    self.in_flight.push(release, packet);
-                }
+                let release = match unordered {
+                    true => self.in_flight.push_unordered(release, packet),
+                    false => self.in_flight.push(release, packet),
+                };
+                self.release = self.release.min(release);
             }
         }
     }
 
+    /// [`advance`](Staged::advance) and [`take`](Staged::take).
+    #[inline]
+    pub fn pull(&mut self, now: Time) -> Option<Delivered<P>> {
+        self.advance(now);
+        self.take(now)
+    }
+
     #[inline]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
+        if self.release > now {
+            return None;
+        }
         let delivered = match self.take_earlier(now) {
             None => {
                 let (release, packet) = self.in_flight.pop(now)?;
@@ -252,6 +278,7 @@ impl<P: Carried> Staged<P> {
             }
             Some(earlier) => earlier,
         };
+        self.look_out();
         let copies = u64::from(delivered.packet.copies());
         self.counts.delivered += copies;
         self.counts.delivered_bytes += copies * u64::from(delivered.packet.size());
@@ -267,7 +294,13 @@ impl<P: Carried> Staged<P> {
             return None;
         };
         let first = self.in_flight.next_release().is_none_or(|other| release <= other);
-        if first && release <= now { rides.take() } else { None }
+        if first { rides.take(now).map(|(_, delivered)| delivered) } else { None }
+    }
+
+    /// The time that a packet's own bits take.
+    #[inline]
+    pub fn nominal(&self, size: u32, controls: u32) -> Span {
+        self.line.nominal(size, controls)
     }
 
     pub fn told(&mut self) -> &mut Counts {
@@ -285,7 +318,8 @@ impl<P: Carried> Staged<P> {
 
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        earliest(self.next_work(), self.next_release())
+        let next = self.due.min(self.release);
+        (next < Time::NEVER).then_some(next)
     }
 
     #[inline]
@@ -295,8 +329,7 @@ impl<P: Carried> Staged<P> {
 
     #[inline]
     pub fn next_release(&self) -> Option<Time> {
-        let earlier = self.under_way.as_ref().and_then(Rides::next_release);
-        earliest(earlier, self.in_flight.next_release())
+        (self.release < Time::NEVER).then_some(self.release)
     }
 
     pub fn schedule(&mut self, at: Time, change: Change) {

@@ -6,7 +6,7 @@ use super::jobs::{EndId, Job, Timer};
 use super::trail::Trail;
 use super::world::World;
 use trunkline_core::Cause;
-use trunkline_measure::Sample;
+use trunkline_measure::{Sample, SenderState};
 use trunkline_workload::{Action, Draft, Outcome};
 
 impl World<'_> {
@@ -14,6 +14,9 @@ impl World<'_> {
     pub fn start_flow(&mut self, flow: u32) {
         let now = self.net.now();
         let sender = EndId(flow * 2);
+        if self.ends[sender.index()].doing != Doing::Nothing {
+            return;
+        }
         // The peer first, so that it reads before anything comes.
         for id in [sender.peer(), sender] {
             let end = &mut self.ends[id.index()];
@@ -26,7 +29,11 @@ impl World<'_> {
     /// Tells an application what its last action came to, and does what it asks next.
     pub fn step(&mut self, id: EndId, outcome: Outcome) {
         let now = self.net.now();
+        self.watch_time();
         let end = &mut self.ends[id.index()];
+        if end.doing == Doing::Ended {
+            return;
+        }
         end.doing = Doing::Busy;
         let action = end.app.step(now, outcome);
         if let Some(draft) = end.app.take_sample() {
@@ -42,14 +49,16 @@ impl World<'_> {
                 if fresh {
                     self.ends[id.index()].trail = Trail::new(now);
                 }
-                let cost =
-                    self.host_of(id).processor.write.of(u64::from(bytes)) + self.disturbance(id);
-                self.settle(id);
+                let cost = self.host_of(id).processor.write.of(u64::from(bytes));
+                let cost = cost + self.disturbance(id);
                 self.on_processor(id, cost, Job::Wrote { bytes, end });
             }
             Action::Read => self.start_read(id),
             Action::Work(span) => self.on_processor(id, span, Job::Worked),
-            Action::Wait(until) => self.net.set_timer(until, Timer::Wake(id).number()),
+            Action::Wait(until) => {
+                self.ends[id.index()].doing = Doing::Asleep;
+                self.net.set_timer(until, Timer::Wake(id).number());
+            }
             Action::Done => self.application_ended(id),
         }
         self.settle(id);
@@ -68,15 +77,18 @@ impl World<'_> {
         self.step(id, Outcome::Woke);
     }
 
-    fn application_ended(&mut self, id: EndId) {
+    /// An application does nothing more.
+    pub fn application_ended(&mut self, id: EndId) {
         let now = self.net.now();
         let end = &mut self.ends[id.index()];
-        if end.doing != Doing::Ended {
-            end.doing = Doing::Ended;
-            end.ended = Some(now);
-            if id.0 % 2 == 0 {
-                self.flow_ended(id);
-            }
+        if end.doing == Doing::Ended {
+            return;
+        }
+        end.clock.enter(now, SenderState::Application);
+        end.doing = Doing::Ended;
+        end.ended = Some(now);
+        if id.is_sender() {
+            self.sender_ended(id);
         }
     }
 
@@ -85,7 +97,7 @@ impl World<'_> {
         let end = &self.ends[id.index()];
         debug_assert_eq!((end.trail.origin(), end.trail.until()), (draft.start, draft.end));
         let sample = Sample {
-            flow: end.flow_in_traffic,
+            flow: end.flow,
             index: draft.index,
             size: draft.size,
             intended: draft.intended,

@@ -1,18 +1,17 @@
 //! From a scenario to a world at rest.
 
-use super::clock::{SenderClock, Spent};
-use super::end::{Doing, End, Rounds};
+use super::end::End;
 use super::jobs::{EndId, Jobs};
+use super::measured::Measured;
 use super::serial::Serial;
 use super::speaker::Speaker;
-use super::trail::Trail;
-use super::world::{HostPlaces, HostState, Measured, World};
+use super::world::{HostPlaces, HostState, World};
 use crate::SimError;
 use crate::network::{LinkId, Network, RouteId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use trunkline_core::{Channel, Time};
-use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec};
-use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic};
+use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, Schedule};
+use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic, Transport, Wire};
 use trunkline_workload::Application;
 
 impl<'a> World<'a> {
@@ -20,7 +19,8 @@ impl<'a> World<'a> {
     pub fn new(scenario: &'a Scenario) -> Result<World<'a>, SimError> {
         let mut builder = Builder::new(scenario);
         let hosts = scenario.hosts.iter().map(|host| builder.host(host)).collect();
-        let traffic: Vec<Measured> = scenario.traffic.iter().map(measured).collect();
+        let traffic: Vec<Measured> =
+            scenario.traffic.iter().map(|traffic| Measured::new(traffic.count)).collect();
         let mut ends = Vec::new();
         for (index, traffic) in scenario.traffic.iter().enumerate() {
             for flow in 0..traffic.count {
@@ -40,16 +40,18 @@ impl<'a> World<'a> {
             wires: builder.wires,
             arrives_at: builder.arrives_at,
             stopped: false,
+            unstarted: scenario.traffic.len(),
+            reorders: scenario.links.iter().any(reorders),
+            spare: Vec::new(),
+            standing: (Time::ZERO, 0),
         })
     }
 }
 
-fn measured(traffic: &Traffic) -> Measured {
-    Measured {
-        flows_left: traffic.count,
-        delivered_by: vec![0; traffic.count as usize],
-        ..Measured::default()
-    }
+/// Can a link change the order of packets? One that changes may come to.
+fn reorders(wire: &Wire) -> bool {
+    let may = |link: &LinkSpec| link.impairments.reorders() || link.schedule != Schedule::default();
+    may(&wire.forward) || may(&wire.backward)
 }
 
 struct Builder<'a> {
@@ -78,6 +80,7 @@ impl<'a> Builder<'a> {
                 [format!("{}>{}", wire.from, wire.to), format!("{}>{}", wire.to, wire.from)];
             let specs = [&wire.forward, &wire.backward];
             let directions = [0, 1].map(|way| builder.link(specs[way], &wire.name, &names[way]));
+            std::iter::zip(directions, specs).for_each(|(link, spec)| builder.observe(link, spec));
             builder.wires.push(directions);
         }
         for node in &scenario.nodes {
@@ -98,6 +101,18 @@ impl<'a> Builder<'a> {
         let place = self.place(direction.to_string());
         self.link_places.push(place);
         id
+    }
+
+    /// Records what waits at a wire's link: how long each packet, unless none ever does, and how many bytes
+    /// at the instants that the scenario asks for.
+    fn observe(&mut self, link: LinkId, spec: &LinkSpec) {
+        let queues = spec.rate.is_some() || spec.trace.is_some();
+        if queues || spec.schedule != Schedule::default() {
+            self.net.record_queueing(link);
+        }
+        if let Some(every) = self.scenario.sample_backlog {
+            self.net.sample_backlog(link, every);
+        }
     }
 
     /// A node's backplane: every packet that crosses it takes its turn on it.
@@ -149,21 +164,26 @@ impl<'a> Builder<'a> {
         let there = self.route(channel, &way.there, sender.peer());
         let back = self.route(channel, &way.back, sender);
         let (app, peer) = Application::pair(&traffic.workload);
-        let ends = [
-            (traffic.source(flow), there, &traffic.transport, app),
-            (traffic.to.as_str(), back, &traffic.reply_transport, peer),
-        ];
-        let [sender, peer] = ends.map(|(host, route, transport, app)| {
-            let host = self.scenario.hosts.iter().position(|other| other.name == host);
-            let host = host.ok_or_else(|| SimError::Route {
-                traffic: traffic.name.clone(),
-                reason: "it ends at no host".into(),
-            })?;
+        let [ours, theirs] = [&traffic.transport, &traffic.reply_transport];
+        let end = |host: &str, route, [own, other]: [&Transport; 2], app| {
+            let host = self.host_named(host, traffic)?;
             let echo = self.scenario.hosts[host].interface.echo;
-            let (speaker, packet) = Speaker::new(transport, echo, &traffic.name)?;
-            Ok(new_end(host, index, flow, route, app, speaker, packet))
-        });
-        Ok([sender?, peer?])
+            let speaker = Speaker::new(own, echo, &traffic.name)?;
+            let hears_urp = matches!(other, Transport::Urp(_));
+            Ok(End::new((host, index, flow), route, app, speaker, hears_urp))
+        };
+        Ok([
+            end(traffic.source(flow), there, [ours, theirs], app)?,
+            end(&traffic.to, back, [theirs, ours], peer)?,
+        ])
+    }
+
+    fn host_named(&self, name: &str, traffic: &Traffic) -> Result<usize, SimError> {
+        let found = self.scenario.hosts.iter().position(|host| host.name == name);
+        found.ok_or_else(|| SimError::Route {
+            traffic: traffic.name.clone(),
+            reason: format!("'{name}' is no host: traffic goes from host to host"),
+        })
     }
 
     fn route(&mut self, channel: Channel, hops: &[Hop], to: EndId) -> RouteId {
@@ -174,57 +194,5 @@ impl<'a> Builder<'a> {
         }
         self.arrives_at.push(to);
         self.net.add_route(channel, &links)
-    }
-}
-
-fn new_end(
-    host: usize,
-    traffic: usize,
-    flow: u32,
-    route: RouteId,
-    app: Application,
-    speaker: Speaker,
-    packet: u32,
-) -> End {
-    End {
-        host,
-        traffic,
-        flow_in_traffic: flow,
-        route,
-        app,
-        packet,
-        speaker,
-        doing: Doing::Nothing,
-        trail: Trail::new(Time::ZERO),
-        waiting_since: Spent::default(),
-        clock: SenderClock::new(Time::ZERO),
-        queue: VecDeque::new(),
-        queued: 0,
-        starting: None,
-        outstanding: 0,
-        releasing: false,
-        written: 0,
-        offered: 0,
-        sent: 0,
-        messages: VecDeque::new(),
-        rounds: Rounds::default(),
-        in_hand: 0,
-        deadline_set: None,
-        deadline_number: 0,
-        raw: VecDeque::new(),
-        claimed: 0,
-        raw_envelopes: 0,
-        completing: None,
-        accepted: 0,
-        waiting: VecDeque::new(),
-        buffer: None,
-        front_taken: 0,
-        buffer_since: None,
-        held: 0,
-        inbox: VecDeque::new(),
-        reading: 0,
-        flying: BTreeMap::new(),
-        started: None,
-        ended: None,
     }
 }

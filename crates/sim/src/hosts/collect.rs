@@ -1,8 +1,12 @@
 //! From a world that has come to its end to a [`Run`].
 
 use super::end::End;
-use super::world::{Measured, World};
-use trunkline_measure::{Conservation, Engine, LinkRun, Run, TrafficRun};
+use super::measured::Measured;
+use super::world::World;
+use std::collections::BTreeMap;
+use trunkline_core::Span;
+use trunkline_measure::{Conservation, Engine, LinkRun, Run, Sample, SenderState, TrafficRun};
+use trunkline_scenario::Traffic;
 
 impl World<'_> {
     /// What has been measured.
@@ -24,7 +28,8 @@ impl World<'_> {
         }
     }
 
-    fn traffic_run(&self, index: usize) -> TrafficRun {
+    fn traffic_run(&mut self, index: usize) -> TrafficRun {
+        let samples = samples(&mut self.traffic[index]);
         let measured = &self.traffic[index];
         let ends: Vec<&End> = self.ends.iter().filter(|end| end.traffic == index).collect();
         let senders = ends.iter().step_by(2);
@@ -33,7 +38,7 @@ impl World<'_> {
             counters.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
         TrafficRun {
             name: self.scenario.traffic[index].name.clone(),
-            samples: samples(measured),
+            samples,
             packets: self.conservation(&ends, measured),
             delivered_bytes: measured.delivered,
             sender: senders.clone().map(|end| self.states(end)).collect(),
@@ -41,14 +46,12 @@ impl World<'_> {
             block_count: measured.block_count,
             retransmissions,
             timeouts,
-            rounds: senders.flat_map(|end| end.rounds.complete()).collect(),
+            rounds: senders.flat_map(|end| end.rounds.whole()).collect(),
         }
     }
 
-    fn states(
-        &self,
-        end: &End,
-    ) -> std::collections::BTreeMap<trunkline_measure::SenderState, trunkline_core::Span> {
+    /// What a sender's time went into, from its first action to its last.
+    fn states(&self, end: &End) -> BTreeMap<SenderState, Span> {
         let until = end.ended.unwrap_or(self.net.now());
         match end.started {
             Some(_) => end.clock.spent_by(until).to_map(),
@@ -75,13 +78,18 @@ impl World<'_> {
 
     fn link_runs(&mut self) -> Vec<LinkRun> {
         let mut runs = Vec::new();
+        let mut early = self.early_copies();
         for (wire, ids) in std::iter::zip(&self.scenario.links, &self.wires) {
             let names = [(&wire.from, &wire.to), (&wire.to, &wire.from)];
             for ((from, to), &id) in std::iter::zip(names, ids) {
+                let (mut counts, in_flight) = (self.net.counts(id), self.net.in_flight(id));
+                let copies = early.min(in_flight).min(counts.duplicated);
+                early -= copies;
+                counts.duplicated -= copies;
                 runs.push(LinkRun {
                     name: format!("{from}>{to}"),
-                    counts: self.net.counts(id),
-                    in_flight: self.net.in_flight(id),
+                    counts,
+                    in_flight: in_flight - copies,
                     busy: self.net.busy(id),
                     queueing: self.net.queueing(id).cloned(),
                     backlog: self.net.backlog_samples(id).to_vec(),
@@ -89,6 +97,14 @@ impl World<'_> {
             }
         }
         runs
+    }
+
+    /// Copies that links have made and that have not come out of them: those are no traffic's yet, so that
+    /// the links' counts are to leave them out too.
+    fn early_copies(&self) -> u64 {
+        let made: u64 = self.wires.iter().flatten().map(|&it| self.net.counts(it).duplicated).sum();
+        let out = self.ends.iter().map(|end| self.net.route_counts(end.route).duplicated);
+        made.saturating_sub(out.sum())
     }
 
     fn notes(&self) -> Vec<String> {
@@ -102,21 +118,48 @@ impl World<'_> {
                 )
             })
             .collect();
-        let unfinished = std::iter::zip(&self.scenario.traffic, &self.traffic)
-            .filter(|(traffic, state)| !state.ended && traffic.until.is_none());
-        notes.extend(unfinished.map(|(traffic, _)| {
-            format!(
-                "{}: not finished when the run ended at {}",
-                traffic.name, self.scenario.stop_after
-            )
-        }));
+        for (index, (traffic, state)) in
+            std::iter::zip(&self.scenario.traffic, &self.traffic).enumerate()
+        {
+            notes.extend(gave_up(traffic, state));
+            notes.extend(self.deceived(index, traffic));
+            notes.extend(self.unfinished(traffic, state));
+        }
         notes
+    }
+
+    /// Blocks that were not the next of their stream: losses and copies together can deceive URP.
+    fn deceived(&self, index: usize, traffic: &Traffic) -> Option<String> {
+        let ends = self.ends.iter().filter(|end| end.traffic == index);
+        let blocks: u64 = ends.map(|end| end.deceived).sum();
+        (blocks > 0).then(|| {
+            let name = &traffic.name;
+            format!("error: {name}: {blocks} blocks accepted were not the next of the stream")
+        })
+    }
+
+    fn unfinished(&self, traffic: &Traffic, state: &Measured) -> Option<String> {
+        if state.ended || traffic.until.is_some() {
+            return None;
+        }
+        let why = if self.stood_still() {
+            "no time passes on its path".to_string()
+        } else {
+            format!("the run ended at {}", self.scenario.stop_after)
+        };
+        Some(format!("{}: not finished: {why}", traffic.name))
     }
 }
 
+fn gave_up(traffic: &Traffic, state: &Measured) -> Option<String> {
+    let (name, flows, count) = (&traffic.name, state.gave_up, traffic.count);
+    let text = || format!("{name}: {flows} of {count} flows gave up: no answer to any enquiry");
+    (flows > 0).then(text)
+}
+
 /// Flow by flow, in order of time.
-fn samples(measured: &Measured) -> Vec<trunkline_measure::Sample> {
-    let mut samples = measured.samples.clone();
+fn samples(measured: &mut Measured) -> Vec<Sample> {
+    let mut samples = std::mem::take(&mut measured.samples);
     samples.sort_by_key(|sample| (sample.flow, sample.end));
     samples
 }

@@ -1,19 +1,17 @@
 //! One end of a flow: application, requests, protocol, and what has arrived.
 
-use super::clock::SenderClock;
-use super::jobs::{Carried, Flying};
+use super::clock::{SenderClock, Spent};
+use super::flying::{Aloft, Carried, Flying};
 use super::receive::Filled;
-use super::send::Message;
+use super::rounds::Rounds;
 use super::speaker::Speaker;
 use super::trail::Trail;
-use std::collections::{BTreeMap, VecDeque};
+use crate::network::RouteId;
+use std::collections::VecDeque;
 use trunkline_core::Time;
 use trunkline_transport::Extent;
 use trunkline_transport::urp::Part;
-use trunkline_workload::{Application, Stamp};
-
-use super::clock::Spent;
-use crate::network::{RouteId, TraceId};
+use trunkline_workload::Application;
 
 /// A piece of a system write, as the interface takes it.
 #[derive(Debug)]
@@ -21,10 +19,26 @@ pub(crate) struct Request {
     pub bytes: u32,
     /// Does it end a message?
     pub end: bool,
-    /// The message's record, with its last request.
-    pub trail: Option<Trail>,
-    /// A datagram's stamp.
-    pub stamp: Option<Stamp>,
+    /// What the message brings to its reader, with its last request.
+    pub carried: Option<Carried>,
+}
+
+/// A message whose end has been handed to the protocol.
+#[derive(Debug)]
+pub(crate) struct Message {
+    /// The number of its last block.
+    pub block: u64,
+    pub trail: Trail,
+}
+
+/// What has come off the path and is not yet at the protocol: data that adjoin, or what ends them.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    /// A datagram is data whose place is its number.
+    pub part: Part<Extent>,
+    pub envelopes: u32,
+    /// The records of the block that it ends.
+    pub flying: Option<Box<Flying>>,
 }
 
 /// Data that the application may read.
@@ -36,7 +50,7 @@ pub(crate) struct Arrival {
     pub held: u64,
     /// Has the sender been told that they are passed on?
     pub echoed: bool,
-    pub trail: Option<Box<Carried>>,
+    pub carried: Option<Box<Carried>>,
 }
 
 /// What an application is doing.
@@ -44,33 +58,16 @@ pub(crate) struct Arrival {
 pub(crate) enum Doing {
     /// It has not started.
     Nothing,
-    /// A job of its own is under way, or it sleeps.
+    /// A job of its own is under way.
     Busy,
+    /// It sleeps.
+    Asleep,
     /// It waits for the end of a write, since an instant at which the sender's clock showed this.
     Writing,
     /// It waits for data.
     Reading,
     /// It has ended.
     Ended,
-}
-
-/// Where the bytes of a message that are sent before an answer has to be waited for are counted.
-#[derive(Debug, Default)]
-pub(crate) struct Rounds {
-    /// Where the round began in the stream.
-    pub from: u64,
-    /// The first message of each size: bytes of each round.
-    pub of: BTreeMap<u32, Vec<u32>>,
-    /// The message being counted: its size and where it began; `None` where its size has been seen.
-    pub counting: Option<(u32, u64)>,
-}
-
-impl Rounds {
-    /// The messages that have been counted to their end.
-    pub fn complete(&self) -> impl Iterator<Item = (u32, Vec<u32>)> + '_ {
-        let whole = |(size, rounds): &(&u32, &Vec<u32>)| rounds.iter().sum::<u32>() == **size;
-        self.of.iter().filter(whole).map(|(&size, rounds)| (size, rounds.clone()))
-    }
 }
 
 /// One end of a flow.
@@ -80,11 +77,17 @@ pub(crate) struct End {
     pub host: usize,
     /// Its traffic.
     pub traffic: usize,
+    /// Which of its traffic's flows it belongs to.
+    pub flow: u32,
     /// Its packets' way to the peer.
     pub route: RouteId,
     pub app: Application,
     pub doing: Doing,
     pub speaker: Speaker,
+    /// Does its peer speak URP?
+    pub hears_urp: bool,
+    /// Envelopes of a network packet; 0 for whole blocks.
+    pub packet: u32,
     /// The process's record since its sample began.
     pub trail: Trail,
     /// What the sender's clock showed when the process began to wait for its write.
@@ -92,40 +95,42 @@ pub(crate) struct End {
     pub clock: SenderClock,
     /// Requests that the interface has not taken.
     pub queue: VecDeque<Request>,
-    pub queued: u64,
     /// The request on its way from processor to interface.
     pub starting: Option<Request>,
-    /// Requests taken and not answered for.
-    pub outstanding: u32,
+    /// Where limited, requests that the interface has: the number of the last block of each. One more is
+    /// taken where one is starting.
+    pub taken: VecDeque<u64>,
+    /// Blocks of all requests handed over.
+    pub blocks: u64,
+    /// Blocks sent at least once.
+    pub blocks_sent: u64,
     /// Is the processor being told that a request is done?
     pub releasing: bool,
-    /// Which of its traffic's flows it belongs to.
-    pub flow_in_traffic: u32,
-    /// Envelopes of a network packet; 0 for whole blocks.
-    pub packet: u32,
     /// Place in the stream: written by the application.
     pub written: u64,
     /// Place in the stream: handed to the protocol.
     pub offered: u64,
-    /// Place in the stream: sent at least once.
-    pub sent: u64,
-    /// Messages under way: the place at which each ends, with its record.
+    /// Messages under way.
     pub messages: VecDeque<Message>,
     pub rounds: Rounds,
     /// Segments between processor, board and path.
     pub in_hand: u32,
     pub deadline_set: Option<Time>,
     pub deadline_number: u32,
-    /// Packets of a block that the processor still has to work through.
-    pub raw: VecDeque<(Part<Extent>, Option<Box<Flying>>)>,
-    /// How many of them it has been asked to.
+    /// Records of what its peer has not got yet.
+    pub aloft: Aloft,
+    /// What the board is taking in or the processor has to work through.
+    pub raw: VecDeque<Raw>,
+    /// How many of these no job is to take yet: those behind the last that ended something.
+    pub loose: u32,
+    /// How many of them, from the first, the processor has been asked to work through.
     pub claimed: u32,
-    /// Envelopes of those that it has not been asked to.
-    pub raw_envelopes: u32,
     /// The records of blocks that are complete at the protocol, until their data are taken.
     pub completing: Option<Box<Flying>>,
     /// Place in the stream up to which data have been accepted.
     pub accepted: u64,
+    /// Blocks accepted that were not the next in the stream.
+    pub deceived: u64,
     /// Accepted blocks that the host has not taken from the interface.
     pub waiting: VecDeque<Arrival>,
     /// What the host's receive buffer holds of them.
@@ -139,8 +144,79 @@ pub(crate) struct End {
     pub inbox: VecDeque<Arrival>,
     /// Arrivals that the read under way takes.
     pub reading: usize,
-    /// Traces of packets under way with the records of their blocks.
-    pub flying: BTreeMap<TraceId, Box<Flying>>,
     pub started: Option<Time>,
     pub ended: Option<Time>,
+}
+
+impl End {
+    /// An end of flow number `flow` of traffic number `traffic`, at rest.
+    pub fn new(
+        (host, traffic, flow): (usize, usize, u32),
+        route: RouteId,
+        app: Application,
+        (speaker, packet): (Speaker, u32),
+        hears_urp: bool,
+    ) -> End {
+        End {
+            host,
+            traffic,
+            flow,
+            route,
+            app,
+            doing: Doing::Nothing,
+            speaker,
+            hears_urp,
+            packet,
+            trail: Trail::new(Time::ZERO),
+            waiting_since: Spent::default(),
+            clock: SenderClock::new(Time::ZERO),
+            queue: VecDeque::new(),
+            starting: None,
+            taken: VecDeque::new(),
+            blocks: 0,
+            blocks_sent: 0,
+            releasing: false,
+            written: 0,
+            offered: 0,
+            messages: VecDeque::new(),
+            rounds: Rounds::default(),
+            in_hand: 0,
+            deadline_set: None,
+            deadline_number: 0,
+            aloft: Aloft::default(),
+            raw: VecDeque::new(),
+            loose: 0,
+            claimed: 0,
+            completing: None,
+            accepted: 0,
+            deceived: 0,
+            waiting: VecDeque::new(),
+            buffer: None,
+            front_taken: 0,
+            buffer_since: None,
+            held: 0,
+            inbox: VecDeque::new(),
+            reading: 0,
+            started: None,
+            ended: None,
+        }
+    }
+
+    /// Requests that the interface counts.
+    pub fn outstanding(&self) -> usize {
+        self.taken.len() + usize::from(self.starting.is_some())
+    }
+
+    /// Is nothing of what it has written still on this host?
+    pub fn has_sent_all(&self) -> bool {
+        self.queue.is_empty()
+            && self.starting.is_none()
+            && self.in_hand == 0
+            && self.speaker.unsent() == 0
+    }
+
+    /// Has its application read everything that has come?
+    pub fn has_read_all(&self) -> bool {
+        self.raw.is_empty() && self.waiting.is_empty() && self.inbox.is_empty() && self.reading == 0
+    }
 }

@@ -2,8 +2,6 @@
 
 use super::serial::Promise;
 use super::speaker::Outgoing;
-use super::trail::Trail;
-use trunkline_workload::Stamp;
 
 /// A flow's end: the sending application's at an even index, its peer's behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +15,10 @@ impl EndId {
     /// As an index.
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+    /// Is it the end that starts each measurement?
+    pub fn is_sender(self) -> bool {
+        self.0 & 1 == 0
     }
 }
 
@@ -33,44 +35,16 @@ pub(crate) enum Job {
     Prepared(Outgoing),
     /// The board has sent a segment.
     Sent(Outgoing),
-    /// The board has taken in a packet.
-    TakenIn { tag: u64, envelopes: u32, trail: Option<Box<Flying>> },
-    /// The processor has worked through the packets of a block.
-    Digested { packets: u32 },
+    /// The board has taken in the packets of a block, a control, or a datagram: so many pieces.
+    TakenIn(u32),
+    /// The processor has worked through so many pieces.
+    Digested(u32),
     /// The processor has taken a receive buffer's data from the interface.
     Interrupted,
     /// The processor has done a system read.
     ReadDone,
     /// The processor has done an application's work.
     Worked,
-}
-
-/// The records of a block on its way: its own since the window allowed it, and that of the message
-/// which it completes.
-#[derive(Debug, Clone)]
-pub(crate) struct Flying {
-    /// The block's.
-    pub block: Trail,
-    /// The message's.
-    pub message: Option<Trail>,
-    /// A datagram's stamp.
-    pub stamp: Option<Stamp>,
-}
-
-/// What a message brings to the application that reads it: its record, and a datagram's stamp.
-pub(crate) type Carried = (Trail, Option<Stamp>);
-
-impl Flying {
-    /// Marks both records.
-    pub fn mark(&mut self, now: trunkline_core::Time, place: u16, cause: trunkline_core::Cause) {
-        self.each(|trail| trail.mark(now, place, cause));
-    }
-
-    /// Does something to both records.
-    pub fn each(&mut self, mut change: impl FnMut(&mut Trail)) {
-        change(&mut self.block);
-        self.message.iter_mut().for_each(change);
-    }
 }
 
 /// What a timer is for.
@@ -125,7 +99,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Keeps a job, with the promise of its host's processor where that may be late; returns its number.
+    /// Keeps a job, with its host's promise where interrupts may move that; returns its number.
     pub fn put(&mut self, end: EndId, job: Job, promise: Option<Promise>) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);

@@ -4,12 +4,18 @@
 //! path → the far interface → the far host's interrupt → system read. Each stage is a room here.
 
 mod apps;
+mod arrive;
 mod build;
 mod clock;
 mod collect;
 mod end;
+mod flying;
 mod jobs;
+mod measured;
 mod receive;
+mod requests;
+mod rounds;
+mod schedule;
 mod send;
 mod serial;
 mod speaker;

@@ -1,165 +1,62 @@
-//! From packets off the path to a system read.
+//! From accepted data to a system read.
 
 use super::end::{Arrival, Doing};
-use super::jobs::{EndId, Flying, Job, Timer};
-use super::speaker::{Delivered, Speaker};
-use super::tag;
+use super::flying::Carried;
+use super::jobs::{EndId, Job, Timer};
+use super::speaker::Delivered;
+use super::trail::Trail;
 use super::world::World;
-use crate::network::Parcel;
 use std::collections::VecDeque;
 use trunkline_core::{Cause, Span, Time};
-use trunkline_measure::Step;
 use trunkline_scenario::{Echo, ProtocolPlace, Returns};
-use trunkline_transport::Extent;
-use trunkline_transport::urp::Part;
 use trunkline_workload::Outcome;
 
 /// After how long the KMC returns a receive buffer that no message has ended (its host asks it to return
 /// on a block's boundary or after 50 ms).
 const RETURN_AFTER: Span = Span::from_millis(50);
+/// Arrivals that one system read takes at most; their bytes can be counted in 32 bits.
+const MOST_READ: usize = 1 << 18;
 
 impl World<'_> {
-    /// A packet has come to the end of its way: the interface takes it in, if it has room.
-    pub fn arrived(&mut self, parcel: Parcel) {
-        let id = self.arrives_at[parcel.route.0 as usize];
-        let flying = self.landed(id, &parcel);
-        let host = self.ends[id.index()].host;
-        let interface = &self.scenario.hosts[host].interface;
-        let held = self.hosts[host].memory + u64::from(parcel.size);
-        if interface.memory.is_some_and(|memory| held > memory.bytes()) {
-            self.hosts[host].overruns += 1;
-            let traffic = self.ends[id.index()].traffic;
-            self.traffic[traffic].overruns += 1;
-            return;
-        }
-        self.hosts[host].memory = held;
-        let cost = self.board_cost(id, &parcel);
-        let (tag, envelopes) = (parcel.tag, parcel.size);
-        self.on_board(id, true, cost, Job::TakenIn { tag, envelopes, trail: flying });
-    }
-
-    /// The records of the block that a packet completes, with its hops.
-    fn landed(&mut self, id: EndId, parcel: &Parcel) -> Option<Box<Flying>> {
-        let trace = parcel.trace?;
-        let mut flying = self.ends[id.index()].flying.remove(&trace)?;
-        for share in self.net.hops(trace) {
-            let place = self.link_places[share.link.0 as usize];
-            flying.each(|trail| {
-                trail.add(share.queue, place, Cause::Queue);
-                trail.add(share.transmit, place, Cause::Transmit);
-                trail.add(share.propagate, place, Cause::Propagate);
-            });
-        }
-        self.net.release(trace);
-        Some(flying)
-    }
-
-    /// What the board spends on a packet that comes in: for each envelope, and for each block with the
-    /// packet that ends it.
-    fn board_cost(&self, id: EndId, parcel: &Parcel) -> Span {
-        let interface = &self.host_of(id).interface;
-        let per_envelope = interface.receive_block.per_byte.scaled(u64::from(parcel.size), 1);
-        if !self.is_urp(id) {
-            return per_envelope + interface.receive_block.fixed;
-        }
-        let part = tag::unpack(parcel.tag, 0);
-        match (part.control, part.trailer) {
-            (Some(_), _) => interface.control,
-            (None, Some(_)) => per_envelope + interface.receive_block.fixed,
-            (None, None) => per_envelope,
-        }
-    }
-
-    fn is_urp(&self, id: EndId) -> bool {
-        matches!(self.ends[id.index()].speaker, Speaker::Urp { .. })
-    }
-
-    /// The board has a packet: the protocol gets it there, or from the host's processor when the block
-    /// is complete.
-    pub fn taken_in(&mut self, id: EndId, tag: u64, envelopes: u32, flying: Option<Box<Flying>>) {
-        self.ends[id.index()].held += u64::from(envelopes);
-        if !self.is_urp(id) {
-            return self.datagram(id, tag as u32, flying);
-        }
-        let part = tag::unpack(tag, self.ends[id.index()].accepted);
-        if self.host_of(id).interface.protocol == ProtocolPlace::Board {
-            return self.understand(id, part, flying);
-        }
-        let (ends, is_control) = (part.trailer.is_some(), part.control.is_some());
-        let end = &mut self.ends[id.index()];
-        end.raw.push_back((part, flying));
-        end.raw_envelopes += envelopes;
-        if ends || is_control {
-            self.digest(id, is_control);
-        }
-    }
-
-    /// The host's processor works through what has come in up to a trailer or control.
-    fn digest(&mut self, id: EndId, is_control: bool) {
-        let end = &mut self.ends[id.index()];
-        let packets = end.raw.len() as u32 - end.claimed;
-        end.claimed += packets;
-        let envelopes = u64::from(std::mem::take(&mut end.raw_envelopes));
-        let host = self.host_of(id);
-        let moving = host.interface.programmed.unwrap_or(Span::ZERO).scaled(envelopes, 1);
-        let work = match is_control {
-            true => host.processor.control,
-            false => host.processor.receive_block.of(envelopes),
-        };
-        // A control is dealt with at once; a block's octets are worked through in their turn.
-        let job = Job::Digested { packets };
-        match is_control {
-            true => self.interrupt(id, work + moving, job),
-            false => self.on_processor(id, work + moving, job),
-        }
-    }
-
-    /// The host's processor has done so.
-    pub fn digested(&mut self, id: EndId, packets: u32) {
-        self.ends[id.index()].claimed -= packets;
-        for _ in 0..packets {
-            let Some((part, flying)) = self.ends[id.index()].raw.pop_front() else { return };
-            self.understand(id, part, flying);
-        }
-    }
-
-    /// The protocol gets a packet.
-    fn understand(&mut self, id: EndId, part: Part<Extent>, flying: Option<Box<Flying>>) {
-        let now = self.net.now();
-        let decides = part.trailer.is_some() || part.control.is_some();
-        let end = &mut self.ends[id.index()];
-        end.completing = flying.or(end.completing.take());
-        end.speaker.receive(now, part);
-        if decides {
-            self.pump(id);
-            // What was not accepted has been thrown away.
-            self.ends[id.index()].completing = None;
-            self.free(id);
-        }
-    }
-
     /// Takes what the protocol has accepted towards the host.
     pub fn take_accepted(&mut self, id: EndId) {
         while let Some(delivered) = self.ends[id.index()].speaker.take() {
-            self.ends[id.index()].accepted += u64::from(delivered.bytes);
+            self.check_place(id, &delivered);
+            self.ends[id.index()].accepted += u64::from(delivered.data.len);
             self.accepted(id, delivered);
         }
     }
 
+    /// Every byte is to come once and in order, so that data accepted are the next of the stream. URP knows
+    /// a block by its count and number alone, which losses together with copies can deceive; where neither
+    /// was there, anything else is a defect of this engine.
+    fn check_place(&mut self, id: EndId, delivered: &Delivered) {
+        let end = &mut self.ends[id.index()];
+        if delivered.data.len == 0 || delivered.data.offset == end.accepted {
+            return;
+        }
+        end.deceived += 1;
+        let counts = self.net.route_counts(self.ends[id.peer().index()].route);
+        let spoilt =
+            counts.dropped + counts.duplicated + self.hosts[self.ends[id.index()].host].overruns;
+        debug_assert!(spoilt > 0 || self.reorders, "accepted data are not the next of the stream");
+    }
+
     /// The interface has accepted data: they wait for a receive buffer of the host.
-    fn accepted(&mut self, id: EndId, delivered: Delivered) {
+    pub fn accepted(&mut self, id: EndId, delivered: Delivered) {
         let now = self.net.now();
         let place = self.receiving_place(id);
         let end = &mut self.ends[id.index()];
-        let (traffic, flying) = (end.traffic, end.completing.take());
-        let trail = flying.and_then(|mut flying| {
+        let mut carried = None;
+        if let Some(mut flying) = end.completing.take() {
             flying.mark(now, place, Cause::Host);
-            self.traffic[traffic].book_block(flying.block.steps());
-            flying.message.map(|trail| Box::new((trail, flying.stamp)))
-        });
+            self.traffic[end.traffic].book_block(flying.block.steps());
+            carried = flying.message.take().map(Box::new);
+            self.spare.push(flying);
+        }
         let held = std::mem::take(&mut end.held);
-        let Delivered { bytes, end: ends } = delivered;
-        end.waiting.push_back(Arrival { bytes, end: ends, held, echoed: false, trail });
+        let (bytes, ends) = (delivered.data.len, delivered.end);
+        end.waiting.push_back(Arrival { bytes, end: ends, held, echoed: false, carried });
         self.fill_buffer(id);
     }
 
@@ -224,25 +121,13 @@ impl World<'_> {
         self.pump(id);
     }
 
+    /// Where the time between a packet's arrival and its acceptance is booked.
     fn receiving_place(&self, id: EndId) -> u16 {
         let places = self.places_of(id);
         match self.host_of(id).interface.protocol {
             ProtocolPlace::Host => places.processor,
             ProtocolPlace::Board => places.board,
         }
-    }
-
-    /// A datagram needs no protocol.
-    fn datagram(&mut self, id: EndId, bytes: u32, flying: Option<Box<Flying>>) {
-        self.ends[id.index()].completing = flying;
-        self.accepted(id, Delivered { bytes, end: true });
-    }
-
-    /// Gives the interface's memory back that held what was thrown away.
-    fn free(&mut self, id: EndId) {
-        let end = &mut self.ends[id.index()];
-        let (host, held) = (end.host, std::mem::take(&mut end.held));
-        self.hosts[host].memory -= held;
     }
 
     /// The host's processor has taken a receive buffer's data from the interface.
@@ -253,7 +138,7 @@ impl World<'_> {
         let Some(filled) = end.buffer.take() else { return };
         end.front_taken = filled.begun;
         for mut arrival in end.waiting.drain(..filled.blocks) {
-            if let Some(carried) = &mut arrival.trail {
+            if let Some(carried) = &mut arrival.carried {
                 carried.0.mark(now, place, Cause::Host);
             }
             self.hosts[end.host].memory -= arrival.held;
@@ -270,7 +155,7 @@ impl World<'_> {
     pub fn start_read(&mut self, id: EndId) {
         let end = &mut self.ends[id.index()];
         let to_end = end.inbox.iter().position(|arrival| arrival.end);
-        let count = to_end.map_or(end.inbox.len(), |index| index + 1);
+        let count = to_end.map_or(end.inbox.len(), |index| index + 1).min(MOST_READ);
         if count == 0 {
             end.doing = Doing::Reading;
             return;
@@ -285,30 +170,41 @@ impl World<'_> {
     /// The read returns.
     pub fn read_done(&mut self, id: EndId) {
         let now = self.net.now();
-        let place = self.places_of(id).processor;
-        let echo = self.host_of(id).interface.echo;
+        let host = self.host_of(id);
+        let places = self.places_of(id);
         let end = &mut self.ends[id.index()];
         let count = std::mem::take(&mut end.reading);
         let (mut bytes, mut ends) = (0, false);
         for arrival in end.inbox.drain(..count) {
             bytes += arrival.bytes;
             ends |= arrival.end;
-            if let Some(carried) = arrival.trail {
-                let (trail, stamp) = *carried;
+            let carried = arrival.carried.filter(|carried| fits(id, &end.trail, carried, now));
+            if let Some((trail, stamp)) = carried.map(|carried| *carried) {
                 end.trail = trail;
                 stamp.into_iter().for_each(|stamp| end.app.stamped(stamp));
+            } else if arrival.end && id.is_sender() {
+                // A copy has brought the message whose own packet was lost: where it was is not known.
+                end.trail.mark(now, places.window, Cause::Recover);
             }
         }
-        end.trail.mark(now, place, Cause::Host);
-        if echo == Echo::Consumption {
+        end.trail.mark(now, places.processor, Cause::Host);
+        if host.interface.echo == Echo::Consumption {
             end.speaker.consumed(now, bytes);
         }
-        let (traffic, flow) = (end.traffic, end.flow_in_traffic);
+        let (traffic, flow) = (end.traffic, end.flow);
         self.traffic[traffic].deliver(flow, id, bytes);
         self.start_due();
         self.step(id, Outcome::Read { bytes, end: ends });
         self.pump(id);
+        self.drained(id.peer());
     }
+}
+
+/// Does what a message brings belong to the reader's measurement? The record of a sender's sample comes
+/// back with the answer; where it was lost on the way, an answer brings an older one.
+fn fits(id: EndId, own: &Trail, carried: &Carried, now: Time) -> bool {
+    let (trail, _) = carried;
+    trail.until() <= now && (!id.is_sender() || trail.origin() == own.origin())
 }
 
 /// Has a buffer waited long enough?
@@ -348,28 +244,6 @@ impl Filled {
     }
 }
 
-impl super::world::Measured {
-    /// Adds the time of one block.
-    fn book_block(&mut self, steps: &[Step]) {
-        self.block_count += 1;
-        for step in steps {
-            let sum = self
-                .blocks
-                .entry((step.place, step.cause as u8))
-                .or_insert(Step { span: Span::ZERO, ..*step });
-            sum.span += step.span;
-        }
-    }
-
-    /// An application has read `bytes`; those at the peer's end count for the flow's progress.
-    fn deliver(&mut self, flow: u32, id: EndId, bytes: u32) {
-        self.delivered += u64::from(bytes);
-        if id.index() % 2 == 1 {
-            self.delivered_by[flow as usize] += u64::from(bytes);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,7 +252,7 @@ mod tests {
     fn receive_buffers_cut_and_gather_blocks() {
         let blocks = |bytes: &[u32]| {
             let arrival =
-                |&bytes| Arrival { bytes, end: false, held: 0, echoed: false, trail: None };
+                |&bytes| Arrival { bytes, end: false, held: 0, echoed: false, carried: None };
             bytes.iter().map(arrival).collect::<VecDeque<_>>()
         };
         let filled = |bytes, blocks, begun| Filled { bytes, blocks, begun };

@@ -1,5 +1,6 @@
 //! What an end speaks: URP, or nothing but datagrams.
 
+use super::flying::Carried;
 use crate::SimError;
 use std::collections::VecDeque;
 use trunkline_core::Time;
@@ -12,8 +13,18 @@ use trunkline_transport::urp::{self, Block, Control, Part, Profile, Segment, Set
 pub(crate) enum Speaker {
     /// The Universal Receiver Protocol.
     Urp { urp: Box<Urp<Extent>> },
-    /// Datagrams: what waits to be sent, by size, and when it came.
-    Datagram { waiting: VecDeque<(u32, Time)> },
+    /// Datagrams that wait to be sent.
+    Datagram { waiting: VecDeque<Datagram>, bytes: u64, sent: u64 },
+}
+
+/// A datagram to be sent.
+#[derive(Debug)]
+pub(crate) struct Datagram {
+    pub bytes: u32,
+    /// Since when it could be sent.
+    pub ready: Time,
+    /// What it brings to its reader.
+    pub carried: Option<Carried>,
 }
 
 /// Something on its way out.
@@ -23,14 +34,27 @@ pub(crate) enum Outgoing {
     Block(Block<Extent>),
     /// A control octet.
     Control(Control),
-    /// A datagram of so many bytes that was ready at an instant.
-    Datagram { bytes: u32, ready: Time },
+    /// A datagram.
+    Datagram(Datagram),
+}
+
+impl Outgoing {
+    /// How many envelopes it takes.
+    pub fn envelopes(&self) -> u64 {
+        match self {
+            Outgoing::Block(block) => u64::from(block.data.len) + 4,
+            Outgoing::Control(_) => 1,
+            Outgoing::Datagram(datagram) => u64::from(datagram.bytes),
+        }
+    }
 }
 
 /// What the peer gets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivered {
-    pub bytes: u32,
+    /// Which stretch of the stream.
+    pub data: Extent,
+    /// Does a message end here?
     pub end: bool,
 }
 
@@ -43,7 +67,8 @@ impl Speaker {
         traffic: &str,
     ) -> Result<(Speaker, u32), SimError> {
         let Transport::Urp(settings) = transport else {
-            return Ok((Speaker::Datagram { waiting: VecDeque::new() }, 0));
+            let waiting = VecDeque::new();
+            return Ok((Speaker::Datagram { waiting, bytes: 0, sent: 0 }, 0));
         };
         let wrong = |reason: String| SimError::Transport { traffic: traffic.into(), reason };
         let urp = urp_settings(settings, echo).map_err(wrong)?;
@@ -77,11 +102,42 @@ impl Speaker {
         }
     }
 
-    /// Hands over a request.
-    pub fn offer(&mut self, now: Time, data: Extent, end: bool) {
+    /// Into how many blocks a request of so many bytes is cut.
+    pub fn blocks_of(&self, bytes: u32, end: bool) -> u64 {
         match self {
-            Speaker::Urp { urp } => urp.offer(now, data, end),
-            Speaker::Datagram { waiting } => waiting.push_back((data.len, now)),
+            Speaker::Urp { .. } if bytes == 0 => u64::from(end),
+            Speaker::Urp { urp } => u64::from(bytes.div_ceil(urp.settings().block.into())),
+            Speaker::Datagram { .. } => 1,
+        }
+    }
+
+    /// How many blocks, in order, have been answered for. Datagrams need no answer.
+    pub fn answered_blocks(&self) -> u64 {
+        match self {
+            Speaker::Urp { urp } => urp.counters().sending.blocks - urp.outstanding() as u64,
+            Speaker::Datagram { sent, .. } => *sent,
+        }
+    }
+
+    /// Hands over a request. Returns what a message brings to its reader, where this end does not send it
+    /// along with the data.
+    pub fn offer(
+        &mut self,
+        now: Time,
+        data: Extent,
+        end: bool,
+        carried: Option<Carried>,
+    ) -> Option<Carried> {
+        match self {
+            Speaker::Urp { urp } => {
+                urp.offer(now, data, end);
+                carried
+            }
+            Speaker::Datagram { waiting, bytes, .. } => {
+                *bytes += u64::from(data.len);
+                waiting.push_back(Datagram { bytes: data.len, ready: now, carried });
+                None
+            }
         }
     }
 
@@ -94,9 +150,11 @@ impl Speaker {
                 // Only character mode sends these, which no scenario asks for.
                 Segment::Characters(_) => None,
             }),
-            Speaker::Datagram { waiting } => {
-                let (bytes, ready) = waiting.pop_front()?;
-                Some(Outgoing::Datagram { bytes, ready })
+            Speaker::Datagram { waiting, bytes, sent } => {
+                let datagram = waiting.pop_front()?;
+                *bytes -= u64::from(datagram.bytes);
+                *sent += 1;
+                Some(Outgoing::Datagram(datagram))
             }
         }
     }
@@ -111,7 +169,7 @@ impl Speaker {
     /// The next accepted data.
     pub fn take(&mut self) -> Option<Delivered> {
         let Speaker::Urp { urp } = self else { return None };
-        urp.take().map(|delivery| Delivered { bytes: delivery.data.len, end: delivery.end })
+        urp.take().map(|delivery| Delivered { data: delivery.data, end: delivery.end })
     }
 
     /// When [`expire`](Speaker::expire) has to be called.
@@ -129,20 +187,22 @@ impl Speaker {
         }
     }
 
-    /// Has everything handed over been answered for?
-    pub fn idle(&self) -> bool {
-        match self {
-            Speaker::Urp { urp } => urp.idle(),
-            Speaker::Datagram { waiting } => waiting.is_empty(),
-        }
-    }
-
     /// Bytes handed over and not yet sent for the first time.
     pub fn unsent(&self) -> u64 {
         match self {
             Speaker::Urp { urp } => urp.unsent(),
-            Speaker::Datagram { waiting } => waiting.iter().map(|&(n, _)| u64::from(n)).sum(),
+            Speaker::Datagram { bytes, .. } => *bytes,
         }
+    }
+
+    /// Does it speak URP?
+    pub fn is_urp(&self) -> bool {
+        matches!(self, Speaker::Urp { .. })
+    }
+
+    /// Has the other end left so many enquiries unanswered that it counts as dead?
+    pub fn dead(&self) -> bool {
+        matches!(self, Speaker::Urp { urp } if urp.dead())
     }
 
     /// Are there data that the window holds back?

@@ -21,6 +21,12 @@ impl Trail {
         Trail { origin, until: origin, steps: Vec::new() }
     }
 
+    /// Starts anew at `origin`.
+    pub fn restart(&mut self, origin: Time) {
+        (self.origin, self.until) = (origin, origin);
+        self.steps.clear();
+    }
+
     /// Books the time from the last booking to `now`. An instant that has been passed books nothing.
     pub fn mark(&mut self, now: Time, place: u16, cause: Cause) {
         self.add(now.since(self.until), place, cause);
@@ -31,7 +37,7 @@ impl Trail {
         if span.is_zero() {
             return;
         }
-        self.until = self.until + span;
+        self.until += span;
         match self.steps.iter_mut().find(|step| step.place == place && step.cause == cause) {
             Some(step) => step.span += span,
             None => self.steps.push(Step { place, cause, span }),

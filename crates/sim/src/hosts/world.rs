@@ -2,13 +2,15 @@
 
 use super::clock;
 use super::end::{Doing, End};
+use super::flying::Flying;
 use super::jobs::{EndId, Job, Jobs, Timer};
-use super::serial::{Promise, Serial};
-use crate::network::{Event, LinkId, Network, Parcel};
-use std::collections::{BTreeMap, VecDeque};
+use super::measured::Measured;
+use super::serial::{Done, Serial};
+use crate::network::{Event, LinkId, Network};
+use std::collections::VecDeque;
 use trunkline_core::{Span, Stream, Time};
-use trunkline_measure::{Sample, SenderState, Step};
-use trunkline_scenario::{Scenario, Start};
+use trunkline_measure::SenderState;
+use trunkline_scenario::{Host, Scenario};
 
 /// A host at work.
 #[derive(Debug)]
@@ -36,22 +38,6 @@ pub(crate) struct HostPlaces {
     pub window: u16,
 }
 
-/// What a traffic has measured so far.
-#[derive(Debug, Default)]
-pub(crate) struct Measured {
-    pub samples: Vec<Sample>,
-    pub delivered: u64,
-    /// Of each flow.
-    pub delivered_by: Vec<u64>,
-    pub blocks: BTreeMap<(u16, u8), Step>,
-    pub block_count: u64,
-    pub flows_left: u32,
-    pub started: bool,
-    pub ended: bool,
-    /// Packets that came to the interface and found its memory full.
-    pub overruns: u64,
-}
-
 /// A scenario in virtual time.
 #[derive(Debug)]
 pub(crate) struct World<'a> {
@@ -71,9 +57,26 @@ pub(crate) struct World<'a> {
     /// The end that each route leads to.
     pub arrives_at: Vec<EndId>,
     pub stopped: bool,
+    /// Traffic that has not started.
+    pub unstarted: usize,
+    /// Can a link change the order of packets?
+    pub reorders: bool,
+    /// Records to be used again.
+    #[expect(clippy::vec_box, reason = "records move on in their boxes")]
+    pub spare: Vec<Box<Flying>>,
+    /// The instant of the applications' last step, and how many there were before it at that instant.
+    pub standing: (Time, u32),
 }
 
-impl World<'_> {
+/// Steps of applications at one instant after which time is taken to stand still (a choice).
+const MOST_STEPS: u32 = 1_000_000;
+
+/// `span` so many times, saturating.
+pub(crate) fn times(span: Span, count: u64) -> Span {
+    Span::from_nanos(span.as_nanos().saturating_mul(count))
+}
+
+impl<'a> World<'a> {
     /// Runs to the end of all traffic, or to the latest end.
     pub fn run(&mut self) {
         self.start_due();
@@ -86,7 +89,9 @@ impl World<'_> {
                 Event::Lost(parcel, _, _) => self.lost(parcel),
                 Event::Timer(number) => self.timer(Timer::from_number(number)),
             }
-            while let Some((end, job)) = self.soon.pop_front() {
+            while !self.stopped
+                && let Some((end, job)) = self.soon.pop_front()
+            {
                 self.done(end, job);
             }
         }
@@ -114,71 +119,77 @@ impl World<'_> {
             Job::Released => self.released(end),
             Job::Prepared(segment) => self.prepared(end, segment),
             Job::Sent(segment) => self.sent(end, segment),
-            Job::TakenIn { tag, envelopes, trail } => self.taken_in(end, tag, envelopes, trail),
-            Job::Digested { packets } => self.digested(end, packets),
+            Job::TakenIn(pieces) => self.taken_in(end, pieces),
+            Job::Digested(pieces) => self.digested(end, pieces),
             Job::Interrupted => self.interrupted(end),
             Job::ReadDone => self.read_done(end),
             Job::Worked => self.worked(end),
         }
     }
 
-    /// A packet was lost on its way.
-    fn lost(&mut self, parcel: Parcel) {
-        let end = self.arrives_at[parcel.route.0 as usize];
-        if let Some(trace) = parcel.trace {
-            self.ends[end.index()].flying.remove(&trace);
-            self.net.release(trace);
-        }
-    }
-
-    /// Has the processor lost time to interrupts since it promised a job? Then it is done later.
-    fn is_late(&mut self, slot: u32) -> bool {
-        let Some((end, promise)) = self.jobs.promise(slot) else { return false };
-        let processor = &self.hosts[self.ends[end.index()].host].processor;
-        let Some(renewed) = processor.stolen_since(*promise) else { return false };
-        *promise = renewed;
-        self.net.set_timer(renewed.at, Timer::Job(slot).number());
-        true
-    }
-
     /// Gives an end's host processor work.
     pub fn on_processor(&mut self, end: EndId, cost: Span, job: Job) {
         let now = self.net.now();
         let host = self.ends[end.index()].host;
-        let promise = self.hosts[host].processor.submit(now, cost);
-        self.at(promise.at, end, job, Some(promise));
+        let done = self.hosts[host].processor.submit(now, cost);
+        self.when(done, end, job);
     }
 
     /// Interrupts an end's host processor.
     pub fn interrupt(&mut self, end: EndId, cost: Span, job: Job) {
         let now = self.net.now();
         let host = self.ends[end.index()].host;
-        let at = self.hosts[host].processor.interrupt(now, cost);
-        self.at(at, end, job, None);
+        let done = self.hosts[host].processor.interrupt(now, cost);
+        self.when(done, end, job);
+    }
+
+    /// Has the processor lost time to interrupts since it promised a job? Then it is done later. Nothing
+    /// interrupts a board.
+    fn is_late(&mut self, slot: u32) -> bool {
+        let Some((end, promise)) = self.jobs.promise(slot) else { return false };
+        let processor = &self.hosts[self.ends[end.index()].host].processor;
+        let Some(renewed) = processor.renewed(*promise) else { return false };
+        *promise = renewed;
+        self.net.set_timer(renewed.at, Timer::Job(slot).number());
+        true
     }
 
     /// Gives an end's board work; `inward` for what it receives.
     pub fn on_board(&mut self, end: EndId, inward: bool, cost: Span, job: Job) {
         let now = self.net.now();
+        let done = match self.board(end, inward).submit(now, cost) {
+            Done::Promised(promise) => Done::At(promise.at),
+            done => done,
+        };
+        self.when(done, end, job);
+    }
+
+    /// Gives an end's board work with what it receives, of whose end nobody has to be told.
+    pub fn occupy_board(&mut self, end: EndId, cost: Span) {
+        let now = self.net.now();
+        self.board(end, true).occupy(now, cost);
+    }
+
+    fn board(&mut self, end: EndId, inward: bool) -> &mut Serial {
         let host = self.ends[end.index()].host;
         let separate = inward && !self.scenario.hosts[host].interface.half_duplex;
         let state = &mut self.hosts[host];
-        let board = if separate { &mut state.board_in } else { &mut state.board };
-        let at = board.submit(now, cost).at;
-        self.at(at, end, job, None);
+        if separate { &mut state.board_in } else { &mut state.board }
     }
 
-    /// Does `job` at `at`; before anything else happens, where that is now.
-    fn at(&mut self, at: Time, end: EndId, job: Job, promise: Option<Promise>) {
-        if at == self.net.now() {
-            return self.soon.push_back((end, job));
-        }
+    /// Does `job` when a processor is done; before anything else happens, where that is now.
+    fn when(&mut self, done: Done, end: EndId, job: Job) {
+        let (at, promise) = match done {
+            Done::Now => return self.soon.push_back((end, job)),
+            Done::At(at) => (at, None),
+            Done::Promised(promise) => (promise.at, Some(promise)),
+        };
         let slot = self.jobs.put(end, job, promise);
         self.net.set_timer(at, Timer::Job(slot).number());
     }
 
     /// The scenario's host on which an end runs.
-    pub fn host_of(&self, end: EndId) -> &trunkline_scenario::Host {
+    pub fn host_of(&self, end: EndId) -> &'a Host {
         &self.scenario.hosts[self.ends[end.index()].host]
     }
 
@@ -207,6 +218,9 @@ impl World<'_> {
         let now = self.net.now();
         let limit = self.host_of(id).interface.requests;
         let end = &mut self.ends[id.index()];
+        if end.doing == Doing::Ended {
+            return;
+        }
         let state = if end.speaker.recovering() {
             SenderState::Recover
         } else if end.speaker.blocked() {
@@ -215,7 +229,7 @@ impl World<'_> {
             SenderState::Host
         } else if end.queue.is_empty() {
             if end.doing == Doing::Busy { SenderState::Host } else { SenderState::Application }
-        } else if limit.is_some_and(|limit| end.outstanding >= limit) && !end.releasing {
+        } else if limit.is_some_and(|limit| end.outstanding() >= limit as usize) && !end.releasing {
             SenderState::Request
         } else {
             SenderState::Host
@@ -266,64 +280,26 @@ impl World<'_> {
         if end.speaker.deadline().is_some_and(|at| at <= now) {
             end.speaker.expire(now);
         }
+        let dead = end.speaker.dead();
         self.pump(id);
-    }
-
-    /// Starts the traffic whose time has come, and asks for a timer for what starts later.
-    pub fn start_due(&mut self) {
-        for traffic in 0..self.scenario.traffic.len() {
-            if !self.traffic[traffic].started
-                && let Some(at) = self.starts_at(traffic)
-            {
-                self.traffic[traffic].started = true;
-                self.schedule_flows(traffic, at);
-            }
+        if dead {
+            self.give_up(id);
         }
     }
 
-    /// When a traffic starts, once that is known.
-    fn starts_at(&self, traffic: usize) -> Option<Time> {
+    /// Stops the run where its applications go on without any time passing: nothing on their path takes
+    /// time, and a workload that lasts for a time would never end.
+    pub fn watch_time(&mut self) {
         let now = self.net.now();
-        match &self.scenario.traffic[traffic].start {
-            Start::At(span) => Some(Time::ZERO + *span),
-            Start::AfterBytes(other, size) => {
-                let other = &self.traffic[self.traffic_named(other)?];
-                other.delivered_by.iter().all(|&bytes| bytes >= size.bytes()).then_some(now)
-            }
-            Start::AfterEnd(other) => self.traffic[self.traffic_named(other)?].ended.then_some(now),
+        let (since, steps) = self.standing;
+        self.standing = if since == now { (now, steps + 1) } else { (now, 0) };
+        if steps >= MOST_STEPS {
+            self.stopped = true;
         }
     }
 
-    fn traffic_named(&self, name: &str) -> Option<usize> {
-        self.scenario.traffic.iter().position(|traffic| traffic.name == name)
-    }
-
-    fn schedule_flows(&mut self, traffic: usize, at: Time) {
-        let stagger = self.scenario.traffic[traffic].stagger;
-        let flows = (0..self.ends.len() / 2).filter(|&f| self.ends[2 * f].traffic == traffic);
-        for (index, flow) in flows.collect::<Vec<_>>().into_iter().enumerate() {
-            let at = at + stagger.scaled(index as u64, 1);
-            self.net.set_timer(at, Timer::Start(flow as u32).number());
-        }
-    }
-
-    /// A flow's sender has ended.
-    pub fn flow_ended(&mut self, id: EndId) {
-        let traffic = self.ends[id.index()].traffic;
-        let state = &mut self.traffic[traffic];
-        state.flows_left -= 1;
-        if state.flows_left == 0 {
-            state.ended = true;
-            self.start_due();
-            self.stopped = self.all_over();
-        }
-    }
-
-    /// Has everything ended that does not merely accompany something that has ended?
-    fn all_over(&self) -> bool {
-        self.scenario.traffic.iter().zip(&self.traffic).all(|(traffic, state)| {
-            let accompanies = traffic.until.as_deref().and_then(|name| self.traffic_named(name));
-            state.ended || accompanies.is_some_and(|other| self.traffic[other].ended)
-        })
+    /// Was it stopped for that reason?
+    pub fn stood_still(&self) -> bool {
+        self.standing.1 >= MOST_STEPS
     }
 }

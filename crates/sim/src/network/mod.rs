@@ -20,6 +20,11 @@
 //!
 //! Each link has one entry in the event queue: when it next needs attention. Packets in flight wait in
 //! the links, so the queue holds as many entries as there are links at work and timers.
+//!
+//! What a packet touches on a hop: its place in the link's ring (40 bytes, its departure included), the link
+//! itself (a [`Station`](station), in one piece with its plain link), an entry and a slot of the wheel, and
+//! the sums of its hop (32 bytes). The common kind of link, plain and never changing, is told from the others
+//! once at an event and goes one straight way; whatever is rare is a call away, so that it takes no registers.
 
 mod parcel;
 mod record;
@@ -36,7 +41,7 @@ pub use traces::{HopShare, TraceId};
 use parcel::Leg;
 use record::{Record, Recorder};
 use routes::{Onward, Routes, Shares};
-use station::{Gauges, Needs, Passed, Station};
+use station::{Passed, Station};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use traces::Traces;
@@ -69,7 +74,6 @@ pub struct Network {
     now: Time,
     events: Wheel<Due>,
     stations: Vec<Station>,
-    gauges: Gauges,
     routes: Routes,
     traces: Traces,
     ready: VecDeque<Event>,
@@ -85,7 +89,6 @@ impl Network {
             now: Time::ZERO,
             events: Wheel::new(),
             stations: Vec::new(),
-            gauges: Gauges::default(),
             routes: Routes::default(),
             traces: Traces::default(),
             ready: VecDeque::new(),
@@ -98,8 +101,9 @@ impl Network {
     pub fn add_link(&mut self, spec: &LinkSpec, name: &str) -> LinkId {
         let id = self.stations.len() as u32;
         let entry = self.events.enlist(Due::Link(id));
-        self.stations.push(Station::new(spec, self.seed, name, entry, &mut self.gauges));
-        self.arm(id, self.stations[id as usize].needs().due);
+        let mut station = Station::new(spec, self.seed, name, entry);
+        station.wait(station.needs().due, &mut self.events);
+        self.stations.push(station);
         LinkId(id)
     }
 
@@ -167,38 +171,49 @@ impl Network {
 
     /// Lets a link do what is due, and moves one packet that comes out of it on; where more are due, the
     /// link's next event is now. Returns what happens first; all else is ready behind it.
-    #[inline]
+    #[inline(always)]
     fn serve(&mut self, id: u32) -> Option<Event> {
         let station = &mut self.stations[id as usize];
-        station.due = Time::NEVER;
-        station.advance(self.now);
-        let passed = station.take(self.now, &mut self.gauges);
-        let needs = station.needs();
-        if needs.due != Time::NEVER {
-            station.due = needs.due;
-            self.events.insert(station.entry, needs.due);
+        if station.is_watched() {
+            station.sample(self.now);
         }
+        let Some((passed, needs)) = station.serve_whole(self.now) else {
+            return self.serve_laden(id);
+        };
+        station.wait(needs.due, &mut self.events);
         if needs.lost {
             self.lose(id);
         }
-        self.pass(id, &passed?)
-    }
-
-    /// Books what a packet waited for on link `id` and sends it on, with its further copies.
-    #[inline(always)]
-    fn pass(&mut self, id: u32, passed: &Passed) -> Option<Event> {
-        let Passed { leg, shares, copies } = passed;
+        let (leg, shares) = passed?;
         if let Some(trace) = leg.trace() {
             self.share(id, trace, shares);
         }
-        if *copies > 1 {
-            return self.duplicate(id, passed);
+        self.forward(id, leg, shares)
+    }
+
+    /// The same for a link that can change or impair. What comes out may have copies.
+    #[inline(never)]
+    fn serve_laden(&mut self, id: u32) -> Option<Event> {
+        let station = &mut self.stations[id as usize];
+        let (passed, needs) = station.serve_laden(self.now);
+        station.wait(needs.due, &mut self.events);
+        if needs.lost {
+            self.lose(id);
+        }
+        let Passed { leg, shares, copies } = passed?;
+        if let Some(trace) = leg.trace() {
+            self.share(id, trace, shares);
+        }
+        if copies > 1 {
+            return self.duplicate(id, leg, shares, copies);
         }
         self.forward(id, leg, shares)
     }
 
     /// Adds what a packet waited for to its own record.
-    fn share(&mut self, id: u32, trace: TraceId, shares: &Shares) {
+    #[cold]
+    #[inline(never)]
+    fn share(&mut self, id: u32, trace: TraceId, shares: Shares) {
         let [queue, transmit, propagate] =
             [shares.queue, shares.transmit, shares.propagate].map(Span::from_nanos);
         self.traces.push(trace, HopShare { link: LinkId(id), queue, transmit, propagate });
@@ -207,10 +222,10 @@ impl Network {
     /// Books what a packet waited for on link `id` to its route, and sends it to the next link or to whom it
     /// is for. Returns what happens, unless something else is ready before it.
     #[inline(always)]
-    fn forward(&mut self, id: u32, leg: &Leg, shares: &Shares) -> Option<Event> {
+    fn forward(&mut self, id: u32, leg: Leg, shares: Shares) -> Option<Event> {
         let hop = leg.hop();
         let onward =
-            if self.ledger { self.routes.book(hop, shares) } else { self.routes.after(hop) };
+            if self.ledger { self.routes.book(hop, &shares) } else { self.routes.after(hop) };
         match onward {
             Onward::Link(next) => {
                 if self.recorder.is_some() {
@@ -236,34 +251,28 @@ impl Network {
     /// own: the first has gone no further yet than into the next link, so the hops so far are the same.
     #[cold]
     #[inline(never)]
-    fn duplicate(&mut self, id: u32, passed: &Passed) -> Option<Event> {
-        let Passed { leg, shares, copies } = passed;
+    fn duplicate(&mut self, id: u32, leg: Leg, shares: Shares, copies: u8) -> Option<Event> {
         let first = self.forward(id, leg, shares);
         self.ready.extend(first);
         self.routes.duplicated(leg.hop(), u64::from(copies - 1));
-        for _ in 1..*copies {
+        for _ in 1..copies {
             let trace = leg.trace().map(|trace| self.traces.copy(trace));
-            let copy = self.forward(id, &leg.with_trace(trace), shares);
+            let copy = self.forward(id, leg.with_trace(trace), shares);
             self.ready.extend(copy);
         }
         None
     }
 
-    /// Puts a packet onto a link.
+    /// Puts a packet onto a link, sees to its event, and tells of what it gave up.
     #[inline(always)]
     fn enter(&mut self, id: u32, leg: Leg) {
-        let needs = self.stations[id as usize].offer(self.now, leg);
-        self.attend(id, needs);
-    }
-
-    /// Does what a link needs: tells of what it gave up, and sees to its event.
-    #[inline(always)]
-    fn attend(&mut self, id: u32, needs: Needs) {
+        let station = &mut self.stations[id as usize];
+        let needs = station.offer(self.now, leg);
+        if needs.due != station.due {
+            station.arm(needs.due, &mut self.events);
+        }
         if needs.lost {
             self.lose(id);
-        }
-        if needs.due != self.stations[id as usize].due {
-            self.arm(id, needs.due);
         }
     }
 
@@ -280,19 +289,6 @@ impl Network {
             if let Event::Lost(parcel, _, cause) = self.ready[index] {
                 self.note(Some(id), parcel.route, parcel.size, RecordKind::Lost, Some(cause));
             }
-        }
-    }
-
-    /// Sees to it that a link's one event is at the instant at which it next needs attention.
-    #[inline(always)]
-    fn arm(&mut self, id: u32, due: Time) {
-        let station = &mut self.stations[id as usize];
-        if station.due != Time::NEVER {
-            self.events.remove(station.entry);
-        }
-        station.due = due;
-        if due != Time::NEVER {
-            self.events.insert(station.entry, due);
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) const MOST: u32 = (1 << 24) - 1;
 /// A packet on one link: 32 bytes, so that two share a cache line.
 ///
 /// A link whose delay and rate never change needs to note nothing in it: what the packet waited for
-/// follows from when it entered and when it comes out (see [`Whole::shares`](super::station)).
+/// follows from when it entered and when it comes out (see [`station`](super::station)).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leg {
     /// The sender's own.
@@ -112,6 +112,8 @@ impl Metered for Leg {
 }
 
 impl Carried for Leg {
+    const BOOKS: bool = false;
+
     fn entered(&self) -> Time {
         self.entered
     }

@@ -29,18 +29,20 @@ pub(super) struct Shares {
     pub(super) propagate: u64,
 }
 
-/// The last link of its route.
-const LAST: u32 = 1 << 31;
+/// The top bit of a sum.
+const TOP: u64 = 1 << 63;
+/// Where a packet goes from the last link of its route.
+const END: u32 = u32::MAX;
 
-/// A link of a route, with the sums of its packets: half a cache line. What does not fit is in
-/// [`Routes::carries`].
+/// A link of a route, with the sums of its packets and the link behind it: half a cache line. What does not
+/// fit is in [`Routes::carries`].
 #[derive(Debug, Clone, Copy)]
 struct Hop {
     queue: u64,
     transmit: u64,
     propagate: u64,
     packets: u32,
-    link: u32,
+    next: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,9 +70,11 @@ pub(super) enum Onward {
 pub(super) struct Routes {
     routes: Vec<Route>,
     hops: Vec<Hop>,
-    /// The route of each hop; asked for only where a packet ends.
+    /// The route of each hop, asked for only where a packet ends, and its own link.
     owners: Vec<u32>,
-    /// How often each sum of a hop has gone over its integer: packets, queue, transmit, propagate.
+    links: Vec<LinkId>,
+    /// How often the top bit of each sum of a hop has been set and taken out again: packets, queue, transmit,
+    /// propagate. While all top bits are clear nothing can have gone over, so that one look at them suffices.
     carries: BTreeMap<u32, [u64; 4]>,
 }
 
@@ -83,14 +87,10 @@ impl Routes {
         let channel = u32::try_from(channel.0).expect("channels are numbered below 2^32");
         let (first, id) = (self.hops.len() as u32, self.routes.len() as u32);
         assert!(self.hops.len() + links.len() < MOST as usize, "a network has at most 2^24 hops");
-        let fresh = |link: &LinkId| {
-            assert!(link.0 < LAST, "links are numbered below 2^31");
-            Hop { queue: 0, transmit: 0, propagate: 0, packets: 0, link: link.0 }
-        };
-        self.hops.extend(links.iter().map(fresh));
-        if let (Some(last), false) = (self.hops.last_mut(), links.is_empty()) {
-            last.link |= LAST;
-        }
+        let next = links.iter().skip(1).map(|link| link.0).chain([END]);
+        let fresh = |next| Hop { queue: 0, transmit: 0, propagate: 0, packets: 0, next };
+        self.hops.extend(next.map(fresh).take(links.len()));
+        self.links.extend_from_slice(links);
         self.owners.resize(self.hops.len(), id);
         let hops = links.len() as u32;
         let (sent, duplicated, delivered, dropped) = (0, 0, 0, 0);
@@ -107,46 +107,50 @@ impl Routes {
                 route.delivered += 1;
                 Onward::End
             }
-            _ => Onward::Link(self.hops[route.first as usize].link & !LAST),
+            _ => Onward::Link(self.links[route.first as usize].0),
         };
         (route.channel, route.first, onward)
     }
 
     /// Adds what a packet waited for on `hop`. Where it goes next.
-    #[inline]
+    #[inline(always)]
     pub(super) fn book(&mut self, hop: u32, shares: &Shares) -> Onward {
         let sums = &mut self.hops[hop as usize];
-        let (packets, over) = sums.packets.overflowing_add(1);
-        let (queue, queue_over) = sums.queue.overflowing_add(shares.queue);
-        let (transmit, transmit_over) = sums.transmit.overflowing_add(shares.transmit);
-        let (propagate, propagate_over) = sums.propagate.overflowing_add(shares.propagate);
-        let link = sums.link;
-        *sums = Hop { queue, transmit, propagate, packets, link };
-        if over | queue_over | transmit_over | propagate_over {
-            self.carry(hop, [over, queue_over, transmit_over, propagate_over]);
+        sums.queue = sums.queue.wrapping_add(shares.queue);
+        sums.transmit = sums.transmit.wrapping_add(shares.transmit);
+        sums.propagate = sums.propagate.wrapping_add(shares.propagate);
+        sums.packets = sums.packets.wrapping_add(1);
+        let next = sums.next;
+        let all = sums.queue | sums.transmit | sums.propagate | u64::from(sums.packets) << 32;
+        let each = shares.queue | shares.transmit | shares.propagate;
+        if (all | each) >> 63 != 0 {
+            self.carry(hop, shares);
         }
-        self.beyond(hop, link)
+        beyond(next)
     }
 
     #[cold]
     #[inline(never)]
-    fn carry(&mut self, hop: u32, over: [bool; 4]) {
+    fn carry(&mut self, hop: u32, shares: &Shares) {
         let carries = self.carries.entry(hop).or_default();
-        carries.iter_mut().zip(over).for_each(|(carry, over)| *carry += u64::from(over));
+        let sums = &mut self.hops[hop as usize];
+        let (sum, share) = (
+            [&mut sums.queue, &mut sums.transmit, &mut sums.propagate],
+            [shares.queue, shares.transmit, shares.propagate],
+        );
+        for (carry, (sum, share)) in carries[1..].iter_mut().zip(sum.into_iter().zip(share)) {
+            // What is kept below the top bit cannot have gone round by more than the share.
+            *carry += u64::from(*sum < share) * 2 + (*sum >> 63);
+            *sum &= TOP - 1;
+        }
+        carries[0] += u64::from(sums.packets >> 31);
+        sums.packets &= (1 << 31) - 1;
     }
 
     /// Where a packet goes that has passed `hop`.
     #[inline]
     pub(super) fn after(&self, hop: u32) -> Onward {
-        self.beyond(hop, self.hops[hop as usize].link)
-    }
-
-    #[inline]
-    fn beyond(&self, hop: u32, link: u32) -> Onward {
-        if link & LAST != 0 {
-            return Onward::End;
-        }
-        Onward::Link(self.hops[hop as usize + 1].link & !LAST)
+        beyond(self.hops[hop as usize].next)
     }
 
     /// The route of a packet on `hop`.
@@ -183,10 +187,10 @@ impl Routes {
     fn sums(&self, index: u32) -> HopSums {
         let hop = self.hops[index as usize];
         let carry = self.carries.get(&index).copied().unwrap_or_default();
-        let wide = |which: usize, low: u64| u128::from(carry[which]) << 64 | u128::from(low);
+        let wide = |which: usize, low: u64| u128::from(carry[which]) << 63 | u128::from(low);
         HopSums {
-            link: LinkId(hop.link & !LAST),
-            packets: carry[0] << 32 | u64::from(hop.packets),
+            link: self.links[index as usize],
+            packets: carry[0] << 31 | u64::from(hop.packets),
             queue: wide(1, hop.queue),
             transmit: wide(2, hop.transmit),
             propagate: wide(3, hop.propagate),
@@ -205,7 +209,13 @@ impl Routes {
         self.routes.capacity() * size_of::<Route>()
             + self.hops.capacity() * size_of::<Hop>()
             + self.owners.capacity() * size_of::<u32>()
+            + self.links.capacity() * size_of::<LinkId>()
     }
+}
+
+#[inline(always)]
+fn beyond(next: u32) -> Onward {
+    if next == END { Onward::End } else { Onward::Link(next) }
 }
 
 #[cfg(test)]
@@ -220,10 +230,10 @@ mod tests {
         for _ in 0..5 {
             routes.book(1, &shares);
         }
-        routes.hops[1].packets = u32::MAX;
+        routes.hops[1].packets = (1 << 31) - 1;
         routes.book(1, &shares);
         let sums = routes.ledger(RouteId(0))[1];
-        assert_eq!((sums.link, sums.packets), (LinkId(4), 1 << 32));
+        assert_eq!((sums.link, sums.packets), (LinkId(4), 1 << 31));
         assert_eq!(sums.queue, 6 * u128::from(u64::MAX));
         assert_eq!((sums.transmit, sums.propagate), (6, 6 * u128::from(u64::MAX / 2)));
     }

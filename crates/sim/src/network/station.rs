@@ -1,21 +1,23 @@
 //! A link as the network drives it.
 
+use super::Due;
 use super::parcel::{Laden, Leg};
 use super::routes::Shares;
-use super::wheel::Handle;
-use trunkline_core::{Counts, DropCause, Metered, Rate, Seed, Span, Time};
+use super::wheel::{Handle, Wheel};
+use trunkline_core::{Counts, DropCause, Seed, Span, Time};
 use trunkline_measure::Times;
 use trunkline_path::impairment::ImpairmentSpec;
-use trunkline_path::{Framing, Line, Link, LinkSpec, Schedule};
+use trunkline_path::{Delivered, Link, LinkSpec, Schedule, Served};
 
 /// A link, with its one event in the event queue.
 #[derive(Debug)]
 pub(super) struct Station {
     carrier: Carrier,
     /// Its entry in the event queue, and when that is due; [`Time::NEVER`] while it does not wait there.
-    pub(super) entry: Handle,
+    entry: Handle,
     pub(super) due: Time,
-    busy: Span,
+    /// Nanoseconds.
+    busy: u64,
     watch: Option<Box<Watch>>,
 }
 
@@ -25,7 +27,7 @@ pub(super) struct Station {
 enum Carrier {
     /// Delay and rate never change, and nothing is impaired: what a packet waited for follows from its
     /// times, and it carries nothing but itself.
-    Whole { link: Link<Leg>, delay: Span, gauge: u32 },
+    Whole { link: Link<Leg>, delay: Span },
     /// Any other.
     Laden(Box<Link<Laden>>),
 }
@@ -73,63 +75,83 @@ struct Samples {
 
 impl Station {
     /// A link as `spec` says, from the origin of time.
-    pub(super) fn new(
-        spec: &LinkSpec,
-        seed: Seed,
-        name: &str,
-        entry: Handle,
-        gauges: &mut Gauges,
-    ) -> Station {
+    pub(super) fn new(spec: &LinkSpec, seed: Seed, name: &str, entry: Handle) -> Station {
         let never_changes = spec.schedule == Schedule::default();
         let carrier = if never_changes && spec.impairments == ImpairmentSpec::default() {
             let link = Link::new(spec, seed, name, Time::ZERO);
-            Carrier::Whole { link, delay: spec.delay, gauge: gauges.find(spec) }
+            Carrier::Whole { link, delay: spec.delay }
         } else {
             Carrier::Laden(Box::new(Link::new(spec, seed, name, Time::ZERO)))
         };
-        Station { carrier, entry, due: Time::NEVER, busy: Span::ZERO, watch: None }
+        Station { carrier, entry, due: Time::NEVER, busy: 0, watch: None }
     }
 
     /// A packet arrives.
-    #[inline]
+    #[inline(always)]
     pub(super) fn offer(&mut self, now: Time, leg: Leg) -> Needs {
         if self.watch.is_some() {
             self.sample(now);
         }
         match &mut self.carrier {
-            Carrier::Whole { link, .. } => link.offer(now, leg),
+            Carrier::Whole { link, .. } => {
+                link.offer(now, leg);
+                if self.due != Time::NEVER && link.foresees() {
+                    return Needs { due: self.due, lost: link.has_dropped() };
+                }
+            }
             Carrier::Laden(link) => link.offer(now, Laden::new(leg)),
         }
         self.needs()
     }
 
-    /// Lets the line work up to `now`.
-    #[inline]
-    pub(super) fn advance(&mut self, now: Time) {
-        if self.watch.is_some() {
-            self.sample(now);
-        }
-        each!(&mut self.carrier, link => link.advance(now));
+    /// Lets the line of a link that never changes work up to `now`, takes the next packet that is due, and
+    /// tells what the link needs then; `None` where the link is of the other kind.
+    #[inline(always)]
+    pub(super) fn serve_whole(&mut self, now: Time) -> Option<(Option<(Leg, Shares)>, Needs)> {
+        let Carrier::Whole { link, delay } = &mut self.carrier else { return None };
+        let Served { delivered, nominal, next, lost } = link.serve(now);
+        let needs = Needs { due: next.unwrap_or(Time::NEVER), lost };
+        let Some(Delivered { packet, release }) = delivered else { return Some((None, needs)) };
+        let shares = whole(&packet, release, *delay, nominal);
+        self.note_share(&shares);
+        Some((Some((packet, shares)), needs))
     }
 
-    /// Takes the next packet that is due.
-    #[inline(always)]
-    pub(super) fn take(&mut self, now: Time, gauges: &mut Gauges) -> Option<Passed> {
-        let passed = match &mut self.carrier {
-            Carrier::Whole { link, delay, gauge } => {
-                let delivered = link.take(now)?;
-                whole(delivered.packet, delivered.release, *delay, gauges.get(*gauge))
-            }
-            Carrier::Laden(link) => {
-                let delivered = link.take(now)?;
-                laden(delivered.packet, delivered.release)
-            }
-        };
-        self.busy += Span::from_nanos(passed.shares.transmit);
-        if self.watch.is_some() {
-            self.record(passed.shares.queue);
+    /// The same for any other link, with the number of copies.
+    pub(super) fn serve_laden(&mut self, now: Time) -> (Option<Passed>, Needs) {
+        let Carrier::Laden(link) = &mut self.carrier else { return (None, self.needs()) };
+        let Served { delivered, next, lost, .. } = link.serve(now);
+        let passed = delivered.map(|it| laden(it.packet, it.release));
+        if let Some(passed) = &passed {
+            self.note_share(&passed.shares);
         }
-        Some(passed)
+        (passed, Needs { due: next.unwrap_or(Time::NEVER), lost })
+    }
+
+    /// Goes back into the event queue, where it is not, until `due`.
+    #[inline(always)]
+    pub(super) fn wait(&mut self, due: Time, events: &mut Wheel<Due>) {
+        self.due = due;
+        if due != Time::NEVER {
+            events.insert(self.entry, due);
+        }
+    }
+
+    /// Sees to it that its one event is at the instant at which it next needs attention.
+    #[inline(always)]
+    pub(super) fn arm(&mut self, due: Time, events: &mut Wheel<Due>) {
+        if self.due != Time::NEVER {
+            events.remove(self.entry);
+        }
+        self.wait(due, events);
+    }
+
+    #[inline(always)]
+    fn note_share(&mut self, shares: &Shares) {
+        self.busy += shares.transmit;
+        if self.watch.is_some() {
+            self.record(shares.queue);
+        }
     }
 
     #[cold]
@@ -171,7 +193,13 @@ impl Station {
 
     /// Time that packets' own bits were on its line.
     pub(super) fn busy(&self) -> Span {
-        self.busy
+        Span::from_nanos(self.busy)
+    }
+
+    /// Is anything recorded beyond the counts?
+    #[inline(always)]
+    pub(super) fn is_watched(&self) -> bool {
+        self.watch.is_some()
     }
 
     fn watch(&mut self) -> &mut Watch {
@@ -198,7 +226,7 @@ impl Station {
     /// would have done anyway, so that they can be taken afterwards.
     #[cold]
     #[inline(never)]
-    fn sample(&mut self, now: Time) {
+    pub(super) fn sample(&mut self, now: Time) {
         let Some(samples) = self.watch.as_mut().and_then(|watch| watch.samples.as_mut()) else {
             return;
         };
@@ -222,16 +250,12 @@ impl Station {
 
 /// Splits the time of a packet on a link that never changes: distance is the delay, its own bits take what
 /// they take on an idle line, and the rest was queueing. The link itself books the same.
-#[inline]
-fn whole(leg: Leg, release: Time, delay: Span, gauge: &mut Gauge) -> Passed {
-    let sojourn = release.since(leg.entered).saturating_sub(delay);
-    let transmit = gauge.nominal(&leg).min(sojourn);
-    let shares = Shares {
-        queue: (sojourn - transmit).as_nanos(),
-        transmit: transmit.as_nanos(),
-        propagate: delay.as_nanos(),
-    };
-    Passed { leg, shares, copies: 1 }
+#[inline(always)]
+fn whole(leg: &Leg, release: Time, delay: Span, nominal: Span) -> Shares {
+    let propagate = delay.as_nanos();
+    let sojourn = release.since(leg.entered).as_nanos().saturating_sub(propagate);
+    let transmit = nominal.as_nanos().min(sojourn);
+    Shares { queue: sojourn - transmit, transmit, propagate }
 }
 
 /// Takes the load off a packet; distance is what remains of its time.
@@ -244,63 +268,4 @@ fn laden(packet: Laden, release: Time) -> Passed {
         propagate: propagate.as_nanos(),
     };
     Passed { leg, shares, copies }
-}
-
-/// What tells how long packets' own bits take: one for each kind of line, shared by all links that have it.
-#[derive(Debug, Default)]
-pub(super) struct Gauges(Vec<Gauge>);
-
-/// Sizes that a gauge remembers.
-const SIZES: usize = 16;
-
-#[derive(Debug)]
-struct Gauge {
-    kind: (Framing, Option<Rate>),
-    line: Line<Leg>,
-    known: [(u32, u16, Span); SIZES],
-}
-
-impl Gauges {
-    /// The gauge for the line of `spec`. A delivery trace has no rate: all of its time is queueing.
-    fn find(&mut self, spec: &LinkSpec) -> u32 {
-        let rate = spec.rate.filter(|_| spec.trace.is_none());
-        let kind = (spec.framing, rate);
-        let known = self.0.iter().position(|gauge| gauge.kind == kind);
-        known.unwrap_or_else(|| {
-            let line = Line::new(spec.framing, rate, None, Time::ZERO);
-            self.0.push(Gauge { kind, line, known: [(0, 0, Span::ZERO); SIZES] });
-            let last = self.0.len() - 1;
-            // What stands in an unused place has to be true too.
-            let gauge = &mut self.0[last];
-            let empty = gauge.line.nominal(0, 0);
-            gauge.known = [(0, 0, empty); SIZES];
-            last
-        }) as u32
-    }
-
-    #[inline]
-    fn get(&mut self, gauge: u32) -> &mut Gauge {
-        &mut self.0[gauge as usize]
-    }
-}
-
-impl Gauge {
-    /// The time that the packet's own bits take on an idle line.
-    #[inline]
-    fn nominal(&mut self, leg: &Leg) -> Span {
-        let place = leg.size.wrapping_mul(0x9e37_79b1) >> 28;
-        let (size, controls, span) = self.known[place as usize % SIZES];
-        if size == leg.size && controls == leg.controls() {
-            return span;
-        }
-        self.learn(place as usize % SIZES, leg)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn learn(&mut self, place: usize, leg: &Leg) -> Span {
-        let span = self.line.nominal(leg.size, Metered::controls(leg));
-        self.known[place] = (leg.size, leg.controls(), span);
-        span
-    }
 }

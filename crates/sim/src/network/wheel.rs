@@ -194,11 +194,12 @@ impl<T: Copy> Wheel<T> {
 
     /// The slot in which an entry for `at` waits as long as the present does not pass it: at the level of the
     /// highest byte in which it differs from the present.
-    #[inline]
+    #[inline(always)]
     fn slot(&self, at: u64) -> usize {
-        let level = ((at ^ self.present) | 1).ilog2() / BITS;
-        let byte = (at >> (level * BITS)) as usize % WIDTH;
-        (level as usize * WIDTH + byte) % SLOTS
+        // The lowest bit of that byte: the level times eight.
+        let shift = ((at ^ self.present) | 1).ilog2() & !(BITS - 1);
+        let byte = (at >> shift) as usize % WIDTH;
+        (shift as usize * (WIDTH / BITS as usize) + byte) % SLOTS
     }
 
     /// Puts an entry at the end of its slot.
@@ -223,7 +224,9 @@ impl<T: Copy> Wheel<T> {
         let word = slot / 64 % WORDS;
         self.slots[slot % SLOTS] = EMPTY;
         self.occupied[word] &= !(1 << (slot % 64));
-        self.words &= !(u32::from(self.occupied[word] == 0) << word);
+        if self.occupied[word] == 0 {
+            self.words &= !(1 << word);
+        }
     }
 }
 

@@ -1,0 +1,234 @@
+//! From packets off the path to the protocol.
+
+use super::end::Raw;
+use super::flying::Flying;
+use super::jobs::{EndId, Job};
+use super::speaker::Delivered;
+use super::tag;
+use super::world::{World, times};
+use crate::network::{Parcel, TraceId};
+use trunkline_core::{Cause, Span};
+use trunkline_scenario::ProtocolPlace;
+use trunkline_transport::Extent;
+use trunkline_transport::urp::{Control, Part};
+
+impl World<'_> {
+    /// A packet has come to the end of its way: the interface takes it in, if it has room.
+    pub fn arrived(&mut self, parcel: Parcel) {
+        let id = self.arrives_at[parcel.route.0 as usize];
+        let flying = parcel.trace.and_then(|trace| self.landed(id, parcel.tag, trace));
+        let end = &self.ends[id.index()];
+        let host = &mut self.hosts[end.host];
+        let memory = self.scenario.hosts[end.host].interface.memory;
+        let held = host.memory + u64::from(parcel.size);
+        if memory.is_some_and(|memory| held > memory.bytes()) {
+            host.overruns += 1;
+            self.traffic[end.traffic].overruns += 1;
+            return self.drained(id.peer());
+        }
+        host.memory = held;
+        let cost = self.board_cost(id, &parcel);
+        match self.keep_raw(id, &parcel, flying) {
+            Some(pieces) => self.on_board(id, true, cost, Job::TakenIn(pieces)),
+            None => self.occupy_board(id, cost),
+        }
+    }
+
+    /// A packet was lost on its way.
+    pub fn lost(&mut self, parcel: Parcel) {
+        let id = self.arrives_at[parcel.route.0 as usize];
+        let Some(trace) = parcel.trace else { return };
+        self.net.release(trace);
+        let sender = &mut self.ends[id.peer().index()];
+        if !sender.speaker.is_urp() {
+            let (_, number) = tag::unpack_datagram(parcel.tag);
+            self.spare.extend(sender.aloft.take_datagram(number));
+            self.drained(id.peer());
+        }
+    }
+
+    /// The records of what a packet completes, with its hops. A copy of a packet that has come finds none.
+    fn landed(&mut self, id: EndId, tag: u64, trace: TraceId) -> Option<Box<Flying>> {
+        let flying = self.records_of(id, tag).and_then(|flying| self.travelled(flying, trace));
+        self.net.release(trace);
+        flying
+    }
+
+    fn records_of(&mut self, id: EndId, tag: u64) -> Option<Box<Flying>> {
+        let sender = &mut self.ends[id.peer().index()];
+        if !sender.speaker.is_urp() {
+            return sender.aloft.take_datagram(tag::unpack_datagram(tag).1);
+        }
+        let seq = tag::unpack(tag, 0).trailer?.seq;
+        sender.aloft.take_block(seq, tag::transmission(tag))
+    }
+
+    /// Adds a packet's hops to its records; `None` where they are another packet's, which the sum tells.
+    fn travelled(&mut self, mut flying: Box<Flying>, trace: TraceId) -> Option<Box<Flying>> {
+        let hops = self.net.hops(trace);
+        let way: Span = hops.iter().map(|hop| hop.queue + hop.transmit + hop.propagate).sum();
+        if flying.left + way != self.net.now() {
+            return None;
+        }
+        for share in hops {
+            let place = self.link_places[share.link.0 as usize];
+            flying.each(|trail| {
+                trail.add(share.queue, place, Cause::Queue);
+                trail.add(share.transmit, place, Cause::Transmit);
+                trail.add(share.propagate, place, Cause::Propagate);
+            });
+        }
+        Some(flying)
+    }
+
+    /// What the board spends on a packet that comes in: for each envelope, and for each block with the
+    /// packet that ends it.
+    fn board_cost(&self, id: EndId, parcel: &Parcel) -> Span {
+        let interface = &self.host_of(id).interface;
+        let per_envelope = times(interface.receive_block.per_byte, u64::from(parcel.size));
+        if self.ends[id.index()].hears_urp {
+            if tag::is_data(parcel.tag) {
+                return per_envelope;
+            }
+            if tag::unpack(parcel.tag, 0).control.is_some() {
+                return interface.control;
+            }
+        }
+        per_envelope + interface.receive_block.fixed
+    }
+
+    /// Keeps a packet for the protocol. Data wait for what ends them; that answers how many pieces are now
+    /// to be worked through.
+    fn keep_raw(&mut self, id: EndId, parcel: &Parcel, flying: Option<Box<Flying>>) -> Option<u32> {
+        let envelopes = parcel.size;
+        let end = &mut self.ends[id.index()];
+        let part = if end.hears_urp {
+            tag::unpack(parcel.tag, end.accepted)
+        } else {
+            Part::data(Extent::new(0, parcel.size))
+        };
+        let loose = end.hears_urp && tag::is_data(parcel.tag);
+        if loose
+            && end.loose > 0
+            && let Some(last) = end.raw.back_mut()
+            && last.part.data.end() == part.data.offset
+        {
+            last.part.data.len += part.data.len;
+            last.envelopes += envelopes;
+            return None;
+        }
+        end.raw.push_back(Raw { part, envelopes, flying });
+        end.loose += 1;
+        (!loose).then(|| std::mem::take(&mut end.loose))
+    }
+
+    /// The board has the packets of a block, a control, or a datagram: the protocol gets them there, or from
+    /// the host's processor.
+    pub fn taken_in(&mut self, id: EndId, pieces: u32) {
+        let host = self.host_of(id);
+        if host.interface.protocol == ProtocolPlace::Board {
+            return self.digested(id, pieces);
+        }
+        let end = &self.ends[id.index()];
+        // Jobs end in the order in which they began, so that these are the first that are left.
+        let (first, count) = (end.claimed as usize, pieces as usize);
+        let raw = end.raw.range(first..(first + count).min(end.raw.len()));
+        let (envelopes, is_control) = raw.fold((0, false), |(sum, control), raw| {
+            (sum + u64::from(raw.envelopes), control | raw.part.control.is_some())
+        });
+        let moving = times(host.interface.programmed.unwrap_or(Span::ZERO), envelopes);
+        let work = match is_control {
+            true => host.processor.control,
+            false => host.processor.receive_block.of(envelopes),
+        };
+        // A control is dealt with at once, unless a block of its channel is before it; a block's octets are
+        // worked through in their turn.
+        let at_once = is_control && self.ends[id.index()].claimed == 0;
+        self.ends[id.index()].claimed += pieces;
+        let job = Job::Digested(pieces);
+        match at_once {
+            true => self.interrupt(id, work + moving, job),
+            false => self.on_processor(id, work + moving, job),
+        }
+    }
+
+    /// The protocol gets so many pieces.
+    pub fn digested(&mut self, id: EndId, pieces: u32) {
+        for _ in 0..pieces {
+            let end = &mut self.ends[id.index()];
+            end.claimed = end.claimed.saturating_sub(1);
+            let Some(raw) = end.raw.pop_front() else { return };
+            self.understand(id, raw);
+        }
+    }
+
+    /// The protocol gets a packet, or data of several.
+    fn understand(&mut self, id: EndId, raw: Raw) {
+        let now = self.net.now();
+        let Raw { part, envelopes, flying } = raw;
+        let end = &mut self.ends[id.index()];
+        end.held += u64::from(envelopes);
+        let before = std::mem::replace(&mut end.completing, flying);
+        self.spare.extend(before);
+        if !end.hears_urp {
+            self.accepted(id, Delivered { data: part.data, end: true });
+            return self.drop_rest(id);
+        }
+        let answer = part.control.filter(|control| {
+            matches!(control, Control::Echo(_) | Control::Rej(_) | Control::Ack(_))
+        });
+        let decides = part.trailer.is_some() || part.control.is_some();
+        end.speaker.receive(now, part);
+        if answer.is_some() {
+            // Data that lie before their trailer stay.
+            end.held -= u64::from(envelopes);
+            self.hosts[end.host].memory -= u64::from(envelopes);
+            self.pump(id);
+        } else if decides {
+            self.pump(id);
+            self.drop_rest(id);
+        }
+    }
+
+    /// What was not accepted has been thrown away: its memory and its records are free.
+    fn drop_rest(&mut self, id: EndId) {
+        let end = &mut self.ends[id.index()];
+        let held = std::mem::take(&mut end.held);
+        self.spare.extend(end.completing.take());
+        self.hosts[end.host].memory -= held;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_scenario::Scenario;
+
+    /// Records of hops that are kept when a run has ended, and packets that are still under way.
+    fn kept(traffic: &str, memory: u32) -> (u64, u64) {
+        let text = format!(
+            "stop_after = \"60min\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\ninterface = \"small\"\n\
+             processor = \"slow\"\n[processor.slow]\ninterrupt = \"3ms\"\n\
+             [interface.small]\nmemory = {memory}\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+             rate = \"1Mbit/s\"\ndelay = \"2ms\"\nloss = \"2%\"\nduplicate = \"5%\"\n\
+             [[traffic]]\nname = \"t\"\nfrom = \"a\"\nto = \"b\"\n{traffic}"
+        );
+        let scenario = Scenario::parse(&text, "test.toml").unwrap().pop().unwrap();
+        let mut world = World::new(&scenario).unwrap();
+        world.run();
+        let routes = world.ends.iter().map(|end| world.net.route_counts(end.route).in_flight);
+        let in_flight = routes.sum();
+        // New records are numbered on when none that was given back is left.
+        let asked = 100_000;
+        let last = (0..asked).map(|_| u64::from(world.net.trace().0)).max().unwrap_or(0);
+        (last + 1 - asked, in_flight)
+    }
+
+    #[test]
+    fn records_of_hops_are_given_back() {
+        let paced = "kind = \"paced\"\nsize = 100\nrate = \"500kbit/s\"\nduration = \"20s\"";
+        assert_eq!(kept(paced, 1000), (0, 0));
+        let (kept, in_flight) = kept("kind = \"bulk\"\nbytes = \"200kB\"\ncount = 3", 700);
+        assert!(kept <= in_flight && in_flight < 100, "{kept} records, {in_flight} packets");
+    }
+}

@@ -1,0 +1,122 @@
+//! The records of blocks and datagrams under way.
+//!
+//! A packet that ends a block has a trace, from which its hops are known when it arrives. A copy that the
+//! path makes has a trace of its own, so that records are not looked up by the trace but by what the
+//! packet says: a block's number and how often it has been sent, or a datagram's number.
+
+use super::trail::Trail;
+use std::collections::BTreeMap;
+use trunkline_core::{Cause, Time};
+use trunkline_transport::urp::Seq;
+use trunkline_workload::Stamp;
+
+/// What a message brings to the application that reads it: its record, and a datagram's stamp.
+pub(crate) type Carried = (Trail, Option<Stamp>);
+
+/// The records of a block on its way: its own since the window allowed it, and that of the message
+/// which it completes.
+#[derive(Debug)]
+pub(crate) struct Flying {
+    /// When it was put onto the path.
+    pub left: Time,
+    /// The block's.
+    pub block: Trail,
+    /// The message's.
+    pub message: Option<Carried>,
+}
+
+impl Flying {
+    /// Marks both records.
+    pub fn mark(&mut self, now: Time, place: u16, cause: Cause) {
+        self.each(|trail| trail.mark(now, place, cause));
+    }
+
+    /// Does something to both records.
+    pub fn each(&mut self, mut change: impl FnMut(&mut Trail)) {
+        change(&mut self.block);
+        self.message.iter_mut().for_each(|(trail, _)| change(trail));
+    }
+}
+
+/// Sequence numbers, and transmissions of one number that are told apart.
+const NUMBERS: usize = 8;
+const TRANSMISSIONS: usize = 4;
+
+/// What an end has sent and its peer has not got.
+#[derive(Debug, Default)]
+pub(crate) struct Aloft {
+    /// By number and transmission; empty until the first block.
+    blocks: Vec<Option<Box<Flying>>>,
+    /// How often each number has been used, modulo [`TRANSMISSIONS`].
+    used: [u8; NUMBERS],
+    datagrams: BTreeMap<u32, Box<Flying>>,
+    next_datagram: u32,
+}
+
+impl Aloft {
+    /// Keeps the records of a block; which transmission of its number it is.
+    pub fn block(&mut self, seq: Seq, flying: Box<Flying>) -> u8 {
+        self.blocks.resize_with(NUMBERS * TRANSMISSIONS, || None);
+        let used = &mut self.used[usize::from(seq.get())];
+        *used = (*used + 1) % TRANSMISSIONS as u8;
+        let transmission = *used;
+        self.blocks[place(seq, transmission)] = Some(flying);
+        transmission
+    }
+
+    /// The records of a block, once. What is found may be of a later block with the same number.
+    pub fn take_block(&mut self, seq: Seq, transmission: u8) -> Option<Box<Flying>> {
+        self.blocks.get_mut(place(seq, transmission))?.take()
+    }
+
+    /// Keeps the records of a datagram; its number.
+    pub fn datagram(&mut self, flying: Box<Flying>) -> u32 {
+        let number = self.next_datagram;
+        self.next_datagram = number.wrapping_add(1);
+        self.datagrams.insert(number, flying);
+        number
+    }
+
+    /// The records of a datagram, once.
+    pub fn take_datagram(&mut self, number: u32) -> Option<Box<Flying>> {
+        self.datagrams.remove(&number)
+    }
+}
+
+fn place(seq: Seq, transmission: u8) -> usize {
+    usize::from(seq.get()) * TRANSMISSIONS + usize::from(transmission) % TRANSMISSIONS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flying(left: u64) -> Box<Flying> {
+        let left = Time::from_nanos(left);
+        Box::new(Flying { left, block: Trail::new(left), message: None })
+    }
+
+    #[test]
+    fn transmissions_of_one_block_are_told_apart() {
+        let mut aloft = Aloft::default();
+        assert!(aloft.take_block(Seq::new(3), 1).is_none());
+        let first = aloft.block(Seq::new(3), flying(1));
+        let again = aloft.block(Seq::new(3), flying(2));
+        let other = aloft.block(Seq::new(4), flying(3));
+        let left = |found: Option<Box<Flying>>| found.map(|found| found.left.as_nanos());
+        assert_eq!(left(aloft.take_block(Seq::new(3), again)), Some(2));
+        assert_eq!(left(aloft.take_block(Seq::new(3), first)), Some(1));
+        assert_eq!(left(aloft.take_block(Seq::new(3), first)), None, "a copy finds nothing");
+        assert_eq!(left(aloft.take_block(Seq::new(4), other)), Some(3));
+    }
+
+    #[test]
+    fn datagrams_are_numbered() {
+        let mut aloft = Aloft::default();
+        let numbers = [aloft.datagram(flying(1)), aloft.datagram(flying(2))];
+        let left = |found: Option<Box<Flying>>| found.map(|found| found.left.as_nanos());
+        assert_eq!(left(aloft.take_datagram(numbers[1])), Some(2));
+        assert_eq!(left(aloft.take_datagram(numbers[0])), Some(1));
+        assert_eq!(left(aloft.take_datagram(numbers[0])), None);
+    }
+}

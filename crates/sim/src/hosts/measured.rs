@@ -1,0 +1,51 @@
+//! What a traffic has measured so far.
+
+use super::jobs::EndId;
+use std::collections::BTreeMap;
+use trunkline_core::Span;
+use trunkline_measure::{Sample, Step};
+
+/// What a traffic has measured so far.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    pub samples: Vec<Sample>,
+    pub delivered: u64,
+    /// Of each flow.
+    pub delivered_by: Vec<u64>,
+    pub blocks: BTreeMap<(u16, u8), Step>,
+    pub block_count: u64,
+    /// Flows that have not ended.
+    pub flows_left: u32,
+    /// Flows that ended because the other end left every enquiry unanswered.
+    pub gave_up: u32,
+    pub started: bool,
+    pub ended: bool,
+    /// Packets that came to the interface and found its memory full.
+    pub overruns: u64,
+}
+
+impl Measured {
+    /// A traffic of `flows` flows before it starts.
+    pub fn new(flows: u32) -> Measured {
+        let delivered_by = vec![0; flows as usize];
+        Measured { flows_left: flows, delivered_by, ..Measured::default() }
+    }
+
+    /// Adds the time of one block.
+    pub fn book_block(&mut self, steps: &[Step]) {
+        self.block_count += 1;
+        for step in steps {
+            let none = Step { span: Span::ZERO, ..*step };
+            let sum = self.blocks.entry((step.place, step.cause as u8)).or_insert(none);
+            sum.span += step.span;
+        }
+    }
+
+    /// An application has read `bytes`; those at the peer's end count for the flow's progress.
+    pub fn deliver(&mut self, flow: u32, id: EndId, bytes: u32) {
+        self.delivered += u64::from(bytes);
+        if !id.is_sender() {
+            self.delivered_by[flow as usize] += u64::from(bytes);
+        }
+    }
+}

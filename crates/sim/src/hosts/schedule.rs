@@ -1,0 +1,129 @@
+//! When traffic starts and ends.
+
+use super::end::Doing;
+use super::jobs::{EndId, Timer};
+use super::world::World;
+use trunkline_core::Time;
+use trunkline_scenario::Start;
+
+impl World<'_> {
+    /// Starts the traffic whose time has come, and asks for a timer for what starts later.
+    pub fn start_due(&mut self) {
+        if self.unstarted == 0 {
+            return;
+        }
+        for traffic in 0..self.scenario.traffic.len() {
+            if !self.traffic[traffic].started
+                && let Some(at) = self.starts_at(traffic)
+            {
+                self.traffic[traffic].started = true;
+                self.unstarted -= 1;
+                self.schedule_flows(traffic, at);
+            }
+        }
+    }
+
+    /// When a traffic starts, once that is known.
+    fn starts_at(&self, traffic: usize) -> Option<Time> {
+        let now = self.net.now();
+        match &self.scenario.traffic[traffic].start {
+            Start::At(span) => Some(Time::ZERO + *span),
+            Start::AfterBytes(other, size) => {
+                let other = &self.traffic[self.traffic_named(other)?];
+                other.delivered_by.iter().all(|&bytes| bytes >= size.bytes()).then_some(now)
+            }
+            Start::AfterEnd(other) => self.traffic[self.traffic_named(other)?].ended.then_some(now),
+        }
+    }
+
+    fn traffic_named(&self, name: &str) -> Option<usize> {
+        self.scenario.traffic.iter().position(|traffic| traffic.name == name)
+    }
+
+    fn schedule_flows(&mut self, traffic: usize, at: Time) {
+        let stagger = self.scenario.traffic[traffic].stagger;
+        for (index, sender) in self.senders_of(traffic).into_iter().enumerate() {
+            let at = at + stagger.scaled(index as u64, 1);
+            self.net.set_timer(at, Timer::Start(sender.0 / 2).number());
+        }
+    }
+
+    /// The sending ends of a traffic, flow by flow.
+    fn senders_of(&self, traffic: usize) -> Vec<EndId> {
+        let senders = (0..self.ends.len() as u32).step_by(2).map(EndId);
+        senders.filter(|id| self.ends[id.index()].traffic == traffic).collect()
+    }
+
+    /// A sending application has ended. With URP its flow has; datagrams under way still arrive.
+    pub fn sender_ended(&mut self, id: EndId) {
+        if self.ends[id.index()].speaker.is_urp() || self.ends[id.index()].started.is_none() {
+            self.flow_ended(id);
+        } else {
+            self.drained(id);
+        }
+    }
+
+    /// Ends a flow of datagrams whose sender has ended when all of them have been read or lost.
+    pub fn drained(&mut self, sender: EndId) {
+        let (end, peer) = (&self.ends[sender.index()], &self.ends[sender.peer().index()]);
+        if end.doing == Doing::Ended
+            && !end.speaker.is_urp()
+            && peer.doing != Doing::Ended
+            && end.has_sent_all()
+            && self.net.route_counts(end.route).in_flight == 0
+            && peer.has_read_all()
+        {
+            self.ends[sender.peer().index()].doing = Doing::Ended;
+            self.flow_ended(sender);
+        }
+    }
+
+    /// The far end counts as dead: the flow ends, so that nobody waits for it for ever.
+    pub fn give_up(&mut self, id: EndId) {
+        let sender = EndId(id.0 & !1);
+        let end = &self.ends[sender.index()];
+        if end.doing != Doing::Ended {
+            self.traffic[end.traffic].gave_up += 1;
+            self.application_ended(sender);
+        }
+    }
+
+    fn flow_ended(&mut self, sender: EndId) {
+        let traffic = self.ends[sender.index()].traffic;
+        let state = &mut self.traffic[traffic];
+        state.flows_left -= 1;
+        if state.flows_left == 0 {
+            state.ended = true;
+            self.start_due();
+            self.stop_company(traffic);
+            self.stopped = (0..self.traffic.len()).all(|traffic| self.over(traffic));
+        }
+    }
+
+    /// Stops the traffic that goes on until another one's end: each of its applications ends with its next
+    /// step, and those that have not started do not.
+    fn stop_company(&mut self, ended: usize) {
+        let name = &self.scenario.traffic[ended].name;
+        for traffic in 0..self.traffic.len() {
+            if self.scenario.traffic[traffic].until.as_ref() != Some(name) {
+                continue;
+            }
+            if !std::mem::replace(&mut self.traffic[traffic].started, true) {
+                self.unstarted -= 1;
+            }
+            for sender in self.senders_of(traffic) {
+                self.ends[sender.index()].app.stop();
+                if self.ends[sender.index()].doing == Doing::Nothing {
+                    self.application_ended(sender);
+                }
+            }
+        }
+    }
+
+    /// Has a traffic ended, or does it merely accompany something that has?
+    fn over(&self, traffic: usize) -> bool {
+        let until = self.scenario.traffic[traffic].until.as_deref();
+        self.traffic[traffic].ended
+            || until.and_then(|name| self.traffic_named(name)).is_some_and(|other| self.over(other))
+    }
+}

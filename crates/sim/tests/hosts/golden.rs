@@ -1,0 +1,155 @@
+//! A run that must not change by accident, and what theory says of it.
+
+use crate::support::{run, traffic};
+use std::fmt::Write;
+use trunkline_core::{Cause, Span};
+use trunkline_measure::Run;
+
+const SCENARIO: &str = r#"
+seed = 7
+[[host]]
+name = "coma"
+processor = "vax"
+interface = "kmc"
+[[host]]
+name = "tempel"
+processor = "vax"
+interface = "avdk"
+[[node]]
+name = "n1"
+backplane = "8Mbit/s"
+[[node]]
+name = "n2"
+backplane = "8Mbit/s"
+[[link]]
+between = ["coma", "n1"]
+[[link]]
+between = ["n1", "n2"]
+rate = "1.544Mbit/s"
+framing = "t1-lapd"
+delay = "12ms"
+discipline = { kind = "round-robin", quantum = 64 }
+loss = "0.2%"
+[[link]]
+between = ["n2", "tempel"]
+[processor.vax]
+write = { fixed = "300us", per_byte = "500ns" }
+read = { fixed = "400us", per_byte = "500ns" }
+request = "150us"
+interrupt = "200us"
+send_block = "300us"
+receive_block = "300us"
+control = "50us"
+disturbance = { probability = "5%", mean = "5ms" }
+[interface.kmc]
+protocol = "board"
+requests = 1
+split = [{ below = 512, piece = 64 }, { piece = 1024 }]
+half_duplex = true
+send_block = { fixed = "70us", per_byte = "4us" }
+receive_block = { fixed = "70us", per_byte = "4us" }
+control = "60us"
+receive_buffer = 1024
+returns = "message"
+echo = "posted"
+memory = 8192
+[interface.avdk]
+programmed = "5us"
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+from = "tempel"
+to = "coma"
+bytes = "20kB"
+transport = { block = 256, outstanding = 7 }
+until = "keys"
+[[traffic]]
+name = "keys"
+kind = "interactive"
+from = "coma"
+to = "tempel"
+sizes = [1, 64, 65, 512]
+repeat = 3
+transport = { block = 28, outstanding = 3, profile = "kmc" }
+start_after = "bulk:5kB"
+"#;
+
+/// Everything that a run says, one thing on each line.
+fn text(run: &Run) -> String {
+    let mut text = String::new();
+    for traffic in &run.traffic {
+        writeln!(text, "{}: {:?}", traffic.name, traffic.packets).unwrap();
+        let (again, timeouts) = (traffic.retransmissions, traffic.timeouts);
+        writeln!(text, "  {} bytes, {again} again, {timeouts} time-outs", traffic.delivered_bytes)
+            .unwrap();
+        writeln!(text, "  rounds {:?}", traffic.rounds).unwrap();
+        writeln!(text, "  sender {:?}", traffic.sender).unwrap();
+        for sample in &traffic.samples {
+            let steps: Vec<String> = sample
+                .steps
+                .iter()
+                .map(|it| format!("{} {:?} {}", run.places[it.place as usize], it.cause, it.span))
+                .collect();
+            let (size, index, start) = (sample.size, sample.index, sample.start);
+            writeln!(
+                text,
+                "  {size} #{index} at {start}: {} = {}",
+                sample.delay(),
+                steps.join(", ")
+            )
+            .unwrap();
+        }
+    }
+    for link in &run.links {
+        writeln!(text, "{}: {:?}, busy {}", link.name, link.counts, link.busy).unwrap();
+    }
+    writeln!(text, "ended {}, {:?}", run.ended, run.notes).unwrap();
+    text
+}
+
+/// To accept a change that is meant: run this test with `TRUNKLINE_GOLDEN=write`, and read the difference.
+#[test]
+fn the_golden_run_does_not_change() {
+    let found = text(&run(SCENARIO));
+    if std::env::var_os("TRUNKLINE_GOLDEN").is_some_and(|it| it == "write") {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts/golden.txt");
+        std::fs::write(file, &found).unwrap();
+    }
+    let expected = include_str!("golden.txt");
+    for (found, expected) in std::iter::zip(found.lines(), expected.lines()) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found.len(), expected.len());
+}
+
+/// What no run of it may break: a round trip takes the distance twice and the bits of message, answer and
+/// trailers at the rate of the T1, 192 of 193 bits; a message of 65 bytes takes two requests, hence two
+/// round trips more of the distance than one of 64; the trunk carries no more than 192 KB/s.
+#[test]
+fn the_golden_run_is_possible() {
+    let run = run(SCENARIO);
+    let distance = Span::from_millis(24);
+    let line = |bytes: u64| Span::from_nanos(bytes * 8 * 193 * 1_000_000_000 / (192 * 1_544_000));
+    let keys = traffic(&run, "keys");
+    assert_eq!(keys.samples.len(), 12);
+    let least = |size: u64| match size {
+        1 | 64 => 1,
+        65 => 2,
+        _ => size.div_ceil(84),
+    };
+    for sample in &keys.samples {
+        let (delay, size) = (sample.delay(), sample.size);
+        let rounds = least(size);
+        assert!(delay > distance.scaled(rounds, 1) + line(2 * size + 8), "{size}: {delay}");
+        assert!(sample.booked(Cause::Propagate) >= distance, "{size}");
+    }
+    let bulk = traffic(&run, "bulk");
+    for sample in &bulk.samples {
+        assert!(sample.rate() < 192_000.0, "{}", sample.rate());
+        // A window of 7 blocks of 256 bytes for each round trip.
+        assert!(sample.rate() < 7.0 * 256.0 / distance.as_secs_f64(), "{}", sample.rate());
+    }
+    for link in &run.links {
+        assert!(link.busy <= run.ended - trunkline_core::Time::ZERO, "{}", link.name);
+    }
+}

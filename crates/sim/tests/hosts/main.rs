@@ -1,0 +1,9 @@
+//! Scenarios in virtual time: hosts, interfaces, transports and workloads together.
+
+mod faults;
+mod golden;
+mod interfaces;
+mod random;
+mod support;
+mod times;
+mod traffic;
