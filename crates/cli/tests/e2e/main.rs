@@ -13,5 +13,6 @@ mod scenarios;
 mod shell;
 mod studies;
 mod support;
+mod tutorial;
 mod unprivileged;
 mod wrong_use;
