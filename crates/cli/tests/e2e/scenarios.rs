@@ -18,11 +18,6 @@ fn examples() -> Vec<String> {
     names
 }
 
-fn example(name: &str) -> String {
-    let found = examples().into_iter().find(|path| path.ends_with(name));
-    found.unwrap_or_else(|| panic!("no example {name}"))
-}
-
 /// A place of the test's own.
 fn place() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()

@@ -1,0 +1,129 @@
+//! Grids in every engine: order, threads, what is absent, what is refused.
+
+use std::sync::Mutex;
+use trunkline_batch::{Batch, BatchError, Outcome, cost, reseed, shown};
+use trunkline_measure::{Engine, Estimator, Quantity};
+use trunkline_scenario::Scenario;
+
+const TEXT: &str = r#"
+name = "Grid"
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[link]]
+name = "line"
+between = ["a", "b"]
+rate = ["1Mbit/s", "64kbit/s", "10Mbit/s"]
+delay = "5ms"
+loss = "1%"
+[[traffic]]
+name = "file"
+kind = "bulk"
+from = "a"
+to = "b"
+bytes = "20kB"
+[[traffic]]
+name = "keys"
+kind = "interactive"
+from = "a"
+to = "b"
+sizes = [1]
+repeat = 30
+estimator = "hawley-minimum"
+[[traffic]]
+name = "ticks"
+kind = "timed-transfer"
+from = "a"
+to = "b"
+sizes = [100]
+duration = "1s"
+"#;
+
+fn cells() -> Vec<Scenario> {
+    Scenario::parse(TEXT, "grid.toml").unwrap()
+}
+
+fn run(engines: &[Engine], threads: usize) -> Outcome {
+    let batch = Batch { cells: cells(), engines: engines.to_vec(), threads };
+    batch.run(&|_| ()).unwrap()
+}
+
+#[test]
+fn runs_come_cell_by_cell_whatever_the_number_of_threads() {
+    let first = run(&[Engine::Sim, Engine::Model, Engine::Sim], 1);
+    let found: Vec<(&str, Engine)> = first
+        .report
+        .runs
+        .iter()
+        .map(|run| (run.cell["link.line.rate"].as_str(), run.engine))
+        .collect();
+    let (model, sim) = (Engine::Model, Engine::Sim);
+    let rates = ["1Mbit/s", "64kbit/s", "10Mbit/s"];
+    assert_eq!(
+        found,
+        rates.iter().flat_map(|&rate| [(rate, model), (rate, sim)]).collect::<Vec<_>>()
+    );
+    assert_eq!(first.violations, [""; 0]);
+    for threads in [2, 7] {
+        assert_eq!(run(&[model, sim], threads), first);
+    }
+}
+
+#[test]
+fn progress_counts_every_run() {
+    let batch = Batch { cells: cells(), engines: vec![Engine::Model, Engine::Sim], threads: 2 };
+    let told = Mutex::new(Vec::new());
+    batch.run(&|now| told.lock().unwrap().push((now.done, now.label))).unwrap();
+    let mut told = told.into_inner().unwrap();
+    told.sort();
+    assert_eq!(
+        told.iter().map(|(done, _)| *done).collect::<Vec<_>>(),
+        (1..=batch.runs()).collect::<Vec<_>>()
+    );
+    assert!(
+        told.iter().any(|(_, label)| label == "sim: Grid, link.line.rate=64kbit/s"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn an_engine_that_is_not_there_has_a_reason() {
+    let report = run(&[Engine::Emu, Engine::Model], 1).report;
+    assert_eq!(report.engines(), [Engine::Model, Engine::Emu]);
+    assert!(report.unavailable[0].1.contains("trunkline shell"), "{:?}", report.unavailable);
+    assert!(run(&[Engine::Emu], 1).report.runs.is_empty());
+}
+
+#[test]
+fn each_workload_has_its_figure() {
+    let cells = cells();
+    let figures: Vec<(Quantity, Estimator)> =
+        cells[0].traffic.iter().map(|one| (shown(one).quantity, shown(one).estimator)).collect();
+    assert_eq!(
+        figures,
+        [
+            (Quantity::Rate, Estimator::MEDIAN),
+            (Quantity::Delay, Estimator::HawleyMinimum),
+            (Quantity::Delay, Estimator::MEDIAN),
+        ]
+    );
+}
+
+#[test]
+fn a_seed_replaces_the_files_but_not_an_axis() {
+    let mut cells = cells();
+    reseed(&mut cells, 9).unwrap();
+    assert!(cells.iter().all(|cell| cell.seed.0 == 9));
+    let mut axis = Scenario::parse(&format!("seed = [1, 2]\n{TEXT}"), "grid.toml").unwrap();
+    assert_eq!(reseed(&mut axis, 9), Err(BatchError::SeedVaries { seed: 9 }));
+    assert_eq!(axis[0].seed.0, 1);
+}
+
+#[test]
+fn more_work_costs_more() {
+    let small = &cells()[0];
+    let mut large = small.clone();
+    large.traffic[0].count = 10;
+    assert!(cost(&large) > cost(small));
+}
