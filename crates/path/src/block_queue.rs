@@ -49,13 +49,26 @@ impl<T> Beyond<T> {
 }
 
 impl<T> BlockQueue<T> {
+    /// Is it one ring with room for another item?
+    #[inline(always)]
+    pub(crate) fn is_short(&self) -> bool {
+        self.beyond.is_none() && self.head.len() < BLOCK
+    }
+
+    /// Puts `item` at the end of a queue that [is short](BlockQueue::is_short).
+    #[inline(always)]
+    pub(crate) fn push_short(&mut self, item: T) {
+        debug_assert!(self.is_short());
+        self.head.push_back(item);
+    }
+
     /// Puts `item` at the end.
     #[inline(always)]
     pub fn push_back(&mut self, item: T) {
-        if self.beyond.is_some() || self.head.len() >= BLOCK {
-            return self.push_beyond(item);
+        match self.is_short() {
+            true => self.push_short(item),
+            false => self.push_beyond(item),
         }
-        self.head.push_back(item);
     }
 
     #[cold]

@@ -144,7 +144,8 @@ impl<P: Carried> Eager<P> {
         (self.known, self.clock) = (at, at);
         let size = packet.size();
         if !self.room.take(size) && !self.make_room(size) {
-            return self.turn_away(packet);
+            self.count_refusal(size);
+            return self.drops.push(packet, DropCause::QueueLimit);
         }
         self.came += 1;
         self.came_bytes += u64::from(size);
@@ -153,7 +154,11 @@ impl<P: Carried> Eager<P> {
         if self.careful {
             self.note_arrival(size);
         }
-        self.rides.ring.push_back(Ride { departed, packet });
+        // In two arms, so that in the common one the packet goes straight to its place.
+        match self.rides.ring.is_short() {
+            true => self.rides.ring.push_short(Ride { departed, packet }),
+            false => self.rides.ring.push_back(Ride { departed, packet }),
+        }
     }
 
     /// An arrival is told of after something else has happened: it counts as come with the last thing that
@@ -194,10 +199,9 @@ impl<P: Carried> Eager<P> {
 
     #[cold]
     #[inline(never)]
-    fn turn_away(&mut self, packet: P) {
+    fn count_refusal(&mut self, size: u32) {
         self.rest.dropped += 1;
-        self.rest.dropped_bytes += u64::from(packet.size());
-        self.drops.push(packet, DropCause::QueueLimit);
+        self.rest.dropped_bytes += u64::from(size);
     }
 
     /// Notes what is not noted of every packet.

@@ -137,6 +137,7 @@ impl<'a> Builder<'a> {
         };
         HostState {
             processor: Serial::default(),
+            promised: VecDeque::new(),
             board: Serial::default(),
             board_in: Serial::default(),
             memory: 0,

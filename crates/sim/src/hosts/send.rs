@@ -17,6 +17,8 @@ impl World<'_> {
     /// Moves everything of an end that can move.
     pub fn pump(&mut self, id: EndId) {
         self.start_request(id);
+        // What the protocol answers to what has come goes before what the host does about it.
+        self.transmit(id);
         self.take_accepted(id);
         self.transmit(id);
         self.release_request(id);

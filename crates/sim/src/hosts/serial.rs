@@ -15,6 +15,8 @@ pub(crate) struct Serial {
     timed: Time,
     /// When the interrupts that it has will be done.
     interrupts_until: Time,
+    /// The latest end of an interrupt that is waited for by a timer.
+    interrupts_timed: Time,
     /// Time stolen from other work by interrupts, altogether.
     stolen: Span,
 }
@@ -57,14 +59,17 @@ impl Serial {
 
     /// Interrupts it for `cost`, behind earlier interrupts only.
     pub fn interrupt(&mut self, now: Time, cost: Span) -> Done {
-        let idle = self.interrupts_until < now;
         self.interrupts_until = self.interrupts_until.max(now) + cost;
         if self.free_at > now {
             self.free_at = self.free_at + cost;
             self.timed = if self.timed > now { self.timed + cost } else { self.timed };
             self.stolen += cost;
         }
-        if idle && cost.is_zero() { Done::Now } else { Done::At(self.interrupts_until) }
+        if self.interrupts_until == now && self.interrupts_timed < now {
+            return Done::Now;
+        }
+        self.interrupts_timed = self.interrupts_until;
+        Done::At(self.interrupts_until)
     }
 
     /// What a promise has become because of interrupts; `None` where it is kept.
@@ -109,6 +114,7 @@ mod tests {
         assert_eq!(promise(serial.submit(at(100), ns(50))).at, at(150));
         assert_eq!(promise(serial.submit(at(150), Span::ZERO)).at, at(150));
         assert_eq!(serial.submit(at(151), Span::ZERO), Done::Now);
+        assert_eq!(serial.interrupt(at(160), Span::ZERO), Done::Now);
         assert_eq!(serial.interrupt(at(160), Span::ZERO), Done::Now);
         assert_eq!(serial.interrupt(at(160), ns(5)), Done::At(at(165)));
         assert_eq!(serial.interrupt(at(165), Span::ZERO), Done::At(at(165)));

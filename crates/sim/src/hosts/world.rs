@@ -16,6 +16,8 @@ use trunkline_scenario::{Host, Scenario};
 #[derive(Debug)]
 pub(crate) struct HostState {
     pub processor: Serial,
+    /// The processor's jobs for which timers run, in order.
+    pub promised: VecDeque<u32>,
     /// The board's processor; for sending only, where it has one for each direction.
     pub board: Serial,
     /// The board's processor for receiving, where it has one for each direction.
@@ -143,14 +145,23 @@ impl<'a> World<'a> {
         self.when(done, end, job);
     }
 
-    /// Has the processor lost time to interrupts since it promised a job? Then it is done later. Nothing
-    /// interrupts a board.
+    /// Has the processor lost time to interrupts since it promised a job? Then it is done later, and so is
+    /// what waits behind it, also where that takes no time. Nothing interrupts a board.
     fn is_late(&mut self, slot: u32) -> bool {
         let Some((end, promise)) = self.jobs.promise(slot) else { return false };
-        let processor = &self.hosts[self.ends[end.index()].host].processor;
-        let Some(renewed) = processor.renewed(*promise) else { return false };
-        *promise = renewed;
-        self.net.set_timer(renewed.at, Timer::Job(slot).number());
+        let host = &mut self.hosts[self.ends[end.index()].host];
+        let at = match host.processor.renewed(*promise) {
+            Some(renewed) => {
+                *promise = renewed;
+                renewed.at
+            }
+            None if host.promised.front() == Some(&slot) => {
+                host.promised.pop_front();
+                return false;
+            }
+            None => self.net.now(),
+        };
+        self.net.set_timer(at, Timer::Job(slot).number());
         true
     }
 
@@ -185,6 +196,10 @@ impl<'a> World<'a> {
             Done::Promised(promise) => (promise.at, Some(promise)),
         };
         let slot = self.jobs.put(end, job, promise);
+        if promise.is_some() {
+            let host = self.ends[end.index()].host;
+            self.hosts[host].promised.push_back(slot);
+        }
         self.net.set_timer(at, Timer::Job(slot).number());
     }
 

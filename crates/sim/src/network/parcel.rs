@@ -42,16 +42,16 @@ pub(super) struct Leg {
     pub(super) tag: u64,
     /// When it entered this link.
     pub(super) entered: Time,
-    label: Label,
+    pub(super) label: Label,
     /// User bytes.
     pub(super) size: u32,
     /// The channel, as its route has it.
-    channel: u32,
+    pub(super) channel: u32,
 }
 
 /// Hop, trace and number of control envelopes, 24 + 24 + 16 bits.
 #[derive(Debug, Clone, Copy)]
-struct Label(u64);
+pub(super) struct Label(u64);
 
 impl Leg {
     /// `parcel` on the hop with number `hop` among those of all routes.

@@ -93,12 +93,14 @@ impl Station {
             self.sample(now);
         }
         match &mut self.carrier {
-            Carrier::Whole { link, .. } => {
+            Carrier::Whole { link, .. } if link.foresees() => {
                 link.offer(now, leg);
-                if self.due != Time::NEVER && link.foresees() {
+                if self.due != Time::NEVER {
                     return Needs { due: self.due, lost: link.has_dropped() };
                 }
             }
+            // Field by field, so that only here the packet has to lie in memory.
+            Carrier::Whole { link, .. } => link.offer(now, Leg { ..leg }),
             Carrier::Laden(link) => link.offer(now, Laden::new(leg)),
         }
         self.needs()

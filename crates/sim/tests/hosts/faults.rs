@@ -39,7 +39,8 @@ fn copies_change_nothing() {
     let run = faulty("duplicate = \"100%\"", messages);
     let keys = traffic(&run, "keys");
     assert_eq!((keys.samples.len(), keys.delivered_bytes), (100, 2 * 50 * 13));
-    assert_eq!(keys.packets.duplicated, keys.packets.sent);
+    // The run ends with the last answer; its own ECHO may still be on the line then, not yet copied.
+    assert!(keys.packets.sent - keys.packets.duplicated <= 1, "{:?}", keys.packets);
     assert_eq!(run.notes, [""; 0]);
 }
 

@@ -47,10 +47,10 @@ fn a_release_is_an_interrupt() {
         .replace("[100]", "[2048]\nreply = 4")
         .replace("block = 256", "block = 1024, outstanding = 7");
     let run = run(&pair(&format!("{costs}{message}")));
-    // At b the ECHO waits for the interrupt of the buffer. At a the answer comes 64 us after the last ECHO and
-    // waits for the interrupt that releases the second request.
-    let first = BLOCK + WAY + 10_000 + ECHO + WAY + 10_000;
-    let second = BLOCK + WAY + 10_000 + ECHO + WAY + 10_000 + 10_000;
+    // At b the ECHO goes before the interrupt of the buffer. At a the interrupt that releases the second
+    // request is over when the answer comes.
+    let first = BLOCK + WAY + ECHO + WAY + 10_000;
+    let second = BLOCK + WAY + 10_000 + (ANSWER - ECHO) + 10_000;
     assert_eq!(only(&run), tenths(first + second));
     let sender = traffic(&run, "message");
     let waited = spent(sender, 0, SenderState::Request);
@@ -72,11 +72,12 @@ fn buffers(board: &str) -> Span {
 
 #[test]
 fn a_receive_buffer_comes_with_each_block_or_with_the_message() {
-    // The ECHO of the last block has waited for the interrupt, and goes before the answer.
+    // The ECHO of the last block has gone before its interrupt, and so long before the answer.
+    let answer = ANSWER - ECHO;
     let each = 8320 + WAY + 3 * 10_000;
-    assert_eq!(buffers("receive_buffer = 1024"), tenths(each + ANSWER));
+    assert_eq!(buffers("receive_buffer = 1024"), tenths(each + answer));
     let once = 3 * 8320 + WAY + 10_000;
-    assert_eq!(buffers("receive_buffer = 1024\nreturns = \"message\""), tenths(once + ANSWER));
+    assert_eq!(buffers("receive_buffer = 1024\nreturns = \"message\""), tenths(once + answer));
 }
 
 /// A buffer of 64 bytes cuts each block of 100 into two, with an interrupt each.
