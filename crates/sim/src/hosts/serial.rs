@@ -61,7 +61,7 @@ impl Serial {
     pub fn interrupt(&mut self, now: Time, cost: Span) -> Done {
         self.interrupts_until = self.interrupts_until.max(now) + cost;
         if self.free_at > now {
-            self.free_at = self.free_at + cost;
+            self.free_at += cost;
             self.timed = if self.timed > now { self.timed + cost } else { self.timed };
             self.stolen += cost;
         }
