@@ -33,12 +33,18 @@ enum Verb {
     #[command(after_help = "Example:\n  trunkline study list --json")]
     List(ListArgs),
     /// What a study runs, what it is held against, and how it is judged
-    #[command(after_help = "Example:\n  trunkline study show hawley1989")]
+    #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Run studies, and print every comparison and every goal
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
 }
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  trunkline study show hawley1989
+  trunkline study show vandewater1988 --scenario transfer.toml > transfer.toml
+  trunkline explain transfer.toml";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -60,6 +66,9 @@ struct ListArgs {
 struct ShowArgs {
     /// The study, or its directory
     name: String,
+    /// Print one of its scenario files instead, complete, for run, predict and explain
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    scenario: Option<String>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -121,6 +130,10 @@ fn heading(study: &Study) -> Value {
 fn show(args: &ShowArgs) -> Result<(), Failure> {
     let source = open(&args.name)?;
     let study = &source.study;
+    if let Some(file) = &args.scenario {
+        let text = source.scenario_text(file).map_err(Failure::wrong_use)?;
+        return output::line(text.trim_end());
+    }
     if args.json {
         let mut document = heading(study);
         document["format"] = FORMAT.into();

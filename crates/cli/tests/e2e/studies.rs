@@ -93,6 +93,18 @@ fn the_studies_are_listed_and_shown() {
     assert_eq!(json["studies"].as_array().unwrap().len(), list.lines().count() / 2);
 }
 
+/// A study's scenario, printed whole, is a file for the other verbs.
+#[test]
+fn the_scenario_of_a_study_is_printed_for_other_verbs() {
+    let text =
+        succeeds(&["study", "show", "vandewater1988", "--scenario", "transfer.toml"]).stdout;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("transfer.toml");
+    std::fs::write(&file, &text).unwrap();
+    let predicted = succeeds(&["predict", file.to_str().unwrap()]).stdout;
+    assert!(predicted.contains("dkxload"), "{predicted}");
+}
+
 #[test]
 fn goals_are_judged_and_a_missed_one_is_a_finding() {
     let (near, far) = (study("0.5"), study("1.5"));
