@@ -96,8 +96,7 @@ fn the_studies_are_listed_and_shown() {
 /// A study's scenario, printed whole, is a file for the other verbs.
 #[test]
 fn the_scenario_of_a_study_is_printed_for_other_verbs() {
-    let text =
-        succeeds(&["study", "show", "vandewater1988", "--scenario", "transfer.toml"]).stdout;
+    let text = succeeds(&["study", "show", "vandewater1988", "--scenario", "transfer.toml"]).stdout;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("transfer.toml");
     std::fs::write(&file, &text).unwrap();
