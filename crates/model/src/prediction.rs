@@ -178,7 +178,8 @@ impl Predictions {
 
 fn write_prediction(text: &mut String, prediction: &Prediction) -> fmt::Result {
     let Prediction { traffic, size, what, value, terms } = prediction;
-    writeln!(text, "{traffic}, {size} bytes: {} = {value}", what.name())?;
+    let unit = if *size == 1 { "byte" } else { "bytes" };
+    writeln!(text, "{traffic}, {size} {unit}: {} = {value}", what.name())?;
     for term in terms {
         let place =
             if term.place.is_empty() { String::new() } else { format!(" at {}", term.place) };

@@ -87,10 +87,14 @@ pub fn terminal_comparison(comparison: &Comparison) -> String {
         "verdict".into(),
     ]);
     for row in &comparison.rows {
-        let (verdict, mark) = names::verdict(row.verdict);
+        let verdict = if is_judged(comparison) {
+            let (verdict, mark) = names::verdict(row.verdict);
+            format!("{mark} {verdict}")
+        } else {
+            "not judged".into()
+        };
         let value = |value: Option<f64>| value.map_or(number::NONE.into(), number::short);
         let error = row.error.map_or(number::NONE.into(), number::share);
-        let verdict = format!("{mark} {verdict}");
         table.add_row([key_text(&row.key), value(row.published), value(row.ours), error, verdict]);
     }
     align(&mut table, 1);
@@ -100,9 +104,18 @@ pub fn terminal_comparison(comparison: &Comparison) -> String {
     format!("{table}\n{}\n", terminal_verdict(comparison))
 }
 
+/// Was a tolerance set? Without one no cell is within or outside.
+fn is_judged(comparison: &Comparison) -> bool {
+    comparison.tolerance.relative.is_finite()
+}
+
 /// The comparison's outcome in one line.
 pub fn terminal_verdict(comparison: &Comparison) -> String {
     let counts = comparison.counts;
+    if !is_judged(comparison) {
+        let shown = comparison.rows.len();
+        return format!("{shown} cells, shown and not judged: no tolerance is set");
+    }
     let share = |share: Option<f64>| share.map_or(number::NONE.into(), number::unsigned_share);
     format!(
         "{} of {} cells within ±{} ({}); {} outside, {} missing, {} suspect, {} unpublished; median error {}",
