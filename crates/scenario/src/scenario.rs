@@ -253,7 +253,7 @@ pub enum Start {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Workload {
     /// A message out, an answer back, one outstanding (Hawley's `ipuke` and `ieat`, Vande Water's
-    /// `dkbench`). One connection for each size, one after the other.
+    /// `dkbench`). One size after the other; the simulator keeps one channel for all of them.
     Interactive {
         /// User bytes of the messages.
         sizes: Vec<u32>,
