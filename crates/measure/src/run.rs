@@ -49,6 +49,9 @@ pub struct TrafficRun {
     pub name: String,
     /// One entry for each measurement, flow by flow in order of time.
     pub samples: Vec<Sample>,
+    /// Are the samples' sizes what was measured, as with a greedy connection's bytes in each interval, not what
+    /// was asked for? Then all samples are one group, under size 0.
+    pub amounts: bool,
     /// What became of this traffic's packets on the whole path, both directions together.
     pub packets: Conservation,
     /// Bytes handed to the receiving applications in all, warm-up and unfinished transfers included.
