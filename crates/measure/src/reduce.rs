@@ -229,6 +229,8 @@ mod tests {
             places: Vec::new(),
             ended: Time::from_nanos(u64::MAX),
             notes: Vec::new(),
+            invalid: Vec::new(),
+            accuracy: None,
         }
     }
 

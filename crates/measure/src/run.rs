@@ -1,6 +1,6 @@
 //! What every engine returns, and what everything that shows or compares results starts from.
 
-use crate::Times;
+use crate::{Accuracy, Times};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Counts, Span, Time};
@@ -40,6 +40,10 @@ pub struct Run {
     pub ended: Time,
     /// What a reader has to know: an assumption made, a limit met, a part that no formula covers.
     pub notes: Vec<String>,
+    /// Why the result must not be used: the machine was too busy, a clock was set. Empty for a valid run.
+    pub invalid: Vec<String>,
+    /// How exactly a real-time run was carried out; `None` for the other engines.
+    pub accuracy: Option<Accuracy>,
 }
 
 /// What one traffic of the scenario measured, over all its flows.

@@ -25,6 +25,8 @@ impl World<'_> {
             places: self.places,
             ended,
             notes,
+            invalid: Vec::new(),
+            accuracy: None,
         }
     }
 
