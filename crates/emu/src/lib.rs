@@ -12,12 +12,15 @@ mod dataplane;
 mod error;
 pub mod hosts;
 mod lane;
+mod pairs;
 mod pool;
 mod scheduling;
 mod session;
 mod snapshot;
 mod store;
+mod tally;
 mod wait;
+mod work;
 
 pub use clock::monotonic;
 pub use dataplane::{Dataplane, Inlet, Options, Remote};

@@ -87,11 +87,7 @@ impl FramePool {
 
     /// Copies `bytes` in, or answers `None` when there is no room.
     pub fn store(&mut self, bytes: &[u8]) -> Option<Frame> {
-        let class = class_of(bytes.len())?;
-        let chunk = match self.with_room[class] {
-            NONE => self.open(class)?,
-            chunk => chunk,
-        };
+        let chunk = self.place_for(bytes.len())?;
         let at = self.take_slot(chunk);
         let start = at as usize * UNIT;
         self.arena[start..start + bytes.len()].copy_from_slice(bytes);
@@ -103,6 +99,32 @@ impl FramePool {
     pub fn bytes(&self, frame: &Frame) -> &[u8] {
         let start = frame.at as usize * UNIT;
         &self.arena[start..start + frame.len as usize]
+    }
+
+    /// The bytes of `frame`, to be changed in place.
+    pub fn bytes_mut(&mut self, frame: &Frame) -> &mut [u8] {
+        let start = frame.at as usize * UNIT;
+        &mut self.arena[start..start + frame.len as usize]
+    }
+
+    /// A second frame with the same bytes, or `None` where there is no room.
+    pub fn duplicate(&mut self, frame: &Frame) -> Option<Frame> {
+        let chunk = self.place_for(frame.len())?;
+        let at = self.take_slot(chunk);
+        let from = frame.at as usize * UNIT;
+        self.arena.copy_within(from..from + frame.len(), at as usize * UNIT);
+        self.held += 1;
+        Some(Frame { at, len: frame.len })
+    }
+
+    /// A chunk with room for a frame of `len` bytes.
+    #[inline]
+    fn place_for(&mut self, len: usize) -> Option<u32> {
+        let class = class_of(len)?;
+        match self.with_room[class] {
+            NONE => self.open(class),
+            chunk => Some(chunk),
+        }
     }
 
     /// Gives the room of `frame` back.
