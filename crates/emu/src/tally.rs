@@ -60,6 +60,7 @@ impl Tally {
             duplicated: counts.duplicated,
             delivered: counts.delivered,
             delivered_bytes: counts.delivered_bytes,
+            marked: counts.marked,
             dropped: counts.drops().map(|(cause, count)| (cause.name().into(), count)).collect(),
             dropped_by_emulator: counts.dropped_by_emulator(),
             in_flight: counts.in_flight(),

@@ -185,7 +185,7 @@ impl Web {
         for Delivered { release, packet } in batch.iter() {
             let body = &packet.body;
             body.note_hop(pool, index, &packet.ledger);
-            body.address(pool, ways[body.way()].mac, before.since(*release));
+            body.address(pool, ways[body.way()].mac, before.since(*release), packet.ecn);
         }
         outcomes.clear();
         let mut frames = batch.iter().flat_map(|Delivered { packet, .. }| {

@@ -251,8 +251,8 @@ impl Web {
 
 /// A packet like `packet`, with a frame of its own.
 fn like(packet: &Packet<Transit>, body: Transit) -> Packet<Transit> {
-    let Packet { channel, size, entered, band, controls, .. } = *packet;
-    Packet { band, controls, ..Packet::new(channel, size, entered, body) }
+    let Packet { channel, size, entered, band, ecn, controls, .. } = *packet;
+    Packet { band, ecn, controls, ..Packet::new(channel, size, entered, body) }
 }
 
 impl Work for Web {

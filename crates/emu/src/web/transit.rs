@@ -2,9 +2,9 @@
 
 use crate::pool::{Frame, FramePool};
 use trunkline_capsule::{Header, Hop, Ledger as Record, find, without_checksum};
-use trunkline_core::{Cause, Channel, Ledger, Packet, Span, Time};
+use trunkline_core::{Cause, Channel, Ecn, Ledger, Packet, Span, Time};
 use trunkline_lab::Mac;
-use trunkline_path::{ChannelKey, classify};
+use trunkline_path::{ChannelKey, classify, mark_frame};
 
 /// The beginning of every way's address: locally administered, "tlw".
 pub(super) const PREFIX: [u8; 4] = [0x02, b't', b'l', b'w'];
@@ -40,7 +40,7 @@ pub(super) fn packet(
         let class = classify(bytes, ChannelKey::FiveTuple);
         let body = Transit { frame, way: way as u16, hop: 0, capsule: 0 };
         let mut packet = Packet::new(class.channel, class.size, at, body);
-        packet.band = class.band;
+        (packet.band, packet.ecn) = (class.band, class.ecn);
         return Some(packet);
     };
     let stored = pool.bytes_mut(&frame);
@@ -51,6 +51,7 @@ pub(super) fn packet(
     let body = Transit { frame, way: way as u16, hop: 0, capsule: place.start as u16 };
     let mut packet = Packet::new(Channel(header.channel), header.path_size, at, body);
     (packet.band, packet.controls) = (header.band, u32::from(header.controls));
+    packet.ecn = Ecn::from_bits(header.ecn);
     Some(packet)
 }
 
@@ -82,10 +83,16 @@ impl Transit {
         }
     }
 
-    /// Makes the frame ready to leave: addressed to its host, with its lateness.
-    pub fn address(&self, pool: &mut FramePool, to: Mac, lateness: Span) {
+    /// Makes the frame ready to leave: addressed to its host, with its lateness, and with the mark of a
+    /// discipline where there is one.
+    pub fn address(&self, pool: &mut FramePool, to: Mac, lateness: Span, ecn: Ecn) {
         if let Some(mut record) = self.record(pool) {
             record.set_lateness(lateness);
+            if ecn == Ecn::Ce {
+                record.mark();
+            }
+        } else if ecn == Ecn::Ce {
+            mark_frame(pool.bytes_mut(&self.frame));
         }
         pool.bytes_mut(&self.frame)[..6].copy_from_slice(&to.0);
     }
