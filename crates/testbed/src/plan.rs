@@ -98,7 +98,8 @@ impl Plan {
         flow: u32,
         backplanes: &[Option<usize>],
     ) -> Result<Circuit, TestbedError> {
-        let refused = |reason: String| TestbedError::Route { traffic: traffic.name.clone(), reason };
+        let refused =
+            |reason: String| TestbedError::Route { traffic: traffic.name.clone(), reason };
         let way = scenario.route(traffic, flow).map_err(|error| refused(error.to_string()))?;
         let host = |name: &str| {
             let found = scenario.hosts.iter().position(|host| host.name == name);
@@ -143,9 +144,8 @@ impl Plan {
 /// One flow of each host at which a traffic starts: the first.
 fn distinct_sources(traffic: &Traffic) -> impl Iterator<Item = u32> + '_ {
     let rounds = (traffic.from_each.len().max(1) as u32).min(traffic.count);
-    let is_first = |&flow: &u32| {
-        (0..flow).all(|earlier| traffic.source(earlier) != traffic.source(flow))
-    };
+    let is_first =
+        |&flow: &u32| (0..flow).all(|earlier| traffic.source(earlier) != traffic.source(flow));
     (0..rounds).filter(is_first)
 }
 
