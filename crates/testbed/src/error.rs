@@ -4,6 +4,7 @@ use std::io;
 use thiserror::Error;
 use trunkline_core::Span;
 use trunkline_emu::EmuError;
+use trunkline_endpoint::EndpointError;
 use trunkline_lab::LabError;
 use trunkline_port::PortError;
 
@@ -61,6 +62,14 @@ pub enum TestbedError {
         needed: u64,
         /// Bytes to be had.
         available: u64,
+    },
+    /// A flow cannot be prepared.
+    #[error("traffic '{traffic}': {source}")]
+    Flow {
+        /// The traffic's name.
+        traffic: String,
+        /// Why.
+        source: EndpointError,
     },
     /// The laboratory could not be built.
     #[error(transparent)]

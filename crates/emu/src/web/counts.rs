@@ -2,7 +2,7 @@
 
 use super::plan::WayPlan;
 use std::sync::atomic::{AtomicU64, Ordering};
-use trunkline_core::{Cause, Ledger};
+use trunkline_core::{Cause, Ledger, Time};
 use trunkline_lab::Mac;
 use trunkline_measure::Conservation;
 
@@ -49,9 +49,14 @@ impl HopSums {
     }
 }
 
-/// Counts of every way, written by the dataplane and read by whoever wants to know.
+/// Counts of every way, written by the dataplane and read by whoever wants to know, and the other way round
+/// the wish to begin anew.
 #[derive(Debug)]
-pub struct Live(Box<[WayCounts]>);
+pub struct Live {
+    ways: Box<[WayCounts]>,
+    /// When the network is to begin anew, in nanoseconds; 0 where it is not.
+    restart: AtomicU64,
+}
 
 /// Counts of one way's frames. Only the dataplane writes them, so that adding is no more than a store.
 #[derive(Debug, Default)]
@@ -64,7 +69,8 @@ pub struct WayCounts {
 
 impl Live {
     pub(super) fn new(ways: usize) -> Live {
-        Live((0..ways).map(|_| WayCounts::default()).collect())
+        let ways = (0..ways).map(|_| WayCounts::default()).collect();
+        Live { ways, restart: AtomicU64::new(0) }
     }
 
     /// The counts of way `index`.
@@ -72,7 +78,36 @@ impl Live {
     /// # Panics
     /// Where there is no such way.
     pub fn way(&self, index: usize) -> &WayCounts {
-        &self.0[index]
+        &self.ways[index]
+    }
+
+    /// Asks the network to forget all frames and counts, and to begin anew at `origin`, like one just made.
+    /// It does so within a tenth of a second; see [`has_restarted`](Live::has_restarted).
+    pub fn restart(&self, origin: Time) {
+        self.restart.store(origin.as_nanos().max(1), Ordering::Release);
+    }
+
+    /// Has the network done what [`restart`](Live::restart) asked for?
+    pub fn has_restarted(&self) -> bool {
+        self.restart.load(Ordering::Acquire) == 0
+    }
+
+    /// When the network is to begin anew.
+    #[inline]
+    pub(super) fn wanted_restart(&self) -> Option<Time> {
+        let at = self.restart.load(Ordering::Acquire);
+        (at != 0).then(|| Time::from_nanos(at))
+    }
+
+    /// The network has begun anew: nothing has been counted.
+    pub(super) fn restarted(&self) {
+        self.ways.iter().for_each(WayCounts::clear);
+        self.restart.store(0, Ordering::Release);
+    }
+
+    /// Frames under way in all.
+    pub fn in_flight(&self) -> u64 {
+        self.ways.iter().map(|way| way.conservation().in_flight).sum()
     }
 }
 
@@ -81,6 +116,12 @@ fn one_more(counter: &AtomicU64) {
 }
 
 impl WayCounts {
+    fn clear(&self) {
+        let WayCounts { sent, duplicated, delivered, dropped } = self;
+        for one in [sent, duplicated, delivered, dropped] {
+            one.store(0, Ordering::Relaxed);
+        }
+    }
     pub(super) fn send(&self) {
         one_more(&self.sent);
     }

@@ -25,12 +25,15 @@ pub struct LegResult {
     pub queueing: Option<Times>,
     /// Bytes waiting, where they are sampled.
     pub backlog: Vec<(Time, u64)>,
+    /// How late frames left, where they leave by ports.
+    pub lateness: Times,
 }
 
 /// One lane at work.
 #[derive(Debug)]
 pub(super) struct Leg {
-    name: String,
+    plan: LanePlan,
+    seed: Seed,
     pub link: Link<Packet<Transit>>,
     /// Its frames leave by ports. Else they enter other legs.
     pub exit: bool,
@@ -51,7 +54,7 @@ pub(super) struct Leg {
 impl Leg {
     /// A lane as `plan` says that begins at `origin` and keeps up to `samples` of its backlog.
     pub fn new(
-        plan: &LanePlan,
+        plan: LanePlan,
         seed: Seed,
         origin: Time,
         bound: Span,
@@ -59,7 +62,7 @@ impl Leg {
         samples: usize,
     ) -> Leg {
         let mut leg = Leg {
-            name: plan.name.clone(),
+            seed,
             link: Link::new(&plan.spec, seed, &plan.stream, origin),
             exit,
             due: Time::NEVER,
@@ -71,9 +74,22 @@ impl Leg {
             held: None,
             outcomes: Vec::with_capacity(2 * BATCH),
             bound,
+            plan,
         };
         leg.look_ahead();
         leg
+    }
+
+    /// Forgets everything and begins anew at `origin`.
+    pub fn restart(&mut self, origin: Time) {
+        let Leg { plan, seed, .. } = self;
+        self.link = Link::new(&plan.spec, *seed, &plan.stream, origin);
+        self.slack = slack(&plan.spec);
+        self.tally = Tally::default();
+        self.queueing = self.queueing.take().map(|_| Times::default());
+        self.backlog.clear();
+        self.held = None;
+        self.look_ahead();
     }
 
     /// Finds out when it next has something to do.
@@ -121,11 +137,12 @@ impl Leg {
             busy: Span::from_nanos(self.tally.booked(Cause::Transmit) as u64),
             queueing: self.queueing.clone(),
             backlog: self.backlog.clone(),
+            lateness: self.tally.lateness().clone(),
         }
     }
 
     pub fn snapshot(&self) -> LaneSnapshot {
-        self.tally.snapshot(&self.name, &self.link, self.bound)
+        self.tally.snapshot(&self.plan.name, &self.link, self.bound)
     }
 
     /// Takes the next batch of frames that are due by `now` and leave by one port.

@@ -79,11 +79,11 @@ impl Web {
     pub fn new(plan: WebPlan) -> Web {
         let WebPlan { ports, lanes, ways, seed, origin, bound, arena, sample } = plan;
         let exits: Vec<usize> = ways.iter().filter_map(|way| way.lanes.last().copied()).collect();
-        let mut legs: Vec<Leg> = Vec::with_capacity(lanes.len());
-        for (index, lane) in lanes.iter().enumerate() {
+        let leg = |(index, lane): (usize, LanePlan)| {
             let most = sample.map_or(0, |(_, most)| if lane.observed { most } else { 0 });
-            legs.push(Leg::new(lane, seed, origin, bound, exits.contains(&index), most));
-        }
+            Leg::new(lane, seed, origin, bound, exits.contains(&index), most)
+        };
+        let legs = lanes.into_iter().enumerate().map(leg).collect();
         let inlet = |(index, port)| Inlet {
             port,
             waiting: VecDeque::with_capacity(WAITING),
@@ -140,6 +140,19 @@ impl Web {
     /// Frames that came and had no way: what a host says of its own accord. They are not carried.
     pub fn strays(&self) -> u64 {
         self.strays
+    }
+
+    /// Forgets everything and begins anew at `origin`.
+    fn restart(&mut self, origin: Time) {
+        self.ways.iter_mut().for_each(|way| way.hops.fill(HopSums::default()));
+        self.inlets.iter_mut().for_each(|inlet| inlet.waiting.clear());
+        self.pool.clear();
+        self.strays = 0;
+        self.sampling = self.sampling.map(|(_, every)| (origin, every));
+        self.account();
+        self.legs.iter_mut().for_each(|leg| leg.restart(origin));
+        self.measure_delays();
+        self.live.restarted();
     }
 
     /// Finds out anew by how much work may lag, and how long frames may wait to be read.
@@ -261,6 +274,9 @@ impl Work for Web {
     }
 
     fn receive(&mut self, clock: &mut Clock) -> Result<usize, EmuError> {
+        if let Some(origin) = self.live.wanted_restart() {
+            self.restart(origin);
+        }
         let Web { inlets, legs, ways, pool, live, strays, unstamped, .. } = self;
         clock.synchronise();
         let mut settled = clock.now().before(self.lag);
