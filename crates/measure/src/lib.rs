@@ -14,6 +14,7 @@ mod stats;
 mod steady;
 mod table;
 mod times;
+mod trail;
 mod violation;
 
 pub use compare::{Comparison, Counted, Row, Tolerance, Verdict, compare};
@@ -27,4 +28,5 @@ pub use stats::{deviation, mean, quantile};
 pub use steady::steady_from;
 pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};
 pub use times::{Percentiles, Times};
+pub use trail::Trail;
 pub use violation::{Violation, check};
