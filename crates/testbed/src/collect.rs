@@ -38,7 +38,8 @@ impl Measured<'_> {
         let invalid = self.complaints(&legs, &accuracy);
         let notes = self.notes();
         let flows = std::mem::take(&mut self.flows);
-        let traffic = flows.into_iter().enumerate().map(|(index, flows)| self.traffic(index, flows));
+        let traffic =
+            flows.into_iter().enumerate().map(|(index, flows)| self.traffic(index, flows));
         Run {
             engine: Engine::Emu,
             scenario: self.scenario.name.clone(),
@@ -152,8 +153,7 @@ impl Measured<'_> {
         let (lateness, spacing) = self.web.punctuality();
         let between = Between { before: &self.before, after: &self.after };
         let ways = 0..2 * self.plan.circuits.len();
-        let counts: Vec<Conservation> =
-            ways.map(|way| self.live.way(way).conservation()).collect();
+        let counts: Vec<Conservation> = ways.map(|way| self.live.way(way).conservation()).collect();
         Accuracy {
             frames_in: counts.iter().map(|way| way.sent).sum(),
             frames_out: counts.iter().map(|way| way.delivered).sum(),
@@ -186,7 +186,8 @@ impl Measured<'_> {
         let mut notes = notes::of_hosts(self.scenario);
         for (index, traffic) in self.scenario.traffic.iter().enumerate() {
             let own = self.flows[index].iter().flat_map(|flow| &flow.notes);
-            let mut own: Vec<String> = own.map(|note| format!("{}: {note}", traffic.name)).collect();
+            let mut own: Vec<String> =
+                own.map(|note| format!("{}: {note}", traffic.name)).collect();
             own.sort();
             own.dedup();
             notes.extend(own);

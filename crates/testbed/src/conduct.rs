@@ -74,7 +74,12 @@ impl<'a> Conductor<'a> {
             }
             if looks % TELL == 0 {
                 let elapsed = now.since(self.origin);
-                options.tell(&Progress { attempt, elapsed, most: self.scenario.stop_after, waiting: false });
+                options.tell(&Progress {
+                    attempt,
+                    elapsed,
+                    most: self.scenario.stop_after,
+                    waiting: false,
+                });
             }
             looks += 1;
             sleep(LOOK.min(until.since(now).to_duration()));
@@ -136,7 +141,9 @@ impl<'a> Conductor<'a> {
     fn stop_company(&mut self, ended: usize) {
         let name = &self.scenario.traffic[ended].name;
         for index in 0..self.states.len() {
-            if self.scenario.traffic[index].until.as_ref() == Some(name) && !self.states[index].ended {
+            if self.scenario.traffic[index].until.as_ref() == Some(name)
+                && !self.states[index].ended
+            {
                 self.states[index] = State { started: true, ended: true, stopped: true };
                 self.flows[index].iter().for_each(Flow::stop);
                 self.stop_company(index);

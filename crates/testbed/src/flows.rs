@@ -29,7 +29,10 @@ pub fn prepare(
         for flow in 0..traffic.count {
             // One virtual circuit for each flow, numbered as in the simulator.
             channel += 1;
-            plans.push((index, flow_plan(scenario, plan, laboratory, (index, traffic), flow, channel)));
+            plans.push((
+                index,
+                flow_plan(scenario, plan, laboratory, (index, traffic), flow, channel),
+            ));
         }
     }
     let mut flows: Vec<Vec<Flow>> = scenario.traffic.iter().map(|_| Vec::new()).collect();
@@ -45,7 +48,8 @@ pub fn prepare(
         });
         for (index, flow) in made {
             let traffic = &scenario.traffic[index].name;
-            let flow = flow.map_err(|source| TestbedError::Flow { traffic: traffic.clone(), source })?;
+            let flow =
+                flow.map_err(|source| TestbedError::Flow { traffic: traffic.clone(), source })?;
             flows[index].push(flow);
         }
     }

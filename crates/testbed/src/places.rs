@@ -11,7 +11,8 @@ const PER_HOST: usize = 3;
 pub fn names(scenario: &Scenario, plan: &Plan) -> Vec<String> {
     let lanes = plan.lanes.iter().map(|lane| lane.name.clone());
     let hosts = scenario.hosts.iter().flat_map(|host| {
-        ["host", "interface, earlier request", "transport"].map(|what| format!("{} {what}", host.name))
+        ["host", "interface, earlier request", "transport"]
+            .map(|what| format!("{} {what}", host.name))
     });
     let rest = ["emulator", "path"].map(str::to_string);
     lanes.chain(hosts).chain(rest).collect()

@@ -13,9 +13,7 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_emu::{keep_off, monotonic, processors};
 use trunkline_endpoint::{Crew, Flow};
-use trunkline_lab::{
-    Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep,
-};
+use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep};
 use trunkline_measure::Run;
 use trunkline_scenario::Scenario;
 
@@ -95,7 +93,8 @@ fn once(
     let states = conductor.run(options, attempt)?;
     let now = Ticks::now();
     flows.iter().flatten().for_each(Flow::stop);
-    let flows = flows.into_iter().map(|flows| flows.into_iter().map(Flow::join).collect()).collect();
+    let flows =
+        flows.into_iter().map(|flows| flows.into_iter().map(Flow::join).collect()).collect();
     let ended = monotonic();
     let machine = Machine {
         foreign,
@@ -108,7 +107,17 @@ fn once(
     result?;
     let web = &web;
     let measured = Measured {
-        scenario, plan, origin, ended, flows, states, before, after, web, live: &live, machine,
+        scenario,
+        plan,
+        origin,
+        ended,
+        flows,
+        states,
+        before,
+        after,
+        web,
+        live: &live,
+        machine,
     };
     Ok(measured.into_run())
 }

@@ -102,7 +102,10 @@ fn late(exit: &Exit<'_>) -> Option<String> {
     let late = leg.lateness.longer_than(bound);
     (late > (frames / 100).max(1)).then(|| {
         let Percent(p99, max) = percent(leg);
-        format!("{name}: {late} of {frames} frames left more than {} late (p99 {p99}, max {max})", bound.rounded())
+        format!(
+            "{name}: {late} of {frames} frames left more than {} late (p99 {p99}, max {max})",
+            bound.rounded()
+        )
     })
 }
 
@@ -169,7 +172,11 @@ mod tests {
         }
     }
 
-    fn judged(leg: &LegResult, path: Span, change: impl Fn(&mut Accuracy, &mut Snapshot, &mut Machine)) -> Vec<String> {
+    fn judged(
+        leg: &LegResult,
+        path: Span,
+        change: impl Fn(&mut Accuracy, &mut Snapshot, &mut Machine),
+    ) -> Vec<String> {
         let (before, mut after) = (Snapshot::default(), Snapshot::default());
         let mut accuracy = Accuracy::default();
         let mut machine = Machine { lasted: Span::from_secs(10), ..Machine::default() };
