@@ -27,6 +27,6 @@ mod turn;
 mod validity;
 
 pub use error::TestbedError;
-pub use options::{Options, Progress};
+pub use options::{Options, Progress, at_work, break_off};
 pub use run::run;
 pub use validity::{FOREIGN, LATENESS, LATENESS_SHARE, SATURATED, STALLED, STOLEN};

@@ -1,8 +1,41 @@
 //! How a scenario is run.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use trunkline_core::Span;
+
+/// Does this process want its testbeds to end?
+static BROKEN_OFF: AtomicBool = AtomicBool::new(false);
+/// Testbeds of this process that are at work.
+static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// Ends every testbed of this process, now and for good, in order: programs, devices and files are removed.
+/// For whoever has to heed a signal.
+pub fn break_off() {
+    BROKEN_OFF.store(true, Ordering::Relaxed);
+}
+
+/// Is a testbed of this process at work?
+pub fn at_work() -> bool {
+    AT_WORK.load(Ordering::Relaxed) > 0
+}
+
+/// Counts as a testbed at work.
+#[derive(Debug)]
+pub(crate) struct AtWork(());
+
+impl AtWork {
+    pub fn begin() -> AtWork {
+        AT_WORK.fetch_add(1, Ordering::Relaxed);
+        AtWork(())
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        AT_WORK.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// How a scenario is run.
 #[derive(Clone, Copy)]
@@ -46,7 +79,8 @@ pub struct Progress {
 
 impl Options<'_> {
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+        let asked = self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed));
+        asked || BROKEN_OFF.load(Ordering::Relaxed)
     }
 
     pub(crate) fn tell(&self, progress: &Progress) {

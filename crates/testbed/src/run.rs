@@ -4,6 +4,7 @@ use crate::collect::Measured;
 use crate::conduct::{Conductor, settle};
 use crate::laboratory::{LEAD, Laboratory, Network};
 use crate::load::{self, Ticks};
+use crate::options::AtWork;
 use crate::plan::Plan;
 use crate::turn::Turn;
 use crate::validity::Machine;
@@ -45,6 +46,7 @@ pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedErr
 }
 
 fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
+    let _at_work = AtWork::begin();
     let plan = Plan::of(scenario)?;
     let privilege = enter_user_namespace_if_needed()?;
     let (host, directory) = (Namespace::current()?, runtime_dir(privilege));
