@@ -1,0 +1,3 @@
+//! TCP for the simulator: congestion control first.
+
+pub mod congestion;
