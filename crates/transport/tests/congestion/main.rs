@@ -5,6 +5,7 @@ mod bottleneck;
 mod laws;
 mod pipe;
 mod properties;
+mod windows;
 
 use trunkline_transport::tcp::congestion::{Controller, Kind, Settings};
 

@@ -30,7 +30,8 @@ impl Path {
         self.rate.bytes_in(self.round_trip())
     }
 
-    fn transmission(&self) -> Span {
+    /// The time that a segment takes on the line.
+    pub fn transmission(&self) -> Span {
         let bits = 8 * u64::from(MSS) * 1_000_000_000;
         Span::from_nanos(bits.div_ceil(self.rate.bits_per_second()))
     }
@@ -73,6 +74,8 @@ pub struct Sender {
     paced_until: Time,
     line_free: Time,
     recover_until: Option<u64>,
+    /// Losses before this number belong to a recovery that has begun.
+    accounted: u64,
     round_ends: u64,
     smoothed: Span,
     shortest: Span,
@@ -92,6 +95,7 @@ impl Sender {
             paced_until: Time::ZERO,
             line_free: Time::ZERO,
             recover_until: None,
+            accounted: 0,
             round_ends: 0,
             smoothed: Span::ZERO,
             shortest: Span::MAX,
@@ -142,14 +146,17 @@ impl Sender {
         }
     }
 
-    /// Takes out what the third segment after it has overtaken.
-    fn notice_losses(&mut self, number: u64) -> u64 {
-        let before = self.flight.len();
-        self.flight.retain(|segment| segment.back.is_some() || segment.number + 3 > number);
+    /// Takes out what the third segment after it has overtaken. Answers the bytes lost, and whether a
+    /// recovery is to begin.
+    fn notice_losses(&mut self, number: u64) -> (u64, bool) {
+        let (before, accounted) = (self.flight.len(), self.accounted);
+        let gone = |segment: &Segment| segment.back.is_none() && segment.number + 3 <= number;
+        let fresh = self.flight.iter().any(|segment| gone(segment) && segment.number >= accounted);
+        self.flight.retain(|segment| !gone(segment));
         let lost = (before - self.flight.len()) as u64 * u64::from(MSS);
         self.in_flight -= lost;
         self.seen.lost += lost;
-        lost
+        (lost, fresh)
     }
 
     fn acknowledge(&mut self) {
@@ -158,8 +165,8 @@ impl Sender {
         let (now, mss, before) = (self.now, u64::from(MSS), self.in_flight);
         let flight_size = before;
         self.in_flight -= mss;
-        let lost = self.notice_losses(segment.number);
-        self.mind_recovery(segment.number, lost, flight_size);
+        let (lost, fresh) = self.notice_losses(segment.number);
+        self.mind_recovery(segment.number, fresh, flight_size);
         let rtt = self.measure(&segment);
         self.sampler.delivered(now, &segment.stamp, segment.sent, mss);
         let round_start = segment.number >= self.round_ends;
@@ -179,14 +186,15 @@ impl Sender {
         });
     }
 
-    fn mind_recovery(&mut self, number: u64, lost: u64, flight_size: u64) {
+    fn mind_recovery(&mut self, number: u64, fresh: bool, flight_size: u64) {
         if self.recover_until.is_some_and(|until| number >= until) {
             self.recover_until = None;
             self.controller.recovered(self.now);
         }
-        if lost > 0 && self.recover_until.is_none() {
+        if fresh {
             self.controller.congested(self.now, flight_size, Reason::Loss);
             self.recover_until = Some(self.next);
+            self.accounted = self.next;
         }
     }
 
