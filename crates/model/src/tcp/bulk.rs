@@ -104,19 +104,27 @@ fn transfer(flow: &Greedy<'_>, share: &Share, bytes: u64, again: bool, confirm: 
     );
     let before = rounds.rest.saturating_sub(u64::from(last));
     terms.0.extend(waiting(flow, share, share.rate.time_for(before)).0);
-    let (place, cause) = limiting_place(flow, share);
-    terms.add(
-        ("the queue before the last segment", "mean queue / rate", WINDOW),
-        &place,
-        if cause == Cause::Host { cause } else { Cause::Queue },
-        share.queue,
-        share.queue.to_string(),
-    );
+    behind_others(&mut terms, flow, share);
     one_way(&mut terms, talk, last);
     if confirm {
         one_way(&mut terms, &flow.flow.back, CONFIRMATION);
     }
     terms
+}
+
+/// The last segment finds the queue of the line's other users; its own connection's is in the rate.
+fn behind_others(terms: &mut Terms, flow: &Greedy<'_>, share: &Share) {
+    if share.users < 2 {
+        return;
+    }
+    let (place, _) = limiting_place(flow, share);
+    terms.add(
+        ("the queue before the last segment", "mean queue of the line", WINDOW),
+        &place,
+        Cause::Queue,
+        share.queue,
+        share.queue.to_string(),
+    );
 }
 
 fn last_segment(bytes: u64, payload: u32) -> u32 {

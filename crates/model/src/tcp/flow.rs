@@ -64,6 +64,27 @@ impl<'a> Greedy<'a> {
         window.min(arrived)
     }
 
+    /// The same on a line that overflows for everybody: by the laws without time-outs, the losses being
+    /// those that congestion avoidance makes itself; at most what window and path allow.
+    pub fn rate_at(&self, queue: Span, congestion: f64) -> Throughput {
+        let round_trip = self.round_trip + queue;
+        let loss = 1.0 - (1.0 - self.loss) * (1.0 - congestion);
+        let segments = match self.tcp.law {
+            Law::Bbr => f64::INFINITY,
+            Law::Reno => tcp::square_root_window(loss, self.tcp.slowed_by()),
+            Law::Cubic => tcp::cubic_or_reno_window(round_trip, loss),
+            Law::ConstantRate => self.constant_rate(round_trip, loss),
+        };
+        let by_law = tcp::rate(segments, self.tcp.payload, round_trip);
+        by_law.min(self.rate(queue, self.loss))
+    }
+
+    /// √(3a / 2bp) with a = c·r².
+    fn constant_rate(&self, round_trip: Span, loss: f64) -> f64 {
+        let increase = libm::sqrt(CONSTANT_RATE) * round_trip.as_secs_f64();
+        increase * tcp::square_root_window(loss, self.tcp.slowed_by())
+    }
+
     /// The mean window, as far as losses limit it.
     fn segments(&self, round_trip: Span, loss: f64) -> f64 {
         let reno = || self.reno(round_trip, loss);
@@ -71,10 +92,7 @@ impl<'a> Greedy<'a> {
             Law::Bbr => f64::INFINITY,
             Law::Reno => reno(),
             Law::Cubic => reno().max(tcp::cubic_window(round_trip, loss)),
-            Law::ConstantRate => {
-                let increase = libm::sqrt(CONSTANT_RATE) * round_trip.as_secs_f64();
-                increase * tcp::square_root_window(loss, self.tcp.slowed_by())
-            }
+            Law::ConstantRate => self.constant_rate(round_trip, loss),
         }
     }
 

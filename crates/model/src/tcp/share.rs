@@ -116,14 +116,17 @@ fn treatment(scenario: &Scenario, resource: Resource, packet: u32) -> Result<Tre
         DisciplineSpec::RoundRobin { .. }
         | DisciplineSpec::TwoLists { .. }
         | DisciplineSpec::Drr { .. }
-        | DisciplineSpec::FqCodel { .. } => Ok(Treatment::InTurn),
+        | DisciplineSpec::FqCodel { .. }
+        | DisciplineSpec::Sfq(_) => Ok(Treatment::InTurn),
         DisciplineSpec::Fifo { limit } | DisciplineSpec::Priority { limit, .. } => {
             Ok(Treatment::Queue(limit.most_bytes(packet)))
         }
         DisciplineSpec::Epd { threshold, .. } => Ok(Treatment::Queue(threshold * 48)),
         DisciplineSpec::Codel { target, .. } => Ok(Treatment::Managed(target)),
-        #[allow(unreachable_patterns)]
-        _ => Err(format!("the discipline of the full line {}", stage_name(scenario, resource))),
+        DisciplineSpec::Pie(pie) => Ok(Treatment::Managed(pie.target)),
+        DisciplineSpec::DualPi2(_) => {
+            Err(format!("the discipline of the full line {}", stage_name(scenario, resource)))
+        }
     }
 }
 
@@ -200,14 +203,19 @@ impl<'f, 'a> Line<'f, 'a> {
             self.users.iter().map(|user| (user.tcp.window, user.round_trip)).collect();
         let queue = tcp::window_queue(&windows, self.capacity);
         let drain = self.capacity.time_for(buffer);
-        let constant = self.users.iter().all(|user| user.tcp.law != Law::Bbr && user.loss == 0.0);
-        if constant && queue <= drain {
+        let fits = queue <= drain && self.users.iter().all(|user| user.tcp.law != Law::Bbr);
+        if fits && self.users.iter().all(|user| user.loss == 0.0) {
             let regime = Regime::Standing(self.resource);
             let rate = |user: &&Greedy<'_>| user.rate(queue, 0.0);
             return Ok(self.users.iter().map(|u| self.share(rate(u), regime, queue)).collect());
         }
         if let [only] = self.users[..] {
-            return Ok(vec![self.alone(only, buffer, drain)]);
+            let busy = || self.capacity.min(only.rate(Span::ZERO, only.loss));
+            let regime = Regime::Stage(self.resource);
+            return Ok(vec![match fits {
+                true => self.share(busy(), regime, Span::ZERO),
+                false => self.alone(only, buffer, drain),
+            }]);
         }
         // The queue moves between nothing and the whole buffer; half is the mean.
         self.overflowing(scenario, drain.scaled(1, 2))
@@ -238,8 +246,7 @@ impl<'f, 'a> Line<'f, 'a> {
             return self.bbr(scenario);
         }
         let rates = |loss: f64| -> Vec<Throughput> {
-            let total = |user: &Greedy<'_>| 1.0 - (1.0 - user.loss) * (1.0 - loss);
-            self.users.iter().map(|user| user.rate(queue, total(user))).collect()
+            self.users.iter().map(|user| user.rate_at(queue, loss)).collect()
         };
         let sum = |loss: f64| -> u128 {
             rates(loss).iter().map(|rate| u128::from(rate.millibytes_per_second())).sum()
