@@ -26,6 +26,13 @@ pub(crate) fn reasons(what: What, traffic: &str, run: &Run, reference: &Run) -> 
     found
 }
 
+/// Why `run` has no figure of `traffic`.
+pub(crate) fn absence(traffic: &str, run: &Run) -> Vec<String> {
+    let mut found = vec![format!("{} has no such figure", name(run.engine))];
+    found.extend(notes(traffic, run).take(1));
+    found
+}
+
 /// An engine's name.
 pub(crate) fn name(engine: Engine) -> &'static str {
     match engine {

@@ -1,6 +1,6 @@
 //! One cell of a scenario on the ladder.
 
-use crate::because::{name, reasons};
+use crate::because::{absence, reasons};
 use crate::figure::{Figure, What, figures};
 use crate::verdict::{Judgement, Tolerances, Verdict, judge};
 use serde::Serialize;
@@ -152,9 +152,8 @@ fn judgement(
     tolerances: &Tolerances,
 ) -> Judgement {
     let (Some(figure), Some(reference)) = pair else {
-        let (absent, present) = if pair.0.is_none() { (run, middle) } else { (middle, run) };
-        let mut because = reasons(what, traffic, absent, present);
-        because.insert(0, format!("{} has no such figure", name(absent.engine)));
+        let absent = if pair.0.is_none() { run } else { middle };
+        let because = absence(traffic, absent);
         return Judgement { verdict: Verdict::Missing, difference: None, because };
     };
     let (verdict, difference) = judge(what, figure, reference, tolerances);

@@ -6,12 +6,16 @@
 //! notes tell; a difference that these do not explain is called unexplained.
 
 mod because;
+mod climb;
 mod figure;
 mod ladder;
+mod shorten;
 mod text;
 mod verdict;
 
+pub use climb::{Climb, Climbed};
 pub use figure::{Figure, What, figures};
 pub use ladder::{Ladder, Row, Tally};
+pub use shorten::{chosen, shortened};
 pub use text::{section, terminal};
 pub use verdict::{Judgement, Tolerances, Verdict, judge};

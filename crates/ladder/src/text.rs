@@ -32,6 +32,15 @@ pub fn terminal(ladder: &Ladder) -> String {
         }
     }
     let mut text = format!("{}\n{table}\n", heading(ladder));
+    for row in &ladder.rows {
+        for (engine, judgement) in &row.judgements {
+            let because = judgement.because.join("; ");
+            if !because.is_empty() {
+                let (traffic, what, engine) = (&row.traffic, row.what, name(*engine));
+                let _ = writeln!(text, "  {traffic}, {what}: {engine}: {because}");
+            }
+        }
+    }
     if let Some(accuracy) = &ladder.accuracy {
         let _ = writeln!(text, "emu: {}", statement(accuracy));
     }
@@ -45,12 +54,16 @@ pub fn terminal(ladder: &Ladder) -> String {
 pub fn section(ladders: &[Ladder]) -> Section {
     let mut columns = vec!["scenario".to_string(), "cell".into()];
     columns.extend(ladders.first().map(self::columns).unwrap_or_default());
-    columns.push("accuracy of the emulation".into());
+    columns.extend(["because".into(), "accuracy of the emulation".into()]);
     let rows = ladders.iter().flat_map(|ladder| ladder.rows.iter().map(move |row| (ladder, row)));
     let rows = rows.map(|(ladder, row)| {
         let place = [ladder.scenario.clone(), ladder.cell.clone()];
+        let because = row.judgements.iter().filter(|(_, it)| !it.because.is_empty());
+        let because =
+            because.map(|(engine, it)| format!("{}: {}", name(*engine), it.because.join("; ")));
+        let because = because.collect::<Vec<String>>().join(" | ");
         let accuracy = ladder.accuracy.as_ref().map(statement).unwrap_or_default();
-        place.into_iter().chain(entries(ladder, row)).chain([accuracy]).collect()
+        place.into_iter().chain(entries(ladder, row)).chain([because, accuracy]).collect()
     });
     Section {
         name: "ladder".into(),
@@ -136,16 +149,15 @@ fn told(what: What, engine: Engine, judgement: &Judgement) -> String {
         (Some(points), What::Loss) => format!(" {:+.3} points", points * 100.0),
         (Some(share), _) => format!(" {:+.1} %", share * 100.0),
     };
-    let because = match judgement.because.as_slice() {
-        [] => "unexplained".to_string(),
-        reasons => format!("because {}", reasons.join(", ")),
-    };
     match judgement.verdict {
         Verdict::Agree => format!("{engine} agrees ({})", by.trim_start()),
-        Verdict::Undecided => format!("{engine}{by}, within what chance allows"),
-        Verdict::Differ => format!("{engine} differs{by}: {because}"),
-        Verdict::Missing => judgement.because.join(", "),
-        Verdict::Invalid => format!("{engine}{by} INVALID: {because}"),
+        Verdict::Undecided => format!("{engine}{by}, which chance allows"),
+        Verdict::Differ if judgement.because.is_empty() => {
+            format!("{engine} differs{by}, unexplained")
+        }
+        Verdict::Differ => format!("{engine} differs{by}"),
+        Verdict::Missing => format!("{engine} cannot be compared"),
+        Verdict::Invalid => format!("{engine}{by} INVALID"),
     }
 }
 
