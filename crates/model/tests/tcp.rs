@@ -241,6 +241,7 @@ fn what_has_no_formula_says_so() {
     let mut net = alone(&spec, &transport("newreno", 1 << 20));
     net.traffic.push(traffic("urp", ("a", "b"), bulk(1000), &urp(1000, 7, 0)));
     assert!(note(&net).contains("TCP beside urp"), "{}", note(&net));
+    assert!(note(&net).contains("urp: no formula covers the TCP of one beside it"));
     net.traffic[1] = traffic("bbr", ("a", "b"), greedy(), &transport("bbr", 1 << 20));
     assert!(note(&net).contains("BBR beside other connections"), "{}", note(&net));
     let mut net = alone(&spec, &transport("newreno", 1 << 20));
