@@ -161,6 +161,18 @@ fn shares_by_round_trip() {
     close(rate(&net, "far"), rate(&net, "near"), 1e-6);
 }
 
+/// Windows of a few segments have no law, but connections that are alike are alike.
+#[test]
+fn a_crowd_shares_equally_or_has_no_number() {
+    let trunk = fifo(1_000_000, Span::ZERO, 5_000);
+    let mut net = shared(&trunk, [MS, MS], &transport("newreno", 1 << 20));
+    net.traffic.iter_mut().for_each(|traffic| traffic.count = 100);
+    close(rate(&net, "near"), 125_000.0 / 1.04 / 200.0, 0.001);
+    net.links[1].forward.delay = MS.scaled(20, 1);
+    let notes = predictions(&net).notes.join("\n");
+    assert!(notes.contains("time-outs decide"), "{notes}");
+}
+
 /// A window that caps the long connection leaves the rest to the short one.
 #[test]
 fn caps_leave_the_rest_to_the_others() {

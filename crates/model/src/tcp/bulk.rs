@@ -243,42 +243,43 @@ fn explain(
     shares: &[Share],
     notes: &mut Vec<String>,
 ) {
-    let name = &scenario.traffic[index].name;
+    let traffic = &scenario.traffic[index];
+    let name = &traffic.name;
     let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
-    let share = &shares[first];
-    let text = match share.regime {
-        Regime::Window => "its window limits it; the windows have grown to their full size".into(),
-        Regime::Loss => format!(
-            "the path's losses limit it (p = {:.3e}): Reno by Padhye et al. 1998 with the shortest time-out, CUBIC by RFC 9438 §5.1; selective acknowledgements do better where losses are many",
-            flows[first].loss
-        ),
-        Regime::Stage(resource) => {
-            let place = stage_name(scenario, resource);
-            format!("{} connections share {place} equally", share.users)
-        }
-        Regime::Standing(resource) => {
-            let place = stage_name(scenario, resource);
-            format!(
-                "the queue of {place} takes all windows: nothing is lost, each has window / (round trip + queue)"
-            )
-        }
-        Regime::Overflow(resource, _) if share.users == 1 => {
-            let place = stage_name(scenario, resource);
-            format!(
-                "alone at {place}: the rate is the mean over a saw-tooth of the window, one loss in each"
-            )
-        }
-        Regime::Overflow(resource, loss) => overflow(scenario, resource, loss, flows, shares),
-    };
+    let text = reason(scenario, first, flows, shares);
     notes.push(format!("{name}: {text}"));
-    if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } =
-        scenario.traffic[index].workload
-    {
+    if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
         let state =
             if repeat > 1 { "keeps its window from one transfer to the next" } else { "is new" };
         notes.push(format!(
             "{name}: the connection is established and {state}; slow start loses nothing"
         ));
+    }
+}
+
+/// Why a connection gets what it gets.
+fn reason(scenario: &Scenario, first: usize, flows: &[Greedy<'_>], shares: &[Share]) -> String {
+    let (flow, share) = (&flows[first], &shares[first]);
+    let place = |resource| stage_name(scenario, resource);
+    match share.regime {
+        Regime::Window => "its window limits it; the windows have grown to their full size".into(),
+        Regime::Loss => format!(
+            "the path's losses limit it (p = {:.3e}): Reno by Padhye et al. 1998 with the shortest time-out, CUBIC by RFC 9438 §5.1; selective acknowledgements do better where losses are many",
+            flow.loss
+        ),
+        Regime::Stage(resource) if share.users > 1 => {
+            format!("{} connections share {} equally", share.users, place(resource))
+        }
+        Regime::Stage(resource) => format!("{} is always busy", place(resource)),
+        Regime::Standing(resource) => format!(
+            "the queue of {} takes all windows: nothing is lost, each has window / (round trip + queue)",
+            place(resource)
+        ),
+        Regime::Overflow(resource, _) if share.users == 1 => format!(
+            "alone at {}: the rate is the mean over a saw-tooth of the window, one loss in each",
+            place(resource)
+        ),
+        Regime::Overflow(resource, loss) => overflow(scenario, resource, loss, flows, shares),
     }
 }
 

@@ -178,6 +178,9 @@ fn in_turn(
     each.collect()
 }
 
+/// The probability of loss above which congestion avoidance hardly happens: a window of four segments.
+const MOST_LOSS: f64 = 0.1;
+
 /// A full line and its users.
 struct Line<'f, 'a> {
     users: Vec<&'f Greedy<'a>>,
@@ -252,8 +255,28 @@ impl<'f, 'a> Line<'f, 'a> {
             rates(loss).iter().map(|rate| u128::from(rate.millibytes_per_second())).sum()
         };
         let loss = balance(|loss| sum(loss) > u128::from(self.capacity.millibytes_per_second()));
+        if loss > MOST_LOSS {
+            return self.crowded(scenario, queue, loss);
+        }
         let regime = Regime::Overflow(self.resource, loss);
         Ok(rates(loss).into_iter().map(|rate| self.share(rate, regime, queue)).collect())
+    }
+
+    /// Windows of a few segments live by time-outs, of which the laws know nothing; connections that are all
+    /// alike share equally all the same.
+    fn crowded(&self, scenario: &Scenario, queue: Span, loss: f64) -> Result<Vec<Share>, String> {
+        let alike = |user: &&&Greedy<'_>| {
+            let first = self.users[0];
+            user.tcp == first.tcp && user.round_trip == first.round_trip && user.loss == first.loss
+        };
+        if !self.users.iter().all(|user| alike(&user)) {
+            let name = stage_name(scenario, self.resource);
+            return Err(format!("windows of so few segments that time-outs decide, at {name}"));
+        }
+        let each = self.capacity.millibytes_per_second() / self.users.len() as u64;
+        let rate = Throughput::from_millibytes_per_second(each);
+        let share = self.share(rate, Regime::Overflow(self.resource, loss), queue);
+        Ok(vec![share; self.users.len()])
     }
 
     /// BBR beside BBR with the same round trip has an equal share; anything else has no closed formula.
