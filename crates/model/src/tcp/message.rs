@@ -31,10 +31,9 @@ pub(crate) fn predict(
     }
     let loaded = beside(scenario, index, &flow, notes)?;
     for &size in sizes {
-        let sides = [(&traffic.transport, size), (&traffic.reply_transport, answer(size))];
-        if let Some(why) =
-            sides.into_iter().find_map(|(how, bytes)| in_one_burst(how, scenario.mtu, bytes).err())
-        {
+        let there = in_one_burst(&traffic.transport, scenario.mtu, size);
+        let back = || in_one_burst(&traffic.reply_transport, scenario.mtu, answer(size));
+        if let Err(why) = there.and_then(|()| back()) {
             notes.push(format!("{}: no formula covers {why}", traffic.name));
             continue;
         }
