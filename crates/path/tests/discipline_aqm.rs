@@ -83,7 +83,7 @@ fn pie_holds_its_target_under_constant_overload() {
     for (target, seed) in [(15, 1), (15, 2), (50, 3), (5, 4)] {
         let text = format!("pie:target={target}ms,limit=10000p");
         let outcome = constant_load(&text, Ecn::NotEct, 400 * US, 600 * US, seed);
-        let (mean, target) = (outcome.mean_ms(), target as f64);
+        let (mean, target) = (outcome.mean_ms(), f64::from(target));
         assert!((mean - target).abs() < 0.1 * target, "{mean} ms for {target}");
         let lost = outcome.dropped as f64 / outcome.arrived as f64;
         assert!((lost - 1.0 / 3.0).abs() < 0.01, "{lost} lost");
