@@ -71,6 +71,11 @@ impl Tuning {
         &self.notes
     }
 
+    /// Is the window a stated one?
+    pub fn has_window(&self) -> bool {
+        self.window.is_some()
+    }
+
     /// Sets everything that is a socket's own, before it is connected or listens.
     pub fn apply(&self, socket: &OwnedFd, address: Ipv4Addr) -> Result<(), EndpointError> {
         sockopt::set_tcp_congestion(socket, self.congestion)

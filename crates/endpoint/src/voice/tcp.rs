@@ -22,6 +22,8 @@ use trunkline_scenario::TcpSettings;
 const PATIENCE_SECONDS: u64 = 30;
 /// What one system call moves at most.
 const CHUNK: usize = 1 << 18;
+/// Reads from one look at the window to the next.
+const LOOK: u64 = 8;
 /// Users' octets: they mean nothing.
 static OCTETS: [u8; CHUNK] = [0x55; CHUNK];
 
@@ -37,6 +39,9 @@ pub(crate) struct Tcp {
     got: u64,
     read: u64,
     closed: bool,
+    /// Where a window was asked for: reads, and the largest window seen at every [`LOOK`]th.
+    reads: u64,
+    peak_window: Option<u64>,
     buffer: Vec<u8>,
 }
 
@@ -79,6 +84,8 @@ impl Tcp {
             got: 0,
             read: 0,
             closed: false,
+            reads: 0,
+            peak_window: None,
             buffer: vec![0; CHUNK],
         }
     }
@@ -141,9 +148,21 @@ impl Tcp {
             Ok((bytes, _)) => {
                 self.got += bytes as u64;
                 self.tuning.after_read(&self.stream);
+                self.look();
             }
             Err(Errno::AGAIN | Errno::INTR) => (),
             Err(_) => self.closed = true,
+        }
+    }
+
+    /// Notes the window that it advertises.
+    fn look(&mut self) {
+        self.reads += 1;
+        if !self.tuning.has_window() || self.reads % LOOK != 1 {
+            return;
+        }
+        if let Ok(info) = tcp_info(&self.stream) {
+            self.peak_window = self.peak_window.max(Some(info.receive_window.into()));
         }
     }
 
@@ -172,6 +191,7 @@ impl Tcp {
             timeouts: u64::from(info.timeouts),
             packets_sent: u64::from(info.data_segments_sent),
             tcp: Some(info),
+            peak_window: self.peak_window,
             notes,
             ..VoiceReport::default()
         }
