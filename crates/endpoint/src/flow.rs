@@ -37,10 +37,30 @@ impl Flow {
     /// Where the transport cannot be had, the system refuses a socket, TCP's other end does not answer, or
     /// the program's server ends at once.
     pub fn prepare(crew: &Crew, plan: &FlowPlan) -> Result<Flow, EndpointError> {
-        Ok(Flow(match &plan.program {
-            Some(program) => Kind::Program(ProgramFlow::prepare(plan, program)?),
-            None => Kind::Ends(Ends::prepare(crew, plan)?),
-        }))
+        let flow = Flow::prepare_all(crew, std::slice::from_ref(plan))?.pop();
+        flow.ok_or_else(|| EndpointError::Transport("a plan has made no flow".into()))
+    }
+
+    /// The same for many flows, in the order of the plans: what has to wait for a long path waits once.
+    ///
+    /// # Errors
+    /// As [`Flow::prepare`].
+    pub fn prepare_all(crew: &Crew, plans: &[FlowPlan]) -> Result<Vec<Flow>, EndpointError> {
+        let own: Vec<&FlowPlan> = plans.iter().filter(|plan| plan.program.is_none()).collect();
+        let mut voices = Voice::pairs(&own)?.into_iter();
+        let mut flows = Vec::new();
+        for plan in plans {
+            match &plan.program {
+                Some(program) => {
+                    flows.push(Flow(Kind::Program(ProgramFlow::prepare(plan, program)?)));
+                }
+                None => {
+                    let ends = voices.next().map(|pair| Ends::prepare(crew, plan, pair));
+                    flows.extend(ends.transpose()?.map(|ends| Flow(Kind::Ends(ends))));
+                }
+            }
+        }
+        Ok(flows)
     }
 
     /// Lets the flow start at `at`, an instant of CLOCK_MONOTONIC; at once where that has passed.
@@ -94,8 +114,11 @@ struct Ends {
 }
 
 impl Ends {
-    fn prepare(crew: &Crew, plan: &FlowPlan) -> Result<Ends, EndpointError> {
-        let [near, far] = Voice::pair(plan)?;
+    fn prepare(
+        crew: &Crew,
+        plan: &FlowPlan,
+        [near, far]: [Voice; 2],
+    ) -> Result<Ends, EndpointError> {
         let (sender, receiver) = Application::pair(&plan.workload);
         let shared = Arc::new(Shared::new());
         let places = Arc::new(plan.places.clone());

@@ -30,7 +30,8 @@ pub struct FlowRun {
     pub packets_received: u64,
     /// With TCP, what the kernel told of the connection at the end: at the source, at the destination.
     pub tcp: Option<[TcpInfo; 2]>,
-    /// With TCP and a window asked for: the largest that the destination was seen to advertise, in bytes.
+    /// With TCP and a window asked for: the largest that the destination was seen to advertise after the
+    /// first four windows, in bytes. Before, the kernel may advertise up to double.
     pub peak_window: Option<u64>,
     /// When the sender ended, if it did before it was stopped.
     pub ended: Option<Time>,

@@ -2,8 +2,12 @@
 
 use crate::EndpointError;
 use crate::clock;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -32,6 +36,8 @@ pub(crate) struct Child {
     started: Time,
     ended: Option<Time>,
     outputs: [Option<JoinHandle<Vec<u8>>>; 2],
+    /// Readable when it has ended.
+    handle: Option<OwnedFd>,
 }
 
 /// A program that has ended.
@@ -58,7 +64,8 @@ impl Child {
             EndpointError::Program { command: command.into(), reason: error.to_string() }
         })?;
         let outputs = [collect(child.stdout.take()), collect(child.stderr.take())];
-        Ok(Child { child, started, ended: None, outputs })
+        let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
+        Ok(Child { child, started, ended: None, outputs, handle })
     }
 
     /// Has it ended? It is not reaped, so that its group's number stays its own.
@@ -70,6 +77,16 @@ impl Child {
             self.ended.get_or_insert_with(clock::now);
         }
         over
+    }
+
+    /// Waits for its end, for at most `span`.
+    pub fn wait(&mut self, span: Duration) {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: span.subsec_nanos().into() };
+        match &self.handle {
+            // Whatever ends the sleep, `ended` looks.
+            Some(handle) => drop(poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout))),
+            None => std::thread::sleep(span),
+        }
     }
 
     fn pid(&self) -> Pid {

@@ -10,7 +10,7 @@ use crate::{EndpointError, clock};
 use child::{Child, Ending};
 use command::{Commands, listening};
 use results::{Outcome, read};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -169,9 +169,9 @@ impl Stage {
     fn run(&mut self, mut client: Child, inbox: &Receiver<Order>) -> FlowRun {
         let mut ending = Ending::Natural;
         while !client.ended() {
-            match inbox.recv_timeout(LOOK) {
-                Err(RecvTimeoutError::Timeout) | Ok(Order::Start(_)) => (),
-                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => {
+            match inbox.try_recv() {
+                Err(TryRecvError::Empty) | Ok(Order::Start(_)) => client.wait(LOOK),
+                Ok(Order::Stop) | Err(TryRecvError::Disconnected) => {
                     ending = Ending::Stopped;
                     break;
                 }

@@ -18,7 +18,7 @@ fn installed(program: &str) -> bool {
 
 fn prepare(hosts: &Hosts, command: &str, server: Option<&str>) -> Result<Flow, String> {
     let (_, workload) = (0, super::support::workloads().remove(0).0);
-    let mut plan = hosts.plan(workload, Transport::Udp);
+    let mut plan = hosts.plan(workload, &Transport::Udp);
     plan.program = Some(Program { command: command.into(), server: server.map(Into::into) });
     Flow::prepare(&Crew::new(), &plan).map_err(|error| error.to_string())
 }

@@ -19,7 +19,7 @@ fn greedy() -> Workload {
 /// A greedy flow, and the windows and segments that the kernel told of at its end.
 fn run_with(settings: &TcpSettings) -> Option<FlowRun> {
     let hosts = Hosts::build(MTU)?;
-    let plan = hosts.plan(greedy(), Transport::Tcp(settings.clone()));
+    let plan = hosts.plan(greedy(), &Transport::Tcp(settings.clone()));
     let run = run(&[plan], Duration::from_secs(20)).remove(0);
     check_sums(&run);
     assert_eq!(run.samples.len(), 3);
@@ -77,7 +77,7 @@ fn every_module_of_the_kernel_runs_and_another_is_refused() {
     let Some(hosts) = Hosts::build(MTU) else { return };
     let congestion = Some("constant-rate".to_owned());
     let plan =
-        hosts.plan(greedy(), Transport::Tcp(TcpSettings { congestion, ..TcpSettings::default() }));
+        hosts.plan(greedy(), &Transport::Tcp(TcpSettings { congestion, ..TcpSettings::default() }));
     let refused = Flow::prepare(&Crew::new(), &plan).unwrap_err().to_string();
     assert!(refused.contains("constant-rate"), "{refused}");
 }
@@ -88,7 +88,7 @@ fn the_hosts_settings_are_as_before() {
     let setting = "net/ipv4/tcp_sack";
     hosts.near.set_sysctl(setting, "1").unwrap();
     let settings = TcpSettings { sack: Some(false), ..TcpSettings::default() };
-    let plan = hosts.plan(greedy(), Transport::Tcp(settings));
+    let plan = hosts.plan(greedy(), &Transport::Tcp(settings));
     drop(Flow::prepare(&Crew::new(), &plan).unwrap());
     assert_eq!(hosts.near.sysctl(setting).unwrap(), "1");
 }
@@ -98,7 +98,7 @@ fn a_hundred_flows_run_at_once() {
     let Some(hosts) = Hosts::build(MTU) else { return };
     let workload =
         Workload::Bulk { bytes: Size::from_bytes(100_000), repeat: 1, write: 8192, confirm: true };
-    let plan = hosts.plan(workload, Transport::Tcp(TcpSettings::default()));
+    let plan = hosts.plan(workload, &Transport::Tcp(TcpSettings::default()));
     let plans: Vec<_> =
         (0..100).map(|flow| trunkline_endpoint::FlowPlan { flow, ..plan.clone() }).collect();
     for (flow, run) in run(&plans, Duration::from_secs(60)).iter().enumerate() {

@@ -15,7 +15,7 @@ fn echo(sizes: &[u32]) -> Workload {
 fn blocks_packets_and_rounds_are_counted() {
     let Some(hosts) = Hosts::build(MTU) else { return };
     let settings = UrpSettings { block: 252, outstanding: 3, ..UrpSettings::default() };
-    let plan = hosts.plan(echo(&[1024]), Transport::Urp(settings));
+    let plan = hosts.plan(echo(&[1024]), &Transport::Urp(settings));
     let run = run(&[plan], Duration::from_secs(20)).remove(0);
     // Five blocks each way, three times; a block of 252 with its trailer is 16 packets, one of 16 octets two.
     assert_eq!(run.block_count, 2 * 3 * 5);
@@ -31,7 +31,7 @@ fn blocks_packets_and_rounds_are_counted() {
 fn a_packet_larger_than_the_device_takes_counts_whole() {
     let Some(hosts) = Hosts::build(MTU) else { return };
     let settings = UrpSettings { block: 4096, outstanding: 7, packet: 0, ..UrpSettings::default() };
-    let plan = hosts.plan(echo(&[4096, 20_000]), Transport::Urp(settings));
+    let plan = hosts.plan(echo(&[4096, 20_000]), &Transport::Urp(settings));
     let run = run(&[plan], Duration::from_secs(20)).remove(0);
     check_sums(&run);
     assert_eq!(run.delivered_bytes, 2 * 3 * (4096 + 20_000));
@@ -42,7 +42,7 @@ fn a_packet_larger_than_the_device_takes_counts_whole() {
 fn an_interfaces_habits_are_kept() {
     let Some(hosts) = Hosts::build(MTU) else { return };
     for echo_when in [Echo::Arrival, Echo::Posted, Echo::Consumption] {
-        let mut plan = hosts.plan(echo(&[500, 2000]), urp());
+        let mut plan = hosts.plan(echo(&[500, 2000]), &urp());
         for end in [&mut plan.source, &mut plan.destination] {
             let small = Split { below: Some(512), piece: 64 };
             end.interface.split = vec![small, Split { below: None, piece: 1024 }];
@@ -66,7 +66,7 @@ fn datagrams_larger_than_the_device_takes_count_whole() {
         rate: Rate::from_bits_per_second(7_200_000),
         duration: Span::from_millis(50),
     };
-    let run = run(&[hosts.plan(workload, Transport::Udp)], Duration::from_secs(20)).remove(0);
+    let run = run(&[hosts.plan(workload, &Transport::Udp)], Duration::from_secs(20)).remove(0);
     check_sums(&run);
     assert_eq!((run.samples.len(), run.delivered_bytes), (5, 45_000));
     assert!(run.notes.iter().any(|note| note.contains("1200 bytes")), "{:?}", run.notes);
@@ -75,9 +75,9 @@ fn datagrams_larger_than_the_device_takes_count_whole() {
 #[test]
 fn what_cannot_be_is_refused_in_one_line() {
     let Some(hosts) = Hosts::build(MTU) else { return };
-    let mut mixed = hosts.plan(echo(&[1]), Transport::Udp);
+    let mut mixed = hosts.plan(echo(&[1]), &Transport::Udp);
     mixed.destination.transport = urp();
-    let mut narrow = hosts.plan(echo(&[1]), Transport::Udp);
+    let mut narrow = hosts.plan(echo(&[1]), &Transport::Udp);
     narrow.mtu = 200;
     for (plan, word) in [(mixed, "urp"), (narrow, "MTU")] {
         let refused: EndpointError = Flow::prepare(&Crew::new(), &plan).unwrap_err();
@@ -92,7 +92,7 @@ fn a_flow_that_is_stopped_gives_what_it_has() {
     let workload =
         Workload::Bulk { bytes: Size::from_bytes(1 << 40), repeat: 1, write: 1024, confirm: true };
     let crew = Crew::new();
-    let flow = Flow::prepare(&crew, &hosts.plan(workload, urp())).unwrap();
+    let flow = Flow::prepare(&crew, &hosts.plan(workload, &urp())).unwrap();
     assert!(!flow.ended());
     flow.start(clock::now());
     let limit = clock::now() + Span::from_secs(20);
@@ -108,9 +108,9 @@ fn a_flow_that_is_stopped_gives_what_it_has() {
 #[test]
 fn a_flow_that_never_starts_has_nothing() {
     let Some(hosts) = Hosts::build(MTU) else { return };
-    let flow = Flow::prepare(&Crew::new(), &hosts.plan(echo(&[1]), urp())).unwrap();
+    let flow = Flow::prepare(&Crew::new(), &hosts.plan(echo(&[1]), &urp())).unwrap();
     let crew = Crew::new();
-    let other = Flow::prepare(&crew, &hosts.plan(echo(&[1]), Transport::Udp)).unwrap();
+    let other = Flow::prepare(&crew, &hosts.plan(echo(&[1]), &Transport::Udp)).unwrap();
     drop(flow);
     let run = other.join();
     assert!(run.samples.is_empty() && run.packets_sent == 0, "{run:?}");

@@ -1,6 +1,7 @@
 //! iperf3: the JSON of its `-J`, of the client and, where the data go there, of the server.
 
 use super::{Reading, seconds};
+use crate::program::child::Ending;
 use serde_json::Value;
 use trunkline_core::Span;
 
@@ -8,13 +9,16 @@ use trunkline_core::Span;
 /// none. Times count from the program's start: iperf3 tells its own to the second only.
 pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let client = reports(reading.output()).pop()?;
-    if let Some(error) = client.get("error").and_then(Value::as_str) {
+    let stopped = reading.outcome.client.ending == Ending::Stopped;
+    if let Some(error) = client.get("error").and_then(Value::as_str).filter(|_| !stopped) {
         // It ends with status 0 all the same.
         reading.note(format!("error: iperf3: {error}"));
         return Some(());
     }
     let end = client.get("end")?;
-    totals(reading, end)?;
+    if totals(reading, end).is_none() && !stopped {
+        return None;
+    }
     let server = reading.outcome.server.as_ref().map(|server| reports(&server.output));
     let server =
         server.unwrap_or_default().into_iter().rfind(|report| !intervals(report).is_empty());
@@ -31,6 +35,8 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     for (from, span, bytes) in found {
         reading.sample(bytes, origin + from, &[span]);
     }
+    let sum = reading.run.samples.iter().map(|sample| sample.size).sum();
+    reading.run.delivered_bytes = reading.run.delivered_bytes.max(sum);
     Some(())
 }
 

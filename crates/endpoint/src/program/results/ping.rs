@@ -18,7 +18,7 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
             None => start,
         };
         reading.numbered(answer.number.saturating_sub(1), answer.bytes, start, &[answer.rtt]);
-        start = start + answer.rtt;
+        start += answer.rtt;
     }
     (reading.run.packets_sent, reading.run.packets_received) = (sent, received);
     reading.run.delivered_bytes = reading.run.samples.iter().map(|sample| sample.size).sum();
