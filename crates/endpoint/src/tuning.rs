@@ -71,6 +71,11 @@ impl Tuning {
         &self.notes
     }
 
+    /// The window, where it is a stated one, in bytes.
+    pub fn window(&self) -> Option<u64> {
+        self.window.and_then(|window| window.try_into().ok())
+    }
+
     /// Sets everything that is a socket's own, before it is connected or listens.
     pub fn apply(&self, socket: &OwnedFd, address: Ipv4Addr) -> Result<(), EndpointError> {
         sockopt::set_tcp_congestion(socket, self.congestion)
@@ -106,9 +111,10 @@ impl Tuning {
         }
     }
 
-    /// What a listener does not hand on to the sockets that it accepts.
-    pub fn after_accept(&self, socket: &OwnedFd) -> Result<(), rustix::io::Errno> {
-        sockopt::set_tcp_nodelay(socket, true)
+    /// What it agrees upon with the other end when a connection begins: SACK, time stamps, window scaling,
+    /// ECN.
+    pub fn agreement(&self) -> [bool; 4] {
+        [self.sack, self.timestamps, self.window_scaling, self.ecn]
     }
 
     /// To be called after each read. The kernel forgets the window whenever it learns how well packets fill

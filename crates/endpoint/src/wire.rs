@@ -1,8 +1,8 @@
 //! Capsules on a UDP socket.
 
+use crate::EndpointError;
 use crate::error::Doing;
 use crate::plan::{EndPlan, FlowPlan};
-use crate::{EndpointError, clock};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -136,6 +136,7 @@ impl AsFd for Wire {
 }
 
 /// What a capsule carries.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Body<'a> {
     /// So many octets without meaning, as far as they fit.
     Filler(u32),
@@ -196,9 +197,4 @@ pub(crate) fn local_port(socket: &OwnedFd, address: Ipv4Addr) -> Result<u16, End
     let name = rustix::net::getsockname(socket).doing("read a port", address)?;
     let name = SocketAddrV4::try_from(name).doing("read a port", address)?;
     Ok(name.port())
-}
-
-/// The time just before a packet is handed over.
-pub(crate) fn leaving() -> Time {
-    clock::now()
 }
