@@ -1,0 +1,10 @@
+//! What measurements say about a path.
+//!
+//! A probe hands over [`Observations`]: messages and answers with the time stamps of both hosts. The
+//! functions here do no I/O and read no clock.
+
+mod observation;
+mod variation;
+
+pub use observation::{Exchange, Far, Lost, Observations, Stamp, Way};
+pub use variation::{delay_variation, interarrival_jitter};
