@@ -39,7 +39,7 @@ pub struct Stretch {
     pub at: Stamp,
     /// The far clock's reading less the near one's at `at`, in nanoseconds, if the least delays out and
     /// back are equal.
-    pub offset: f64,
+    pub offset: i64,
     /// Half the height of the band that contains the offset without any assumption, in nanoseconds: half
     /// the least round trip, or 0 where both stamps come from one clock.
     pub uncertainty: f64,
@@ -123,7 +123,7 @@ impl Clock {
             from: Stamp::MIN,
             exchanges: 0,
             at: 0,
-            offset: 0.0,
+            offset: 0,
             uncertainty: 0.0,
             drift: 0.0,
             scatter: 0.0,
@@ -148,7 +148,8 @@ impl Clock {
         let stretch = self.stretch(exchange.sent);
         let apart = |far: Stamp, near: Stamp| {
             let since = (i128::from(near) - i128::from(stretch.at)) as f64;
-            (i128::from(far) - i128::from(near)) as f64 - stretch.offset - stretch.drift * since
+            let apart = i128::from(far) - i128::from(near) - i128::from(stretch.offset);
+            apart as f64 - stretch.drift * since
         };
         Some(OneWay {
             out: apart(far.received, exchange.sent),
@@ -188,11 +189,15 @@ fn fit(readings: &[Reading], epoch: Stamp, base: i128) -> Stretch {
         from: readings[0].sent,
         exchanges: readings.len(),
         at: epoch.saturating_add(middle as Stamp),
-        offset: offset + base as f64 + drift * (middle.trunc() - middle),
+        offset: clamped(base + (offset + drift * (middle.trunc() - middle)).round() as i128),
         uncertainty: ((high - low) / 2.0).max(0.0),
         drift,
         scatter: quantile(&off, 0.5),
     }
+}
+
+fn clamped(wide: i128) -> i64 {
+    i64::try_from(wide).unwrap_or(if wide < 0 { i64::MIN } else { i64::MAX })
 }
 
 /// The exchange that waited least: its offset is the most trustworthy (RFC 5905 §10).
