@@ -1,0 +1,176 @@
+//! Finds the sizes at which delay jumps, from the smallest size upwards.
+
+use crate::curve::{Curve, Regression};
+use crate::level::Level;
+use serde::Serialize;
+
+/// A level must stand off from where the curve through all smaller sizes puts it by so many standard
+/// errors.
+const CLEAR: f64 = 6.0;
+/// And by this part of itself: no real path is quite linear.
+const BENT: f64 = 0.002;
+/// Levels that a curve is drawn through before anything is said about the next one.
+const BEFORE: usize = 3;
+/// Different combs that are looked for: packets and a window, each way.
+const COMBS: usize = 4;
+
+/// Two neighbouring sizes between which delay jumps, by how much is not known yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    /// The smaller size, before the jump.
+    pub before: u32,
+    /// The larger size, behind it.
+    pub behind: u32,
+}
+
+/// What a scan from the smallest size upwards found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scan {
+    /// Periods of the combs found, ascending.
+    pub periods: Vec<u32>,
+    /// A jump whose place is not known to the byte: sizes between are wanted.
+    pub open: Option<Gap>,
+    /// The first size at which delay is *less* than the combs say, or jumps although no period is left
+    /// to explain it: the steps are not those of a window.
+    pub strange: Option<u32>,
+}
+
+/// Scans levels, which ascend by size. A level that stands off while the next one does not is one that
+/// something disturbed: it is passed over.
+pub(crate) fn scan(levels: &[Level]) -> Scan {
+    let mut found = Scan { periods: Vec::new(), open: None, strange: None };
+    let mut calm: Vec<Level> = Vec::new();
+    for (index, next) in levels.iter().enumerate() {
+        let regression = (calm.len() >= BEFORE)
+            .then(|| Regression::of(&calm, &usable(&calm, &found.periods)))
+            .flatten();
+        let off = regression.as_ref().map_or(0.0, |regression| standing_off(regression, next));
+        let lasting = |regression: &Regression| {
+            let later = levels.get(index + 1).map(|later| standing_off(regression, later));
+            later.is_none_or(|later| later * off > 0.0)
+        };
+        if off != 0.0 && !regression.as_ref().is_some_and(lasting) {
+            continue;
+        }
+        if off != 0.0 && !found.take(off, calm[calm.len() - 1].size, next.size) {
+            return found;
+        }
+        calm.push(next.clone());
+    }
+    found
+}
+
+/// By how much a level stands off from where the smaller ones put it, in milliseconds; 0 where that may
+/// be chance.
+fn standing_off(regression: &Regression, next: &Level) -> f64 {
+    let (expected, error) = regression.predict(next.size);
+    let off = next.millis - expected;
+    let allowed = CLEAR * error.hypot(next.error) + BENT * next.millis;
+    if off.abs() > allowed { off } else { 0.0 }
+}
+
+impl Scan {
+    /// Takes note of a level at `next` that stands off, the one before being at `last`. False where the
+    /// scan cannot go on.
+    fn take(&mut self, off: f64, last: u32, next: u32) -> bool {
+        if off < 0.0 || self.periods.len() == COMBS || self.periods.contains(&last) {
+            self.strange = Some(next);
+            return false;
+        }
+        if next > last + 1 {
+            self.open = Some(Gap { before: last, behind: next });
+            return false;
+        }
+        self.periods.push(last);
+        true
+    }
+}
+
+/// The periods of which at least one step lies among the levels.
+fn usable(levels: &[Level], periods: &[u32]) -> Vec<u32> {
+    let most = levels.last().map_or(0, |one| one.size);
+    periods.iter().copied().filter(|&period| period < most).collect()
+}
+
+/// The curve through all levels, without combs that turn out not to stand out.
+pub(crate) fn settle(levels: &[Level], periods: &[u32]) -> Option<(Curve, Vec<u32>)> {
+    let mut periods = periods.to_vec();
+    loop {
+        let regression = Regression::of(levels, &periods)?;
+        let dull = (0..periods.len())
+            .map(|comb| (comb, regression.clearness(comb)))
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .filter(|&(_, clearness)| clearness < CLEAR / 2.0);
+        match dull {
+            Some((comb, _)) => periods.remove(comb),
+            None => return Some((regression.curve(), periods)),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::Comb;
+    use crate::level::levels;
+    use proptest::prelude::*;
+    use trunkline_core::{Seed, Stream};
+
+    fn noisy(curve: &Curve, sizes: &[u32], noise: f64, stream: &mut Stream) -> Vec<(u32, f64)> {
+        let one = |&size: &u32| (size, curve.at(size));
+        let all = sizes.iter().map(one).flat_map(|pair| [pair; 12]);
+        all.map(|(size, millis)| (size, millis + noise * stream.normal())).collect()
+    }
+
+    fn window(period: u32, height: f64) -> Curve {
+        Curve { base: 54.0, slope: 0.02, combs: vec![Comb { period, height }] }
+    }
+
+    #[test]
+    fn a_step_between_neighbours_is_a_period_and_a_step_in_a_gap_is_open() {
+        let mut stream = Seed(1).stream("steps");
+        let sizes = [1, 2, 16, 17, 60, 80, 84, 85, 100, 112, 168, 169, 200];
+        let samples = noisy(&window(84, 98.0), &sizes, 0.1, &mut stream);
+        let found = scan(&levels(&samples));
+        assert_eq!(found, Scan { periods: vec![84], open: None, strange: None });
+        let (curve, periods) = settle(&levels(&samples), &found.periods).unwrap();
+        assert_eq!(periods, [84]);
+        assert!((curve.combs[0].height - 98.0).abs() < 0.2 && (curve.base - 54.0).abs() < 0.2);
+        let sizes = [1, 2, 16, 17, 112, 113];
+        let found = scan(&levels(&noisy(&window(84, 98.0), &sizes, 0.1, &mut stream)));
+        assert_eq!(found.open, Some(Gap { before: 17, behind: 112 }));
+    }
+
+    #[test]
+    fn one_disturbed_size_is_passed_over() {
+        let mut stream = Seed(2).stream("steps");
+        let sizes: Vec<u32> = (1..30).map(|step| step * 10).collect();
+        let mut samples = noisy(&window(1000, 98.0), &sizes, 0.1, &mut stream);
+        samples.iter_mut().filter(|(size, _)| *size == 150).for_each(|(_, millis)| *millis += 9.0);
+        assert_eq!(scan(&levels(&samples)), Scan { periods: vec![], open: None, strange: None });
+    }
+
+    #[test]
+    fn steps_that_do_not_come_again_are_strange() {
+        let mut stream = Seed(3).stream("steps");
+        let sizes = [1, 2, 16, 40, 84, 85, 100, 168, 169, 200, 252, 253, 300];
+        let once = |size: u32| 54.0 + if size > 84 { 98.0 } else { 0.0 };
+        let samples: Vec<(u32, f64)> = sizes
+            .iter()
+            .flat_map(|&size| [size; 12])
+            .map(|size| (size, once(size) + 0.1 * stream.normal()))
+            .collect();
+        assert_eq!(scan(&levels(&samples)).strange, Some(169));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn a_line_has_no_steps(base in 1.0..100.0f64, slope in 0.0..0.01f64, seed: u64) {
+            let curve = Curve { base, slope, combs: vec![] };
+            let sizes: Vec<u32> = (0..16).map(|power| 1 << power).collect();
+            let samples = noisy(&curve, &sizes, 0.03, &mut Seed(seed).stream("steps"));
+            prop_assert_eq!(scan(&levels(&samples)), Scan { periods: vec![], open: None, strange: None });
+        }
+    }
+}
