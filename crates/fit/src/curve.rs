@@ -14,13 +14,35 @@ pub struct Comb {
     pub height: f64,
 }
 
-/// `milliseconds = base + slope * size + sum of heights * (ceil(size / period) - 1)`.
+/// What packets add to the bytes of a message on the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Packets {
+    /// User bytes of a packet, but for the last; 0 where that is not known: then packets add nothing.
+    pub block: u32,
+    /// Bytes of its headers and trailers.
+    pub overhead: u32,
+}
+
+impl Packets {
+    /// Nothing is known of packets.
+    pub const UNKNOWN: Packets = Packets { block: 0, overhead: 0 };
+
+    /// Bytes on the line of a message of `size` user bytes, beyond the first packet's headers.
+    pub fn line_bytes(self, size: u32) -> f64 {
+        let further = if self.block == 0 { 0.0 } else { steps(size, self.block) };
+        f64::from(size) + f64::from(self.overhead) * further
+    }
+}
+
+/// `milliseconds = base + slope * line bytes + sum of heights * (ceil(size / period) - 1)`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
-    /// At size 0, in milliseconds.
+    /// At size 0, in milliseconds; with the headers of one packet.
     pub base: f64,
-    /// Milliseconds for each byte.
+    /// Milliseconds for each byte on the line.
     pub slope: f64,
+    /// How user bytes become bytes on the line.
+    pub packets: Packets,
     /// Steps, by period, ascending.
     pub combs: Vec<Comb>,
 }
@@ -34,54 +56,67 @@ impl Curve {
     /// Milliseconds at `size` bytes.
     pub fn at(&self, size: u32) -> f64 {
         let combs = self.combs.iter().map(|comb| comb.height * steps(size, comb.period));
-        self.base + self.slope * f64::from(size) + combs.sum::<f64>()
+        self.base + self.slope * self.packets.line_bytes(size) + combs.sum::<f64>()
+    }
+}
+
+/// What a regression explains delay by.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shape {
+    /// How user bytes become bytes on the line.
+    pub packets: Packets,
+    /// Periods of combs.
+    pub periods: Vec<u32>,
+}
+
+impl Shape {
+    fn row(&self, size: u32) -> Vec<f64> {
+        let ends = [1.0, self.packets.line_bytes(size)];
+        ends.into_iter().chain(self.periods.iter().map(|&period| steps(size, period))).collect()
+    }
+
+    /// A row that picks out one coefficient.
+    fn unit(&self, coefficient: usize) -> Vec<f64> {
+        (0..self.periods.len() + 2).map(|at| if at == coefficient { 1.0 } else { 0.0 }).collect()
     }
 }
 
 /// A regression of levels on a line and combs.
 pub(crate) struct Regression {
-    periods: Vec<u32>,
+    shape: Shape,
     solution: Solution,
 }
 
-fn row(size: u32, periods: &[u32]) -> Vec<f64> {
-    let ends = [1.0, f64::from(size)];
-    ends.into_iter().chain(periods.iter().map(|&period| steps(size, period))).collect()
-}
-
 impl Regression {
-    /// Of levels on the combs of some periods. `None` where the levels do not determine it.
-    pub fn of(levels: &[Level], periods: &[u32]) -> Option<Regression> {
+    /// Of levels on a shape. `None` where the levels do not determine it.
+    pub fn of(levels: &[Level], shape: &Shape) -> Option<Regression> {
         let millis: Vec<f64> = levels.iter().map(|one| one.millis).collect();
-        Regression::with(levels, &millis, periods)
+        Regression::with(levels, &millis, shape)
     }
 
-    fn with(levels: &[Level], millis: &[f64], periods: &[u32]) -> Option<Regression> {
-        let rows: Vec<Vec<f64>> = levels.iter().map(|one| row(one.size, periods)).collect();
+    fn with(levels: &[Level], millis: &[f64], shape: &Shape) -> Option<Regression> {
+        let rows: Vec<Vec<f64>> = levels.iter().map(|one| shape.row(one.size)).collect();
         let errors: Vec<f64> = levels.iter().map(|one| one.error).collect();
         let solution = regress(&rows, millis, &errors)?;
-        Some(Regression { periods: periods.to_vec(), solution })
+        Some(Regression { shape: shape.clone(), solution })
     }
 
     /// Milliseconds at `size`, and the standard error of that.
     pub fn predict(&self, size: u32) -> (f64, f64) {
-        let row = row(size, &self.periods);
+        let row = self.shape.row(size);
         (self.solution.at(&row), self.solution.error_at(&row))
     }
 
     /// The height of the comb of this index over its standard error.
     pub fn clearness(&self, comb: usize) -> f64 {
-        let mut unit = vec![0.0; self.periods.len() + 2];
-        unit[comb + 2] = 1.0;
+        let unit = self.shape.unit(comb + 2);
         self.solution.at(&unit) / self.solution.error_at(&unit)
     }
 
     /// The slope's standard error in units of the slope; `None` where it is not positive.
     pub fn slope_error(&self) -> Option<f64> {
         let slope = self.solution.coefficients[1];
-        let mut unit = vec![0.0; self.periods.len() + 2];
-        unit[1] = 1.0;
-        (slope > 0.0).then(|| self.solution.error_at(&unit) / slope)
+        (slope > 0.0).then(|| self.solution.error_at(&self.shape.unit(1)) / slope)
     }
 
     /// The curve.
@@ -90,21 +125,37 @@ impl Regression {
             unreachable!("a regression has a base and a slope")
         };
         let comb = |(&period, &height)| Comb { period, height };
-        let combs = self.periods.iter().zip(heights).map(comb).collect();
-        Curve { base: *base, slope: *slope, combs }
+        let combs = self.shape.periods.iter().zip(heights).map(comb).collect();
+        Curve { base: *base, slope: *slope, packets: self.shape.packets, combs }
     }
 }
 
 /// How many curves a bootstrap draws.
 const DRAWS: usize = 400;
 
-/// Curves through levels drawn anew from the values of each size (a bootstrap within sizes), for the
-/// same periods. Where nothing was repeated, levels are drawn from their standard errors.
-pub(crate) fn redrawn(levels: &[Level], periods: &[u32], stream: &mut Stream) -> Vec<Curve> {
+/// Curves of the same shape through levels drawn anew: from the values of each size (a bootstrap within
+/// sizes), and for what the shape does not explain with `misfit` milliseconds more. That part is no noise,
+/// neighbouring sizes share it, and what it would harm most is the slope: so it is drawn both for each
+/// level alone and as a tilt within each window. Where nothing was repeated, levels are drawn from their
+/// standard errors.
+pub(crate) fn redrawn(
+    levels: &[Level],
+    shape: &Shape,
+    misfit: f64,
+    stream: &mut Stream,
+) -> Vec<Curve> {
+    let most = levels.last().map_or(1, |one| one.size);
+    let window = shape.periods.iter().copied().max().unwrap_or(most);
+    // From -1 to 1, with the mean square 1/3.
+    let place =
+        |size: u32| 2.0 * f64::from(size.saturating_sub(1) % window) / f64::from(window) - 1.0;
     (0..DRAWS)
         .filter_map(|_| {
-            let millis: Vec<f64> = levels.iter().map(|one| draw(one, stream)).collect();
-            Some(Regression::with(levels, &millis, periods)?.curve())
+            let tilt = misfit * 3f64.sqrt() * stream.normal();
+            let drawn =
+                |one: &Level| draw(one, stream) + misfit * stream.normal() + tilt * place(one.size);
+            let millis: Vec<f64> = levels.iter().map(drawn).collect();
+            Some(Regression::with(levels, &millis, shape)?.curve())
         })
         .collect()
 }
@@ -133,6 +184,16 @@ mod tests {
         assert_eq!(at(0), 0.0);
     }
 
+    #[test]
+    fn packets_bring_their_headers() {
+        let packets = Packets { block: 100, overhead: 40 };
+        assert_eq!(
+            [1, 100, 101, 201].map(|size| packets.line_bytes(size)),
+            [1.0, 100.0, 141.0, 281.0]
+        );
+        assert_eq!(Packets::UNKNOWN.line_bytes(500), 500.0);
+    }
+
     proptest! {
         #[test]
         fn a_curve_without_noise_is_found_again(
@@ -141,16 +202,17 @@ mod tests {
             height in 1.0..100.0f64,
             period in 20u32..500,
         ) {
-            let truth = Curve { base, slope, combs: vec![Comb { period, height }] };
+            let truth = Curve { base, slope, packets: Packets::UNKNOWN, combs: vec![Comb { period, height }] };
             let sizes = (1..40).map(|step| step * period / 7 + 1).chain([1, 2]);
             let samples: Vec<(u32, f64)> = sizes.map(|size| (size, truth.at(size))).collect();
             let levels = levels(&samples);
-            let regression = Regression::of(&levels, &[period]).unwrap();
+            let shape = Shape { packets: Packets::UNKNOWN, periods: vec![period] };
+            let regression = Regression::of(&levels, &shape).unwrap();
             let found = regression.curve();
             prop_assert!((found.base - base).abs() < 1e-6 * base);
             prop_assert!((found.combs[0].height - height).abs() < 1e-6 * height);
             prop_assert!(regression.clearness(0) > 0.0 && regression.predict(1).1 > 0.0);
-            let draws = redrawn(&levels, &[period], &mut Seed(1).stream("test"));
+            let draws = redrawn(&levels, &shape, 0.0, &mut Seed(1).stream("test"));
             prop_assert!(draws.iter().any(|draw| draw.base < base) && draws.iter().any(|draw| draw.base > base));
         }
     }

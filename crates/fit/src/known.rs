@@ -1,5 +1,6 @@
 //! What is known of a path before it is fitted, and what cannot be told.
 
+use crate::curve::Packets;
 use serde::Serialize;
 use trunkline_measure::Interval;
 
@@ -55,6 +56,12 @@ impl Known {
     /// Nothing but what comes back.
     pub fn only(pattern: Pattern) -> Known {
         Known { pattern, block: None, overhead: None, answer: None, opens: None, per_message: None }
+    }
+
+    /// How user bytes become bytes on the line.
+    pub(crate) fn packets(&self) -> Packets {
+        let block = self.block.filter(|&block| block > 0).zip(self.overhead);
+        block.map_or(Packets::UNKNOWN, |(block, overhead)| Packets { block, overhead })
     }
 }
 

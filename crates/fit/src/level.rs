@@ -10,7 +10,7 @@ const EFFICIENCY: f64 = 1.3;
 /// Nothing is known better than this: a system's clock readings and scheduler, in milliseconds.
 const FLOOR: f64 = 0.0005;
 /// Nor better than this part of itself: the clock that paces an emulated line.
-const FLOOR_SHARE: f64 = 1e-4;
+const FLOOR_SHARE: f64 = 2e-5;
 /// The standard error of a level where nothing was repeated, as a part of the least level.
 const UNREPEATED: f64 = 0.01;
 

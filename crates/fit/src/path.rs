@@ -16,10 +16,10 @@
 //! propagation apart from the hosts' cost for each message, which is what remains of the round trip of an
 //! empty message. An echo does all this twice, so that its jumps are of about two round trips (§2.5.2).
 
-use crate::curve::{Curve, redrawn};
+use crate::curve::{Curve, Packets, redrawn};
 use crate::known::{CannotTell, Fitted, Known, Opens};
 use crate::level::{Level, levels};
-use crate::steps::{scan, settle};
+use crate::steps::{Scan, scan, settle};
 use serde::Serialize;
 use trunkline_core::Seed;
 use trunkline_measure::{Interval, quantile};
@@ -33,6 +33,10 @@ const HEADERS: (f64, f64) = (0.0, 142.0);
 const ANSWER: (f64, f64) = (1.0, 142.0);
 /// Jumps that cost more than so many header bytes do not come from headers alone.
 const SURELY_MORE: f64 = 4.0;
+/// A window's jumps are so many times what had to be overlooked.
+const OUTSTANDING: f64 = 3.0;
+/// What was overlooked is small against this part of an empty message's round trip.
+const IRREGULAR: f64 = 0.25;
 const CONFIDENCE: f64 = 0.95;
 
 /// What a fit says about a path. Each figure stands for itself: one may be known where another is not.
@@ -73,17 +77,20 @@ impl PathFit {
     /// cannot be told from the line's time and is part of the rate.
     pub fn of(samples: &[(u32, f64)], known: Known, seed: Seed) -> PathFit {
         let levels = levels(samples);
-        let found = scan(&levels);
-        let Some((curve, periods)) = settle(&levels, &found.periods).filter(|_| levels.len() >= 4)
-        else {
-            return nothing(levels.len(), known);
+        let found = scan(&levels, known.packets());
+        let settled = settle(&levels, &found.shape).filter(|_| levels.len() >= 4);
+        let Some((curve, shape)) = settled else { return nothing(levels.len(), known) };
+        let misfit = misfit(&levels, &curve);
+        let draws = redrawn(&levels, &shape, misfit, &mut seed.stream("path fit"));
+        let problem = problem(&found, &curve);
+        let reading = Reading {
+            levels: &levels,
+            curve: &curve,
+            draws: &draws,
+            known,
+            problem,
+            blunt: found.blunt,
         };
-        let draws = redrawn(&levels, &periods, &mut seed.stream("path fit"));
-        let problem = found.strange.map(|size| CannotTell::NotPeriodic { size }).or_else(|| {
-            let open = found.open.filter(|gap| gap.behind > gap.before + 1)?;
-            Some(CannotTell::Open { before: open.before, behind: open.behind })
-        });
-        let reading = Reading { levels: &levels, curve: &curve, draws: &draws, known, problem };
         reading.fit()
     }
 }
@@ -103,6 +110,34 @@ fn nothing(sizes: usize, known: Known) -> PathFit {
     }
 }
 
+/// How far levels lie from the curve beyond what noise explains, in milliseconds: 0 where noise explains
+/// all.
+fn misfit(levels: &[Level], curve: &Curve) -> f64 {
+    let beyond = |one: &Level| {
+        let off = one.millis - curve.at(one.size);
+        off * off - one.error * one.error
+    };
+    let freedom = levels.len().saturating_sub(curve.combs.len() + 2).max(1);
+    (levels.iter().map(beyond).sum::<f64>() / freedom as f64).max(0.0).sqrt()
+}
+
+/// Why the jumps, if any, are no window's.
+fn problem(found: &Scan, curve: &Curve) -> Option<CannotTell> {
+    let not_periodic = |size| CannotTell::NotPeriodic { size };
+    if let Some((size, _)) = found.strange {
+        return Some(not_periodic(size));
+    }
+    let gap = found.open.filter(|gap| gap.behind > gap.before + 1);
+    if let Some(gap) = gap {
+        return Some(CannotTell::Open { before: gap.before, behind: gap.behind });
+    }
+    let highest = curve.combs.iter().map(|comb| comb.height).fold(0.0, f64::max);
+    // Small irregularities are no reason to doubt a path without jumps; large ones are jumps.
+    let small = curve.combs.is_empty() && found.blunt < IRREGULAR * curve.base;
+    let hidden = highest < OUTSTANDING * found.blunt && !small;
+    found.overlooked.filter(|_| hidden).map(not_periodic)
+}
+
 /// What is read.
 struct Reading<'a> {
     levels: &'a [Level],
@@ -110,6 +145,8 @@ struct Reading<'a> {
     draws: &'a [Curve],
     known: Known,
     problem: Option<CannotTell>,
+    /// Smaller jumps were overlooked, in milliseconds.
+    blunt: f64,
 }
 
 impl Reading<'_> {
@@ -180,7 +217,7 @@ impl Reading<'_> {
         let window = combs.window.ok_or_else(|| {
             let largest = self.levels.last().map_or(0, |one| one.size);
             let error = quantile(&self.levels.iter().map(|one| one.error).collect::<Vec<_>>(), 0.5);
-            CannotTell::NoJump { largest, height: 6.0 * error + 0.002 * self.curve.base }
+            CannotTell::NoJump { largest, height: (8.0 * error).max(self.blunt) }
         })?;
         Ok(self.curve.combs[window].period)
     }
@@ -201,7 +238,9 @@ impl Reading<'_> {
             let why = "no steps at packet boundaries stand out from the noise";
             return Err(CannotTell::TooWide { low, high, unit: "ms", why });
         };
-        let height = |curve: &Curve| curve.combs[packet].height / self.ways();
+        let height = |curve: &Curve| {
+            self.packet_cost(curve, Combs { packet: Some(packet), window: None })[0]
+        };
         told(self.spread(|curve| [height(curve); 2]), height(self.curve), "ms", "of the noise")
     }
 
@@ -244,7 +283,10 @@ impl Reading<'_> {
     fn packet_cost(&self, curve: &Curve, combs: Combs) -> [f64; 2] {
         let byte = self.byte(curve);
         match (combs.packet, self.known.overhead) {
-            (Some(packet), _) => [curve.combs[packet].height / self.ways(); 2],
+            (Some(packet), bytes) => {
+                let headers = self.known.block.and(bytes).map_or(0.0, f64::from) * byte;
+                [curve.combs[packet].height / self.ways() + headers; 2]
+            }
             (None, Some(bytes)) => [f64::from(bytes) * byte; 2],
             (None, None) => [HEADERS.0 * byte, HEADERS.1 * byte],
         }
@@ -270,7 +312,8 @@ impl Reading<'_> {
             (_, None) => ([0.0, size - 1.0], [0.0; 2]),
         };
         // Where packets have no comb of their own, each jump contains one packet's cost.
-        let own = if combs.packet.is_some() { [0.0; 2] } else { packet };
+        let apart = combs.packet.is_some() || curve.packets != Packets::UNKNOWN;
+        let own = if apart { [0.0; 2] } else { packet };
         let jump = comb.height / self.ways();
         let low = jump - answer[1] - own[1] + bytes[0] * byte + packets[0] * packet[0];
         let high = jump - answer[0] - own[0] + bytes[1] * byte + packets[1] * packet[1];

@@ -1,6 +1,6 @@
 //! Which message sizes to measure, so that every boundary is straddled to the byte.
 
-use crate::curve::{Curve, Regression};
+use crate::curve::{Curve, Packets, Regression, Shape};
 use crate::level::{Level, levels};
 use crate::steps::{Gap, scan, settle};
 use serde::Serialize;
@@ -93,16 +93,16 @@ impl Sweep {
         if levels.is_empty() {
             return self.asks(&levels, self.first());
         }
-        let found = scan(&levels);
+        let found = scan(&levels, Packets::UNKNOWN);
         let mut wanted = found.open.map_or_else(Vec::new, between);
         if wanted.is_empty() {
-            wanted = self.behind_multiples(&levels, &found.periods);
+            wanted = self.behind_multiples(&levels, &found.shape);
         }
         if wanted.is_empty() && found.strange.is_none() {
-            wanted = self.beyond(&levels, &found.periods);
+            wanted = self.beyond(&levels, &found.shape);
         }
         let fresh = self.asks(&levels, wanted);
-        if fresh.is_empty() { self.again(&levels, &found.periods) } else { fresh }
+        if fresh.is_empty() { self.again(&levels, &found.shape) } else { fresh }
     }
 
     fn asks(&self, levels: &[Level], sizes: Vec<u32>) -> Vec<Ask> {
@@ -121,9 +121,9 @@ impl Sweep {
     }
 
     /// Both sides of the multiples of each period that have not become too slow.
-    fn behind_multiples(&self, levels: &[Level], periods: &[u32]) -> Vec<u32> {
-        let quick = |size: u32| self.expected(levels, periods, size) <= self.longest;
-        let multiples = periods.iter().flat_map(|period| {
+    fn behind_multiples(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
+        let quick = |size: u32| self.expected(levels, shape, size) <= self.longest;
+        let multiples = shape.periods.iter().flat_map(|period| {
             (1..=MULTIPLES).filter_map(move |k| Some((k, period.checked_mul(k)?)))
         });
         multiples
@@ -132,16 +132,16 @@ impl Sweep {
             .collect()
     }
 
-    fn expected(&self, levels: &[Level], periods: &[u32], size: u32) -> f64 {
-        Regression::of(levels, periods).map_or(f64::INFINITY, |found| found.predict(size).0)
+    fn expected(&self, levels: &[Level], shape: &Shape, size: u32) -> f64 {
+        Regression::of(levels, shape).map_or(f64::INFINITY, |found| found.predict(size).0)
     }
 
     /// Larger sizes, unless a window has shown or they would take too long.
-    fn beyond(&self, levels: &[Level], periods: &[u32]) -> Vec<u32> {
+    fn beyond(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
         let Some(top) = levels.last().filter(|top| top.size < self.largest) else {
             return Vec::new();
         };
-        let seen = settle(levels, periods).is_some_and(|(curve, _)| shows_window(&curve));
+        let seen = settle(levels, shape).is_some_and(|(curve, _)| shows_window(&curve));
         if seen || top.millis > self.longest {
             return Vec::new();
         }
@@ -151,17 +151,16 @@ impl Sweep {
     }
 
     /// Sizes to be measured again because the slope hangs on them and is not known well enough.
-    fn again(&self, levels: &[Level], periods: &[u32]) -> Vec<Ask> {
-        let Some((_, periods)) = settle(levels, periods) else { return Vec::new() };
-        let Some(relative) = Regression::of(levels, &periods).and_then(|it| it.slope_error())
-        else {
+    fn again(&self, levels: &[Level], shape: &Shape) -> Vec<Ask> {
+        let Some((_, shape)) = settle(levels, shape) else { return Vec::new() };
+        let Some(relative) = Regression::of(levels, &shape).and_then(|it| it.slope_error()) else {
             return Vec::new();
         };
         let factor = (relative / SLOPE) * (relative / SLOPE);
         if !(1.0..HOPELESS).contains(&factor) {
             return Vec::new();
         }
-        let ends = slope_ends(levels, &periods);
+        let ends = slope_ends(levels, &shape.periods);
         let ask = |one: &Level| {
             let count = one.values.len() as f64;
             let left = f64::from(self.most) - count;

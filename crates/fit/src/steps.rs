@@ -1,18 +1,22 @@
 //! Finds the sizes at which delay jumps, from the smallest size upwards.
 
-use crate::curve::{Curve, Regression};
+use crate::curve::{Curve, Packets, Regression, Shape};
 use crate::level::Level;
 use serde::Serialize;
 
 /// A level must stand off from where the curve through all smaller sizes puts it by so many standard
 /// errors.
 const CLEAR: f64 = 6.0;
-/// And by this part of itself: no real path is quite linear.
+/// And by this part of what it lies above the least level: no real path is quite linear.
 const BENT: f64 = 0.002;
 /// Levels that a curve is drawn through before anything is said about the next one.
 const BEFORE: usize = 3;
 /// Different combs that are looked for: packets and a window, each way.
 const COMBS: usize = 4;
+/// How often the eye is made less sharp before a shape counts as strange.
+const BLINKS: usize = 12;
+/// By how much beyond what disturbed it.
+const BLUNTER: f64 = 1.3;
 
 /// Two neighbouring sizes between which delay jumps, by how much is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -26,30 +30,42 @@ pub struct Gap {
 /// What a scan from the smallest size upwards found.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scan {
-    /// Periods of the combs found, ascending.
-    pub periods: Vec<u32>,
+    /// The shape, with the periods of the combs found.
+    pub shape: Shape,
     /// A jump whose place is not known to the byte: sizes between are wanted.
     pub open: Option<Gap>,
-    /// The first size at which delay is *less* than the combs say, or jumps although no period is left
-    /// to explain it: the steps are not those of a window.
-    pub strange: Option<u32>,
+    /// The first size at which delay is less than the combs say, or jumps although no period is left to
+    /// explain it, and by how much.
+    pub strange: Option<(u32, f64)>,
+    /// What stands off by less than this, in milliseconds, was overlooked.
+    pub blunt: f64,
+    /// Where that had to be done first.
+    pub overlooked: Option<u32>,
 }
 
-/// Scans levels, which ascend by size. A level that stands off while the next one does not is one that
-/// something disturbed: it is passed over.
-pub(crate) fn scan(levels: &[Level]) -> Scan {
-    let mut found = Scan { periods: Vec::new(), open: None, strange: None };
+/// Scans levels, which ascend by size. Small irregularities that fit no comb (a reader that is woken once
+/// for one packet and once for all others, say) must not hide a window's jumps: where the scan meets one
+/// it begins anew with a blunter eye. A shape that stays strange is returned as it looked first.
+pub(crate) fn scan(levels: &[Level], packets: Packets) -> Scan {
+    let first = scan_with(levels, packets, 0.0);
+    let mut found = first.clone();
+    for _ in 0..BLINKS {
+        let Some((_, off)) = found.strange else { return found };
+        found = scan_with(levels, packets, found.blunt.max(off.abs() * BLUNTER));
+        found.overlooked = first.strange.map(|(size, _)| size);
+    }
+    first
+}
+
+fn scan_with(levels: &[Level], packets: Packets, blunt: f64) -> Scan {
+    let shape = Shape { packets, periods: Vec::new() };
+    let mut found = Scan { shape, open: None, strange: None, blunt, overlooked: None };
     let mut calm: Vec<Level> = Vec::new();
     for (index, next) in levels.iter().enumerate() {
-        let regression = (calm.len() >= BEFORE)
-            .then(|| Regression::of(&calm, &usable(&calm, &found.periods)))
-            .flatten();
-        let off = regression.as_ref().map_or(0.0, |regression| standing_off(regression, next));
-        let lasting = |regression: &Regression| {
-            let later = levels.get(index + 1).map(|later| standing_off(regression, later));
-            later.is_none_or(|later| later * off > 0.0)
-        };
-        if off != 0.0 && !regression.as_ref().is_some_and(lasting) {
+        let off = found.standing_off(&calm, next);
+        // A level that stands off while the one behind it does not is one that something disturbed.
+        let lasts = |later: &Level| found.standing_off(&calm, later) * off > 0.0;
+        if off != 0.0 && !levels.get(index + 1).is_none_or(lasts) {
             continue;
         }
         if off != 0.0 && !found.take(off, calm[calm.len() - 1].size, next.size) {
@@ -60,50 +76,58 @@ pub(crate) fn scan(levels: &[Level]) -> Scan {
     found
 }
 
-/// By how much a level stands off from where the smaller ones put it, in milliseconds; 0 where that may
-/// be chance.
-fn standing_off(regression: &Regression, next: &Level) -> f64 {
-    let (expected, error) = regression.predict(next.size);
-    let off = next.millis - expected;
-    let allowed = CLEAR * error.hypot(next.error) + BENT * next.millis;
-    if off.abs() > allowed { off } else { 0.0 }
-}
-
 impl Scan {
+    /// By how much a level stands off from where the smaller ones put it, in milliseconds; 0 where that
+    /// may be chance.
+    fn standing_off(&self, calm: &[Level], next: &Level) -> f64 {
+        let Some(regression) = (calm.len() >= BEFORE).then(|| self.regression(calm)).flatten()
+        else {
+            return 0.0;
+        };
+        let (expected, error) = regression.predict(next.size);
+        let off = next.millis - expected;
+        let bent = BENT * (next.millis - calm[0].millis).max(0.0);
+        let allowed = (CLEAR * error.hypot(next.error) + bent).max(self.blunt);
+        if off.abs() > allowed { off } else { 0.0 }
+    }
+
+    /// With the periods of which at least one step lies among the levels.
+    fn regression(&self, levels: &[Level]) -> Option<Regression> {
+        let most = levels.last().map_or(0, |one| one.size);
+        let mut shape = self.shape.clone();
+        shape.periods.retain(|&period| period < most);
+        Regression::of(levels, &shape)
+    }
+
     /// Takes note of a level at `next` that stands off, the one before being at `last`. False where the
     /// scan cannot go on.
     fn take(&mut self, off: f64, last: u32, next: u32) -> bool {
-        if off < 0.0 || self.periods.len() == COMBS || self.periods.contains(&last) {
-            self.strange = Some(next);
+        let periods = &mut self.shape.periods;
+        if off < 0.0 || periods.len() == COMBS || periods.contains(&last) {
+            self.strange = Some((next, off));
             return false;
         }
         if next > last + 1 {
             self.open = Some(Gap { before: last, behind: next });
             return false;
         }
-        self.periods.push(last);
+        periods.push(last);
         true
     }
 }
 
-/// The periods of which at least one step lies among the levels.
-fn usable(levels: &[Level], periods: &[u32]) -> Vec<u32> {
-    let most = levels.last().map_or(0, |one| one.size);
-    periods.iter().copied().filter(|&period| period < most).collect()
-}
-
 /// The curve through all levels, without combs that turn out not to stand out.
-pub(crate) fn settle(levels: &[Level], periods: &[u32]) -> Option<(Curve, Vec<u32>)> {
-    let mut periods = periods.to_vec();
+pub(crate) fn settle(levels: &[Level], shape: &Shape) -> Option<(Curve, Shape)> {
+    let mut shape = shape.clone();
     loop {
-        let regression = Regression::of(levels, &periods)?;
-        let dull = (0..periods.len())
+        let regression = Regression::of(levels, &shape)?;
+        let dull = (0..shape.periods.len())
             .map(|comb| (comb, regression.clearness(comb)))
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .filter(|&(_, clearness)| clearness < CLEAR / 2.0);
         match dull {
-            Some((comb, _)) => periods.remove(comb),
-            None => return Some((regression.curve(), periods)),
+            Some((comb, _)) => shape.periods.remove(comb),
+            None => return Some((regression.curve(), shape)),
         };
     }
 }
@@ -122,8 +146,22 @@ mod tests {
         all.map(|(size, millis)| (size, millis + noise * stream.normal())).collect()
     }
 
+    fn seen(samples: &[(u32, f64)]) -> Scan {
+        scan(&levels(samples), Packets::UNKNOWN)
+    }
+
+    fn nothing() -> Scan {
+        let shape = Shape { packets: Packets::UNKNOWN, periods: vec![] };
+        Scan { shape, open: None, strange: None, blunt: 0.0, overlooked: None }
+    }
+
     fn window(period: u32, height: f64) -> Curve {
-        Curve { base: 54.0, slope: 0.02, combs: vec![Comb { period, height }] }
+        Curve {
+            base: 54.0,
+            slope: 0.02,
+            packets: Packets::UNKNOWN,
+            combs: vec![Comb { period, height }],
+        }
     }
 
     #[test]
@@ -131,13 +169,13 @@ mod tests {
         let mut stream = Seed(1).stream("steps");
         let sizes = [1, 2, 16, 17, 60, 80, 84, 85, 100, 112, 168, 169, 200];
         let samples = noisy(&window(84, 98.0), &sizes, 0.1, &mut stream);
-        let found = scan(&levels(&samples));
-        assert_eq!(found, Scan { periods: vec![84], open: None, strange: None });
-        let (curve, periods) = settle(&levels(&samples), &found.periods).unwrap();
-        assert_eq!(periods, [84]);
+        let found = seen(&samples);
+        assert_eq!((&found.shape.periods[..], found.open, found.strange), (&[84][..], None, None));
+        let (curve, shape) = settle(&levels(&samples), &found.shape).unwrap();
+        assert_eq!(shape.periods, [84]);
         assert!((curve.combs[0].height - 98.0).abs() < 0.2 && (curve.base - 54.0).abs() < 0.2);
         let sizes = [1, 2, 16, 17, 112, 113];
-        let found = scan(&levels(&noisy(&window(84, 98.0), &sizes, 0.1, &mut stream)));
+        let found = seen(&noisy(&window(84, 98.0), &sizes, 0.1, &mut stream));
         assert_eq!(found.open, Some(Gap { before: 17, behind: 112 }));
     }
 
@@ -147,7 +185,7 @@ mod tests {
         let sizes: Vec<u32> = (1..30).map(|step| step * 10).collect();
         let mut samples = noisy(&window(1000, 98.0), &sizes, 0.1, &mut stream);
         samples.iter_mut().filter(|(size, _)| *size == 150).for_each(|(_, millis)| *millis += 9.0);
-        assert_eq!(scan(&levels(&samples)), Scan { periods: vec![], open: None, strange: None });
+        assert_eq!(seen(&samples), nothing());
     }
 
     #[test]
@@ -160,17 +198,19 @@ mod tests {
             .flat_map(|&size| [size; 12])
             .map(|size| (size, once(size) + 0.1 * stream.normal()))
             .collect();
-        assert_eq!(scan(&levels(&samples)).strange, Some(169));
+        let found = seen(&samples);
+        assert_eq!((found.overlooked, &found.shape.periods[..]), (Some(169), &[][..]));
+        assert!(found.blunt > 98.0);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn a_line_has_no_steps(base in 1.0..100.0f64, slope in 0.0..0.01f64, seed: u64) {
-            let curve = Curve { base, slope, combs: vec![] };
+            let curve = Curve { base, slope, packets: Packets::UNKNOWN, combs: vec![] };
             let sizes: Vec<u32> = (0..16).map(|power| 1 << power).collect();
             let samples = noisy(&curve, &sizes, 0.03, &mut Seed(seed).stream("steps"));
-            prop_assert_eq!(scan(&levels(&samples)), Scan { periods: vec![], open: None, strange: None });
+            prop_assert_eq!(seen(&samples), nothing());
         }
     }
 }

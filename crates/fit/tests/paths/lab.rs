@@ -36,7 +36,7 @@ impl Path {
         let reply = if reply == "echo" { "\"echo\"".into() } else { reply };
         format!(
             r#"
-stop_after = "10000h"
+stop_after = "604800s"
 [processor.cpu]
 write = "{host_us}us"
 read = "{host_us}us"

@@ -53,6 +53,7 @@ fn paths_drawn_by_chance_are_found_again() {
             sizes.len(),
             samples.len()
         );
+        println!("   misfit {} e", fit.misfit);
         println!("   W {:?} ({})", fit.window, path.window());
         println!(
             "   R {:?}",
