@@ -5,11 +5,39 @@ use crate::regress::{Solution, regress};
 use serde::Serialize;
 use trunkline_core::Stream;
 
-/// Steps at all multiples of a period: what a window or a packet boundary does to delay.
+/// Where steps lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Teeth {
+    /// The first step is between messages of so many bytes and of one more.
+    pub first: u32,
+    /// The others follow so many bytes apart: as many as `first`, or fewer where a sender that may have
+    /// `first` bytes outstanding sends whole segments and does not fill its window (TCP).
+    pub period: u32,
+}
+
+impl Teeth {
+    /// At all multiples of a period.
+    pub fn multiples(period: u32) -> Teeth {
+        Teeth { first: period, period }
+    }
+
+    /// How many steps lie below `size`.
+    pub(crate) fn below(self, size: u32) -> f64 {
+        let behind = size.saturating_sub(1).checked_sub(self.first);
+        behind.map_or(0.0, |behind| f64::from(behind / self.period) + 1.0)
+    }
+
+    /// The sizes before the first `count` steps.
+    pub(crate) fn sizes(self, count: u32) -> impl Iterator<Item = u32> {
+        (0..count).map_while(move |k| self.period.checked_mul(k)?.checked_add(self.first))
+    }
+}
+
+/// Steps of one height: what a window or a packet boundary does to delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comb {
-    /// The first step is between messages of so many bytes and of one more, the next at twice as many.
-    pub period: u32,
+    /// Where.
+    pub teeth: Teeth,
     /// How high each is, in milliseconds.
     pub height: f64,
 }
@@ -29,12 +57,12 @@ impl Packets {
 
     /// Bytes on the line of a message of `size` user bytes, beyond the first packet's headers.
     pub fn line_bytes(self, size: u32) -> f64 {
-        let further = if self.block == 0 { 0.0 } else { steps(size, self.block) };
+        let further = if self.block == 0 { 0.0 } else { Teeth::multiples(self.block).below(size) };
         f64::from(size) + f64::from(self.overhead) * further
     }
 }
 
-/// `milliseconds = base + slope * line bytes + sum of heights * (ceil(size / period) - 1)`.
+/// `milliseconds = base + slope * line bytes + sum of heights * steps below size`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
     /// At size 0, in milliseconds; with the headers of one packet.
@@ -43,19 +71,25 @@ pub struct Curve {
     pub slope: f64,
     /// How user bytes become bytes on the line.
     pub packets: Packets,
-    /// Steps, by period, ascending.
+    /// Steps, by the first of each kind, ascending.
     pub combs: Vec<Comb>,
 }
 
-/// How many steps of a period lie below `size`.
-pub(crate) fn steps(size: u32, period: u32) -> f64 {
-    f64::from(size.saturating_sub(1) / period)
-}
+/// The longest headers and trailers of a packet, in bytes: Ethernet with preamble, VLAN tag and gap, IPv6
+/// and TCP with options.
+pub(crate) const HEADERS: f64 = 142.0;
+/// Steps that cost more than so many of those do not come from packets alone.
+const SURELY_MORE: f64 = 4.0;
 
 impl Curve {
+    /// May the cost of a packet explain the steps of this comb?
+    pub(crate) fn may_be_packets(&self, comb: &Comb) -> bool {
+        comb.height <= SURELY_MORE * HEADERS * self.slope
+    }
+
     /// Milliseconds at `size` bytes.
     pub fn at(&self, size: u32) -> f64 {
-        let combs = self.combs.iter().map(|comb| comb.height * steps(size, comb.period));
+        let combs = self.combs.iter().map(|comb| comb.height * comb.teeth.below(size));
         self.base + self.slope * self.packets.line_bytes(size) + combs.sum::<f64>()
     }
 }
@@ -65,19 +99,24 @@ impl Curve {
 pub(crate) struct Shape {
     /// How user bytes become bytes on the line.
     pub packets: Packets,
-    /// Periods of combs.
-    pub periods: Vec<u32>,
+    /// Steps of combs.
+    pub teeth: Vec<Teeth>,
 }
 
 impl Shape {
     fn row(&self, size: u32) -> Vec<f64> {
         let ends = [1.0, self.packets.line_bytes(size)];
-        ends.into_iter().chain(self.periods.iter().map(|&period| steps(size, period))).collect()
+        ends.into_iter().chain(self.teeth.iter().map(|teeth| teeth.below(size))).collect()
+    }
+
+    /// How many steps of all kinds lie below `size`.
+    pub fn steps(&self, size: u32) -> f64 {
+        self.teeth.iter().map(|teeth| teeth.below(size)).sum()
     }
 
     /// A row that picks out one coefficient.
     fn unit(&self, coefficient: usize) -> Vec<f64> {
-        (0..self.periods.len() + 2).map(|at| if at == coefficient { 1.0 } else { 0.0 }).collect()
+        (0..self.teeth.len() + 2).map(|at| if at == coefficient { 1.0 } else { 0.0 }).collect()
     }
 }
 
@@ -119,13 +158,18 @@ impl Regression {
         (slope > 0.0).then(|| self.solution.error_at(&self.shape.unit(1)) / slope)
     }
 
+    /// The height of the comb of this index, in milliseconds.
+    pub fn height(&self, comb: usize) -> f64 {
+        self.solution.coefficients[comb + 2]
+    }
+
     /// The curve.
     pub fn curve(&self) -> Curve {
         let [base, slope, heights @ ..] = &self.solution.coefficients[..] else {
             unreachable!("a regression has a base and a slope")
         };
-        let comb = |(&period, &height)| Comb { period, height };
-        let combs = self.shape.periods.iter().zip(heights).map(comb).collect();
+        let comb = |(&teeth, &height)| Comb { teeth, height };
+        let combs = self.shape.teeth.iter().zip(heights).map(comb).collect();
         Curve { base: *base, slope: *slope, packets: self.shape.packets, combs }
     }
 }
@@ -145,7 +189,7 @@ pub(crate) fn redrawn(
     stream: &mut Stream,
 ) -> Vec<Curve> {
     let most = levels.last().map_or(1, |one| one.size);
-    let window = shape.periods.iter().copied().max().unwrap_or(most);
+    let window = shape.teeth.iter().map(|teeth| teeth.period).max().unwrap_or(most);
     // From -1 to 1, with the mean square 1/3.
     let place =
         |size: u32| 2.0 * f64::from(size.saturating_sub(1) % window) / f64::from(window) - 1.0;
@@ -179,9 +223,11 @@ mod tests {
 
     #[test]
     fn a_step_is_behind_a_multiple() {
-        let at = |size| steps(size, 84);
+        let at = |size| Teeth::multiples(84).below(size);
         assert_eq!([1, 84, 85, 168, 169].map(at), [0.0, 0.0, 1.0, 1.0, 2.0]);
         assert_eq!(at(0), 0.0);
+        let at = |size| Teeth { first: 4096, period: 2896 }.below(size);
+        assert_eq!([4096, 4097, 6992, 6993].map(at), [0.0, 1.0, 1.0, 2.0]);
     }
 
     #[test]
@@ -202,11 +248,11 @@ mod tests {
             height in 1.0..100.0f64,
             period in 20u32..500,
         ) {
-            let truth = Curve { base, slope, packets: Packets::UNKNOWN, combs: vec![Comb { period, height }] };
+            let truth = Curve { base, slope, packets: Packets::UNKNOWN, combs: vec![Comb { teeth: Teeth::multiples(period), height }] };
             let sizes = (1..40).map(|step| step * period / 7 + 1).chain([1, 2]);
             let samples: Vec<(u32, f64)> = sizes.map(|size| (size, truth.at(size))).collect();
             let levels = levels(&samples);
-            let shape = Shape { packets: Packets::UNKNOWN, periods: vec![period] };
+            let shape = Shape { packets: Packets::UNKNOWN, teeth: vec![Teeth::multiples(period)] };
             let regression = Regression::of(&levels, &shape).unwrap();
             let found = regression.curve();
             prop_assert!((found.base - base).abs() < 1e-6 * base);

@@ -23,7 +23,7 @@ mod summary;
 mod variation;
 
 pub use clock::{Clock, ClockError, FASTEST_DRIFT, OneWay, Stretch};
-pub use curve::{Comb, Curve, Packets};
+pub use curve::{Comb, Curve, Packets, Teeth};
 pub use known::{CannotTell, Fitted, Known, Opens, Pattern};
 pub use load::{Compared, Degradation, Figure};
 pub use loss::{Loss, Share};

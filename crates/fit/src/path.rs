@@ -16,7 +16,7 @@
 //! propagation apart from the hosts' cost for each message, which is what remains of the round trip of an
 //! empty message. An echo does all this twice, so that its jumps are of about two round trips (§2.5.2).
 
-use crate::curve::{Curve, Packets, redrawn};
+use crate::curve::{Curve, HEADERS, Packets, redrawn};
 use crate::known::{CannotTell, Fitted, Known, Opens};
 use crate::level::{Level, levels};
 use crate::steps::{Scan, scan, settle};
@@ -26,13 +26,8 @@ use trunkline_measure::{Interval, quantile};
 
 /// A figure is told if half its interval's width is at most this part of it.
 const TOLERANCE: f64 = 0.05;
-/// Headers and trailers of a packet, in bytes, where nobody says: none, up to Ethernet with preamble, VLAN
-/// tag and gap, IPv6 and TCP with options.
-const HEADERS: (f64, f64) = (0.0, 142.0);
-/// An acknowledgement on the line, in bytes, where nobody says: a Datakit control byte, up to the same.
-const ANSWER: (f64, f64) = (1.0, 142.0);
-/// Jumps that cost more than so many header bytes do not come from headers alone.
-const SURELY_MORE: f64 = 4.0;
+/// An acknowledgement on the line, in bytes, where nobody says: a Datakit control byte, up to headers alone.
+const ANSWER: (f64, f64) = (1.0, HEADERS);
 /// A window's jumps are so many times what had to be overlooked.
 const OUTSTANDING: f64 = 3.0;
 /// What was overlooked is small against this part of an empty message's round trip.
@@ -181,21 +176,20 @@ impl Reading<'_> {
         let highest = (0..combs.len()).max_by(|&a, &b| combs[a].height.total_cmp(&combs[b].height));
         let Some(highest) = highest else { return Ok(Combs { packet: None, window: None }) };
         let other = |at: usize| {
-            (0..combs.len()).find(|&it| it != at && combs[it].period < combs[at].period)
+            (0..combs.len()).find(|&it| it != at && combs[it].teeth.first < combs[at].teeth.first)
         };
         if let Some(packet) = other(highest) {
             return Ok(Combs { packet: Some(packet), window: Some(highest) });
         }
-        let (one_way, header) =
-            (combs[highest].height / self.ways(), HEADERS.1 * self.byte(self.curve));
-        let of_packet = one_way <= SURELY_MORE * header && one_way < 0.2 * self.curve.base;
-        let as_long = self.known.block.map(|block| block == combs[highest].period);
+        let of_packet = self.curve.may_be_packets(&combs[highest])
+            && combs[highest].height < 0.2 * self.ways() * self.curve.base;
+        let as_long = self.known.block.map(|block| block == combs[highest].teeth.first);
         match (as_long, of_packet) {
             // Blocks of this length: a window of one block jumps by two propagations more than headers.
             (Some(false), _) | (_, false) => Ok(Combs { packet: None, window: Some(highest) }),
             (Some(true), true) => Ok(Combs { packet: Some(highest), window: None }),
             (None, true) => Err(CannotTell::PacketOrWindow {
-                period: combs[highest].period,
+                period: combs[highest].teeth.first,
                 height: combs[highest].height,
             }),
         }
@@ -219,11 +213,11 @@ impl Reading<'_> {
             let error = quantile(&self.levels.iter().map(|one| one.error).collect::<Vec<_>>(), 0.5);
             CannotTell::NoJump { largest, height: (8.0 * error).max(self.blunt) }
         })?;
-        Ok(self.curve.combs[window].period)
+        Ok(self.curve.combs[window].teeth.first)
     }
 
     fn block(&self, combs: Combs) -> Option<u32> {
-        self.known.block.or_else(|| Some(self.curve.combs[combs.packet?].period))
+        self.known.block.or_else(|| Some(self.curve.combs[combs.packet?].teeth.first))
     }
 
     fn rate(&self) -> Result<Fitted, CannotTell> {
@@ -234,7 +228,7 @@ impl Reading<'_> {
 
     fn per_packet(&self, combs: Combs) -> Result<Fitted, CannotTell> {
         let Some(packet) = combs.packet else {
-            let (low, high) = (0.0, HEADERS.1 * self.byte(self.curve));
+            let (low, high) = (0.0, HEADERS * self.byte(self.curve));
             let why = "no steps at packet boundaries stand out from the noise";
             return Err(CannotTell::TooWide { low, high, unit: "ms", why });
         };
@@ -288,7 +282,7 @@ impl Reading<'_> {
                 [curve.combs[packet].height / self.ways() + headers; 2]
             }
             (None, Some(bytes)) => [f64::from(bytes) * byte; 2],
-            (None, None) => [HEADERS.0 * byte, HEADERS.1 * byte],
+            (None, None) => [0.0, HEADERS * byte],
         }
     }
 
@@ -300,8 +294,8 @@ impl Reading<'_> {
             None => [ANSWER.0 * byte, ANSWER.1 * byte],
         };
         let packet = self.packet_cost(curve, combs);
-        let size = f64::from(comb.period);
-        let block = self.block(combs).filter(|&block| block <= comb.period).map(f64::from);
+        let size = f64::from(comb.teeth.period);
+        let block = self.block(combs).filter(|&block| block <= comb.teeth.period).map(f64::from);
         // Bytes and packets that the line carries while the first block is on its way and answered.
         let (bytes, packets) = match (self.known.opens, block) {
             (Some(Opens::AsWhole), _) => ([0.0; 2], [0.0; 2]),
@@ -317,6 +311,8 @@ impl Reading<'_> {
         let jump = comb.height / self.ways();
         let low = jump - answer[1] - own[1] + bytes[0] * byte + packets[0] * packet[0];
         let high = jump - answer[0] - own[0] + bytes[1] * byte + packets[1] * packet[1];
+        // What was overlooked may be part of a jump, or hide part of it.
+        let (low, high) = (low - self.blunt / self.ways(), high + self.blunt / self.ways());
         let most = self.empty(curve, combs)[1];
         self.bounded(curve, combs, [low.clamp(0.0, most), high.clamp(0.0, most)])
     }

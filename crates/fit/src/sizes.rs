@@ -1,6 +1,6 @@
 //! Which message sizes to measure, so that every boundary is straddled to the byte.
 
-use crate::curve::{Curve, Packets, Regression, Shape};
+use crate::curve::{Curve, Packets, Regression, Shape, Teeth};
 use crate::level::{Level, levels};
 use crate::steps::{Gap, scan, settle};
 use serde::Serialize;
@@ -76,8 +76,8 @@ impl Default for Sweep {
 
 /// The first sizes: all of one packet on most paths.
 const FIRST: [u32; 15] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
-/// Multiples of a period that are looked at.
-const MULTIPLES: u32 = 4;
+/// Steps of a comb that are looked at.
+const STEPS: u32 = 4;
 /// A comb this high against the round trip of a byte can only be a window's.
 const WINDOW_LIKE: f64 = 0.25;
 /// How well the slope is to be known, as its standard error in units of itself: ±3 % at 95 %.
@@ -94,15 +94,12 @@ impl Sweep {
             return self.asks(&levels, self.first());
         }
         let found = scan(&levels, Packets::UNKNOWN);
-        let mut wanted = found.open.map_or_else(Vec::new, between);
-        if wanted.is_empty() {
-            wanted = self.behind_multiples(&levels, &found.shape);
-        }
-        if wanted.is_empty() && found.strange.is_none() {
-            wanted = self.beyond(&levels, &found.shape);
-        }
-        let fresh = self.asks(&levels, wanted);
-        if fresh.is_empty() { self.again(&levels, &found.shape) } else { fresh }
+        let shape = &found.shape;
+        let fresh = |sizes| Some(self.asks(&levels, sizes)).filter(|asks| !asks.is_empty());
+        fresh(found.open.map_or_else(Vec::new, between))
+            .or_else(|| fresh(self.behind_steps(&levels, shape)))
+            .or_else(|| fresh(self.beyond(&levels, shape)).filter(|_| found.strange.is_none()))
+            .unwrap_or_else(|| self.again(&levels, shape))
     }
 
     fn asks(&self, levels: &[Level], sizes: Vec<u32>) -> Vec<Ask> {
@@ -120,14 +117,12 @@ impl Sweep {
         FIRST.into_iter().chain(suspects).collect()
     }
 
-    /// Both sides of the multiples of each period that have not become too slow.
-    fn behind_multiples(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
+    /// Both sides of the first steps of each comb that have not become too slow.
+    fn behind_steps(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
         let quick = |size: u32| self.expected(levels, shape, size) <= self.longest;
-        let multiples = shape.periods.iter().flat_map(|period| {
-            (1..=MULTIPLES).filter_map(move |k| Some((k, period.checked_mul(k)?)))
-        });
-        multiples
-            .filter(|&(k, size)| k <= 2 || quick(size))
+        let steps = shape.teeth.iter().flat_map(|teeth| teeth.sizes(STEPS).enumerate());
+        steps
+            .filter(|&(at, size)| at < 2 || quick(size))
             .flat_map(|(_, size)| [size, size.saturating_add(1)])
             .collect()
     }
@@ -160,7 +155,7 @@ impl Sweep {
         if !(1.0..HOPELESS).contains(&factor) {
             return Vec::new();
         }
-        let ends = slope_ends(levels, &shape.periods);
+        let ends = slope_ends(levels, &shape.teeth);
         let ask = |one: &Level| {
             let count = one.values.len() as f64;
             let left = f64::from(self.most) - count;
@@ -175,7 +170,10 @@ impl Sweep {
 
 /// Is one of the combs a window's beyond doubt?
 fn shows_window(curve: &Curve) -> bool {
-    curve.combs.iter().any(|comb| comb.height > WINDOW_LIKE * curve.base)
+    curve
+        .combs
+        .iter()
+        .any(|comb| comb.height > WINDOW_LIKE * curve.base && !curve.may_be_packets(comb))
 }
 
 /// Three sizes inside a gap.
@@ -187,12 +185,11 @@ fn between(gap: Gap) -> Vec<u32> {
 }
 
 /// The sizes at both ends of each stretch without a step.
-fn slope_ends(levels: &[Level], periods: &[u32]) -> BTreeSet<u32> {
+fn slope_ends(levels: &[Level], teeth: &[Teeth]) -> BTreeSet<u32> {
     let most = levels.last().map_or(0, |one| one.size);
-    let multiples = periods.iter().flat_map(|&period| {
-        let multiples = (1..=most / period).map(move |k| k * period);
-        multiples.flat_map(|size| [size, size + 1])
-    });
+    let within = |teeth: &Teeth| teeth.sizes(most / teeth.period + 1);
+    let steps = teeth.iter().flat_map(within).flat_map(|size| [size, size.saturating_add(1)]);
     let smallest = levels.iter().map(|one| one.size).take(2);
-    multiples.chain(smallest).chain(levels.iter().rev().map(|one| one.size).take(2)).collect()
+    let largest = levels.iter().rev().map(|one| one.size).take(2);
+    steps.chain(smallest).chain(largest).collect()
 }

@@ -1,6 +1,6 @@
 //! Finds the sizes at which delay jumps, from the smallest size upwards.
 
-use crate::curve::{Curve, Packets, Regression, Shape};
+use crate::curve::{Curve, Packets, Regression, Shape, Teeth};
 use crate::level::Level;
 use serde::Serialize;
 
@@ -15,6 +15,8 @@ const BEFORE: usize = 3;
 const COMBS: usize = 4;
 /// How often the eye is made less sharp before a shape counts as strange.
 const BLINKS: usize = 12;
+/// Steps of one comb are as high as one another to this part.
+const ALIKE: f64 = 0.2;
 /// By how much beyond what disturbed it.
 const BLUNTER: f64 = 1.3;
 
@@ -30,7 +32,7 @@ pub struct Gap {
 /// What a scan from the smallest size upwards found.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scan {
-    /// The shape, with the periods of the combs found.
+    /// The shape, with the combs found.
     pub shape: Shape,
     /// A jump whose place is not known to the byte: sizes between are wanted.
     pub open: Option<Gap>,
@@ -58,17 +60,21 @@ pub(crate) fn scan(levels: &[Level], packets: Packets) -> Scan {
 }
 
 fn scan_with(levels: &[Level], packets: Packets, blunt: f64) -> Scan {
-    let shape = Shape { packets, periods: Vec::new() };
+    let shape = Shape { packets, teeth: Vec::new() };
     let mut found = Scan { shape, open: None, strange: None, blunt, overlooked: None };
     let mut calm: Vec<Level> = Vec::new();
     for (index, next) in levels.iter().enumerate() {
         let off = found.standing_off(&calm, next);
         // A level that stands off while the one behind it does not is one that something disturbed.
-        let lasts = |later: &Level| found.standing_off(&calm, later) * off > 0.0;
+        // Behind the next step that cannot be seen.
+        let lasts = |later: &Level| {
+            found.shape.steps(later.size) > found.shape.steps(next.size)
+                || found.standing_off(&calm, later) * off > 0.0
+        };
         if off != 0.0 && !levels.get(index + 1).is_none_or(lasts) {
             continue;
         }
-        if off != 0.0 && !found.take(off, calm[calm.len() - 1].size, next.size) {
+        if off != 0.0 && !found.take(off, &calm, next.size) {
             return found;
         }
         calm.push(next.clone());
@@ -91,28 +97,47 @@ impl Scan {
         if off.abs() > allowed { off } else { 0.0 }
     }
 
-    /// With the periods of which at least one step lies among the levels.
+    /// With the combs of which at least one step lies among the levels.
     fn regression(&self, levels: &[Level]) -> Option<Regression> {
         let most = levels.last().map_or(0, |one| one.size);
         let mut shape = self.shape.clone();
-        shape.periods.retain(|&period| period < most);
+        shape.teeth.retain(|teeth| teeth.first < most);
         Regression::of(levels, &shape)
     }
 
-    /// Takes note of a level at `next` that stands off, the one before being at `last`. False where the
-    /// scan cannot go on.
-    fn take(&mut self, off: f64, last: u32, next: u32) -> bool {
-        let periods = &mut self.shape.periods;
-        if off < 0.0 || periods.len() == COMBS || periods.contains(&last) {
-            self.strange = Some((next, off));
-            return false;
-        }
-        if next > last + 1 {
+    /// Takes note of a level at `next` that stands off from the calm ones before. False where the scan
+    /// cannot go on.
+    fn take(&mut self, off: f64, calm: &[Level], next: u32) -> bool {
+        let last = calm[calm.len() - 1].size;
+        let known = self.shape.teeth.iter().any(|teeth| teeth.first == last);
+        if off > 0.0 && next > last + 1 {
             self.open = Some(Gap { before: last, behind: next });
-            return false;
+        } else if off > 0.0
+            && let Some(comb) = self.repeated(off, calm)
+        {
+            let teeth = &mut self.shape.teeth[comb];
+            teeth.period = last - teeth.first;
+            return true;
+        } else if off > 0.0 && !known && self.shape.teeth.len() < COMBS {
+            self.shape.teeth.push(Teeth::multiples(last));
+            return true;
+        } else {
+            self.strange = Some((next, off));
         }
-        periods.push(last);
-        true
+        false
+    }
+
+    /// The comb of which a step of this height behind the calm levels is the second one: as high as the
+    /// first, and sooner than twice as far by less than half.
+    fn repeated(&self, off: f64, calm: &[Level]) -> Option<usize> {
+        let last = calm[calm.len() - 1].size;
+        let regression = self.regression(calm)?;
+        let second = |teeth: &Teeth| {
+            let whole = teeth.period == teeth.first;
+            whole && last < 2 * teeth.first && last >= teeth.first + teeth.first / 2
+        };
+        let alike = |comb: &usize| (off / regression.height(*comb) - 1.0).abs() < ALIKE;
+        (0..self.shape.teeth.len()).filter(|&comb| second(&self.shape.teeth[comb])).find(alike)
     }
 }
 
@@ -121,12 +146,12 @@ pub(crate) fn settle(levels: &[Level], shape: &Shape) -> Option<(Curve, Shape)> 
     let mut shape = shape.clone();
     loop {
         let regression = Regression::of(levels, &shape)?;
-        let dull = (0..shape.periods.len())
+        let dull = (0..shape.teeth.len())
             .map(|comb| (comb, regression.clearness(comb)))
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .filter(|&(_, clearness)| clearness < CLEAR / 2.0);
         match dull {
-            Some((comb, _)) => shape.periods.remove(comb),
+            Some((comb, _)) => shape.teeth.remove(comb),
             None => return Some((regression.curve(), shape)),
         };
     }
@@ -151,7 +176,7 @@ mod tests {
     }
 
     fn nothing() -> Scan {
-        let shape = Shape { packets: Packets::UNKNOWN, periods: vec![] };
+        let shape = Shape { packets: Packets::UNKNOWN, teeth: vec![] };
         Scan { shape, open: None, strange: None, blunt: 0.0, overlooked: None }
     }
 
@@ -160,7 +185,7 @@ mod tests {
             base: 54.0,
             slope: 0.02,
             packets: Packets::UNKNOWN,
-            combs: vec![Comb { period, height }],
+            combs: vec![Comb { teeth: Teeth::multiples(period), height }],
         }
     }
 
@@ -170,9 +195,12 @@ mod tests {
         let sizes = [1, 2, 16, 17, 60, 80, 84, 85, 100, 112, 168, 169, 200];
         let samples = noisy(&window(84, 98.0), &sizes, 0.1, &mut stream);
         let found = seen(&samples);
-        assert_eq!((&found.shape.periods[..], found.open, found.strange), (&[84][..], None, None));
+        assert_eq!(
+            (&found.shape.teeth[..], found.open, found.strange),
+            (&[Teeth::multiples(84)][..], None, None)
+        );
         let (curve, shape) = settle(&levels(&samples), &found.shape).unwrap();
-        assert_eq!(shape.periods, [84]);
+        assert_eq!(shape.teeth, [Teeth::multiples(84)]);
         assert!((curve.combs[0].height - 98.0).abs() < 0.2 && (curve.base - 54.0).abs() < 0.2);
         let sizes = [1, 2, 16, 17, 112, 113];
         let found = seen(&noisy(&window(84, 98.0), &sizes, 0.1, &mut stream));
@@ -199,7 +227,7 @@ mod tests {
             .map(|size| (size, once(size) + 0.1 * stream.normal()))
             .collect();
         let found = seen(&samples);
-        assert_eq!((found.overlooked, &found.shape.periods[..]), (Some(169), &[][..]));
+        assert_eq!((found.overlooked, &found.shape.teeth[..]), (Some(169), &[][..]));
         assert!(found.blunt > 98.0);
     }
 

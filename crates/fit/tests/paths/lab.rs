@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use trunkline_core::{Seed, Stream};
-use trunkline_fit::{Ask, Sweep};
+use trunkline_fit::{Ask, Pattern, Sweep};
 use trunkline_scenario::Scenario;
 
 /// What is true of a path.
@@ -12,8 +12,9 @@ pub struct Path {
     pub delay_us: u64,
     pub block: u32,
     pub outstanding: u32,
-    /// What a host spends on each write and each read.
-    pub host_us: u64,
+    /// What a host spends on each write, and each time it is woken to read.
+    pub write_us: u64,
+    pub read_us: u64,
     /// Bytes of each answer; the whole message where `None`.
     pub reply: Option<u32>,
 }
@@ -30,16 +31,47 @@ impl Path {
         2.0 * self.delay_us as f64 / 1e3 + byte - carried
     }
 
+    pub fn pattern(&self) -> Pattern {
+        if self.reply.is_none() { Pattern::Echo } else { Pattern::Short }
+    }
+
+    fn ways(&self) -> f64 {
+        if self.reply.is_none() { 2.0 } else { 1.0 }
+    }
+
+    /// How long the line takes for the bytes of a window, in milliseconds.
+    pub fn line_ms(&self) -> f64 {
+        self.ways() * f64::from(self.window()) * 8_000.0 / self.rate as f64
+    }
+
+    /// Does a reader's being woken more than once bend the curve by more than a part in fifty of what the
+    /// round trip is?
+    pub fn bent(&self) -> bool {
+        self.read_us as f64 > 0.02 * 2.0 * self.delay_us as f64
+    }
+
+    /// Do the window's jumps stand out from noise and readers by far?
+    pub fn window_shows(&self) -> bool {
+        self.jump_ms() > 0.5 + 5.0 * self.read_us as f64 / 1e3
+            && self.jump_ms() > 0.01 * self.line_ms()
+    }
+
+    /// Does the slope?
+    pub fn rate_shows(&self) -> bool {
+        let line = if self.jump_ms() < 0.0 { f64::INFINITY } else { self.line_ms() };
+        line > 0.5 && self.read_us as f64 / 1e3 < 0.01 * line
+    }
+
     fn scenario(&self, sizes: &[u32]) -> String {
-        let Path { rate, delay_us, block, outstanding, host_us, reply } = self;
+        let Path { rate, delay_us, block, outstanding, write_us, read_us, reply } = self;
         let reply = reply.map_or("echo".into(), |bytes| bytes.to_string());
         let reply = if reply == "echo" { "\"echo\"".into() } else { reply };
         format!(
             r#"
 stop_after = "604800s"
 [processor.cpu]
-write = "{host_us}us"
-read = "{host_us}us"
+write = "{write_us}us"
+read = "{read_us}us"
 [[host]]
 name = "a"
 processor = "cpu"
