@@ -85,6 +85,7 @@ impl PathFit {
             known,
             problem,
             blunt: found.blunt,
+            overlooked: found.overlooked,
         };
         reading.fit()
     }
@@ -142,6 +143,8 @@ struct Reading<'a> {
     problem: Option<CannotTell>,
     /// Smaller jumps were overlooked, in milliseconds.
     blunt: f64,
+    /// The first of them was at this size.
+    overlooked: Option<u32>,
 }
 
 impl Reading<'_> {
@@ -221,9 +224,15 @@ impl Reading<'_> {
     }
 
     fn rate(&self) -> Result<Fitted, CannotTell> {
-        let rate = |curve: &Curve| 8_000.0 / self.byte(curve);
-        let why = "a longer message takes hardly longer than the noise; measure larger sizes inside the window, or more often";
-        told(self.spread(|curve| [rate(curve); 2]), rate(self.curve), "bit/s", why)
+        let why = "a longer message takes hardly longer than noise and irregularities; measure larger sizes inside the window, or more often";
+        // What was overlooked may tilt the curve from one end of a window to the other; without a window
+        // it may come again and again.
+        let window = self.curve.combs.iter().map(|comb| comb.teeth.period).max();
+        let again = window.or(self.overlooked).unwrap_or(u32::MAX);
+        let tilt = self.blunt / f64::from(again.max(1));
+        let rate = |slope: f64| 8_000.0 * self.ways() / slope.max(f64::MIN_POSITIVE);
+        let ends = |curve: &Curve| [rate(curve.slope + tilt), rate(curve.slope - tilt)];
+        told(self.spread(ends), rate(self.curve.slope), "bit/s", why)
     }
 
     fn per_packet(&self, combs: Combs) -> Result<Fitted, CannotTell> {
@@ -311,6 +320,9 @@ impl Reading<'_> {
         let jump = comb.height / self.ways();
         let low = jump - answer[1] - own[1] + bytes[0] * byte + packets[0] * packet[0];
         let high = jump - answer[0] - own[0] + bytes[1] * byte + packets[1] * packet[1];
+        // What a packet costs beyond its headers may come before the answer to it, or behind.
+        let late = combs.packet.map_or(0.0, |packet| curve.combs[packet].height / self.ways());
+        let high = high + late.max(0.0);
         // What was overlooked may be part of a jump, or hide part of it.
         let (low, high) = (low - self.blunt / self.ways(), high + self.blunt / self.ways());
         let most = self.empty(curve, combs)[1];

@@ -87,7 +87,8 @@ fn nothing_known_is_no_reason_to_guess() {
         assert!(window || fit.window.is_err(), "{:?} {path:?}", fit.window);
         // Headers that nobody told of and that do not show are part of what a user byte costs.
         let user = path.rate as f64 * f64::from(path.block) / f64::from(path.block + 4);
-        let seen = fit.block == Some(path.block);
+        let combs = &fit.curve.as_ref().unwrap().combs;
+        let seen = path.outstanding > 1 && combs.iter().any(|comb| comb.teeth.first == path.block);
         let rate = right("rate", &fit.rate, if seen { path.rate as f64 } else { user }, &path);
         let delay = right("delay", &fit.delay, path.delay_us as f64 / 1e3, &path);
         for (count, it) in told.iter_mut().zip([window, rate, delay]) {

@@ -61,7 +61,6 @@ pub fn measure(path: &TcpPath, sweep: &Sweep, noise: &mut Stream) -> Vec<(u32, f
     let mut known: BTreeMap<u32, f64> = BTreeMap::new();
     loop {
         let asks = sweep.next(&samples);
-        println!("{asks:?}");
         if asks.is_empty() {
             return samples;
         }
