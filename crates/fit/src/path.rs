@@ -53,6 +53,8 @@ pub struct PathFit {
     pub curve: Option<Curve>,
     /// How far the levels measured lie from the curve: the root of the mean square, in milliseconds.
     pub misfit: f64,
+    /// How far the worst of them lies, in milliseconds.
+    pub worst: f64,
     /// What was known or assumed.
     pub known: Known,
 }
@@ -102,6 +104,7 @@ fn nothing(sizes: usize, known: Known) -> PathFit {
         per_packet: Err(why),
         curve: None,
         misfit: f64::NAN,
+        worst: f64::NAN,
         known,
     }
 }
@@ -162,14 +165,18 @@ impl Reading<'_> {
             per_packet: self.per_packet(combs),
             curve: Some(self.curve.clone()),
             misfit: self.misfit(),
+            worst: self.levels.iter().map(|one| self.off(one).abs()).fold(0.0, f64::max),
             known: self.known,
         }
     }
 
     fn misfit(&self) -> f64 {
-        let off = |one: &Level| one.millis - self.curve.at(one.size);
-        let squares: f64 = self.levels.iter().map(|one| off(one) * off(one)).sum();
+        let squares: f64 = self.levels.iter().map(|one| self.off(one) * self.off(one)).sum();
         (squares / self.levels.len() as f64).sqrt()
+    }
+
+    fn off(&self, one: &Level) -> f64 {
+        one.millis - self.curve.at(one.size)
     }
 
     /// Tells the packets' comb and the window's apart: of several the highest is the window's. One alone is

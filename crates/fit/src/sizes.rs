@@ -184,12 +184,21 @@ fn between(gap: Gap) -> Vec<u32> {
     sizes.into_iter().filter(|&size| size > gap.before && size < gap.behind).collect()
 }
 
-/// The sizes at both ends of each stretch without a step.
+/// The sizes at both ends of each stretch without a step, and some in the middle of the first: the slope is
+/// what lies between the ends only if nothing bends the curve there.
 fn slope_ends(levels: &[Level], teeth: &[Teeth]) -> BTreeSet<u32> {
     let most = levels.last().map_or(0, |one| one.size);
     let within = |teeth: &Teeth| teeth.sizes(most / teeth.period + 1);
     let steps = teeth.iter().flat_map(within).flat_map(|size| [size, size.saturating_add(1)]);
+    let stretch = teeth.iter().map(|teeth| teeth.first).max().unwrap_or(most);
+    let inside: Vec<u32> =
+        levels.iter().map(|one| one.size).filter(|&size| size < stretch).collect();
+    let quarter = |part: u32| {
+        let goal = u64::from(stretch) * u64::from(part) / 8;
+        inside.iter().copied().min_by_key(|&size| u64::from(size).abs_diff(goal))
+    };
+    let middle = (1..8).filter_map(quarter);
     let smallest = levels.iter().map(|one| one.size).take(2);
     let largest = levels.iter().rev().map(|one| one.size).take(2);
-    steps.chain(smallest).chain(largest).collect()
+    steps.chain(middle).chain(smallest).chain(largest).collect()
 }

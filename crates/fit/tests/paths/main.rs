@@ -4,9 +4,10 @@ mod lab;
 mod tcp;
 
 use lab::{Path, measure, noise};
+use std::collections::BTreeMap;
 use tcp::TcpPath;
 use trunkline_core::{Seed, Stream};
-use trunkline_fit::{CannotTell, Fitted, Known, Opens, PathFit, Pattern, Sweep};
+use trunkline_fit::{CannotTell, Fitted, Known, Opens, PathFit, Pattern, Sweep, Wanted};
 
 /// Log-uniform.
 fn between(stream: &mut Stream, low: f64, high: f64) -> f64 {
@@ -64,14 +65,12 @@ fn paths_drawn_by_chance_are_found_again() {
         let rate = right("rate", &fit.rate, path.rate as f64, &path);
         let delay = right("delay", &fit.delay, path.delay_us as f64 / 1e3, &path);
         assert!(window || !path.window_shows(), "{:?} {path:?}", fit.window);
-        println!("{index} {path:?} {} {} {rate} {delay}", path.line_ms(), path.window_shows());
         assert!(rate || !path.rate_shows(), "{:?} {path:?}", fit.rate);
         assert!(delay || !path.window_shows() || path.bent(), "{:?} {path:?}", fit.delay);
         for (count, it) in told.iter_mut().zip([window, rate, delay]) {
             *count += u32::from(it);
         }
     }
-    println!("{told:?}");
     assert!(told[0] >= 40 && told[1] >= 30 && told[2] >= 35, "{told:?}");
 }
 
@@ -86,16 +85,17 @@ fn nothing_known_is_no_reason_to_guess() {
         let window = fit.window.as_ref().is_ok_and(|&found| found == path.window());
         assert!(window || fit.window.is_err(), "{:?} {path:?}", fit.window);
         // Headers that nobody told of and that do not show are part of what a user byte costs.
-        let user = path.rate as f64 * f64::from(path.block) / f64::from(path.block + 4);
-        let combs = &fit.curve.as_ref().unwrap().combs;
-        let seen = path.outstanding > 1 && combs.iter().any(|comb| comb.teeth.first == path.block);
-        let rate = right("rate", &fit.rate, if seen { path.rate as f64 } else { user }, &path);
+        let header_share = 4.0 / f64::from(path.block + 4);
+        let rate = fit.rate.as_ref().is_ok_and(|found| {
+            let share = found.value / path.rate as f64;
+            assert!((0.95 - header_share..1.05).contains(&share), "{share} {path:?}");
+            true
+        });
         let delay = right("delay", &fit.delay, path.delay_us as f64 / 1e3, &path);
         for (count, it) in told.iter_mut().zip([window, rate, delay]) {
             *count += u32::from(it);
         }
     }
-    println!("{told:?}");
     assert!(told[0] >= 20 && told[1] >= 15 && told[2] >= 15, "{told:?}");
 }
 
@@ -120,7 +120,6 @@ fn a_receive_window_that_segments_do_not_fill_is_found() {
             ..Known::only(if path.echo { Pattern::Echo } else { Pattern::Short })
         };
         let fit = PathFit::of(&samples, known, Seed(index));
-        println!("{index} {path:?} {:?} {:?}", fit.window, fit.curve);
         let window = fit.window.as_ref().is_ok_and(|&found| found == path.window);
         assert!(window || fit.window.is_err(), "{:?} {path:?}", fit.window);
         let rate = right("rate", &fit.rate, path.rate, &path);
@@ -129,6 +128,60 @@ fn a_receive_window_that_segments_do_not_fill_is_found() {
             *count += u32::from(it);
         }
     }
-    println!("{told:?}");
     assert!(told[0] >= 15 && told[1] >= 20 && told[2] >= 15, "{told:?}");
+}
+
+/// The level that the fit uses for a size: the mean of the lower half.
+fn levels(samples: &[(u32, f64)]) -> BTreeMap<u32, f64> {
+    let mut sizes: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for &(size, millis) in samples {
+        sizes.entry(size).or_default().push(millis);
+    }
+    let lower = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        trunkline_measure::mean(&values[..values.len().div_ceil(2)])
+    };
+    sizes.into_iter().map(|(size, values)| (size, lower(values))).collect()
+}
+
+fn wanted(samples: &[(u32, f64)]) -> Wanted {
+    let sizes = levels(samples).into_keys().collect();
+    Wanted {
+        name: "a \"path\"".into(),
+        about: "drawn\nby chance".into(),
+        sizes,
+        repeat: 1,
+        reply: 1,
+    }
+}
+
+/// Simulates what was written and compares it with what was measured.
+fn reproduces(fit: &PathFit, samples: &[(u32, f64)], of: &impl std::fmt::Debug) -> bool {
+    let Ok(written) = fit.scenario(&wanted(samples)) else { return false };
+    let simulated = lab::simulated(&written.text);
+    for (size, millis) in levels(samples) {
+        let off = (simulated[&size] - millis).abs();
+        assert!(
+            off <= written.error + 0.001,
+            "{size} {off} {} {of:?}\n{}",
+            written.error,
+            written.text
+        );
+    }
+    true
+}
+
+#[test]
+fn a_scenario_written_from_a_fit_reproduces_the_measurement() {
+    let mut stream = Seed(2027).stream("paths");
+    let mut written = 0;
+    for index in 0..30 {
+        let path = drawn(&mut stream);
+        let samples = measure(&path, &Sweep::default(), &mut noise(index));
+        for known in [known(&path), Known::only(path.pattern())] {
+            let fit = PathFit::of(&samples, known, Seed(index));
+            written += u32::from(reproduces(&fit, &samples, &path));
+        }
+    }
+    assert!(written >= 55, "{written}");
 }
