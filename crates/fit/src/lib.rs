@@ -6,6 +6,7 @@
 
 mod clock;
 mod curve;
+pub mod flent;
 mod hull;
 mod known;
 mod level;
