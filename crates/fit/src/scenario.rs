@@ -140,9 +140,10 @@ impl PathFit {
 
     /// Blocks, and how many, that make up a window: as known first, then as few as possible.
     fn divisions(&self, window: u32) -> Vec<(u32, u32)> {
-        let known = self.block.filter(|&block| block > 0 && window % block == 0);
+        let known = self.block.filter(|&block| block > 0 && window.is_multiple_of(block));
         let known = known.map(|block| (block, window / block)).into_iter();
-        let exact = (1..=MOST_OUTSTANDING).filter(|n| window % n == 0).map(|n| (window / n, n));
+        let exact =
+            (1..=MOST_OUTSTANDING).filter(|n| window.is_multiple_of(*n)).map(|n| (window / n, n));
         let near = (1..=MOST_OUTSTANDING).map(|n| (window / n, n));
         known
             .chain(exact)
