@@ -91,7 +91,10 @@ fn disturbed(host: &Host) -> Option<String> {
 pub(crate) fn is_bulk(traffic: &Traffic) -> bool {
     matches!(
         traffic.workload,
-        Workload::Bulk { .. } | Workload::TimedTransfer { .. } | Workload::Push { .. }
+        Workload::Bulk { .. }
+            | Workload::TimedTransfer { .. }
+            | Workload::Push { .. }
+            | Workload::Greedy { .. }
     )
 }
 

@@ -33,6 +33,7 @@ fn shorten(traffic: &mut Traffic) {
         }
         Workload::TimedEcho { duration, .. }
         | Workload::TimedTransfer { duration, .. }
+        | Workload::Greedy { duration, .. }
         | Workload::Paced { duration, .. } => *duration = (*duration).min(DURATION),
     }
 }

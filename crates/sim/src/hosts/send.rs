@@ -113,15 +113,19 @@ impl World<'_> {
         let mut flying = self.records(datagram.ready, datagram.carried);
         flying.mark(now, place, Cause::Host);
         let number = self.ends[id.index()].aloft.datagram(flying);
-        let part = Part::data(Extent::new(0, datagram.bytes));
-        self.inject(id, &part, tag::pack_datagram(datagram.bytes, number), true);
+        let size = datagram.bytes + datagram.header;
+        let tag = tag::pack_datagram(datagram.bytes, number);
+        self.inject_packet(id, (size, 0), tag, true);
     }
 
     /// Puts one packet onto the path, with a record of its hops where that is wanted.
     fn inject(&mut self, id: EndId, part: &Part<Extent>, tag: u64, traced: bool) {
+        self.inject_packet(id, (part.envelopes(), part.controls() as u16), tag, traced);
+    }
+
+    fn inject_packet(&mut self, id: EndId, (size, controls): (u32, u16), tag: u64, traced: bool) {
         let route = self.ends[id.index()].route;
         let trace = traced.then(|| self.net.trace());
-        let (size, controls) = (part.envelopes(), part.controls() as u16);
         self.net.inject(Parcel { route, size, controls, ecn: Ecn::NotEct, tag, trace });
     }
 
