@@ -5,6 +5,7 @@
 //! samples and every function beyond the four operations and the square root comes from one portable
 //! library, so that the figures are the same to the last bit on every machine.
 
+mod accuracy;
 mod compare;
 mod confidence;
 mod estimator;
@@ -15,8 +16,10 @@ mod stats;
 mod steady;
 mod table;
 mod times;
+mod trail;
 mod violation;
 
+pub use accuracy::Accuracy;
 pub use compare::{Comparison, Counted, Row, Tolerance, Verdict, compare};
 pub use confidence::{
     Interval, MeanInterval, bootstrap, bootstrap_quantile, mean_interval, repetitions,
@@ -29,4 +32,5 @@ pub use stats::{deviation, mean, quantile};
 pub use steady::steady_from;
 pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};
 pub use times::{Percentiles, Times};
+pub use trail::Trail;
 pub use violation::{Violation, check};

@@ -36,7 +36,7 @@ impl World<'_> {
         }
         end.doing = Doing::Busy;
         let action = end.app.step(now, outcome);
-        if let Some(draft) = end.app.take_sample() {
+        while let Some(draft) = self.ends[id.index()].app.take_sample() {
             self.keep(id, draft);
         }
         self.act(id, action);

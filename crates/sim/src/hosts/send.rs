@@ -8,7 +8,7 @@ use super::tag;
 use super::trail::Trail;
 use super::world::{World, times};
 use crate::network::Parcel;
-use trunkline_core::{Cause, Span, Time};
+use trunkline_core::{Cause, Ecn, Span, Time};
 use trunkline_scenario::ProtocolPlace;
 use trunkline_transport::Extent;
 use trunkline_transport::urp::{Block, Control, Kind, Part, Segment};
@@ -113,16 +113,20 @@ impl World<'_> {
         let mut flying = self.records(datagram.ready, datagram.carried);
         flying.mark(now, place, Cause::Host);
         let number = self.ends[id.index()].aloft.datagram(flying);
-        let part = Part::data(Extent::new(0, datagram.bytes));
-        self.inject(id, &part, tag::pack_datagram(datagram.bytes, number), true);
+        let size = datagram.bytes + datagram.header;
+        let tag = tag::pack_datagram(datagram.bytes, number);
+        self.inject_packet(id, (size, 0), tag, true);
     }
 
     /// Puts one packet onto the path, with a record of its hops where that is wanted.
     fn inject(&mut self, id: EndId, part: &Part<Extent>, tag: u64, traced: bool) {
+        self.inject_packet(id, (part.envelopes(), part.controls() as u16), tag, traced);
+    }
+
+    fn inject_packet(&mut self, id: EndId, (size, controls): (u32, u16), tag: u64, traced: bool) {
         let route = self.ends[id.index()].route;
         let trace = traced.then(|| self.net.trace());
-        let (size, controls) = (part.envelopes(), part.controls() as u16);
-        self.net.inject(Parcel { route, size, controls, tag, trace });
+        self.net.inject(Parcel { route, size, controls, ecn: Ecn::NotEct, tag, trace });
     }
 
     /// Records that start at `since`.

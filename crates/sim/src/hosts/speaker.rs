@@ -4,7 +4,7 @@ use super::flying::Carried;
 use crate::SimError;
 use std::collections::VecDeque;
 use trunkline_core::Time;
-use trunkline_scenario::{Echo, Transport, UrpSettings};
+use trunkline_scenario::{Echo, Transport, UDP_HEADER, UrpSettings};
 use trunkline_transport::Extent;
 use trunkline_transport::urp::{self, Block, Control, Part, Profile, Segment, Settings, Urp};
 
@@ -14,13 +14,15 @@ pub(crate) enum Speaker {
     /// The Universal Receiver Protocol.
     Urp { urp: Box<Urp<Extent>> },
     /// Datagrams that wait to be sent.
-    Datagram { waiting: VecDeque<Datagram>, bytes: u64, sent: u64 },
+    Datagram { waiting: VecDeque<Datagram>, bytes: u64, sent: u64, header: u32 },
 }
 
 /// A datagram to be sent.
 #[derive(Debug)]
 pub(crate) struct Datagram {
     pub bytes: u32,
+    /// Bytes of header before them.
+    pub header: u32,
     /// Since when it could be sent.
     pub ready: Time,
     /// What it brings to its reader.
@@ -44,7 +46,7 @@ impl Outgoing {
         match self {
             Outgoing::Block(block) => u64::from(block.data.len) + 4,
             Outgoing::Control(_) => 1,
-            Outgoing::Datagram(datagram) => u64::from(datagram.bytes),
+            Outgoing::Datagram(datagram) => u64::from(datagram.bytes + datagram.header),
         }
     }
 }
@@ -66,14 +68,20 @@ impl Speaker {
         echo: Echo,
         traffic: &str,
     ) -> Result<(Speaker, u32), SimError> {
-        let Transport::Urp(settings) = transport else {
-            let waiting = VecDeque::new();
-            return Ok((Speaker::Datagram { waiting, bytes: 0, sent: 0 }, 0));
-        };
         let wrong = |reason: String| SimError::Transport { traffic: traffic.into(), reason };
+        let settings = match transport {
+            Transport::Urp(settings) => settings,
+            Transport::Datagram => return Ok((Speaker::datagrams(0), 0)),
+            Transport::Udp => return Ok((Speaker::datagrams(UDP_HEADER), 0)),
+            Transport::Tcp(_) => return Err(wrong("the simulator does not speak TCP".into())),
+        };
         let urp = urp_settings(settings, echo).map_err(wrong)?;
         let urp = Urp::connected(Time::ZERO, urp).map_err(|error| wrong(error.to_string()))?;
         Ok((Speaker::Urp { urp: Box::new(urp) }, settings.packet))
+    }
+
+    fn datagrams(header: u32) -> Speaker {
+        Speaker::Datagram { waiting: VecDeque::new(), bytes: 0, sent: 0, header }
     }
 
     /// Blocks sent again, and time-outs.
@@ -133,9 +141,10 @@ impl Speaker {
                 urp.offer(now, data, end);
                 carried
             }
-            Speaker::Datagram { waiting, bytes, .. } => {
+            Speaker::Datagram { waiting, bytes, header, .. } => {
                 *bytes += u64::from(data.len);
-                waiting.push_back(Datagram { bytes: data.len, ready: now, carried });
+                let header = *header;
+                waiting.push_back(Datagram { bytes: data.len, header, ready: now, carried });
                 None
             }
         }
@@ -150,7 +159,7 @@ impl Speaker {
                 // Only character mode sends these, which no scenario asks for.
                 Segment::Characters(_) => None,
             }),
-            Speaker::Datagram { waiting, bytes, sent } => {
+            Speaker::Datagram { waiting, bytes, sent, .. } => {
                 let datagram = waiting.pop_front()?;
                 *bytes -= u64::from(datagram.bytes);
                 *sent += 1;
