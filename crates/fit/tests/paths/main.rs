@@ -7,8 +7,8 @@ use lab::{Path, measure, noise};
 use std::collections::BTreeMap;
 use tcp::TcpPath;
 use trunkline_core::{Seed, Stream};
-use trunkline_measure::Interval;
 use trunkline_fit::{CannotTell, Fitted, Known, Opens, PathFit, Pattern, Sweep, Wanted};
+use trunkline_measure::Interval;
 
 /// Log-uniform.
 fn between(stream: &mut Stream, low: f64, high: f64) -> f64 {
@@ -205,6 +205,7 @@ fn without_jumps_the_hosts_cost_tells_the_distance() {
     let Err(CannotTell::TooWide { low, high, .. }) = without.delay else { panic!("{without:?}") };
     assert!(low == 0.0 && (5.0..5.5).contains(&high), "{low} {high}");
     let measured = Interval { low: 0.35, high: 0.45 };
-    let with = PathFit::of(&samples, Known { per_message: Some(measured), ..known(&path) }, Seed(1));
+    let with =
+        PathFit::of(&samples, Known { per_message: Some(measured), ..known(&path) }, Seed(1));
     assert!(right("delay", &with.delay, 5.0, &path), "{:?}", with.delay);
 }
