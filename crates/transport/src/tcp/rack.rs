@@ -5,6 +5,7 @@
 
 use super::agreed::Agreed;
 use super::congestion::{Congestion, Reason};
+use super::rtt::times;
 use super::scoreboard::{DUP_THRESH, Fate, Latest, Record, Scoreboard, Taken};
 use super::sender::{Outgoing, Phase, Sender};
 use super::settings::Settings;
@@ -185,7 +186,8 @@ impl<B: Payload> Sender<B> {
         let rack = self.rack.as_deref().filter(|rack| rack.reordering_seen || !signs);
         let Some(rack) = rack else { return Span::ZERO };
         let quarters = u64::from(rack.quarters);
-        self.rtt.shortest().scaled(quarters, 4).min(self.rtt.smoothed())
+        let reach = times(self.rtt.shortest(), quarters).as_nanos() / 4;
+        Span::from_nanos(reach).min(self.rtt.smoothed())
     }
 
     /// Finds out what is lost, after an acknowledgement or when the early timer has run out (§6.2 step 5).
@@ -228,8 +230,8 @@ impl<B: Payload> Sender<B> {
         let (segments, smoothed) = (self.board.segments(), self.rtt.smoothed());
         let wait = match (smoothed.is_zero(), segments) {
             (true, _) => FIRST_PROBE,
-            (false, 1) => smoothed.scaled(2, 1) + MAX_ACK_DELAY,
-            (false, _) => smoothed.scaled(2, 1),
+            (false, 1) => times(smoothed, 2) + MAX_ACK_DELAY,
+            (false, _) => times(smoothed, 2),
         };
         let due = (now + wait).min(self.due);
         let rack = self.rack.get_or_insert_default();
