@@ -6,10 +6,14 @@
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
+use trunkline_capsule::{Capsule, HEADER, Hop, Ledger};
 use trunkline_control::SetRequest;
 use trunkline_core::{Rate, Size, Span, Time};
+use trunkline_path::discipline::Gain;
 use trunkline_path::impairment::{LossTrace, Setting};
-use trunkline_path::{ChannelKey, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify};
+use trunkline_path::{
+    ChannelKey, Class, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify, mark_frame,
+};
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
 use trunkline_scenario::{Scenario, Settings};
@@ -22,7 +26,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 11] = [
+pub const BODIES: [(&str, Body); 12] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -34,6 +38,7 @@ pub const BODIES: [(&str, Body); 11] = [
     ("envelopes", read_envelopes),
     ("tcp", read_tcp),
     ("scenario", read_scenario),
+    ("capsule", read_capsule),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
@@ -79,6 +84,9 @@ pub fn read_frame(data: &[u8]) {
         assert_eq!(class.size as usize, data.len().saturating_sub(14));
         assert!(class.band < 8);
         assert_eq!(class, classify(data, key));
+        let mut marked = data.to_vec();
+        assert_eq!(mark_frame(&mut marked), class.ecn.is_capable());
+        assert_eq!(classify(&marked, key), Class { ecn: class.ecn.marked(), ..class });
     }
 }
 
@@ -111,6 +119,7 @@ pub fn read_quantities(data: &[u8]) {
     round_trip::<Span>(text);
     round_trip::<Rate>(text);
     round_trip::<Size>(text);
+    round_trip::<Gain>(text);
     round_trip::<Limit>(text);
 }
 
@@ -369,4 +378,30 @@ pub fn read_scenario(data: &[u8]) {
     }
     let names: BTreeMap<_, _> = cells.iter().map(|cell| (&cell.cell, ())).collect();
     assert_eq!(names.len(), cells.len(), "no cell twice");
+}
+
+/// A capsule as a payload and within a frame: its ledger can be filled in, and nothing else changes.
+pub fn read_capsule(data: &[u8]) {
+    if let Some(at) = trunkline_capsule::find(data) {
+        let mut frame = data.to_vec();
+        trunkline_capsule::without_checksum(&mut frame, &at);
+        fill_ledger(&frame[at]);
+    }
+    match Capsule::parse(data) {
+        Some(_) => fill_ledger(data),
+        None => assert!(Ledger::of(&mut data.to_vec()).is_none()),
+    }
+}
+
+fn fill_ledger(payload: &[u8]) {
+    let mut written = payload.to_vec();
+    let mut ledger = Ledger::of(&mut written).expect("a capsule that was found");
+    ledger.arrive(Time::from_nanos(9));
+    let hop = Hop { link: 1, queue: Span::from_nanos(5), ..Hop::default() };
+    (0..20).for_each(|_| ledger.add_hop(&hop));
+    let (before, after) = (Capsule::parse(payload), Capsule::parse(&written));
+    let (before, after) = (before.expect("a capsule"), after.expect("still one"));
+    assert_eq!((before.header, before.body), (after.header, after.body));
+    assert_eq!((after.record.path(), after.record.crossed), (Span::from_nanos(100), 20));
+    assert_eq!(before.body.len(), payload.len() - HEADER);
 }
