@@ -11,7 +11,10 @@
 //! A connection is never reset in its middle: RST only refuses. There are no urgent data, no keep-alives
 //! and no TIME-WAIT: an end that is [closed](Tcp::closed) still answers a repeated FIN for as long as the
 //! driver keeps it. A window that stays closed is probed for ever. Round trips are taken from the
-//! sender's own records (each segment but those sent twice), time stamps serving for the latter.
+//! sender's own records (each segment but those sent twice), time stamps serving for the latter. Segments
+//! beyond the window offered are refused whole. A needless time-out is found out by time stamps or by
+//! duplicate SACK, not by F-RTO (RFC 5682). With SACK but without [`Settings::rack`] nothing is sent again
+//! that is not known to be lost (rules 3 and 4 of NextSeg, RFC 6675 §4): a lost tail waits for the timer.
 
 mod agreed;
 mod clock;
