@@ -4,9 +4,9 @@ use crate::capture::{CaptureTap, Side};
 use crate::clock::Clock;
 use crate::pool::{Frame, FramePool};
 use crate::snapshot::LaneSnapshot;
-use trunkline_core::{Cause, DropCause, Packet, Seed, Span, Time};
+use trunkline_core::{Cause, DropCause, Ecn, Packet, Seed, Span, Time};
 use trunkline_measure::Times;
-use trunkline_path::{Change, ChannelKey, Delivered, Link, LinkSpec, classify};
+use trunkline_path::{Change, ChannelKey, Delivered, Link, LinkSpec, classify, mark_frame};
 use trunkline_port::{Port, PortError, SendOutcome};
 
 /// Frames handed to the kernel at once.
@@ -84,7 +84,7 @@ impl Lane {
             return self.link.turned_away(1, DropCause::NoBuffer);
         };
         let mut packet = Packet::new(class.channel, class.size, at, frame);
-        packet.band = class.band;
+        (packet.band, packet.ecn) = (class.band, class.ecn);
         self.link.offer(at, packet);
     }
 
@@ -125,18 +125,21 @@ impl Lane {
             }
         }
         let mut sent = 0;
-        while self.collect(now) {
+        while self.collect(now, pool) {
             sent += self.due.len();
             self.send(pool, port, clock, tap)?;
         }
         Ok(sent)
     }
 
-    /// Takes the next batch that is due by `now`.
-    fn collect(&mut self, now: Time) -> bool {
+    /// Takes the next batch that is due by `now`. What the path has marked is marked in the frame too.
+    fn collect(&mut self, now: Time, pool: &mut FramePool) -> bool {
         while self.due.len() < BATCH
             && let Some(delivered) = self.link.take(now)
         {
+            if delivered.packet.ecn == Ecn::Ce {
+                mark_frame(pool.bytes_mut(&delivered.packet.body));
+            }
             self.due.push(delivered);
         }
         !self.due.is_empty()
@@ -251,6 +254,7 @@ impl Lane {
             duplicated: counts.duplicated,
             delivered: counts.delivered,
             delivered_bytes: counts.delivered_bytes,
+            marked: counts.marked,
             dropped: counts.drops().map(|(cause, count)| (cause.name().into(), count)).collect(),
             dropped_by_emulator: counts.dropped_by_emulator(),
             in_flight: counts.in_flight(),

@@ -105,6 +105,12 @@ impl FramePool {
         &self.arena[start..start + frame.len as usize]
     }
 
+    /// The bytes of `frame`, to be changed.
+    pub fn bytes_mut(&mut self, frame: &Frame) -> &mut [u8] {
+        let start = frame.at as usize * UNIT;
+        &mut self.arena[start..start + frame.len as usize]
+    }
+
     /// Gives the room of `frame` back.
     #[expect(clippy::needless_pass_by_value, reason = "the handle must not be used again")]
     pub fn free(&mut self, frame: Frame) {

@@ -20,6 +20,9 @@ pub struct LaneSnapshot {
     pub delivered: u64,
     /// User bytes delivered.
     pub delivered_bytes: u64,
+    /// Packets that a discipline has marked as having experienced congestion (ECN).
+    #[serde(default)]
+    pub marked: u64,
     /// Packets dropped, by cause.
     pub dropped: BTreeMap<String, u64>,
     /// Those of them that the emulator, not the modelled path, lost.

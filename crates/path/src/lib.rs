@@ -36,7 +36,7 @@ mod schedule;
 mod spec;
 
 pub use block_queue::BlockQueue;
-pub use classify::{ChannelKey, Class, classify};
+pub use classify::{ChannelKey, Class, classify, mark_frame};
 pub use delay::DelayLine;
 pub use discipline::{AnyDiscipline, Backlog, Discipline, DisciplineTextError, Drops, Service};
 pub use framing::{Framer, Framing, Piece, aal5_cells};

@@ -224,6 +224,7 @@ fn link(link: &LinkRun) -> Value {
         "duplicated": counts.duplicated,
         "delivered": counts.delivered,
         "delivered_bytes": counts.delivered_bytes,
+        "marked": counts.marked,
         "drops": drops.collect::<Vec<Value>>(),
         "in_flight": link.in_flight,
         "busy_ns": link.busy.as_nanos(),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
-use trunkline_core::{Channel, DropCause, Seed, Span, Time};
+use trunkline_core::{Channel, DropCause, Ecn, Seed, Span, Time};
 use trunkline_path::LinkSpec;
 use trunkline_scenario::Settings;
 use trunkline_sim::{
@@ -148,7 +148,7 @@ impl Lab {
         let trace = Some(self.network.trace());
         let route = send.route.get(&self.routes).0;
         let (size, controls) = (send.size, send.controls);
-        self.network.inject(Parcel { route, size, controls, tag, trace });
+        self.network.inject(Parcel { route, size, controls, ecn: Ecn::NotEct, tag, trace });
     }
 
     fn end(&mut self, parcel: Parcel, lost: Option<(LinkId, DropCause)>) {
@@ -269,7 +269,7 @@ fn single(spec: &LinkSpec, sends: &[(u64, u32)]) -> BTreeMap<u64, (Time, Vec<Hop
             Event::Timer(tag) => {
                 let trace = Some(network.trace());
                 let (route, size) = (routes[tag as usize % 2], sends[tag as usize].1);
-                network.inject(Parcel { route, size, controls: 1, tag, trace });
+                network.inject(Parcel { route, size, controls: 1, ecn: Ecn::NotEct, tag, trace });
             }
             Event::Arrived(parcel) | Event::Lost(parcel, ..) => {
                 let hops = network.hops(parcel.trace.unwrap()).to_vec();
@@ -291,7 +291,7 @@ fn timers_come_in_order_and_far_ones_too() {
     {
         network.set_timer(at, number);
     }
-    network.inject(Parcel { route, size: 125, controls: 0, tag: 2, trace: None });
+    network.inject(Parcel { route, size: 125, controls: 0, ecn: Ecn::NotEct, tag: 2, trace: None });
     let mut seen = Vec::new();
     while let Some(event) = network.next(Time::NEVER) {
         match event {
@@ -332,7 +332,7 @@ fn a_copy_arrives_with_a_record_of_its_own() {
         .map(|settings| network.add_link(&spec(settings), settings));
     let route = network.add_route(Channel(1), &links);
     let trace = Some(network.trace());
-    network.inject(Parcel { route, size: 125, controls: 0, tag: 2, trace });
+    network.inject(Parcel { route, size: 125, controls: 0, ecn: Ecn::NotEct, tag: 2, trace });
     let mut arrived = Vec::new();
     while let Some(Event::Arrived(parcel)) = network.next(Time::NEVER) {
         let trace = parcel.trace.unwrap();
@@ -355,7 +355,14 @@ fn a_links_doings_are_recorded_where_asked_for() {
     network.record_queueing(link);
     network.sample_backlog(link, Span::from_micros(500));
     for tag in 0..3 {
-        network.inject(Parcel { route, size: 125, controls: 0, tag, trace: None });
+        network.inject(Parcel {
+            route,
+            size: 125,
+            controls: 0,
+            ecn: Ecn::NotEct,
+            tag,
+            trace: None,
+        });
     }
     assert_eq!(network.in_flight(link), 3);
     while network.next(Time::NEVER).is_some() {}
@@ -390,7 +397,7 @@ fn a_record_that_cannot_be_written_says_so() {
     let route = network.add_route(Channel(1), &[]);
     network.record_to(Box::new(Full(100))).unwrap();
     for tag in 0..10 {
-        network.inject(Parcel { route, size: 1, controls: 0, tag, trace: None });
+        network.inject(Parcel { route, size: 1, controls: 0, ecn: Ecn::NotEct, tag, trace: None });
     }
     assert!(network.end_record().unwrap_err().to_string().contains("no space"));
     assert_eq!(network.end_record().unwrap(), 0, "nothing is recorded any more");

@@ -26,7 +26,7 @@ pub use text::DisciplineTextError;
 pub use two_lists::TwoLists;
 
 use crate::{DisciplineSpec, Limit, Piece};
-use trunkline_core::{Channel, DropCause, Metered, Time};
+use trunkline_core::{Channel, DropCause, Ecn, Metered, Time};
 
 /// A queue in front of a line.
 ///
@@ -106,32 +106,67 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Packets given up, each with its cause. Reused by the caller, so that the packet's way allocates nothing.
+/// What a discipline does against congestion: packets given up, each with its cause, and how many were
+/// marked. Reused by the caller, so that the packet's way allocates nothing.
 #[derive(Debug)]
-pub struct Drops<P>(Vec<(P, DropCause)>);
+pub struct Drops<P> {
+    given_up: Vec<(P, DropCause)>,
+    marked: u64,
+}
 
 impl<P> Default for Drops<P> {
     fn default() -> Drops<P> {
-        Drops(Vec::new())
+        Drops { given_up: Vec::new(), marked: 0 }
+    }
+}
+
+impl<P: Metered> Drops<P> {
+    /// Marks `packet`, which goes on, if that [can take it](trunkline_core::Ecn::is_capable); is it marked
+    /// now? One that was marked before it came here is not counted again.
+    #[inline]
+    pub fn mark(&mut self, packet: &mut P) -> bool {
+        match packet.ecn() {
+            Ecn::NotEct => return false,
+            Ecn::Ce => {}
+            Ecn::Ect0 | Ecn::Ect1 => {
+                packet.mark();
+                self.marked += 1;
+            }
+        }
+        true
+    }
+
+    /// Marks `packet` if that can take it and `may_mark`, else gives it up. The packet, if it goes on.
+    #[inline]
+    pub fn mark_or_drop(&mut self, mut packet: P, may_mark: bool, cause: DropCause) -> Option<P> {
+        if may_mark && self.mark(&mut packet) {
+            return Some(packet);
+        }
+        self.push(packet, cause);
+        None
     }
 }
 
 impl<P> Drops<P> {
     /// Gives `packet` up.
     pub fn push(&mut self, packet: P, cause: DropCause) {
-        self.0.push((packet, cause));
+        self.given_up.push((packet, cause));
     }
     /// Takes everything out, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = (P, DropCause)> + '_ {
-        self.0.drain(..)
+        self.given_up.drain(..)
     }
     /// How many wait to be taken out.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.given_up.len()
     }
     /// Was nothing given up?
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.given_up.is_empty()
+    }
+    /// How many packets have been marked so far.
+    pub fn marked(&self) -> u64 {
+        self.marked
     }
 }
 

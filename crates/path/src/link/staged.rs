@@ -372,7 +372,9 @@ impl<P: Carried> Staged<P> {
     }
 
     pub fn counts(&self) -> Counts {
-        self.counts
+        let mut counts = self.counts;
+        counts.marked = self.drops.marked();
+        counts
     }
 
     pub fn achieved(&self) -> Achieved {
