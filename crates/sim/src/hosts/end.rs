@@ -2,6 +2,7 @@
 
 use super::clock::{SenderClock, Spent};
 use super::flying::{Aloft, Carried, Flying};
+use super::intervals::Intervals;
 use super::receive::Filled;
 use super::rounds::Rounds;
 use super::speaker::Speaker;
@@ -93,6 +94,8 @@ pub(crate) struct End {
     /// What the sender's clock showed when the process began to wait for its write.
     pub waiting_since: Spent,
     pub clock: SenderClock,
+    /// Of a receiver that measures by intervals.
+    pub intervals: Option<Intervals>,
     /// Requests that the interface has not taken.
     pub queue: VecDeque<Request>,
     /// The request on its way from processor to interface.
@@ -170,6 +173,7 @@ impl End {
             trail: Trail::new(Time::ZERO),
             waiting_since: Spent::default(),
             clock: SenderClock::new(Time::ZERO),
+            intervals: None,
             queue: VecDeque::new(),
             starting: None,
             taken: VecDeque::new(),

@@ -10,6 +10,7 @@ mod clock;
 mod collect;
 mod end;
 mod flying;
+mod intervals;
 mod jobs;
 mod measured;
 mod receive;

@@ -89,6 +89,7 @@ impl World<'_> {
     }
 
     fn flow_ended(&mut self, sender: EndId) {
+        self.end_intervals(sender.peer());
         let traffic = self.ends[sender.index()].traffic;
         let state = &mut self.traffic[traffic];
         state.flows_left -= 1;

@@ -40,6 +40,18 @@ pub(crate) struct HostPlaces {
     pub window: u16,
 }
 
+impl HostPlaces {
+    /// Where a sender's time in a state is booked.
+    pub fn of(self, state: SenderState) -> u16 {
+        match state {
+            SenderState::Application => self.processor,
+            SenderState::Host => self.board,
+            SenderState::Request => self.requests,
+            SenderState::Window | SenderState::Recover => self.window,
+        }
+    }
+}
+
 /// A scenario in virtual time.
 #[derive(Debug)]
 pub(crate) struct World<'a> {
@@ -111,6 +123,7 @@ impl<'a> World<'a> {
             Timer::Wake(end) => self.woke(end),
             Timer::Start(flow) => self.start_flow(flow),
             Timer::Buffer(end) => self.buffer_due(end),
+            Timer::Interval(end) => self.interval_ended(end),
         }
     }
 

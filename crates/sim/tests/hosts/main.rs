@@ -2,6 +2,7 @@
 
 mod faults;
 mod golden;
+mod greedy;
 mod interfaces;
 mod random;
 mod support;
