@@ -1,12 +1,12 @@
 //! Applications: what they ask for, and what they have measured.
 
-use super::clock::SenderClock;
+use super::clock::{SenderClock, Waiting};
 use super::end::Doing;
 use super::jobs::{EndId, Job, Timer};
 use super::trail::Trail;
 use super::world::World;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Sample, SenderState};
+use trunkline_measure::Sample;
 use trunkline_workload::{Action, Draft, Outcome};
 
 impl World<'_> {
@@ -92,7 +92,7 @@ impl World<'_> {
         if end.doing == Doing::Ended {
             return;
         }
-        end.clock.enter(now, SenderState::Application);
+        end.clock.enter(now, Waiting::Application);
         end.doing = Doing::Ended;
         end.ended = Some(now);
         if id.is_sender() {

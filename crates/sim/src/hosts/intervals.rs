@@ -4,7 +4,7 @@
 //! the interval is booked by the states that the sender was in. So the sender's clock is read at the very
 //! instant at which an interval ends, by a timer.
 
-use super::clock::{self, Spent};
+use super::clock::Spent;
 use super::jobs::{EndId, Timer};
 use super::world::World;
 use trunkline_core::{Span, Time};
@@ -82,8 +82,8 @@ impl World<'_> {
         let Some(intervals) = &mut self.ends[id.index()].intervals else { return Vec::new() };
         let since = std::mem::replace(&mut intervals.since, spent);
         let mut steps: Vec<Step> = Vec::new();
-        for (state, span) in spent.since(&since).filter(|(_, span)| !span.is_zero()) {
-            let (place, cause) = (places.of(state), clock::cause(state));
+        for (waiting, span) in spent.since(&since) {
+            let (place, cause) = (places.of(waiting), waiting.cause());
             match steps.iter_mut().find(|step| (step.place, step.cause) == (place, cause)) {
                 Some(step) => step.span += span,
                 None => steps.push(Step { place, cause, span }),
