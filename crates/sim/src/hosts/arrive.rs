@@ -73,8 +73,9 @@ impl World<'_> {
     }
 
     fn records_of(&mut self, id: EndId, tag: u64) -> Option<Box<Flying>> {
+        let hears = self.ends[id.index()].hears;
         let aloft = &mut self.ends[id.peer().index()].aloft;
-        match self.ends[id.index()].hears {
+        match hears {
             Language::Tcp => self.segments.take_records(tag as u32),
             Language::Datagrams => aloft.take_datagram(tag::unpack_datagram(tag).1),
             Language::Urp => {
@@ -136,9 +137,7 @@ impl World<'_> {
         let (part, segment) = match hears {
             Language::Urp => (tag::unpack(parcel.tag, end.accepted), None),
             Language::Datagrams => (Part::data(Extent::new(0, parcel.size)), None),
-            Language::Tcp => {
-                (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn)))
-            }
+            Language::Tcp => (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn))),
         };
         let loose = hears == Language::Urp && tag::is_data(parcel.tag);
         if loose

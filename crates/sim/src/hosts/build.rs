@@ -173,7 +173,10 @@ impl<'a> Builder<'a> {
         let back = self.route(channel, &way.back, sender);
         let (app, peer) = Application::pair(&traffic.workload);
         let [ours, theirs] = [&traffic.transport, &traffic.reply_transport];
-        let [from, to] = [self.host_named(traffic.source(flow), traffic)?, self.host_named(&traffic.to, traffic)?];
+        let [from, to] = [
+            self.host_named(traffic.source(flow), traffic)?,
+            self.host_named(&traffic.to, traffic)?,
+        ];
         let name = format!("{} {flow}", traffic.name);
         let habits = [from, to].map(|host| self.habits(host, &name));
         let [our_habits, their_habits] = [&habits[0], &habits[1]];

@@ -120,9 +120,8 @@ mod tests {
     #[test]
     fn messages_are_found_by_their_last_octet() {
         let mut endings = endings(&[(10, false), (20, false), (21, true), (40, false)]);
-        let mut found =
-            |from, to| endings.within(from, to).map(|it| it.place).collect::<Vec<_>>();
-        assert_eq!(found(0, 9), []);
+        let mut found = |from, to| endings.within(from, to).map(|it| it.place).collect::<Vec<_>>();
+        assert_eq!(found(0, 9), [0u64; 0]);
         assert_eq!(found(9, 10), [10]);
         assert_eq!(found(10, 40), [20, 21, 40]);
     }

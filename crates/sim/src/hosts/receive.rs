@@ -260,8 +260,14 @@ mod tests {
     #[test]
     fn receive_buffers_cut_and_gather_blocks() {
         let blocks = |bytes: &[u32]| {
-            let arrival =
-                |&bytes| Arrival { bytes, end: false, empty: false, held: 0, echoed: false, carried: None };
+            let arrival = |&bytes| Arrival {
+                bytes,
+                end: false,
+                empty: false,
+                held: 0,
+                echoed: false,
+                carried: None,
+            };
             bytes.iter().map(arrival).collect::<VecDeque<_>>()
         };
         let filled = |bytes, blocks, begun| Filled { bytes, blocks, begun };

@@ -134,7 +134,7 @@ impl Speaker {
             (Transport::Tcp(ours), Transport::Tcp(theirs)) => {
                 let ours = settings::tcp(ours, habits).map_err(wrong)?;
                 let theirs = settings::tcp(theirs, others).map_err(wrong)?;
-                let tcp = Tcp::connected(Time::ZERO, ours, &theirs);
+                let tcp = Tcp::connected(ours, &theirs);
                 let tcp = Box::new(tcp.map_err(|error| wrong(error.to_string()))?);
                 Ok((Speaker::Tcp { tcp, handed: 0 }, 0))
             }
@@ -353,10 +353,9 @@ impl Speaker {
             Speaker::Tcp { tcp, .. } => tcp.blocked(now).map(|blocked| match blocked {
                 Blocked::Congestion => Waiting::Congestion,
                 Blocked::Pacing => Waiting::Paced,
-                Blocked::Handshake
-                | Blocked::Receiver
-                | Blocked::SendBuffer
-                | Blocked::Small => Waiting::Window,
+                Blocked::Handshake | Blocked::Receiver | Blocked::SendBuffer | Blocked::Small => {
+                    Waiting::Window
+                }
             }),
             Speaker::Datagram { .. } => None,
         }

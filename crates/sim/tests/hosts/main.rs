@@ -6,5 +6,6 @@ mod greedy;
 mod interfaces;
 mod random;
 mod support;
+mod tcp;
 mod times;
 mod traffic;
