@@ -58,6 +58,8 @@ impl World<'_> {
             false => processor.send_block.of(envelopes),
         };
         let moving = times(interface.programmed.unwrap_or(Span::ZERO), envelopes);
+        // Without this two connections of one kind would run in step for ever.
+        let work = work + if out.is_segment() { self.disturbance(id) } else { Span::ZERO };
         let job = Job::Prepared(out);
         match is_control {
             true => self.interrupt(id, work + moving, job),

@@ -94,6 +94,11 @@ impl Outgoing {
         }
     }
 
+    /// Is it TCP's?
+    pub fn is_segment(&self) -> bool {
+        matches!(self, Outgoing::Segment(..))
+    }
+
     /// The data of a block or segment that goes out for the first time.
     pub fn first_time(&self) -> Option<Extent> {
         match self {

@@ -3,6 +3,14 @@
 //! TCP stands on the host's processor: a segment costs it what a block does and an acknowledgement without data
 //! what a control does. The interface's memory is free again when TCP has a segment; from then on the data lie
 //! in the socket's buffer, of which the receive window tells.
+//!
+//! # In step
+//!
+//! Real hosts never take the same time twice. Simulated ones do, so that two equal connections keep their
+//! places in a queue, and one may lose all packets that are lost (Floyd and Jacobson, *On Traffic Phase
+//! Effects in Packet-Switched Gateways*, 1992). A processor's `disturbance` therefore also comes over the
+//! sending of single segments; a traffic's `stagger` sets its flows apart at the start, and the coarse clocks
+//! of 4.4BSD tick at each host at an instant of its own.
 
 use super::end::Arrival;
 use super::flying::{Carried, Flying};
