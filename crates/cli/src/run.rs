@@ -42,7 +42,7 @@ Examples:
 
 /// An engine by its name.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum EngineName {
+pub enum EngineName {
     /// Closed formulas
     Model,
     /// Virtual time

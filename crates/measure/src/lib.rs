@@ -5,6 +5,7 @@
 //! samples and every function beyond the four operations and the square root comes from one portable
 //! library, so that the figures are the same to the last bit on every machine.
 
+mod accuracy;
 mod compare;
 mod confidence;
 mod estimator;
@@ -16,6 +17,7 @@ mod table;
 mod times;
 mod violation;
 
+pub use accuracy::Accuracy;
 pub use compare::{Comparison, Counted, Row, Tolerance, Verdict, compare};
 pub use confidence::{
     Interval, MeanInterval, bootstrap, bootstrap_quantile, mean_interval, repetitions,

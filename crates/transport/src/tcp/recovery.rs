@@ -177,7 +177,7 @@ impl<B: Payload> Sender<B> {
             self.duplicates = self.duplicates.saturating_add(1);
             let most = self.board.outstanding().saturating_sub(context.mss);
             let before = self.inflation;
-            self.inflation = (before + context.mss).min(most);
+            self.inflation = (before + context.mss).min(most).max(before);
             taken.delivered = self.inflation - before;
         }
     }
@@ -323,11 +323,12 @@ impl<B: Payload> Sender<B> {
             return;
         }
         self.counters.echoes += 1;
-        if self.phase != Phase::Open || heard.ack < self.reduced_until {
+        if self.phase != Phase::Open || heard.ack <= self.reduced_until {
             return;
         }
         let size = self.board.outstanding().max(context.before);
         self.control.congested(context.now, size, Reason::EcnEcho);
+        self.marked = true;
         self.counters.echo_reductions += 1;
         self.reduced_until = self.board.next();
         self.cwr = true;
@@ -349,8 +350,9 @@ impl<B: Payload> Sender<B> {
             self.round_end = self.board.next();
         }
         let in_flight = self.in_flight(agreed.mss, settings);
-        let recovering = self.phase == Phase::Recovery;
-        if recovering && self.reduces_by_rate(agreed, settings) {
+        self.marked &= ack < self.reduced_until;
+        let recovering = self.phase == Phase::Recovery || self.marked;
+        if self.phase == Phase::Recovery && self.reduces_by_rate(agreed, settings) {
             let target = self.control.window();
             self.prr.acked(taken.delivered, in_flight, target, agreed.mss);
         }

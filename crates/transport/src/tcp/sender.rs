@@ -88,6 +88,8 @@ pub struct Sender<B> {
     pub(super) cwr: bool,
     /// What is to be acknowledged before another mark counts.
     pub(super) reduced_until: u64,
+    /// Does the window stay as a mark has left it until then?
+    pub(super) marked: bool,
     pub(super) undo: super::undo::Undo,
     pub(super) closing: bool,
     pub(super) dead: bool,
@@ -127,6 +129,7 @@ impl<B: Payload> Sender<B> {
             round_end: start,
             cwr: false,
             reduced_until: start,
+            marked: false,
             undo: super::undo::Undo::default(),
             closing: false,
             dead: false,
@@ -354,7 +357,7 @@ impl<B: Payload> Sender<B> {
             return None;
         }
         if std::mem::take(&mut self.probe) {
-            return Some(self.send_probe(now));
+            return Some(self.send_probe(now, settings));
         }
         if self.due == Time::NEVER {
             self.probing = true;
@@ -371,7 +374,7 @@ impl<B: Payload> Sender<B> {
     /// A probe of the other end's window: what of the window there is, although it is small, else a
     /// segment of no length numbered before what is expected, which asks for an acknowledgement just as
     /// one octet beyond the window would (RFC 9293 §3.8.6.1) and need not be booked.
-    fn send_probe(&mut self, now: Time) -> Outgoing<B> {
+    fn send_probe(&mut self, now: Time, settings: &Settings) -> Outgoing<B> {
         self.counters.window_probes += 1;
         let (start, window) = (self.board.next(), self.edge.saturating_sub(self.board.next()));
         let len = window.min(self.unsent()).min(u64::from(u16::MAX));
@@ -381,6 +384,7 @@ impl<B: Payload> Sender<B> {
         let (data, _) = self.stream.slice(start, start + len);
         self.board.push(now, now, len as u16);
         self.counters.segments += 1;
+        self.departed(now, len, settings);
         Outgoing { data, push: true, ..self.outgoing(start, now) }
     }
 

@@ -91,7 +91,7 @@ proptest! {
         pair.close(0);
         pair.close(1);
         let ended = pair.run_to_end(at(10_000_000));
-        prop_assert!(ended.is_some(), "{:#?}", pair.ends);
+        prop_assert!(ended.is_some(), "{}", pair.state());
         prop_assert_eq!(pair.taken, total);
         prop_assert_eq!(pair.ends.each_ref().map(|end| end.counters().receiving.refused > 0 && loss + double + spread == 0), [false; 2], "beyond the window offered");
         prop_assert_eq!(pair.ends.each_ref().map(Tcp::outstanding), [0; 2]);
@@ -123,7 +123,7 @@ proptest! {
         let left = pair.taken[1] - done;
         pair.ends[1].consumed(pair.now, left);
         pair.settle(1);
-        prop_assert!(pair.run_to_end(at(10_000_000)).is_some(), "{:#?}", pair.ends);
+        prop_assert!(pair.run_to_end(at(10_000_000)).is_some(), "{}", pair.state());
         prop_assert_eq!(pair.taken[1], 100_000);
     }
 }

@@ -196,6 +196,23 @@ impl Pair {
         Some(self.now)
     }
 
+    /// Where both ends stand, for a test that fails.
+    pub fn state(&self) -> String {
+        let of = |end: &Tcp<Extent>| {
+            format!(
+                "established {}, ended {}, unsent {}, outstanding {}, deadline {:?}, {:?}, {:?}",
+                end.established(),
+                end.ended(),
+                end.unsent(),
+                end.outstanding(),
+                end.deadline(),
+                end.blocked(self.now),
+                end.counters()
+            )
+        };
+        format!("at {}: {}; {}", self.now, of(&self.ends[0]), of(&self.ends[1]))
+    }
+
     /// Everything sent one way, as (milliseconds, position, octets).
     pub fn sent(&self, way: usize) -> Vec<(u64, u64, u32)> {
         let trace = self.trace.as_ref().expect("traced");

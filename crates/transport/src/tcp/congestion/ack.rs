@@ -68,9 +68,10 @@ pub enum Reason {
 ///
 /// The machine around it keeps count of what is in flight and calls, in the order of events:
 /// [`sent`](Congestion::sent) for every transmission, [`acked`](Congestion::acked) for every ACK that
-/// tells of something delivered, [`congested`](Congestion::congested) at the beginning of recovery and
-/// [`recovered`](Congestion::recovered) at its end (before the `acked` of the ACK that ends it, which is
-/// then not `recovering`), or [`timed_out`](Congestion::timed_out).
+/// tells of something delivered, [`congested`](Congestion::congested) at the beginning of recovery or
+/// [`timed_out`](Congestion::timed_out), and [`recovered`](Congestion::recovered) at the end of either.
+/// What an ACK changes is told before its own `acked`: the ACK that begins a recovery is `recovering`, the
+/// one that ends it is not.
 ///
 /// *In flight* is what has been sent and neither arrived nor been found lost, so that the window need
 /// not be inflated during recovery: without SACK each duplicate ACK takes a segment out of flight, which
@@ -94,7 +95,8 @@ pub trait Congestion {
     /// Congestion was found. To be called once for each window of data: at the beginning of a recovery, or
     /// for the first congestion mark of a round trip in which there was neither another nor a loss.
     fn congested(&mut self, now: Time, in_flight: u64, reason: Reason);
-    /// All that was outstanding at the last congestion has been acknowledged.
+    /// All that was outstanding at the last loss or time-out has been acknowledged; or, for
+    /// [`Kind::Reno`](super::Kind::Reno), the first new ACK has come.
     fn recovered(&mut self, now: Time);
     /// The retransmission timer ran out. Repeated time-outs of one segment are recognised by the lack of
     /// ACKs in between.

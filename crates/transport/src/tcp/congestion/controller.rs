@@ -1,15 +1,20 @@
 //! One controller of whatever kind, without a virtual call.
 
-use super::{Ack, Congestion, Kind, Reason, Reno, Settings};
+use super::{Ack, Bbr, Congestion, Cubic, Kind, Reason, Reno, Settings};
 use trunkline_core::{Rate, Time};
 
 /// A congestion controller of one of the [`Kind`]s.
 ///
-/// The small ones are held in place, so that a flow of Reno needs no memory elsewhere.
+/// Reno is held in place, so that its flows need no memory elsewhere; the others are larger than all the
+/// rest that a flow needs, and have a place of their own.
 #[derive(Debug, Clone)]
 pub enum Controller {
     /// Reno, NewReno and the constant-rate policy.
     Reno(Reno),
+    /// CUBIC.
+    Cubic(Box<Cubic>),
+    /// BBR.
+    Bbr(Box<Bbr>),
 }
 
 impl Controller {
@@ -19,8 +24,8 @@ impl Controller {
             Kind::Reno | Kind::NewReno | Kind::ConstantRate => {
                 Controller::Reno(Reno::new(settings))
             }
-            Kind::Cubic => Controller::Reno(Reno::new(settings)),
-            Kind::Bbr => Controller::Reno(Reno::new(settings)),
+            Kind::Cubic => Controller::Cubic(Box::new(Cubic::new(settings))),
+            Kind::Bbr => Controller::Bbr(Box::new(Bbr::new(settings))),
         }
     }
 }
@@ -30,6 +35,8 @@ macro_rules! hand_on {
     ($this:expr, $controller:ident => $call:expr) => {
         match $this {
             Controller::Reno($controller) => $call,
+            Controller::Cubic($controller) => $call,
+            Controller::Bbr($controller) => $call,
         }
     };
 }
@@ -64,5 +71,17 @@ impl Congestion for Controller {
     }
     fn restarted_after_idle(&mut self, now: Time) {
         hand_on!(self, controller => controller.restarted_after_idle(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_of_reno_stays_small() {
+        assert!(size_of::<Controller>() <= 96, "{}", size_of::<Controller>());
+        assert!(size_of::<Cubic>() <= 384, "{}", size_of::<Cubic>());
+        assert!(size_of::<Bbr>() <= 384, "{}", size_of::<Bbr>());
     }
 }

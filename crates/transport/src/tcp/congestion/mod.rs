@@ -5,14 +5,18 @@
 //! one of them without a virtual call, [`Settings`] what it is told at its start.
 
 mod ack;
+mod bbr;
 mod controller;
+mod cubic;
 mod kind;
 mod rate;
 mod reno;
 mod settings;
 
 pub use ack::{Ack, Congestion, Reason};
+pub use bbr::Bbr;
 pub use controller::Controller;
+pub use cubic::Cubic;
 pub use kind::{Kind, UnknownKind};
 pub use rate::{RateSample, RateSampler, Stamp};
 pub use reno::Reno;

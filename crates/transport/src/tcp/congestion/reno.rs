@@ -156,12 +156,13 @@ impl Congestion for Reno {
         self.threshold = self.reduced(in_flight, reason);
         self.window = self.threshold;
         self.credit = 0;
-        self.recovering = reason == Reason::Loss;
+        self.recovering |= reason == Reason::Loss;
     }
 
     fn recovered(&mut self, _now: Time) {
-        self.recovering = false;
-        self.window = self.threshold;
+        if std::mem::take(&mut self.recovering) {
+            self.window = self.threshold;
+        }
     }
 
     fn timed_out(&mut self, _now: Time, in_flight: u64) {
