@@ -23,6 +23,7 @@ impl World<'_> {
             end.started = Some(now);
             end.clock = SenderClock::new(now);
             self.begin_intervals(id);
+            self.sample_window(id);
             self.step(id, Outcome::Start);
         }
     }

@@ -34,6 +34,7 @@ impl World<'_> {
 
     fn traffic_run(&mut self, index: usize) -> TrafficRun {
         let samples = samples(&mut self.traffic[index]);
+        let windows = std::mem::take(&mut self.traffic[index].windows);
         let measured = &self.traffic[index];
         let ends: Vec<&End> = self.ends.iter().filter(|end| end.traffic == index).collect();
         let senders = ends.iter().step_by(2);
@@ -52,6 +53,7 @@ impl World<'_> {
             retransmissions,
             timeouts,
             rounds: senders.flat_map(|end| end.rounds.whole()).collect(),
+            windows,
         }
     }
 

@@ -62,6 +62,8 @@ pub(crate) enum Timer {
     Buffer(EndId),
     /// A receiver's interval ends.
     Interval(EndId),
+    /// A sender's congestion window is to be sampled.
+    Sample(EndId),
 }
 
 const INDEX_BITS: u32 = 28;
@@ -77,6 +79,7 @@ impl Timer {
             Timer::Start(flow) => (3, flow, 0),
             Timer::Buffer(end) => (4, end.0, 0),
             Timer::Interval(end) => (5, end.0, 0),
+            Timer::Sample(end) => (6, end.0, 0),
         };
         kind << KIND_SHIFT | u64::from(index) << 32 | u64::from(generation)
     }
@@ -90,7 +93,8 @@ impl Timer {
             2 => Timer::Wake(EndId(index)),
             3 => Timer::Start(index),
             4 => Timer::Buffer(EndId(index)),
-            _ => Timer::Interval(EndId(index)),
+            5 => Timer::Interval(EndId(index)),
+            _ => Timer::Sample(EndId(index)),
         }
     }
 }
@@ -142,6 +146,7 @@ mod tests {
             Timer::Start(9),
             Timer::Buffer(EndId(5)),
             Timer::Interval(EndId(6)),
+            Timer::Sample(EndId(8)),
         ] {
             assert_eq!(Timer::from_number(timer.number()), timer);
         }

@@ -12,12 +12,14 @@
 //! sending of single segments; a traffic's `stagger` sets its flows apart at the start, and the coarse clocks
 //! of 4.4BSD tick at each host at an instant of its own.
 
-use super::end::Arrival;
+use super::end::{Arrival, Doing};
 use super::flying::{Carried, Flying};
-use super::jobs::EndId;
+use super::jobs::{EndId, Timer};
 use super::speaker::Delivered;
 use super::world::World;
-use trunkline_core::{Cause, Ecn, Time};
+use trunkline_core::{Cause, Ecn, Span, Time};
+use trunkline_measure::WindowSample;
+use trunkline_scenario::Workload;
 use trunkline_transport::Extent;
 use trunkline_transport::tcp::Segment;
 
@@ -79,6 +81,25 @@ impl World<'_> {
             flying.endings.push((ending.place, ending.carried.clone()));
         }
         flying
+    }
+
+    /// Samples a sender's congestion window, and asks for the next time, where the scenario wants samples.
+    pub fn sample_window(&mut self, id: EndId) {
+        let at = self.net.now();
+        let end = &self.ends[id.index()];
+        let Some(every) = self.scenario.sample_backlog else { return };
+        let Some(tcp) = end.speaker.tcp().filter(|_| id.is_sender()) else { return };
+        let ended = end.doing == Doing::Ended;
+        if ended || !moves_much(&self.scenario.traffic[end.traffic].workload) {
+            return;
+        }
+        let (window, threshold) = (tcp.window(), tcp.slow_start_threshold());
+        let threshold = Some(threshold).filter(|&threshold| threshold != u64::MAX);
+        let (flow, round_trip) = (end.flow, tcp.smoothed_rtt());
+        let sample = WindowSample { flow, at, window, threshold, round_trip };
+        self.traffic[end.traffic].windows.push(sample);
+        let next = at + every.max(Span::from_nanos(1));
+        self.net.set_timer(next, Timer::Sample(id).number());
     }
 
     /// TCP gets a segment, with the congestion bits that its packet came with.
@@ -160,6 +181,17 @@ impl World<'_> {
             self.spare.push(flying);
         }
         carried
+    }
+}
+
+/// Does a sender move as much as it can for some time?
+fn moves_much(workload: &Workload) -> bool {
+    match workload {
+        Workload::Bulk { .. }
+        | Workload::Push { .. }
+        | Workload::TimedTransfer { .. }
+        | Workload::Greedy { .. } => true,
+        Workload::Interactive { .. } | Workload::TimedEcho { .. } | Workload::Paced { .. } => false,
     }
 }
 

@@ -136,6 +136,7 @@ impl<'a> World<'a> {
             Timer::Start(flow) => self.start_flow(flow),
             Timer::Buffer(end) => self.buffer_due(end),
             Timer::Interval(end) => self.interval_ended(end),
+            Timer::Sample(end) => self.sample_window(end),
         }
     }
 
