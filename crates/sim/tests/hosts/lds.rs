@@ -21,8 +21,8 @@ fn scenario(millis: u64, profile: &str, queue: &str, more: &str) -> String {
         ["s", "l", "r", "q"].map(|name| format!("[[host]]\nname = \"{name}\"\n")).concat();
     format!(
         "seed = 7\nmtu = 9180\n{hosts}[[node]]\nname = \"m\"\n[[node]]\nname = \"n\"\n\
-         [[link]]\nbetween = [\"s\", \"m\"]\n\
-         [[link]]\nbetween = [\"l\", \"m\"]\ndelay = \"{extra}us\"\n\
+         [[link]]\nbetween = [\"s\", \"m\"]\nrate = \"149.76Mbit/s\"\nframing = \"atm-aal5\"\n\
+         [[link]]\nbetween = [\"l\", \"m\"]\nrate = \"149.76Mbit/s\"\nframing = \"atm-aal5\"\ndelay = \"{extra}us\"\n\
          [[link]]\nbetween = [\"m\", \"n\"]\nrate = \"149.76Mbit/s\"\nframing = \"atm-aal5\"\n\
          delay = \"500us\"\ndiscipline = {queue}\n\
          [[link]]\nbetween = [\"n\", \"r\"]\n[[link]]\nbetween = [\"n\", \"q\"]\n{}{}{more}",
@@ -47,7 +47,7 @@ fn both(run: &Run) -> [f64; 2] {
 
 #[test]
 fn table() {
-    for jitter in ["135us", "272us"] {
+    for jitter in ["1ns", "35us", "135us", "272us"] {
         let text = |millis, profile, queue: &str, seed: u64, ws: u64, more: &str| {
             let t = scenario(millis, profile, queue, more);
             let t = t.replace("name = \"s\"\n", &format!("name = \"s\"\nprocessor = \"cpu\"\n")).replace("name = \"l\"\n", "name = \"l\"\nprocessor = \"cpu\"\n")

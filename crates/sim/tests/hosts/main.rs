@@ -8,5 +8,6 @@ mod lds;
 mod random;
 mod support;
 mod tcp;
+mod tcp_random;
 mod times;
 mod traffic;
