@@ -9,5 +9,6 @@ mod random;
 mod support;
 mod tcp;
 mod tcp_random;
+mod tcp_theory;
 mod times;
 mod traffic;

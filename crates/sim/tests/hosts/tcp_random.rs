@@ -128,7 +128,7 @@ fn undeceived(notes: &[String]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// Whatever the path does: the steps of each sample sum to its delay, the packets add up, and the same
     /// again is the same to the last bit.
