@@ -145,9 +145,6 @@ impl<B: Payload> Receiver<B> {
             self.echo = true;
         }
     }
-    pub fn echoes(&self) -> bool {
-        self.echo
-    }
 
     /// A segment of no length came. Where it is numbered before what is expected, it asks for an
     /// acknowledgement.

@@ -60,10 +60,10 @@ impl<B: Payload> Sender<B> {
         let context = Context { now, agreed, settings, mss: u64::from(agreed.mss), before };
         let moved = self.update_window(heard);
         let outstanding = self.board.outstanding();
-        let mut taken = Taken::default();
+        let mut taken = Taken { shortest: self.rtt.shortest(), ..Taken::default() };
         self.board.advance(now, heard.ack, &mut taken);
         let progress = taken.acked > 0;
-        let told = self.take_runs(now, heard, &mut taken);
+        let (told, repeated) = self.take_runs(now, heard, &mut taken);
         self.stream.release(heard.ack);
         self.counters.acked += taken.acked;
         let rtt = self.measure(&context, heard, &taken);
@@ -75,7 +75,8 @@ impl<B: Payload> Sender<B> {
         }
         self.counters.duplicate_acks += u64::from(duplicate);
         self.look_for_needless(&context, heard, progress);
-        self.judge(&context, progress, told);
+        self.judge(&context, progress, told, &taken);
+        self.judge_tail_probe(now, heard.ack, repeated || duplicate);
         self.mark(&context, heard);
         self.tell_controller(&context, &taken, rtt, heard.ack);
         self.rewind_timer(&context, progress);
@@ -108,24 +109,25 @@ impl<B: Payload> Sender<B> {
         moved
     }
 
-    /// Books the runs of SACK; true where one of them tells of something new. The first one may be a
-    /// duplicate (RFC 2883 §4: it lies below the number, or within the second).
-    fn take_runs(&mut self, now: Time, heard: &Heard<'_>, taken: &mut Taken) -> bool {
+    /// Books the runs of SACK. Does one of them tell of something new, and the first of a duplicate
+    /// (RFC 2883 §4: it lies below the number, or within the second).
+    fn take_runs(&mut self, now: Time, heard: &Heard<'_>, taken: &mut Taken) -> (bool, bool) {
         let before = self.board.arrived();
         let within = |run: &Range, of: Option<&Range>| {
             of.is_some_and(|of| of.start <= run.start && run.end <= of.end)
         };
-        let mut runs = heard.runs;
+        let (mut runs, mut duplicate) = (heard.runs, false);
         if let [first, rest @ ..] = runs
             && (first.end <= heard.ack || within(first, rest.first()))
         {
-            runs = rest;
+            (runs, duplicate) = (rest, true);
+            self.rack.duplicate(heard.ack, self.board.next());
             if self.undo.duplicate(first.end.saturating_sub(first.start)) {
                 self.undone(now);
             }
         }
         runs.iter().for_each(|run| self.board.sack(now, *run, taken));
-        self.board.arrived() > before
+        (self.board.arrived() > before, duplicate)
     }
 
     /// Round trips, if it tells of any. The time-out is made of the oldest segment acknowledged, which
@@ -194,14 +196,16 @@ impl<B: Payload> Sender<B> {
     fn undone(&mut self, now: Time) {
         self.counters.spurious += 1;
         self.control.undone(now);
+        self.rack.was_needless();
         self.board.forgive();
+        self.judged = self.board.una();
         self.phase = Phase::Open;
         self.force = false;
         (self.duplicates, self.inflation) = (0, 0);
     }
 
     /// Does a recovery begin or end, and what is lost?
-    fn judge(&mut self, context: &Context<'_>, progress: bool, told: bool) {
+    fn judge(&mut self, context: &Context<'_>, progress: bool, told: bool, taken: &Taken) {
         let una = self.board.una();
         let over = match self.phase {
             Phase::Open => false,
@@ -215,7 +219,10 @@ impl<B: Payload> Sender<B> {
             self.board.lose(0);
             self.force = true;
         }
-        if context.agreed.sack {
+        if Self::racks(context.agreed, context.settings) {
+            self.judge_by_time(context.now, Some(taken), context.agreed);
+            self.begin_if_lost(context.now, context.agreed, context.settings);
+        } else if context.agreed.sack {
             self.judge_by_sack(context, told);
         } else if self.phase == Phase::Open && u64::from(self.duplicates) == DUP_THRESH {
             self.begin_unless_repeated(context);
@@ -230,6 +237,7 @@ impl<B: Payload> Sender<B> {
     fn leave(&mut self, now: Time) {
         if self.phase == Phase::Recovery {
             self.control.recovered(now);
+            self.rack.recovered();
         }
         self.phase = Phase::Open;
         (self.duplicates, self.inflation) = (0, 0);
@@ -249,8 +257,14 @@ impl<B: Payload> Sender<B> {
             self.board.lose_between(from, below);
             self.judged = below;
         }
+        self.begin_if_lost(context.now, context.agreed, context.settings);
+    }
+
+    /// The first loss begins a recovery.
+    pub(super) fn begin_if_lost(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
         if self.phase == Phase::Open && self.board.lost() > 0 {
-            self.begin(context);
+            let before = self.in_flight(agreed.mss, settings);
+            self.begin(&Context { now, agreed, settings, mss: u64::from(agreed.mss), before });
         }
     }
 
@@ -300,17 +314,21 @@ impl<B: Payload> Sender<B> {
         self.counters.fast_retransmits += 1;
         let size = self.board.outstanding();
         self.control.timed_out(context.now, size);
-        self.lose_all(context.agreed, context.settings);
+        self.board.lose_all();
+        self.start_again(context.agreed, context.settings);
         self.due = self.rtt.due(context.now, context.settings);
     }
 
-    fn lose_all(&mut self, agreed: &Agreed, settings: &Settings) {
+    /// What was outstanding is to be repaired from the start.
+    fn start_again(&mut self, agreed: &Agreed, settings: &Settings) {
         self.undo = if settings.undo { Undo::begin() } else { Undo::default() };
-        self.board.lose_all();
         self.phase = Phase::Loss;
         self.recover = self.board.next();
         self.reduced_until = self.recover;
-        self.judged = self.recover;
+        if !Self::racks(agreed, settings) {
+            self.judged = self.recover;
+        }
+        self.rack.stop();
         self.cwr = agreed.ecn;
         (self.duplicates, self.inflation) = (0, 0);
         self.force = false;
@@ -380,14 +398,16 @@ impl<B: Payload> Sender<B> {
             return;
         }
         self.rtt.progress();
+        self.tail = false;
         if self.board.outstanding() == 0 {
             self.due = Time::NEVER;
-            return;
+            return self.rack.stop();
         }
         let patient = self.phase == Phase::Recovery && !context.agreed.sack;
         if !patient || !std::mem::replace(&mut self.restarted, true) {
             self.due = self.rtt.due(context.now, context.settings);
         }
+        self.arm_tail_probe(context.now, context.agreed, context.settings);
     }
 
     /// The retransmission timer has run out (RFC 6298 §5.4 to §5.6).
@@ -407,7 +427,11 @@ impl<B: Payload> Sender<B> {
             self.board.lose_all();
         } else {
             self.control.timed_out(now, self.board.outstanding());
-            self.lose_all(agreed, settings);
+            match Self::racks(agreed, settings) {
+                true => self.lose_what_is_old(now, agreed),
+                false => self.board.lose_all(),
+            }
+            self.start_again(agreed, settings);
         }
         self.due = self.rtt.due(now, settings);
     }

@@ -49,6 +49,11 @@ pub struct Taken {
     pub newest: Option<Time>,
     /// The segment sent last of all those, by time and then by position (RFC 8985 §5.2, step 2).
     pub latest: Option<Latest>,
+    /// A round trip shorter than any before: what was sent again and seems to have arrived sooner had
+    /// arrived the first time (RFC 8985 §6.2 step 2).
+    pub shortest: Span,
+    /// Did a segment sent once arrive after one above it?
+    pub reordered: bool,
 }
 
 /// A segment that arrived.
@@ -56,7 +61,6 @@ pub struct Taken {
 pub struct Latest {
     pub sent: Time,
     pub end: u64,
-    pub times: u8,
 }
 
 /// Stamps beside the records, for controllers that want to know the rate of delivery.
@@ -125,15 +129,8 @@ impl Scoreboard {
     pub const fn arrived(&self) -> u64 {
         self.arrived
     }
-    /// The position after the last octet known to have arrived.
-    pub const fn highest(&self) -> u64 {
-        self.highest
-    }
     pub fn first(&self) -> Option<&Record> {
         self.records.front()
-    }
-    pub fn last(&self) -> Option<&Record> {
-        self.records.back()
     }
     /// How many segments are outstanding.
     pub fn segments(&self) -> usize {
@@ -245,9 +242,12 @@ impl Scoreboard {
         if record.times == 1 {
             taken.oldest = Some(taken.oldest.map_or(record.sent, |sent| sent.min(record.sent)));
             taken.newest = taken.newest.max(Some(record.sent));
+            taken.reordered |= self.end(&record) < self.highest;
         }
-        let latest = Latest { sent: record.sent, end: self.end(&record), times: record.times };
-        taken.latest = taken.latest.max(Some(latest));
+        if record.times == 1 || now.since(record.sent) >= taken.shortest {
+            let latest = Latest { sent: record.sent, end: self.end(&record) };
+            taken.latest = taken.latest.max(Some(latest));
+        }
         if let Some(sampling) = &mut self.sampling {
             sampling.sampler.delivered(now, &sampling.stamps[index], record.sent, len);
         }

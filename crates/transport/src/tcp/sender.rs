@@ -6,10 +6,12 @@ use super::agreed::Agreed;
 use super::congestion::{Congestion, Controller};
 use super::counters::Sending;
 use super::prr::Prr;
+use super::rack::Rack;
 use super::rtt::{Rtt, Timed};
 use super::scoreboard::{Scoreboard, Taken};
 use super::settings::Settings;
 use super::stream::Stream;
+use super::undo::Undo;
 use crate::Payload;
 use trunkline_core::{Span, Time};
 
@@ -90,7 +92,10 @@ pub struct Sender<B> {
     pub(super) reduced_until: u64,
     /// Does the window stay as a mark has left it until then?
     pub(super) marked: bool,
-    pub(super) undo: super::undo::Undo,
+    pub(super) undo: Undo,
+    pub(super) rack: Rack,
+    /// Is a probe of the tail due?
+    pub(super) tail: bool,
     pub(super) closing: bool,
     pub(super) dead: bool,
     pub counters: Sending,
@@ -130,7 +135,9 @@ impl<B: Payload> Sender<B> {
             cwr: false,
             reduced_until: start,
             marked: false,
-            undo: super::undo::Undo::default(),
+            undo: Undo::default(),
+            rack: Rack::default(),
+            tail: false,
             closing: false,
             dead: false,
             counters: Sending::default(),
@@ -178,7 +185,7 @@ impl<B: Payload> Sender<B> {
     /// The SYN goes out.
     pub fn send_syn(&mut self, now: Time, settings: &Settings) -> Outgoing<B> {
         self.board.push(now, now, 1);
-        self.departed(now, 1, settings);
+        self.departed(now, 1, &Agreed::alone(settings), settings);
         Outgoing { syn: true, ..self.outgoing(0, now) }
     }
 
@@ -194,7 +201,7 @@ impl<B: Payload> Sender<B> {
         self.rtt.opened(again);
         self.board = Scoreboard::new(1, settings.congestion.wants_rate_samples());
         self.timed.abandon();
-        self.prr = Prr::default();
+        (self.prr, self.rack) = (Prr::default(), Rack::default());
         (self.due, self.departure) = (Time::NEVER, Time::ZERO);
         self.stir(now);
     }
@@ -203,6 +210,7 @@ impl<B: Payload> Sender<B> {
     pub fn abandon(&mut self) {
         self.dead = true;
         self.due = Time::NEVER;
+        self.rack.stop();
     }
 
     /// What keeps data that are there from being sent.
@@ -254,7 +262,10 @@ impl<B: Payload> Sender<B> {
             self.stalled = false;
             return None;
         }
-        let out = self.again(now, agreed, settings).or_else(|| self.fresh(now, agreed, settings));
+        let out = self
+            .probe_tail(now, agreed, settings)
+            .or_else(|| self.again(now, agreed, settings))
+            .or_else(|| self.fresh(now, agreed, settings));
         self.stalled = out.is_none();
         out
     }
@@ -267,19 +278,28 @@ impl<B: Payload> Sender<B> {
         if !self.force && !idle && self.room(agreed, settings) < len {
             return None;
         }
-        Some(self.resend(now, index, settings))
+        Some(self.resend(now, index, agreed, settings))
     }
 
     /// Sends the segment at `index` again.
-    pub(super) fn resend(&mut self, now: Time, index: usize, settings: &Settings) -> Outgoing<B> {
+    pub(super) fn resend(
+        &mut self,
+        now: Time,
+        index: usize,
+        agreed: &Agreed,
+        settings: &Settings,
+    ) -> Outgoing<B> {
         self.force = false;
         self.timed.abandon();
         self.board.resend(now, index);
         let record = self.board.get(index).copied().expect("the caller has found it");
         let (start, end) = (self.board.start(&record), self.board.end(&record));
         self.undo.resent(now, u64::from(record.len));
+        if Self::racks(agreed, settings) {
+            self.rack.resent(now, start);
+        }
         self.counters.retransmitted += 1;
-        self.departed(now, u64::from(record.len), settings);
+        self.departed(now, u64::from(record.len), agreed, settings);
         let last = self.stream.end();
         let data = match start {
             0 => B::default(),
@@ -305,18 +325,31 @@ impl<B: Payload> Sender<B> {
         let unsent = self.unsent();
         let fin = self.closing && !self.finished() && len == unsent;
         if len == 0 && !fin {
-            return self.nothing(now, unsent, settings);
+            return self.nothing(now, unsent, agreed, settings);
         }
+        Some(self.send_new(now, len, agreed, settings))
+    }
+
+    /// Sends `len` new octets, and the FIN if these are the last.
+    pub(super) fn send_new(
+        &mut self,
+        now: Time,
+        len: u64,
+        agreed: &Agreed,
+        settings: &Settings,
+    ) -> Outgoing<B> {
+        let unsent = self.unsent();
+        let fin = self.closing && !self.finished() && len == unsent;
         let start = self.board.next();
         let (data, offered) = self.stream.slice(start, start + len);
         let eligible = offered.max(self.opened).max(self.departure).min(now);
         self.board.push(now, eligible, len as u16 + u16::from(fin));
         self.timed.sent(now, self.board.next());
         self.counters.segments += 1;
-        self.departed(now, len + u64::from(fin), settings);
+        self.departed(now, len + u64::from(fin), agreed, settings);
         let cwr = std::mem::take(&mut self.cwr);
         let push = len == unsent;
-        Some(Outgoing { data, fin, push, ect: agreed.ecn, cwr, ..self.outgoing(start, eligible) })
+        Outgoing { data, fin, push, ect: agreed.ecn, cwr, ..self.outgoing(start, eligible) }
     }
 
     /// After an idle time-out the window that was found before says little (RFC 5681 §4.1).
@@ -346,7 +379,13 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Nothing can be sent: where that is the other end's window alone, it will be probed.
-    fn nothing(&mut self, now: Time, unsent: u64, settings: &Settings) -> Option<Outgoing<B>> {
+    fn nothing(
+        &mut self,
+        now: Time,
+        unsent: u64,
+        agreed: &Agreed,
+        settings: &Settings,
+    ) -> Option<Outgoing<B>> {
         if unsent == 0 {
             if !self.limited && self.board.lost() == 0 {
                 self.board.app_limited();
@@ -357,7 +396,7 @@ impl<B: Payload> Sender<B> {
             return None;
         }
         if std::mem::take(&mut self.probe) {
-            return Some(self.send_probe(now, settings));
+            return Some(self.send_probe(now, agreed, settings));
         }
         if self.due == Time::NEVER {
             self.probing = true;
@@ -374,7 +413,7 @@ impl<B: Payload> Sender<B> {
     /// A probe of the other end's window: what of the window there is, although it is small, else a
     /// segment of no length numbered before what is expected, which asks for an acknowledgement just as
     /// one octet beyond the window would (RFC 9293 §3.8.6.1) and need not be booked.
-    fn send_probe(&mut self, now: Time, settings: &Settings) -> Outgoing<B> {
+    fn send_probe(&mut self, now: Time, agreed: &Agreed, settings: &Settings) -> Outgoing<B> {
         self.counters.window_probes += 1;
         let (start, window) = (self.board.next(), self.edge.saturating_sub(self.board.next()));
         let len = window.min(self.unsent()).min(u64::from(u16::MAX));
@@ -384,12 +423,12 @@ impl<B: Payload> Sender<B> {
         let (data, _) = self.stream.slice(start, start + len);
         self.board.push(now, now, len as u16);
         self.counters.segments += 1;
-        self.departed(now, len, settings);
+        self.departed(now, len, agreed, settings);
         Outgoing { data, push: true, ..self.outgoing(start, now) }
     }
 
     /// `octets` have gone out.
-    fn departed(&mut self, now: Time, octets: u64, settings: &Settings) {
+    fn departed(&mut self, now: Time, octets: u64, agreed: &Agreed, settings: &Settings) {
         let in_flight = self.board.in_flight();
         self.control.sent(now, octets, in_flight);
         self.prr.sent(octets);
@@ -398,6 +437,7 @@ impl<B: Payload> Sender<B> {
             self.probing = false;
             self.due = self.rtt.due(now, settings);
         }
+        self.arm_tail_probe(now, agreed, settings);
         if let Some(rate) = self.control.pacing() {
             let nanos = u128::from(octets) * 8_000_000_000 / u128::from(rate.bits_per_second());
             let gap = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
@@ -414,8 +454,9 @@ impl<B: Payload> Sender<B> {
 
     /// When something is to be done.
     pub fn deadline(&self, agreed: &Agreed, settings: &Settings) -> Time {
+        let due = self.due.min(self.rack.due);
         let paced = self.departure != Time::ZERO && self.stalled_by_pacing(agreed, settings);
-        if paced { self.due.min(self.departure) } else { self.due }
+        if paced { due.min(self.departure) } else { due }
     }
 
     /// Does only pacing hold something back?
@@ -423,13 +464,17 @@ impl<B: Payload> Sender<B> {
         if self.dead || self.stalled {
             return false;
         }
-        self.board.lost() > 0
+        self.tail
+            || self.board.lost() > 0
             || (self.unsent() > 0 && self.room(agreed, settings) > 0)
             || (self.closing && !self.finished())
     }
 
     /// Does what is due.
     pub fn expire(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
+        if self.rack.due <= now {
+            self.expire_early(now, agreed, settings);
+        }
         if self.due > now {
             return;
         }

@@ -3,5 +3,6 @@
 mod handshake;
 mod lossy;
 mod pair;
+mod rack;
 mod scripts;
 mod theory;
