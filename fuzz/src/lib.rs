@@ -8,8 +8,11 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 use trunkline_control::SetRequest;
 use trunkline_core::{Rate, Size, Span, Time};
+use trunkline_path::discipline::Gain;
 use trunkline_path::impairment::{LossTrace, Setting};
-use trunkline_path::{ChannelKey, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify};
+use trunkline_path::{
+    ChannelKey, Class, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify, mark_frame,
+};
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
 use trunkline_scenario::{Scenario, Settings};
@@ -76,6 +79,9 @@ pub fn read_frame(data: &[u8]) {
         assert_eq!(class.size as usize, data.len().saturating_sub(14));
         assert!(class.band < 8);
         assert_eq!(class, classify(data, key));
+        let mut marked = data.to_vec();
+        assert_eq!(mark_frame(&mut marked), class.ecn.is_capable());
+        assert_eq!(classify(&marked, key), Class { ecn: class.ecn.marked(), ..class });
     }
 }
 
@@ -108,6 +114,7 @@ pub fn read_quantities(data: &[u8]) {
     round_trip::<Span>(text);
     round_trip::<Rate>(text);
     round_trip::<Size>(text);
+    round_trip::<Gain>(text);
     round_trip::<Limit>(text);
 }
 

@@ -12,7 +12,7 @@ use trunkline_transport::envelope::{Packet, write};
 use trunkline_transport::urp::{Kind, Part, Seq, Trailer};
 
 /// Inputs that decoders accept, from which damaged ones are made.
-const TEXTS: [&str; 26] = [
+const TEXTS: [&str; 30] = [
     "250ms",
     "1.5us",
     "1.544Mbit/s",
@@ -23,6 +23,10 @@ const TEXTS: [&str; 26] = [
     "fq-codel:target=5ms,interval=100ms,limit=10240p",
     "codel:target=15ms",
     "epd:threshold=1000,limit=1200",
+    "codel:ecn=true,ce_threshold=1ms",
+    "pie:alpha=0.125,beta=1.25,mark_below=10%,burst=150ms",
+    "dualpi2:coupling=2,scheduler=ts-fifo,shift=30ms,classic=10%",
+    "sfq:buckets=127,perturb=10s",
     "drr:quantum=1514",
     "loss=ge:p=1%,r=20%,good=0%,bad=90%",
     "loss=0.3%",

@@ -337,6 +337,87 @@ mod tests {
         }
     }
 
+    /// A port that keeps what is sent.
+    #[derive(Default)]
+    struct Keeper(Vec<Vec<u8>>);
+
+    impl Port for Keeper {
+        fn receive(
+            &mut self,
+            _: usize,
+            _: &mut dyn FnMut(Received<'_>),
+        ) -> Result<usize, PortError> {
+            Ok(0)
+        }
+        fn send(
+            &mut self,
+            frames: &mut dyn Iterator<Item = &[u8]>,
+            done: &mut dyn FnMut(usize, SendOutcome),
+        ) -> Result<(), PortError> {
+            for (index, frame) in frames.enumerate() {
+                self.0.push(frame.to_vec());
+                done(index, SendOutcome::Sent);
+            }
+            Ok(())
+        }
+        fn poll_fd(&self) -> BorrowedFd<'_> {
+            panic!("nobody sleeps")
+        }
+        fn check(&mut self) -> Result<(), PortError> {
+            Ok(())
+        }
+        fn kernel_drops(&mut self) -> u64 {
+            0
+        }
+        fn refusals(&self) -> Refusals {
+            Refusals::default()
+        }
+        fn device(&self) -> &str {
+            "keeper"
+        }
+        fn mtu(&self) -> u32 {
+            1500
+        }
+        fn backend_name(&self) -> &'static str {
+            "keeper"
+        }
+    }
+
+    /// A UDP packet of 20 + 8 + 92 bytes with ECT(0) behind a VLAN tag, its header's checksum right.
+    fn ect0_frame() -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        frame.extend([0x81, 0, 0, 7, 8, 0]);
+        frame.extend([0x45, 2, 0, 120, 0, 0, 0x40, 0, 0x40, 17, 0xb8, 0x5a]);
+        frame.extend([0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7]);
+        frame.extend([0; 100]);
+        frame
+    }
+
+    #[test]
+    fn a_mark_of_the_path_is_written_into_the_frame() {
+        let discipline = "codel:ce_threshold=0s".parse().unwrap();
+        let rate = Some("10mbit".parse().unwrap());
+        let spec = LinkSpec { rate, discipline, ..LinkSpec::default() };
+        let origin = monotonic().before(Span::from_secs(1));
+        let key = ChannelKey::default();
+        let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
+        let (mut pool, mut clock) = (FramePool::new(1 << 20), Clock::default());
+        let (mut tap, mut port) = (CaptureTap::default(), Keeper::default());
+        let plain = ect0_frame();
+        let mut not_capable = plain.clone();
+        (not_capable[19], not_capable[29]) = (0, 0x5c);
+        // The first goes onto the line at once; the others wait for it.
+        for frame in [&plain, &plain, &not_capable] {
+            lane.accept(origin, frame, &mut pool, &clock, &mut tap);
+        }
+        lane.was_read(monotonic(), None);
+        assert_eq!(lane.serve(&mut pool, &mut port, &mut clock, &mut tap).unwrap(), 3);
+        let mut marked = plain.clone();
+        (marked[19], marked[29]) = (3, 0x59);
+        assert_eq!(port.0, [plain, marked, not_capable]);
+        assert_eq!((lane.snapshot().marked, lane.snapshot().delivered, pool.held()), (1, 3, 0));
+    }
+
     #[test]
     fn frames_left_in_the_ring_keep_their_arrival() {
         let (delay, origin) = (Span::from_secs(600), monotonic().before(Span::from_secs(1)));

@@ -8,6 +8,7 @@ use crate::transfer::{Cycle, cycle};
 use crate::way::{Resource, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
+use trunkline_path::discipline::SfqSettings;
 use trunkline_path::{DisciplineSpec, LinkSpec};
 use trunkline_scenario::{Scenario, Workload};
 
@@ -63,7 +64,8 @@ fn quantum(discipline: &DisciplineSpec) -> Option<u32> {
         DisciplineSpec::RoundRobin { quantum, .. }
         | DisciplineSpec::TwoLists { quantum, .. }
         | DisciplineSpec::Drr { quantum, .. }
-        | DisciplineSpec::FqCodel { quantum, .. } => Some(quantum.max(1)),
+        | DisciplineSpec::FqCodel { quantum, .. }
+        | DisciplineSpec::Sfq(SfqSettings { quantum, .. }) => Some(quantum.max(1)),
         _ => None,
     }
 }
@@ -146,6 +148,9 @@ impl<'a> Group<'a> {
                 if standing.queued > 0 =>
             {
                 return Some(format!("CoDel at the full line {name}"));
+            }
+            DisciplineSpec::Pie(_) | DisciplineSpec::DualPi2(_) if standing.queued > 0 => {
+                return Some(format!("a controlled queue (pie, dualpi2) at the full line {name}"));
             }
             DisciplineSpec::Epd { .. } if standing.queued > 0 => {
                 return Some(format!("early packet discard at the full line {name}"));

@@ -3,30 +3,40 @@
 mod channels;
 mod codel;
 mod drr;
+mod dualpi2;
 mod epd;
 mod fifo;
 mod fq_codel;
 mod links;
 mod longest;
 mod packets;
+mod pi;
+mod pie;
 mod priority;
 mod round_robin;
+mod sfq;
+mod spec;
 mod tally;
 mod text;
 mod two_lists;
 
-pub use codel::Codel;
+pub use codel::{Codel, CodelSettings};
 pub use drr::Drr;
+pub use dualpi2::{DualPi2, DualPi2Settings, DualScheduler};
 pub use epd::Epd;
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelSettings};
+pub use pi::Gain;
+pub use pie::{Pie, PieSettings};
 pub use priority::Priority;
 pub use round_robin::RoundRobin;
+pub use sfq::{Sfq, SfqSettings};
+pub use spec::{DisciplineSpec, Sparse};
 pub use text::DisciplineTextError;
 pub use two_lists::TwoLists;
 
-use crate::{DisciplineSpec, Limit, Piece};
-use trunkline_core::{Channel, DropCause, Ecn, Metered, Time};
+use crate::{Limit, Piece};
+use trunkline_core::{Channel, DropCause, Ecn, Metered, Seed, Time};
 
 /// A queue in front of a line.
 ///
@@ -189,6 +199,12 @@ pub enum AnyDiscipline<P> {
     FqCodel(FqCodel<P>),
     /// ATM early packet discard.
     Epd(Epd<P>),
+    /// Proportional integral controller enhanced.
+    Pie(Pie<P>),
+    /// Two coupled queues.
+    DualPi2(DualPi2<P>),
+    /// Stochastic fair queueing.
+    Sfq(Sfq<P>),
 }
 
 macro_rules! each {
@@ -202,13 +218,18 @@ macro_rules! each {
             AnyDiscipline::Codel($it) => $body,
             AnyDiscipline::FqCodel($it) => $body,
             AnyDiscipline::Epd($it) => $body,
+            AnyDiscipline::Pie($it) => $body,
+            AnyDiscipline::DualPi2($it) => $body,
+            AnyDiscipline::Sfq($it) => $body,
         }
     };
 }
 
 impl<P: Metered> AnyDiscipline<P> {
-    /// The discipline that `spec` describes.
-    pub fn new(spec: &DisciplineSpec) -> AnyDiscipline<P> {
+    /// The discipline that `spec` describes. What it leaves to chance comes from the stream of `seed` for the
+    /// queue of the link called `name`.
+    pub fn new(spec: &DisciplineSpec, seed: Seed, name: &str) -> AnyDiscipline<P> {
+        let stream = || seed.stream(&format!("{name}/queue"));
         match *spec {
             DisciplineSpec::Fifo { limit } => AnyDiscipline::Fifo(Fifo::new(limit)),
             DisciplineSpec::RoundRobin { limit, quantum } => {
@@ -221,16 +242,37 @@ impl<P: Metered> AnyDiscipline<P> {
             DisciplineSpec::Priority { limit, bands } => {
                 AnyDiscipline::Priority(Priority::new(limit, bands))
             }
-            DisciplineSpec::Codel { limit, target, interval, mtu } => {
-                AnyDiscipline::Codel(Codel::new(limit, target, interval, mtu))
+            DisciplineSpec::Codel { limit, target, interval, mtu, ecn, ce_threshold } => {
+                let settings = CodelSettings { limit, target, interval, mtu, ecn, ce_threshold };
+                AnyDiscipline::Codel(Codel::new(settings))
             }
-            DisciplineSpec::FqCodel { limit, flows, quantum, target, interval, mtu } => {
-                let settings = FqCodelSettings { limit, flows, quantum, target, interval, mtu };
-                AnyDiscipline::FqCodel(FqCodel::new(settings))
-            }
+            DisciplineSpec::FqCodel {
+                limit,
+                flows,
+                quantum,
+                target,
+                interval,
+                mtu,
+                ecn,
+                ce_threshold,
+            } => AnyDiscipline::FqCodel(FqCodel::new(FqCodelSettings {
+                limit,
+                flows,
+                quantum,
+                target,
+                interval,
+                mtu,
+                ecn,
+                ce_threshold,
+            })),
             DisciplineSpec::Epd { threshold, limit } => {
                 AnyDiscipline::Epd(Epd::new(threshold, limit))
             }
+            DisciplineSpec::Pie(settings) => AnyDiscipline::Pie(Pie::new(settings, stream())),
+            DisciplineSpec::DualPi2(settings) => {
+                AnyDiscipline::DualPi2(DualPi2::new(settings, stream()))
+            }
+            DisciplineSpec::Sfq(settings) => AnyDiscipline::Sfq(Sfq::new(settings, stream())),
         }
     }
 }
