@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
+use trunkline_capsule::{Capsule, HEADER, Hop, Ledger};
 use trunkline_control::SetRequest;
 use trunkline_core::{Rate, Size, Span, Time};
 use trunkline_path::discipline::Gain;
@@ -23,7 +24,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 10] = [
+pub const BODIES: [(&str, Body); 11] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -34,6 +35,7 @@ pub const BODIES: [(&str, Body); 10] = [
     ("request", read_request),
     ("envelopes", read_envelopes),
     ("scenario", read_scenario),
+    ("capsule", read_capsule),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
@@ -268,4 +270,30 @@ pub fn read_scenario(data: &[u8]) {
     }
     let names: BTreeMap<_, _> = cells.iter().map(|cell| (&cell.cell, ())).collect();
     assert_eq!(names.len(), cells.len(), "no cell twice");
+}
+
+/// A capsule as a payload and within a frame: its ledger can be filled in, and nothing else changes.
+pub fn read_capsule(data: &[u8]) {
+    if let Some(at) = trunkline_capsule::find(data) {
+        let mut frame = data.to_vec();
+        trunkline_capsule::without_checksum(&mut frame, &at);
+        fill_ledger(&frame[at]);
+    }
+    match Capsule::parse(data) {
+        Some(_) => fill_ledger(data),
+        None => assert!(Ledger::of(&mut data.to_vec()).is_none()),
+    }
+}
+
+fn fill_ledger(payload: &[u8]) {
+    let mut written = payload.to_vec();
+    let mut ledger = Ledger::of(&mut written).expect("a capsule that was found");
+    ledger.arrive(Time::from_nanos(9));
+    let hop = Hop { link: 1, queue: Span::from_nanos(5), ..Hop::default() };
+    (0..20).for_each(|_| ledger.add_hop(&hop));
+    let (before, after) = (Capsule::parse(payload), Capsule::parse(&written));
+    let (before, after) = (before.expect("a capsule"), after.expect("still one"));
+    assert_eq!((before.header, before.body), (after.header, after.body));
+    assert_eq!((after.record.path(), after.record.crossed), (Span::from_nanos(100), 20));
+    assert_eq!(before.body.len(), payload.len() - HEADER);
 }

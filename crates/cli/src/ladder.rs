@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::bar;
-use crate::run::EngineName;
+use crate::run::{EngineName, get_rights};
 use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten};
 use crate::work::Watch;
 use serde_json::json;
@@ -65,6 +65,7 @@ const SHORT: (Span, usize) = (Span::from_secs(2), 1);
 pub fn run(args: &Args) -> Result<(), Failure> {
     let files = files(&args.paths)?;
     let scenarios = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, Failure>>()?;
+    get_rights(&args.engine);
     let watch = Watch::start()?;
     let out = &args.out;
     let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;

@@ -154,12 +154,30 @@ fn backplane_packets() -> [Vec<u8>; 2] {
     [packet.pack().to_vec(), packet.words().into_iter().flat_map(u16::to_le_bytes).collect()]
 }
 
+/// A capsule that has crossed two links: as a payload, and in its frame.
+fn capsules() -> [Vec<u8>; 2] {
+    let mut payload = vec![3; trunkline_capsule::HEADER + 20];
+    trunkline_capsule::Header { path_size: 20, ..Default::default() }.write(&mut payload);
+    let mut ledger = trunkline_capsule::Ledger::of(&mut payload).unwrap();
+    (1..=2).for_each(|link| ledger.add_hop(&trunkline_capsule::Hop { link, ..Default::default() }));
+    let mut frame = vec![2; 12];
+    frame.extend([0x08, 0, 0x45, 0]);
+    frame.extend(((28 + payload.len()) as u16).to_be_bytes());
+    frame.extend([0, 1, 0x40, 0, 64, 17, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2, 0x90, 0]);
+    frame.extend(trunkline_capsule::PORT.to_be_bytes());
+    frame.extend(((8 + payload.len()) as u16).to_be_bytes());
+    frame.extend([0x12, 0x34]);
+    frame.extend(&payload);
+    assert!(trunkline_capsule::find(&frame).is_some());
+    [payload, frame]
+}
+
 fn good_inputs() -> Vec<Vec<u8>> {
     let frames = [(false, false), (false, true), (true, false), (true, true)]
         .into_iter()
         .flat_map(|(v6, vlan)| [0, 1, 1448, 5000].map(|size| super_frame(v6, vlan, size)));
     let texts = TEXTS.iter().map(|text| text.as_bytes().to_vec());
-    texts.chain(frames).chain(backplane_packets()).collect()
+    texts.chain(frames).chain(backplane_packets()).chain(capsules()).collect()
 }
 
 /// One to four bytes changed, left out, doubled, or put in; sometimes cut short.

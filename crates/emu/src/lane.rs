@@ -4,16 +4,16 @@ use crate::capture::{CaptureTap, Side};
 use crate::clock::Clock;
 use crate::pool::{Frame, FramePool};
 use crate::snapshot::LaneSnapshot;
-use trunkline_core::{Cause, DropCause, Ecn, Packet, Seed, Span, Time};
-use trunkline_measure::Times;
+use crate::tally::Tally;
+use trunkline_core::{DropCause, Ecn, Packet, Seed, Span, Time};
 use trunkline_path::{Change, ChannelKey, Delivered, Link, LinkSpec, classify, mark_frame};
 use trunkline_port::{Port, PortError, SendOutcome};
 
 /// Frames handed to the kernel at once.
-const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 /// How long the line's work may wait for stamps that come late: a frame that arrived before an
 /// instant may be seen only after it, and the order of service must not depend on that.
-const LAG: Span = Span::from_micros(100);
+pub(crate) const LAG: Span = Span::from_micros(100);
 
 /// One direction at work.
 #[derive(Debug)]
@@ -26,10 +26,7 @@ pub struct Lane {
     settled: Time,
     due: Vec<Delivered<Packet<Frame>>>,
     outcomes: Vec<SendOutcome>,
-    lateness: Times,
-    spacing: Times,
-    last_lateness: Option<Span>,
-    booked: [u128; Cause::ALL.len()],
+    tally: Tally,
     /// What the port had dropped and refused when this lane last looked.
     ring_drops: u64,
     refusals: u64,
@@ -57,10 +54,7 @@ impl Lane {
             settled: origin,
             due: Vec::with_capacity(BATCH),
             outcomes: Vec::with_capacity(2 * BATCH),
-            lateness: Times::default(),
-            spacing: Times::default(),
-            last_lateness: None,
-            booked: [0; Cause::ALL.len()],
+            tally: Tally::default(),
             ring_drops: 0,
             refusals: 0,
             entry,
@@ -190,7 +184,8 @@ impl Lane {
                 index += 1;
                 match outcome.next() {
                     Some(SendOutcome::Sent) => {
-                        self.delivered(left.since(release), &packet);
+                        self.tally.left(left.since(release));
+                        self.tally.book(&packet.ledger);
                         let bytes = pool.bytes(&packet.body);
                         tap.departed(self.entry, clock.realtime(left), bytes);
                     }
@@ -206,17 +201,6 @@ impl Lane {
         }
         drop(outcome);
         (self.outcomes, self.due) = (outcomes, due);
-    }
-
-    fn delivered(&mut self, lateness: Span, packet: &Packet<Frame>) {
-        self.lateness.record(lateness);
-        if let Some(last) = self.last_lateness.replace(lateness) {
-            self.spacing.record(last.abs_diff(lateness));
-        }
-        for (cause, span) in packet.ledger.entries() {
-            self.booked[cause as usize] += u128::from(span.as_nanos());
-        }
-        self.booked[Cause::Emulator as usize] += u128::from(lateness.as_nanos());
     }
 
     /// When this lane next has something to do.
@@ -242,34 +226,7 @@ impl Lane {
 
     /// What this lane has done so far.
     pub fn snapshot(&self) -> LaneSnapshot {
-        let counts = self.link.counts();
-        let mean = |cause: Cause| {
-            let nanos = self.booked[cause as usize] / u128::from(self.lateness.count().max(1));
-            Span::from_nanos(nanos as u64)
-        };
-        LaneSnapshot {
-            name: self.name.clone(),
-            entered: counts.entered,
-            entered_bytes: counts.entered_bytes,
-            duplicated: counts.duplicated,
-            delivered: counts.delivered,
-            delivered_bytes: counts.delivered_bytes,
-            marked: counts.marked,
-            dropped: counts.drops().map(|(cause, count)| (cause.name().into(), count)).collect(),
-            dropped_by_emulator: counts.dropped_by_emulator(),
-            in_flight: counts.in_flight(),
-            impairments: self.link.achieved().to_string().lines().map(str::to_string).collect(),
-            queued_packets: self.link.backlog().packets,
-            queued_bytes: self.link.backlog().bytes,
-            late: self.lateness.longer_than(self.bound),
-            lateness: self.lateness.percentiles(),
-            spacing_error: self.spacing.percentiles(),
-            mean_delay: Cause::ALL
-                .into_iter()
-                .map(|cause| (cause, mean(cause)))
-                .filter(|(_, span)| !span.is_zero())
-                .collect(),
-        }
+        self.tally.snapshot(&self.name, &self.link, self.bound)
     }
 }
 
@@ -282,7 +239,7 @@ fn lag(spec: &LinkSpec) -> Span {
     }
 }
 
-fn cause_of(outcome: Option<SendOutcome>) -> DropCause {
+pub(crate) fn cause_of(outcome: Option<SendOutcome>) -> DropCause {
     match outcome {
         Some(SendOutcome::TooBig) => DropCause::TooBig,
         _ => DropCause::SendFailed,

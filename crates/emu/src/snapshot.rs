@@ -55,6 +55,9 @@ pub struct Snapshot {
     pub lanes: Vec<LaneSnapshot>,
     /// How often the machine did not let the dataplane run for longer than a millisecond.
     pub stalls: u64,
+    /// The time so lost in all.
+    #[serde(default)]
+    pub stalled: Span,
     /// The longest of these stalls.
     pub longest_stall: Span,
     /// How often the dataplane lost more than 20 us while it was spinning or working.

@@ -15,6 +15,7 @@ mod stats;
 mod steady;
 mod table;
 mod times;
+mod trail;
 mod violation;
 
 pub use accuracy::Accuracy;
@@ -31,4 +32,5 @@ pub use stats::{deviation, mean, quantile};
 pub use steady::steady_from;
 pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};
 pub use times::{Percentiles, Times};
+pub use trail::Trail;
 pub use violation::{Violation, check};
