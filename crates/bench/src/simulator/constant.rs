@@ -64,6 +64,8 @@ impl Constant {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             mtu: 1500,
+            ecn: false,
+            ce_threshold: None,
         }
     }
 }

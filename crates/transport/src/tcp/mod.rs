@@ -31,6 +31,7 @@ mod seq;
 mod settings;
 mod stream;
 mod undo;
+pub mod wire;
 
 pub use counters::{Counters, Receiving, Sending};
 pub use segment::{Flags, IP_HEADER, Offer, Rare, Sack, Segment, TCP_HEADER, Timestamps};
