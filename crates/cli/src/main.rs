@@ -6,6 +6,7 @@ mod describe;
 mod emulation;
 mod explain;
 mod failure;
+mod ladder;
 mod links;
 mod options;
 mod output;
@@ -69,6 +70,8 @@ enum Verb {
     Study(study::Args),
     /// Say why a scenario comes out as it does: where the time went, what binds, what would buy most
     Explain(explain::Args),
+    /// Every scenario of a folder predicted, simulated and emulated, with a verdict for each figure
+    Ladder(ladder::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Verb::Predict(args) => predict::run(&args),
         Verb::Study(args) => study::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Ladder(args) => ladder::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)

@@ -5,6 +5,7 @@
 //! samples and every function beyond the four operations and the square root comes from one portable
 //! library, so that the figures are the same to the last bit on every machine.
 
+mod accuracy;
 mod compare;
 mod confidence;
 mod estimator;
@@ -17,6 +18,7 @@ mod times;
 mod trail;
 mod violation;
 
+pub use accuracy::Accuracy;
 pub use compare::{Comparison, Counted, Row, Tolerance, Verdict, compare};
 pub use confidence::{
     Interval, MeanInterval, bootstrap, bootstrap_quantile, mean_interval, repetitions,

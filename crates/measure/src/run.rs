@@ -1,6 +1,6 @@
 //! What every engine returns, and what everything that shows or compares results starts from.
 
-use crate::Times;
+use crate::{Accuracy, Times};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Counts, Span, Time};
@@ -40,6 +40,10 @@ pub struct Run {
     pub ended: Time,
     /// What a reader has to know: an assumption made, a limit met, a part that no formula covers.
     pub notes: Vec<String>,
+    /// Why the result must not be used: the machine was too busy, a clock was set. Empty for a valid run.
+    pub invalid: Vec<String>,
+    /// How exactly a real-time run was carried out; `None` for the other engines.
+    pub accuracy: Option<Accuracy>,
 }
 
 /// What one traffic of the scenario measured, over all its flows.
@@ -49,6 +53,9 @@ pub struct TrafficRun {
     pub name: String,
     /// One entry for each measurement, flow by flow in order of time.
     pub samples: Vec<Sample>,
+    /// Are the samples' sizes what was measured, as with a greedy connection's bytes in each interval, not what
+    /// was asked for? Then all samples are one group, under size 0.
+    pub amounts: bool,
     /// What became of this traffic's packets on the whole path, both directions together.
     pub packets: Conservation,
     /// Bytes handed to the receiving applications in all, warm-up and unfinished transfers included.

@@ -223,7 +223,7 @@ const WRONG: &[(&str, &str, &str)] = &[
      "t1.toml:45: traffic.keys.reply: found \"eco\": give \"echo\", or bytes from 1 to 16777216, such as 1024 or \"1KiB\""),
     // Queue disciplines.
     ("discipline = \"fifo\"", "discipline = \"lifo\"",
-     "t1.toml:19: module.fifo.discipline: found \"lifo\", which is no discipline: use one of fifo, round-robin, two-lists, drr, priority, codel, fq-codel, epd"),
+     "t1.toml:19: module.fifo.discipline: found \"lifo\", which is no discipline: use one of fifo, round-robin, two-lists, drr, priority, codel, fq-codel, epd, pie, dualpi2, sfq"),
     ("discipline = \"fifo\"", "discipline = { kind = \"drr\", quantum = 0 }",
      "t1.toml:19: module.fifo.discipline: found { kind = \"drr\", quantum = 0 }: discipline drr: the quantum in bytes is 0: it must lie between 1 and 1048576"),
     ("discipline = \"fifo\"", "discipline = { kind = \"fifo\", quantum = 64 }",
@@ -265,7 +265,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("outstanding = 7", "outstanding = 8",
      "t1.toml:37: traffic.load.transport.outstanding: found 8: give a whole number from 1 to 7"),
     ("outstanding = 7", "windows = 7",
-     "t1.toml:37: traffic.load.transport.windows: found no such key: a transport takes kind, profile, block, outstanding, timeout, packet, congestion, mss, window, initial_window, sack, timestamps, window_scaling, ecn, delayed_ack, min_rto"),
+     "t1.toml:37: traffic.load.transport.windows: found no such key: did you mean 'window'?"),
     ("outstanding = 7", "profile = \"vax\"",
      "t1.toml:37: traffic.load.transport.profile: found \"vax\": give one of \"trunkline\", \"v10\", \"plan9\", \"kmc\", \"linux\", \"bsd-reno\""),
     ("outstanding = 7", "timeout = \"0s\"",
@@ -397,5 +397,5 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("count = 4", "count = [[1, 4]]",
      "t1.toml:36: traffic.load.count: found [1, 4], a list: give a whole number from 1 to 10000"),
     ("count = 4", "count = [1, 4]\nseed = 1",
-     "t1.toml:37: traffic.load.seed: found no such key: [[traffic]] takes name, kind, from, from_each, to, via, count, transport, reply_transport, start, start_after, stagger, until, estimator, sizes, repeat, reply, every, bytes, write, confirm, store, duration, size, rate"),
+     "t1.toml:37: traffic.load.seed: found no such key: [[traffic]] takes name, kind, from, from_each, to, via, count, transport, reply_transport, start, start_after, stagger, until, estimator, command, server, sizes, repeat, reply, every, bytes, write, confirm, store, duration, warm_up, interval, size, rate"),
 ];

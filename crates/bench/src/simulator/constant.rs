@@ -2,7 +2,7 @@
 
 use super::{Outcome, Switches};
 use anyhow::Result;
-use trunkline_core::{Channel, Rate, Seed, Span, Time};
+use trunkline_core::{Channel, Ecn, Rate, Seed, Span, Time};
 use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
 use trunkline_sim::{Event, LinkId, Network, Parcel, RouteId};
 
@@ -63,6 +63,8 @@ impl Constant {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             mtu: 1500,
+            ecn: true,
+            ce_threshold: None,
         }
     }
 }
@@ -121,7 +123,14 @@ impl Sources {
 
     fn send(&mut self, source: usize) {
         let route = self.routes[source];
-        self.network.inject(Parcel { route, size: SIZE, controls: 0, tag: 0, trace: None });
+        self.network.inject(Parcel {
+            route,
+            size: SIZE,
+            controls: 0,
+            ecn: Ecn::NotEct,
+            tag: 0,
+            trace: None,
+        });
         self.next[source] += self.what.sources as u64;
         self.network.set_timer(self.what.instant(self.next[source]), source as u64);
     }

@@ -62,7 +62,7 @@ impl<P: Carried> Staged<P> {
     pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Staged<P> {
         let mut staged = Staged {
             board: spec.processor.map(Board::new),
-            discipline: AnyDiscipline::new(&spec.discipline),
+            discipline: AnyDiscipline::new(&spec.discipline, seed, name),
             outlet: Outlet::new(spec.output_buffer.bytes()),
             line: Line::new(spec.framing, spec.rate, spec.trace.as_deref(), origin),
             impairments: Impairments::new(&spec.impairments, seed, name),
@@ -372,7 +372,9 @@ impl<P: Carried> Staged<P> {
     }
 
     pub fn counts(&self) -> Counts {
-        self.counts
+        let mut counts = self.counts;
+        counts.marked = self.drops.marked();
+        counts
     }
 
     pub fn achieved(&self) -> Achieved {

@@ -6,7 +6,7 @@ use super::world::World;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_measure::{Conservation, Engine, LinkRun, Run, Sample, SenderState, TrafficRun};
-use trunkline_scenario::Traffic;
+use trunkline_scenario::{Traffic, Workload};
 
 impl World<'_> {
     /// What has been measured.
@@ -25,6 +25,8 @@ impl World<'_> {
             places: self.places,
             ended,
             notes,
+            invalid: Vec::new(),
+            accuracy: None,
         }
     }
 
@@ -39,6 +41,7 @@ impl World<'_> {
         TrafficRun {
             name: self.scenario.traffic[index].name.clone(),
             samples,
+            amounts: matches!(self.scenario.traffic[index].workload, Workload::Greedy { .. }),
             packets: self.conservation(&ends, measured),
             delivered_bytes: measured.delivered,
             sender: senders.clone().map(|end| self.states(end)).collect(),

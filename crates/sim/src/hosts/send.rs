@@ -8,7 +8,7 @@ use super::tag;
 use super::trail::Trail;
 use super::world::{World, times};
 use crate::network::Parcel;
-use trunkline_core::{Cause, Span, Time};
+use trunkline_core::{Cause, Ecn, Span, Time};
 use trunkline_scenario::ProtocolPlace;
 use trunkline_transport::Extent;
 use trunkline_transport::urp::{Block, Control, Kind, Part, Segment};
@@ -126,7 +126,7 @@ impl World<'_> {
     fn inject_packet(&mut self, id: EndId, (size, controls): (u32, u16), tag: u64, traced: bool) {
         let route = self.ends[id.index()].route;
         let trace = traced.then(|| self.net.trace());
-        self.net.inject(Parcel { route, size, controls, tag, trace });
+        self.net.inject(Parcel { route, size, controls, ecn: Ecn::NotEct, tag, trace });
     }
 
     /// Records that start at `since`.

@@ -4,7 +4,7 @@
 //! packets, sets timers and pulls what happens:
 //!
 //! ```
-//! use trunkline_core::{Channel, Rate, Seed, Span, Time};
+//! use trunkline_core::{Channel, Ecn, Rate, Seed, Span, Time};
 //! use trunkline_path::LinkSpec;
 //! use trunkline_sim::{Event, Network, Parcel};
 //!
@@ -13,7 +13,7 @@
 //! let spec = LinkSpec { rate, delay: Span::from_millis(5), ..LinkSpec::default() };
 //! let link = network.add_link(&spec, "a>b");
 //! let route = network.add_route(Channel(1), &[link]);
-//! network.inject(Parcel { route, size: 125, controls: 0, tag: 7, trace: None });
+//! network.inject(Parcel { route, size: 125, controls: 0, ecn: Ecn::NotEct, tag: 7, trace: None });
 //! let Some(Event::Arrived(parcel)) = network.next(Time::NEVER) else { panic!("it arrives") };
 //! assert_eq!((parcel.tag, network.now()), (7, Time::from_nanos(6_000_000)));
 //! ```
@@ -38,7 +38,7 @@ pub use record::{RECORD_BYTES, RecordKind};
 pub use routes::HopSums;
 pub use traces::{HopShare, TraceId};
 
-use parcel::Leg;
+use parcel::{Leg, MOST_CONTROLS};
 use record::{Record, Recorder};
 use routes::{Onward, Routes, Shares};
 use station::{Passed, Station};
@@ -122,7 +122,11 @@ impl Network {
     }
 
     /// Sends a packet off on its route, now.
+    ///
+    /// # Panics
+    /// Where it has 2^14 control envelopes or more: packets have room for no larger number.
     pub fn inject(&mut self, parcel: Parcel) {
+        assert!(parcel.controls < MOST_CONTROLS, "a packet has fewer than 2^14 control envelopes");
         let (channel, hop, onward) = self.routes.set_off(parcel.route);
         let link = match onward {
             Onward::Link(link) => Some(link),

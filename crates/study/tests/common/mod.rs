@@ -22,6 +22,8 @@ pub fn engine(scenario: &Scenario) -> Result<Run, String> {
         places: vec!["everywhere".into()],
         ended: last.unwrap_or(Time::ZERO),
         notes: vec!["made up".into()],
+        invalid: Vec::new(),
+        accuracy: None,
     })
 }
 
