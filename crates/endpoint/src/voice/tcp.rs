@@ -22,7 +22,7 @@ use trunkline_scenario::Transport;
 /// How long a connection may take to be made: a lost SYN is sent again after 1, 3 and 7 seconds.
 const PATIENCE_SECONDS: u64 = 30;
 /// What one system call moves at most.
-const CHUNK: usize = 1 << 18;
+const CHUNK: usize = 1 << 16;
 /// Windows that have been read when what the first packets made of the window is over.
 const SETTLED: u64 = 4;
 /// Reads from one look at the window to the next.
