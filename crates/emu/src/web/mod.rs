@@ -8,6 +8,8 @@
 mod counts;
 mod leg;
 mod plan;
+#[cfg(test)]
+mod tests;
 mod transit;
 
 pub use counts::{HopSums, Live, WayCounts};
