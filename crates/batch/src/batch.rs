@@ -158,6 +158,15 @@ impl Job<'_> {
     }
 }
 
+/// Runs one scenario in one engine. In real time it wants the machine for itself.
+///
+/// # Errors
+/// Why the engine cannot run it.
+pub fn make(engine: Engine, scenario: &Scenario) -> Result<Run, String> {
+    let made = Job { scenario, engine }.run(&|_| ());
+    made.map_err(|error| error.to_string()).and_then(|made| made)
+}
+
 /// How far a run in real time is.
 fn so_far(now: &trunkline_testbed::Progress) -> String {
     if now.waiting {

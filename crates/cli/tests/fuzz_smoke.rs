@@ -5,10 +5,14 @@
 mod fuzz;
 
 use fuzz::{BODIES, Body};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::panic::catch_unwind;
+use trunkline_core::Time;
 use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
 use trunkline_transport::envelope::{Packet, write};
+use trunkline_transport::tcp::wire::{Flow, decode};
+use trunkline_transport::tcp::{self, Tcp};
 use trunkline_transport::urp::{Kind, Part, Seq, Trailer};
 
 /// Inputs that decoders accept, from which damaged ones are made.
@@ -172,12 +176,35 @@ fn capsules() -> [Vec<u8>; 2] {
     [payload, frame]
 }
 
+/// A SYN and an acknowledgement with SACK as IPv4 packets.
+fn tcp_packets() -> [Vec<u8>; 2] {
+    let address = |last, port| SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, last), port);
+    let flow = Flow { from: address(1, 40_000), to: address(2, 80) };
+    let settings = tcp::Settings::default();
+    let mut end = Tcp::<Vec<u8>>::connect(settings, tcp::Seq::new(7)).unwrap();
+    let syn = end.transmit(Time::ZERO).unwrap();
+    let mut end = Tcp::<Vec<u8>>::connected(settings, &settings).unwrap();
+    let flags = tcp::Flags::ACK;
+    let (seq, data) = (tcp::Seq::new(101), b"late".to_vec());
+    let mut late = tcp::Segment::new(seq, tcp::Seq::new(1), flags, 9, data, Time::ZERO);
+    late.timestamps = Some(tcp::Timestamps::default());
+    end.receive(Time::ZERO, late);
+    let sack = end.transmit(Time::ZERO).unwrap();
+    assert_eq!(sack.sack().len(), 1);
+    [syn, sack].map(|segment| {
+        let mut packet = Vec::new();
+        segment.encode(flow, &mut packet).unwrap();
+        packet
+    })
+}
+
 fn good_inputs() -> Vec<Vec<u8>> {
     let frames = [(false, false), (false, true), (true, false), (true, true)]
         .into_iter()
         .flat_map(|(v6, vlan)| [0, 1, 1448, 5000].map(|size| super_frame(v6, vlan, size)));
     let texts = TEXTS.iter().map(|text| text.as_bytes().to_vec());
-    texts.chain(frames).chain(backplane_packets()).chain(capsules()).collect()
+    let packets = backplane_packets().into_iter().chain(capsules()).chain(tcp_packets());
+    texts.chain(frames).chain(packets).collect()
 }
 
 /// One to four bytes changed, left out, doubled, or put in; sometimes cut short.
@@ -229,6 +256,7 @@ fn the_good_inputs_are_accepted_by_somebody() {
     assert_eq!((count, pieces), (Ok(4), 4));
     let [packed, _] = backplane_packets();
     assert_eq!(Packet::unpack(&packed).unwrap().envelopes().len(), 16);
+    assert!(tcp_packets().iter().all(|packet| decode(packet, Time::ZERO).is_ok()));
     for text in TEXTS {
         assert!(accepted(text), "nobody accepts '{text}'");
     }

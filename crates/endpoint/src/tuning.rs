@@ -15,6 +15,8 @@ use trunkline_scenario::TcpSettings;
 const HEADERS: u32 = 20 + 20;
 /// The largest value of `TCP_MAXSEG` (`MAX_TCP_WINDOW` of `net/tcp.h`).
 const MOST_SEGMENT: u32 = 32_767;
+/// The smallest (`TCP_MIN_MSS` there).
+const LEAST_SEGMENT: u32 = 88;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
 /// Segments of the kernel's first window (RFC 6928).
@@ -52,6 +54,11 @@ impl Tuning {
         let window = window.or((!window_scaling).then_some(UNSCALED));
         let most = if window_scaling { i32::MAX as u64 } else { UNSCALED };
         let segment = settings.mss.unwrap_or(mtu.saturating_sub(HEADERS));
+        if segment < LEAST_SEGMENT {
+            return Err(EndpointError::Transport(format!(
+                "the kernel's TCP has no segments of {segment} bytes: give it {LEAST_SEGMENT} or more"
+            )));
+        }
         Ok(Tuning {
             congestion: congestion(settings)?,
             segment: segment.min(MOST_SEGMENT),
@@ -69,6 +76,11 @@ impl Tuning {
     /// What a reader has to know.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// The window, where it is a stated one, in bytes.
+    pub fn window(&self) -> Option<u64> {
+        self.window.and_then(|window| window.try_into().ok())
     }
 
     /// Sets everything that is a socket's own, before it is connected or listens.
@@ -106,9 +118,10 @@ impl Tuning {
         }
     }
 
-    /// What a listener does not hand on to the sockets that it accepts.
-    pub fn after_accept(&self, socket: &OwnedFd) -> Result<(), rustix::io::Errno> {
-        sockopt::set_tcp_nodelay(socket, true)
+    /// What it agrees upon with the other end when a connection begins: SACK, time stamps, window scaling,
+    /// ECN.
+    pub fn agreement(&self) -> [bool; 4] {
+        [self.sack, self.timestamps, self.window_scaling, self.ecn]
     }
 
     /// To be called after each read. The kernel forgets the window whenever it learns how well packets fill
@@ -268,6 +281,15 @@ mod tests {
         assert_eq!((tuning.window, tuning.segment), (Some(65_535), 536));
         let large = TcpSettings { window: Some(Size::from_bytes(1 << 20)), ..settings };
         assert_eq!(Tuning::new(&large, 576).unwrap().window, Some(65_535));
+    }
+
+    #[test]
+    fn a_segment_that_the_kernel_does_not_take_is_refused() {
+        let settings = TcpSettings { mss: Some(87), ..Default::default() };
+        let refused = Tuning::new(&settings, 1500).unwrap_err().to_string();
+        assert!(refused.contains("87") && refused.contains("88"), "{refused}");
+        assert!(Tuning::new(&TcpSettings { mss: Some(88), ..settings }, 1500).is_ok());
+        assert_eq!(Tuning::new(&TcpSettings::default(), 65_535).unwrap().segment, MOST_SEGMENT);
     }
 
     #[test]

@@ -311,7 +311,8 @@ fn arrive_and_judge(books: &mut Books, channel: u64, size: u32) {
     let mut naive = books.waiting.clone();
     naive.push(Waits { number, channel, band: 0, size, sent: 0 });
     let hopeless = naive.len() > 1 && books.limit.weight(size) > books.limit.amount();
-    let packet = Packet::new(Channel(channel), size, books.now, number);
+    let mut packet = Packet::new(Channel(channel), size, books.now, number);
+    packet.ecn = ecn(channel);
     books.discipline.enqueue(books.now, packet, &mut books.drops);
     for (victim, _) in books.drops.drain() {
         let bytes = |channel| {

@@ -63,6 +63,8 @@ impl Constant {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             mtu: 1500,
+            ecn: true,
+            ce_threshold: None,
         }
     }
 }

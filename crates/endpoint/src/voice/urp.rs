@@ -5,10 +5,11 @@ use super::envelopes::{decode, encode};
 use super::rounds::Rounds;
 use super::{Taken, WAITING_BYTES, Write, wire_notes};
 use crate::EndpointError;
+use crate::clock;
 use crate::context::Context;
 use crate::run::VoiceReport;
 use crate::shared::{Carried, Flying};
-use crate::wire::{Body, Wire, leaving};
+use crate::wire::{Body, Wire};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -100,7 +101,7 @@ impl Urp {
         interface: &Interface,
     ) -> Result<Urp, EndpointError> {
         let checked = urp_settings(settings, interface.echo).map_err(EndpointError::Transport)?;
-        let urp = urp::Urp::connected(leaving(), checked)
+        let urp = urp::Urp::connected(clock::now(), checked)
             .map_err(|error| EndpointError::Transport(error.to_string()))?;
         Ok(Urp {
             wire,
@@ -169,11 +170,10 @@ impl Urp {
         (!self.queue.is_empty()).then_some(SenderState::Request)
     }
 
-    pub fn pump(&mut self, now: Time, context: &Context) {
+    pub fn pump(&mut self, mut now: Time, context: &Context) {
         for _ in 0..BATCH {
-            if !self.hear(now, context) {
-                break;
-            }
+            let Some(at) = self.hear(context) else { break };
+            now = at;
             self.say(now, context);
         }
         if self.urp.deadline().is_some_and(|deadline| deadline <= now) {
@@ -276,7 +276,7 @@ impl Urp {
 
     fn flush(&mut self, context: &Context) {
         while let Some(mut out) = self.outbox.pop_front() {
-            let (now, number) = (leaving(), self.wire.next());
+            let (now, number) = (clock::now(), self.wire.next());
             if let Some(flying) = &mut out.flying {
                 flying.each(|trail| trail.mark(now, context.own.host, Cause::Host));
                 // Before the packet: the reader may be faster than this thread.
@@ -300,13 +300,13 @@ impl Urp {
         sent
     }
 
-    /// Takes in one packet, if one has come.
-    fn hear(&mut self, now: Time, context: &Context) -> bool {
-        let Some(view) = self.wire.receive() else { return false };
-        let now = now.max(view.header.sent);
+    /// Takes in one packet, if one has come. Answers when that was.
+    fn hear(&mut self, context: &Context) -> Option<Time> {
+        let view = self.wire.receive()?;
+        let now = clock::now();
         let flying = context.landed(view.header.number, &view.record, now);
         if !decode(view.body, &mut self.envelopes) {
-            return true;
+            return Some(now);
         }
         for part in self.reader.read(&self.envelopes) {
             let Part { data, control, trailer } = part;
@@ -316,7 +316,7 @@ impl Urp {
             self.urp.receive(now, Part { data: data.into(), control, trailer });
             self.accept(now, context);
         }
-        true
+        Some(now)
     }
 
     /// Keeps what the protocol has accepted for the application.
