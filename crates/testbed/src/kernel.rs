@@ -58,27 +58,29 @@ pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysct
         ("tcp_wmem", BUFFERS.to_string()),
     ]);
     for (key, name, pick) in SHARED {
-        let mut agreed: Option<(bool, &Traffic)> = None;
-        for traffic in &here {
-            for wanted in tcp_of(traffic).filter_map(|tcp| with_profile(tcp, pick)) {
-                match agreed {
-                    Some((other, first)) if other != wanted => {
-                        return Err(TestbedError::Disagree {
-                            host: scenario.hosts[plan.stations[station].host].name.clone(),
-                            first: first.name.clone(),
-                            second: traffic.name.clone(),
-                            setting: key,
-                        });
-                    }
-                    _ => agreed = Some((wanted, traffic)),
-                }
-            }
-        }
-        if let Some((wanted, _)) = agreed {
-            settings.insert(name, u8::from(wanted).to_string());
-        }
+        let wanted = agreed(&here, pick).map_err(|[first, second]| TestbedError::Disagree {
+            host: scenario.hosts[plan.stations[station].host].name.clone(),
+            first,
+            second,
+            setting: key,
+        })?;
+        settings.extend(wanted.map(|wanted| (name, u8::from(wanted).to_string())));
     }
     Ok(settings)
+}
+
+/// What all of `traffic` want, if any of it wants anything; the names of two that want different things.
+fn agreed(traffic: &[&Traffic], pick: Pick) -> Result<Option<bool>, [String; 2]> {
+    let wish = |one: &&Traffic| -> Vec<(bool, String)> {
+        let wanted = tcp_of(one).filter_map(|tcp| with_profile(tcp, pick));
+        wanted.map(|wanted| (wanted, one.name.clone())).collect()
+    };
+    let wishes: Vec<(bool, String)> = traffic.iter().flat_map(wish).collect();
+    let Some((wanted, first)) = wishes.first() else { return Ok(None) };
+    match wishes.iter().find(|(other, _)| other != wanted) {
+        Some((_, second)) => Err([first.clone(), second.clone()]),
+        None => Ok(Some(*wanted)),
+    }
 }
 
 /// What the route of a traffic's connections tells TCP. Capsules have the device's own size: how their
