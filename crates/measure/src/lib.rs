@@ -10,6 +10,7 @@ mod confidence;
 mod estimator;
 mod reduce;
 mod run;
+mod share;
 mod stats;
 mod steady;
 mod table;
@@ -23,6 +24,7 @@ pub use confidence::{
 pub use estimator::{Estimate, Estimator, EstimatorError};
 pub use reduce::{Quantity, Reduction, Throughput, compare_runs};
 pub use run::{Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun};
+pub use share::{order_interval, share_interval};
 pub use stats::{deviation, mean, quantile};
 pub use steady::steady_from;
 pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};

@@ -1,0 +1,26 @@
+//! What measurements say about a path.
+//!
+//! A probe hands over [`Observations`]: messages and answers with the time stamps of both hosts. The
+//! functions here do no I/O and read no clock. [`Clock::relate`] relates the two hosts' clocks,
+//! [`Summary::of`] puts a session into figures.
+
+mod clock;
+mod hull;
+mod load;
+mod loss;
+mod observation;
+mod order;
+mod outlier;
+mod stopping;
+mod summary;
+mod variation;
+
+pub use clock::{Clock, ClockError, FASTEST_DRIFT, OneWay, Stretch};
+pub use load::{Compared, Degradation, Figure};
+pub use loss::{Loss, Share};
+pub use observation::{Exchange, Far, Lost, Observations, Stamp, Way};
+pub use order::Reordering;
+pub use outlier::{OutlierRule, outliers};
+pub use stopping::{Center, Goal, Known, Progress, Stopping};
+pub use summary::{Direction, Spread, Summary};
+pub use variation::{delay_variation, interarrival_jitter};
