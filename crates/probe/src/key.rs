@@ -20,6 +20,9 @@ const SHORTEST: usize = 8;
 /// Most octets that are read of a key file.
 const LONGEST: u64 = 4096;
 
+/// What a client without the right key is told.
+pub const WRONG: &str = "wrong key: use the server's with --key-file or TRUNKLINE_KEY";
+
 /// A nonce or a code (HMAC-SHA256, RFC 2104).
 pub type Code = [u8; CODE];
 

@@ -9,9 +9,12 @@ pub mod counters;
 mod bins;
 mod bucket;
 mod channel;
+pub mod client;
 mod error;
 pub mod key;
+mod limited;
 mod pacer;
+pub mod result;
 pub mod server;
 pub mod stamp;
 pub mod tcp;
@@ -19,3 +22,4 @@ pub mod tracker;
 pub mod wire;
 
 pub use error::ProbeError;
+pub use pacer::Pace;

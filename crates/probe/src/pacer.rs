@@ -1,5 +1,6 @@
 //! When messages are meant to be sent.
 
+use std::fmt;
 use trunkline_core::{Rate, Seed, Span, Stream, Time};
 
 /// What falls behind by more than this is let go, not made up for in a burst.
@@ -14,6 +15,16 @@ pub enum Pace {
     Every(Span),
     /// At instants without memory, so long apart on average.
     Poisson(Span),
+}
+
+impl fmt::Display for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pace::OneOutstanding => f.write_str("one outstanding"),
+            Pace::Every(span) => write!(f, "one each {span}"),
+            Pace::Poisson(span) => write!(f, "Poisson, one each {span} on average"),
+        }
+    }
 }
 
 /// Gives the intended instants, one after the other.

@@ -1,6 +1,6 @@
 //! A control connection: who is there, and what is asked.
 
-use super::limited::{Limited, is_silence};
+use crate::limited::{Limited, is_silence};
 use super::session::{MOST_FLOWS, MOST_STREAMS, Session, lock};
 use super::{Shared, one_more, streams};
 use crate::key::{self, Key, from_hex, same, to_hex};
@@ -128,7 +128,7 @@ fn greet(
         let right = key.code("client", &nonces);
         if !code.and_then(|code| from_hex(&code)).is_some_and(|code| same(&code, &right)) {
             one_more(&shared.counts.refused_keys);
-            refuse(stream, WRONG_KEY.into());
+            refuse(stream, key::WRONG.into());
             return Ok(Introduced::Nobody);
         }
     }
@@ -146,9 +146,6 @@ fn greet(
     }
     Ok(Introduced::Session(session))
 }
-
-/// What a client without the right key is told.
-pub const WRONG_KEY: &str = "wrong key: use the server's with --key-file or TRUNKLINE_KEY";
 
 type Opened = (Arc<Session>, Option<String>);
 

@@ -4,7 +4,7 @@ mod admission;
 mod connections;
 mod control;
 mod datagrams;
-mod limited;
+
 mod session;
 mod streams;
 

@@ -1,7 +1,7 @@
 //! The server's end of a data connection.
 
 use super::Shared;
-use super::limited::is_silence;
+use crate::limited::is_silence;
 use super::session::{Flow, MOST_READINGS, Session, lock};
 use crate::wire::frame;
 use crate::wire::message::{Answer, Role, Transport};

@@ -1,0 +1,380 @@
+//! `probe rtt`: round trips of messages of many sizes.
+
+use super::carrier::Carrier;
+use super::exchange::{Course, Ended, Event, Exchanged, exchange};
+use super::hosts::{self, Hosts};
+use super::tcp_carrier::{Tcp, segment};
+use super::udp_carrier::{Datagrams, Udp};
+use super::urp_carrier::UrpOver;
+use super::{Connection, sizes};
+use crate::channel::Channel;
+use crate::error::Naming;
+use crate::pacer::Pace;
+use crate::result::{FORMAT, Figures, SizeFigures};
+use crate::stamp::TimingError;
+use crate::wire::datagram::{self, HEAD};
+use crate::wire::message::{FlowReport, FlowSpec, Role, Transport, UrpSpec};
+use crate::wire::record;
+use crate::{ProbeError, clock};
+use serde::Serialize;
+use trunkline_core::{Seed, Span};
+use trunkline_fit::{Clock, Goal, Observations};
+
+/// What is to be measured.
+#[derive(Debug, Clone)]
+pub struct RttPlan {
+    /// What carries the messages.
+    pub transport: Transport,
+    /// User octets of the messages; empty for sizes around the path's suspected boundaries.
+    pub sizes: Vec<u32>,
+    /// How the messages follow each other.
+    pub pace: Pace,
+    /// The most messages of each size.
+    pub count: u64,
+    /// How long messages are sent at most.
+    pub duration: Span,
+    /// How long an answer by datagram is waited for.
+    pub timeout: Span,
+    /// How well each size's median is to be known.
+    pub goal: Option<Goal>,
+    /// Of order and instants.
+    pub seed: Seed,
+    /// URP: octets of a block, and blocks outstanding.
+    pub window: (u16, u8),
+    /// TCP: the congestion control of both ends.
+    pub congestion: Option<String>,
+}
+
+impl RttPlan {
+    /// One outstanding message, ten of each size, nothing special.
+    pub fn new(transport: Transport) -> RttPlan {
+        RttPlan {
+            transport,
+            sizes: Vec::new(),
+            pace: Pace::OneOutstanding,
+            count: 10,
+            duration: Span::from_secs(3600),
+            timeout: Span::from_secs(2),
+            goal: None,
+            seed: Seed(1),
+            window: (1024, 7),
+            congestion: None,
+        }
+    }
+
+    /// The largest message that the transport carries.
+    pub fn most(&self) -> u32 {
+        match self.transport {
+            Transport::Udp => datagram::MOST_USER,
+            Transport::Tcp | Transport::Urp => record::MOST_USER,
+        }
+    }
+}
+
+/// The document of `probe rtt`.
+#[derive(Debug, Clone, Serialize)]
+pub struct RttResult {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// `rtt`.
+    pub probe: &'static str,
+    /// This program's version.
+    pub version: &'static str,
+    /// Where the server was.
+    pub server: String,
+    /// What carried the messages.
+    pub transport: Transport,
+    /// How they followed each other.
+    pub pace: String,
+    /// The seed of order and instants.
+    pub seed: u64,
+    /// Why it ended.
+    pub ended: Ended,
+    /// Messages sent.
+    pub sent: u64,
+    /// Answers.
+    pub answered: u64,
+    /// Messages that the system did not take.
+    pub unsent: u64,
+    /// How long it took.
+    pub duration_s: f64,
+    /// Octets that each message carries beside the user's, IP headers included.
+    pub overhead_octets: u32,
+    /// What our own times may be wrong by.
+    pub timing_error: TimingError,
+    /// The clocks' relation; `None` where the server's stamps are missing.
+    pub clock: Option<Clock>,
+    /// Of all messages.
+    pub all: Figures,
+    /// By size.
+    pub sizes: Vec<SizeFigures>,
+    /// What the carrier counted at this end.
+    pub near_counts: serde_json::Value,
+    /// What the server counted; `None` where it is gone.
+    pub far_counts: Option<FarCounts>,
+    /// Both hosts' counters.
+    pub hosts: Hosts,
+}
+
+/// What the server counted.
+#[derive(Debug, Clone, Serialize)]
+pub struct FarCounts {
+    /// Messages that came, copies left out.
+    pub received: u64,
+    /// Further copies.
+    pub duplicates: u64,
+    /// Messages that came after a later one.
+    pub reordered: u64,
+    /// Dropped because they came faster than the server allows.
+    pub over_rate: u64,
+    /// Answers sent.
+    pub sent: u64,
+    /// Its end of a URP flow.
+    pub urp: Option<crate::wire::message::UrpReading>,
+}
+
+impl From<&FlowReport> for FarCounts {
+    fn from(report: &FlowReport) -> FarCounts {
+        FarCounts {
+            received: report.received,
+            duplicates: report.duplicates,
+            reordered: report.reordered,
+            over_rate: report.over_rate,
+            sent: report.sent,
+            urp: report.urp,
+        }
+    }
+}
+
+/// What was measured, raw and in figures.
+#[derive(Debug)]
+pub struct Measured {
+    /// The document.
+    pub result: RttResult,
+    /// The samples.
+    pub observed: Observations,
+    /// Why the measurement is not whole, if it is not.
+    pub failure: Option<ProbeError>,
+}
+
+/// Measures round trips; `tell` hears of each message.
+///
+/// # Errors
+/// Where nothing could be measured. What ends a measurement that has begun is told beside its result.
+pub fn measure(
+    connection: &Connection,
+    plan: &RttPlan,
+    timing: TimingError,
+    tell: &mut dyn FnMut(Event),
+) -> Result<Measured, ProbeError> {
+    let mut flow = Probes::open(connection, plan)?;
+    let course = flow.course(plan);
+    let (done, hosts) = hosts::during(connection, || flow.run(connection, &course, tell));
+    let (exchanged, report) = done;
+    let failure = failure(connection, &exchanged, &*flow.carrier);
+    let observed = flow.observed(&exchanged, report.as_ref());
+    let result = document(connection, plan, &flow, &exchanged, &observed, report, hosts, timing);
+    Ok(Measured { result, observed, failure })
+}
+
+fn failure(
+    connection: &Connection,
+    exchanged: &Exchanged,
+    carrier: &dyn Carrier,
+) -> Option<ProbeError> {
+    let closed = || ProbeError::Gone("it closed the data connection".into());
+    match exchanged.ended {
+        Ended::Stopped => None,
+        Ended::ServerGone => Some(connection.lost().unwrap_or_else(closed)),
+        _ if exchanged.ledger.answered() == 0 && exchanged.ledger.sent() > 0 => {
+            let what = if carrier.is_reliable() { "connections" } else { "datagrams" };
+            Some(ProbeError::Silence(connection.server(), what))
+        }
+        _ => connection.lost(),
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "all that a document says")]
+fn document(
+    connection: &Connection,
+    plan: &RttPlan,
+    flow: &Probes,
+    exchanged: &Exchanged,
+    observed: &Observations,
+    report: Option<FlowReport>,
+    hosts: Hosts,
+    timing: TimingError,
+) -> RttResult {
+    let relation = Clock::relate(&observed.exchanges).ok();
+    RttResult {
+        format: FORMAT,
+        probe: "rtt",
+        version: env!("CARGO_PKG_VERSION"),
+        server: connection.server().to_string(),
+        transport: plan.transport,
+        pace: plan.pace.to_string(),
+        seed: plan.seed.0,
+        ended: exchanged.ended,
+        sent: exchanged.ledger.sent(),
+        answered: exchanged.ledger.answered(),
+        unsent: exchanged.ledger.unsent,
+        duration_s: clock::now().since(exchanged.began).as_secs_f64(),
+        overhead_octets: flow.carrier.overhead(),
+        timing_error: TimingError { kernel_stamps: flow.carrier.is_stamped(), ..timing },
+        all: Figures::of(observed, relation.as_ref()),
+        sizes: by_size(flow, exchanged, observed, relation.as_ref()),
+        clock: relation,
+        near_counts: flow.carrier.reading(),
+        far_counts: report.as_ref().map(FarCounts::from),
+        hosts,
+    }
+}
+
+fn by_size(
+    flow: &Probes,
+    exchanged: &Exchanged,
+    observed: &Observations,
+    relation: Option<&Clock>,
+) -> Vec<SizeFigures> {
+    let mut sizes = flow.sizes.clone();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let overhead = flow.carrier.overhead();
+    let one = |size: u32| {
+        let mut figures = SizeFigures::of(size, observed, relation);
+        figures.ip_octets = (overhead > 0).then(|| size + overhead);
+        figures.goal = exchanged.goal(size);
+        figures
+    };
+    sizes.into_iter().map(one).collect()
+}
+
+/// A flow of messages and answers.
+pub struct Probes {
+    flow: u16,
+    carrier: Box<dyn Carrier + Send>,
+    sizes: Vec<u32>,
+}
+
+impl Probes {
+    /// Opens the flow and what carries it.
+    ///
+    /// # Errors
+    /// Where the server refuses, or the system gives no socket.
+    pub fn open(connection: &Connection, plan: &RttPlan) -> Result<Probes, ProbeError> {
+        let largest = plan.sizes.iter().copied().max().unwrap_or_else(|| plan.most().min(sizes::LARGEST));
+        if largest > plan.most() {
+            return Err(ProbeError::WrongUse(format!(
+                "a message by {} has at most {} octets, not {largest}",
+                plan.transport,
+                plan.most()
+            )));
+        }
+        let spec = FlowSpec {
+            transport: plan.transport,
+            role: Role::Echo,
+            streams: 1,
+            size: largest,
+            rate: None,
+            duration_ns: 0,
+            interval_ns: 1_000_000_000,
+            congestion: plan.congestion.clone(),
+            urp: None,
+        };
+        let (flow, carrier, boundaries) = carry(connection, plan, spec)?;
+        let sizes = match plan.sizes.is_empty() {
+            true => sizes::straddling(&boundaries, largest),
+            false => plan.sizes.clone(),
+        };
+        Ok(Probes { flow, carrier, sizes })
+    }
+
+    /// What is to be sent.
+    pub fn course(&self, plan: &RttPlan) -> Course {
+        let timeout = match self.carrier.is_reliable() {
+            // As long as a path may be down.
+            true => Span::from_secs(120),
+            false => plan.timeout,
+        };
+        Course {
+            sizes: self.sizes.clone(),
+            pace: plan.pace,
+            rounds: plan.count,
+            duration: plan.duration,
+            timeout,
+            seed: plan.seed,
+            goal: plan.goal,
+        }
+    }
+
+    /// Sends and listens, then asks the server what it saw.
+    pub fn run(
+        &mut self,
+        connection: &Connection,
+        course: &Course,
+        tell: &mut dyn FnMut(Event),
+    ) -> (Exchanged, Option<FlowReport>) {
+        let over = || match (connection.is_gone(), connection.is_stopped()) {
+            (true, _) => Some(Ended::ServerGone),
+            (_, true) => Some(Ended::Stopped),
+            _ => None,
+        };
+        let exchanged = exchange(&mut *self.carrier, course, &over, tell);
+        (exchanged, connection.collect(self.flow).ok())
+    }
+
+    /// What was observed, with what the server says of it.
+    pub fn observed(&self, exchanged: &Exchanged, report: Option<&FlowReport>) -> Observations {
+        let ranges = report.filter(|report| !report.truncated).map(|report| &report.ranges[..]);
+        let copies = report.map_or(0, |report| report.duplicates);
+        exchanged.ledger.observations(ranges, copies, self.carrier.is_reliable())
+    }
+}
+
+type Carried = (u16, Box<dyn Carrier + Send>, Vec<u32>);
+
+/// What carries the flow, and the message sizes at which the delay may jump.
+fn carry(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<Carried, ProbeError> {
+    match plan.transport {
+        Transport::Udp => {
+            let flow = connection.flow(spec)?;
+            let carrier = Udp(Datagrams::open(connection, flow)?);
+            let room = carrier.0.mtu().map(|mtu| mtu.saturating_sub(carrier.overhead()));
+            Ok((flow, Box::new(carrier), room.into_iter().collect()))
+        }
+        Transport::Tcp => {
+            let flow = connection.flow(spec)?;
+            let stream = connection.join(flow, 0, plan.congestion.as_deref())?;
+            let room = segment(&stream).map(|octets| octets.saturating_sub(record::HEAD as u32));
+            let carrier = Tcp::over(stream).naming("use a data connection")?;
+            Ok((flow, Box::new(carrier), room.into_iter().collect()))
+        }
+        Transport::Urp => {
+            let urp = urp_spec(connection, plan.window)?;
+            let flow = connection.flow(FlowSpec { urp: Some(urp), ..spec })?;
+            let datagrams = Datagrams::open(connection, flow)?;
+            let channel = open_channel(&urp)?;
+            let (block, window) =
+                (u32::from(urp.block), u32::from(urp.block) * u32::from(urp.outstanding));
+            Ok((flow, Box::new(UrpOver::new(datagrams, channel)), vec![block, window]))
+        }
+    }
+}
+
+/// URP's settings, with datagrams that fit the path's packets.
+pub fn urp_spec(
+    connection: &Connection,
+    (block, outstanding): (u16, u8),
+) -> Result<UrpSpec, ProbeError> {
+    // A socket of no flow, only to ask for the packet size.
+    let asked = Datagrams::open(connection, 0)?;
+    let mtu = asked.mtu().unwrap_or(1280);
+    let datagram = mtu.saturating_sub(asked.headers() + HEAD as u32);
+    let timeout_ns = trunkline_transport::urp::Settings::default().timeout.as_nanos();
+    Ok(UrpSpec { block, outstanding, timeout_ns, datagram })
+}
+
+/// This end of a URP flow.
+pub fn open_channel(urp: &UrpSpec) -> Result<Channel, ProbeError> {
+    Channel::open(clock::now(), urp).map_err(|error| ProbeError::WrongUse(error.to_string()))
+}

@@ -1,0 +1,5 @@
+//! Server and client on this host's loopback.
+
+mod abuse;
+mod round_trips;
+mod support;
