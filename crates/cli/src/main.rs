@@ -11,10 +11,12 @@ mod options;
 mod output;
 mod predict;
 mod presets;
+mod probe;
 mod programs;
 mod progress;
 mod run;
 mod scenario;
+mod serve;
 mod set;
 mod shell;
 mod show;
@@ -69,6 +71,10 @@ enum Verb {
     Study(study::Args),
     /// Say why a scenario comes out as it does: where the time went, what binds, what would buy most
     Explain(explain::Args),
+    /// Answer the probes of other hosts
+    Serve(serve::Args),
+    /// Measure a real path to a host that runs `trunkline serve`
+    Probe(Box<probe::Args>),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -93,6 +99,8 @@ fn main() -> ExitCode {
         Verb::Predict(args) => predict::run(&args),
         Verb::Study(args) => study::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Serve(args) => serve::run(&args),
+        Verb::Probe(args) => probe::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)

@@ -9,6 +9,7 @@ mod session;
 mod streams;
 
 pub use admission::{Options, network};
+pub use ipnet::IpNet;
 
 use crate::error::Naming;
 use crate::{ProbeError, stamp};
