@@ -14,6 +14,7 @@ mod error;
 pub mod key;
 mod limited;
 mod pacer;
+mod readings;
 pub mod result;
 pub mod server;
 pub mod stamp;

@@ -1,12 +1,16 @@
 //! The measuring end.
 
+pub mod bulk;
 mod carrier;
 mod connection;
 mod exchange;
 mod hosts;
+pub mod load;
 pub mod rtt;
 mod sizes;
+mod streams;
 mod tcp_carrier;
+pub mod transfer;
 mod udp_carrier;
 mod urp_carrier;
 

@@ -153,7 +153,7 @@ pub struct Flow {
     pub datagrams: Mutex<Datagrams>,
     /// Its connections, by number.
     pub streams: Mutex<BTreeMap<u16, Stream>>,
-    /// When the first connection began, from which all count.
+    /// When the first octets came on a connection, from which all count.
     pub began: Mutex<Option<Time>>,
     /// Connections that have not ended.
     pub running: AtomicUsize,
@@ -183,8 +183,8 @@ pub struct Datagrams {
 /// What is known of a connection.
 #[derive(Debug, Default)]
 pub struct Stream {
-    /// User octets that came.
-    pub bins: Bins,
+    /// User octets that came, if any did.
+    pub bins: Option<Bins>,
     /// What the kernel says of it.
     pub readings: Vec<TcpReading>,
     /// Messages that came.
@@ -193,6 +193,12 @@ pub struct Stream {
     pub sent: u64,
     /// The congestion control in force.
     pub congestion: Option<String>,
+}
+
+impl Stream {
+    fn octets(&self) -> Vec<u64> {
+        self.bins.as_ref().map_or(Vec::new(), |bins| bins.octets().to_vec())
+    }
 }
 
 impl Flow {
@@ -234,12 +240,20 @@ impl Flow {
         let mut streams = lock(&self.streams);
         let fresh = number < self.spec.streams && !streams.contains_key(&number);
         if fresh {
-            let began = *lock(&self.began).get_or_insert_with(clock::now);
-            let bins = Bins::from(began, Span::from_nanos(self.spec.interval_ns));
-            streams.insert(number, Stream { bins, ..Stream::default() });
+            streams.insert(number, Stream::default());
             self.running.fetch_add(1, Ordering::Relaxed);
         }
         fresh
+    }
+
+    /// Counts octets that came on connection `number`; all connections' intervals begin with the first
+    /// octets on any.
+    pub fn count(&self, number: u16, now: Time, octets: u64) {
+        let began = *lock(&self.began).get_or_insert(now);
+        let interval = Span::from_nanos(self.spec.interval_ns);
+        self.with_stream(number, |stream| {
+            stream.bins.get_or_insert_with(|| Bins::from(began, interval)).add(now, octets);
+        });
     }
 
     /// Changes what is known of connection `number`.
@@ -280,8 +294,8 @@ impl Flow {
         FlowReport {
             received: sum(|stream| stream.received),
             sent: sum(|stream| stream.sent),
-            octets: sum(|stream| stream.bins.total()),
-            bins: streams.values().map(|stream| stream.bins.octets().to_vec()).collect(),
+            octets: sum(|stream| stream.bins.as_ref().map_or(0, Bins::total)),
+            bins: streams.values().map(Stream::octets).collect(),
             congestion: streams.values().find_map(|stream| stream.congestion.clone()),
             tcp: streams.into_values().map(|stream| stream.readings).collect(),
             ..FlowReport::default()

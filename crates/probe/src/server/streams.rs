@@ -3,6 +3,7 @@
 use super::Shared;
 use crate::limited::is_silence;
 use super::session::{Flow, MOST_READINGS, Session, lock};
+use crate::readings::{Readings, chunk};
 use crate::wire::frame;
 use crate::wire::message::{Answer, Role, Transport};
 use crate::wire::record::{HEAD, Record};
@@ -19,8 +20,6 @@ use trunkline_core::{Rate, Span, Time};
 const CHUNK: usize = 128 * 1024;
 /// How long a read or a write waits until the stop signs are looked at.
 const LOOK: Duration = Duration::from_millis(50);
-/// The shortest interval in which the kernel is asked about a connection.
-const SHORTEST: Span = Span::from_millis(20);
 
 /// Serves connection `number` of a flow to its end.
 ///
@@ -130,8 +129,7 @@ impl Place<'_> {
     fn sink(&self) -> io::Result<()> {
         let mut buffer = vec![0; CHUNK];
         while let Some(count) = self.read(&mut buffer)? {
-            let now = clock::now();
-            self.flow.with_stream(self.number, |stream| stream.bins.add(now, count as u64));
+            self.flow.count(self.number, clock::now(), count as u64);
         }
         Ok(())
     }
@@ -218,39 +216,8 @@ impl Place<'_> {
         self.flow.with_stream(self.number, |stream| {
             stream.received += 1;
             stream.sent += 1;
-            stream.bins.add(at, u64::from(request.size));
         });
+        self.flow.count(self.number, at, u64::from(request.size));
         self.write(&octets)
-    }
-}
-
-/// Octets of a write: at a rate, what it carries in some milliseconds.
-pub fn chunk(rate: Option<Rate>) -> usize {
-    let Some(rate) = rate else { return CHUNK };
-    (rate.bytes_in(Span::from_millis(5)) as usize).clamp(1000, CHUNK)
-}
-
-/// When the kernel is to be asked about a connection.
-#[derive(Debug)]
-pub struct Readings {
-    began: Time,
-    interval: Span,
-    next: Time,
-}
-
-impl Readings {
-    /// Once in each interval from `began` on.
-    pub fn new(began: Time, interval: Span) -> Readings {
-        Readings { began, interval: interval.max(SHORTEST), next: began }
-    }
-
-    /// Is it time? How long after the beginning.
-    pub fn due(&mut self) -> Option<Span> {
-        let now = clock::now();
-        if now < self.next {
-            return None;
-        }
-        self.next = now + self.interval;
-        Some(now.since(self.began))
     }
 }
