@@ -42,9 +42,9 @@ impl Default for Goal {
     }
 }
 
-/// What a look found.
+/// What a look at the measurements found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Known {
+pub struct Look {
     /// The center.
     pub center: f64,
     /// Its interval, at the confidence asked for over all looks; `None` where there are too few values
@@ -56,7 +56,7 @@ pub struct Known {
     pub looks: u32,
 }
 
-impl Known {
+impl Look {
     /// Half the interval's width for each unit of the center.
     pub fn relative(&self) -> Option<f64> {
         let half = (self.interval?.high - self.interval?.low) / 2.0;
@@ -71,9 +71,9 @@ pub enum Progress {
     /// Go on until there are so many measurements, then look again.
     More(usize),
     /// The goal is reached.
-    Reached(Known),
+    Reached(Look),
     /// The most measurements are made and the goal is not reached: say so beside the result.
-    NotReached(Known),
+    NotReached(Look),
 }
 
 /// A series of looks.
@@ -112,7 +112,7 @@ impl Stopping {
         Progress::More(self.next)
     }
 
-    fn known(&self, values: &[f64]) -> Known {
+    fn known(&self, values: &[f64]) -> Look {
         let confidence = 1.0 - self.spent();
         let batched = mean_interval(values, confidence);
         let memory = batched.map_or(1, |found| found.batch);
@@ -125,7 +125,7 @@ impl Stopping {
                 batched.filter(|found| found.trusted).map(|found| found.ends),
             ),
         };
-        Known { center, interval, count: values.len(), looks: self.looks }
+        Look { center, interval, count: values.len(), looks: self.looks }
     }
 
     /// What this look may err.
