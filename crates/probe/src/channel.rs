@@ -87,7 +87,7 @@ impl Channel {
         }
         let mut all: Vec<Envelope> = Vec::new();
         write(&self.parts.pop_front()?, &mut all);
-        let mut octets = Vec::with_capacity(envelopes::length(all.len()));
+        let mut octets = Vec::with_capacity(envelopes::length(all.len(), 4));
         envelopes::write(&all, &mut octets);
         let number = self.departed;
         self.departed = self.departed.wrapping_add(1);

@@ -1,8 +1,11 @@
 //! `trunkline probe`: measurement of a real path, with a `trunkline serve` at its other end.
 
+mod bulk;
+mod load;
 mod rtt;
 mod sinks;
 mod target;
+mod transfers;
 
 use crate::failure::Failure;
 use clap::Subcommand;
@@ -25,11 +28,17 @@ Examples:
 enum What {
     /// Round trips of messages of many sizes: delay, jitter, loss by direction
     Rtt(rtt::Args),
+    /// Bulk transfers: goodput at the receiver, retransmissions, loss
+    Bulk(bulk::Args),
+    /// Delay under load: messages before, beside and after bulk transfers
+    Load(load::Args),
 }
 
 /// Measures.
 pub fn run(args: &Args) -> Result<(), Failure> {
     match &args.what {
         What::Rtt(args) => rtt::run(args),
+        What::Bulk(args) => bulk::run(args),
+        What::Load(args) => load::run(args),
     }
 }

@@ -5,14 +5,14 @@ use super::target::{Stop, TargetArgs};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::serve::failure;
-use comfy_table::{ContentArrangement, Table, presets};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use trunkline_core::{Seed, Span};
-use trunkline_fit::{Goal, Share};
+use trunkline_fit::{CannotTell, Fitted, Goal, PathFit, Share, Wanted};
 use trunkline_probe::Pace;
 use trunkline_probe::client::Event;
 use trunkline_probe::client::rtt::{Measured, RttPlan, RttResult, measure};
-use trunkline_probe::result::{SizeFigures, write_samples};
+use trunkline_probe::result::{SizeFigures, flent, write_samples};
 use trunkline_probe::stamp::calibrate;
 use trunkline_probe::wire::message::Transport;
 
@@ -33,6 +33,10 @@ pub struct Args {
     repetition: Repetition,
     #[command(flatten)]
     sinks: SinkArgs,
+    /// Find the path's window, rate, delay and costs from where the delay jumps, and write a scenario that
+    /// reproduces it to FILE. Measured with sizes of its own unless some are given
+    #[arg(long, value_name = "FILE.toml", help_heading = "Output")]
+    fit: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -42,6 +46,7 @@ Examples:
   trunkline probe rtt lab7 --every 20ms --duration 60s --json
   trunkline probe rtt lab7 --poisson 50/s --sizes 172 --json-lines
   trunkline probe rtt lab7 --transport urp --window 1024x7 --sweep 1..4096
+  trunkline probe rtt lab7 --transport tcp --fit path.toml
   trunkline probe rtt lab7 --sizes 64 --confidence 95 --within 2%";
 
 #[derive(clap::Args)]
@@ -53,7 +58,8 @@ struct Messages {
     /// User octets of the messages [default: sizes around the path's suspected boundaries]
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with = "sweep")]
     sizes: Vec<u32>,
-    /// Sizes from the one to the other, by a step if one is given: 1..4096 or 1..4096:64
+    /// Sizes from the one to the other by a step (1..4096:64), or up to the second where the delay jumps,
+    /// to the byte (1..4096)
     #[arg(long, value_name = "FROM..TO[:STEP]")]
     sweep: Option<Sweep>,
     /// One message each so long, whether answers come or not
@@ -120,13 +126,17 @@ impl FromStr for Sweep {
     }
 }
 
-/// Sizes of a sweep without a step.
-const SWEPT: u32 = 64;
-
 impl Sweep {
+    /// The sizes, if they are given by a step.
     fn sizes(self) -> Vec<u32> {
-        let step = self.step.unwrap_or(((self.to - self.from) / SWEPT).max(1));
-        (self.from..=self.to).step_by(step as usize).chain([self.to]).collect()
+        let by = |step: u32| (self.from..=self.to).step_by(step as usize).chain([self.to]).collect();
+        self.step.map(by).unwrap_or_default()
+    }
+
+    /// Without a step it goes where the delay jumps.
+    fn adaptive(self) -> Option<trunkline_fit::Sweep> {
+        let sweep = trunkline_fit::Sweep { largest: self.to, ..trunkline_fit::Sweep::default() };
+        self.step.is_none().then_some(sweep)
     }
 }
 
@@ -203,9 +213,12 @@ impl Args {
             return Err(Failure::wrong_use("--confidence lies between 50 and 100 percent"));
         }
         let swept = messages.sweep.map_or(messages.sizes.clone(), Sweep::sizes);
+        let wanted = self.fit.is_some() && messages.sizes.is_empty() && messages.sweep.is_none();
+        let sweep = messages.sweep.and_then(Sweep::adaptive);
         Ok(RttPlan {
             transport: messages.transport,
             sizes: swept,
+            sweep: sweep.or_else(|| wanted.then(trunkline_fit::Sweep::default)),
             pace: messages.pace(),
             count: repetition.count.unwrap_or(if free { u64::MAX } else { COUNT }),
             duration: repetition.duration.unwrap_or(LONGEST),
@@ -238,13 +251,55 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn save(args: &Args, done: &Measured) -> Result<(), Failure> {
-    sinks::write(args.sinks.csv.as_deref(), |out| write_samples(out, &[("rtt", &done.observed)]))
+    sinks::write(args.sinks.csv.as_deref(), |out| write_samples(out, &[("rtt", &done.observed)]))?;
+    sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_rtt(done, start))?;
+    args.fit.as_deref().map_or(Ok(()), |file| fit(done, file))
+}
+
+/// Says what the path seems to be, and writes the scenario.
+fn fit(done: &Measured, file: &Path) -> Result<(), Failure> {
+    let found = done.fit();
+    for line in sayings(&found) {
+        eprintln!("trunkline: {line}");
+    }
+    let result = &done.result;
+    let wanted = Wanted {
+        name: "fitted".into(),
+        about: format!("measured to {} by {}, {} messages", result.server, result.transport, result.sent),
+        sizes: result.sizes.iter().map(|size| size.size_octets).collect(),
+        repeat: 10,
+        reply: 0,
+    };
+    let written = found.scenario(&wanted).map_err(Failure::failed)?;
+    sinks::write(Some(file), |out| out.write_all(written.text.as_bytes()))?;
+    eprintln!("trunkline: {} reproduces the round trips within {} ms", file.display(), millis(written.error));
+    Ok(())
+}
+
+fn sayings(found: &PathFit) -> Vec<String> {
+    let said = |what: &str, figure: &Result<Fitted, CannotTell>, show: fn(f64) -> String| match figure {
+        Ok(it) => {
+            let (low, high) = (show(it.interval.low), show(it.interval.high));
+            format!("{what}: {} ({low} to {high})", show(it.value))
+        }
+        Err(why) => format!("{what}: {why}"),
+    };
+    let window = match &found.window {
+        Ok(bytes) => format!("window: {bytes} bytes"),
+        Err(why) => format!("window: {why}"),
+    };
+    let ms = |value: f64| format!("{} ms", millis(value));
+    vec![
+        window,
+        said("rate", &found.rate, sinks::rate),
+        said("one-way propagation", &found.delay, ms),
+        said("both hosts, for each message", &found.per_message, ms),
+        said("each packet besides its bytes", &found.per_packet, ms),
+    ]
 }
 
 fn table(result: &RttResult) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_content_arrangement(ContentArrangement::Disabled);
+    let mut table = sinks::new_table();
     table.set_header([
         "bytes",
         "answers",

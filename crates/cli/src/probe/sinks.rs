@@ -2,12 +2,15 @@
 
 use crate::failure::Failure;
 use crate::output;
+use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use trunkline_fit::Exchange;
+use trunkline_fit::flent::FlentError;
 use trunkline_measure::{Interval, MeanInterval};
+use trunkline_probe::client::Hosts;
 use trunkline_probe::result::Line;
 use trunkline_probe::stamp::TimingError;
 
@@ -23,6 +26,9 @@ pub struct SinkArgs {
     /// Write the raw samples to FILE
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,
+    /// Write FILE, whose name should end in .flent.gz, for Flent to plot
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub flent: Option<PathBuf>,
 }
 
 impl SinkArgs {
@@ -65,6 +71,26 @@ pub fn write(
     let fail = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
     let mut out = BufWriter::new(File::create(path).map_err(fail)?);
     fill(&mut out).and_then(|()| out.flush()).map_err(fail)
+}
+
+/// Writes Flent's file, if one is wanted; `of` makes it from the time at which all began.
+pub fn flent(
+    args: &SinkArgs,
+    hosts: &Hosts,
+    of: impl FnOnce(u64) -> Result<Vec<u8>, FlentError>,
+) -> Result<(), Failure> {
+    let Some(path) = args.flent.as_deref() else { return Ok(()) };
+    let start = hosts.near.first().map_or(0, |reading| reading.wall_ns);
+    let octets = of(start)?;
+    write(Some(path), |out| out.write_all(&octets))
+}
+
+/// A table in the style of all.
+pub fn new_table() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table
 }
 
 /// Milliseconds with as many digits as they deserve.

@@ -10,7 +10,7 @@ use crate::{ProbeError, clock};
 use serde::Serialize;
 use std::thread;
 use trunkline_core::{Rate, Span};
-use trunkline_fit::{Center, Goal, Known, Progress, Stopping};
+use trunkline_fit::{Center, Goal, Look, Progress, Stopping};
 use trunkline_measure::{MeanInterval, mean_interval};
 
 /// What is to be measured.
@@ -76,7 +76,7 @@ pub struct Goodput {
     /// The mean of the runs and its 95 % interval; of one run, that of its intervals.
     pub bit_per_s: Option<MeanInterval>,
     /// What the repetition until a stated confidence came to.
-    pub known_bit_per_s: Option<Known>,
+    pub known_bit_per_s: Option<Look>,
     /// Was the goal reached? `None` without one.
     pub reached: Option<bool>,
 }
@@ -121,7 +121,7 @@ pub struct BulkFigures {
 }
 
 /// An interval.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct IntervalFigures {
     /// When it began, after the first octets.
     pub start_s: f64,
@@ -129,7 +129,9 @@ pub struct IntervalFigures {
     pub length_s: f64,
     /// User octets received.
     pub octets: u64,
-    /// The same as bits per second.
+    /// The same of each stream.
+    pub streams_octets: Vec<u64>,
+    /// All of them as bits per second.
     pub goodput_bit_per_s: f64,
     /// Is it part of the warm-up?
     pub warmup: bool,
@@ -178,6 +180,7 @@ impl BulkFigures {
             start_s: index as f64 * seconds,
             length_s: seconds,
             octets: sum(index),
+            streams_octets: done.bins.iter().map(|bins| at(bins, index)).collect(),
             goodput_bit_per_s: sum(index) as f64 * 8.0 / seconds,
             warmup: index < skipped,
         };

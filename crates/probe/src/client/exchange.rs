@@ -12,7 +12,7 @@ use crate::tracker::covers;
 use serde::Serialize;
 use std::io;
 use trunkline_core::{Seed, Span, Stream, Time};
-use trunkline_fit::{Exchange, Goal, Known, Lost, Observations, Progress, Stopping, Way};
+use trunkline_fit::{Exchange, Goal, Look, Lost, Observations, Progress, Stopping, Way};
 
 /// How often the stop signs are looked at.
 const LOOK: Span = Span::from_millis(50);
@@ -191,7 +191,7 @@ struct Aim {
     size: u32,
     values: Vec<f64>,
     stopping: Stopping,
-    known: Option<(Known, bool)>,
+    known: Option<(Look, bool)>,
 }
 
 /// How well all sizes are known.
@@ -233,7 +233,7 @@ pub struct Exchanged {
     /// Why it ended.
     pub ended: Ended,
     /// For each size: what is known, and whether as well as asked. Empty without a goal.
-    pub known: Vec<(u32, Option<Known>, bool)>,
+    pub known: Vec<(u32, Option<Look>, bool)>,
     /// When it began.
     pub began: Time,
 }
@@ -257,17 +257,18 @@ struct Work<'a> {
     until: Time,
 }
 
-/// Sends messages and awaits their answers. `over` says when to stop before the end.
+/// Sends messages and awaits their answers; their numbers go on where `ledger` ends. `over` says when to
+/// stop before the end.
 pub fn exchange(
     carrier: &mut dyn Carrier,
     course: &Course,
+    ledger: Ledger,
     over: &dyn Fn() -> Option<Ended>,
     tell: &mut dyn FnMut(Event),
 ) -> Exchanged {
     clock::wake_exactly();
     let (aims, order, began) = (Aims::new(course), Order::new(course), clock::now());
     let until = began + course.duration;
-    let ledger = Ledger::default();
     let mut work = Work { carrier, course, over, tell, ledger, aims, order, until };
     let ended = match course.pace {
         Pace::OneOutstanding => work.one_outstanding(),
@@ -445,7 +446,7 @@ mod tests {
     }
 
     fn run(carrier: &mut Scripted, course: &Course) -> Exchanged {
-        exchange(carrier, course, &|| None, &mut |_| {})
+        exchange(carrier, course, Ledger::default(), &|| None, &mut |_| {})
     }
 
     #[test]
@@ -506,7 +507,7 @@ mod tests {
     fn it_ends_when_told_and_when_its_time_is_over() {
         let mut carrier = Scripted::new(&[None; 3000]);
         let plan = course(Pace::OneOutstanding, 1000);
-        let done = exchange(&mut carrier, &plan, &|| Some(Ended::Stopped), &mut |_| {});
+        let done = exchange(&mut carrier, &plan, Ledger::default(), &|| Some(Ended::Stopped), &mut |_| {});
         assert_eq!((done.ended, done.ledger.sent()), (Ended::Stopped, 0));
         let short = Course { duration: Span::from_millis(100), ..plan };
         assert_eq!(run(&mut Scripted::new(&[None; 9]), &short).ended, Ended::Duration);

@@ -98,6 +98,8 @@ pub struct LoadResult {
     /// How much worse it is under load, against the idle path before; `None` where a part is missing.
     /// Times in milliseconds.
     pub worse: Option<Degradation>,
+    /// How long the transfers had lasted when the messages beside them began.
+    pub warmup_s: f64,
     /// The transfers, from the end of the warm-up on.
     pub transfers: Vec<BulkFigures>,
     /// Did it come to its end?
@@ -253,6 +255,7 @@ impl Work<'_> {
             timing_error: timing,
             phases: self.parts.iter().map(figures).collect(),
             worse: self.worse(),
+            warmup_s: plan.warmup.as_secs_f64(),
             whole: failure.is_none() && !connection.is_over(),
             transfers: self.transfers.into_iter().map(|one| BulkFigures::of(one, plan.warmup)).collect(),
             hosts,

@@ -7,7 +7,6 @@ mod exchange;
 mod hosts;
 pub mod load;
 pub mod rtt;
-mod sizes;
 mod streams;
 mod tcp_carrier;
 pub mod transfer;

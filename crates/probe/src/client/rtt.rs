@@ -1,12 +1,12 @@
 //! `probe rtt`: round trips of messages of many sizes.
 
 use super::carrier::Carrier;
-use super::exchange::{Course, Ended, Event, Exchanged, exchange};
+use super::exchange::{Course, Ended, Event, Exchanged, Ledger, exchange};
 use super::hosts::{self, Hosts};
 use super::tcp_carrier::{Tcp, segment};
 use super::udp_carrier::{Datagrams, Udp};
 use super::urp_carrier::UrpOver;
-use super::{Connection, sizes};
+use super::Connection;
 use crate::channel::Channel;
 use crate::error::Naming;
 use crate::pacer::Pace;
@@ -14,11 +14,14 @@ use crate::result::{FORMAT, Figures, SizeFigures};
 use crate::stamp::TimingError;
 use crate::wire::datagram::{self, HEAD};
 use crate::wire::message::{FlowReport, FlowSpec, Role, Transport, UrpSpec};
+use crate::wire::envelopes::{self, fitting};
 use crate::wire::record;
 use crate::{ProbeError, clock};
 use serde::Serialize;
+use std::collections::BTreeSet;
+use std::iter::repeat_n;
 use trunkline_core::{Seed, Span};
-use trunkline_fit::{Clock, Goal, Observations};
+use trunkline_fit::{Clock, Goal, Known, Observations, Opens, PathFit, Pattern, Suspects, Sweep};
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -27,6 +30,8 @@ pub struct RttPlan {
     pub transport: Transport,
     /// User octets of the messages; empty for sizes around the path's suspected boundaries.
     pub sizes: Vec<u32>,
+    /// Sizes that go where the delay jumps, in place of these; `count` and `goal` do not matter then.
+    pub sweep: Option<Sweep>,
     /// How the messages follow each other.
     pub pace: Pace,
     /// The most messages of each size.
@@ -51,6 +56,7 @@ impl RttPlan {
         RttPlan {
             transport,
             sizes: Vec::new(),
+            sweep: None,
             pace: Pace::OneOutstanding,
             count: 10,
             duration: Span::from_secs(3600),
@@ -155,6 +161,15 @@ pub struct Measured {
     pub observed: Observations,
     /// Why the measurement is not whole, if it is not.
     pub failure: Option<ProbeError>,
+    /// What is known of the path before anything is fitted to it.
+    pub known: Known,
+}
+
+impl Measured {
+    /// The path that the round trips say.
+    pub fn fit(&self) -> PathFit {
+        PathFit::of(&self.observed.round_trips(), self.known, Seed(self.result.seed))
+    }
 }
 
 /// Measures round trips; `tell` hears of each message.
@@ -169,12 +184,15 @@ pub fn measure(
 ) -> Result<Measured, ProbeError> {
     let mut flow = Probes::open(connection, plan)?;
     let course = flow.course(plan);
-    let (done, hosts) = hosts::during(connection, || flow.run(connection, &course, tell));
+    let (done, hosts) = hosts::during(connection, || match &plan.sweep {
+        Some(sweep) => flow.sweep(connection, &course, sweep, tell),
+        None => flow.run(connection, &course, tell),
+    });
     let (exchanged, report) = done;
     let failure = failure(connection, &exchanged, &*flow.carrier);
     let observed = flow.observed(&exchanged, report.as_ref());
     let result = document(connection, plan, &flow, &exchanged, &observed, report, hosts, timing);
-    Ok(Measured { result, observed, failure })
+    Ok(Measured { result, observed, failure, known: flow.known })
 }
 
 fn failure(
@@ -254,6 +272,8 @@ pub struct Probes {
     flow: u16,
     carrier: Box<dyn Carrier + Send>,
     sizes: Vec<u32>,
+    suspects: Vec<u32>,
+    known: Known,
 }
 
 impl Probes {
@@ -262,7 +282,8 @@ impl Probes {
     /// # Errors
     /// Where the server refuses, or the system gives no socket.
     pub fn open(connection: &Connection, plan: &RttPlan) -> Result<Probes, ProbeError> {
-        let largest = plan.sizes.iter().copied().max().unwrap_or_else(|| plan.most().min(sizes::LARGEST));
+        let asked = plan.sizes.iter().copied().chain(plan.sweep.as_ref().map(|sweep| sweep.largest));
+        let largest = asked.max().unwrap_or_else(|| plan.most().min(LARGEST));
         if largest > plan.most() {
             return Err(ProbeError::WrongUse(format!(
                 "a message by {} has at most {} octets, not {largest}",
@@ -281,12 +302,13 @@ impl Probes {
             congestion: plan.congestion.clone(),
             urp: None,
         };
-        let (flow, carrier, boundaries) = carry(connection, plan, spec)?;
+        let Carried { flow, carrier, suspects, known } = carry(connection, plan, spec)?;
+        let suspects = suspects.sizes(largest);
         let sizes = match plan.sizes.is_empty() {
-            true => sizes::straddling(&boundaries, largest),
+            true => suspects.clone(),
             false => plan.sizes.clone(),
         };
-        Ok(Probes { flow, carrier, sizes })
+        Ok(Probes { flow, carrier, sizes, suspects, known })
     }
 
     /// What is to be sent.
@@ -314,13 +336,44 @@ impl Probes {
         course: &Course,
         tell: &mut dyn FnMut(Event),
     ) -> (Exchanged, Option<FlowReport>) {
-        let over = || match (connection.is_gone(), connection.is_stopped()) {
-            (true, _) => Some(Ended::ServerGone),
-            (_, true) => Some(Ended::Stopped),
-            _ => None,
-        };
-        let exchanged = exchange(&mut *self.carrier, course, &over, tell);
+        let ledger = Ledger::default();
+        let exchanged = exchange(&mut *self.carrier, course, ledger, &|| over(connection), tell);
         (exchanged, connection.collect(self.flow).ok())
+    }
+
+    /// The same with sizes that go where the delay jumps, until the sweep or the time is over.
+    pub fn sweep(
+        &mut self,
+        connection: &Connection,
+        course: &Course,
+        sweep: &Sweep,
+        tell: &mut dyn FnMut(Event),
+    ) -> (Exchanged, Option<FlowReport>) {
+        let sweep = Sweep { suspects: self.suspects.clone(), ..sweep.clone() };
+        let (began, mut ledger, mut turn) = (clock::now(), Ledger::default(), 0);
+        let mut measured = BTreeSet::new();
+        let exchanged = loop {
+            let samples = ledger.observations(None, 0, true).round_trips();
+            let asks = sweep.next(&samples);
+            let each = asks.iter().flat_map(|ask| repeat_n(ask.size, ask.repeat as usize));
+            measured.extend(asks.iter().map(|ask| ask.size));
+            turn += 1;
+            let part = Course {
+                sizes: each.collect(),
+                rounds: 1,
+                duration: (began + course.duration).since(clock::now()),
+                seed: Seed(course.seed.0.wrapping_add(turn)),
+                goal: None,
+                ..course.clone()
+            };
+            let done = exchange(&mut *self.carrier, &part, ledger, &|| over(connection), tell);
+            if asks.is_empty() || done.ended != Ended::Count {
+                break done;
+            }
+            ledger = done.ledger;
+        };
+        self.sizes = measured.into_iter().collect();
+        (Exchanged { began, ..exchanged }, connection.collect(self.flow).ok())
     }
 
     /// What was observed, with what the server says of it.
@@ -331,35 +384,89 @@ impl Probes {
     }
 }
 
-type Carried = (u16, Box<dyn Carrier + Send>, Vec<u32>);
-
-/// What carries the flow, and the message sizes at which the delay may jump.
-fn carry(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<Carried, ProbeError> {
-    match plan.transport {
-        Transport::Udp => {
-            let flow = connection.flow(spec)?;
-            let carrier = Udp(Datagrams::open(connection, flow)?);
-            let room = carrier.0.mtu().map(|mtu| mtu.saturating_sub(carrier.overhead()));
-            Ok((flow, Box::new(carrier), room.into_iter().collect()))
-        }
-        Transport::Tcp => {
-            let flow = connection.flow(spec)?;
-            let stream = connection.join(flow, 0, plan.congestion.as_deref())?;
-            let room = segment(&stream).map(|octets| octets.saturating_sub(record::HEAD as u32));
-            let carrier = Tcp::over(stream).naming("use a data connection")?;
-            Ok((flow, Box::new(carrier), room.into_iter().collect()))
-        }
-        Transport::Urp => {
-            let urp = urp_spec(connection, plan.window)?;
-            let flow = connection.flow(FlowSpec { urp: Some(urp), ..spec })?;
-            let datagrams = Datagrams::open(connection, flow)?;
-            let channel = open_channel(&urp)?;
-            let (block, window) =
-                (u32::from(urp.block), u32::from(urp.block) * u32::from(urp.outstanding));
-            Ok((flow, Box::new(UrpOver::new(datagrams, channel)), vec![block, window]))
-        }
+fn over(connection: &Connection) -> Option<Ended> {
+    match (connection.is_gone(), connection.is_stopped()) {
+        (true, _) => Some(Ended::ServerGone),
+        (_, true) => Some(Ended::Stopped),
+        _ => None,
     }
 }
+
+/// The largest size that is chosen without being asked for: beyond it lie several packets of every kind.
+const LARGEST: u32 = 4096;
+
+/// What carries a flow, and what is known of it.
+struct Carried {
+    flow: u16,
+    carrier: Box<dyn Carrier + Send>,
+    suspects: Suspects,
+    known: Known,
+}
+
+fn carry(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<Carried, ProbeError> {
+    match plan.transport {
+        Transport::Udp => carry_udp(connection, spec),
+        Transport::Tcp => carry_tcp(connection, plan, spec),
+        Transport::Urp => carry_urp(connection, plan, spec),
+    }
+}
+
+fn carry_udp(connection: &Connection, spec: FlowSpec) -> Result<Carried, ProbeError> {
+    let flow = connection.flow(spec)?;
+    let carrier = Udp(Datagrams::open(connection, flow)?);
+    let (mtu, headers) = (carrier.0.mtu(), carrier.overhead());
+    let room = mtu.map(|mtu| mtu.saturating_sub(headers));
+    let known = Known { block: room, overhead: Some(headers), ..Known::only(Pattern::Echo) };
+    let suspects = Suspects { mtu, headers, ..Suspects::default() };
+    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
+}
+
+fn carry_tcp(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<Carried, ProbeError> {
+    let flow = connection.flow(spec)?;
+    let stream = connection.join(flow, 0, plan.congestion.as_deref())?;
+    let segment = segment(&stream);
+    let carrier = Tcp::over(stream).naming("use a data connection")?;
+    let headers = carrier.overhead() - record::HEAD as u32;
+    let known = Known {
+        block: segment,
+        overhead: Some(headers),
+        answer: Some(headers),
+        opens: Some(Opens::ByBlock),
+        ..Known::only(Pattern::Echo)
+    };
+    // The record's head is part of the first segment.
+    let room = segment.map(|octets| octets.saturating_sub(record::HEAD as u32));
+    let suspects = Suspects { segment: room, ..Suspects::default() };
+    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
+}
+
+fn carry_urp(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<Carried, ProbeError> {
+    let urp = urp_spec(connection, plan.window)?;
+    let flow = connection.flow(FlowSpec { urp: Some(urp), ..spec })?;
+    let datagrams = Datagrams::open(connection, flow)?;
+    let heads = datagrams.headers() + HEAD as u32;
+    let channel = open_channel(&urp)?;
+    let block = u32::from(urp.block);
+    // A block that is not cut goes in one datagram: data, nine envelopes of trailer, three of them controls.
+    let whole = fitting(urp.datagram as usize) as u32 >= block + TRAILER.0;
+    let overhead = |(count, controls): (u32, u32)| {
+        heads + envelopes::length(count as usize, controls as usize) as u32
+    };
+    let known = Known {
+        block: Some(block),
+        overhead: whole.then(|| overhead(TRAILER)),
+        answer: Some(overhead((1, 1))),
+        opens: Some(Opens::ByBlock),
+        ..Known::only(Pattern::Echo)
+    };
+    let window = block * u32::from(urp.outstanding);
+    let suspects =
+        Suspects { segment: Some(block), window: Some(window), ..Suspects::default() };
+    Ok(Carried { flow, carrier: Box::new(UrpOver::new(datagrams, channel)), suspects, known })
+}
+
+/// Envelopes of a block's trailer with its check sum, and controls among them.
+const TRAILER: (u32, u32) = (9, 3);
 
 /// URP's settings, with datagrams that fit the path's packets.
 pub fn urp_spec(

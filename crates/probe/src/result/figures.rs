@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trunkline_fit::{
-    Clock, Direction, Exchange, Known, Loss, Observations, OutlierRule, Reordering, Spread, Summary,
+    Clock, Direction, Exchange, Look, Loss, Observations, OutlierRule, Reordering, Spread, Summary,
     outliers,
 };
 use trunkline_measure::{Estimate, Estimator};
@@ -114,7 +114,7 @@ pub struct GoalFigures {
     /// Was it reached?
     pub reached: bool,
     /// The last look, in milliseconds.
-    pub known_ms: Option<Known>,
+    pub known_ms: Option<Look>,
 }
 
 const ESTIMATORS: [Estimator; 5] = [

@@ -1,6 +1,7 @@
 //! What is reported, field by field as in `docs/probe.md`. Keys carry their units.
 
 mod figures;
+pub mod flent;
 mod lines;
 mod samples;
 
