@@ -3,3 +3,4 @@
 mod abuse;
 mod round_trips;
 mod support;
+mod transfers;
