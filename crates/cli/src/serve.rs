@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use trunkline_core::{Rate, Span};
+use trunkline_probe::ProbeError;
 use trunkline_probe::key::Key;
 use trunkline_probe::server::{IpNet, Options, Server, network};
 use trunkline_probe::wire::PORT;
-use trunkline_probe::ProbeError;
 
 /// Answer the probes of other hosts.
 ///

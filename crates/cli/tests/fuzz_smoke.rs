@@ -185,7 +185,8 @@ fn probe_messages() -> Vec<Vec<u8>> {
     let ranges = vec![(0, 9), (11, 12)];
     let told = FlowReport { ranges, bins: vec![vec![1, 2]], ..FlowReport::default() };
     frame::send(&mut report, &Answer::Report(Box::new(told))).unwrap();
-    let head = Head { kind: datagram::Kind::Request, flow: 1, number: 2, stamp: 3, span: 4, order: 5 };
+    let head =
+        Head { kind: datagram::Kind::Request, flow: 1, number: 2, stamp: 3, span: 4, order: 5 };
     let mut signed = vec![0; 60];
     head.write(9, &Key::new(b"another session"), &mut signed);
     let record = Record { size: 9, number: 1, stamp: 2, span: 3, order: 4 };

@@ -139,9 +139,8 @@ mod tests {
     fn talk(a: &mut Channel, b: &mut Channel, seed: u64, messages: usize) -> Vec<u32> {
         let (mut now, mut got, mut dice) = (Time::ZERO, Vec::new(), Seed(seed).stream("network"));
         for _ in 0..3000 {
-            let mut moved = [&mut *a, &mut *b].map(|end| {
-                std::iter::from_fn(|| end.depart(now)).collect::<Vec<_>>()
-            });
+            let mut moved = [&mut *a, &mut *b]
+                .map(|end| std::iter::from_fn(|| end.depart(now)).collect::<Vec<_>>());
             now += Span::from_millis(5);
             for (list, to) in moved.iter_mut().zip([&mut *b, &mut *a]) {
                 if dice.below(12) == 1 {

@@ -1,8 +1,8 @@
 //! The clocks: all instants are the monotonic clock's; the other one is read only because the kernel
 //! stamps packets with it.
 
-use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use rustix::thread::set_current_timer_slack;
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use trunkline_core::{Span, Time};
 
 /// Now, by the monotonic clock.
@@ -23,10 +23,7 @@ pub fn resolution() -> Span {
 /// A span as the system's calls take it.
 pub fn timespec(span: Span) -> Timespec {
     let nanos = span.as_nanos();
-    Timespec {
-        tv_sec: (nanos / 1_000_000_000) as _,
-        tv_nsec: (nanos % 1_000_000_000) as _,
-    }
+    Timespec { tv_sec: (nanos / 1_000_000_000) as _, tv_nsec: (nanos % 1_000_000_000) as _ }
 }
 
 /// Nanoseconds of a time that is not negative.
@@ -41,7 +38,45 @@ pub fn wake_exactly() {
     let _ = set_current_timer_slack(1.try_into().ok());
 }
 
+/// Both clocks at one instant: the wall clock, then the monotonic one. Whoever reads one after the other
+/// may be interrupted in between for as long as the scheduler likes; so one is read between two readings
+/// of the other, again where these are far apart.
+pub fn both() -> (u64, Time) {
+    let read = || {
+        let (before, wall, after) = (now(), wall(), now());
+        (after.since(before), wall, before + after.since(before).scaled(1, 2))
+    };
+    let mut best = read();
+    for _ in 0..TRIES {
+        if best.0 <= CLOSE {
+            break;
+        }
+        best = best.min(read());
+    }
+    (best.1, best.2)
+}
+
+/// Readings this close together are good enough.
+const CLOSE: Span = Span::from_nanos(500);
+/// How often both clocks are read again.
+const TRIES: usize = 8;
+
 /// The wall clock less the monotonic one, in nanoseconds: a change tells of a step of the wall clock.
 pub fn difference() -> i64 {
-    (wall() as i64).wrapping_sub(now().as_nanos() as i64)
+    let (wall, now) = both();
+    (wall as i64).wrapping_sub(now.as_nanos() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_clocks_are_read_together() {
+        let first = difference();
+        let off: Vec<u64> = (0..1000).map(|_| difference().abs_diff(first)).collect();
+        // Nobody sets the clock by this much while the test runs, unless somebody does.
+        let good = off.iter().filter(|&&nanos| nanos < 100_000).count();
+        assert!(good > 900, "{good}");
+    }
 }

@@ -87,9 +87,7 @@ impl Key {
     pub fn find(file: Option<&Path>) -> Result<Option<Key>, ProbeError> {
         match (file, std::env::var_os(VARIABLE)) {
             (Some(path), _) => Key::from_file(path).map(Some),
-            (None, Some(text)) => {
-                Key::from_text(text.as_encoded_bytes(), VARIABLE).map(Some)
-            }
+            (None, Some(text)) => Key::from_text(text.as_encoded_bytes(), VARIABLE).map(Some),
             (None, None) => Ok(None),
         }
     }

@@ -4,12 +4,12 @@
 //! transfers, and the one beside the other. Whatever is measured is handed to the analysis with the time
 //! stamps of both hosts. The protocol is in [`wire`]; it is described in `docs/probe.md`.
 
-pub mod clock;
-pub mod counters;
 mod bins;
 mod bucket;
 mod channel;
 pub mod client;
+pub mod clock;
+pub mod counters;
 mod error;
 pub mod key;
 mod limited;

@@ -38,7 +38,11 @@ pub struct Pacer {
 enum Gap {
     /// Whole nanoseconds, and a remainder in `1 / rate` of a nanosecond, so that the long-run rate is
     /// exact.
-    Rate { bits: u128, rate: u128, remainder: u128 },
+    Rate {
+        bits: u128,
+        rate: u128,
+        remainder: u128,
+    },
     Every(Span),
     Poisson(Span, Box<Stream>),
     None,

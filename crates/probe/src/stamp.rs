@@ -1,10 +1,10 @@
 //! Receiving datagrams with the kernel's own time of arrival, and how exact that is.
 
 use crate::clock;
+use nix::errno::Errno;
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
-use nix::errno::Errno;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::{Deserialize, Serialize};
 use std::io::{self, IoSliceMut};
@@ -45,16 +45,12 @@ pub fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<Arriv
     let mut space = nix::cmsg_space!(nix::sys::time::TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];
     let flags = MsgFlags::MSG_DONTWAIT;
-    let message = match recvmsg::<SockaddrStorage>(
-        socket.as_raw_fd(),
-        &mut parts,
-        Some(&mut space),
-        flags,
-    ) {
-        Ok(message) => message,
-        Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
+    let message =
+        match recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut space), flags) {
+            Ok(message) => message,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
     let stamp = message.cmsgs()?.find_map(|control| match control {
         ControlMessageOwned::ScmTimestampns(time) => {
             Some(time.tv_sec().unsigned_abs() * 1_000_000_000 + time.tv_nsec().unsigned_abs())
@@ -62,12 +58,17 @@ pub fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<Arriv
         _ => None,
     });
     let (at, stamped) = arrived(stamp);
-    Ok(Some(Arrival { length: message.bytes, from: message.address.as_ref().and_then(address), at, stamped }))
+    Ok(Some(Arrival {
+        length: message.bytes,
+        from: message.address.as_ref().and_then(address),
+        at,
+        stamped,
+    }))
 }
 
 /// The stamp by the monotonic clock: now less its age.
 fn arrived(stamp: Option<u64>) -> (Time, bool) {
-    let (wall, now) = (clock::wall(), clock::now());
+    let (wall, now) = clock::both();
     match stamp.map(|stamp| wall.saturating_sub(stamp)) {
         Some(age) if age < OLDEST => (now.before(Span::from_nanos(age)), true),
         _ => (now, false),
@@ -196,7 +197,10 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(3));
         let before_reading = clock::now();
         let arrival = receive(&far, &mut [0; 4]).unwrap().unwrap();
-        assert!(arrival.stamped && sent <= arrival.at && arrival.at < before_reading, "{arrival:?}");
+        assert!(
+            arrival.stamped && sent <= arrival.at && arrival.at < before_reading,
+            "{arrival:?}"
+        );
         assert_eq!(arrival.from, near.local_addr().ok());
         assert_eq!(arrival.length, 4);
     }

@@ -57,7 +57,10 @@ pub fn read(stream: &TcpStream, at: Span) -> Option<TcpReading> {
 /// One line that names it and what there is.
 pub fn set_congestion(stream: &TcpStream, name: &str) -> Result<(), String> {
     set_tcp_congestion(stream, name).map_err(|_| {
-        format!("this host's kernel has no congestion control '{name}' for us; it has: {}", available())
+        format!(
+            "this host's kernel has no congestion control '{name}' for us; it has: {}",
+            available()
+        )
     })
 }
 

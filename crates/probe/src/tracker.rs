@@ -160,7 +160,10 @@ mod tests {
         for number in 0..400u32 {
             tracker.note(number);
             let late = u64::from(number % 2) * 1000;
-            tracker.note_transit(u64::from(number) * 5000, Time::from_nanos(u64::from(number) * 5000 + late));
+            tracker.note_transit(
+                u64::from(number) * 5000,
+                Time::from_nanos(u64::from(number) * 5000 + late),
+            );
         }
         let jitter = tracker.jitter().unwrap();
         assert!((990..=1010).contains(&jitter), "{jitter}");

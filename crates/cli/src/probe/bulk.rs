@@ -42,8 +42,13 @@ pub struct Args {
     #[arg(long, value_name = "SHARE%", conflicts_with = "runs", help_heading = "Repetition")]
     within: Option<Percent>,
     /// With this confidence, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 95.0, requires = "within",
-          help_heading = "Repetition")]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 95.0,
+        requires = "within",
+        help_heading = "Repetition"
+    )]
     confidence: f64,
     /// With --within: the most runs
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Repetition")]
@@ -154,7 +159,8 @@ pub fn row(number: usize, found: &BulkFigures) -> Vec<String> {
     let rates = found.intervals.iter().filter(|one| !one.warmup).map(|one| one.goodput_bit_per_s);
     let (least, most) =
         rates.fold((f64::INFINITY, 0.0f64), |(low, high), one| (low.min(one), high.max(one)));
-    let range = if least <= most { format!("{} to {}", rate(least), rate(most)) } else { "-".into() };
+    let range =
+        if least <= most { format!("{} to {}", rate(least), rate(most)) } else { "-".into() };
     let streams: Vec<String> = found.streams_bit_per_s.iter().map(|&bits| rate(bits)).collect();
     vec![
         number.to_string(),

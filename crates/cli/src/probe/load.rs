@@ -131,7 +131,14 @@ fn text(result: &LoadResult) -> String {
         phases.add_row(phase(part));
     }
     let mut transfers = sinks::new_table();
-    transfers.set_header(["", "way", "goodput meanwhile", "in intervals", "by stream", "what happened"]);
+    transfers.set_header([
+        "",
+        "way",
+        "goodput meanwhile",
+        "in intervals",
+        "by stream",
+        "what happened",
+    ]);
     for (number, found) in result.transfers.iter().enumerate() {
         transfers.add_row(row(number + 1, found));
     }
@@ -177,7 +184,11 @@ fn verdict(result: &LoadResult) -> Vec<String> {
     let times = |value: f64| format!("{value:.1}");
     let line = |found: &Compared| {
         let ratio = found.ratio.map_or("-".into(), |ratio| ends(&ratio, times));
-        let name = if found.share == 0.5 { "median".into() } else { format!("p{:.0}", found.share * 100.0) };
+        let name = if found.share == 0.5 {
+            "median".into()
+        } else {
+            format!("p{:.0}", found.share * 100.0)
+        };
         let more = ends(&found.difference, millis);
         format!("under load the {name} is {ratio} times the idle one, {more} ms more")
     };
@@ -188,7 +199,8 @@ fn verdict(result: &LoadResult) -> Vec<String> {
         idle.value, loaded.value
     ));
     let goodput = result.transfers.iter();
-    let goodput = goodput.map(|found| format!("{} {}", found.direction, rate(found.goodput_bit_per_s)));
+    let goodput =
+        goodput.map(|found| format!("{} {}", found.direction, rate(found.goodput_bit_per_s)));
     lines.push(format!("goodput meanwhile: {}", goodput.collect::<Vec<_>>().join(", ")));
     lines
 }

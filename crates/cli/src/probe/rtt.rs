@@ -114,11 +114,13 @@ impl FromStr for Sweep {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Sweep, String> {
-        let wrong = || format!("'{text}' is no range of sizes: write one such as 1..4096 or 1..4096:64");
+        let wrong =
+            || format!("'{text}' is no range of sizes: write one such as 1..4096 or 1..4096:64");
         let (from, rest) = text.split_once("..").ok_or_else(wrong)?;
         let (to, step) = rest.split_once(':').map_or((rest, None), |(to, step)| (to, Some(step)));
         let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
-        let sweep = Sweep { from: number(from)?, to: number(to)?, step: step.map(number).transpose()? };
+        let sweep =
+            Sweep { from: number(from)?, to: number(to)?, step: step.map(number).transpose()? };
         if sweep.from > sweep.to || sweep.step == Some(0) {
             return Err(wrong());
         }
@@ -129,7 +131,8 @@ impl FromStr for Sweep {
 impl Sweep {
     /// The sizes, if they are given by a step.
     fn sizes(self) -> Vec<u32> {
-        let by = |step: u32| (self.from..=self.to).step_by(step as usize).chain([self.to]).collect();
+        let by =
+            |step: u32| (self.from..=self.to).step_by(step as usize).chain([self.to]).collect();
         self.step.map(by).unwrap_or_default()
     }
 
@@ -150,7 +153,8 @@ impl FromStr for PerSecond {
     fn from_str(text: &str) -> Result<PerSecond, String> {
         let number = text.strip_suffix("/s").unwrap_or(text).trim().parse::<f64>().ok();
         let found = number.filter(|n| (0.001..=1_000_000.0).contains(n));
-        let found = found.ok_or_else(|| format!("'{text}' is no frequency: write one such as 50/s"))?;
+        let found =
+            found.ok_or_else(|| format!("'{text}' is no frequency: write one such as 50/s"))?;
         Ok(PerSecond(Span::from_nanos((1e9 / found) as u64)))
     }
 }
@@ -166,7 +170,8 @@ impl FromStr for Window {
         let found = text.split_once('x').and_then(|(block, outstanding)| {
             Some(Window(block.trim().parse().ok()?, outstanding.trim().parse().ok()?))
         });
-        found.ok_or_else(|| format!("'{text}' is no window: write block and blocks, such as 1024x7"))
+        found
+            .ok_or_else(|| format!("'{text}' is no window: write block and blocks, such as 1024x7"))
     }
 }
 
@@ -180,7 +185,9 @@ impl FromStr for Percent {
     fn from_str(text: &str) -> Result<Percent, String> {
         let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let found = number.filter(|n| *n > 0.0 && *n <= 100.0);
-        found.map(|n| Percent(n / 100.0)).ok_or_else(|| format!("'{text}' is no share: write one such as 2%"))
+        found
+            .map(|n| Percent(n / 100.0))
+            .ok_or_else(|| format!("'{text}' is no share: write one such as 2%"))
     }
 }
 
@@ -265,25 +272,33 @@ fn fit(done: &Measured, file: &Path) -> Result<(), Failure> {
     let result = &done.result;
     let wanted = Wanted {
         name: "fitted".into(),
-        about: format!("measured to {} by {}, {} messages", result.server, result.transport, result.sent),
+        about: format!(
+            "measured to {} by {}, {} messages",
+            result.server, result.transport, result.sent
+        ),
         sizes: result.sizes.iter().map(|size| size.size_octets).collect(),
         repeat: 10,
         reply: 0,
     };
     let written = found.scenario(&wanted).map_err(Failure::failed)?;
     sinks::write(Some(file), |out| out.write_all(written.text.as_bytes()))?;
-    eprintln!("trunkline: {} reproduces the round trips within {} ms", file.display(), millis(written.error));
+    eprintln!(
+        "trunkline: {} reproduces the round trips within {} ms",
+        file.display(),
+        millis(written.error)
+    );
     Ok(())
 }
 
 fn sayings(found: &PathFit) -> Vec<String> {
-    let said = |what: &str, figure: &Result<Fitted, CannotTell>, show: fn(f64) -> String| match figure {
-        Ok(it) => {
-            let (low, high) = (show(it.interval.low), show(it.interval.high));
-            format!("{what}: {} ({low} to {high})", show(it.value))
-        }
-        Err(why) => format!("{what}: {why}"),
-    };
+    let said =
+        |what: &str, figure: &Result<Fitted, CannotTell>, show: fn(f64) -> String| match figure {
+            Ok(it) => {
+                let (low, high) = (show(it.interval.low), show(it.interval.high));
+                format!("{what}: {} ({low} to {high})", show(it.value))
+            }
+            Err(why) => format!("{what}: {why}"),
+        };
     let window = match &found.window {
         Ok(bytes) => format!("window: {bytes} bytes"),
         Err(why) => format!("window: {why}"),
@@ -384,7 +399,10 @@ fn words(result: &RttResult) -> Vec<String> {
     for size in &result.sizes {
         if let Some(goal) = size.goal.filter(|goal| !goal.reached) {
             let after = goal.known_ms.map_or(0, |known| known.count);
-            lines.push(format!("{} bytes: not known as well as asked after {after}", size.size_octets));
+            lines.push(format!(
+                "{} bytes: not known as well as asked after {after}",
+                size.size_octets
+            ));
         }
     }
     lines.push(sinks::timing(&result.timing_error));

@@ -50,7 +50,11 @@ impl SinkArgs {
     }
 
     /// Prints the result: as JSON, as the last line, or as the table that `table` gives.
-    pub fn result(&self, result: &impl Serialize, table: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub fn result(
+        &self,
+        result: &impl Serialize,
+        table: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
         if self.json {
             return output::line(&serde_json::to_string_pretty(result)?);
         }

@@ -105,7 +105,8 @@ fn round_trips_are_those_of_the_path() {
     let Some(between) = Between::new("delay=20ms up-delay=25ms") else { return };
     let server = between.serve(&[]);
     for transport in ["udp", "tcp", "urp"] {
-        let arguments = ["rtt", "--transport", transport, "--sizes", "1,700", "--count", "15", "--json"];
+        let arguments =
+            ["rtt", "--transport", transport, "--sizes", "1,700", "--count", "15", "--json"];
         let result = done(between.probe(&arguments));
         assert_eq!((&result["format"], &result["ended"]), (&1.into(), &"count".into()));
         assert_eq!((&result["sent"], &result["answered"]), (&30.into(), &30.into()), "{transport}");
@@ -123,7 +124,8 @@ fn round_trips_are_those_of_the_path() {
 fn losses_are_told_by_direction() {
     let Some(between) = Between::new("delay=1ms up-loss=20% seed=5") else { return };
     let server = between.serve(&[]);
-    let arguments = ["rtt", "--every", "2ms", "--count", "400", "--sizes", "64", "--timeout", "500ms"];
+    let arguments =
+        ["rtt", "--every", "2ms", "--count", "400", "--sizes", "64", "--timeout", "500ms"];
     let result = done(between.probe(&[&arguments[..], &["--json"]].concat()));
     let loss = &result["all"]["loss"];
     let (up, down) = (number(&loss["out"]["least"]), number(&loss["back"]["most"]));
@@ -136,14 +138,16 @@ fn losses_are_told_by_direction() {
 fn transfers_fill_the_path_and_delay_what_goes_beside_them() {
     let Some(between) = Between::new("rate=8mbit delay=10ms limit=50KB") else { return };
     let server = between.serve(&[]);
-    let bulk = ["bulk", "--duration", "3s", "--direction", "both", "--congestion", "reno", "--json"];
+    let bulk =
+        ["bulk", "--duration", "3s", "--direction", "both", "--congestion", "reno", "--json"];
     let result = done(between.probe(&bulk));
     for found in result["runs"][0]["directions"].as_array().unwrap() {
         let rate = number(&found["goodput_bit_per_s"]);
         assert!((3e6..8e6).contains(&rate), "{rate}");
         assert_eq!(found["congestion"], "reno");
     }
-    let load = ["load", "--duration", "3s", "--warmup", "1s", "--idle", "1s", "--congestion", "reno"];
+    let load =
+        ["load", "--duration", "3s", "--warmup", "1s", "--idle", "1s", "--congestion", "reno"];
     let result = done(between.probe(&[&load[..], &["--json"]].concat()));
     let median = &result["worse"]["quantiles"][0];
     assert!((20.0..35.0).contains(&number(&median["idle"])), "{median}");
@@ -201,7 +205,10 @@ fn a_path_that_is_down_is_waited_for() {
         match transport {
             // Three of seven seconds.
             "udp" => assert!((0.3..0.8).contains(&(answered / sent)), "{answered} of {sent}"),
-            _ => assert!(answered == sent && worst > 2000.0, "{transport}: {answered} of {sent}, {worst}"),
+            _ => assert!(
+                answered == sent && worst > 2000.0,
+                "{transport}: {answered} of {sent}, {worst}"
+            ),
         }
     }
     stop(server);
@@ -213,8 +220,9 @@ fn garbage_and_silent_clients_do_no_harm() {
     let server = between.serve(&[]);
     let flag = AtomicBool::new(false);
     let result = std::thread::scope(|scope| {
-        let (sockets, silent) = between.hosts.near.run(strangers).unwrap();
-        scope.spawn(|| shower(&sockets, &flag));
+        let (socket, silent) = between.hosts.near.run(strangers).unwrap();
+        let ended = &flag;
+        scope.spawn(move || shower(&socket, ended));
         let arguments = ["rtt", "--every", "5ms", "--count", "300", "--sizes", "64", "--json"];
         let result = done(between.probe(&arguments));
         flag.store(true, Ordering::Relaxed);
@@ -329,7 +337,9 @@ fn lines_and_files_are_written() {
     let lines: Vec<Value> =
         outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 21);
-    assert!(lines[..20].iter().all(|line| line["type"] == "answer" && line["round_trip_ms"].is_f64()));
+    assert!(
+        lines[..20].iter().all(|line| line["type"] == "answer" && line["round_trip_ms"].is_f64())
+    );
     assert_eq!((&lines[20]["type"], &lines[20]["result"]["sent"]), (&"result".into(), &20.into()));
     assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 21);
     assert_eq!(std::fs::read(&flent).unwrap()[..2], [0x1f, 0x8b]);

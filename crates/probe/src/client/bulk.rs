@@ -174,7 +174,8 @@ impl BulkFigures {
         let counted: Vec<u64> = (skipped..whole).map(sum).collect();
         let rates: Vec<f64> = counted.iter().map(|&octets| octets as f64 * 8.0 / seconds).collect();
         let (octets, counted_s) = (counted.iter().sum::<u64>(), counted.len() as f64 * seconds);
-        let rate = |octets: u64| if counted_s > 0.0 { octets as f64 * 8.0 / counted_s } else { 0.0 };
+        let rate =
+            |octets: u64| if counted_s > 0.0 { octets as f64 * 8.0 / counted_s } else { 0.0 };
         let stream = |bins: &Vec<u64>| rate((skipped..whole).map(|index| at(bins, index)).sum());
         let figure = |index: usize| IntervalFigures {
             start_s: index as f64 * seconds,
@@ -319,7 +320,8 @@ fn goodput(direction: Direction, runs: &[BulkRun], plan: &BulkPlan) -> Goodput {
 
 fn run(connection: &Connection, plan: &BulkPlan) -> Result<BulkRun, ProbeError> {
     // The slow start is part of what the warm-up leaves out; its time comes on top.
-    let whole = Transfer { duration: plan.transfer.duration + plan.warmup, ..plan.transfer.clone() };
+    let whole =
+        Transfer { duration: plan.transfer.duration + plan.warmup, ..plan.transfer.clone() };
     let done = all_ways(connection, &whole, plan.ways)?;
     let figures = done.into_iter().map(|done| BulkFigures::of(done, plan.warmup));
     Ok(BulkRun { directions: figures.collect() })
@@ -403,7 +405,9 @@ mod tests {
             directions: vec![BulkFigures::of(done(&[&[octets; 5]]), Span::ZERO)],
         };
         let runs: Vec<BulkRun> = (0..12).map(|index| run(100_000 + index % 3)).collect();
-        assert!(goes_on(&plan(Repeat::Times(13)), &runs) && !goes_on(&plan(Repeat::Times(12)), &runs));
+        assert!(
+            goes_on(&plan(Repeat::Times(13)), &runs) && !goes_on(&plan(Repeat::Times(12)), &runs)
+        );
         let goal = Goal { relative: 0.02, least: 10, most: 30, ..Goal::default() };
         let until = plan(Repeat::Until(goal));
         assert!(goes_on(&until, &runs[..9]) && !goes_on(&until, &runs));

@@ -289,11 +289,12 @@ impl Shared {
             let Ok(stream) = self.stream.try_lock() else { continue };
             let unasked = stamp::wait(&*stream, PollFlags::IN, clock::now()).unwrap_or(true);
             if unasked {
-                let reason = match frame::receive::<Answer>(&mut Limited::new(&stream, HASTE), REPORT) {
-                    Ok(Answer::Refused { reason }) => reason,
-                    Ok(_) => "it speaks without being asked".into(),
-                    Err(error) => reason(&error),
-                };
+                let reason =
+                    match frame::receive::<Answer>(&mut Limited::new(&stream, HASTE), REPORT) {
+                        Ok(Answer::Refused { reason }) => reason,
+                        Ok(_) => "it speaks without being asked".into(),
+                        Err(error) => reason(&error),
+                    };
                 self.lose(reason);
             } else if clock::now() >= next {
                 next = clock::now() + ALIVE;
@@ -306,9 +307,9 @@ impl Shared {
 
 fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
-            "it closed the connection".into()
-        }
+        io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe => "it closed the connection".into(),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "it does not answer".into(),
         _ => error.to_string(),
     }

@@ -4,15 +4,15 @@
 //! the thread does in between disturbs no measurement; a message that it sends late counts from when it
 //! was meant to be sent.
 
-use super::carrier::{Carrier, Reply};
+use super::carrier::Carrier;
+use super::ledger::Ledger;
 use crate::clock;
 use crate::pacer::{Pace, Pacer};
 use crate::result::GoalFigures;
-use crate::tracker::covers;
 use serde::Serialize;
 use std::io;
 use trunkline_core::{Seed, Span, Stream, Time};
-use trunkline_fit::{Exchange, Goal, Look, Lost, Observations, Progress, Stopping, Way};
+use trunkline_fit::{Exchange, Goal, Look, Progress, Stopping};
 
 /// How often the stop signs are looked at.
 const LOOK: Span = Span::from_millis(50);
@@ -59,96 +59,6 @@ pub enum Event {
     Answer(Exchange),
     /// A message was sent; so many so far.
     Sent(u64),
-}
-
-/// One message.
-#[derive(Debug, Clone, Copy)]
-struct Slot {
-    size: u32,
-    intended: Time,
-    sent: Time,
-    answer: Option<Reply>,
-}
-
-/// All messages and what became of them.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    slots: Vec<Slot>,
-    /// Numbers in the order in which their answers came.
-    arrivals: Vec<u32>,
-    duplicates: u64,
-    foreign: u64,
-    /// Messages that the system did not take.
-    pub unsent: u64,
-}
-
-impl Ledger {
-    /// Notes an answer, and gives the exchange where it is the first.
-    fn note(&mut self, reply: Reply) -> Option<Exchange> {
-        let Some(slot) = self.slots.get_mut(reply.number as usize) else {
-            self.foreign += 1;
-            return None;
-        };
-        if slot.answer.is_some() {
-            self.duplicates += 1;
-            return None;
-        }
-        slot.answer = Some(reply);
-        self.arrivals.push(reply.number);
-        exchange_of(reply.number, slot)
-    }
-
-    /// Messages so far.
-    pub fn sent(&self) -> u64 {
-        self.slots.len() as u64
-    }
-
-    /// Answers so far.
-    pub fn answered(&self) -> u64 {
-        self.arrivals.len() as u64
-    }
-
-    /// What was observed. `received` are the numbers that the server saw; without, nobody can tell which
-    /// way something was lost. Over a reliable carrier nothing is: what is not answered at the end is left
-    /// out.
-    pub fn observations(
-        &self,
-        received: Option<&[(u32, u32)]>,
-        duplicates_out: u64,
-        reliable: bool,
-    ) -> Observations {
-        let exchanges = self.arrivals.iter();
-        let exchanges = exchanges.filter_map(|&number| exchange_of(number, self.slots.get(number as usize)?));
-        let way = |number: u32| {
-            received.map(|ranges| if covers(ranges, number) { Way::Back } else { Way::Out })
-        };
-        let unanswered = (0..).zip(&self.slots).filter(|(_, slot)| slot.answer.is_none() && !reliable);
-        let lost = unanswered.map(|(number, slot)| Lost {
-            sequence: u64::from(number),
-            size: slot.size,
-            sent: slot.sent.as_nanos() as i64,
-            way: way(number),
-        });
-        Observations {
-            exchanges: exchanges.collect(),
-            lost: lost.collect(),
-            duplicates_out,
-            duplicates_back: self.duplicates,
-        }
-    }
-}
-
-fn exchange_of(number: u32, slot: &Slot) -> Option<Exchange> {
-    let reply = slot.answer?;
-    Some(Exchange {
-        sequence: u64::from(number),
-        size: slot.size,
-        reply: reply.size,
-        intended: slot.intended.as_nanos() as i64,
-        sent: slot.sent.as_nanos() as i64,
-        far: reply.far,
-        received: reply.at.as_nanos() as i64,
-    })
 }
 
 /// The sizes, round by round, each round in an order of its own.
@@ -204,7 +114,8 @@ impl Aims {
             let mut sizes = course.sizes.clone();
             sizes.sort_unstable();
             sizes.dedup();
-            let one = |size| Aim { size, values: Vec::new(), stopping: Stopping::new(goal), known: None };
+            let one =
+                |size| Aim { size, values: Vec::new(), stopping: Stopping::new(goal), known: None };
             sizes.into_iter().map(one).collect()
         };
         Aims(course.goal.map(aim).unwrap_or_default())
@@ -333,12 +244,12 @@ impl Work<'_> {
     }
 
     fn is_outstanding(&self, number: u32) -> bool {
-        self.ledger.slots.get(number as usize).is_some_and(|slot| slot.answer.is_none())
+        self.ledger.is_outstanding(number)
     }
 
     /// Sends a message that was meant for `intended`. One outstanding is meant for when it goes.
     fn send(&mut self, size: u32, intended: Time) -> io::Result<u32> {
-        let number = self.ledger.slots.len() as u32;
+        let number = self.ledger.sent() as u32;
         let sent = match self.hand_over(number, size) {
             Ok(sent) => sent,
             // A datagram that the system does not take is one lost on the way out.
@@ -349,7 +260,7 @@ impl Work<'_> {
             Err(error) => return Err(error),
         };
         let intended = if self.course.pace == Pace::OneOutstanding { sent } else { intended };
-        self.ledger.slots.push(Slot { size, intended, sent, answer: None });
+        self.ledger.enter(size, intended, sent);
         (self.tell)(Event::Sent(self.ledger.sent()));
         Ok(number)
     }
@@ -386,7 +297,9 @@ impl Work<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::carrier::Reply;
     use std::collections::VecDeque;
+    use trunkline_fit::Way;
 
     /// A path whose fate is written down: each message's answer comes after so many microseconds, or
     /// never.
@@ -451,7 +364,8 @@ mod tests {
 
     #[test]
     fn one_outstanding_goes_on_after_a_loss() {
-        let mut carrier = Scripted::new(&[Some(500), None, Some(700), Some(90_000), Some(500), Some(500)]);
+        let mut carrier =
+            Scripted::new(&[Some(500), None, Some(700), Some(90_000), Some(500), Some(500)]);
         let done = run(&mut carrier, &course(Pace::OneOutstanding, 2));
         assert_eq!((done.ended, done.ledger.sent()), (Ended::Count, 6));
         let ranges = [(0, 0), (2, 5)];
@@ -507,20 +421,10 @@ mod tests {
     fn it_ends_when_told_and_when_its_time_is_over() {
         let mut carrier = Scripted::new(&[None; 3000]);
         let plan = course(Pace::OneOutstanding, 1000);
-        let done = exchange(&mut carrier, &plan, Ledger::default(), &|| Some(Ended::Stopped), &mut |_| {});
+        let done =
+            exchange(&mut carrier, &plan, Ledger::default(), &|| Some(Ended::Stopped), &mut |_| {});
         assert_eq!((done.ended, done.ledger.sent()), (Ended::Stopped, 0));
         let short = Course { duration: Span::from_millis(100), ..plan };
         assert_eq!(run(&mut Scripted::new(&[None; 9]), &short).ended, Ended::Duration);
-    }
-
-    #[test]
-    fn copies_and_strange_numbers_are_counted() {
-        let mut ledger = Ledger::default();
-        ledger.slots.push(Slot { size: 1, intended: Time::ZERO, sent: Time::ZERO, answer: None });
-        let reply = |number| Reply { number, at: Time::from_nanos(9), far: None, size: 1 };
-        assert!(ledger.note(reply(0)).is_some() && ledger.note(reply(0)).is_none());
-        assert!(ledger.note(reply(7)).is_none());
-        let seen = ledger.observations(None, 3, false);
-        assert_eq!((seen.duplicates_out, seen.duplicates_back, ledger.foreign), (3, 1, 1));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::counters::{self, HostReading};
-use crate::{clock, ProbeError};
+use crate::{ProbeError, clock};
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -126,7 +126,10 @@ mod tests {
         hosts.conclude(5_000_000);
         assert_eq!((hosts.near_busy, hosts.far_busy), (Some(0.95), Some(0.2)));
         let said = hosts.warnings.join("\n");
-        assert!(said.contains("95 %") && said.contains("lost 3") && said.contains("5 ms"), "{said}");
+        assert!(
+            said.contains("95 %") && said.contains("lost 3") && said.contains("5 ms"),
+            "{said}"
+        );
         assert_eq!(hosts.warnings.len(), 3);
     }
 }

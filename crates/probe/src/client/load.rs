@@ -6,7 +6,7 @@ use super::bulk::{BulkFigures, all_ways};
 use super::exchange::{Ended, Event, Exchanged};
 use super::hosts::{self, Hosts};
 use super::rtt::{Probes, RttPlan};
-use super::transfer::{Direction, Transfer, Transferred, Ways};
+use super::transfer::{Transfer, Transferred, Ways};
 use crate::ProbeError;
 use crate::pacer::Pace;
 use crate::result::{FORMAT, Figures};
@@ -15,7 +15,7 @@ use crate::wire::message::Transport;
 use serde::Serialize;
 use std::thread;
 use trunkline_core::{Rate, Seed, Span};
-use trunkline_fit::{Clock, Degradation, Observations};
+use trunkline_fit::{Clock, Degradation, Observations, Stamp};
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub struct LoadPlan {
     pub pace: Pace,
     /// How long the idle path is measured, before and afterwards.
     pub idle: Span,
-    /// How long after the transfers' beginning the loaded path is measured.
+    /// How long after the transfers' beginning messages begin to count.
     pub warmup: Span,
     /// The transfers; their time is that for which the loaded path is measured.
     pub transfer: Transfer,
@@ -98,7 +98,7 @@ pub struct LoadResult {
     /// How much worse it is under load, against the idle path before; `None` where a part is missing.
     /// Times in milliseconds.
     pub worse: Option<Degradation>,
-    /// How long the transfers had lasted when the messages beside them began.
+    /// How long the transfers had lasted when the messages beside them began to count.
     pub warmup_s: f64,
     /// The transfers, from the end of the warm-up on.
     pub transfers: Vec<BulkFigures>,
@@ -115,9 +115,9 @@ pub struct PhaseFigures {
     pub phase: Phase,
     /// Why it ended.
     pub ended: Ended,
-    /// When it began, in nanoseconds of this host's clock.
+    /// When it began, its warm-up included, in nanoseconds of this host's clock.
     pub began_ns: u64,
-    /// Messages sent.
+    /// Messages that count.
     pub sent: u64,
     /// Its figures.
     #[serde(flatten)]
@@ -142,6 +142,20 @@ struct Part {
     phase: Phase,
     exchanged: Exchanged,
     observed: Observations,
+    /// What was meant to be sent before this does not count.
+    from: Stamp,
+}
+
+impl Part {
+    /// What counts.
+    fn counted(&self) -> Observations {
+        let (exchanges, lost) = (self.observed.exchanges.iter(), self.observed.lost.iter());
+        Observations {
+            exchanges: exchanges.filter(|one| one.intended >= self.from).copied().collect(),
+            lost: lost.filter(|one| one.sent >= self.from).copied().collect(),
+            ..self.observed
+        }
+    }
 }
 
 struct Work<'a> {
@@ -187,7 +201,7 @@ impl Work<'_> {
         if self.connection.is_over() {
             return Ok(());
         }
-        let part = self.part(phase, duration, tell)?;
+        let part = self.part(phase, duration, Span::ZERO, tell)?;
         let silent = part.exchanged.ledger.answered() == 0 && !self.connection.is_over();
         self.parts.push(part);
         if silent && phase == Phase::Before {
@@ -196,7 +210,14 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn part(&self, phase: Phase, duration: Span, tell: &mut Tell<'_>) -> Result<Part, ProbeError> {
+    /// Messages for so long, the first of which only warm up.
+    fn part(
+        &self,
+        phase: Phase,
+        duration: Span,
+        warmup: Span,
+        tell: &mut Tell<'_>,
+    ) -> Result<Part, ProbeError> {
         let plan = RttPlan {
             sizes: vec![self.plan.size],
             pace: self.plan.pace,
@@ -210,7 +231,8 @@ impl Work<'_> {
         let (exchanged, report) =
             probes.run(self.connection, &course, &mut |event| tell(phase, event));
         let observed = probes.observed(&exchanged, report.as_ref());
-        Ok(Part { phase, exchanged, observed })
+        let from = (exchanged.began + warmup).as_nanos() as Stamp;
+        Ok(Part { phase, exchanged, observed, from })
     }
 
     fn loaded(&mut self, tell: &mut Tell<'_>) -> Result<(), ProbeError> {
@@ -218,12 +240,12 @@ impl Work<'_> {
         if connection.is_over() {
             return Ok(());
         }
-        let during = plan.transfer.duration;
-        let whole = Transfer { duration: during + plan.warmup, ..plan.transfer.clone() };
+        let duration = plan.transfer.duration + plan.warmup;
+        let whole = Transfer { duration, ..plan.transfer.clone() };
         let (part, transfers) = thread::scope(|scope| {
             let bulk = scope.spawn(|| all_ways(connection, &whole, plan.ways));
-            pause(connection, plan.warmup);
-            let part = self.part(Phase::Loaded, during, tell);
+            // Messages go while the transfers find their rate, but do not count.
+            let part = self.part(Phase::Loaded, whole.duration, plan.warmup, tell);
             let gone = || Err(ProbeError::Gone("a transfer stopped".into()));
             (part, bulk.join().unwrap_or_else(|_| gone()))
         });
@@ -257,7 +279,11 @@ impl Work<'_> {
             worse: self.worse(),
             warmup_s: plan.warmup.as_secs_f64(),
             whole: failure.is_none() && !connection.is_over(),
-            transfers: self.transfers.into_iter().map(|one| BulkFigures::of(one, plan.warmup)).collect(),
+            transfers: self
+                .transfers
+                .into_iter()
+                .map(|one| BulkFigures::of(one, plan.warmup))
+                .collect(),
             hosts,
         };
         let observed = self.parts.into_iter().map(|part| (part.phase, part.observed)).collect();
@@ -267,7 +293,7 @@ impl Work<'_> {
     fn worse(&self) -> Option<Degradation> {
         let of = |phase: Phase| {
             let part = self.parts.iter().find(|part| part.phase == phase)?;
-            let sent = part.observed.in_order_of_sending();
+            let sent = part.counted().in_order_of_sending();
             Some(sent.iter().map(|one| one.response() as f64 / 1e6).collect::<Vec<f64>>())
         };
         Degradation::of(&of(Phase::Before)?, &of(Phase::Loaded)?, self.plan.seed)
@@ -276,24 +302,12 @@ impl Work<'_> {
 
 fn figures(part: &Part) -> PhaseFigures {
     let relation = Clock::relate(&part.observed.exchanges).ok();
+    let counted = part.counted();
     PhaseFigures {
         phase: part.phase,
         ended: part.exchanged.ended,
         began_ns: part.exchanged.began.as_nanos(),
-        sent: part.exchanged.ledger.sent(),
-        figures: Figures::of(&part.observed, relation.as_ref()),
+        sent: counted.sent(),
+        figures: Figures::of(&counted, relation.as_ref()),
     }
-}
-
-fn pause(connection: &Connection, span: Span) {
-    let until = crate::clock::now() + span;
-    while crate::clock::now() < until && !connection.is_over() {
-        thread::sleep(until.since(crate::clock::now()).to_duration().min(std::time::Duration::from_millis(50)));
-    }
-}
-
-/// The goodput of a direction, in bits per second.
-pub fn goodput(result: &LoadResult, direction: Direction) -> Option<f64> {
-    let found = result.transfers.iter().find(|found| found.direction == direction)?;
-    Some(found.goodput_bit_per_s)
 }

@@ -5,6 +5,7 @@ mod carrier;
 mod connection;
 mod exchange;
 mod hosts;
+mod ledger;
 pub mod load;
 pub mod rtt;
 mod streams;
@@ -15,5 +16,6 @@ mod urp_carrier;
 
 pub use carrier::{Carrier, Reply};
 pub use connection::{Connection, Target};
-pub use exchange::{Course, Ended, Event, Exchanged, Ledger, exchange};
+pub use exchange::{Course, Ended, Event, Exchanged, exchange};
 pub use hosts::Hosts;
+pub use ledger::Ledger;

@@ -1,20 +1,21 @@
 //! `probe rtt`: round trips of messages of many sizes.
 
+use super::Connection;
 use super::carrier::Carrier;
-use super::exchange::{Course, Ended, Event, Exchanged, Ledger, exchange};
+use super::exchange::{Course, Ended, Event, Exchanged, exchange};
 use super::hosts::{self, Hosts};
+use super::ledger::Ledger;
 use super::tcp_carrier::{Tcp, segment};
 use super::udp_carrier::{Datagrams, Udp};
 use super::urp_carrier::UrpOver;
-use super::Connection;
 use crate::channel::Channel;
 use crate::error::Naming;
 use crate::pacer::Pace;
 use crate::result::{FORMAT, Figures, SizeFigures};
 use crate::stamp::TimingError;
 use crate::wire::datagram::{self, HEAD};
-use crate::wire::message::{FlowReport, FlowSpec, Role, Transport, UrpSpec};
 use crate::wire::envelopes::{self, fitting};
+use crate::wire::message::{FlowReport, FlowSpec, Role, Transport, UrpSpec};
 use crate::wire::record;
 use crate::{ProbeError, clock};
 use serde::Serialize;
@@ -168,8 +169,18 @@ pub struct Measured {
 impl Measured {
     /// The path that the round trips say.
     pub fn fit(&self) -> PathFit {
-        PathFit::of(&self.observed.round_trips(), self.known, Seed(self.result.seed))
+        let quick = quickest(self.observed.round_trips());
+        PathFit::of(&quick, self.known, Seed(self.result.seed))
     }
+}
+
+/// Of each size the quickest quarter of the round trips, or five. Waiting only ever lengthens one, and on
+/// a busy host most of them wait.
+fn quickest(samples: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
+    let mut sorted = samples;
+    sorted.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    let each = sorted.chunk_by(|one, other| one.0 == other.0);
+    each.flat_map(|all| &all[..all.len().div_ceil(4).max(5).min(all.len())]).copied().collect()
 }
 
 /// Measures round trips; `tell` hears of each message.
@@ -282,7 +293,8 @@ impl Probes {
     /// # Errors
     /// Where the server refuses, or the system gives no socket.
     pub fn open(connection: &Connection, plan: &RttPlan) -> Result<Probes, ProbeError> {
-        let asked = plan.sizes.iter().copied().chain(plan.sweep.as_ref().map(|sweep| sweep.largest));
+        let asked =
+            plan.sizes.iter().copied().chain(plan.sweep.as_ref().map(|sweep| sweep.largest));
         let largest = asked.max().unwrap_or_else(|| plan.most().min(LARGEST));
         if largest > plan.most() {
             return Err(ProbeError::WrongUse(format!(
@@ -349,11 +361,13 @@ impl Probes {
         sweep: &Sweep,
         tell: &mut dyn FnMut(Event),
     ) -> (Exchanged, Option<FlowReport>) {
-        let sweep = Sweep { suspects: self.suspects.clone(), ..sweep.clone() };
+        // What is asked for again is counted by what is kept of it.
+        let most = sweep.most / 4;
+        let sweep = Sweep { suspects: self.suspects.clone(), most, ..sweep.clone() };
         let (began, mut ledger, mut turn) = (clock::now(), Ledger::default(), 0);
         let mut measured = BTreeSet::new();
         let exchanged = loop {
-            let samples = ledger.observations(None, 0, true).round_trips();
+            let samples = quickest(ledger.observations(None, 0, true).round_trips());
             let asks = sweep.next(&samples);
             let each = asks.iter().flat_map(|ask| repeat_n(ask.size, ask.repeat as usize));
             measured.extend(asks.iter().map(|ask| ask.size));
@@ -421,7 +435,11 @@ fn carry_udp(connection: &Connection, spec: FlowSpec) -> Result<Carried, ProbeEr
     Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
 }
 
-fn carry_tcp(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<Carried, ProbeError> {
+fn carry_tcp(
+    connection: &Connection,
+    plan: &RttPlan,
+    spec: FlowSpec,
+) -> Result<Carried, ProbeError> {
     let flow = connection.flow(spec)?;
     let stream = connection.join(flow, 0, plan.congestion.as_deref())?;
     let segment = segment(&stream);
@@ -440,7 +458,11 @@ fn carry_tcp(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<
     Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
 }
 
-fn carry_urp(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<Carried, ProbeError> {
+fn carry_urp(
+    connection: &Connection,
+    plan: &RttPlan,
+    spec: FlowSpec,
+) -> Result<Carried, ProbeError> {
     let urp = urp_spec(connection, plan.window)?;
     let flow = connection.flow(FlowSpec { urp: Some(urp), ..spec })?;
     let datagrams = Datagrams::open(connection, flow)?;
@@ -460,8 +482,7 @@ fn carry_urp(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<
         ..Known::only(Pattern::Echo)
     };
     let window = block * u32::from(urp.outstanding);
-    let suspects =
-        Suspects { segment: Some(block), window: Some(window), ..Suspects::default() };
+    let suspects = Suspects { segment: Some(block), window: Some(window), ..Suspects::default() };
     Ok(Carried { flow, carrier: Box::new(UrpOver::new(datagrams, channel)), suspects, known })
 }
 
@@ -484,4 +505,19 @@ pub fn urp_spec(
 /// This end of a URP flow.
 pub fn open_channel(urp: &UrpSpec) -> Result<Channel, ProbeError> {
     Channel::open(clock::now(), urp).map_err(|error| ProbeError::WrongUse(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_size_the_quickest_are_kept() {
+        let many = (0..40).rev().map(|value| (64, f64::from(value)));
+        let few = [(1, 9.0), (1, 7.0), (1, 8.0)];
+        let kept = quickest(many.chain(few).collect());
+        assert_eq!(kept[..3], [(1, 7.0), (1, 8.0), (1, 9.0)]);
+        let quick: Vec<f64> = kept[3..].iter().map(|&(_, value)| value).collect();
+        assert_eq!(quick, (0..10).map(f64::from).collect::<Vec<_>>());
+    }
 }

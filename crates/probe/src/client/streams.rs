@@ -82,11 +82,14 @@ fn join_one(
     both.naming("use a data connection").map(|()| stream)
 }
 
-fn send_all(connection: &Connection, plan: &Transfer, streams: &[TcpStream]) -> Vec<Vec<TcpReading>> {
+fn send_all(
+    connection: &Connection,
+    plan: &Transfer,
+    streams: &[TcpStream],
+) -> Vec<Vec<TcpReading>> {
     // Each stream has its share of the rate.
-    let share = |rate: Rate| {
-        Rate::from_bits_per_second(rate.bits_per_second() / u64::from(plan.streams))
-    };
+    let share =
+        |rate: Rate| Rate::from_bits_per_second(rate.bits_per_second() / u64::from(plan.streams));
     let (rate, began) = (plan.rate.map(share), clock::now());
     thread::scope(|scope| {
         let sender = |stream| scope.spawn(move || send(connection, plan, stream, rate, began));

@@ -190,13 +190,18 @@ fn check(plan: &Transfer) -> Result<u32, ProbeError> {
     let wrong = |text: String| Err(ProbeError::WrongUse(text));
     let size = plan.size.unwrap_or(SIZE);
     if plan.transport == Transport::Udp && plan.rate.is_none() {
-        return wrong("a transfer by udp needs --rate: datagrams know no limit of their own".into());
+        return wrong(
+            "a transfer by udp needs --rate: datagrams know no limit of their own".into(),
+        );
     }
     if plan.transport == Transport::Urp && plan.rate.is_some() {
         return wrong("a transfer by urp has no --rate: its window limits it".into());
     }
     if plan.transport != Transport::Tcp && plan.streams > 1 {
-        return wrong(format!("a transfer by {} is one stream; leave --streams out", plan.transport));
+        return wrong(format!(
+            "a transfer by {} is one stream; leave --streams out",
+            plan.transport
+        ));
     }
     if plan.transport == Transport::Udp && size > MOST_USER {
         return wrong(format!("a datagram has at most {MOST_USER} user octets, not {size}"));
@@ -204,7 +209,11 @@ fn check(plan: &Transfer) -> Result<u32, ProbeError> {
     Ok(size)
 }
 
-fn udp_up(connection: &Connection, plan: &Transfer, spec: FlowSpec) -> Result<Transferred, ProbeError> {
+fn udp_up(
+    connection: &Connection,
+    plan: &Transfer,
+    spec: FlowSpec,
+) -> Result<Transferred, ProbeError> {
     let size = spec.size;
     let flow = connection.flow(spec)?;
     let mut datagrams = Datagrams::open(connection, flow)?;
@@ -273,7 +282,11 @@ pub fn received_near(plan: &Transfer, bins: Vec<Vec<u64>>, report: &FlowReport) 
     }
 }
 
-fn udp_down(connection: &Connection, plan: &Transfer, spec: FlowSpec) -> Result<Transferred, ProbeError> {
+fn udp_down(
+    connection: &Connection,
+    plan: &Transfer,
+    spec: FlowSpec,
+) -> Result<Transferred, ProbeError> {
     let flow = connection.flow(spec)?;
     let mut datagrams = Datagrams::open(connection, flow)?;
     let (mut tracker, mut bins) = (Tracker::default(), Bins::new(plan.interval));

@@ -113,10 +113,8 @@ pub fn of_load(done: &LoadMeasured, start_wall_ns: u64) -> Result<Vec<u8>, Flent
     let all = done.observed.iter().flat_map(|(_, observed)| pings(observed, began));
     let pings: Vec<Point> = all.collect();
     let loaded = result.phases.iter().find(|part| part.phase == Phase::Loaded);
-    // The transfers began a warm-up before the messages beside them.
-    let load = loaded.map_or(0.0, |part| {
-        seconds((part.began_ns as i64).saturating_sub(began)) - result.warmup_s
-    });
+    // The transfers began with the messages beside them.
+    let load = loaded.map_or(0.0, |part| seconds((part.began_ns as i64).saturating_sub(began)));
     let flent = Flent {
         title: format!("trunkline probe load by {}", result.load_transport),
         note: result.pace.clone(),

@@ -79,11 +79,8 @@ mod tests {
             received: 30,
         };
         let lost = Lost { sequence: 0, size: 1, sent: 2, way: Some(Way::Back) };
-        let observed = Observations {
-            exchanges: vec![exchange],
-            lost: vec![lost],
-            ..Observations::default()
-        };
+        let observed =
+            Observations { exchanges: vec![exchange], lost: vec![lost], ..Observations::default() };
         let mut out = Vec::new();
         write_samples(&mut out, &[("idle", &observed)]).unwrap();
         let text = String::from_utf8(out).unwrap();

@@ -70,7 +70,9 @@ impl Options {
 pub fn network(text: &str) -> Result<IpNet, String> {
     let single = |_| text.parse::<IpAddr>().map(IpNet::from);
     let found = text.parse::<IpNet>().or_else(single);
-    found.map_err(|_| format!("'{text}' is no network: write one such as 192.168.7.0/24 or fd00::/8"))
+    found.map_err(|_| {
+        format!("'{text}' is no network: write one such as 192.168.7.0/24 or fd00::/8")
+    })
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! A control connection: who is there, and what is asked.
 
-use crate::limited::{Limited, is_silence};
 use super::session::{MOST_FLOWS, MOST_STREAMS, Session, lock};
 use super::{Shared, one_more, streams};
 use crate::key::{self, Key, from_hex, same, to_hex};
+use crate::limited::{Limited, is_silence};
+use crate::wire::VERSION;
 use crate::wire::frame::{self, REQUEST, SHORT};
 use crate::wire::message::{Answer, Limits, Request};
-use crate::wire::VERSION;
 use crate::{clock, counters, stamp};
 use rustix::event::PollFlags;
 use std::io;
@@ -134,12 +134,14 @@ fn greet(
     }
     let Some((session, secret)) = open(shared, peer, key, &nonces)? else {
         one_more(&shared.counts.refused_full);
-        refuse(stream, "it has as many sessions as it may (--max-sessions); try again later".into());
+        refuse(
+            stream,
+            "it has as many sessions as it may (--max-sessions); try again later".into(),
+        );
         return Ok(Introduced::Nobody);
     };
     let code = key.map(|key| to_hex(&key.code("server", &nonces)));
-    let welcome =
-        Answer::Welcome { code, secret, cookie: session.cookie, limits: session.limits };
+    let welcome = Answer::Welcome { code, secret, cookie: session.cookie, limits: session.limits };
     if let Err(error) = frame::send(&mut limited, &welcome) {
         lock(&shared.sessions).remove(&session.cookie);
         return Err(error);
@@ -186,7 +188,10 @@ fn answer_all(shared: &Arc<Shared>, stream: &TcpStream, session: &Arc<Session>) 
     while !shared.stopped() {
         if session.is_over() {
             let most = shared.options.max_duration;
-            refuse(stream, format!("the session has lasted the {most} that it may (--max-duration)"));
+            refuse(
+                stream,
+                format!("the session has lasted the {most} that it may (--max-duration)"),
+            );
             return Ok(());
         }
         if !stamp::wait(stream, PollFlags::IN, clock::now() + LOOK)? {

@@ -3,11 +3,11 @@
 use super::session::{Datagrams, Flow, Session, lock};
 use super::{Shared, one_more};
 use crate::channel::{Channel, MOST_WAITING};
+use crate::clock;
 use crate::pacer::Pacer;
 use crate::stamp::{self, Arrival, mapped};
 use crate::wire::datagram::{self, HEAD, Head, Kind};
 use crate::wire::message::Role;
-use crate::clock;
 use rustix::event::PollFlags;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -144,7 +144,8 @@ impl Place<'_> {
         let (shared, session) = (Arc::clone(self.shared), Arc::clone(self.session));
         let (flow, number, to) = (Arc::clone(self.flow), self.number, self.from);
         let thread = thread::Builder::new().name("probe-sender".into());
-        if let Err(error) = thread.spawn(move || stream_down(&shared, &session, &flow, number, to)) {
+        if let Err(error) = thread.spawn(move || stream_down(&shared, &session, &flow, number, to))
+        {
             tracing::warn!("no thread for a sender: {error}");
         }
     }

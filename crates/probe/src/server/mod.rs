@@ -109,7 +109,8 @@ impl Server {
     /// [`ProbeError::WrongUse`] where it would serve the whole world; else where it cannot listen.
     pub fn start(options: Options) -> Result<Server, ProbeError> {
         options.check()?;
-        let (listener, udp) = listen(options.bind).map_err(|cause| ProbeError::Listen { at: options.bind, cause })?;
+        let (listener, udp) =
+            listen(options.bind).map_err(|cause| ProbeError::Listen { at: options.bind, cause })?;
         let address = listener.local_addr().naming("find the server's own address")?;
         stamp::request(&udp).naming("have arrivals stamped")?;
         // A smaller buffer only loses datagrams earlier, which is counted.

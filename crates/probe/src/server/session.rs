@@ -108,7 +108,9 @@ impl Session {
             && wanted > most
         {
             let most = Rate::from_bits_per_second(most);
-            return Err(format!("a rate above {most}; ask for less, or start the server with a higher --max-rate"));
+            return Err(format!(
+                "a rate above {most}; ask for less, or start the server with a higher --max-rate"
+            ));
         }
         if spec.streams == 0 || spec.streams > self.limits.streams {
             return Err(format!("a flow has 1 to {} streams", self.limits.streams));
@@ -330,7 +332,9 @@ mod tests {
     fn what_is_not_allowed_is_refused_in_a_line() {
         let session = session(Some(1_000_000));
         let refusal = |spec: FlowSpec| session.open(9, spec).unwrap_err();
-        assert!(refusal(FlowSpec { duration_ns: 11_000_000_000, ..spec() }).contains("--max-duration"));
+        assert!(
+            refusal(FlowSpec { duration_ns: 11_000_000_000, ..spec() }).contains("--max-duration")
+        );
         assert!(refusal(FlowSpec { rate: Some(2_000_000), ..spec() }).contains("--max-rate"));
         assert!(refusal(FlowSpec { streams: 5, ..spec() }).contains("streams"));
         assert!(refusal(FlowSpec { streams: 0, ..spec() }).contains("streams"));

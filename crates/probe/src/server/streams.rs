@@ -1,8 +1,9 @@
 //! The server's end of a data connection.
 
 use super::Shared;
-use crate::limited::is_silence;
 use super::session::{Flow, MOST_READINGS, Session, lock};
+use crate::bucket::Bucket;
+use crate::limited::is_silence;
 use crate::readings::{Readings, chunk};
 use crate::wire::frame;
 use crate::wire::message::{Answer, Role, Transport};
@@ -16,8 +17,6 @@ use std::thread;
 use std::time::Duration;
 use trunkline_core::{Rate, Span, Time};
 
-/// Octets that are read or written at once.
-const CHUNK: usize = 128 * 1024;
 /// How long a read or a write waits until the stop signs are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -32,7 +31,8 @@ pub fn serve(
     flow: &Flow,
     number: u16,
 ) -> io::Result<()> {
-    let place = Place { shared, stream, session, flow, number };
+    let chunk = chunk(session.limits.rate.map(Rate::from_bits_per_second));
+    let place = Place { shared, stream, session, flow, number, chunk };
     let result = place.serve();
     flow.running.fetch_sub(1, Ordering::Relaxed);
     // What has not been sent yet is of no use: without this the kernel would go on sending it.
@@ -46,6 +46,8 @@ struct Place<'a> {
     session: &'a Session,
     flow: &'a Flow,
     number: u16,
+    /// Octets that are read or written at once: few where the session has a rate to keep to.
+    chunk: usize,
 }
 
 impl Place<'_> {
@@ -127,7 +129,7 @@ impl Place<'_> {
     }
 
     fn sink(&self) -> io::Result<()> {
-        let mut buffer = vec![0; CHUNK];
+        let mut buffer = vec![0; self.chunk];
         while let Some(count) = self.read(&mut buffer)? {
             self.flow.count(self.number, clock::now(), count as u64);
         }
@@ -138,10 +140,11 @@ impl Place<'_> {
         let began = clock::now();
         let spec = &self.flow.spec;
         let until = began + Span::from_nanos(spec.duration_ns);
-        let rate = spec.rate.map(Rate::from_bits_per_second);
-        let most = self.session.limits.rate.map(Rate::from_bits_per_second);
-        let mut bucket = crate::bucket::Bucket::new(rate);
-        let chunk = vec![0x55; chunk(rate.or(most))];
+        // Each connection has its share.
+        let share = |rate: u64| Rate::from_bits_per_second(rate / u64::from(spec.streams));
+        let rate = spec.rate.map(share);
+        let mut bucket = Bucket::new(rate);
+        let chunk = vec![0x55; chunk(rate).min(self.chunk)];
         let mut readings = Readings::new(began, Span::from_nanos(spec.interval_ns));
         while clock::now() < until && !self.is_over() {
             match (&mut &*self.stream).write(&chunk) {
@@ -173,7 +176,7 @@ impl Place<'_> {
     /// Answers each message when it has come in full. Its octets are not kept: those of the answer are
     /// others.
     fn echo(&self) -> io::Result<()> {
-        let mut buffer = vec![0; CHUNK];
+        let mut buffer = vec![0; self.chunk];
         let mut head = Vec::with_capacity(HEAD);
         let (mut left, mut order) = (0usize, 0u32);
         let mut request: Option<Record> = None;

@@ -99,7 +99,8 @@ impl Head {
         if !same(&tag(key, cookie, body, datagram.len()), &head[8..16]) {
             return None;
         }
-        let word = |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
+        let word =
+            |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
         (u16::from(body[1]) == VERSION).then_some(Head {
             kind: Kind::of(body[0])?,
             flow: u16::from_be_bytes([body[2], body[3]]),
@@ -113,7 +114,8 @@ impl Head {
 
 /// The cookie of what may be a datagram of ours.
 pub fn cookie(datagram: &[u8]) -> Option<u64> {
-    (datagram.len() >= HEAD).then(|| datagram.first_chunk().map(|head| u64::from_be_bytes(*head)))?
+    (datagram.len() >= HEAD)
+        .then(|| datagram.first_chunk().map(|head| u64::from_be_bytes(*head)))?
 }
 
 fn tag(key: &Key, cookie: u64, body: &[u8; HEAD - 16], length: usize) -> [u8; 8] {
@@ -130,12 +132,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn heads() -> impl Strategy<Value = Head> {
-        let kinds = prop_oneof![
-            Just(Kind::Request),
-            Just(Kind::Reply),
-            Just(Kind::Data),
-            Just(Kind::Urp)
-        ];
+        let kinds =
+            prop_oneof![Just(Kind::Request), Just(Kind::Reply), Just(Kind::Data), Just(Kind::Urp)];
         (kinds, any::<u16>(), any::<u32>(), any::<u64>(), any::<u32>(), any::<u32>()).prop_map(
             |(kind, flow, number, stamp, span, order)| Head {
                 kind,

@@ -64,7 +64,10 @@ mod tests {
         let mut rest = wire.as_slice();
         assert_eq!(receive::<Request>(&mut rest, SHORT).unwrap(), Request::Alive);
         assert_eq!(receive::<Request>(&mut rest, SHORT).unwrap(), Request::Collect { flow: 3 });
-        assert_eq!(receive::<Request>(&mut rest, SHORT).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        assert_eq!(
+            receive::<Request>(&mut rest, SHORT).unwrap_err().kind(),
+            ErrorKind::UnexpectedEof
+        );
     }
 
     #[test]

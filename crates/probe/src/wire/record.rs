@@ -46,7 +46,8 @@ impl Record {
     /// message may have.
     pub fn read(octets: &[u8]) -> Option<Record> {
         let head = octets.first_chunk::<HEAD>()?;
-        let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let word =
+            |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let record = Record {
             size: word(0),
             number: word(4),

@@ -3,8 +3,8 @@
 use crate::support::{connect, options};
 use trunkline_core::{Rate, Span};
 use trunkline_probe::Pace;
-use trunkline_probe::client::rtt::{Measured, RttPlan, measure};
 use trunkline_probe::client::Ended;
+use trunkline_probe::client::rtt::{Measured, RttPlan, measure};
 use trunkline_probe::server::{Options, Server};
 use trunkline_probe::stamp::calibrate;
 use trunkline_probe::wire::message::Transport;
@@ -22,7 +22,11 @@ fn every_transport_one_outstanding() {
         let done = run(options(), &plan);
         assert!(done.failure.is_none(), "{transport}: {:?}", done.failure);
         let result = &done.result;
-        assert_eq!((result.ended, result.sent, result.answered), (Ended::Count, 32, 32), "{transport}");
+        assert_eq!(
+            (result.ended, result.sent, result.answered),
+            (Ended::Count, 32, 32),
+            "{transport}"
+        );
         let far = result.far_counts.as_ref().unwrap();
         assert_eq!((far.received, far.duplicates), (32, 0), "{transport}");
         assert_eq!(result.sizes.len(), 4);
