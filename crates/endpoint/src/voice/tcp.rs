@@ -74,7 +74,8 @@ impl<'a> Connecting<'a> {
     fn finish(self) -> Result<[Tcp; 2], EndpointError> {
         let accepted = accept(&self.listener, self.plan)?;
         await_writable(&self.stream, self.plan)?;
-        let [near, far] = self.tunings;
+        let [mut near, far] = self.tunings;
+        near.note(tcp_info(&self.stream).ok().and_then(|info| near.differs_at_first(&info)));
         Ok([Tcp::new(self.stream, near), Tcp::new(accepted, far)])
     }
 }
@@ -99,13 +100,21 @@ impl Tcp {
 
     /// Makes the connections of one group; by their index.
     fn connect(group: Vec<Numbered<'_>>) -> Result<Vec<(usize, [Tcp; 2])>, EndpointError> {
-        let _held = tuning::hold();
-        // What is agreed at the beginning is a namespace's setting, not a socket's.
-        let guards = group.first().map(|(_, plan, [near, far])| {
-            let near = near.for_connecting(&plan.source.namespace)?;
-            Ok::<_, EndpointError>((far.for_connecting(&plan.destination.namespace)?, near))
-        });
-        let _guards = guards.transpose()?;
+        let Some((_, plan, [near, far])) = group.first().cloned() else { return Ok(Vec::new()) };
+        let (here, there) = (&plan.source.namespace, &plan.destination.namespace);
+        let shared = tuning::share();
+        if near.finds_all_set(here)? && far.finds_all_set(there)? {
+            return Tcp::connect_now(group);
+        }
+        drop(shared);
+        let _alone = tuning::hold();
+        // Given back in the other order, for both may be one.
+        let _here = near.for_connecting(here)?;
+        let _there = far.for_connecting(there)?;
+        Tcp::connect_now(group)
+    }
+
+    fn connect_now(group: Vec<Numbered<'_>>) -> Result<Vec<(usize, [Tcp; 2])>, EndpointError> {
         let begin = |(index, plan, tunings)| Ok((index, Connecting::begin(plan, tunings)?));
         let begun: Result<Vec<_>, EndpointError> = group.into_iter().map(begin).collect();
         begun?.into_iter().map(|(index, begun)| Ok((index, begun.finish()?))).collect()
