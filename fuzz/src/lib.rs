@@ -6,10 +6,14 @@
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
+use trunkline_capsule::{Capsule, HEADER, Hop, Ledger};
 use trunkline_control::SetRequest;
 use trunkline_core::{Rate, Size, Span, Time};
+use trunkline_path::discipline::Gain;
 use trunkline_path::impairment::{LossTrace, Setting};
-use trunkline_path::{ChannelKey, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify};
+use trunkline_path::{
+    ChannelKey, Class, DeliveryTrace, DisciplineSpec, Limit, Schedule, classify, mark_frame,
+};
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
 use trunkline_probe::key::Key;
@@ -17,13 +21,15 @@ use trunkline_probe::wire::message::{Answer, Request};
 use trunkline_probe::wire::{datagram, envelopes, frame, record};
 use trunkline_scenario::{Scenario, Settings};
 use trunkline_transport::envelope::{Envelope, Packet, Reader, write};
+use trunkline_transport::tcp::wire::decode;
+use trunkline_transport::tcp::{self, Flags, Rare, Sack, Seq, Tcp};
 use trunkline_transport::urp::{self, Check, Profile, Urp};
 
 /// A body: panics where the decoder has a fault.
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 11] = [
+pub const BODIES: [(&str, Body); 13] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -33,8 +39,10 @@ pub const BODIES: [(&str, Body); 11] = [
     ("settings", read_settings),
     ("request", read_request),
     ("envelopes", read_envelopes),
+    ("tcp", read_tcp),
     ("scenario", read_scenario),
     ("probe", read_probe),
+    ("capsule", read_capsule),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
@@ -80,6 +88,9 @@ pub fn read_frame(data: &[u8]) {
         assert_eq!(class.size as usize, data.len().saturating_sub(14));
         assert!(class.band < 8);
         assert_eq!(class, classify(data, key));
+        let mut marked = data.to_vec();
+        assert_eq!(mark_frame(&mut marked), class.ecn.is_capable());
+        assert_eq!(classify(&marked, key), Class { ecn: class.ecn.marked(), ..class });
     }
 }
 
@@ -112,6 +123,7 @@ pub fn read_quantities(data: &[u8]) {
     round_trip::<Span>(text);
     round_trip::<Rate>(text);
     round_trip::<Size>(text);
+    round_trip::<Gain>(text);
     round_trip::<Limit>(text);
 }
 
@@ -240,6 +252,111 @@ fn answer(settings: urp::Settings, parts: Vec<urp::Part<Vec<u8>>>) {
     assert!(end.unsent() + end.unechoed() <= 1024);
 }
 
+/// IPv4 packets with TCP, as they come and with their check sums put right: what is read can be written and
+/// read the same. Then the octets as a conversation, which an end in any state stands.
+pub fn read_tcp(data: &[u8]) {
+    for packet in [data.to_vec(), with_sums(data)] {
+        match decode(&packet, Time::ZERO) {
+            Ok((flow, segment)) => {
+                let mut written = Vec::new();
+                segment.encode(flow, &mut written).expect("what was a packet is one again");
+                assert_eq!(written.len(), segment.size() as usize);
+                assert_eq!(decode(&written, Time::ZERO), Ok((flow, segment.clone())));
+                converse(&[segment]);
+            }
+            Err(error) => assert_one_line("", &error.to_string()),
+        }
+    }
+    let said: Vec<_> = data.chunks_exact(12).map(near_segment).collect();
+    converse(&said);
+}
+
+/// The octets with the check sums of both headers put right, where there are both.
+fn with_sums(data: &[u8]) -> Vec<u8> {
+    let mut packet = data.to_vec();
+    let length = usize::from(data.first().map_or(0, |first| first & 15)) * 4;
+    let total = data.get(2..4).map_or(0, |two| usize::from(u16::from_be_bytes([two[0], two[1]])));
+    if length < 20 || total < length + 20 || total > data.len() {
+        return packet;
+    }
+    packet[10..12].fill(0);
+    let sum = internet_sum(&packet[..length], 0);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet[length + 16..length + 18].fill(0);
+    let pseudo: u32 = packet[12..20].chunks(2).map(|two| word(two)).sum();
+    let sum = internet_sum(&packet[length..total], pseudo + 6 + (total - length) as u32);
+    packet[length + 16..length + 18].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+fn word(two: &[u8]) -> u32 {
+    u32::from(two[0]) << 8 | two.get(1).map_or(0, |&low| u32::from(low))
+}
+
+/// RFC 1071.
+fn internet_sum(octets: &[u8], start: u32) -> u16 {
+    let sum = octets.chunks(2).map(word).fold(start, |sum, word| sum + word);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+/// A segment whose numbers lie near those of a young connection.
+fn near_segment(octets: &[u8]) -> tcp::Segment<Vec<u8>> {
+    let near = |at: usize| Seq::new(u32::from(octets[at]) * 16).minus(64);
+    let data = vec![octets[1]; usize::from(octets[2])];
+    let flags = Flags::from_bits(octets[0]);
+    let window = u16::from_be_bytes([octets[3], octets[4]]);
+    let mut segment = tcp::Segment::new(near(5), near(6), flags, window, data, Time::ZERO);
+    if octets[11] & 1 != 0 && !flags.has(Flags::SYN) {
+        let mut sack = Sack::default();
+        sack.push(near(7), near(8));
+        sack.push(near(9), near(10));
+        segment.rare = Some(Box::new(Rare::Sack(sack)));
+    }
+    if octets[11] & 2 != 0 {
+        let (value, echo) = (u32::from(octets[7]), u32::from(octets[8]));
+        segment.timestamps = Some(tcp::Timestamps { value, echo });
+    }
+    segment.ecn = trunkline_core::Ecn::from_bits(octets[11] >> 2);
+    segment
+}
+
+/// Ends in every state, of a profile that the segments choose, hear them ten milliseconds apart.
+fn converse(segments: &[tcp::Segment<Vec<u8>>]) {
+    let choice: usize = segments.iter().map(|segment| usize::from(segment.window)).sum();
+    let profile = tcp::Profile::ALL[choice % tcp::Profile::ALL.len()];
+    let settings = tcp::Settings { ecn: true, ..tcp::Settings::of(profile) };
+    let ends = [
+        Tcp::connected(settings, &settings),
+        Tcp::connect(settings, Seq::default()),
+        Tcp::listen(settings, Seq::default()),
+    ];
+    ends.into_iter().for_each(|end| hear_segments(end.expect("good settings"), segments));
+}
+
+/// The end says no more to a segment than a window of answers, and delivers no more than came.
+fn hear_segments(mut end: Tcp<Vec<u8>>, segments: &[tcp::Segment<Vec<u8>>]) {
+    end.offer(Time::ZERO, vec![7; 3000]);
+    let (mut now, mut came, mut delivered) = (Time::ZERO, 0, 0);
+    let say = |end: &mut Tcp<Vec<u8>>, now| {
+        let said = std::iter::from_fn(|| end.transmit(now)).take(3100).count();
+        assert!(said < 3100, "{said} segments, and perhaps no end");
+    };
+    say(&mut end, now);
+    for segment in segments {
+        now += Span::from_millis(10);
+        came += segment.data.len();
+        end.receive(now, segment.clone());
+        say(&mut end, now);
+        end.expire(now);
+        say(&mut end, now);
+        delivered += std::iter::from_fn(|| end.take()).map(|data| data.len()).sum::<usize>();
+    }
+    assert!(delivered <= came, "{delivered} of {came}");
+    assert!(end.outstanding() <= 3001 && end.in_flight() <= end.outstanding());
+    assert_eq!(end.received(), delivered as u64);
+}
+
 /// A scenario file: whatever is accepted has ways for all its traffic and links that can be built.
 pub fn read_scenario(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -309,4 +426,30 @@ fn read_frames(data: &[u8]) {
     // Whatever may stand in a frame, without its length.
     let _ = frame::decode::<Request>(data);
     let _ = frame::decode::<Answer>(data);
+}
+
+/// A capsule as a payload and within a frame: its ledger can be filled in, and nothing else changes.
+pub fn read_capsule(data: &[u8]) {
+    if let Some(at) = trunkline_capsule::find(data) {
+        let mut frame = data.to_vec();
+        trunkline_capsule::without_checksum(&mut frame, &at);
+        fill_ledger(&frame[at]);
+    }
+    match Capsule::parse(data) {
+        Some(_) => fill_ledger(data),
+        None => assert!(Ledger::of(&mut data.to_vec()).is_none()),
+    }
+}
+
+fn fill_ledger(payload: &[u8]) {
+    let mut written = payload.to_vec();
+    let mut ledger = Ledger::of(&mut written).expect("a capsule that was found");
+    ledger.arrive(Time::from_nanos(9));
+    let hop = Hop { link: 1, queue: Span::from_nanos(5), ..Hop::default() };
+    (0..20).for_each(|_| ledger.add_hop(&hop));
+    let (before, after) = (Capsule::parse(payload), Capsule::parse(&written));
+    let (before, after) = (before.expect("a capsule"), after.expect("still one"));
+    assert_eq!((before.header, before.body), (after.header, after.body));
+    assert_eq!((after.record.path(), after.record.crossed), (Span::from_nanos(100), 20));
+    assert_eq!(before.body.len(), payload.len() - HEADER);
 }

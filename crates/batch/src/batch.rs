@@ -9,9 +9,7 @@ use trunkline_core::Seed;
 use trunkline_measure::{Engine, Run, check, key_text};
 use trunkline_report::Report;
 use trunkline_scenario::Scenario;
-
-/// Why the emulator has no column yet.
-const NO_EMULATOR: &str = "the emulator is not joined to scenario files yet: use `trunkline shell` or `trunkline bridge` for real packets";
+use trunkline_testbed::{Options, TestbedError};
 
 /// What is to be run.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +18,7 @@ pub struct Batch {
     pub cells: Vec<Scenario>,
     /// The engines; each counts once.
     pub engines: Vec<Engine>,
-    /// How many cells are run at once.
+    /// How many cells are run at once, but for those in real time: they have the machine for themselves.
     pub threads: usize,
 }
 
@@ -29,7 +27,7 @@ pub struct Batch {
 pub struct Progress {
     /// Runs done.
     pub done: usize,
-    /// The one that has just been done: engine and cell.
+    /// The one that has just been done, or is being done and takes real time: engine and cell.
     pub label: String,
 }
 
@@ -55,21 +53,26 @@ impl Batch {
         self.jobs().len()
     }
 
-    /// Runs every cell in every engine that there is, and says why the others are missing. `progress` is
-    /// told of each run that is done, from the threads that make them.
+    /// Runs every cell in every engine, those in real time one by one after all others. What an engine
+    /// cannot run is missing from the report, with the reason. `progress` is told of each run that is done,
+    /// from the threads that make them, and some times a second how far one in real time is.
     ///
     /// # Errors
-    /// Of the first cell, in the grid's order, that an engine cannot run.
+    /// Where it was [broken off](trunkline_testbed::break_off).
     pub fn run(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Outcome, BatchError> {
         let jobs = self.jobs();
-        let done = |done, job: &Job<'_>| progress(Progress { done, label: job.label() });
-        let runs = run_all(&jobs, self.threads, Job::cost, Job::run, done);
-        let runs = runs.into_iter().collect::<Result<Vec<Run>, BatchError>>()?;
-        let broken = |(job, run): (&Job<'_>, &Run)| -> Vec<String> {
-            check(run).iter().map(|law| format!("{}: {law}", job.label())).collect()
+        let made = made(&jobs, self.threads, progress)?;
+        let broken = |(job, made): (&Job<'_>, &Made)| -> Vec<String> {
+            let laws = made.as_ref().map(check).unwrap_or_default();
+            laws.iter().map(|law| format!("{}: {law}", job.label())).collect()
         };
-        let violations = jobs.iter().zip(&runs).flat_map(broken).collect();
-        Ok(Outcome { report: self.report(runs), violations })
+        let violations = jobs.iter().zip(&made).flat_map(broken).collect();
+        let missing = |(job, made): (&Job<'_>, &Made)| {
+            made.as_ref().err().map(|reason| (job.engine, reason.clone()))
+        };
+        let unavailable = jobs.iter().zip(&made).filter_map(missing).collect();
+        let runs = made.into_iter().filter_map(Result::ok).collect();
+        Ok(Outcome { report: self.report(runs, unavailable), violations })
     }
 
     fn engines(&self) -> BTreeSet<Engine> {
@@ -77,40 +80,71 @@ impl Batch {
     }
 
     fn jobs(&self) -> Vec<Job<'_>> {
-        let engines: Vec<Engine> =
-            self.engines().into_iter().filter(|engine| is_there(*engine)).collect();
+        let engines = self.engines();
         let of = |scenario| {
             engines.iter().map(move |&engine| Job { scenario, engine }).collect::<Vec<_>>()
         };
         self.cells.iter().flat_map(of).collect()
     }
 
-    fn report(&self, runs: Vec<Run>) -> Report {
+    fn report(&self, runs: Vec<Run>, unavailable: Vec<(Engine, String)>) -> Report {
         let first = self.cells.first();
-        let absent = self.engines().into_iter().filter(|engine| !is_there(*engine));
         let traffic = self.cells.iter().flat_map(|cell| &cell.traffic);
         Report {
             title: first.map(|cell| cell.name.clone()).unwrap_or_default(),
             about: first.map(|cell| cell.about.clone()).unwrap_or_default(),
             runs,
-            unavailable: absent.map(|engine| (engine, NO_EMULATOR.to_string())).collect(),
+            unavailable,
             shown: traffic.map(|traffic| (traffic.name.clone(), shown(traffic))).collect(),
             ..Report::default()
         }
     }
 }
 
-/// The engines that run scenarios.
-fn is_there(engine: Engine) -> bool {
-    matches!(engine, Engine::Model | Engine::Sim)
+/// A run, or why an engine cannot make it.
+type Made = Result<Run, String>;
+
+/// What comes of each job, in their order. Those in real time are done one by one, after all others.
+fn made(
+    jobs: &[Job<'_>],
+    threads: usize,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Vec<Made>, BatchError> {
+    let (real, others): (Vec<usize>, Vec<usize>) =
+        (0..jobs.len()).partition(|&job| jobs[job].engine == Engine::Emu);
+    let told = |done, job: &usize| progress(Progress { done, label: jobs[*job].label() });
+    let work = |&job: &usize| jobs[job].run(&|_| ());
+    let quick = run_all(&others, threads, |&job| jobs[job].cost(), work, told);
+    let mut made: Vec<(usize, Result<Made, BatchError>)> = others.into_iter().zip(quick).collect();
+    for job in real {
+        let done = made.len();
+        let label = |what: &str| {
+            progress(Progress { done, label: format!("{}{what}", jobs[job].label()) });
+        };
+        made.push((job, jobs[job].run(&label)));
+        told(done + 1, &job);
+    }
+    made.sort_by_key(|(job, _)| *job);
+    made.into_iter().map(|(_, made)| made).collect()
 }
 
 impl Job<'_> {
-    fn run(&self) -> Result<Run, BatchError> {
-        match self.engine {
-            Engine::Sim => trunkline_sim::run(self.scenario)
-                .map_err(|cause| BatchError::Sim { cell: place(self.scenario), cause }),
+    /// `told` hears how far a run in real time is.
+    fn run(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {
+        let made = match self.engine {
+            Engine::Sim => trunkline_sim::run(self.scenario).map_err(|error| error.to_string()),
+            Engine::Emu => return self.emulate(told),
             _ => Ok(trunkline_model::predict(self.scenario)),
+        };
+        Ok(made)
+    }
+
+    fn emulate(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {
+        let progress = |now: &trunkline_testbed::Progress| told(&so_far(now));
+        let options = Options { progress: Some(&progress), ..Options::default() };
+        match trunkline_testbed::run(self.scenario, &options) {
+            Err(TestbedError::Cancelled) => Err(BatchError::BrokenOff),
+            made => Ok(made.map_err(|error| error.to_string())),
         }
     }
 
@@ -120,9 +154,32 @@ impl Job<'_> {
     }
 
     fn label(&self) -> String {
-        let engine = if self.engine == Engine::Sim { "sim" } else { "model" };
+        let engine = match self.engine {
+            Engine::Sim => "sim",
+            Engine::Emu => "emu",
+            _ => "model",
+        };
         format!("{engine}: {}", place(self.scenario))
     }
+}
+
+/// Runs one scenario in one engine. In real time it wants the machine for itself.
+///
+/// # Errors
+/// Why the engine cannot run it.
+pub fn make(engine: Engine, scenario: &Scenario) -> Result<Run, String> {
+    let made = Job { scenario, engine }.run(&|_| ());
+    made.map_err(|error| error.to_string()).and_then(|made| made)
+}
+
+/// How far a run in real time is.
+fn so_far(now: &trunkline_testbed::Progress) -> String {
+    if now.waiting {
+        return ", waits until another testbed on this machine has ended".into();
+    }
+    let seconds = |span: trunkline_core::Span| span.as_nanos() / 1_000_000_000;
+    let again = if now.attempt > 1 { ", once more" } else { "" };
+    format!("{again}, {} of at most {} s", seconds(now.elapsed), seconds(now.most))
 }
 
 /// A cell's name with its coordinates.

@@ -25,6 +25,8 @@ fn bytes(traffic: &Traffic) -> u64 {
             // Some twenty rounds a second, whatever the size.
             messages(sizes).saturating_mul(20 * duration.as_nanos() / SECOND.as_nanos())
         }
+        // A connection carries perhaps a megabyte each second.
+        Workload::Greedy { duration, .. } => duration.as_nanos() / 1000,
         Workload::Paced { rate, duration, .. } => rate.bytes_in(*duration),
     };
     each.saturating_mul(u64::from(traffic.count))

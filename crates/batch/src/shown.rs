@@ -9,7 +9,7 @@ use trunkline_scenario::{Traffic, Workload};
 /// the next.
 pub fn shown(traffic: &Traffic) -> Shown {
     let quantity = match traffic.workload {
-        Workload::Bulk { .. } | Workload::Push { .. } => Quantity::Rate,
+        Workload::Bulk { .. } | Workload::Push { .. } | Workload::Greedy { .. } => Quantity::Rate,
         Workload::Interactive { .. }
         | Workload::TimedEcho { .. }
         | Workload::TimedTransfer { .. }

@@ -88,11 +88,23 @@ fn progress_counts_every_run() {
 }
 
 #[test]
-fn an_engine_that_is_not_there_has_a_reason() {
-    let report = run(&[Engine::Emu, Engine::Model], 1).report;
+fn what_an_engine_cannot_run_is_missing_with_the_reason() {
+    // One kernel cannot have two minds about selective acknowledgements.
+    let tcp = |name: &str, sack: bool| {
+        format!(
+            "[[traffic]]\nname = '{name}'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = '1kB'\n\
+             transport = {{ kind = 'tcp', sack = {sack} }}\ncommand = 'true'\n"
+        )
+    };
+    let text = format!("{TEXT}{}{}", tcp("one", true), tcp("two", false));
+    let cells = Scenario::parse(&text, "grid.toml").unwrap();
+    let batch = Batch { cells, engines: vec![Engine::Emu, Engine::Model], threads: 1 };
+    let report = batch.run(&|_| ()).unwrap().report;
     assert_eq!(report.engines(), [Engine::Model, Engine::Emu]);
-    assert!(report.unavailable[0].1.contains("trunkline shell"), "{:?}", report.unavailable);
-    assert!(run(&[Engine::Emu], 1).report.runs.is_empty());
+    assert_eq!((report.runs.len(), report.unavailable.len()), (3, 3));
+    let told = report.notes().into_iter().find(|note| note.contains("unavailable")).unwrap();
+    assert!(told.contains("'one' and 'two' want different tcp sack"), "{told}");
+    assert!(told.contains("(3 cells)"), "{told}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod describe;
 mod emulation;
 mod explain;
 mod failure;
+mod ladder;
 mod links;
 mod options;
 mod output;
@@ -75,6 +76,8 @@ enum Verb {
     Serve(serve::Args),
     /// Measure a real path to a host that runs `trunkline serve`
     Probe(Box<probe::Args>),
+    /// Every scenario of a folder predicted, simulated and emulated, with a verdict for each figure
+    Ladder(ladder::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Verb::Explain(args) => explain::run(&args),
         Verb::Serve(args) => serve::run(&args),
         Verb::Probe(args) => probe::run(&args),
+        Verb::Ladder(args) => ladder::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)

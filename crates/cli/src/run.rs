@@ -37,12 +37,13 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   trunkline run examples/t1-trunk.toml
+  trunkline run examples/two-hops.toml --engine model,sim,emu
   trunkline run examples/satellite.toml --out results       # then open results/index.html
   trunkline run examples/lossy-link.toml --engine sim --json > lossy.json";
 
 /// An engine by its name.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum EngineName {
+pub enum EngineName {
     /// Closed formulas
     Model,
     /// Virtual time
@@ -67,6 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(seed) = args.seed {
         reseed(&mut cells, seed).map_err(|error| args.file.refused(&error))?;
     }
+    get_rights(&args.engine);
     let watch = Watch::start()?;
     let out = &args.out;
     let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
@@ -85,6 +87,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         false => output::line(terminal(&report).trim_end())?,
     }
     verdict(&report, &violations)
+}
+
+/// Gets the rights that the emulator needs, which has to be done before any thread starts. Where they are not
+/// to be had, its column says so.
+pub fn get_rights(engines: &[EngineName]) {
+    if engines.iter().any(|engine| matches!(engine, EngineName::Emu))
+        && let Err(error) = trunkline_lab::enter_user_namespace_if_needed()
+    {
+        tracing::debug!(%error, "no rights for the emulator");
+    }
 }
 
 /// The runs, with what is known about them.

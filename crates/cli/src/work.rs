@@ -5,6 +5,12 @@ use crate::signals;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a testbed may take to remove itself.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often it is looked whether it has.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// What may happen.
 enum Event {
@@ -37,8 +43,8 @@ impl Watch {
         Ok(Watch { sender, events })
     }
 
-    /// Does `work` on a thread of its own. After a signal it is not waited for: it must leave nothing
-    /// behind when the process ends.
+    /// Does `work` on a thread of its own. After a signal a testbed is given the time to remove itself; other
+    /// work is not waited for: it must leave nothing behind when the process ends.
     pub fn during<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -49,8 +55,20 @@ impl Watch {
             work()
         })?;
         match self.events.recv() {
-            Ok(Event::Signal(signal)) => Err(Failure::interrupted(signal)),
+            Ok(Event::Signal(signal)) => {
+                self.clear_up();
+                Err(Failure::interrupted(signal))
+            }
             _ => thread.join().or_else(|panic| resume_unwind(panic)),
+        }
+    }
+
+    /// Has testbeds end, and waits for that.
+    fn clear_up(&self) {
+        trunkline_testbed::break_off();
+        let until = Instant::now() + GRACE;
+        while trunkline_testbed::at_work() && Instant::now() < until {
+            thread::sleep(LOOK);
         }
     }
 

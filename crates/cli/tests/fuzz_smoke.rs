@@ -5,7 +5,9 @@
 mod fuzz;
 
 use fuzz::{BODIES, Body};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::panic::catch_unwind;
+use trunkline_core::Time;
 use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
 use trunkline_probe::key::Key;
@@ -16,10 +18,12 @@ use trunkline_probe::wire::message::{
 };
 use trunkline_probe::wire::record::Record;
 use trunkline_transport::envelope::{Packet, write};
+use trunkline_transport::tcp::wire::{Flow, decode};
+use trunkline_transport::tcp::{self, Tcp};
 use trunkline_transport::urp::{Kind, Part, Seq, Trailer};
 
 /// Inputs that decoders accept, from which damaged ones are made.
-const TEXTS: [&str; 26] = [
+const TEXTS: [&str; 30] = [
     "250ms",
     "1.5us",
     "1.544Mbit/s",
@@ -30,6 +34,10 @@ const TEXTS: [&str; 26] = [
     "fq-codel:target=5ms,interval=100ms,limit=10240p",
     "codel:target=15ms",
     "epd:threshold=1000,limit=1200",
+    "codel:ecn=true,ce_threshold=1ms",
+    "pie:alpha=0.125,beta=1.25,mark_below=10%,burst=150ms",
+    "dualpi2:coupling=2,scheduler=ts-fifo,shift=30ms,classic=10%",
+    "sfq:buckets=127,perturb=10s",
     "drr:quantum=1514",
     "loss=ge:p=1%,r=20%,good=0%,bad=90%",
     "loss=0.3%",
@@ -193,12 +201,53 @@ fn probe_messages() -> Vec<Vec<u8>> {
     vec![frames, report, signed, record.write().to_vec(), vec![0, 2, 0, 1, 0, 1, 7, 9]]
 }
 
+/// A capsule that has crossed two links: as a payload, and in its frame.
+fn capsules() -> [Vec<u8>; 2] {
+    let mut payload = vec![3; trunkline_capsule::HEADER + 20];
+    trunkline_capsule::Header { path_size: 20, ..Default::default() }.write(&mut payload);
+    let mut ledger = trunkline_capsule::Ledger::of(&mut payload).unwrap();
+    (1..=2).for_each(|link| ledger.add_hop(&trunkline_capsule::Hop { link, ..Default::default() }));
+    let mut frame = vec![2; 12];
+    frame.extend([0x08, 0, 0x45, 0]);
+    frame.extend(((28 + payload.len()) as u16).to_be_bytes());
+    frame.extend([0, 1, 0x40, 0, 64, 17, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2, 0x90, 0]);
+    frame.extend(trunkline_capsule::PORT.to_be_bytes());
+    frame.extend(((8 + payload.len()) as u16).to_be_bytes());
+    frame.extend([0x12, 0x34]);
+    frame.extend(&payload);
+    assert!(trunkline_capsule::find(&frame).is_some());
+    [payload, frame]
+}
+
+/// A SYN and an acknowledgement with SACK as IPv4 packets.
+fn tcp_packets() -> [Vec<u8>; 2] {
+    let address = |last, port| SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, last), port);
+    let flow = Flow { from: address(1, 40_000), to: address(2, 80) };
+    let settings = tcp::Settings::default();
+    let mut end = Tcp::<Vec<u8>>::connect(settings, tcp::Seq::new(7)).unwrap();
+    let syn = end.transmit(Time::ZERO).unwrap();
+    let mut end = Tcp::<Vec<u8>>::connected(settings, &settings).unwrap();
+    let flags = tcp::Flags::ACK;
+    let (seq, data) = (tcp::Seq::new(101), b"late".to_vec());
+    let mut late = tcp::Segment::new(seq, tcp::Seq::new(1), flags, 9, data, Time::ZERO);
+    late.timestamps = Some(tcp::Timestamps::default());
+    end.receive(Time::ZERO, late);
+    let sack = end.transmit(Time::ZERO).unwrap();
+    assert_eq!(sack.sack().len(), 1);
+    [syn, sack].map(|segment| {
+        let mut packet = Vec::new();
+        segment.encode(flow, &mut packet).unwrap();
+        packet
+    })
+}
+
 fn good_inputs() -> Vec<Vec<u8>> {
     let frames = [(false, false), (false, true), (true, false), (true, true)]
         .into_iter()
         .flat_map(|(v6, vlan)| [0, 1, 1448, 5000].map(|size| super_frame(v6, vlan, size)));
     let texts = TEXTS.iter().map(|text| text.as_bytes().to_vec());
-    texts.chain(frames).chain(backplane_packets()).chain(probe_messages()).collect()
+    let packets = backplane_packets().into_iter().chain(capsules()).chain(tcp_packets());
+    texts.chain(frames).chain(packets).chain(probe_messages()).collect()
 }
 
 /// One to four bytes changed, left out, doubled, or put in; sometimes cut short.
@@ -250,6 +299,7 @@ fn the_good_inputs_are_accepted_by_somebody() {
     assert_eq!((count, pieces), (Ok(4), 4));
     let [packed, _] = backplane_packets();
     assert_eq!(Packet::unpack(&packed).unwrap().envelopes().len(), 16);
+    assert!(tcp_packets().iter().all(|packet| decode(packet, Time::ZERO).is_ok()));
     for text in TEXTS {
         assert!(accepted(text), "nobody accepts '{text}'");
     }

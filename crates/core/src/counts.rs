@@ -20,6 +20,11 @@ pub enum DropCause {
     Loss,
     /// Damaged on the line by bit errors and refused by the receiver's check sequence.
     BitError,
+    /// PIE's random drop against a standing delay (RFC 8033).
+    Pie,
+    /// DualPI2's random drop, or its drop under overload (RFC 9332).
+    #[serde(rename = "dualpi2")]
+    DualPi2,
     /// Larger than the interface it leaves by can send. The emulator's own.
     TooBig,
     /// The emulator had no buffer for it. The emulator's own.
@@ -34,13 +39,15 @@ pub enum DropCause {
 
 impl DropCause {
     /// Every cause.
-    pub const ALL: [DropCause; 11] = [
+    pub const ALL: [DropCause; 13] = [
         DropCause::QueueLimit,
         DropCause::CoDel,
         DropCause::EarlyDiscard,
         DropCause::PartialPacket,
         DropCause::Loss,
         DropCause::BitError,
+        DropCause::Pie,
+        DropCause::DualPi2,
         DropCause::TooBig,
         DropCause::NoBuffer,
         DropCause::RingFull,
@@ -62,6 +69,8 @@ impl DropCause {
             DropCause::PartialPacket => "partial-packet",
             DropCause::Loss => "loss",
             DropCause::BitError => "bit-error",
+            DropCause::Pie => "pie",
+            DropCause::DualPi2 => "dualpi2",
             DropCause::TooBig => "too-big",
             DropCause::NoBuffer => "no-buffer",
             DropCause::RingFull => "ring-full",
@@ -92,6 +101,9 @@ pub struct Counts {
     pub delivered: u64,
     /// User bytes delivered, copies included.
     pub delivered_bytes: u64,
+    /// Packets that a discipline here has marked as having experienced congestion. They go on: this is no
+    /// part of the balance.
+    pub marked: u64,
     dropped: [u64; DropCause::ALL.len()],
 }
 

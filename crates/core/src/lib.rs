@@ -2,10 +2,11 @@
 //!
 //! Every other crate speaks in these words: integer [`Time`] and [`Span`] in nanoseconds, [`Rate`] in
 //! bits per second, [`Size`] in bytes, the [`Packet`] with its [`Ledger`] of delay by [`Cause`], the
-//! named reasons for a loss ([`DropCause`]), and seeded random [`Stream`]s. Nothing here does I/O or
+//! named reasons for a loss ([`DropCause`]), the congestion bits ([`Ecn`]), and seeded random [`Stream`]s. Nothing here does I/O or
 //! reads a clock.
 
 mod counts;
+mod ecn;
 mod ledger;
 mod packet;
 mod parse;
@@ -14,6 +15,7 @@ mod random;
 mod time;
 
 pub use counts::{Counts, DropCause};
+pub use ecn::Ecn;
 pub use ledger::{Cause, Ledger};
 pub use packet::{Carried, Channel, Metered, Packet};
 pub use parse::{ParseError, number_and_unit};

@@ -1,6 +1,6 @@
 //! The packet and what a path needs to know of it.
 
-use crate::{Cause, Ledger, Span, Time};
+use crate::{Cause, Ecn, Ledger, Span, Time};
 
 /// The channel (flow, virtual circuit) that a packet belongs to, as found by the path's channel key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -21,6 +21,12 @@ pub trait Metered {
     fn band(&self) -> u8 {
         0
     }
+    /// Its congestion bits.
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    /// Marks it as having experienced congestion, if its sender [can take that](Ecn::is_capable).
+    fn mark(&mut self) {}
 }
 
 /// A packet that a link can carry: it knows when it came, and takes note of what the link made it wait for.
@@ -49,6 +55,8 @@ pub struct Packet<B> {
     pub channel: Channel,
     /// The priority band, 0 the most urgent.
     pub band: u8,
+    /// The congestion bits: as they came, or as a discipline on the path has marked them.
+    pub ecn: Ecn,
     /// User bytes.
     pub size: u32,
     /// Control envelopes among them.
@@ -69,6 +77,7 @@ impl<B> Packet<B> {
         Packet {
             channel,
             band: 0,
+            ecn: Ecn::NotEct,
             size,
             controls: 0,
             entered,
@@ -91,6 +100,12 @@ impl<B> Metered for Packet<B> {
     }
     fn band(&self) -> u8 {
         self.band
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark(&mut self) {
+        self.ecn = self.ecn.marked();
     }
 }
 

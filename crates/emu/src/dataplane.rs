@@ -4,10 +4,12 @@ use crate::EmuError;
 use crate::capture::CaptureTap;
 use crate::clock::Clock;
 use crate::lane::Lane;
+use crate::pairs::Pairs;
 use crate::pool::FramePool;
 use crate::scheduling::Scheduling;
 use crate::snapshot::Snapshot;
 use crate::wait::{Bed, Waker};
+use crate::work::Work;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -17,7 +19,7 @@ use trunkline_path::Change;
 use trunkline_port::Port;
 
 /// Frames taken from one port before the others have their turn.
-const BUDGET: usize = 32;
+pub(crate) const BUDGET: usize = 32;
 /// The last part of a wait is spent spinning, because sleeping ends late by about this much.
 const SPIN: Span = Span::from_micros(120);
 /// Where frames must leave at once, it spins this long for the next one before it sleeps.
@@ -64,28 +66,23 @@ struct Request {
     change: Change,
 }
 
-/// The loop's state. Built in one thread, run in another.
-pub struct Dataplane {
-    inlets: Vec<Inlet>,
-    lanes: Vec<Lane>,
-    /// For each lane, the inlet whose port its frames leave by.
-    outlets: Vec<usize>,
-    pool: FramePool,
+/// The loop's state. Built in one thread, run in another. What it does with frames is its work: carrying
+/// them from port to port each through one lane, or through a [`Web`](crate::Web) of them.
+pub struct Dataplane<W = Pairs> {
+    work: W,
     clock: Clock,
-    tap: CaptureTap,
     options: Options,
     started: Time,
     requests: Receiver<Request>,
     shared: Arc<Shared>,
     machine: Machine,
-    /// Some port gives no arrival stamps: a frame counts as having come when it is read.
-    unstamped: bool,
 }
 
 /// What the machine did to this thread.
 #[derive(Default)]
 struct Machine {
     stalls: u64,
+    stalled: Span,
     longest_stall: Span,
     interruptions: u64,
     interrupted: Span,
@@ -140,7 +137,7 @@ impl Remote {
     }
 }
 
-impl Dataplane {
+impl Dataplane<Pairs> {
     /// A dataplane over `inlets`, each leading into its lane; lanes of index `2k` and `2k + 1` are the
     /// two directions of one path, and each leaves by the port that the other comes from.
     ///
@@ -153,9 +150,16 @@ impl Dataplane {
         tap: CaptureTap,
         options: Options,
     ) -> Result<(Dataplane, Remote), EmuError> {
-        let outlets = (0..lanes.len())
-            .map(|lane| inlets.iter().position(|inlet| inlet.lane == lane ^ 1).unwrap_or(0))
-            .collect();
+        Dataplane::with_work(Pairs::new(inlets, lanes, pool, tap), options)
+    }
+}
+
+impl<W: Work> Dataplane<W> {
+    /// A dataplane that does `work`.
+    ///
+    /// # Errors
+    /// Where the system has no descriptor to give.
+    pub fn with_work(work: W, options: Options) -> Result<(Dataplane<W>, Remote), EmuError> {
         let (sender, requests) = channel();
         let waker = Waker::new().map_err(EmuError::Wait)?;
         let shared = Arc::new(Shared {
@@ -168,35 +172,26 @@ impl Dataplane {
             waker,
         });
         let remote = Remote { requests: sender, shared: Arc::clone(&shared) };
-        let clock = Clock::default();
+        let (clock, machine) = (Clock::default(), Machine::default());
         let started = crate::clock::monotonic();
-        let dataplane = Dataplane {
-            inlets,
-            lanes,
-            outlets,
-            pool,
-            clock,
-            tap,
-            options,
-            started,
-            requests,
-            shared,
-            machine: Machine::default(),
-            unstamped: false,
-        };
+        let dataplane = Dataplane { work, clock, options, started, requests, shared, machine };
         Ok((dataplane, remote))
     }
 
     /// Runs until [`Remote::stop`], or until a device fails. Either way the final state comes back.
-    pub fn run(mut self) -> (Snapshot, Result<(), EmuError>) {
+    pub fn run(self) -> (Snapshot, Result<(), EmuError>) {
+        let (snapshot, _, result) = self.run_to_end();
+        (snapshot, result)
+    }
+
+    /// The same, and gives the work back for what else it can tell.
+    pub fn run_to_end(mut self) -> (Snapshot, W, Result<(), EmuError>) {
         let result = self.turn();
-        for inlet in &mut self.inlets {
-            self.lanes[inlet.lane].account(inlet.port.as_mut());
-        }
+        self.work.account();
         self.clock.now();
         self.shared.ended.store(true, Ordering::Release);
         self.publish(true);
-        (self.snapshot(), result)
+        (self.snapshot(), self.work, result)
     }
 
     fn turn(&mut self) -> Result<(), EmuError> {
@@ -204,8 +199,8 @@ impl Dataplane {
         let mut scheduling = Scheduling::prepare(cpu, busy, self.clock.now())?;
         let mut bed = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
         let mut doze = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
-        for inlet in &self.inlets {
-            bed.add(inlet.port.poll_fd()).map_err(EmuError::Wait)?;
+        for port in self.work.ports() {
+            bed.add(port.poll_fd()).map_err(EmuError::Wait)?;
         }
         // What came before the start is taken to have come with it.
         self.clock.start();
@@ -220,19 +215,19 @@ impl Dataplane {
                 self.take_requests();
                 wanted_since = wanted_since.or_else(|| self.shared.wanted().then_some(begun));
             }
-            let received = self.receive()?;
-            let sent = self.serve()?;
+            let received = self.work.receive(&mut self.clock)?;
+            let sent = self.work.serve(&mut self.clock)?;
             let work = Span::from_nanos(WORK * (received + sent) as u64);
             let now = self.notice_stall(begun + work, false);
             if received + sent > 0 {
                 active = now;
             }
-            let next = self.lanes.iter().filter_map(Lane::next_wake).min();
+            let next = self.work.next_wake();
             scheduling.judge(now, self.machine.stalls);
             let quiet = next.is_none_or(|next| next.since(now) > QUIET);
             if due(now, pulse, PULSE, Span::from_secs(1), quiet) {
                 pulse = now;
-                self.pulse()?;
+                self.work.pulse()?;
             }
             if wanted_since.is_some_and(|since| due(now, since, Span::ZERO, HURRY, quiet))
                 && self.publish(false)
@@ -267,11 +262,7 @@ impl Dataplane {
         if free.is_zero() {
             return Ok(now);
         }
-        let least = self.lanes.iter().map(Lane::least_delay).min().unwrap_or_default();
-        let tolerance = match self.unstamped {
-            true => Span::ZERO,
-            false => least.saturating_sub(SPIN + SPIN),
-        };
+        let tolerance = self.work.patience().saturating_sub(SPIN + SPIN);
         if tolerance > SPIN && now.since(active) < DOZE + DOZE {
             // Frames keep coming and are not due for a while: let them gather in the ring.
             let nap = free.min(tolerance).min(DOZE);
@@ -290,37 +281,8 @@ impl Dataplane {
         self.shared.waker.clear();
         let now = self.clock.now();
         while let Ok(Request { lane, at, change }) = self.requests.try_recv() {
-            self.lanes[lane].change(at.max(now), change);
+            self.work.change(lane, at.max(now), change);
         }
-    }
-
-    fn receive(&mut self) -> Result<usize, EmuError> {
-        let Dataplane { inlets, lanes, pool, clock, tap, unstamped, .. } = self;
-        clock.synchronise();
-        let began = clock.now();
-        let mut received = 0;
-        for Inlet { port, lane } in inlets {
-            let lane = &mut lanes[*lane];
-            let mut latest = None;
-            let count = port.receive(BUDGET, &mut |frame| {
-                let at = clock.stamp(frame.stamp);
-                latest = Some(at);
-                *unstamped |= frame.stamp.is_none();
-                lane.accept(at, frame.bytes, pool, clock, tap);
-            })?;
-            lane.was_read(began, latest.filter(|_| count >= BUDGET));
-            received = received.max(count);
-        }
-        Ok(received)
-    }
-
-    fn serve(&mut self) -> Result<usize, EmuError> {
-        let mut sent = 0;
-        for (index, lane) in self.lanes.iter_mut().enumerate() {
-            let port = self.inlets[self.outlets[index]].port.as_mut();
-            sent += lane.serve(&mut self.pool, port, &mut self.clock, &mut self.tap)?;
-        }
-        Ok(sent)
     }
 
     /// Counts the time since `expected`, when this thread should have gone on, as an interruption or a
@@ -335,18 +297,10 @@ impl Dataplane {
         }
         if lost > STALL {
             self.machine.stalls += 1;
+            self.machine.stalled += lost;
             self.machine.longest_stall = self.machine.longest_stall.max(lost);
         }
         now
-    }
-
-    /// Looks after the devices and publishes the state.
-    fn pulse(&mut self) -> Result<(), EmuError> {
-        for inlet in &mut self.inlets {
-            inlet.port.check()?;
-            self.lanes[inlet.lane].account(inlet.port.as_mut());
-        }
-        Ok(())
     }
 
     /// Gives whoever waits for it the state; waits for their lock only where `patient`. Returns whether
@@ -367,8 +321,9 @@ impl Dataplane {
     fn snapshot(&self) -> Snapshot {
         Snapshot {
             uptime: crate::clock::monotonic().since(self.started),
-            lanes: self.lanes.iter().map(Lane::snapshot).collect(),
+            lanes: self.work.lanes(),
             stalls: self.machine.stalls,
+            stalled: self.machine.stalled,
             longest_stall: self.machine.longest_stall,
             interruptions: self.machine.interruptions,
             interrupted: self.machine.interrupted,

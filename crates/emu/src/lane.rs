@@ -4,16 +4,16 @@ use crate::capture::{CaptureTap, Side};
 use crate::clock::Clock;
 use crate::pool::{Frame, FramePool};
 use crate::snapshot::LaneSnapshot;
-use trunkline_core::{Cause, DropCause, Packet, Seed, Span, Time};
-use trunkline_measure::Times;
-use trunkline_path::{Change, ChannelKey, Delivered, Link, LinkSpec, classify};
+use crate::tally::Tally;
+use trunkline_core::{DropCause, Ecn, Packet, Seed, Span, Time};
+use trunkline_path::{Change, ChannelKey, Delivered, Link, LinkSpec, classify, mark_frame};
 use trunkline_port::{Port, PortError, SendOutcome};
 
 /// Frames handed to the kernel at once.
-const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 /// How long the line's work may wait for stamps that come late: a frame that arrived before an
 /// instant may be seen only after it, and the order of service must not depend on that.
-const LAG: Span = Span::from_micros(100);
+pub(crate) const LAG: Span = Span::from_micros(100);
 
 /// One direction at work.
 #[derive(Debug)]
@@ -26,10 +26,7 @@ pub struct Lane {
     settled: Time,
     due: Vec<Delivered<Packet<Frame>>>,
     outcomes: Vec<SendOutcome>,
-    lateness: Times,
-    spacing: Times,
-    last_lateness: Option<Span>,
-    booked: [u128; Cause::ALL.len()],
+    tally: Tally,
     /// What the port had dropped and refused when this lane last looked.
     ring_drops: u64,
     refusals: u64,
@@ -57,10 +54,7 @@ impl Lane {
             settled: origin,
             due: Vec::with_capacity(BATCH),
             outcomes: Vec::with_capacity(2 * BATCH),
-            lateness: Times::default(),
-            spacing: Times::default(),
-            last_lateness: None,
-            booked: [0; Cause::ALL.len()],
+            tally: Tally::default(),
             ring_drops: 0,
             refusals: 0,
             entry,
@@ -84,7 +78,7 @@ impl Lane {
             return self.link.turned_away(1, DropCause::NoBuffer);
         };
         let mut packet = Packet::new(class.channel, class.size, at, frame);
-        packet.band = class.band;
+        (packet.band, packet.ecn) = (class.band, class.ecn);
         self.link.offer(at, packet);
     }
 
@@ -125,18 +119,21 @@ impl Lane {
             }
         }
         let mut sent = 0;
-        while self.collect(now) {
+        while self.collect(now, pool) {
             sent += self.due.len();
             self.send(pool, port, clock, tap)?;
         }
         Ok(sent)
     }
 
-    /// Takes the next batch that is due by `now`.
-    fn collect(&mut self, now: Time) -> bool {
+    /// Takes the next batch that is due by `now`. What the path has marked is marked in the frame too.
+    fn collect(&mut self, now: Time, pool: &mut FramePool) -> bool {
         while self.due.len() < BATCH
             && let Some(delivered) = self.link.take(now)
         {
+            if delivered.packet.ecn == Ecn::Ce {
+                mark_frame(pool.bytes_mut(&delivered.packet.body));
+            }
             self.due.push(delivered);
         }
         !self.due.is_empty()
@@ -187,7 +184,8 @@ impl Lane {
                 index += 1;
                 match outcome.next() {
                     Some(SendOutcome::Sent) => {
-                        self.delivered(left.since(release), &packet);
+                        self.tally.left(left.since(release));
+                        self.tally.book(&packet.ledger);
                         let bytes = pool.bytes(&packet.body);
                         tap.departed(self.entry, clock.realtime(left), bytes);
                     }
@@ -203,17 +201,6 @@ impl Lane {
         }
         drop(outcome);
         (self.outcomes, self.due) = (outcomes, due);
-    }
-
-    fn delivered(&mut self, lateness: Span, packet: &Packet<Frame>) {
-        self.lateness.record(lateness);
-        if let Some(last) = self.last_lateness.replace(lateness) {
-            self.spacing.record(last.abs_diff(lateness));
-        }
-        for (cause, span) in packet.ledger.entries() {
-            self.booked[cause as usize] += u128::from(span.as_nanos());
-        }
-        self.booked[Cause::Emulator as usize] += u128::from(lateness.as_nanos());
     }
 
     /// When this lane next has something to do.
@@ -239,33 +226,7 @@ impl Lane {
 
     /// What this lane has done so far.
     pub fn snapshot(&self) -> LaneSnapshot {
-        let counts = self.link.counts();
-        let mean = |cause: Cause| {
-            let nanos = self.booked[cause as usize] / u128::from(self.lateness.count().max(1));
-            Span::from_nanos(nanos as u64)
-        };
-        LaneSnapshot {
-            name: self.name.clone(),
-            entered: counts.entered,
-            entered_bytes: counts.entered_bytes,
-            duplicated: counts.duplicated,
-            delivered: counts.delivered,
-            delivered_bytes: counts.delivered_bytes,
-            dropped: counts.drops().map(|(cause, count)| (cause.name().into(), count)).collect(),
-            dropped_by_emulator: counts.dropped_by_emulator(),
-            in_flight: counts.in_flight(),
-            impairments: self.link.achieved().to_string().lines().map(str::to_string).collect(),
-            queued_packets: self.link.backlog().packets,
-            queued_bytes: self.link.backlog().bytes,
-            late: self.lateness.longer_than(self.bound),
-            lateness: self.lateness.percentiles(),
-            spacing_error: self.spacing.percentiles(),
-            mean_delay: Cause::ALL
-                .into_iter()
-                .map(|cause| (cause, mean(cause)))
-                .filter(|(_, span)| !span.is_zero())
-                .collect(),
-        }
+        self.tally.snapshot(&self.name, &self.link, self.bound)
     }
 }
 
@@ -278,7 +239,7 @@ fn lag(spec: &LinkSpec) -> Span {
     }
 }
 
-fn cause_of(outcome: Option<SendOutcome>) -> DropCause {
+pub(crate) fn cause_of(outcome: Option<SendOutcome>) -> DropCause {
     match outcome {
         Some(SendOutcome::TooBig) => DropCause::TooBig,
         _ => DropCause::SendFailed,
@@ -331,6 +292,87 @@ mod tests {
         fn backend_name(&self) -> &'static str {
             "idle"
         }
+    }
+
+    /// A port that keeps what is sent.
+    #[derive(Default)]
+    struct Keeper(Vec<Vec<u8>>);
+
+    impl Port for Keeper {
+        fn receive(
+            &mut self,
+            _: usize,
+            _: &mut dyn FnMut(Received<'_>),
+        ) -> Result<usize, PortError> {
+            Ok(0)
+        }
+        fn send(
+            &mut self,
+            frames: &mut dyn Iterator<Item = &[u8]>,
+            done: &mut dyn FnMut(usize, SendOutcome),
+        ) -> Result<(), PortError> {
+            for (index, frame) in frames.enumerate() {
+                self.0.push(frame.to_vec());
+                done(index, SendOutcome::Sent);
+            }
+            Ok(())
+        }
+        fn poll_fd(&self) -> BorrowedFd<'_> {
+            panic!("nobody sleeps")
+        }
+        fn check(&mut self) -> Result<(), PortError> {
+            Ok(())
+        }
+        fn kernel_drops(&mut self) -> u64 {
+            0
+        }
+        fn refusals(&self) -> Refusals {
+            Refusals::default()
+        }
+        fn device(&self) -> &str {
+            "keeper"
+        }
+        fn mtu(&self) -> u32 {
+            1500
+        }
+        fn backend_name(&self) -> &'static str {
+            "keeper"
+        }
+    }
+
+    /// A UDP packet of 20 + 8 + 92 bytes with ECT(0) behind a VLAN tag, its header's checksum right.
+    fn ect0_frame() -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        frame.extend([0x81, 0, 0, 7, 8, 0]);
+        frame.extend([0x45, 2, 0, 120, 0, 0, 0x40, 0, 0x40, 17, 0xb8, 0x5a]);
+        frame.extend([0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7]);
+        frame.extend([0; 100]);
+        frame
+    }
+
+    #[test]
+    fn a_mark_of_the_path_is_written_into_the_frame() {
+        let discipline = "codel:ce_threshold=0s".parse().unwrap();
+        let rate = Some("10mbit".parse().unwrap());
+        let spec = LinkSpec { rate, discipline, ..LinkSpec::default() };
+        let origin = monotonic().before(Span::from_secs(1));
+        let key = ChannelKey::default();
+        let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
+        let (mut pool, mut clock) = (FramePool::new(1 << 20), Clock::default());
+        let (mut tap, mut port) = (CaptureTap::default(), Keeper::default());
+        let plain = ect0_frame();
+        let mut not_capable = plain.clone();
+        (not_capable[19], not_capable[29]) = (0, 0x5c);
+        // The first goes onto the line at once; the others wait for it.
+        for frame in [&plain, &plain, &not_capable] {
+            lane.accept(origin, frame, &mut pool, &clock, &mut tap);
+        }
+        lane.was_read(monotonic(), None);
+        assert_eq!(lane.serve(&mut pool, &mut port, &mut clock, &mut tap).unwrap(), 3);
+        let mut marked = plain.clone();
+        (marked[19], marked[29]) = (3, 0x59);
+        assert_eq!(port.0, [plain, marked, not_capable]);
+        assert_eq!((lane.snapshot().marked, lane.snapshot().delivered, pool.held()), (1, 3, 0));
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! to [`Lane`]s (one per direction, each a `trunkline_path::Link`), and writes them when they are due:
 //! departure = arrival stamp + path time. It sleeps until shortly before the next release and spins
 //! the rest. Frames wait in a [`FramePool`] of fixed size; nothing is allocated after the start.
+//!
+//! A [`Web`] is the same for a whole network: any number of links, several of which a frame crosses between
+//! the two ports of its way.
 
 pub mod accuracy;
 pub mod capture;
@@ -12,12 +15,16 @@ mod dataplane;
 mod error;
 pub mod hosts;
 mod lane;
+mod pairs;
 mod pool;
 mod scheduling;
 mod session;
 mod snapshot;
 mod store;
+mod tally;
 mod wait;
+mod web;
+mod work;
 
 pub use clock::monotonic;
 pub use dataplane::{Dataplane, Inlet, Options, Remote};
@@ -27,3 +34,4 @@ pub use pool::{Frame, FramePool};
 pub use scheduling::{keep_off, processors};
 pub use session::{ChangeError, Plan, Session, SessionOptions, SessionThread};
 pub use snapshot::{LaneSnapshot, Snapshot};
+pub use web::{HopSums, LanePlan, LegResult, Live, WayCounts, WayPlan, Web, WebPlan, way_mac};

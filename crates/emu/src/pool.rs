@@ -87,11 +87,7 @@ impl FramePool {
 
     /// Copies `bytes` in, or answers `None` when there is no room.
     pub fn store(&mut self, bytes: &[u8]) -> Option<Frame> {
-        let class = class_of(bytes.len())?;
-        let chunk = match self.with_room[class] {
-            NONE => self.open(class)?,
-            chunk => chunk,
-        };
+        let chunk = self.place_for(bytes.len())?;
         let at = self.take_slot(chunk);
         let start = at as usize * UNIT;
         self.arena[start..start + bytes.len()].copy_from_slice(bytes);
@@ -103,6 +99,32 @@ impl FramePool {
     pub fn bytes(&self, frame: &Frame) -> &[u8] {
         let start = frame.at as usize * UNIT;
         &self.arena[start..start + frame.len as usize]
+    }
+
+    /// The bytes of `frame`, to be changed in place.
+    pub fn bytes_mut(&mut self, frame: &Frame) -> &mut [u8] {
+        let start = frame.at as usize * UNIT;
+        &mut self.arena[start..start + frame.len as usize]
+    }
+
+    /// A second frame with the same bytes, or `None` where there is no room.
+    pub fn duplicate(&mut self, frame: &Frame) -> Option<Frame> {
+        let chunk = self.place_for(frame.len())?;
+        let at = self.take_slot(chunk);
+        let from = frame.at as usize * UNIT;
+        self.arena.copy_within(from..from + frame.len(), at as usize * UNIT);
+        self.held += 1;
+        Some(Frame { at, len: frame.len })
+    }
+
+    /// A chunk with room for a frame of `len` bytes.
+    #[inline]
+    fn place_for(&mut self, len: usize) -> Option<u32> {
+        let class = class_of(len)?;
+        match self.with_room[class] {
+            NONE => self.open(class),
+            chunk => Some(chunk),
+        }
     }
 
     /// Gives the room of `frame` back.
@@ -126,6 +148,16 @@ impl FramePool {
         } else if was_full {
             self.link(chunk as u32);
         }
+    }
+
+    /// Forgets all frames: whoever holds one must not use it again.
+    pub fn clear(&mut self) {
+        let chunks = self.chunks.len();
+        self.chunks.fill(UNUSED);
+        self.free_chunks.clear();
+        self.free_chunks.extend((0..chunks as u32).rev());
+        self.with_room = [NONE; SLOTS.len()];
+        self.held = 0;
     }
 
     /// How many frames are in the pool.
@@ -199,7 +231,10 @@ mod tests {
             let frames: Vec<Frame> = std::iter::from_fn(|| pool.store(&vec![7; size])).collect();
             let expected = (2 << 20) / CHUNK * (CHUNK / FramePool::footprint(size));
             assert_eq!(frames.len(), expected, "size {size}");
-            frames.into_iter().for_each(|frame| pool.free(frame));
+            match size % 2 {
+                0 => frames.into_iter().for_each(|frame| pool.free(frame)),
+                _ => pool.clear(),
+            }
             assert_eq!(pool.held(), 0);
         }
         assert!(pool.store(&vec![0; CHUNK + 1]).is_none());
@@ -220,6 +255,8 @@ mod tests {
                         pool.free(frame);
                     }
                 } else if let Some(frame) = pool.store(&vec![fill; size]) {
+                    let copy = if free_last { pool.duplicate(&frame) } else { None };
+                    model.extend(copy.into_iter().map(|copy| (copy, vec![fill; size])));
                     model.push_back((frame, vec![fill; size]));
                 }
                 prop_assert_eq!(pool.held(), model.len() as u64);

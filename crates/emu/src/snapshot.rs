@@ -20,6 +20,9 @@ pub struct LaneSnapshot {
     pub delivered: u64,
     /// User bytes delivered.
     pub delivered_bytes: u64,
+    /// Packets that a discipline has marked as having experienced congestion (ECN).
+    #[serde(default)]
+    pub marked: u64,
     /// Packets dropped, by cause.
     pub dropped: BTreeMap<String, u64>,
     /// Those of them that the emulator, not the modelled path, lost.
@@ -52,6 +55,9 @@ pub struct Snapshot {
     pub lanes: Vec<LaneSnapshot>,
     /// How often the machine did not let the dataplane run for longer than a millisecond.
     pub stalls: u64,
+    /// The time so lost in all.
+    #[serde(default)]
+    pub stalled: Span,
     /// The longest of these stalls.
     pub longest_stall: Span,
     /// How often the dataplane lost more than 20 us while it was spinning or working.

@@ -22,9 +22,10 @@ impl Measure {
             Workload::Interactive { .. } | Workload::TimedEcho { .. } | Workload::Paced { .. } => {
                 Measure::Delay
             }
-            Workload::Bulk { .. } | Workload::Push { .. } | Workload::TimedTransfer { .. } => {
-                Measure::Throughput
-            }
+            Workload::Bulk { .. }
+            | Workload::Push { .. }
+            | Workload::TimedTransfer { .. }
+            | Workload::Greedy { .. } => Measure::Throughput,
         }
     }
 }

@@ -187,7 +187,10 @@ impl Relaxation {
 pub fn window(transport: &Transport) -> Option<u32> {
     match transport {
         Transport::Urp(urp) => Some(u32::from(urp.block) * u32::from(urp.outstanding)),
-        Transport::Datagram => None,
+        Transport::Tcp(tcp) => {
+            tcp.window.map(|window| u32::try_from(window.bytes()).unwrap_or(u32::MAX))
+        }
+        Transport::Datagram | Transport::Udp => None,
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn rounds(
     let traffic = &scenario.traffic[subject];
     let bytes = match &traffic.workload {
         Workload::Bulk { write, .. } | Workload::Push { write, .. } => *write,
-        Workload::Paced { .. } => return None,
+        Workload::Paced { .. } | Workload::Greedy { .. } => return None,
         _ => u32::try_from(size).ok()?,
     };
     let rounds = run.rounds.get(&bytes).filter(|rounds| !rounds.is_empty())?.clone();

@@ -123,6 +123,7 @@ fn cut(workload: &mut Workload, messages: u32) {
         Workload::Interactive { repeat, .. } => *repeat = (*repeat).min(messages),
         Workload::TimedEcho { duration, .. }
         | Workload::TimedTransfer { duration, .. }
+        | Workload::Greedy { duration, .. }
         | Workload::Paced { duration, .. } => *duration = (*duration).min(TIMED),
         Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. } => {
             *bytes = (*bytes).min(TRANSFER);
@@ -142,6 +143,7 @@ pub(crate) fn difference(long: &Workload, short: &Workload) -> Option<String> {
             Workload::TimedTransfer { duration: was, .. },
             Workload::TimedTransfer { duration: is, .. },
         )
+        | (Workload::Greedy { duration: was, .. }, Workload::Greedy { duration: is, .. })
         | (Workload::Paced { duration: was, .. }, Workload::Paced { duration: is, .. }) => {
             format!("{is} of each size instead of {was}")
         }

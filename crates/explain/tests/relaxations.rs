@@ -224,7 +224,7 @@ proptest! {
         let after = Relaxation::Window { traffic: 0, block, outstanding }.apply(&scenario);
         let window = |transport: &Transport| match transport {
             Transport::Urp(urp) => u32::from(urp.block) * u32::from(urp.outstanding),
-            Transport::Datagram => 0,
+            _ => 0,
         };
         let wanted = u32::from(block) * u32::from(outstanding);
         for (was, is) in [

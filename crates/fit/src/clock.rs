@@ -8,6 +8,7 @@
 //! holds without any assumption, and its middle, which is `θ` if the least delays out and back are equal.
 
 use crate::hull::{lower_hull, skew};
+use crate::outlier::spread;
 use crate::{Exchange, Far, Stamp};
 use serde::Serialize;
 use trunkline_measure::quantile;
@@ -223,7 +224,7 @@ fn step_in(readings: &[Reading]) -> Option<usize> {
     if readings.len() < 2 * WINDOW {
         return None;
     }
-    let slope = trend(readings);
+    let (slope, doubt) = trend(readings);
     let shifts: Vec<(f64, f64)> = (WINDOW..=readings.len() - WINDOW)
         .map(|at| shift(&readings[at - WINDOW..at], &readings[at..at + WINDOW], slope))
         .collect();
@@ -232,7 +233,21 @@ fn step_in(readings: &[Reading]) -> Option<usize> {
     let (out, back) = shifts[best];
     let opposite = (out + back).abs() < 0.5 * sizes[best];
     let scatter = quantile(&sizes, 0.5);
-    (opposite && sizes[best] > LEAST_STEP.max(CLEAR * scatter)).then_some(best + WINDOW)
+    let clear = opposite && sizes[best] > LEAST_STEP.max(CLEAR * scatter);
+    (clear && beyond_queues(readings, best + WINDOW, slope, doubt)).then_some(best + WINDOW)
+}
+
+/// Does the offset move by more than queues explain? An offset taken from one exchange is wrong by no more
+/// than half of what its round trip exceeds the least by, as long as the path stays what it is, and the
+/// drift is in doubt.
+fn beyond_queues(readings: &[Reading], at: usize, slope: f64, doubt: f64) -> bool {
+    let least = quickest(readings).round_trip();
+    let (before, after) =
+        (quickest(&readings[at - WINDOW..at]), quickest(&readings[at..at + WINDOW]));
+    let offset = |one: &Reading| one.middle() - slope * one.left;
+    let waited = before.round_trip() + after.round_trip() - 2.0 * least;
+    let drifted = doubt * (after.left - before.left);
+    (offset(after) - offset(before)).abs() > waited / 2.0 + drifted + LEAST_STEP
 }
 
 /// How far the least `t2 - t1` and the least `t4 - t3` move from one window to the next.
@@ -245,8 +260,9 @@ fn shift(before: &[Reading], after: &[Reading], slope: f64) -> (f64, f64) {
     (least(after, out) - least(before, out), least(after, back) - least(before, back))
 }
 
-/// The drift as the median slope between filtered offsets a window apart; a step disturbs few of them.
-fn trend(readings: &[Reading]) -> f64 {
+/// The drift as the median slope between filtered offsets a window apart, of which a step disturbs few, and
+/// how far that may be wrong.
+fn trend(readings: &[Reading]) -> (f64, f64) {
     let filtered: Vec<&Reading> = readings.chunks(WINDOW).map(quickest).collect();
     let slopes: Vec<f64> = filtered
         .windows(2)
@@ -254,7 +270,9 @@ fn trend(readings: &[Reading]) -> f64 {
         .map(|two| (two[1].middle() - two[0].middle()) / (two[1].left - two[0].left))
         .collect();
     if slopes.is_empty() {
-        return 0.0;
+        return (0.0, FASTEST_DRIFT);
     }
-    quantile(&slopes, 0.5).clamp(-FASTEST_DRIFT, FASTEST_DRIFT)
+    let slope = quantile(&slopes, 0.5).clamp(-FASTEST_DRIFT, FASTEST_DRIFT);
+    let doubt = 4.0 * spread(&slopes) / (slopes.len() as f64).sqrt();
+    (slope, doubt.min(2.0 * FASTEST_DRIFT))
 }

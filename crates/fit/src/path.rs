@@ -16,7 +16,7 @@
 //! propagation apart from the hosts' cost for each message, which is what remains of the round trip of an
 //! empty message. An echo does all this twice, so that its jumps are of about two round trips (§2.5.2).
 
-use crate::curve::{Curve, HEADERS, Packets, redrawn};
+use crate::curve::{Comb, Curve, HEADERS, Packets, redrawn};
 use crate::known::{CannotTell, Fitted, Known, Opens};
 use crate::level::{Level, levels};
 use crate::steps::{Scan, scan, settle};
@@ -32,6 +32,10 @@ const ANSWER: (f64, f64) = (1.0, HEADERS);
 const OUTSTANDING: f64 = 3.0;
 /// What was overlooked is small against this part of an empty message's round trip.
 const IRREGULAR: f64 = 0.25;
+/// A packet costs less than this part of an empty message's round trip.
+const PACKET_PART: f64 = 0.2;
+/// Combs of one kind are as high as one another to this part.
+const ABOUT: f64 = 0.5;
 const CONFIDENCE: f64 = 0.95;
 
 /// What a fit says about a path. Each figure stands for itself: one may be known where another is not.
@@ -179,30 +183,34 @@ impl Reading<'_> {
         one.millis - self.curve.at(one.size)
     }
 
-    /// Tells the packets' comb and the window's apart: of several the highest is the window's. One alone is
-    /// the packets' if it is known that they are as long, or if headers explain it.
+    /// Tells the packets' comb and the window's apart. Of the combs about as high as the highest the first
+    /// is the window's (with Vande Water's boards there is another behind it, of the system's writes);
+    /// lower ones before it are the packets'. One alone is the packets' if it is known that they are as
+    /// long and their cost explains it.
     fn combs(&self) -> Result<Combs, CannotTell> {
         let combs = &self.curve.combs;
-        let highest = (0..combs.len()).max_by(|&a, &b| combs[a].height.total_cmp(&combs[b].height));
-        let Some(highest) = highest else { return Ok(Combs { packet: None, window: None }) };
-        let other = |at: usize| {
-            (0..combs.len()).find(|&it| it != at && combs[it].teeth.first < combs[at].teeth.first)
+        let highest = combs.iter().map(|comb| comb.height).fold(0.0, f64::max);
+        let first = |a: &usize, b: &usize| combs[*a].teeth.first.cmp(&combs[*b].teeth.first);
+        let high = (0..combs.len()).filter(|&at| combs[at].height >= ABOUT * highest);
+        let Some(window) = high.min_by(first) else {
+            return Ok(Combs { packet: None, window: None });
         };
-        if let Some(packet) = other(highest) {
-            return Ok(Combs { packet: Some(packet), window: Some(highest) });
+        let packet = (0..combs.len()).filter(|at| first(at, &window).is_lt()).min_by(first);
+        let Comb { teeth, height } = combs[window];
+        if packet.is_some() || !self.may_be_packets(&combs[window]) {
+            return Ok(Combs { packet, window: Some(window) });
         }
-        let of_packet = self.curve.may_be_packets(&combs[highest])
-            && combs[highest].height < 0.2 * self.ways() * self.curve.base;
-        let as_long = self.known.block.map(|block| block == combs[highest].teeth.first);
-        match (as_long, of_packet) {
-            // Blocks of this length: a window of one block jumps by two propagations more than headers.
-            (Some(false), _) | (_, false) => Ok(Combs { packet: None, window: Some(highest) }),
-            (Some(true), true) => Ok(Combs { packet: Some(highest), window: None }),
-            (None, true) => Err(CannotTell::PacketOrWindow {
-                period: combs[highest].teeth.first,
-                height: combs[highest].height,
-            }),
+        match self.known.block.map(|block| block == teeth.first) {
+            Some(false) => Ok(Combs { packet: None, window: Some(window) }),
+            Some(true) => Ok(Combs { packet: Some(window), window: None }),
+            None => Err(CannotTell::PacketOrWindow { period: teeth.first, height }),
         }
+    }
+
+    /// Can the cost of a packet be so high?
+    fn may_be_packets(&self, comb: &Comb) -> bool {
+        let part = comb.height / self.ways() / self.curve.base;
+        self.curve.may_be_packets(comb) && part < PACKET_PART
     }
 
     fn ways(&self) -> f64 {
@@ -266,7 +274,7 @@ impl Reading<'_> {
         };
         let why = match jump {
             Ok(_) => {
-                "it is not known how long blocks and acknowledgements are; say so, or measure larger windows"
+                "of noise and of what is not known of blocks and acknowledgements; say how long they are, or measure more often"
             }
             Err(_) => {
                 "without the jumps of a window it cannot be told from what the hosts spend; measure their part apart"

@@ -32,7 +32,7 @@ pub(crate) fn regress(rows: &[Vec<f64>], values: &[f64], errors: &[f64]) -> Opti
         .map(|j| rows.iter().zip(errors).map(|(row, e)| (row[j] / e) * (row[j] / e)).sum::<f64>())
         .map(f64::sqrt)
         .collect();
-    if scales.iter().any(|&scale| scale == 0.0) {
+    if scales.contains(&0.0) {
         return None;
     }
     let mut normal = vec![vec![0.0; width]; width];

@@ -3,7 +3,7 @@
 use crate::error::Step;
 use crate::message::{Payload, attribute, attributes, u32_at};
 use crate::netlink::{Answer, Request};
-use crate::{IpNet, LabError, Mac, Namespace, sys};
+use crate::{IpNet, LabError, Mac, Namespace, RouteMetrics, sys};
 use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,6 +19,8 @@ const START_LIMIT: Duration = Duration::from_secs(2);
 /// Bytes of `struct ifinfomsg`, `struct rtmsg`.
 const LINK_HEADER: usize = 16;
 const ROUTE_HEADER: usize = 12;
+/// Where in it the scope is.
+const ROUTE_SCOPE: usize = 6;
 
 /// One end of a virtual Ethernet pair.
 #[derive(Debug, Clone, Copy)]
@@ -187,6 +189,32 @@ impl Namespace {
     /// Where the gateway cannot be reached directly or there is a default route already.
     pub fn add_default_route(&self, gateway: IpAddr) -> Result<(), LabError> {
         self.add_route(IpNet::everything(gateway), gateway)
+    }
+
+    /// Sends what is for the address `to` out of the device `name`, from `source`, where the other end is
+    /// reached directly, with `metrics` for the protocols above.
+    ///
+    /// # Errors
+    /// Where there is no such device, `source` is not one of its addresses, or there is such a route already.
+    pub fn add_direct_route(
+        &self,
+        name: &str,
+        to: IpAddr,
+        source: IpAddr,
+        metrics: &RouteMetrics,
+    ) -> Result<(), LabError> {
+        let mut header = route_header(family(to), if to.is_ipv4() { 32 } else { 128 });
+        header[ROUTE_SCOPE] = libc::RT_SCOPE_LINK;
+        let inner = metrics.payload();
+        let mut payload = Payload::new(&header)
+            .attr(libc::RTA_DST, &octets(to))
+            .attr(libc::RTA_PREFSRC, &octets(source))
+            .u32(libc::RTA_OIF, self.link(name)?.index);
+        if !inner.bytes().is_empty() {
+            payload = payload.nest(libc::RTA_METRICS, &inner);
+        }
+        let what = format!("add a route to {to} through {name}");
+        self.change(&what, libc::RTM_NEWROUTE, CREATE, &payload).map(drop)
     }
 
     /// Tells the device for good where `address` lives, so that nobody has to ask on the wire.

@@ -5,6 +5,7 @@
 //! samples and every function beyond the four operations and the square root comes from one portable
 //! library, so that the figures are the same to the last bit on every machine.
 
+mod accuracy;
 mod compare;
 mod confidence;
 mod estimator;
@@ -15,18 +16,23 @@ mod stats;
 mod steady;
 mod table;
 mod times;
+mod trail;
 mod violation;
 
+pub use accuracy::Accuracy;
 pub use compare::{Comparison, Counted, Row, Tolerance, Verdict, compare};
 pub use confidence::{
     Interval, MeanInterval, bootstrap, bootstrap_quantile, mean_interval, repetitions,
 };
 pub use estimator::{Estimate, Estimator, EstimatorError};
 pub use reduce::{Quantity, Reduction, Throughput, compare_runs};
-pub use run::{Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun};
+pub use run::{
+    Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun, WindowSample,
+};
 pub use share::{order_interval, share_interval};
 pub use stats::{deviation, mean, quantile};
 pub use steady::steady_from;
 pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};
 pub use times::{Percentiles, Times};
+pub use trail::Trail;
 pub use violation::{Violation, check};

@@ -62,15 +62,19 @@ impl Run {
 }
 
 impl TrafficRun {
-    /// The sizes measured, ascending.
+    /// The sizes measured, ascending; 0 alone where they are [`amounts`](TrafficRun::amounts).
     pub fn sizes(&self) -> Vec<u64> {
+        if self.amounts {
+            return if self.samples.is_empty() { Vec::new() } else { vec![0] };
+        }
         let sizes: BTreeSet<u64> = self.samples.iter().map(|sample| sample.size).collect();
         sizes.into_iter().collect()
     }
 
     /// The measurements of one size, flow by flow in order of time.
     pub fn of_size(&self, size: u64) -> impl Iterator<Item = &Sample> {
-        self.samples.iter().filter(move |sample| sample.size == size)
+        let all = self.amounts && size == 0;
+        self.samples.iter().filter(move |sample| all || sample.size == size)
     }
 
     /// Their delays.
@@ -225,6 +229,8 @@ mod tests {
             places: Vec::new(),
             ended: Time::from_nanos(u64::MAX),
             notes: Vec::new(),
+            invalid: Vec::new(),
+            accuracy: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What every engine returns, and what everything that shows or compares results starts from.
 
-use crate::Times;
+use crate::{Accuracy, Times};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Counts, Span, Time};
@@ -40,6 +40,10 @@ pub struct Run {
     pub ended: Time,
     /// What a reader has to know: an assumption made, a limit met, a part that no formula covers.
     pub notes: Vec<String>,
+    /// Why the result must not be used: the machine was too busy, a clock was set. Empty for a valid run.
+    pub invalid: Vec<String>,
+    /// How exactly a real-time run was carried out; `None` for the other engines.
+    pub accuracy: Option<Accuracy>,
 }
 
 /// What one traffic of the scenario measured, over all its flows.
@@ -49,6 +53,9 @@ pub struct TrafficRun {
     pub name: String,
     /// One entry for each measurement, flow by flow in order of time.
     pub samples: Vec<Sample>,
+    /// Are the samples' sizes what was measured, as with a greedy connection's bytes in each interval, not what
+    /// was asked for? Then all samples are one group, under size 0.
+    pub amounts: bool,
     /// What became of this traffic's packets on the whole path, both directions together.
     pub packets: Conservation,
     /// Bytes handed to the receiving applications in all, warm-up and unfinished transfers included.
@@ -67,6 +74,24 @@ pub struct TrafficRun {
     /// For the first message of each size: the bytes of each round, that is of what the sender could send
     /// before it had to wait for an answer: `1024 -> [756, 268]`.
     pub rounds: BTreeMap<u32, Vec<u32>>,
+    /// The congestion windows of connections that move much, in order of time, where the scenario asks for
+    /// samples and the transport has one.
+    pub windows: Vec<WindowSample>,
+}
+
+/// What a connection's congestion control stood at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowSample {
+    /// Which of the traffic's flows, from 0.
+    pub flow: u32,
+    /// When.
+    pub at: Time,
+    /// The congestion window, in bytes.
+    pub window: u64,
+    /// The slow start threshold, in bytes; `None` before the first congestion.
+    pub threshold: Option<u64>,
+    /// The smoothed round trip; zero before it has been measured.
+    pub round_trip: Span,
 }
 
 /// One measurement: a message and its answer, or a transfer.

@@ -9,10 +9,10 @@ use crate::share::{Grant, Limit};
 use crate::throughput::Throughput;
 use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
 use crate::way::line_name;
-use crate::{paced, run};
+use crate::{paced, run, tcp};
 use trunkline_core::Span;
 use trunkline_measure::Run;
-use trunkline_scenario::{Reply, Scenario, Traffic, Workload};
+use trunkline_scenario::{Reply, Scenario, Traffic, Transport, Workload};
 
 /// User bytes by which a sink answers the empty message at a transfer's end.
 const CONFIRMATION: u32 = 4;
@@ -48,6 +48,9 @@ fn predict_traffic(
     notes: &mut Vec<String>,
 ) -> Result<(), String> {
     let traffic = &scenario.traffic[index];
+    if matches!(traffic.transport, Transport::Tcp(_)) {
+        return tcp::predict(scenario, index, list, notes);
+    }
     match &traffic.workload {
         Workload::Interactive { sizes, reply, .. } => {
             let answer = |size: u32| match reply {
@@ -62,6 +65,7 @@ fn predict_traffic(
         Workload::Bulk { .. } | Workload::TimedTransfer { .. } | Workload::Push { .. } => {
             transfers(scenario, index, list, notes)
         }
+        Workload::Greedy { .. } => Err("connections that take what they can for a time".into()),
         Workload::Paced { size, rate, .. } => paced::predict(scenario, index, *size, *rate, list),
     }
 }

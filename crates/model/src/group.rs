@@ -8,8 +8,9 @@ use crate::transfer::{Cycle, cycle};
 use crate::way::{Resource, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
+use trunkline_path::discipline::SfqSettings;
 use trunkline_path::{DisciplineSpec, LinkSpec};
-use trunkline_scenario::{Scenario, Workload};
+use trunkline_scenario::{Scenario, Transport, Workload};
 
 /// Data bytes of a T1 frame: what one channel sends at most before the frame is closed (Hawley 1989 §2.1).
 const T1_FRAME_DATA: u32 = 256;
@@ -63,7 +64,8 @@ fn quantum(discipline: &DisciplineSpec) -> Option<u32> {
         DisciplineSpec::RoundRobin { quantum, .. }
         | DisciplineSpec::TwoLists { quantum, .. }
         | DisciplineSpec::Drr { quantum, .. }
-        | DisciplineSpec::FqCodel { quantum, .. } => Some(quantum.max(1)),
+        | DisciplineSpec::FqCodel { quantum, .. }
+        | DisciplineSpec::Sfq(SfqSettings { quantum, .. }) => Some(quantum.max(1)),
         _ => None,
     }
 }
@@ -81,6 +83,9 @@ impl<'a> Group<'a> {
         let mut flows = Vec::new();
         let mut sizes = Vec::new();
         for &traffic in traffics.iter().filter(|&&t| is_bulk(&scenario.traffic[t])) {
+            if matches!(scenario.traffic[traffic].transport, Transport::Tcp(_)) {
+                return Err(format!("the TCP of {} beside it", scenario.traffic[traffic].name));
+            }
             let write = match main {
                 Some((number, write)) if number == traffic => write,
                 _ => only_write(scenario, traffic)?,
@@ -146,6 +151,9 @@ impl<'a> Group<'a> {
                 if standing.queued > 0 =>
             {
                 return Some(format!("CoDel at the full line {name}"));
+            }
+            DisciplineSpec::Pie(_) | DisciplineSpec::DualPi2(_) if standing.queued > 0 => {
+                return Some(format!("a controlled queue (pie, dualpi2) at the full line {name}"));
             }
             DisciplineSpec::Epd { .. } if standing.queued > 0 => {
                 return Some(format!("early packet discard at the full line {name}"));

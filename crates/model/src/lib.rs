@@ -2,7 +2,8 @@
 //!
 //! [`formula`] holds the formulas of the published reports, and their general forms, as pure functions
 //! that are tested against every number printed. [`predictions`] applies them to a scenario, term by
-//! term; [`predict`] makes a run of them. All arithmetic is in integers.
+//! term; [`predict`] makes a run of them. All arithmetic is in
+//! integers, but for roots and powers in the laws of TCP, which a portable library takes.
 
 mod engine;
 mod flow;
@@ -17,6 +18,7 @@ mod schedule;
 mod share;
 mod speech;
 mod talk;
+mod tcp;
 mod throughput;
 mod transfer;
 mod way;

@@ -4,7 +4,7 @@ use crate::engine::rounds;
 use crate::prediction::{Prediction, Predictions};
 use trunkline_core::{Counts, Span, Time};
 use trunkline_measure::{Engine, LinkRun, Run, Sample, Step, TrafficRun};
-use trunkline_scenario::{Scenario, Traffic, Wire};
+use trunkline_scenario::{Scenario, Traffic, Wire, Workload};
 
 /// The run that shows what was predicted.
 pub(crate) fn build(scenario: &Scenario, predictions: &Predictions) -> Run {
@@ -23,6 +23,8 @@ pub(crate) fn build(scenario: &Scenario, predictions: &Predictions) -> Run {
         links: scenario.links.iter().flat_map(link_runs).collect(),
         places,
         notes: predictions.notes.clone(),
+        invalid: Vec::new(),
+        accuracy: None,
     }
 }
 
@@ -32,7 +34,7 @@ fn traffic_run(
     predictions: &Predictions,
     places: &mut Vec<String>,
 ) -> TrafficRun {
-    let Traffic { name, count, .. } = &scenario.traffic[index];
+    let Traffic { name, count, workload, .. } = &scenario.traffic[index];
     let own = predictions.list.iter().filter(|p| &p.traffic == name && p.what.is_measured());
     TrafficRun {
         name: name.clone(),
@@ -40,6 +42,7 @@ fn traffic_run(
             .filter_map(|prediction| sample(prediction, places))
             .flat_map(|sample| (0..*count).map(move |flow| Sample { flow, ..sample.clone() }))
             .collect(),
+        amounts: matches!(workload, Workload::Greedy { .. }),
         rounds: rounds(scenario, index).into_iter().collect(),
         ..TrafficRun::default()
     }

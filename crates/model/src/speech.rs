@@ -1,7 +1,8 @@
 //! What a transport makes of user bytes: blocks, packets, and the answers that move the window.
 
 use crate::formula::rounds;
-use trunkline_scenario::{Split, Transport};
+use crate::tcp::Connection;
+use trunkline_scenario::{Split, Transport, UDP_HEADER};
 
 /// Envelopes of a URP trailer: BOT, two of length, SEQ (Hawley 1989 §1.1).
 const TRAILER: u32 = 4;
@@ -26,18 +27,31 @@ pub(crate) struct Speech {
     pub outstanding: Option<u32>,
     /// Envelopes of a packet; 0 for a block in one.
     packet: u32,
+    /// Bytes of header before the data of a packet.
+    header: u32,
 }
 
 impl Speech {
-    pub fn of(transport: &Transport) -> Speech {
+    /// How `transport` speaks where a packet has at most `mtu` bytes.
+    pub fn of(transport: &Transport, mtu: u32) -> Speech {
         match transport {
             Transport::Urp(urp) => Speech {
                 block: u32::from(urp.block).max(1),
                 outstanding: Some(u32::from(urp.outstanding).max(1)),
                 packet: urp.packet,
+                header: 0,
             },
-            Transport::Datagram => Speech { block: u32::MAX, outstanding: None, packet: 0 },
+            Transport::Udp => Speech { header: UDP_HEADER, ..Speech::datagrams() },
+            Transport::Datagram => Speech::datagrams(),
+            // Segments follow each other like datagrams; window and losses are not the speech's affair.
+            Transport::Tcp(tcp) => Connection::of(tcp, mtu).map_or(Speech::datagrams(), |tcp| {
+                Speech { block: tcp.payload, header: tcp.header, ..Speech::datagrams() }
+            }),
         }
+    }
+
+    fn datagrams() -> Speech {
+        Speech { block: u32::MAX, outstanding: None, packet: 0, header: 0 }
     }
 
     /// Does the far end answer blocks?
@@ -53,14 +67,15 @@ impl Speech {
 
     /// Envelopes of a block of `data` user bytes, its trailer included.
     pub fn envelopes(&self, data: u32) -> u64 {
-        u64::from(data) + if self.answers() { u64::from(TRAILER) } else { 0 }
+        let around = if self.answers() { TRAILER } else { self.header };
+        u64::from(data) + u64::from(around)
     }
 
     /// The packets of a block: 16 envelopes each on Datakit; the trailer shares the last one only if it
     /// fits in whole (Hawley 1989 §4.2.1: 12 bytes are one packet, 13 two).
     pub fn packets(&self, data: u32) -> Vec<Packet> {
         if !self.answers() {
-            return vec![Packet { bytes: data, controls: 0 }];
+            return vec![Packet { bytes: data + self.header, controls: 0 }];
         }
         if self.packet == 0 {
             return vec![Packet { bytes: data + TRAILER, controls: TRAILER_CONTROLS }];
@@ -90,7 +105,7 @@ mod tests {
 
     #[test]
     fn twelve_bytes_are_one_packet_and_thirteen_two() {
-        let speech = Speech::of(&Transport::Urp(UrpSettings::default()));
+        let speech = Speech::of(&Transport::Urp(UrpSettings::default()), 1500);
         let sizes = |data| speech.packets(data).iter().map(|p| p.bytes).collect::<Vec<_>>();
         assert_eq!(sizes(12), [16]);
         assert_eq!(sizes(13), [13, 4]);

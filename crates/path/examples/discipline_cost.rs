@@ -43,7 +43,12 @@ impl Load {
             }
             other => other.set_limit(limit).map_err(|error| error.to_string())?,
         }
-        Ok(Load { discipline: Some(AnyDiscipline::new(&spec)), channels, count, drops })
+        Ok(Load {
+            discipline: Some(AnyDiscipline::new(&spec, Seed(1), "cost")),
+            channels,
+            count,
+            drops,
+        })
     }
 
     fn arrive(&mut self, channel: u64) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use trunkline_core::Channel;
+use trunkline_core::{Channel, Ecn};
 
 /// What tells one channel from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -57,11 +57,15 @@ pub struct Class {
     /// Priority band: 7 less the IP precedence (the upper three bits of the DSCP), so that network
     /// control is band 0 and best effort band 7.
     pub band: u8,
+    /// The congestion bits of IPv4 or IPv6; what is not IP cannot be marked.
+    pub ecn: Ecn,
 }
 
 const ETHERNET_HEADER: usize = 14;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
 const VLAN_TYPES: [u16; 2] = [0x8100, 0x88a8];
 /// TCP, UDP, DCCP, SCTP, UDP-Lite: ports are the first four bytes.
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
@@ -84,6 +88,76 @@ pub fn classify(frame: &[u8], key: ChannelKey) -> Class {
         size: frame.len().saturating_sub(ETHERNET_HEADER) as u32,
         channel: Channel(channel),
         band: 7 - (view.dscp >> 3),
+        ecn: view.ecn,
+    }
+}
+
+/// Sets the congestion bits of `frame`, which starts at its Ethernet header, to "congestion experienced" if
+/// they say that its sender can take that; is it marked now?
+///
+/// Only IP's own header changes. Its checksum in IPv4, which is complete even where a checksum behind it was
+/// left to a device, is corrected by what has changed (RFC 1624 §3, equation 3), so that a wrong one stays
+/// wrong. No other checksum covers these bits.
+pub fn mark_frame(frame: &mut [u8]) -> bool {
+    let Network { ether_type, at, .. } = Network::of(frame);
+    match (ether_type, frame.get_mut(at..)) {
+        (IPV4, Some(packet)) if packet.len() >= IPV4_HEADER => mark_ipv4(packet),
+        (IPV6, Some(packet)) if packet.len() >= IPV6_HEADER => mark_ipv6(packet),
+        _ => false,
+    }
+}
+
+fn mark_ipv4(header: &mut [u8]) -> bool {
+    let old = u16::from_be_bytes([header[0], header[1]]);
+    let ecn = Ecn::from_bits(header[1]);
+    header[1] |= ecn.marked().bits();
+    let new = u16::from_be_bytes([header[0], header[1]]);
+    if new != old {
+        let sum = u16::from_be_bytes([header[10], header[11]]);
+        header[10..12].copy_from_slice(&corrected(sum, old, new).to_be_bytes());
+    }
+    ecn.is_capable()
+}
+
+/// The traffic class lies across the first two octets; its congestion bits are bits 4 and 5 of the second
+/// (RFC 8200 §3).
+fn mark_ipv6(header: &mut [u8]) -> bool {
+    let ecn = Ecn::from_bits(header[1] >> 4);
+    header[1] |= ecn.marked().bits() << 4;
+    ecn.is_capable()
+}
+
+/// The checksum of a header in which the 16 bits `old` have become `new` (RFC 1624 §3, equation 3):
+/// HC' = ~(~HC + ~m + m').
+fn corrected(sum: u16, old: u16, new: u16) -> u16 {
+    let wide = u32::from(!sum) + u32::from(!old) + u32::from(new);
+    let once = (wide & 0xffff) + (wide >> 16);
+    !((once & 0xffff) + (once >> 16)) as u16
+}
+
+/// What lies behind a frame's addresses and VLAN tags.
+#[derive(Default)]
+struct Network {
+    /// The last tag's identifier.
+    vlan: u16,
+    ether_type: u16,
+    /// Where the packet begins.
+    at: usize,
+}
+
+impl Network {
+    fn of(frame: &[u8]) -> Network {
+        let mut network = Network { at: 12, ..Network::default() };
+        while let Some(kind) = be16(frame, network.at) {
+            network.ether_type = kind;
+            network.at += 2;
+            if !VLAN_TYPES.contains(&kind) {
+                break;
+            }
+            network.vlan = be16(frame, network.at).unwrap_or(0) & 0x0fff;
+            network.at += 2;
+        }
+        network
     }
 }
 
@@ -93,6 +167,7 @@ struct View<'a> {
     vlan: u16,
     ether_type: u16,
     dscp: u8,
+    ecn: Ecn,
     protocol: u8,
     addresses: &'a [u8],
     ports: Option<[u8; 4]>,
@@ -100,17 +175,8 @@ struct View<'a> {
 
 impl<'a> View<'a> {
     fn of(frame: &'a [u8]) -> View<'a> {
-        let mut view = View::default();
-        let mut at = 12;
-        while let Some(kind) = be16(frame, at) {
-            view.ether_type = kind;
-            at += 2;
-            if !VLAN_TYPES.contains(&kind) {
-                break;
-            }
-            view.vlan = be16(frame, at).unwrap_or(0) & 0x0fff;
-            at += 2;
-        }
+        let Network { vlan, ether_type, at } = Network::of(frame);
+        let mut view = View { vlan, ether_type, ..View::default() };
         let packet = frame.get(at..).unwrap_or(&[]);
         match view.ether_type {
             IPV4 => view.read_ipv4(packet),
@@ -121,8 +187,8 @@ impl<'a> View<'a> {
     }
 
     fn read_ipv4(&mut self, packet: &'a [u8]) {
-        let Some(header) = packet.get(..20) else { return };
-        self.dscp = header[1] >> 2;
+        let Some(header) = packet.get(..IPV4_HEADER) else { return };
+        (self.dscp, self.ecn) = (header[1] >> 2, Ecn::from_bits(header[1]));
         self.protocol = header[9];
         self.addresses = &header[12..20];
         let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
@@ -132,11 +198,12 @@ impl<'a> View<'a> {
     }
 
     fn read_ipv6(&mut self, packet: &'a [u8]) {
-        let Some(header) = packet.get(..40) else { return };
+        let Some(header) = packet.get(..IPV6_HEADER) else { return };
         self.dscp = (u16::from_be_bytes([header[0], header[1]]) >> 6) as u8 & 0x3f;
+        self.ecn = Ecn::from_bits(header[1] >> 4);
         self.protocol = header[6];
         self.addresses = &header[8..40];
-        self.read_ports(packet, 40);
+        self.read_ports(packet, IPV6_HEADER);
     }
 
     fn read_ports(&mut self, packet: &[u8], at: usize) {
@@ -213,13 +280,93 @@ mod tests {
         assert_eq!(classify(&first, key).channel, classify(&second, key).channel);
     }
 
+    /// A UDP packet of the textbooks (192.168.0.1 to 192.168.0.199, 115 bytes), whose header sums to 0xb861
+    /// while its second octet is zero.
+    const IPV4_UDP: [u8; 20] = [
+        0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00,
+        0x01, 0xc0, 0xa8, 0x00, 0xc7,
+    ];
+
+    fn tagged(tags: &[u8], kind: u16, packet: &[u8]) -> Vec<u8> {
+        [&[2; 12], tags, &kind.to_be_bytes(), packet].concat()
+    }
+
+    /// The sum of RFC 1071 over a header, its checksum included: 0xffff where that is right.
+    fn sum(header: &[u8]) -> u32 {
+        let words = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
+        let wide: u32 = words.sum();
+        (wide & 0xffff) + (wide >> 16)
+    }
+
+    #[test]
+    fn an_ipv4_header_is_marked_and_its_checksum_corrected() {
+        assert_eq!(sum(&IPV4_UDP), 0xffff);
+        // The second octet with AF11 and ECT(0) or ECT(1): 0x2a and 0x29 less in the sum.
+        for (tos, low) in [(0x2au8, 0x37u8), (0x29, 0x38)] {
+            let mut packet = IPV4_UDP;
+            (packet[1], packet[11]) = (tos, low);
+            assert_eq!(sum(&packet), 0xffff);
+            for tags in [&[][..], &[0x81, 0, 0, 7], &[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7]] {
+                let mut frame = tagged(tags, IPV4, &packet);
+                let class = classify(&frame, ChannelKey::Dscp);
+                assert_eq!((class.channel, class.ecn), (Channel(10), Ecn::from_bits(tos)));
+                assert!(mark_frame(&mut frame) && mark_frame(&mut frame), "twice is once");
+                assert_eq!(classify(&frame, ChannelKey::Dscp).ecn, Ecn::Ce);
+                assert_eq!(classify(&frame, ChannelKey::Dscp).channel, class.channel);
+                let header = &frame[14 + tags.len()..];
+                assert_eq!((header[1], header[11], sum(header)), (0x2b, 0x36, 0xffff));
+            }
+        }
+    }
+
+    #[test]
+    fn an_ipv6_header_is_marked_without_a_checksum() {
+        // Traffic class 0xb9 (EF, ECT(1)), flow label 0x54321.
+        let mut packet = [0u8; 48];
+        packet[..8].copy_from_slice(&[0x6b, 0x95, 0x43, 0x21, 0, 8, 17, 64]);
+        let mut frame = tagged(&[0x81, 0, 0, 7], IPV6, &packet);
+        let class = classify(&frame, ChannelKey::Dscp);
+        assert_eq!((class.channel, class.ecn), (Channel(46), Ecn::Ect1));
+        assert!(mark_frame(&mut frame));
+        let mut expected = tagged(&[0x81, 0, 0, 7], IPV6, &packet);
+        expected[19] = 0xb5;
+        assert_eq!(frame, expected);
+        assert_eq!(classify(&frame, ChannelKey::Dscp).ecn, Ecn::Ce);
+    }
+
+    #[test]
+    fn what_cannot_be_marked_stays_as_it_is() {
+        let arp = tagged(&[], 0x0806, &[3; 28]);
+        let short = tagged(&[], IPV4, &[0x45, 2, 0, 0]);
+        for frame in [tagged(&[], IPV4, &IPV4_UDP), arp, short, vec![0x81; 12], vec![]] {
+            let mut after = frame.clone();
+            assert!(!mark_frame(&mut after));
+            assert_eq!((after, classify(&frame, ChannelKey::One).ecn), (frame, Ecn::NotEct));
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_classify(frame in prop::collection::vec(any::<u8>(), 0..100)) {
             for (key, _) in NAMES {
                 let class = classify(&frame, key);
                 prop_assert!(class.band < 8 && class.size as usize <= frame.len());
+                let mut after = frame.clone();
+                prop_assert_eq!(mark_frame(&mut after), class.ecn.is_capable());
+                prop_assert_eq!(classify(&after, key), Class { ecn: class.ecn.marked(), ..class });
             }
+        }
+
+        /// A right checksum stays right, whatever the header.
+        #[test]
+        fn checksums_stay_right(mut header: [u8; 20], ecn in 1u8..3) {
+            header[1] = header[1] & 0xfc | ecn;
+            header[10..12].fill(0);
+            let checksum = !(sum(&header) as u16);
+            header[10..12].copy_from_slice(&checksum.to_be_bytes());
+            let mut frame = tagged(&[], IPV4, &header);
+            prop_assert!(mark_frame(&mut frame));
+            prop_assert_eq!(sum(&frame[14..]), 0xffff);
         }
     }
 }

@@ -36,9 +36,11 @@ mod schedule;
 mod spec;
 
 pub use block_queue::BlockQueue;
-pub use classify::{ChannelKey, Class, classify};
+pub use classify::{ChannelKey, Class, classify, mark_frame};
 pub use delay::DelayLine;
-pub use discipline::{AnyDiscipline, Backlog, Discipline, DisciplineTextError, Drops, Service};
+pub use discipline::{
+    AnyDiscipline, Backlog, Discipline, DisciplineSpec, DisciplineTextError, Drops, Service,
+};
 pub use framing::{Framer, Framing, Piece, aal5_cells};
 pub use limit::Limit;
 pub use line::Line;
@@ -46,4 +48,4 @@ pub use link::{Change, Delivered, Link, Served};
 pub use opportunities::DeliveryTrace;
 pub use processor::{ByteTime, TrunkProcessor};
 pub use schedule::{Schedule, ScheduleError};
-pub use spec::{DisciplineSpec, LinkSpec, SpecError};
+pub use spec::{LinkSpec, SpecError};

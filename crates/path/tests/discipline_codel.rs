@@ -156,6 +156,10 @@ impl RfcFqCodel {
     }
 }
 
+fn any(spec: &DisciplineSpec) -> AnyDiscipline<Packet<u32>> {
+    AnyDiscipline::new(spec, Seed(0), "test")
+}
+
 fn offer(
     discipline: &mut AnyDiscipline<Packet<u32>>,
     now: u64,
@@ -180,7 +184,7 @@ fn serve(discipline: &mut AnyDiscipline<Packet<u32>>, now: u64) -> (Option<u32>,
 
 #[test]
 fn the_first_drops_of_a_standing_queue_worked_by_hand() {
-    let mut codel = AnyDiscipline::new(&"codel:limit=10000p".parse().unwrap());
+    let mut codel = any(&"codel:limit=10000p".parse().unwrap());
     for number in 0..1000 {
         offer(&mut codel, 0, (1, 1500, number));
     }
@@ -231,11 +235,13 @@ fn codel_decides_as_the_pseudo_code_on_random_traces() {
     let (mut drops, mut resumed) = (0, 0);
     for seed in 0..60 {
         let [target, interval] = [[5, 100], [1, 20], [20, 50]][(seed % 3) as usize];
-        let mut real = AnyDiscipline::new(&DisciplineSpec::Codel {
+        let mut real = any(&DisciplineSpec::Codel {
             limit: Limit::Packets(1 << 30),
             target: Span::from_millis(target),
             interval: Span::from_millis(interval),
             mtu: 1500,
+            ecn: false,
+            ce_threshold: None,
         });
         let mut rfc = RfcCodel::new(target * MS, interval * MS, 1500);
         let mut trace = Trace::new(seed);
@@ -270,7 +276,7 @@ fn fq_codel_decides_as_the_text_on_random_traces() {
         let quantum = [1514, 300, 5000][(seed % 3) as usize];
         // So many queues that the eight channels do not share any.
         let text = format!("fq-codel:flows=1048576,quantum={quantum},limit=1000000p,interval=30ms");
-        let mut real = AnyDiscipline::new(&text.parse().unwrap());
+        let mut real = any(&text.parse().unwrap());
         let mut rfc = RfcFqCodel {
             queues: (0..8).map(|_| (RfcCodel::new(5 * MS, 30 * MS, 1500), 0)).collect(),
             new: VecDeque::new(),

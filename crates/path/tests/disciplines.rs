@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
-use trunkline_core::{Channel, DropCause, Packet, Span, Time};
+use trunkline_core::{Channel, DropCause, Ecn, Packet, Seed, Span, Time};
 use trunkline_path::{
     AnyDiscipline, Backlog, Discipline, DisciplineSpec, Drops, Limit, Service, aal5_cells,
 };
@@ -39,7 +39,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// One of each discipline, some with several settings.
-const TEXTS: [&str; 13] = [
+const TEXTS: [&str; 20] = [
     "fifo:limit=3kB",
     "round-robin:quantum=64,limit=3kB",
     "round-robin:quantum=700,limit=9p",
@@ -53,7 +53,23 @@ const TEXTS: [&str; 13] = [
     "fq-codel:flows=64,quantum=300,target=5ms,interval=20ms,mtu=100,limit=12p",
     "fq-codel:flows=2,target=1ms,interval=2ms,mtu=0,limit=5kB",
     "epd:threshold=40,limit=60",
+    "codel:target=5ms,interval=20ms,mtu=100,ecn=true,ce_threshold=3ms,limit=9p",
+    "fq-codel:flows=2,target=1ms,interval=2ms,mtu=0,ecn=false,ce_threshold=0s,limit=5kB",
+    "pie:target=1ms,update=1ms,alpha=1,beta=10,burst=0s,mtu=100,mark_below=1%,limit=3kB",
+    "pie:target=5ms,ecn=false,alpha=100,burst=5ms,mtu=1,limit=12p",
+    "dualpi2:target=1ms,update=1ms,alpha=10,step=1ms,limit=4kB",
+    "dualpi2:target=5ms,coupling=1,scheduler=ts-fifo,shift=9ms,classic=50%,limit=80c",
+    "sfq:buckets=3,quantum=300,perturb=9ms,limit=12p",
 ];
+
+fn any(spec: &DisciplineSpec) -> AnyDiscipline<P> {
+    AnyDiscipline::new(spec, Seed(1), "test")
+}
+
+/// The congestion bits of a channel's packets: every kind has some.
+fn ecn(channel: u64) -> Ecn {
+    Ecn::from_bits(channel as u8)
+}
 
 fn spec(text: &str) -> DisciplineSpec {
     text.parse().unwrap()
@@ -88,6 +104,7 @@ struct Books {
     numbers: usize,
     out: Vec<P>,
     dropped: usize,
+    marked: u64,
 }
 
 impl Books {
@@ -95,7 +112,7 @@ impl Books {
         let spec = spec(text);
         Books {
             text,
-            discipline: AnyDiscipline::new(&spec),
+            discipline: any(&spec),
             limit: spec.limit(),
             now: Time::ZERO,
             drops: Drops::default(),
@@ -104,6 +121,7 @@ impl Books {
             numbers: 0,
             out: Vec::new(),
             dropped: 0,
+            marked: 0,
         }
     }
 
@@ -145,6 +163,7 @@ impl Books {
         let packet = Packet {
             band,
             controls: size % 3,
+            ecn: ecn(channel),
             ..Packet::new(Channel(channel), size, self.now, number)
         };
         self.waiting.push(Waits { number, channel, band, size, sent: 0 });
@@ -170,6 +189,8 @@ impl Books {
             match cause {
                 DropCause::QueueLimit => assert!(!self.is("epd")),
                 DropCause::CoDel => assert!(self.is("codel") || self.is("fq-codel")),
+                DropCause::Pie => assert!(self.is("pie")),
+                DropCause::DualPi2 => assert!(self.is("dualpi2")),
                 DropCause::EarlyDiscard => assert!(self.is("epd")),
                 DropCause::PartialPacket => {
                     assert!(self.is("epd"));
@@ -230,11 +251,22 @@ impl Books {
         assert_eq!(service.channel, packet.channel);
         assert_eq!(u64::from(service.bytes), booked.left(), "pieces sum to the packet");
         assert_eq!(service.controls, packet.controls);
+        self.check_bits(packet);
         self.out.push(packet.clone());
+    }
+
+    /// Only what can be marked is marked, and every mark counts.
+    fn check_bits(&mut self, packet: &P) {
+        let before = ecn(packet.channel.0);
+        self.marked += u64::from(packet.ecn != before);
+        assert!(packet.ecn == before || packet.ecn == before.marked(), "{}", self.text);
+        let marks = self.is("codel") || self.is("fq-codel") || self.is("pie") || self.is("dualpi2");
+        assert!(marks || packet.ecn == before, "{}", self.text);
     }
 
     fn drain(&mut self) {
         while self.serve().is_some() {}
+        assert_eq!(self.drops.marked(), self.marked, "{}", self.text);
         assert!(self.waiting.is_empty() && self.useless == 0);
         assert_eq!(self.out.len() + self.dropped, self.numbers, "{}: lost in silence", self.text);
     }
@@ -279,7 +311,8 @@ fn arrive_and_judge(books: &mut Books, channel: u64, size: u32) {
     let mut naive = books.waiting.clone();
     naive.push(Waits { number, channel, band: 0, size, sent: 0 });
     let hopeless = naive.len() > 1 && books.limit.weight(size) > books.limit.amount();
-    let packet = Packet::new(Channel(channel), size, books.now, number);
+    let mut packet = Packet::new(Channel(channel), size, books.now, number);
+    packet.ecn = ecn(channel);
     books.discipline.enqueue(books.now, packet, &mut books.drops);
     for (victim, _) in books.drops.drain() {
         let bytes = |channel| {
@@ -437,7 +470,7 @@ proptest! {
     #[test]
     fn round_robin_does_what_the_naive_one_does(traffic in traffic(), quantum in 1u32..200) {
         let limit = Limit::Bytes(1 << 30);
-        let mut real = AnyDiscipline::new(&DisciplineSpec::RoundRobin { limit, quantum });
+        let mut real = any(&DisciplineSpec::RoundRobin { limit, quantum });
         let mut naive = NaiveRoundRobin::default();
         for (number, arrival) in traffic.into_iter().enumerate() {
             match arrival {
@@ -460,7 +493,7 @@ proptest! {
         let frame = if exact { quantum * (1 + frame % 3) } else { frame };
         let sparse = if via_low { "via-low" } else { "leave" };
         let spec = format!("two-lists:quantum={quantum},frame={frame},sparse={sparse}");
-        let mut real = AnyDiscipline::new(&spec.parse().unwrap());
+        let mut real = any(&spec.parse().unwrap());
         let mut naive = NaiveTwoLists::default();
         for (number, arrival) in traffic.into_iter().enumerate() {
             match arrival {
@@ -482,7 +515,7 @@ proptest! {
     ) {
         let mut books = Books::new("round-robin:quantum=64,limit=3kB");
         books.limit = Limit::Bytes(1 << 30);
-        books.discipline = AnyDiscipline::new(&DisciplineSpec::RoundRobin { limit: books.limit, quantum });
+        books.discipline = any(&DisciplineSpec::RoundRobin { limit: books.limit, quantum });
         // For each active channel, what each other one has sent since its own turn.
         let mut since: BTreeMap<u64, BTreeMap<u64, u32>> = BTreeMap::new();
         for arrival in traffic {
@@ -513,7 +546,7 @@ proptest! {
         quantum in 1u32..4000,
     ) {
         let limit = Limit::Bytes(1 << 30);
-        let mut drr = AnyDiscipline::new(&DisciplineSpec::Drr { limit, quantum });
+        let mut drr = any(&DisciplineSpec::Drr { limit, quantum });
         for (channel, sizes) in sizes.iter().enumerate() {
             for &size in sizes {
                 send(&mut drr, channel as u64, size, 0);
@@ -538,7 +571,7 @@ proptest! {
 fn channels_leave_no_state_behind_and_their_places_are_used_again() {
     // Ten thousand channels, ten at a time: were state kept, it would show in what is printed.
     for text in ["round-robin", "two-lists", "drr"] {
-        let mut discipline = AnyDiscipline::new(&spec(text));
+        let mut discipline = any(&spec(text));
         let debug_length = |discipline: &AnyDiscipline<P>| format!("{discipline:?}").len();
         let mut lengths = Vec::new();
         for round in 0..1000u64 {

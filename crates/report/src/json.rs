@@ -94,6 +94,9 @@ struct RunJson<'a> {
     ended_ns: u64,
     places: &'a [String],
     notes: &'a [String],
+    invalid: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accuracy: Option<&'a trunkline_measure::Accuracy>,
     traffic: Vec<TrafficJson<'a>>,
     links: Vec<Value>,
 }
@@ -108,6 +111,8 @@ impl<'a> RunJson<'a> {
             ended_ns: run.ended.as_nanos(),
             places: &run.places,
             notes: &run.notes,
+            invalid: &run.invalid,
+            accuracy: run.accuracy.as_ref(),
             traffic: run
                 .traffic
                 .iter()
@@ -224,6 +229,7 @@ fn link(link: &LinkRun) -> Value {
         "duplicated": counts.duplicated,
         "delivered": counts.delivered,
         "delivered_bytes": counts.delivered_bytes,
+        "marked": counts.marked,
         "drops": drops.collect::<Vec<Value>>(),
         "in_flight": link.in_flight,
         "busy_ns": link.busy.as_nanos(),

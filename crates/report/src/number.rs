@@ -112,7 +112,8 @@ pub(crate) fn unsigned_share(share: f64) -> String {
 
 /// Bytes, for headings of rows.
 pub(crate) fn bytes(count: u64) -> String {
-    format!("{count} B")
+    // No message is empty: 0 stands for samples of all sizes, those of a greedy connection's intervals.
+    if count == 0 { "each interval".into() } else { format!("{count} B") }
 }
 
 #[cfg(test)]

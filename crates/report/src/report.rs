@@ -4,7 +4,8 @@ use crate::ReportError;
 use crate::figure::Figure;
 use crate::section::Section;
 use std::collections::{BTreeMap, BTreeSet};
-use trunkline_measure::{Comparison, Engine, Estimator, Key, Quantity, Run, key_text};
+use trunkline_core::Span;
+use trunkline_measure::{Accuracy, Comparison, Engine, Estimator, Key, Quantity, Run, key_text};
 
 /// Everything that is shown and written. Engines are columns: none is treated otherwise than another.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -176,12 +177,14 @@ impl Report {
             .collect();
         for run in &self.runs {
             let engine = engine_name(run.engine);
+            notes.extend(run.invalid.iter().map(|why| format!("{engine}: INVALID: {why}")));
             notes.extend(run.notes.iter().map(|note| format!("{engine}: {note}")));
             let broken = run.traffic.iter().filter(|traffic| !traffic.packets.holds());
             notes.extend(broken.map(|traffic| {
                 format!("{engine}: the packets of '{}' do not add up", traffic.name)
             }));
         }
+        notes.extend(accuracy(&self.runs));
         notes
     }
 
@@ -197,4 +200,19 @@ impl Report {
             })
         })
     }
+}
+
+/// How exactly the runs in real time were carried out, all of them together and the worst of each figure.
+fn accuracy(runs: &[Run]) -> Option<String> {
+    let all: Vec<&Accuracy> = runs.iter().filter_map(|run| run.accuracy.as_ref()).collect();
+    let worst = |of: fn(&Accuracy) -> Span| all.iter().map(|one| of(one)).max();
+    let sum = |of: fn(&Accuracy) -> u64| all.iter().map(|one| of(one)).sum::<u64>();
+    let (p99, max) = (worst(|one| one.lateness.p99)?, worst(|one| one.lateness.max)?);
+    let (frames, lost, stalls) =
+        (sum(|one| one.frames_out), sum(|one| one.dropped_by_emulator), sum(|one| one.stalls));
+    Some(format!(
+        "emu: {frames} frames sent on; 99 in 100 left within {} of their time, the latest {} late; {lost} lost by the emulator; {stalls} stalls of the machine",
+        p99.rounded(),
+        max.rounded()
+    ))
 }

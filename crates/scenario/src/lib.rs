@@ -17,8 +17,9 @@ pub use file::ScenarioError;
 pub use path::{Direction, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
 pub use scenario::{
-    Cost, Disturbance, Echo, Host, Interface, Node, Processor, ProtocolPlace, Reply, Returns,
-    Scenario, Split, Start, Traffic, Transport, UrpSettings, Wire, Workload,
+    Cost, Disturbance, Echo, Host, Interface, Node, Processor, Program, ProtocolPlace, Reply,
+    Returns, Scenario, Split, Start, TcpSettings, Traffic, Transport, UDP_HEADER, UrpSettings,
+    Wire, Workload,
 };
 pub use setting::{SETTINGS, Setting};
 pub use topology::{Hop, Route, RouteError};

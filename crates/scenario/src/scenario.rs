@@ -27,6 +27,8 @@ pub struct Scenario {
     pub stop_after: Span,
     /// Sample the backlog of every link this often, for a chart of queue depth.
     pub sample_backlog: Option<Span>,
+    /// Largest network-layer packet of TCP and of outside programs, in bytes.
+    pub mtu: u32,
 }
 
 /// An amount of time that an operation takes: a fixed part and one for each byte.
@@ -236,6 +238,21 @@ pub struct Traffic {
     pub until: Option<String>,
     /// The estimator for its table, by name; `None` for the workload's default.
     pub estimator: Option<String>,
+    /// In the emulator an outside program makes this traffic. The other engines run `workload` over
+    /// `transport`, which are to describe what the program does.
+    pub program: Option<Program>,
+}
+
+/// An outside program that makes a traffic in the emulator.
+///
+/// In both commands `{peer}` stands for the address of the other end, `{port}` for a port that is free for
+/// this flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The command on the host `from`.
+    pub command: String,
+    /// What has to run on the host `to` before, and is ended after it.
+    pub server: Option<String>,
 }
 
 /// When a traffic starts.
@@ -303,6 +320,18 @@ pub enum Workload {
         /// What the receiving application spends on each `write` bytes (storing them).
         store: Span,
     },
+    /// As much as the transport takes for a stated time (the greedy connections of the LDS report, section
+    /// 3.10.1). The receiver makes the samples: the bytes that its reads got in each interval.
+    Greedy {
+        /// For how long the sender writes.
+        duration: Span,
+        /// How long a flow has run when its first interval begins.
+        warm_up: Span,
+        /// Length of an interval.
+        interval: Span,
+        /// User bytes of each system write.
+        write: u32,
+    },
     /// Datagrams of one size at a constant rate.
     Paced {
         /// User bytes of each.
@@ -328,8 +357,60 @@ pub enum Reply {
 pub enum Transport {
     /// The Universal Receiver Protocol in block mode.
     Urp(UrpSettings),
-    /// Datagrams, no protocol.
+    /// Datagrams, no protocol and no header: a packet is the user's bytes.
     Datagram,
+    /// UDP datagrams: 28 bytes of IPv4 and UDP header before the user's.
+    Udp,
+    /// The Transmission Control Protocol over IPv4: ours in the simulator, the kernel's in the emulator.
+    Tcp(TcpSettings),
+}
+
+/// Bytes of the IPv4 header without options (RFC 791) and of UDP's (RFC 768).
+pub const UDP_HEADER: u32 = 20 + 8;
+
+/// Parameters of TCP. What is `None` is as the profile has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcpSettings {
+    /// Whose habits: `trunkline` (the RFCs of today), `linux`, `bsd-reno` (4.4BSD).
+    pub profile: String,
+    /// Congestion control: `reno`, `newreno`, `constant-rate`, `cubic`, `bbr`.
+    pub congestion: Option<String>,
+    /// User bytes of the largest segment, without options; `None`: what the scenario's MTU leaves.
+    pub mss: Option<u32>,
+    /// Receive buffer: the largest window that is advertised.
+    pub window: Option<Size>,
+    /// Segments of the first window.
+    pub initial_window: Option<u32>,
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: Option<bool>,
+    /// Time stamps (RFC 7323), 12 bytes of each segment.
+    pub timestamps: Option<bool>,
+    /// Windows of more than 65535 bytes (RFC 7323).
+    pub window_scaling: Option<bool>,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: Option<bool>,
+    /// The longest that an acknowledgement is held back; zero: each segment is acknowledged at once.
+    pub delayed_ack: Option<Span>,
+    /// The shortest retransmission time-out.
+    pub min_rto: Option<Span>,
+}
+
+impl Default for TcpSettings {
+    fn default() -> TcpSettings {
+        TcpSettings {
+            profile: "trunkline".into(),
+            congestion: None,
+            mss: None,
+            window: None,
+            initial_window: None,
+            sack: None,
+            timestamps: None,
+            window_scaling: None,
+            ecn: None,
+            delayed_ack: None,
+            min_rto: None,
+        }
+    }
 }
 
 /// Parameters of URP in block mode.

@@ -164,7 +164,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "queue",
         value: "KIND[:KEY=VALUE,…]",
         help: "Queue discipline: fifo, round-robin:quantum=64, two-lists, drr, priority, codel, \
-               fq-codel:target=5ms, epd:threshold=1000,limit=1200",
+               fq-codel:target=5ms, epd:threshold=1000,limit=1200, pie, dualpi2, sfq",
         apply: |draft, text| {
             DisciplineSpec::parse(text, Limit::Bytes(LEAST_QUEUE)).map_err(|e| e.to_string())?;
             draft.queue = Some(text.to_string());

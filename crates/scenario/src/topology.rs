@@ -179,6 +179,7 @@ mod tests {
             traffic: Vec::new(),
             stop_after: Span::from_secs(1),
             sample_backlog: None,
+            mtu: 1500,
         }
     }
 
@@ -198,6 +199,7 @@ mod tests {
             stagger: Span::ZERO,
             until: None,
             estimator: None,
+            program: None,
         }
     }
 

@@ -361,3 +361,31 @@ fn the_example_of_the_reference_page() {
         (2, Some("keystrokes"))
     );
 }
+
+#[test]
+fn the_newer_disciplines_have_tables_too() {
+    for (table, text) in [
+        ("kind = \"codel\", ecn = true, ce_threshold = \"1ms\"", "codel:ecn=true,ce_threshold=1ms"),
+        ("kind = \"fq-codel\", ecn = false", "fq-codel:ecn=false"),
+        (
+            "kind = \"pie\", alpha = 0.25, beta = 2, burst = \"0s\", mark_below = \"20%\"",
+            "pie:alpha=0.25,beta=2,burst=0s,mark_below=20%",
+        ),
+        (
+            "kind = \"dualpi2\", update = \"8ms\", coupling = 4, step = \"2ms\", scheduler = \"ts-fifo\", \
+             shift = \"9ms\", classic = \"20%\"",
+            "dualpi2:update=8ms,coupling=4,step=2ms,scheduler=ts-fifo,shift=9ms,classic=20%",
+        ),
+        (
+            "kind = \"sfq\", buckets = 9, perturb = \"1s\", limit = \"9p\"",
+            "sfq:buckets=9,perturb=1s,limit=9p",
+        ),
+    ] {
+        let found = with(DESIGN, "kind = \"round-robin\", quantum = 64", table);
+        let expected = DisciplineSpec::parse(text, Limit::Bytes(64 << 10)).unwrap();
+        assert_eq!(one(&found).links[0].forward.discipline, expected);
+        let short =
+            with(DESIGN, "{ kind = \"round-robin\", quantum = 64 }", &format!("\"{text}\""));
+        assert_eq!(one(&short).links[0].forward.discipline, expected);
+    }
+}

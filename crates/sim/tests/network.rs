@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
-use trunkline_core::{Channel, DropCause, Seed, Span, Time};
+use trunkline_core::{Channel, DropCause, Ecn, Seed, Span, Time};
 use trunkline_path::LinkSpec;
 use trunkline_scenario::Settings;
 use trunkline_sim::{
@@ -12,7 +12,7 @@ use trunkline_sim::{
 };
 
 /// Settings of links of every kind: some never change, some do, some lose and duplicate.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 19] = [
     "rate=unlimited",
     "rate=10gbit delay=1us limit=3p",
     "rate=7mbit delay=5ms limit=20p",
@@ -23,16 +23,21 @@ const KINDS: [&str; 14] = [
     "rate=3mbit queue=priority:limit=9p output-buffer=1KiB",
     "rate=1mbit queue=codel:target=5ms,interval=20ms,limit=40p delay=60min",
     "rate=1mbit queue=fq-codel:target=5ms,interval=20ms,limit=40p delay=1ns",
+    "rate=1mbit queue=fq-codel:flows=2,target=1ms,interval=2ms,ce_threshold=2ms,limit=40p",
+    "rate=1mbit queue=pie:target=1ms,update=1ms,burst=0s,mtu=100,limit=40p delay=3ms",
+    "rate=2mbit queue=dualpi2:target=1ms,update=1ms,limit=40p delay=1ms",
+    "rate=1mbit queue=sfq:buckets=2,quantum=500,perturb=50ms,limit=9p",
+    "rate=1mbit queue=dualpi2:limit=40p duplicate=20% loss=5%",
     "rate=20mbit delay=2ms loss=10% bit-errors=1e-6",
     "rate=20mbit delay=2ms duplicate=20% reorder=10%:5ms",
     "rate=5mbit delay=2ms jitter=independent:normal:1ms",
-    "rate=5mbit delay=2ms schedule=1ms_rate=1mbit;20ms_rate=8mbit_delay=9ms",
+    "rate=5mbit delay=2ms schedule=1ms+rate=1mbit;20ms+rate=8mbit+delay=9ms",
 ];
 
 fn spec(settings: &str) -> LinkSpec {
     let mut all = Settings::default();
     for pair in settings.split(' ') {
-        all.add_pair(&pair.replace('_', " ")).unwrap();
+        all.add_pair(&pair.replace('+', " ")).unwrap();
     }
     all.resolve().unwrap().up
 }
@@ -87,6 +92,12 @@ struct End {
     route: RouteId,
     hops: Vec<HopShare>,
     lost: Option<(LinkId, DropCause)>,
+    ecn: Ecn,
+}
+
+/// The congestion bits that a packet sets off with.
+fn bits(tag: u64) -> Ecn {
+    [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][tag as usize % 3]
 }
 
 struct Lab {
@@ -147,15 +158,16 @@ impl Lab {
         self.sent.push(self.network.now());
         let trace = Some(self.network.trace());
         let route = send.route.get(&self.routes).0;
-        let (size, controls) = (send.size, send.controls);
-        self.network.inject(Parcel { route, size, controls, tag, trace });
+        let (size, controls, ecn) = (send.size, send.controls, bits(tag));
+        self.network.inject(Parcel { route, size, controls, ecn, tag, trace });
     }
 
     fn end(&mut self, parcel: Parcel, lost: Option<(LinkId, DropCause)>) {
         let trace: TraceId = parcel.trace.unwrap();
         let (hops, at) = (self.network.hops(trace).to_vec(), self.network.now());
         self.network.release(trace);
-        self.ends.push(End { at, tag: parcel.tag, route: parcel.route, hops, lost });
+        let Parcel { tag, route, ecn, .. } = parcel;
+        self.ends.push(End { at, tag, route, hops, lost, ecn });
     }
 
     /// Law 6, for routes and for links, at any moment: what the routes say is under way is in the links.
@@ -223,6 +235,27 @@ proptest! {
         }
     }
 
+    /// Packets arrive with the bits that they set off with, or marked by a link that counts it.
+    #[test]
+    fn every_mark_is_counted(plan in plan()) {
+        let lab = Lab::run(&plan)?;
+        let mut marked = 0;
+        let mut ends = lab.ends.clone();
+        ends.sort_by_key(|end| end.tag);
+        for copies in ends.chunk_by(|one, other| one.tag == other.tag) {
+            let sent = bits(copies[0].tag);
+            prop_assert!(copies.iter().all(|end| end.ecn == sent || end.ecn == sent.marked()));
+            marked += copies.iter().filter(|end| end.ecn != sent).count();
+        }
+        let counted: u64 = lab.links.iter().map(|&link| lab.network.counts(link).marked).sum();
+        let copies: u64 = lab.links.iter().map(|&it| lab.network.counts(it).duplicated).sum();
+        // Copies of a marked packet are marked, which only its first link has counted.
+        match copies {
+            0 => prop_assert_eq!(counted, marked as u64),
+            _ => prop_assert!(counted <= marked as u64 && marked as u64 <= counted + copies),
+        }
+    }
+
     /// The same again gives the same to the last bit.
     #[test]
     fn twice_is_the_same(plan in plan()) {
@@ -243,10 +276,10 @@ proptest! {
     /// and book the same.
     #[test]
     fn both_kinds_of_links_book_the_same(
-        kind in 0usize..10, sends in prop::collection::vec((0u64..3_000_000, 1u32..3000), 1..100),
+        kind in 0usize..14, sends in prop::collection::vec((0u64..3_000_000, 1u32..3000), 1..100),
     ) {
         let plain = spec(KINDS[kind]);
-        let changing = spec(&format!("{} schedule=5s_limit=1p", KINDS[kind]));
+        let changing = spec(&format!("{} schedule=5s+limit=1p", KINDS[kind]));
         let mut changing = LinkSpec { delay: plain.delay, ..changing };
         changing.schedule.steps[0].0 = Span::from_secs(1_000_000);
         prop_assert_eq!(single(&plain, &sends), single(&changing, &sends));
@@ -269,7 +302,7 @@ fn single(spec: &LinkSpec, sends: &[(u64, u32)]) -> BTreeMap<u64, (Time, Vec<Hop
             Event::Timer(tag) => {
                 let trace = Some(network.trace());
                 let (route, size) = (routes[tag as usize % 2], sends[tag as usize].1);
-                network.inject(Parcel { route, size, controls: 1, tag, trace });
+                network.inject(Parcel { route, size, controls: 1, ecn: Ecn::NotEct, tag, trace });
             }
             Event::Arrived(parcel) | Event::Lost(parcel, ..) => {
                 let hops = network.hops(parcel.trace.unwrap()).to_vec();
@@ -291,7 +324,7 @@ fn timers_come_in_order_and_far_ones_too() {
     {
         network.set_timer(at, number);
     }
-    network.inject(Parcel { route, size: 125, controls: 0, tag: 2, trace: None });
+    network.inject(Parcel { route, size: 125, controls: 0, ecn: Ecn::NotEct, tag: 2, trace: None });
     let mut seen = Vec::new();
     while let Some(event) = network.next(Time::NEVER) {
         match event {
@@ -332,7 +365,7 @@ fn a_copy_arrives_with_a_record_of_its_own() {
         .map(|settings| network.add_link(&spec(settings), settings));
     let route = network.add_route(Channel(1), &links);
     let trace = Some(network.trace());
-    network.inject(Parcel { route, size: 125, controls: 0, tag: 2, trace });
+    network.inject(Parcel { route, size: 125, controls: 0, ecn: Ecn::NotEct, tag: 2, trace });
     let mut arrived = Vec::new();
     while let Some(Event::Arrived(parcel)) = network.next(Time::NEVER) {
         let trace = parcel.trace.unwrap();
@@ -355,7 +388,14 @@ fn a_links_doings_are_recorded_where_asked_for() {
     network.record_queueing(link);
     network.sample_backlog(link, Span::from_micros(500));
     for tag in 0..3 {
-        network.inject(Parcel { route, size: 125, controls: 0, tag, trace: None });
+        network.inject(Parcel {
+            route,
+            size: 125,
+            controls: 0,
+            ecn: Ecn::NotEct,
+            tag,
+            trace: None,
+        });
     }
     assert_eq!(network.in_flight(link), 3);
     while network.next(Time::NEVER).is_some() {}
@@ -390,7 +430,7 @@ fn a_record_that_cannot_be_written_says_so() {
     let route = network.add_route(Channel(1), &[]);
     network.record_to(Box::new(Full(100))).unwrap();
     for tag in 0..10 {
-        network.inject(Parcel { route, size: 1, controls: 0, tag, trace: None });
+        network.inject(Parcel { route, size: 1, controls: 0, ecn: Ecn::NotEct, tag, trace: None });
     }
     assert!(network.end_record().unwrap_err().to_string().contains("no space"));
     assert_eq!(network.end_record().unwrap(), 0, "nothing is recorded any more");

@@ -4,10 +4,12 @@
 //! no thread, so that the same code runs in the simulator and on real wires. A driver calls it in one
 //! order, stated at [`Endpoint`].
 //!
-//! [`urp`] is the Universal Receiver Protocol of Datakit, [`envelope`] its form on the wire.
+//! [`urp`] is the Universal Receiver Protocol of Datakit, [`envelope`] its form on the wire; [`tcp`] holds
+//! the congestion controllers of TCP.
 
 pub mod envelope;
 mod payload;
+pub mod tcp;
 pub mod urp;
 
 pub use payload::{Extent, Payload};

@@ -2,6 +2,7 @@
 
 use crate::bulk::Source;
 use crate::echo::{Answerer, Asker};
+use crate::greedy::{Meter, Spender};
 use crate::paced::{Listener, Pacer};
 use crate::sink::Sink;
 use crate::transfer::Streamer;
@@ -26,11 +27,13 @@ enum Process {
     Sink(Sink),
     Pacer(Pacer),
     Listener(Listener),
+    Spender(Spender),
+    Meter(Meter),
 }
 
 impl Application {
-    /// The process at a traffic's `from`: it starts each measurement, and except with `paced` makes the
-    /// samples.
+    /// The process at a traffic's `from`: it starts each measurement, and except with `paced` and `greedy`
+    /// makes the samples.
     pub fn sender(workload: &Workload) -> Application {
         Application::new(match workload {
             Workload::Interactive { sizes, repeat, every, .. } => {
@@ -48,6 +51,9 @@ impl Application {
             Workload::TimedTransfer { sizes, duration } => {
                 Process::Streamer(Streamer::new(sizes, *duration))
             }
+            Workload::Greedy { duration, write, .. } => {
+                Process::Spender(Spender::new(*write, *duration))
+            }
             Workload::Paced { size, rate, duration } => {
                 Process::Pacer(Pacer::new(*size, *rate, *duration))
             }
@@ -63,6 +69,9 @@ impl Application {
                 Process::Sink(Sink::discarding())
             }
             Workload::Push { write, store, .. } => Process::Sink(Sink::storing(*write, *store)),
+            Workload::Greedy { duration, warm_up, interval, .. } => {
+                Process::Meter(Meter::new(*duration, *warm_up, *interval))
+            }
             Workload::Paced { size, .. } => Process::Listener(Listener::new(*size)),
         })
     }
@@ -87,6 +96,8 @@ impl Application {
             Process::Sink(process) => process.step(outcome),
             Process::Pacer(process) => process.step(now, outcome),
             Process::Listener(process) => process.step(now, outcome),
+            Process::Spender(process) => process.step(now, outcome),
+            Process::Meter(process) => process.step(now, outcome),
         };
         if self.ended || action == Action::Done {
             self.ended = true;
@@ -95,15 +106,26 @@ impl Application {
         action
     }
 
-    /// The measurement that the last step has completed, once. To be asked after each step, also the
-    /// one that answered [`Action::Done`].
+    /// A measurement that the last step has completed, oldest first, until there is none. To be asked after
+    /// each step, also the one that answered [`Action::Done`].
     pub fn take_sample(&mut self) -> Option<Draft> {
         match &mut self.process {
             Process::Asker(process) => process.sample.take(),
             Process::Source(process) => process.sample.take(),
             Process::Streamer(process) => process.sample.take(),
             Process::Listener(process) => process.sample.take(),
-            Process::Answerer(_) | Process::Sink(_) | Process::Pacer(_) => None,
+            Process::Meter(process) => process.samples.pop_front(),
+            Process::Answerer(_) | Process::Sink(_) | Process::Pacer(_) | Process::Spender(_) => {
+                None
+            }
+        }
+    }
+
+    /// It has become `now` with nothing done: what that alone completes can be taken as samples. To be called
+    /// before the process is stopped.
+    pub fn flush(&mut self, now: Time) {
+        if let Process::Meter(process) = &mut self.process {
+            process.flush(now);
         }
     }
 

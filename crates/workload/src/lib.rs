@@ -7,12 +7,13 @@
 //! For each flow of a traffic the host runs two of them, [`Application::sender`] and
 //! [`Application::receiver`]: it calls [`step`](Application::step) with [`Outcome::Start`], does what it
 //! is asked, calls `step` again with the outcome and the time, and so on until [`Action::Done`]. After
-//! each step it asks [`take_sample`](Application::take_sample). Senders end by themselves; receivers
-//! wait for more until the host stops them.
+//! each step it asks [`take_sample`](Application::take_sample) until there is none. Senders end by
+//! themselves; receivers wait for more until the host stops them, after a [`flush`](Application::flush).
 
 mod application;
 mod bulk;
 mod echo;
+mod greedy;
 mod paced;
 #[cfg(test)]
 mod pair;

@@ -2,7 +2,7 @@
 
 use super::{Outcome, Switches};
 use anyhow::Result;
-use trunkline_core::{Channel, Rate, Seed, Span, Time};
+use trunkline_core::{Channel, Ecn, Rate, Seed, Span, Time};
 use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
 use trunkline_sim::{Event, LinkId, Network, Parcel, RouteId};
 
@@ -12,7 +12,8 @@ pub const SIZE: u32 = 1500;
 pub const RATE: u64 = 10_000_000_000;
 /// One way between a source and the bottleneck.
 pub const ACCESS_DELAY: Span = Span::from_micros(10);
-const ACCESS_LIMIT: Limit = Limit::Packets(100_000);
+/// What may wait at an access link.
+pub const ACCESS_LIMIT: Limit = Limit::Packets(100_000);
 /// Packets that wait at the bottleneck at most.
 pub const LIMIT: u64 = 1000;
 /// Simulated.
@@ -63,6 +64,8 @@ impl Constant {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             mtu: 1500,
+            ecn: false,
+            ce_threshold: None,
         }
     }
 }
@@ -121,7 +124,14 @@ impl Sources {
 
     fn send(&mut self, source: usize) {
         let route = self.routes[source];
-        self.network.inject(Parcel { route, size: SIZE, controls: 0, tag: 0, trace: None });
+        self.network.inject(Parcel {
+            route,
+            size: SIZE,
+            controls: 0,
+            ecn: Ecn::NotEct,
+            tag: 0,
+            trace: None,
+        });
         self.next[source] += self.what.sources as u64;
         self.network.set_timer(self.what.instant(self.next[source]), source as u64);
     }

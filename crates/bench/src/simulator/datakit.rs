@@ -6,7 +6,7 @@
 
 use super::{Outcome, Switches};
 use anyhow::Result;
-use trunkline_core::{Channel, Rate, Seed, Size, Span, Time};
+use trunkline_core::{Channel, Ecn, Rate, Seed, Size, Span, Time};
 use trunkline_path::{ByteTime, DisciplineSpec, Framing, Limit, LinkSpec, TrunkProcessor};
 use trunkline_sim::{Event, LinkId, Network, Parcel, RouteId};
 
@@ -121,7 +121,14 @@ impl Datakit {
         for number in 0..BURST {
             // The trailer is two control envelopes and a block's length.
             let (size, controls) = if number + 1 < BURST { (SIZE, 0) } else { (4, 2) };
-            self.network.inject(Parcel { route, size, controls, tag: channel, trace: None });
+            self.network.inject(Parcel {
+                route,
+                size,
+                controls,
+                ecn: Ecn::NotEct,
+                tag: channel,
+                trace: None,
+            });
         }
         self.network.set_timer(self.network.now() + INTERVAL, channel);
     }

@@ -3,7 +3,7 @@
 use super::constant::{SIZE, link};
 use super::{Outcome, Switches};
 use anyhow::Result;
-use trunkline_core::{Channel, Seed, Span, Time};
+use trunkline_core::{Channel, Ecn, Seed, Span, Time};
 use trunkline_path::{DisciplineSpec, Limit};
 use trunkline_sim::{Event, LinkId, Network, Parcel, RouteId};
 
@@ -134,7 +134,14 @@ impl Fabric {
         flow.under_way = flow.window;
         let (route, tag) = (flow.data, host as u64);
         for _ in 0..more {
-            self.network.inject(Parcel { route, size: SIZE, controls: 0, tag, trace: None });
+            self.network.inject(Parcel {
+                route,
+                size: SIZE,
+                controls: 0,
+                ecn: Ecn::NotEct,
+                tag,
+                trace: None,
+            });
         }
     }
 }

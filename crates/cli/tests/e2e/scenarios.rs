@@ -1,10 +1,12 @@
 //! Scenario files through `run` and `predict`.
 
-use crate::support::{Host, Outcome};
+use crate::support::{Host, Outcome, files_of, skipped};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The examples of this repository.
 fn examples() -> Vec<String> {
@@ -193,10 +195,18 @@ fn results_are_not_overwritten_unasked() {
 }
 
 #[test]
-fn an_engine_that_is_not_there_says_so() {
+fn an_engine_that_cannot_run_a_cell_says_so() {
     let home = place();
-    let file = small(&home);
-    let beside = succeeds(&["run", &file, "--engine", "model,sim,emu"]).stdout;
+    let tcp = |name: &str, sack: bool| {
+        format!(
+            "[[traffic]]\nname = '{name}'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = '1kB'\n\
+             transport = {{ kind = 'tcp', sack = {sack} }}\ncommand = 'true'\n"
+        )
+    };
+    let text = format!("{SMALL}{}{}", tcp("one", true), tcp("two", false));
+    let file = path(&home, "two-minds.toml");
+    fs::write(&file, text).unwrap();
+    let beside = succeeds(&["run", &file, "--engine", "model,emu"]).stdout;
     assert!(
         beside.contains("unavailable") && beside.contains("note: emu: unavailable: "),
         "{beside}"
@@ -205,8 +215,72 @@ fn an_engine_that_is_not_there_says_so() {
     assert_eq!(alone.status.code(), Some(1), "{alone:#?}");
     assert!(alone.stdout.contains("emu: unavailable"), "{alone:#?}");
     assert!(alone.complaint().contains("no engine could run"), "{alone:#?}");
-    let one = succeeds(&["run", &file, "--engine", "sim"]).stdout;
+    let one = succeeds(&["run", &small(&home), "--engine", "sim"]).stdout;
     assert!(!one.contains("model"), "{one}");
+}
+
+/// A cell of a second.
+const SECOND: &str = r#"
+stop_after = "10s"
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[link]]
+between = ["a", "b"]
+rate = "10Mbit/s"
+delay = "20ms"
+[[traffic]]
+name = "ticks"
+kind = "paced"
+from = "a"
+to = "b"
+size = 972
+rate = "777600bit/s"
+duration = "DURATION"
+transport = "udp"
+"#;
+
+#[test]
+fn three_engines_stand_side_by_side() {
+    let home = place();
+    let file = path(&home, "second.toml");
+    fs::write(&file, SECOND.replace("DURATION", "1s")).unwrap();
+    let arguments = ["run", &file, "--engine", "sim,emu", "--json"];
+    let Some(outcome) = Host::new().run_well(&arguments) else { return };
+    let json: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let runs = json["runs"].as_array().unwrap();
+    if json["unavailable"].as_array().unwrap().len() == 1 {
+        return skipped(&json["unavailable"][0]);
+    }
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        assert_eq!(run["traffic"][0]["packets"]["sent"], 100, "{run}");
+    }
+    assert_eq!(runs[1]["accuracy"]["frames_out"], 100);
+    assert!(runs[1]["invalid"].is_array() && runs[0]["accuracy"].is_null());
+}
+
+#[test]
+fn a_signal_ends_an_emulated_run_and_nothing_is_left() {
+    let home = place();
+    let file = path(&home, "minutes.toml");
+    fs::write(&file, SECOND.replace("10s", "10min").replace("DURATION", "5min")).unwrap();
+    let host = Host::new();
+    let running = host.start(&["run", &file, "--engine", "emu"]);
+    let pid = running.pid();
+    let until = Instant::now() + Duration::from_secs(5);
+    while files_of(pid).is_empty() && Instant::now() < until {
+        sleep(Duration::from_millis(20));
+    }
+    sleep(Duration::from_secs(1));
+    running.signal(Signal::INT);
+    let outcome = running.finish();
+    if outcome.stdout.contains("unavailable") {
+        return skipped(&outcome.stdout);
+    }
+    assert!(!outcome.status.success(), "{outcome:#?}");
+    host.assert_nothing_left(pid);
 }
 
 #[test]

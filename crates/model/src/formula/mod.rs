@@ -4,7 +4,9 @@
 //! [`Throughput`](crate::Throughput)s. Each function names the report, the equation or section that it
 //! comes from, and the range in which it holds.
 
+pub mod fairness;
 pub mod general;
 pub mod hawley1989;
 pub mod rounds;
+pub mod tcp;
 pub mod vandewater1988;

@@ -134,14 +134,27 @@ impl<P: Metered, S: Default> Channels<P, S> {
             return drops.push(packet, DropCause::QueueLimit);
         }
         let ceiling = self.tally.ceiling(self.limit);
-        let id = self.push(now, key, packet);
+        let id = self.put(now, key, packet, activate);
+        while self.tally.exceeds(self.limit, ceiling) {
+            self.shed(id, end, drops);
+        }
+    }
+
+    /// Takes in `packet`, which came at `came`, whatever the limit says.
+    #[inline(always)]
+    pub fn put(
+        &mut self,
+        came: Time,
+        key: Channel,
+        packet: P,
+        activate: impl FnOnce(&mut S),
+    ) -> u32 {
+        let id = self.push(came, key, packet);
         if self.flows[id as usize].listed.is_none() {
             activate(&mut self.flows[id as usize].state);
             self.list(id, Turns::First);
         }
-        while self.tally.exceeds(self.limit, ceiling) {
-            self.shed(id, end, drops);
-        }
+        id
     }
 
     #[inline(always)]

@@ -15,6 +15,10 @@ pub(super) struct Law {
     pub interval: Span,
     /// Bytes up to which a queue is never dropped from (MAXPACKET).
     pub mtu: u32,
+    /// Are packets marked, that can be, instead of dropped (RFC 8290 §4.2)?
+    pub ecn: bool,
+    /// The delay above which every packet is marked that can be; the longest span, where there is none.
+    pub ce_threshold: Span,
 }
 
 impl Law {
@@ -32,7 +36,17 @@ impl Law {
         };
         at + Span::from_nanos(step)
     }
+
+    /// Marks the head's packet if that may be, else gives it up. Is it there still?
+    fn spares<P: Metered>(&self, head: &mut Head<P>, drops: &mut Drops<P>) -> bool {
+        let taken = head.packet.take();
+        head.packet = taken.and_then(|it| drops.mark_or_drop(it, self.ecn, DropCause::CoDel));
+        head.packet.is_some()
+    }
 }
+
+/// The longest span, for a threshold that is never passed.
+pub(super) const NEVER: Span = Span::from_nanos(u64::MAX);
 
 /// A queue that CoDel can look after.
 pub(super) trait Source<P> {
@@ -54,14 +68,16 @@ pub(super) struct Control {
     dropping: bool,
 }
 
-/// The packet at the head, and whether it may be dropped.
+/// The packet at the head, how long it has waited, and whether it may be dropped.
 struct Head<P> {
     packet: Option<P>,
+    waited: Span,
     ok_to_drop: bool,
 }
 
 impl Control {
-    /// The next packet to send; those that CoDel gives up go to `drops` (RFC 8289 §5, `dequeue`).
+    /// The next packet to send; those that CoDel gives up go to `drops` (RFC 8289 §5, `dequeue`). A packet
+    /// that is marked instead is sent, and counts as a drop in all else.
     #[inline]
     pub fn dequeue<P: Metered>(
         &mut self,
@@ -75,8 +91,11 @@ impl Control {
             self.dropping = head.ok_to_drop;
             // A large backlog can make the next drop due at once, hence the loop.
             while self.dropping && now >= self.drop_next {
-                give_up(head.packet, drops);
                 self.count += 1;
+                if law.spares(&mut head, drops) {
+                    self.drop_next = law.next_drop(self.drop_next, self.count);
+                    break;
+                }
                 head = self.next(law, now, source);
                 self.dropping = head.ok_to_drop;
                 if self.dropping {
@@ -84,9 +103,15 @@ impl Control {
                 }
             }
         } else if head.ok_to_drop {
-            give_up(head.packet, drops);
-            head = self.next(law, now, source);
+            if !law.spares(&mut head, drops) {
+                head = self.next(law, now, source);
+            }
             self.start_dropping(law, now);
+        }
+        if head.waited > law.ce_threshold
+            && let Some(packet) = &mut head.packet
+        {
+            drops.mark(packet);
         }
         head.packet
     }
@@ -108,22 +133,17 @@ impl Control {
     fn next<P: Metered>(&mut self, law: &Law, now: Time, source: &mut impl Source<P>) -> Head<P> {
         let Some((came, packet)) = source.pop() else {
             self.first_above = None;
-            return Head { packet: None, ok_to_drop: false };
+            return Head { packet: None, waited: Span::ZERO, ok_to_drop: false };
         };
-        let below = now.since(came) < law.target || source.bytes() <= u64::from(law.mtu);
+        let waited = now.since(came);
+        let below = waited < law.target || source.bytes() <= u64::from(law.mtu);
         let ok_to_drop = !below && self.first_above.is_some_and(|instant| now >= instant);
         self.first_above = match self.first_above {
             _ if below => None,
             None => Some(now + law.interval),
             since => since,
         };
-        Head { packet: Some(packet), ok_to_drop }
-    }
-}
-
-fn give_up<P: Metered>(packet: Option<P>, drops: &mut Drops<P>) {
-    if let Some(packet) = packet {
-        drops.push(packet, DropCause::CoDel);
+        Head { packet: Some(packet), waited, ok_to_drop }
     }
 }
 
@@ -136,6 +156,23 @@ pub struct Codel<P> {
     control: Control,
     law: Law,
     limit: Limit,
+}
+
+/// The parameters of CoDel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodelSettings {
+    /// How much may wait.
+    pub limit: Limit,
+    /// The standing delay that is acceptable.
+    pub target: Span,
+    /// How long it may be exceeded before the first drop.
+    pub interval: Span,
+    /// Bytes up to which nothing is dropped.
+    pub mtu: u32,
+    /// Are packets marked, that can be, instead of dropped?
+    pub ecn: bool,
+    /// The delay above which every packet is marked that can be.
+    pub ce_threshold: Option<Span>,
 }
 
 #[derive(Debug)]
@@ -156,13 +193,13 @@ impl<P: Metered> Source<P> for Waiting<P> {
 }
 
 impl<P: Metered> Codel<P> {
-    /// An empty queue that holds at most `limit`, with an acceptable standing delay `target` that may be
-    /// exceeded for `interval`, and no drops while at most `mtu` bytes wait.
-    pub fn new(limit: Limit, target: Span, interval: Span, mtu: u32) -> Codel<P> {
+    /// An empty queue as `settings` say.
+    pub fn new(settings: CodelSettings) -> Codel<P> {
+        let CodelSettings { limit, target, interval, mtu, ecn, ce_threshold } = settings;
         Codel {
             waiting: Waiting { packets: VecDeque::new(), tally: Tally::default() },
             control: Control::default(),
-            law: Law { target, interval, mtu },
+            law: Law { target, interval, mtu, ecn, ce_threshold: ce_threshold.unwrap_or(NEVER) },
             limit,
         }
     }
@@ -197,7 +234,9 @@ mod tests {
     #[test]
     fn the_control_law_is_within_a_nanosecond_of_the_real_numbers() {
         for interval in [1u64, 999, 100_000_000, 100_000_000_000] {
-            let law = Law { target: Span::ZERO, interval: Span::from_nanos(interval), mtu: 1500 };
+            let (target, interval_span) = (Span::ZERO, Span::from_nanos(interval));
+            let ecn = false;
+            let law = Law { target, interval: interval_span, mtu: 1500, ecn, ce_threshold: NEVER };
             for count in (1..2000).chain((1..40).map(|k| k * k * 1_000_003)) {
                 let step = law.next_drop(Time::ZERO, count).as_nanos();
                 let real = interval as f64 / (count as f64).sqrt();

@@ -1,7 +1,7 @@
 //! Flow queueing with CoDel (RFC 8290).
 
 use super::channels::{Channels, End, Turns, spread};
-use super::codel::{Control, Law, Source};
+use super::codel::{Control, Law, NEVER, Source};
 use super::{Backlog, Discipline, Drops, Service};
 use crate::Limit;
 use trunkline_core::{Channel, Metered, Span, Time};
@@ -50,6 +50,10 @@ pub struct FqCodelSettings {
     pub interval: Span,
     /// Bytes in a queue up to which CoDel does not drop.
     pub mtu: u32,
+    /// Are packets marked, that can be, instead of dropped (§4.2)?
+    pub ecn: bool,
+    /// The delay above which every packet is marked that can be.
+    pub ce_threshold: Option<Span>,
 }
 
 /// The list of queues that have become active.
@@ -75,12 +79,13 @@ impl<P: Metered> Source<P> for One<'_, P> {
 impl<P: Metered> FqCodel<P> {
     /// Empty queues as `settings` say.
     pub fn new(settings: FqCodelSettings) -> FqCodel<P> {
-        let FqCodelSettings { limit, flows, quantum, target, interval, mtu } = settings;
+        let FqCodelSettings { limit, flows, quantum, target, interval, mtu, ecn, .. } = settings;
+        let ce_threshold = settings.ce_threshold.unwrap_or(NEVER);
         FqCodel {
             queues: Channels::numbered(flows.max(1), limit, true),
             flows: flows.max(1),
             quantum: quantum.max(1),
-            law: Law { target, interval, mtu },
+            law: Law { target, interval, mtu, ecn, ce_threshold },
         }
     }
 

@@ -3,30 +3,40 @@
 mod channels;
 mod codel;
 mod drr;
+mod dualpi2;
 mod epd;
 mod fifo;
 mod fq_codel;
 mod links;
 mod longest;
 mod packets;
+mod pi;
+mod pie;
 mod priority;
 mod round_robin;
+mod sfq;
+mod spec;
 mod tally;
 mod text;
 mod two_lists;
 
-pub use codel::Codel;
+pub use codel::{Codel, CodelSettings};
 pub use drr::Drr;
+pub use dualpi2::{DualPi2, DualPi2Settings, DualScheduler};
 pub use epd::Epd;
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelSettings};
+pub use pi::Gain;
+pub use pie::{Pie, PieSettings};
 pub use priority::Priority;
 pub use round_robin::RoundRobin;
+pub use sfq::{Sfq, SfqSettings};
+pub use spec::{DisciplineSpec, Sparse};
 pub use text::DisciplineTextError;
 pub use two_lists::TwoLists;
 
-use crate::{DisciplineSpec, Limit, Piece};
-use trunkline_core::{Channel, DropCause, Metered, Time};
+use crate::{Limit, Piece};
+use trunkline_core::{Channel, DropCause, Ecn, Metered, Seed, Time};
 
 /// A queue in front of a line.
 ///
@@ -106,32 +116,74 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Packets given up, each with its cause. Reused by the caller, so that the packet's way allocates nothing.
+/// What a discipline does against congestion: packets given up, each with its cause, and how many were
+/// marked. Reused by the caller, so that the packet's way allocates nothing.
 #[derive(Debug)]
-pub struct Drops<P>(Vec<(P, DropCause)>);
+pub struct Drops<P> {
+    given_up: GivenUp<P>,
+    marked: u64,
+}
+
+/// Packets given up, oldest first. A plain link needs no more than that.
+pub(crate) type GivenUp<P> = Vec<(P, DropCause)>;
 
 impl<P> Default for Drops<P> {
     fn default() -> Drops<P> {
-        Drops(Vec::new())
+        Drops { given_up: Vec::new(), marked: 0 }
+    }
+}
+
+impl<P: Metered> Drops<P> {
+    /// Marks `packet`, which goes on, if that [can take it](trunkline_core::Ecn::is_capable); is it marked
+    /// now? One that was marked before it came here is not counted again.
+    #[inline]
+    pub fn mark(&mut self, packet: &mut P) -> bool {
+        match packet.ecn() {
+            Ecn::NotEct => return false,
+            Ecn::Ce => {}
+            Ecn::Ect0 | Ecn::Ect1 => {
+                packet.mark();
+                self.marked += 1;
+            }
+        }
+        true
+    }
+
+    /// Marks `packet` if that can take it and `may_mark`, else gives it up. The packet, if it goes on.
+    #[inline]
+    pub fn mark_or_drop(&mut self, mut packet: P, may_mark: bool, cause: DropCause) -> Option<P> {
+        if may_mark && self.mark(&mut packet) {
+            return Some(packet);
+        }
+        self.push(packet, cause);
+        None
     }
 }
 
 impl<P> Drops<P> {
     /// Gives `packet` up.
     pub fn push(&mut self, packet: P, cause: DropCause) {
-        self.0.push((packet, cause));
+        self.given_up.push((packet, cause));
     }
     /// Takes everything out, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = (P, DropCause)> + '_ {
-        self.0.drain(..)
+        self.given_up.drain(..)
+    }
+    /// What was given up.
+    pub(crate) fn given_up(&mut self) -> &mut GivenUp<P> {
+        &mut self.given_up
     }
     /// How many wait to be taken out.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.given_up.len()
     }
     /// Was nothing given up?
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.given_up.is_empty()
+    }
+    /// How many packets have been marked so far.
+    pub fn marked(&self) -> u64 {
+        self.marked
     }
 }
 
@@ -154,6 +206,12 @@ pub enum AnyDiscipline<P> {
     FqCodel(FqCodel<P>),
     /// ATM early packet discard.
     Epd(Epd<P>),
+    /// Proportional integral controller enhanced.
+    Pie(Pie<P>),
+    /// Two coupled queues.
+    DualPi2(DualPi2<P>),
+    /// Stochastic fair queueing.
+    Sfq(Sfq<P>),
 }
 
 macro_rules! each {
@@ -167,13 +225,18 @@ macro_rules! each {
             AnyDiscipline::Codel($it) => $body,
             AnyDiscipline::FqCodel($it) => $body,
             AnyDiscipline::Epd($it) => $body,
+            AnyDiscipline::Pie($it) => $body,
+            AnyDiscipline::DualPi2($it) => $body,
+            AnyDiscipline::Sfq($it) => $body,
         }
     };
 }
 
 impl<P: Metered> AnyDiscipline<P> {
-    /// The discipline that `spec` describes.
-    pub fn new(spec: &DisciplineSpec) -> AnyDiscipline<P> {
+    /// The discipline that `spec` describes. What it leaves to chance comes from the stream of `seed` for the
+    /// queue of the link called `name`.
+    pub fn new(spec: &DisciplineSpec, seed: Seed, name: &str) -> AnyDiscipline<P> {
+        let stream = || seed.stream(&format!("{name}/queue"));
         match *spec {
             DisciplineSpec::Fifo { limit } => AnyDiscipline::Fifo(Fifo::new(limit)),
             DisciplineSpec::RoundRobin { limit, quantum } => {
@@ -186,16 +249,37 @@ impl<P: Metered> AnyDiscipline<P> {
             DisciplineSpec::Priority { limit, bands } => {
                 AnyDiscipline::Priority(Priority::new(limit, bands))
             }
-            DisciplineSpec::Codel { limit, target, interval, mtu } => {
-                AnyDiscipline::Codel(Codel::new(limit, target, interval, mtu))
+            DisciplineSpec::Codel { limit, target, interval, mtu, ecn, ce_threshold } => {
+                let settings = CodelSettings { limit, target, interval, mtu, ecn, ce_threshold };
+                AnyDiscipline::Codel(Codel::new(settings))
             }
-            DisciplineSpec::FqCodel { limit, flows, quantum, target, interval, mtu } => {
-                let settings = FqCodelSettings { limit, flows, quantum, target, interval, mtu };
-                AnyDiscipline::FqCodel(FqCodel::new(settings))
-            }
+            DisciplineSpec::FqCodel {
+                limit,
+                flows,
+                quantum,
+                target,
+                interval,
+                mtu,
+                ecn,
+                ce_threshold,
+            } => AnyDiscipline::FqCodel(FqCodel::new(FqCodelSettings {
+                limit,
+                flows,
+                quantum,
+                target,
+                interval,
+                mtu,
+                ecn,
+                ce_threshold,
+            })),
             DisciplineSpec::Epd { threshold, limit } => {
                 AnyDiscipline::Epd(Epd::new(threshold, limit))
             }
+            DisciplineSpec::Pie(settings) => AnyDiscipline::Pie(Pie::new(settings, stream())),
+            DisciplineSpec::DualPi2(settings) => {
+                AnyDiscipline::DualPi2(DualPi2::new(settings, stream()))
+            }
+            DisciplineSpec::Sfq(settings) => AnyDiscipline::Sfq(Sfq::new(settings, stream())),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Disciplines as people write them on a command line: `round-robin:quantum=64,limit=500KB`.
 
-use crate::spec::Sparse;
-use crate::{DisciplineSpec, Limit, SpecError};
+use super::dualpi2::{DualPi2Settings, DualScheduler};
+use super::pie::PieSettings;
+use super::sfq::SfqSettings;
+use super::spec::{DisciplineSpec, Sparse};
+use crate::{Limit, SpecError};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -64,7 +67,8 @@ pub enum DisciplineTextError {
     },
 }
 
-const KINDS: &str = "fifo, round-robin, two-lists, drr, priority, codel, fq-codel, epd";
+const KINDS: &str = "fifo, round-robin, two-lists, drr, priority, codel, fq-codel, epd, pie, \
+     dualpi2, sfq";
 
 /// Bytes of each turn (Hawley 1989 §1.4; for two-lists the patent's abstract gives no figure and
 /// this is ours).
@@ -90,6 +94,10 @@ const FQ_LIMIT: Limit = Limit::Packets(10_240);
 const EPD_THRESHOLD: u64 = 1000;
 /// Cells (LDS report §3.10).
 const EPD_LIMIT: u64 = 1200;
+/// Queues of sfq: as many as of fq-codel.
+const BUCKETS: u32 = 1024;
+/// What is usual for sfq since Linux recommends it.
+const PERTURB: Span = Span::from_secs(10);
 
 impl DisciplineSpec {
     /// Reads `kind[:key=value,…]`, such as `fifo:limit=64KiB`, `round-robin:quantum=64,limit=500KB`,
@@ -102,12 +110,16 @@ impl DisciplineSpec {
     /// | `two-lists` | `quantum=64`, `frame=256`, `sparse=via-low` (or `leave`), `limit` |
     /// | `drr` | `quantum=1514`, `limit` |
     /// | `priority` | `bands=8`, `limit` |
-    /// | `codel` | `target=5ms`, `interval=100ms`, `mtu=1500`, `limit` |
-    /// | `fq-codel` | `flows=1024`, `quantum=1514`, `target=5ms`, `interval=100ms`, `mtu=1500`, `limit=10240p` |
+    /// | `codel` | `target=5ms`, `interval=100ms`, `mtu=1500`, `ecn=false`, `ce_threshold`, `limit` |
+    /// | `fq-codel` | `flows=1024`, `quantum=1514`, `target=5ms`, `interval=100ms`, `mtu=1500`, `ecn=true`, `ce_threshold`, `limit=10240p` |
     /// | `epd` | `threshold=1000`, `limit=1200`, both in cells |
+    /// | `pie` | `target=15ms`, `update=15ms`, `alpha=0.125`, `beta=1.25`, `burst=150ms`, `mtu=1500`, `ecn=true`, `mark_below=10%`, `limit` |
+    /// | `dualpi2` | `target=15ms`, `update=16ms`, `alpha=0.16`, `beta=3.2`, `coupling=2`, `step=1ms`, `scheduler=wrr` (or `ts-fifo`), `classic=10%`, `shift=30ms`, `limit` |
+    /// | `sfq` | `buckets=1024`, `quantum=1514`, `perturb=10s` (0s: never), `limit` |
     ///
     /// Quanta, frames and MTUs are in bytes. Where the table gives a limit no default it is `default_limit`.
-    /// Sources: Hawley 1989 §1.4 (quantum 64), RFC 8289 §5, RFC 8290 §5.2, the LDS report §3.10 (epd);
+    /// Sources: Hawley 1989 §1.4 (quantum 64), RFC 8289 §5, RFC 8290 §5.2, the LDS report §3.10 (epd), RFC 8033
+    /// §4 and §5 (pie), RFC 9332 appendix A.1 and Linux (dualpi2), McKenney 1990 and Linux (sfq);
     /// the other figures of two-lists are ours, for its patent gives none.
     pub fn parse(text: &str, default_limit: Limit) -> Result<DisciplineSpec, DisciplineTextError> {
         let (kind, pairs) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
@@ -146,17 +158,58 @@ impl fmt::Display for DisciplineSpec {
             DisciplineSpec::Priority { limit, bands } => {
                 write!(f, "priority:bands={bands},limit={limit}")
             }
-            DisciplineSpec::Codel { limit, target, interval, mtu } => {
-                write!(f, "codel:target={target},interval={interval},mtu={mtu},limit={limit}")
+            DisciplineSpec::Codel { limit, target, interval, mtu, ecn, ce_threshold } => {
+                write!(f, "codel:target={target},interval={interval},mtu={mtu},ecn={ecn},")?;
+                write_threshold(f, *ce_threshold)?;
+                write!(f, "limit={limit}")
             }
-            DisciplineSpec::FqCodel { limit, flows, quantum, target, interval, mtu } => {
+            DisciplineSpec::FqCodel {
+                limit,
+                flows,
+                quantum,
+                target,
+                interval,
+                mtu,
+                ecn,
+                ce_threshold,
+            } => {
                 write!(f, "fq-codel:flows={flows},quantum={quantum},target={target},")?;
-                write!(f, "interval={interval},mtu={mtu},limit={limit}")
+                write!(f, "interval={interval},mtu={mtu},ecn={ecn},")?;
+                write_threshold(f, *ce_threshold)?;
+                write!(f, "limit={limit}")
             }
             DisciplineSpec::Epd { threshold, limit } => {
                 write!(f, "epd:threshold={threshold},limit={limit}")
             }
+            DisciplineSpec::Pie(settings) => settings.fmt(f),
+            DisciplineSpec::DualPi2(settings) => settings.fmt(f),
+            DisciplineSpec::Sfq(SfqSettings { limit, buckets, quantum, perturb }) => {
+                write!(f, "sfq:buckets={buckets},quantum={quantum},perturb={perturb},limit={limit}")
+            }
         }
+    }
+}
+
+fn write_threshold(f: &mut fmt::Formatter<'_>, threshold: Option<Span>) -> fmt::Result {
+    threshold.map_or(Ok(()), |it| write!(f, "ce_threshold={it},"))
+}
+
+impl fmt::Display for PieSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PieSettings { limit, target, update, alpha, beta, burst, mtu, ecn, mark_below } = self;
+        write!(f, "pie:target={target},update={update},alpha={alpha},beta={beta},burst={burst},")?;
+        write!(f, "mtu={mtu},ecn={ecn},mark_below={mark_below},limit={limit}")
+    }
+}
+
+impl fmt::Display for DualPi2Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DualPi2Settings { limit, target, update, alpha, beta, coupling, step, .. } = self;
+        let (classic, shift) = (self.classic, self.shift);
+        let scheduler = scheduler_name(self.scheduler);
+        write!(f, "dualpi2:target={target},update={update},alpha={alpha},beta={beta},")?;
+        write!(f, "coupling={coupling},step={step},scheduler={scheduler},classic={classic}%,")?;
+        write!(f, "shift={shift},limit={limit}")
     }
 }
 
@@ -198,6 +251,8 @@ impl<'a> Keys<'a> {
                 target: self.take("target", TARGET, read)?,
                 interval: self.take("interval", INTERVAL, read)?,
                 mtu: self.bytes("mtu", MTU)?,
+                ecn: self.take("ecn", false, read_flag)?,
+                ce_threshold: self.take("ce_threshold", None, |text| read(text).map(Some))?,
                 limit: self.limit(default_limit)?,
             },
             "fq-codel" => DisciplineSpec::FqCodel {
@@ -206,13 +261,54 @@ impl<'a> Keys<'a> {
                 target: self.take("target", TARGET, read)?,
                 interval: self.take("interval", INTERVAL, read)?,
                 mtu: self.bytes("mtu", MTU)?,
+                ecn: self.take("ecn", true, read_flag)?,
+                ce_threshold: self.take("ce_threshold", None, |text| read(text).map(Some))?,
                 limit: self.limit(FQ_LIMIT)?,
             },
             "epd" => DisciplineSpec::Epd {
                 threshold: self.take("threshold", EPD_THRESHOLD, read_cells)?,
                 limit: self.take("limit", EPD_LIMIT, read_cells)?,
             },
+            "pie" => DisciplineSpec::Pie(self.pie(default_limit)?),
+            "dualpi2" => DisciplineSpec::DualPi2(self.dualpi2(default_limit)?),
+            "sfq" => DisciplineSpec::Sfq(SfqSettings {
+                buckets: self.take("buckets", BUCKETS, |text| read_count(text, "", "1024"))?,
+                quantum: self.bytes("quantum", PACKET_QUANTUM)?,
+                perturb: self.take("perturb", PERTURB, read)?,
+                limit: self.limit(default_limit)?,
+            }),
             found => return Err(DisciplineTextError::Kind { found: found.into() }),
+        })
+    }
+
+    fn pie(&mut self, default_limit: Limit) -> Result<PieSettings, DisciplineTextError> {
+        let default = PieSettings::with_limit(default_limit);
+        Ok(PieSettings {
+            target: self.take("target", default.target, read)?,
+            update: self.take("update", default.update, read)?,
+            alpha: self.take("alpha", default.alpha, read)?,
+            beta: self.take("beta", default.beta, read)?,
+            burst: self.take("burst", default.burst, read)?,
+            mtu: self.bytes("mtu", default.mtu)?,
+            ecn: self.take("ecn", default.ecn, read_flag)?,
+            mark_below: self.take("mark_below", default.mark_below, read)?,
+            limit: self.limit(default_limit)?,
+        })
+    }
+
+    fn dualpi2(&mut self, default_limit: Limit) -> Result<DualPi2Settings, DisciplineTextError> {
+        let default = DualPi2Settings::with_limit(default_limit);
+        Ok(DualPi2Settings {
+            target: self.take("target", default.target, read)?,
+            update: self.take("update", default.update, read)?,
+            alpha: self.take("alpha", default.alpha, read)?,
+            beta: self.take("beta", default.beta, read)?,
+            coupling: self.take("coupling", default.coupling, |text| read_count(text, "", "2"))?,
+            step: self.take("step", default.step, read)?,
+            scheduler: self.take("scheduler", default.scheduler, read_scheduler)?,
+            classic: self.take("classic", default.classic, |text| read_count(text, "%", "10%"))?,
+            shift: self.take("shift", default.shift, read)?,
+            limit: self.limit(default_limit)?,
         })
     }
 
@@ -296,4 +392,22 @@ fn read_sparse(text: &str) -> Result<Sparse, String> {
         .into_iter()
         .find(|&sparse| sparse_name(sparse) == text)
         .ok_or_else(|| format!("'{text}' is neither leave nor via-low"))
+}
+
+fn scheduler_name(scheduler: DualScheduler) -> &'static str {
+    match scheduler {
+        DualScheduler::Wrr => "wrr",
+        DualScheduler::TsFifo => "ts-fifo",
+    }
+}
+
+fn read_scheduler(text: &str) -> Result<DualScheduler, String> {
+    [DualScheduler::Wrr, DualScheduler::TsFifo]
+        .into_iter()
+        .find(|&scheduler| scheduler_name(scheduler) == text)
+        .ok_or_else(|| format!("'{text}' is neither wrr nor ts-fifo"))
+}
+
+fn read_flag(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| format!("'{text}' is neither true nor false"))
 }

@@ -1,9 +1,9 @@
 //! Fraser's two lists of channels: newly active ones first.
 
 use super::channels::{Channels, End, Turns};
+use super::spec::Sparse;
 use super::{Backlog, Discipline, Drops, Service};
 use crate::Limit;
-use crate::spec::Sparse;
 use std::collections::VecDeque;
 use trunkline_core::{Channel, Metered, Time};
 

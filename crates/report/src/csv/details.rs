@@ -18,7 +18,8 @@ pub(crate) const BACKLOG: [&str; 3] = ["link", "at_ns", "bytes"];
 
 const LINK: [&str; 7] =
     ["link", "entered", "entered_bytes", "duplicated", "delivered", "delivered_bytes", "dropped"];
-const LINK_LAST: [&str; 8] = [
+const LINK_LAST: [&str; 9] = [
+    "marked",
     "in_flight",
     "busy_ns",
     "ended_ns",
@@ -62,6 +63,7 @@ fn counts(rows: &mut Rows<'_>, link: &LinkRun) {
     rows.number(counts.delivered_bytes);
     rows.number(counts.dropped());
     DropCause::ALL.into_iter().for_each(|cause| rows.number(counts.dropped_by(cause)));
+    rows.number(counts.marked);
 }
 
 fn queueing(rows: &mut Rows<'_>, link: &LinkRun) {

@@ -178,7 +178,10 @@ fn discipline(table: &Reader<'_>, entries: &[Entry]) -> Result<String, Wrong> {
     let mut kind = None;
     let mut pairs = Vec::new();
     for entry in entries {
-        let text = entry.node.value.scalar().filter(|text| !text.contains([',', ':', '=']));
+        let text = match entry.node.value {
+            Value::Flag(flag) => Some(flag.to_string()),
+            ref value => value.scalar().filter(|text| !text.contains([',', ':', '='])),
+        };
         let text = text.ok_or_else(|| {
             let problem = format!("found {}: give a plain value", entry.node.value);
             Wrong::new(entry.at, format!("{}.discipline.{}", table.path, entry.key), problem)

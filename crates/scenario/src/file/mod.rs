@@ -11,6 +11,7 @@ mod reader;
 mod schema;
 mod tables;
 mod traffic;
+mod transport;
 mod tree;
 
 pub use error::ScenarioError;
@@ -126,6 +127,7 @@ fn scenario(root: &Node, cell: &Cell, file: &Path) -> Result<Scenario, Wrong> {
         traffic: elements.traffic.iter().map(traffic::traffic).collect::<Result<_, _>>()?,
         stop_after: top.span("stop_after")?,
         sample_backlog: top.optional_span("sample_backlog")?,
+        mtu: top.bytes("mtu")?,
     };
     checks::check(&scenario, &elements)?;
     Ok(scenario)

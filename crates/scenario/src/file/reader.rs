@@ -35,6 +35,18 @@ impl<'a> Reader<'a> {
         self.schema
     }
 
+    /// The keys that only some kinds of this table have and `kind` is one of them.
+    pub fn own(&self, kind: &str) -> impl Iterator<Item = &'static str> {
+        self.schema.keys().filter(move |key| key.only.contains(&kind)).map(|key| key.name)
+    }
+
+    /// A key that is given and that `kind` does not have.
+    pub fn foreign(&self, kind: &str) -> Option<&'static str> {
+        let foreign =
+            |key: &&Key| !key.only.is_empty() && !key.only.contains(&kind) && self.has(key.name);
+        self.schema.keys().find(foreign).map(|key| key.name)
+    }
+
     /// The tables under a key with their names, `[key.NAME]`.
     pub fn named(&self, key: &str) -> Vec<(String, Reader<'a>)> {
         let Some(schema) = self.key(key).form.table() else { return Vec::new() };

@@ -24,7 +24,7 @@ pub(super) struct Key {
     pub form: Form,
     pub need: Need,
     pub help: &'static str,
-    /// The kinds of traffic that have it; all where empty.
+    /// The kinds of traffic, or of transport, that have it; all where empty.
     pub only: &'static [&'static str],
 }
 

@@ -2,8 +2,9 @@
 
 use super::error::{Wrong, list};
 use super::reader::{Reader, complaint, size};
+use super::transport;
 use super::tree::Value;
-use crate::{Reply, Start, Traffic, Transport, UrpSettings, Workload};
+use crate::{Program, Reply, Start, Traffic, Transport, UrpSettings, Workload};
 use trunkline_core::{Size, Span};
 use trunkline_measure::Estimator;
 
@@ -13,11 +14,10 @@ pub(super) fn traffic(table: &Reader<'_>) -> Result<Traffic, Wrong> {
     foreign_keys(table, kind)?;
     let from_each = table.names("from_each")?;
     let from = sender(table, &from_each)?;
-    let transport = transport(table, "transport", &spoken(kind))?;
-    let reply_transport = self::transport(table, "reply_transport", &transport)?;
-    for (key, transport) in [("transport", &transport), ("reply_transport", &reply_transport)] {
-        agree(table, key, kind, transport)?;
-    }
+    let transport = transport::read(table, "transport", &spoken(kind))?;
+    let reply_transport = transport::read(table, "reply_transport", &transport)?;
+    agree(table, "transport", kind, [&transport, &transport])?;
+    agree(table, "reply_transport", kind, [&reply_transport, &transport])?;
     Ok(Traffic {
         name: table.name("name")?,
         workload: workload(table, kind)?,
@@ -32,20 +32,30 @@ pub(super) fn traffic(table: &Reader<'_>) -> Result<Traffic, Wrong> {
         stagger: table.span("stagger")?,
         until: table.text("until")?,
         estimator: estimator(table)?,
+        program: program(table)?,
     })
+}
+
+/// The outside program, with its server only where there is a command.
+fn program(table: &Reader<'_>) -> Result<Option<Program>, Wrong> {
+    let server = table.text("server")?;
+    match (table.text("command")?, server) {
+        (Some(command), server) => Ok(Some(Program { command, server })),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(table.found("server", "it serves a command: give that as well")),
+    }
 }
 
 /// Keys that belong to other kinds of traffic.
 fn foreign_keys(table: &Reader<'_>, kind: &str) -> Result<(), Wrong> {
-    let own = || table.schema().keys().filter(|key| key.only.contains(&kind)).map(|key| key.name);
-    let foreign = |key: &&crate::file::schema::Key| {
-        !key.only.is_empty() && !key.only.contains(&kind) && table.has(key.name)
-    };
-    match table.schema().keys().find(foreign) {
+    match table.foreign(kind) {
         None => Ok(()),
         Some(key) => Err(table.found(
-            key.name,
-            &format!("traffic of kind {kind} has no such key; its own are {}", list(own())),
+            key,
+            &format!(
+                "traffic of kind {kind} has no such key; its own are {}",
+                list(table.own(kind))
+            ),
         )),
     }
 }
@@ -90,6 +100,12 @@ fn workload(table: &Reader<'_>, kind: &str) -> Result<Workload, Wrong> {
             write: table.bytes("write")?,
             store: table.span("store")?,
         },
+        "greedy" => Workload::Greedy {
+            duration: duration(table)?,
+            warm_up: table.span("warm_up")?,
+            interval: table.span("interval")?,
+            write: table.bytes("write")?,
+        },
         _ => Workload::Paced {
             size: table.bytes("size")?,
             rate: table.rate("rate")?,
@@ -126,65 +142,31 @@ fn spoken(kind: &str) -> Transport {
     }
 }
 
-/// The transport under `key`; what it leaves out is as in `default`.
-fn transport(table: &Reader<'_>, key: &str, default: &Transport) -> Result<Transport, Wrong> {
-    let inherited = match default {
-        Transport::Urp(urp) => urp.clone(),
-        Transport::Datagram => UrpSettings::default(),
-    };
-    let Some(inner) = table.table(key) else {
-        return Ok(match table.has(key).then(|| table.word(key)).transpose()? {
-            None => default.clone(),
-            Some("datagram") => Transport::Datagram,
-            Some(_) => Transport::Urp(inherited),
-        });
-    };
-    let datagram = match inner.has("kind") {
-        true => inner.word("kind")? == "datagram",
-        false => false,
-    };
-    if !datagram {
-        return urp(&inner, inherited).map(Transport::Urp);
-    }
-    match inner.schema().keys().find(|key| key.name != "kind" && inner.has(key.name)) {
-        Some(key) => Err(inner.found(key.name, "datagrams have no such key; leave it out")),
-        None => Ok(Transport::Datagram),
-    }
-}
-
-/// Parameters of URP; what the table leaves out is as in `default`.
-fn urp(table: &Reader<'_>, default: UrpSettings) -> Result<UrpSettings, Wrong> {
-    let mut urp = default;
-    if table.has("block") {
-        urp.block = table.bytes("block")?;
-    }
-    if table.has("outstanding") {
-        urp.outstanding = table.whole("outstanding")?;
-    }
-    if table.has("timeout") {
-        urp.timeout = table.span("timeout")?;
-    }
-    if table.has("profile") {
-        urp.profile = table.word("profile")?.into();
-    }
-    if table.has("packet") {
-        urp.packet = table.whole("packet")?;
-    }
-    Ok(urp)
-}
-
-/// Paced traffic is datagrams; everything else has to wait for answers, which datagrams do not give.
-fn agree(table: &Reader<'_>, key: &str, kind: &str, transport: &Transport) -> Result<(), Wrong> {
+/// Paced traffic is datagrams; everything else has to wait for answers, which datagrams do not give. Both
+/// ends speak the same protocol.
+fn agree(
+    table: &Reader<'_>,
+    key: &str,
+    kind: &str,
+    [transport, other]: [&Transport; 2],
+) -> Result<(), Wrong> {
     let given = if table.has(key) { key } else { "transport" };
-    match (kind, transport) {
-        ("paced", Transport::Urp(_)) => {
-            Err(table.found(given, "paced traffic is datagrams: write \"datagram\" or leave it out"))
-        }
-        ("paced", _) | (_, Transport::Urp(_)) => Ok(()),
-        (_, Transport::Datagram) => Err(table.found(
+    let datagrams = matches!(transport, Transport::Datagram | Transport::Udp);
+    match (kind == "paced", datagrams) {
+        (true, false) => Err(table.found(
             given,
-            &format!("{kind} traffic waits for answers, which datagrams have not: use urp, or kind = \"paced\""),
+            "paced traffic is datagrams: write \"datagram\" or \"udp\", or leave it out",
         )),
+        (false, true) => Err(table.found(
+            given,
+            &format!(
+                "{kind} traffic waits for answers, which datagrams have not: use urp or tcp, or kind = \"paced\""
+            ),
+        )),
+        _ if std::mem::discriminant(transport) != std::mem::discriminant(other) => {
+            Err(table.found(given, "both ends have to speak the same protocol"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -216,28 +198,5 @@ fn estimator(table: &Reader<'_>) -> Result<Option<String>, Wrong> {
             let value = Value::Text(name);
             Err(table.wrong("estimator", complaint(&value, &error.to_string())))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{tables, tree};
-    use super::*;
-
-    #[test]
-    fn the_schemas_defaults_are_the_types_defaults() {
-        let text = "kind = 'urp'\nblock = 256\noutstanding = 3\ntimeout = '1s'\npacket = 16\n";
-        let schema = tables::TRANSPORT.table().unwrap();
-        for key in schema.keys().filter(|key| key.name != "kind") {
-            let crate::file::schema::Need::Default(default) = key.need else { panic!() };
-            let written = text.contains(&format!("{} = {default}\n", key.name))
-                || text.contains(&format!("{} = '{default}'\n", key.name))
-                || key.name == "profile" && default == "trunkline";
-            assert!(written, "{} {default}", key.name);
-        }
-        let tree = tree::parse(text).unwrap();
-        let other = UrpSettings { block: 9, outstanding: 1, packet: 0, ..UrpSettings::default() };
-        let read = urp(&Reader::new("t".into(), &tree, schema), other).unwrap();
-        assert_eq!(read, UrpSettings::default());
     }
 }

@@ -1,17 +1,19 @@
 //! From a world that has come to its end to a [`Run`].
 
 use super::end::End;
+use super::jobs::EndId;
 use super::measured::Measured;
 use super::world::World;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_measure::{Conservation, Engine, LinkRun, Run, Sample, SenderState, TrafficRun};
-use trunkline_scenario::Traffic;
+use trunkline_scenario::{Traffic, Workload};
 
 impl World<'_> {
     /// What has been measured.
     pub fn into_run(mut self) -> Run {
         let ended = self.net.now();
+        (0..self.ends.len() as u32).for_each(|end| self.flush(EndId(end)));
         let notes = self.notes();
         let links = self.link_runs();
         let traffic = (0..self.traffic.len()).map(|index| self.traffic_run(index)).collect();
@@ -25,11 +27,14 @@ impl World<'_> {
             places: self.places,
             ended,
             notes,
+            invalid: Vec::new(),
+            accuracy: None,
         }
     }
 
     fn traffic_run(&mut self, index: usize) -> TrafficRun {
         let samples = samples(&mut self.traffic[index]);
+        let windows = std::mem::take(&mut self.traffic[index].windows);
         let measured = &self.traffic[index];
         let ends: Vec<&End> = self.ends.iter().filter(|end| end.traffic == index).collect();
         let senders = ends.iter().step_by(2);
@@ -39,6 +44,7 @@ impl World<'_> {
         TrafficRun {
             name: self.scenario.traffic[index].name.clone(),
             samples,
+            amounts: matches!(self.scenario.traffic[index].workload, Workload::Greedy { .. }),
             packets: self.conservation(&ends, measured),
             delivered_bytes: measured.delivered,
             sender: senders.clone().map(|end| self.states(end)).collect(),
@@ -47,6 +53,7 @@ impl World<'_> {
             retransmissions,
             timeouts,
             rounds: senders.flat_map(|end| end.rounds.whole()).collect(),
+            windows,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Packets on their way: what the hosts hand over, and the plain values that links carry.
 
 use super::{LinkId, RouteId, TraceId};
-use trunkline_core::{Carried, Cause, Channel, DropCause, Metered, Span, Time};
+use trunkline_core::{Carried, Cause, Channel, DropCause, Ecn, Metered, Span, Time};
 
 /// A packet on its way along a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,8 +10,10 @@ pub struct Parcel {
     pub route: RouteId,
     /// User bytes.
     pub size: u32,
-    /// Control envelopes among them.
+    /// Control envelopes among them, below 2^14.
     pub controls: u16,
+    /// The congestion bits: as the sender sets them, and on arrival as links on the way have marked them.
+    pub ecn: Ecn,
     /// The sender's own: what the packet means.
     pub tag: u64,
     /// Its record of hops, if one is kept.
@@ -32,6 +34,13 @@ pub enum Event {
 /// Most hops of all routes together, and most records of hops at one time.
 pub(super) const MOST: u32 = (1 << 24) - 1;
 
+/// Where the congestion bits of a [`Label`] are, and where its number of control envelopes.
+const ECN: u32 = 48;
+const CONTROLS: u32 = 50;
+
+/// More control envelopes than any packet can have.
+pub(super) const MOST_CONTROLS: u16 = 1 << (u64::BITS - CONTROLS);
+
 /// A packet on one link: 32 bytes, so that two share a cache line.
 ///
 /// A link whose delay and rate never change needs to note nothing in it: what the packet waited for
@@ -49,7 +58,7 @@ pub(super) struct Leg {
     pub(super) channel: u32,
 }
 
-/// Hop, trace and number of control envelopes, 24 + 24 + 16 bits.
+/// Hop, trace, congestion bits and number of control envelopes, 24 + 24 + 2 + 14 bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Label(u64);
 
@@ -57,8 +66,8 @@ impl Leg {
     /// `parcel` on the hop with number `hop` among those of all routes.
     pub(super) fn new(parcel: &Parcel, hop: u32, channel: u32, entered: Time) -> Leg {
         let trace = parcel.trace.map_or(MOST, |trace| trace.0);
-        let controls = u64::from(parcel.controls);
-        let label = Label(u64::from(hop) | u64::from(trace) << 24 | controls << 48);
+        let last = u64::from(parcel.controls) << CONTROLS | u64::from(parcel.ecn.bits()) << ECN;
+        let label = Label(u64::from(hop) | u64::from(trace) << 24 | last);
         Leg { tag: parcel.tag, entered, label, size: parcel.size, channel }
     }
 
@@ -75,7 +84,16 @@ impl Leg {
 
     /// Control envelopes.
     pub(super) fn controls(&self) -> u16 {
-        (self.label.0 >> 48) as u16
+        (self.label.0 >> CONTROLS) as u16
+    }
+
+    /// The congestion bits.
+    pub(super) fn ecn(&self) -> Ecn {
+        Ecn::from_bits((self.label.0 >> ECN) as u8)
+    }
+
+    fn mark(&mut self) {
+        self.label.0 |= u64::from(self.ecn().marked().bits()) << ECN;
     }
 
     /// The same packet on the next hop of its route.
@@ -94,8 +112,8 @@ impl Leg {
 
     /// What the hosts see of it; its route is `route`.
     pub(super) fn parcel(&self, route: RouteId) -> Parcel {
-        let (size, controls) = (self.size, self.controls());
-        Parcel { route, size, controls, tag: self.tag, trace: self.trace() }
+        let Leg { tag, size, .. } = *self;
+        Parcel { route, size, controls: self.controls(), ecn: self.ecn(), tag, trace: self.trace() }
     }
 }
 
@@ -108,6 +126,12 @@ impl Metered for Leg {
     }
     fn channel(&self) -> Channel {
         Channel(u64::from(self.channel))
+    }
+    fn ecn(&self) -> Ecn {
+        Leg::ecn(self)
+    }
+    fn mark(&mut self) {
+        Leg::mark(self);
     }
 }
 
@@ -152,6 +176,12 @@ impl Metered for Laden {
     fn channel(&self) -> Channel {
         self.leg.channel()
     }
+    fn ecn(&self) -> Ecn {
+        self.leg.ecn()
+    }
+    fn mark(&mut self) {
+        self.leg.mark();
+    }
 }
 
 impl Carried for Laden {
@@ -182,21 +212,24 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_in_packing(
-            size: u32, controls: u16, tag: u64, trace in prop::option::of(0..MOST), hop in 0..MOST,
+            size: u32, controls in 0..MOST_CONTROLS, bits in 0u8..4, tag: u64,
+            trace in prop::option::of(0..MOST), hop in 0..MOST,
         ) {
-            let trace = trace.map(TraceId);
-            let parcel = Parcel { route: RouteId(7), size, controls, tag, trace };
-            let leg = Leg::new(&parcel, hop, 9, Time::ZERO);
+            let (trace, ecn) = (trace.map(TraceId), Ecn::from_bits(bits));
+            let parcel = Parcel { route: RouteId(7), size, controls, ecn, tag, trace };
+            let mut leg = Leg::new(&parcel, hop, 9, Time::ZERO);
             prop_assert_eq!((leg.hop(), leg.parcel(RouteId(7))), (hop, parcel));
             let next = leg.onward(Time::from_nanos(3));
             prop_assert_eq!((next.hop(), next.parcel(RouteId(7))), (hop + 1, parcel));
             let bare = leg.with_trace(None).with_trace(Some(TraceId(5)));
             prop_assert_eq!(bare.parcel(RouteId(7)), Parcel { trace: Some(TraceId(5)), ..parcel });
+            Metered::mark(&mut leg);
+            prop_assert_eq!(leg.parcel(RouteId(7)), Parcel { ecn: ecn.marked(), ..parcel });
         }
     }
 
     #[test]
     fn packets_in_flight_are_small() {
-        assert_eq!((size_of::<Leg>(), size_of::<Laden>()), (32, 56));
+        assert_eq!((size_of::<Leg>(), size_of::<Laden>(), size_of::<Parcel>()), (32, 56, 32));
     }
 }

@@ -22,6 +22,8 @@ pub fn engine(scenario: &Scenario) -> Result<Run, String> {
         places: vec!["everywhere".into()],
         ended: last.unwrap_or(Time::ZERO),
         notes: vec!["made up".into()],
+        invalid: Vec::new(),
+        accuracy: None,
     })
 }
 
@@ -36,6 +38,7 @@ fn measured(traffic: &Traffic, extra: u64) -> TrafficRun {
         Workload::TimedEcho { sizes, .. } | Workload::TimedTransfer { sizes, .. } => {
             sizes.iter().map(|&size| (u64::from(size), 50)).collect()
         }
+        Workload::Greedy { .. } => vec![(100_000, 10)],
         Workload::Paced { size, .. } => vec![(u64::from(*size), 50)],
     };
     let samples = (0..traffic.count).flat_map(|flow| samples(flow, &plan, extra)).collect();

@@ -51,6 +51,12 @@ pub(super) static FILE: Table = Table {
             Optional,
             "Sample what waits at every link this often, for a chart of queue depth",
         ),
+        key(
+            "mtu",
+            One(Kind::Size(68, 65_535)),
+            Default("1500"),
+            "Largest network-layer packet of TCP and of outside programs",
+        ),
         key("host", Elements(&HOST), Required, "End systems"),
         key("node", Elements(&NODE), Optional, "Switches"),
         key("link", Elements(&LINK), Required, "What connects hosts and nodes"),

@@ -27,8 +27,9 @@ const BULK: &str = "bulk";
 const TIMED_ECHO: &str = "timed-echo";
 const TIMED_TRANSFER: &str = "timed-transfer";
 const PUSH: &str = "push";
+const GREEDY: &str = "greedy";
 const PACED: &str = "paced";
-const KINDS: &[&str] = &[INTERACTIVE, BULK, TIMED_ECHO, TIMED_TRANSFER, PUSH, PACED];
+const KINDS: &[&str] = &[INTERACTIVE, BULK, TIMED_ECHO, TIMED_TRANSFER, PUSH, GREEDY, PACED];
 
 pub(in crate::file) static TRAFFIC: Table = Table {
     title: "[[traffic]]",
@@ -84,6 +85,18 @@ pub(in crate::file) static TRAFFIC: Table = Table {
                 Optional,
                 "The estimator of its table; the workload's own if left out",
             ),
+            key(
+                "command",
+                One(Kind::Text),
+                Optional,
+                "In the emulator this program makes the traffic, on the host `from`; {peer} and {port} are filled in",
+            ),
+            key(
+                "server",
+                One(Kind::Text),
+                Optional,
+                "What has to run on the host `to` for the command",
+            ),
         ],
         WORK,
     ],
@@ -126,7 +139,13 @@ const WORK: &[Key] = &[
         Default("1MB"),
         "User bytes of a transfer, or of the file",
     ),
-    only(&[BULK, PUSH], "write", One(MESSAGE), Default("1024"), "User bytes of each system write"),
+    only(
+        &[BULK, PUSH, GREEDY],
+        "write",
+        One(MESSAGE),
+        Default("1024"),
+        "User bytes of each system write",
+    ),
     only(
         &[BULK],
         "confirm",
@@ -142,47 +161,152 @@ const WORK: &[Key] = &[
         "What the receiver spends on storing the bytes of each write",
     ),
     only(
-        &[TIMED_ECHO, TIMED_TRANSFER, PACED],
+        &[TIMED_ECHO, TIMED_TRANSFER, GREEDY, PACED],
         "duration",
         One(SOME_SPAN),
         Default("10s"),
         "For how long, each size; without end where 'until' is given and this is not",
     ),
+    only(
+        &[GREEDY],
+        "warm_up",
+        One(SPAN),
+        Default("1s"),
+        "How long a flow has run when the first interval is measured",
+    ),
+    only(
+        &[GREEDY],
+        "interval",
+        One(SOME_SPAN),
+        Default("1s"),
+        "How long each measured interval is",
+    ),
     only(&[PACED], "size", One(MESSAGE), Required, "User bytes of each datagram"),
     only(&[PACED], "rate", One(Kind::Rate), Required, "User bytes, as a rate"),
 ];
 
+const URP: &str = "urp";
+const DATAGRAM: &str = "datagram";
+const UDP: &str = "udp";
+const TCP: &str = "tcp";
+const PROTOCOLS: &[&str] = &[URP, DATAGRAM, UDP, TCP];
+/// Largest window of TCP with its largest scale (RFC 7323 section 2.3).
+const LARGEST_WINDOW: u64 = 65_535 << 14;
+
 pub(in crate::file) const TRANSPORT: Kind =
-    Kind::Or(&Kind::Word(&["urp", "datagram"]), &Kind::Table(&TRANSPORT_TABLE));
+    Kind::Or(&Kind::Word(PROTOCOLS), &Kind::Table(&TRANSPORT_TABLE));
 static TRANSPORT_TABLE: Table = Table {
     title: "a transport",
-    help: "How an end point speaks: the Universal Receiver Protocol in block mode, or datagrams.",
-    groups: &[&[
-        key(
-            "kind",
-            One(Kind::Word(&["urp", "datagram"])),
-            Default("urp"),
-            "The protocol; the other keys are urp's",
-        ),
-        key("block", One(Kind::Size(1, 4096)), Default("256"), "User bytes of a block"),
-        key("outstanding", One(Kind::Whole(1, 7)), Default("3"), "Blocks outstanding"),
-        key(
-            "timeout",
-            One(Kind::Span(INSTANT, HOUR)),
-            Default("1s"),
-            "After how long without an answer the sender asks with ENQ",
-        ),
-        key(
-            "profile",
-            One(Kind::Word(&["trunkline", "v10", "plan9", "kmc"])),
-            Default("trunkline"),
-            "Whose habits",
-        ),
-        key(
-            "packet",
-            One(Kind::Whole(0, 4096)),
-            Default("16"),
-            "Envelopes of each network packet; 0: a block in one packet",
-        ),
-    ]],
+    help: "How an end point speaks: the Universal Receiver Protocol in block mode, datagrams, or TCP.",
+    groups: &[
+        &[
+            key(
+                "kind",
+                One(Kind::Word(PROTOCOLS)),
+                Default("urp"),
+                "The protocol, on which the other keys depend",
+            ),
+            only(
+                &[URP, TCP],
+                "profile",
+                One(Kind::Word(&["trunkline", "v10", "plan9", "kmc", "linux", "bsd-reno"])),
+                Default("trunkline"),
+                "Whose habits",
+            ),
+        ],
+        URP_KEYS,
+        TCP_KEYS,
+    ],
 };
+
+const URP_KEYS: &[Key] = &[
+    only(&[URP], "block", One(Kind::Size(1, 4096)), Default("256"), "User bytes of a block"),
+    only(&[URP], "outstanding", One(Kind::Whole(1, 7)), Default("3"), "Blocks outstanding"),
+    only(
+        &[URP],
+        "timeout",
+        One(Kind::Span(INSTANT, HOUR)),
+        Default("1s"),
+        "After how long without an answer the sender asks with ENQ",
+    ),
+    only(
+        &[URP],
+        "packet",
+        One(Kind::Whole(0, 4096)),
+        Default("16"),
+        "Envelopes of each network packet; 0: a block in one packet",
+    ),
+];
+
+const TCP_KEYS: &[Key] = &[
+    only(
+        &[TCP],
+        "congestion",
+        One(Kind::Word(&["reno", "newreno", "constant-rate", "cubic", "bbr"])),
+        Optional,
+        "Congestion control; the profile's if left out",
+    ),
+    only(
+        &[TCP],
+        "mss",
+        One(Kind::Size(64, 65_495)),
+        Optional,
+        "User bytes of the largest segment without options; what the MTU leaves if left out",
+    ),
+    only(
+        &[TCP],
+        "window",
+        One(Kind::Size(64, LARGEST_WINDOW)),
+        Optional,
+        "Receive buffer: the largest window; the profile's if left out",
+    ),
+    only(
+        &[TCP],
+        "initial_window",
+        One(Kind::Whole(1, 1000)),
+        Optional,
+        "Segments of the first window; the profile's if left out",
+    ),
+    only(
+        &[TCP],
+        "sack",
+        One(Kind::Flag),
+        Optional,
+        "Selective acknowledgements; as the profile if left out",
+    ),
+    only(
+        &[TCP],
+        "timestamps",
+        One(Kind::Flag),
+        Optional,
+        "Time stamps, 12 bytes of each segment; as the profile if left out",
+    ),
+    only(
+        &[TCP],
+        "window_scaling",
+        One(Kind::Flag),
+        Optional,
+        "Windows of more than 65535 bytes; as the profile if left out",
+    ),
+    only(
+        &[TCP],
+        "ecn",
+        One(Kind::Flag),
+        Optional,
+        "Explicit congestion notification; as the profile if left out",
+    ),
+    only(
+        &[TCP],
+        "delayed_ack",
+        One(Kind::Span(Span::ZERO, HOUR)),
+        Optional,
+        "The longest that an acknowledgement is held back, 0 for never; the profile's if left out",
+    ),
+    only(
+        &[TCP],
+        "min_rto",
+        One(Kind::Span(INSTANT, HOUR)),
+        Optional,
+        "The shortest retransmission time-out; the profile's if left out",
+    ),
+];

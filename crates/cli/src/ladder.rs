@@ -1,0 +1,218 @@
+//! `trunkline ladder`: scenarios predicted, simulated and emulated, and whether the three agree.
+
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::bar;
+use crate::run::{EngineName, get_rights};
+use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten};
+use crate::work::Watch;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use trunkline_core::Span;
+use trunkline_ladder::{Climb, Climbed, Ladder, Tally, Tolerances, section, terminal};
+use trunkline_measure::Engine;
+use trunkline_report::Report;
+use trunkline_scenario::Scenario;
+
+/// Run scenarios in every engine and say of each figure whether they agree, or why they do not.
+///
+/// Each cell is cut down, for all engines alike, to the real time that it may take. The formulas and the
+/// emulator are held against the simulator: a delay agrees within 2 % or 100 us, a goodput within 2 %, a loss
+/// within its 95 % interval. The emulator needs root, or user namespaces.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Scenario files, or folders of them
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The engines: model (closed formulas), sim (virtual time), emu (real time)
+    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', default_value = "model,sim,emu")]
+    engine: Vec<EngineName>,
+    /// About how long a cell may take in real time
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    time: Span,
+    /// Most cells of a file's grid, spread over it
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
+    cells: u16,
+    /// The short form: --time 2s --cells 1
+    #[arg(long, conflicts_with_all = ["time", "cells"])]
+    short: bool,
+    /// Exit status 1 where a figure differs without a reason
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    out: OutArgs,
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trunkline ladder examples/ --short
+  trunkline ladder examples/ladder --out results       # then open results/index.html
+  trunkline ladder examples/t1-trunk.toml --time 30s --cells 2";
+
+/// Number of the JSON form; it rises when a field changes its meaning or goes.
+const FORMAT: u32 = 1;
+
+/// What the short form takes.
+const SHORT: (Span, usize) = (Span::from_secs(2), 1);
+
+/// Runs, prints and writes.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let files = files(&args.paths)?;
+    let scenarios = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, Failure>>()?;
+    get_rights(&args.engine);
+    let watch = Watch::start()?;
+    let out = &args.out;
+    let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
+    let mut all = Vec::new();
+    for (file, cells) in files.iter().zip(scenarios) {
+        let climbed = climb(&watch, args.climb(), file, cells)?;
+        if !args.json {
+            print(file, &climbed)?;
+        }
+        all.push(climbed);
+    }
+    let ladders: Vec<&Ladder> = all.iter().flat_map(|it| &it.ladders).collect();
+    match args.json {
+        true => output::line(&json!({"format": FORMAT, "ladders": ladders}).to_string())?,
+        false => output::line(&summary(&ladders))?,
+    }
+    if let Some(destination) = destination {
+        destination.fill(&report(&all)).map_err(unwritten)?;
+        watch.check()?;
+        let files = destination.publish().map_err(unwritten)?;
+        let page = files.iter().find(|file| file.ends_with("index.html"));
+        page.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
+    }
+    verdict(&all, args.strict)
+}
+
+impl Args {
+    fn climb(&self) -> Climb {
+        let (allowed, cells) =
+            if self.short { SHORT } else { (self.time, usize::from(self.cells)) };
+        Climb {
+            engines: self.engine.iter().copied().map(Engine::from).collect(),
+            cells,
+            allowed,
+            threads: self.threads.number(),
+            tolerances: Tolerances::default(),
+        }
+    }
+}
+
+/// The files named, and those of the folders named in the order of their names.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = path.read_dir().map_err(|error| unreadable(path, &error))?;
+        let mut own: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        own.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        if own.is_empty() {
+            let problem = format!("{}: no scenario file (*.toml) in it", path.display());
+            return Err(Failure::wrong_use(problem));
+        }
+        own.sort();
+        files.extend(own);
+    }
+    Ok(files)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::wrong_use(format!("{}: cannot be read: {error}", path.display()))
+}
+
+fn read(file: &Path) -> Result<Vec<Scenario>, Failure> {
+    Scenario::read(file).map_err(Failure::wrong_use)
+}
+
+fn climb(
+    watch: &Watch,
+    climb: Climb,
+    file: &Path,
+    cells: Vec<Scenario>,
+) -> Result<Climbed, Failure> {
+    let bar = bar(cells.len().min(climb.cells) * climb.engines.len());
+    let told = bar.clone();
+    let found = watch.during(move || {
+        climb.climb(&cells, &|now| {
+            told.set_message(now.label);
+            told.set_position(now.done as u64);
+        })
+    });
+    bar.finish_and_clear();
+    found?.map_err(|error| Failure::wrong_use(format!("{}: {error}", file.display())))
+}
+
+fn print(file: &Path, climbed: &Climbed) -> Result<(), Failure> {
+    let mut text = format!("{}\n", file.display());
+    if climbed.ladders.len() < climbed.cells {
+        text += &format!("{} of {} cells\n", climbed.ladders.len(), climbed.cells);
+    }
+    if climbed.cut {
+        text += "repetitions and durations cut to the time allowed\n";
+    }
+    text += &climbed.ladders.iter().map(terminal).collect::<String>();
+    for note in climbed.outcome.report.notes() {
+        text += &format!("note: {note}\n");
+    }
+    output::line(&text)
+}
+
+fn summary(ladders: &[&Ladder]) -> String {
+    let of = |engine: Engine, name: &str| {
+        let tallies = ladders.iter().map(|ladder| ladder.tally(engine));
+        let all = tallies.fold(Tally::default(), Tally::plus);
+        format!(
+            "{name} against sim: {} agree, {} undecided, {} differ with a reason, {} unexplained, {} missing, {} invalid",
+            all.agree, all.undecided, all.explained, all.unexplained, all.missing, all.invalid
+        )
+    };
+    let cells = ladders.len();
+    format!("{cells} cells\n{}\n{}", of(Engine::Model, "model"), of(Engine::Emu, "emu"))
+}
+
+/// Everything on one page.
+fn report(all: &[Climbed]) -> Report {
+    let mut report = Report {
+        title: "The truth ladder".into(),
+        about: "The same scenarios predicted, simulated and emulated.".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        facts: facts(),
+        ..Report::default()
+    };
+    let ladders: Vec<Ladder> = all.iter().flat_map(|it| it.ladders.clone()).collect();
+    report.sections.push(section(&ladders));
+    for one in all {
+        let own = &one.outcome.report;
+        report.runs.extend(own.runs.iter().cloned());
+        report.unavailable.extend(own.unavailable.iter().cloned());
+        report.shown.extend(own.shown.iter().map(|(name, shown)| (name.clone(), *shown)));
+    }
+    report
+}
+
+fn verdict(all: &[Climbed], strict: bool) -> Result<(), Failure> {
+    if let Some(first) = all.iter().flat_map(|it| &it.outcome.violations).next() {
+        return Err(Failure::failed(format!(
+            "the results break a law that they must keep: {first}: this is a fault of the program, please report it with the scenario"
+        )));
+    }
+    let tallies = all.iter().flat_map(|it| &it.ladders).map(|it| it.tally(Engine::Emu));
+    let unexplained = tallies.fold(Tally::default(), Tally::plus).unexplained;
+    match strict && unexplained > 0 {
+        true => Err(Failure::failed(format!(
+            "{unexplained} figures of the emulator differ without a reason, see above"
+        ))),
+        false => Ok(()),
+    }
+}

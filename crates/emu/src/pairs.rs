@@ -1,0 +1,101 @@
+//! Paths of one lane for each direction: what comes in at one port leaves by the other.
+
+use crate::EmuError;
+use crate::capture::CaptureTap;
+use crate::clock::Clock;
+use crate::dataplane::{BUDGET, Inlet};
+use crate::lane::Lane;
+use crate::pool::FramePool;
+use crate::snapshot::LaneSnapshot;
+use crate::work::Work;
+use trunkline_core::{Span, Time};
+use trunkline_path::Change;
+use trunkline_port::Port;
+
+/// Paths of one lane for each direction, between two ports each.
+pub struct Pairs {
+    inlets: Vec<Inlet>,
+    lanes: Vec<Lane>,
+    /// For each lane, the inlet whose port its frames leave by.
+    outlets: Vec<usize>,
+    pool: FramePool,
+    tap: CaptureTap,
+    /// Some port gives no arrival stamps: a frame counts as having come when it is read.
+    unstamped: bool,
+}
+
+impl Pairs {
+    /// Lanes of index `2k` and `2k + 1` are the two directions of one path.
+    pub fn new(inlets: Vec<Inlet>, lanes: Vec<Lane>, pool: FramePool, tap: CaptureTap) -> Pairs {
+        let outlets = (0..lanes.len())
+            .map(|lane| inlets.iter().position(|inlet| inlet.lane == lane ^ 1).unwrap_or(0))
+            .collect();
+        Pairs { inlets, lanes, outlets, pool, tap, unstamped: false }
+    }
+}
+
+impl Work for Pairs {
+    fn ports(&self) -> impl Iterator<Item = &dyn Port> {
+        self.inlets.iter().map(|inlet| &*inlet.port as &dyn Port)
+    }
+
+    fn receive(&mut self, clock: &mut Clock) -> Result<usize, EmuError> {
+        let Pairs { inlets, lanes, pool, tap, unstamped, .. } = self;
+        clock.synchronise();
+        let began = clock.now();
+        let mut received = 0;
+        for Inlet { port, lane } in inlets {
+            let lane = &mut lanes[*lane];
+            let mut latest = None;
+            let count = port.receive(BUDGET, &mut |frame| {
+                let at = clock.stamp(frame.stamp);
+                latest = Some(at);
+                *unstamped |= frame.stamp.is_none();
+                lane.accept(at, frame.bytes, pool, clock, tap);
+            })?;
+            lane.was_read(began, latest.filter(|_| count >= BUDGET));
+            received = received.max(count);
+        }
+        Ok(received)
+    }
+
+    fn serve(&mut self, clock: &mut Clock) -> Result<usize, EmuError> {
+        let mut sent = 0;
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            let port = self.inlets[self.outlets[index]].port.as_mut();
+            sent += lane.serve(&mut self.pool, port, clock, &mut self.tap)?;
+        }
+        Ok(sent)
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.lanes.iter().filter_map(Lane::next_wake).min()
+    }
+
+    fn patience(&self) -> Span {
+        let least = || self.lanes.iter().map(Lane::least_delay).min().unwrap_or_default();
+        if self.unstamped { Span::ZERO } else { least() }
+    }
+
+    fn pulse(&mut self) -> Result<(), EmuError> {
+        for inlet in &mut self.inlets {
+            inlet.port.check()?;
+            self.lanes[inlet.lane].account(inlet.port.as_mut());
+        }
+        Ok(())
+    }
+
+    fn account(&mut self) {
+        for inlet in &mut self.inlets {
+            self.lanes[inlet.lane].account(inlet.port.as_mut());
+        }
+    }
+
+    fn change(&mut self, lane: usize, at: Time, change: Change) {
+        self.lanes[lane].change(at, change);
+    }
+
+    fn lanes(&self) -> Vec<LaneSnapshot> {
+        self.lanes.iter().map(Lane::snapshot).collect()
+    }
+}

@@ -1,0 +1,80 @@
+//! How punctual frames left, and what they had waited for.
+
+use crate::snapshot::LaneSnapshot;
+use trunkline_core::{Cause, Ledger, Packet, Span};
+use trunkline_measure::Times;
+use trunkline_path::Link;
+
+/// How punctual the frames of a lane left, and what they had waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    lateness: Times,
+    spacing: Times,
+    last_lateness: Option<Span>,
+    booked: [u128; Cause::ALL.len()],
+}
+
+impl Tally {
+    /// A frame has left, so much later than due.
+    #[inline]
+    pub fn left(&mut self, lateness: Span) {
+        self.lateness.record(lateness);
+        if let Some(last) = self.last_lateness.replace(lateness) {
+            self.spacing.record(last.abs_diff(lateness));
+        }
+        self.booked[Cause::Emulator as usize] += u128::from(lateness.as_nanos());
+    }
+
+    /// What a frame waited for on the lane's link.
+    #[inline]
+    pub fn book(&mut self, ledger: &Ledger) {
+        for (cause, span) in ledger.entries() {
+            self.booked[cause as usize] += u128::from(span.as_nanos());
+        }
+    }
+
+    /// What is booked under `cause` in all, in nanoseconds.
+    pub fn booked(&self, cause: Cause) -> u128 {
+        self.booked[cause as usize]
+    }
+
+    /// How late frames left.
+    pub fn lateness(&self) -> &Times {
+        &self.lateness
+    }
+
+    /// How far gaps between frames were from what the path prescribes.
+    pub fn spacing(&self) -> &Times {
+        &self.spacing
+    }
+
+    /// What the lane called `name` over `link` has done so far. Frames later than `bound` are late.
+    pub fn snapshot<B>(&self, name: &str, link: &Link<Packet<B>>, bound: Span) -> LaneSnapshot {
+        let counts = link.counts();
+        let frames = u128::from(self.lateness.count().max(1));
+        let mean = |cause| Span::from_nanos((self.booked(cause) / frames) as u64);
+        LaneSnapshot {
+            name: name.to_string(),
+            entered: counts.entered,
+            entered_bytes: counts.entered_bytes,
+            duplicated: counts.duplicated,
+            delivered: counts.delivered,
+            delivered_bytes: counts.delivered_bytes,
+            marked: counts.marked,
+            dropped: counts.drops().map(|(cause, count)| (cause.name().into(), count)).collect(),
+            dropped_by_emulator: counts.dropped_by_emulator(),
+            in_flight: counts.in_flight(),
+            impairments: link.achieved().to_string().lines().map(str::to_string).collect(),
+            queued_packets: link.backlog().packets,
+            queued_bytes: link.backlog().bytes,
+            late: self.lateness.longer_than(bound),
+            lateness: self.lateness.percentiles(),
+            spacing_error: self.spacing.percentiles(),
+            mean_delay: Cause::ALL
+                .into_iter()
+                .map(|cause| (cause, mean(cause)))
+                .filter(|(_, span)| !span.is_zero())
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What becomes of the frames of each way.
+
+use super::plan::WayPlan;
+use std::sync::atomic::{AtomicU64, Ordering};
+use trunkline_core::{Cause, Ledger, Time};
+use trunkline_lab::Mac;
+use trunkline_measure::Conservation;
+
+/// A way at work.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub entry: usize,
+    pub exit: usize,
+    pub lanes: Box<[usize]>,
+    pub mac: Mac,
+    pub hops: Box<[HopSums]>,
+}
+
+impl Way {
+    pub fn new(plan: WayPlan) -> Way {
+        let WayPlan { entry, exit, lanes, mac } = plan;
+        let hops = vec![HopSums::default(); lanes.len()].into_boxed_slice();
+        Way { entry, exit, lanes: lanes.into_boxed_slice(), mac, hops }
+    }
+}
+
+/// What the frames of a way waited for on one hop, summed, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HopSums {
+    /// Frames that have passed.
+    pub frames: u64,
+    /// In queues.
+    pub queue: u128,
+    /// For their own bits.
+    pub transmit: u128,
+    /// For the distance.
+    pub propagate: u128,
+    /// For the emulator, where frames leave.
+    pub late: u128,
+}
+
+impl HopSums {
+    pub(super) fn add(&mut self, ledger: &Ledger) {
+        let nanos = |cause| u128::from(ledger.get(cause).as_nanos());
+        self.frames += 1;
+        self.queue += nanos(Cause::Queue);
+        self.transmit += nanos(Cause::Transmit);
+        self.propagate += nanos(Cause::Propagate);
+    }
+}
+
+/// Counts of every way, written by the dataplane and read by whoever wants to know, and the other way round
+/// the wish to begin anew.
+#[derive(Debug)]
+pub struct Live {
+    ways: Box<[WayCounts]>,
+    /// When the network is to begin anew, in nanoseconds; 0 where it is not.
+    restart: AtomicU64,
+}
+
+/// Counts of one way's frames. Only the dataplane writes them, so that adding is no more than a store.
+#[derive(Debug, Default)]
+pub struct WayCounts {
+    sent: AtomicU64,
+    duplicated: AtomicU64,
+    delivered: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Live {
+    pub(super) fn new(ways: usize) -> Live {
+        let ways = (0..ways).map(|_| WayCounts::default()).collect();
+        Live { ways, restart: AtomicU64::new(0) }
+    }
+
+    /// The counts of way `index`.
+    ///
+    /// # Panics
+    /// Where there is no such way.
+    pub fn way(&self, index: usize) -> &WayCounts {
+        &self.ways[index]
+    }
+
+    /// Asks the network to forget all frames and counts, and to begin anew at `origin`, like one just made.
+    /// It does so within a tenth of a second; see [`has_restarted`](Live::has_restarted).
+    pub fn restart(&self, origin: Time) {
+        self.restart.store(origin.as_nanos().max(1), Ordering::Release);
+    }
+
+    /// Has the network done what [`restart`](Live::restart) asked for?
+    pub fn has_restarted(&self) -> bool {
+        self.restart.load(Ordering::Acquire) == 0
+    }
+
+    /// When the network is to begin anew.
+    #[inline]
+    pub(super) fn wanted_restart(&self) -> Option<Time> {
+        let at = self.restart.load(Ordering::Acquire);
+        (at != 0).then(|| Time::from_nanos(at))
+    }
+
+    /// The network has begun anew: nothing has been counted.
+    pub(super) fn restarted(&self) {
+        self.ways.iter().for_each(WayCounts::clear);
+        self.restart.store(0, Ordering::Release);
+    }
+
+    /// Frames under way in all.
+    pub fn in_flight(&self) -> u64 {
+        self.ways.iter().map(|way| way.conservation().in_flight).sum()
+    }
+}
+
+fn one_more(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+impl WayCounts {
+    fn clear(&self) {
+        let WayCounts { sent, duplicated, delivered, dropped } = self;
+        for one in [sent, duplicated, delivered, dropped] {
+            one.store(0, Ordering::Relaxed);
+        }
+    }
+    pub(super) fn send(&self) {
+        one_more(&self.sent);
+    }
+    pub(super) fn duplicate(&self) {
+        one_more(&self.duplicated);
+    }
+    pub(super) fn deliver(&self) {
+        one_more(&self.delivered);
+    }
+    pub(super) fn drop_one(&self) {
+        one_more(&self.dropped);
+    }
+
+    /// What has become of the way's frames. While the dataplane works on one, it counts as in flight.
+    pub fn conservation(&self) -> Conservation {
+        // What has gone is read first: a frame is never seen to go before it came.
+        let delivered = self.delivered.load(Ordering::Relaxed);
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        let duplicated = self.duplicated.load(Ordering::Relaxed);
+        let sent = self.sent.load(Ordering::Relaxed);
+        let in_flight = (sent + duplicated).saturating_sub(delivered + dropped);
+        Conservation { sent, duplicated, delivered, dropped, in_flight }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a network of links is to be.
+
+use trunkline_core::{Seed, Span, Time};
+use trunkline_lab::Mac;
+use trunkline_path::LinkSpec;
+use trunkline_port::Port;
+
+/// What a network of links is to be.
+pub struct WebPlan {
+    /// The ports towards the hosts.
+    pub ports: Vec<Box<dyn Port>>,
+    /// The links' directions.
+    pub lanes: Vec<LanePlan>,
+    /// The ways through them.
+    pub ways: Vec<WayPlan>,
+    /// Of the links' randomness.
+    pub seed: Seed,
+    /// When slot clocks, traces and schedules begin.
+    pub origin: Time,
+    /// How late a frame may leave before it counts as late.
+    pub bound: Span,
+    /// Bytes of memory for frames.
+    pub arena: u64,
+    /// How often the backlogs of observed lanes are sampled, and how many samples are kept of each at most.
+    pub sample: Option<(Span, usize)>,
+}
+
+/// One direction of a link, or a node's backplane.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LanePlan {
+    /// Its name in reports.
+    pub name: String,
+    /// The name of its stream of randomness.
+    pub stream: String,
+    /// What it does to frames.
+    pub spec: LinkSpec,
+    /// Are times in queue recorded, and backlogs where they are sampled?
+    pub observed: bool,
+}
+
+/// A way from a host to a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WayPlan {
+    /// The port by which its frames come in.
+    pub entry: usize,
+    /// The lanes that they cross, in order; at least one. A lane at which one way ends has none go on from it.
+    pub lanes: Vec<usize>,
+    /// The port by which they leave.
+    pub exit: usize,
+    /// The Ethernet address of the device behind that port.
+    pub mac: Mac,
+}
+
+/// The Ethernet address to which a host sends what is to go the way with number `index`, 0 to 65535.
+pub fn way_mac(index: usize) -> Mac {
+    let [a, b, c, d] = super::transit::PREFIX;
+    let [high, low] = (index as u16).to_be_bytes();
+    Mac([a, b, c, d, high, low])
+}

@@ -1,0 +1,48 @@
+//! What a dataplane's loop does with frames.
+
+use crate::EmuError;
+use crate::clock::Clock;
+use crate::snapshot::LaneSnapshot;
+use trunkline_core::{Span, Time};
+use trunkline_path::Change;
+use trunkline_port::Port;
+
+/// What a dataplane's loop does with frames. The loop decides when, and when it may sleep.
+pub trait Work {
+    /// The ports whose frames end a sleep.
+    fn ports(&self) -> impl Iterator<Item = &dyn Port>;
+
+    /// Reads what waits at the ports; answers the most frames that came from one of them.
+    ///
+    /// # Errors
+    /// Where receiving fails.
+    fn receive(&mut self, clock: &mut Clock) -> Result<usize, EmuError>;
+
+    /// Lets the links work and sends what is due; answers how many frames that were.
+    ///
+    /// # Errors
+    /// Where a device is down or gone.
+    fn serve(&mut self, clock: &mut Clock) -> Result<usize, EmuError>;
+
+    /// When there is next something to do, as far as is known now.
+    fn next_wake(&self) -> Option<Time>;
+
+    /// How long a frame may lie in a port's ring without being late: the least time that any frame is
+    /// under way, and none where ports give no arrival stamps.
+    fn patience(&self) -> Span;
+
+    /// Looks after the devices.
+    ///
+    /// # Errors
+    /// Where a device is down or gone.
+    fn pulse(&mut self) -> Result<(), EmuError>;
+
+    /// Counts what the ports lost.
+    fn account(&mut self);
+
+    /// Changes a setting of the lane with index `lane` at `at`.
+    fn change(&mut self, lane: usize, at: Time, change: Change);
+
+    /// What each lane has done so far.
+    fn lanes(&self) -> Vec<LaneSnapshot>;
+}

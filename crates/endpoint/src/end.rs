@@ -1,0 +1,297 @@
+//! One end of a flow: an application on its protocol.
+
+use crate::clock;
+use crate::context::{Context, Side};
+use crate::run::EndReport;
+use crate::sender_clock::{SenderClock, Spent, cause};
+use crate::shared::Carried;
+use crate::voice::{Taken, Voice, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::Ordering;
+use trunkline_core::{Cause, Time};
+use trunkline_measure::{Sample, SenderState, Step, Trail};
+use trunkline_workload::{Action, Application, Draft, Outcome};
+
+/// Actions that one end does before the others of its host get their turn.
+const TURN: usize = 32;
+
+/// What an application is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    /// It has not started.
+    Nothing,
+    /// It sleeps; where it works, the time is booked to the host.
+    Asleep { until: Time, working: bool },
+    /// It waits for the end of a write.
+    Writing,
+    /// It waits for data.
+    Reading,
+    /// It has ended.
+    Ended,
+}
+
+/// When an end wants its next turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Want {
+    /// At this time.
+    pub at: Option<Time>,
+    /// Is it the application that waits for that time, so that it counts?
+    pub precise: bool,
+    /// When its socket can be read.
+    pub read: bool,
+    /// When its socket can be written.
+    pub write: bool,
+    /// No more: it has reported.
+    pub over: bool,
+}
+
+/// One end of a flow.
+#[derive(Debug)]
+pub(crate) struct End {
+    flow: u32,
+    context: Context,
+    app: Application,
+    voice: Voice,
+    doing: Doing,
+    /// The process's record since its sample began.
+    trail: Trail,
+    clock: SenderClock,
+    /// What the sender's clock showed when the process began to wait for its write.
+    waiting_since: Spent,
+    report: EndReport,
+}
+
+impl End {
+    pub fn new(flow: u32, context: Context, app: Application, voice: Voice) -> End {
+        End {
+            flow,
+            context,
+            app,
+            voice,
+            doing: Doing::Nothing,
+            trail: Trail::new(Time::ZERO),
+            clock: SenderClock::new(Time::ZERO),
+            waiting_since: Spent::default(),
+            report: EndReport::default(),
+        }
+    }
+
+    /// Does what can be done now.
+    pub fn turn(&mut self) -> Want {
+        self.voice.pump(clock::now(), &self.context);
+        let (mut now, mut busy) = (Time::ZERO, true);
+        for _ in 0..TURN {
+            // What was sent and received may have taken long.
+            now = clock::now();
+            busy = self.advance(now);
+            self.settle(now, busy);
+            if !busy {
+                break;
+            }
+        }
+        if self.context.shared.stopped() {
+            return self.stop(now);
+        }
+        self.want(now, busy)
+    }
+
+    fn want(&self, now: Time, busy: bool) -> Want {
+        let own = match self.doing {
+            _ if busy => Some(now),
+            Doing::Nothing => Some(self.context.shared.start()).filter(|&at| at != Time::NEVER),
+            Doing::Asleep { until, .. } => Some(until),
+            _ => None,
+        };
+        let deadline = self.voice.deadline();
+        let at = [own, deadline].into_iter().flatten().min();
+        let (read, write) = self.voice.interest(self.doing == Doing::Reading);
+        Want { at, precise: at.is_some() && at == own, read, write, over: false }
+    }
+
+    /// Does the application's next step if it can. Answers whether it could.
+    fn advance(&mut self, now: Time) -> bool {
+        match self.doing {
+            Doing::Nothing if self.context.shared.start() <= now => self.start(now),
+            Doing::Asleep { until, working } if until <= now => {
+                if working {
+                    self.trail.mark(now, self.context.own.host, Cause::Host);
+                }
+                self.step(now, Outcome::Woke);
+            }
+            Doing::Writing if self.voice.written() => {
+                self.book_waiting(now);
+                self.step(now, Outcome::Written);
+            }
+            Doing::Reading => match self.voice.take(now, &self.context) {
+                Some(taken) => self.read(now, taken),
+                None => return self.give_up(now),
+            },
+            Doing::Writing => return self.give_up(now),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The peer counts from the instant that was agreed upon, so that its intervals end before the sender
+    /// does.
+    fn start(&mut self, now: Time) {
+        let now = match self.context.side {
+            Side::Source => now,
+            Side::Destination => self.context.shared.start(),
+        };
+        self.clock = SenderClock::new(now);
+        self.trail = Trail::new(now);
+        self.step(now, Outcome::Start);
+    }
+
+    /// Where the far end counts as dead the sender ends, so that nobody waits for it for ever.
+    fn give_up(&mut self, now: Time) -> bool {
+        let hopeless = self.context.side == Side::Source && self.voice.dead();
+        if hopeless {
+            self.report.note = Some("error: a flow gave up: the other end does not answer".into());
+            self.end(now);
+        }
+        hopeless
+    }
+
+    fn read(&mut self, now: Time, taken: Taken) {
+        let Taken { bytes, end, carried } = taken;
+        let places = self.context.own;
+        let source = self.context.side == Side::Source;
+        match carried.filter(|carried| self.fits(&carried.trail, now)) {
+            Some(Carried { trail, stamp }) => {
+                self.trail = trail;
+                stamp.into_iter().for_each(|stamp| self.app.stamped(stamp));
+            }
+            // A copy has brought the message whose own packet was lost: where it was is not known.
+            None if end && source => self.trail.mark(now, places.transport, Cause::Recover),
+            None => (),
+        }
+        self.trail.mark(now, places.host, Cause::Host);
+        self.report.delivered += u64::from(bytes);
+        if !source {
+            self.context.shared.delivered.fetch_add(u64::from(bytes), Ordering::AcqRel);
+        }
+        self.step(now, Outcome::Read { bytes, end });
+    }
+
+    /// Does what a message brings belong to the reader's measurement? The record of a sender's sample comes
+    /// back with the answer; where it was lost on the way, an answer brings an older one.
+    fn fits(&self, trail: &Trail, now: Time) -> bool {
+        let source = self.context.side == Side::Source;
+        trail.until() <= now && (!source || trail.origin() == self.trail.origin())
+    }
+
+    /// Tells the application what its last action came to, and does what it asks next.
+    fn step(&mut self, now: Time, outcome: Outcome) {
+        let action = self.app.step(now, outcome);
+        self.keep_samples();
+        match action {
+            Action::Write { bytes, end, fresh } => self.write(now, bytes, end, fresh),
+            Action::Read => self.doing = Doing::Reading,
+            Action::Work(span) => {
+                self.doing = Doing::Asleep { until: now + span, working: true };
+            }
+            Action::Wait(until) => self.doing = Doing::Asleep { until, working: false },
+            Action::Done => self.end(now),
+        }
+    }
+
+    fn write(&mut self, now: Time, bytes: u32, end: bool, fresh: bool) {
+        if fresh {
+            self.trail = Trail::new(now);
+        }
+        self.doing = Doing::Writing;
+        self.waiting_since = self.clock.spent_by(now);
+        let carried = Carried { trail: self.trail.clone(), stamp: self.app.stamp() };
+        self.voice.write(now, Write { bytes, end, carried }, &self.context);
+    }
+
+    fn end(&mut self, now: Time) {
+        if self.doing == Doing::Ended {
+            return;
+        }
+        self.doing = Doing::Ended;
+        self.clock.enter(now, SenderState::Application);
+        self.report.sender = self.clock.spent_by(now).to_map();
+        self.report.ended = Some(now);
+        if self.context.side == Side::Source {
+            self.context.shared.set_done(now);
+        }
+    }
+
+    /// Notes what the sender now waits for.
+    fn settle(&mut self, now: Time, busy: bool) {
+        if matches!(self.doing, Doing::Ended | Doing::Nothing) {
+            return;
+        }
+        let waits = match busy {
+            true => SenderState::Host,
+            false => SenderState::Application,
+        };
+        self.clock.enter(now, self.voice.state().unwrap_or(waits));
+    }
+
+    /// Books the time since a write began by what the sender waited for.
+    fn book_waiting(&mut self, now: Time) {
+        let places = self.context.own;
+        let spent = self.clock.spent_by(now);
+        for (state, span) in spent.since(&self.waiting_since) {
+            let place = match state {
+                SenderState::Application | SenderState::Host => places.host,
+                SenderState::Request => places.requests,
+                SenderState::Window | SenderState::Recover => places.transport,
+            };
+            self.trail.add_within(now, span, place, cause(state));
+        }
+        self.trail.mark(now, places.host, Cause::Host);
+    }
+
+    fn keep_samples(&mut self) {
+        while let Some(draft) = self.app.take_sample() {
+            let steps = self.steps_of(&draft);
+            let Draft { size, index, intended, start, end } = draft;
+            let flow = self.flow;
+            self.report.samples.push(Sample { flow, index, size, intended, start, end, steps });
+        }
+    }
+
+    /// Where the time of a measurement went. An interval of a greedy flow is no message's, and all of it
+    /// is the path's.
+    fn steps_of(&self, draft: &Draft) -> Vec<Step> {
+        if (self.trail.origin(), self.trail.until()) == (draft.start, draft.end) {
+            return self.trail.steps().to_vec();
+        }
+        let mut whole = Trail::new(draft.start);
+        whole.mark(draft.end, self.context.places.path, Cause::Host);
+        whole.steps().to_vec()
+    }
+
+    /// Ends the application, whatever it is doing, and reports.
+    fn stop(&mut self, now: Time) -> Want {
+        if self.doing != Doing::Nothing {
+            // What has come is still read.
+            while self.doing == Doing::Reading
+                && let Some(taken) = self.voice.take(now, &self.context)
+            {
+                self.read(now, taken);
+            }
+            self.app.flush(now);
+            self.keep_samples();
+            if self.doing != Doing::Ended {
+                self.report.sender = self.clock.spent_by(now).to_map();
+            }
+        }
+        self.app.stop();
+        self.doing = Doing::Ended;
+        self.report.voice = self.voice.report();
+        self.context.shared.report(self.context.side as usize, std::mem::take(&mut self.report));
+        Want { at: None, precise: false, read: false, write: false, over: true }
+    }
+}
+
+impl AsFd for End {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.voice.as_fd()
+    }
+}

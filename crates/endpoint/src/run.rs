@@ -1,0 +1,113 @@
+//! What a flow has measured.
+
+use std::collections::BTreeMap;
+use trunkline_core::{Span, Time};
+use trunkline_lab::TcpInfo;
+use trunkline_measure::{Sample, SenderState, Step};
+
+/// What a flow has measured. All instants are of CLOCK_MONOTONIC until [`rebase`](FlowRun::rebase).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FlowRun {
+    /// One entry for each measurement, in order of time.
+    pub samples: Vec<Sample>,
+    /// Bytes handed to the receiving applications, both directions together.
+    pub delivered_bytes: u64,
+    /// The time that the sender spent in each state, from its first action to its last.
+    pub sender: BTreeMap<SenderState, Span>,
+    /// Where the time of all data blocks went, summed over blocks.
+    pub blocks: Vec<Step>,
+    /// How many data blocks that is.
+    pub block_count: u64,
+    /// Blocks, or segments, sent again, by both ends.
+    pub retransmissions: u64,
+    /// Time-outs of the transport, at both ends.
+    pub timeouts: u64,
+    /// For the first message of each size: the bytes of each round. Known of URP.
+    pub rounds: BTreeMap<u32, Vec<u32>>,
+    /// Capsules that both ends handed to the network.
+    pub packets_sent: u64,
+    /// Capsules that came, copies included.
+    pub packets_received: u64,
+    /// With TCP, what the kernel told of the connection at the end: at the source, at the destination.
+    pub tcp: Option<[TcpInfo; 2]>,
+    /// With TCP and a window asked for: the largest that the destination was seen to advertise after the
+    /// first four windows, in bytes. Before, the kernel may advertise up to double.
+    pub peak_window: Option<u64>,
+    /// When the sender ended, if it did before it was stopped.
+    pub ended: Option<Time>,
+    /// What a reader has to know.
+    pub notes: Vec<String>,
+}
+
+impl FlowRun {
+    /// Counts all instants from `origin` on.
+    pub fn rebase(&mut self, origin: Time) {
+        let moved = |at: Time| Time::ZERO + at.since(origin);
+        for sample in &mut self.samples {
+            for at in [&mut sample.intended, &mut sample.start, &mut sample.end] {
+                *at = moved(*at);
+            }
+        }
+        self.ended = self.ended.map(moved);
+    }
+
+    /// Of the reports of source and destination.
+    pub(crate) fn of([source, destination]: [EndReport; 2]) -> FlowRun {
+        let mut run = FlowRun {
+            delivered_bytes: source.delivered + destination.delivered,
+            sender: source.sender,
+            rounds: source.voice.rounds.clone(),
+            ended: source.ended,
+            tcp: source.voice.tcp.zip(destination.voice.tcp).map(Into::into),
+            peak_window: destination.voice.peak_window,
+            ..FlowRun::default()
+        };
+        run.samples = [source.samples, destination.samples].concat();
+        run.samples.sort_by_key(|sample| sample.end);
+        let mut blocks = BTreeMap::new();
+        for voice in [source.voice, destination.voice] {
+            run.retransmissions += voice.retransmissions;
+            run.timeouts += voice.timeouts;
+            run.packets_sent += voice.packets_sent;
+            run.packets_received += voice.packets_received;
+            run.block_count += voice.block_count;
+            for step in voice.blocks {
+                let none = Step { span: Span::ZERO, ..step };
+                blocks.entry((step.place, step.cause as u8)).or_insert(none).span += step.span;
+            }
+            run.notes.extend(voice.notes);
+        }
+        run.blocks = blocks.into_values().collect();
+        run.notes.extend([source.note, destination.note].into_iter().flatten());
+        run.notes.sort();
+        run.notes.dedup();
+        run
+    }
+}
+
+/// What one end has measured.
+#[derive(Debug, Default)]
+pub(crate) struct EndReport {
+    pub samples: Vec<Sample>,
+    pub delivered: u64,
+    pub sender: BTreeMap<SenderState, Span>,
+    pub ended: Option<Time>,
+    pub voice: VoiceReport,
+    pub note: Option<String>,
+}
+
+/// What an end's protocol has counted.
+#[derive(Debug, Default)]
+pub(crate) struct VoiceReport {
+    pub retransmissions: u64,
+    pub timeouts: u64,
+    pub packets_sent: u64,
+    pub packets_received: u64,
+    /// Steps of all blocks that came, by place and cause.
+    pub blocks: Vec<Step>,
+    pub block_count: u64,
+    pub rounds: BTreeMap<u32, Vec<u32>>,
+    pub tcp: Option<TcpInfo>,
+    pub peak_window: Option<u64>,
+    pub notes: Vec<String>,
+}

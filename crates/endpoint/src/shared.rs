@@ -1,0 +1,162 @@
+//! What the two ends of a flow share, beside the packets: both live in this process.
+
+use crate::run::EndReport;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use trunkline_core::{Span, Time};
+use trunkline_measure::Trail;
+use trunkline_workload::Stamp;
+
+/// Records of packets under way that are kept at most in each direction; those of lost packets are never
+/// fetched, and the oldest go first.
+const MOST_ALOFT: usize = 1 << 16;
+
+/// What a message brings to the application that reads it: its record, and a datagram's stamp.
+#[derive(Debug, Clone)]
+pub(crate) struct Carried {
+    pub trail: Trail,
+    pub stamp: Option<Stamp>,
+}
+
+/// The records of a packet under way.
+#[derive(Debug, Clone)]
+pub(crate) struct Flying {
+    /// Of the block that it ends, since the window allowed it; of a datagram, since it could be sent.
+    pub block: Trail,
+    /// Of the message that it completes.
+    pub message: Option<Carried>,
+}
+
+impl Flying {
+    /// Does something to both records.
+    pub fn each(&mut self, mut change: impl FnMut(&mut Trail)) {
+        change(&mut self.block);
+        self.message.iter_mut().for_each(|carried| change(&mut carried.trail));
+    }
+}
+
+/// Where in a TCP stream a message ends.
+#[derive(Debug)]
+pub(crate) struct MessageEnd {
+    /// Bytes of the stream up to it.
+    pub at: u64,
+    /// Is the last of them none of the user's?
+    pub filler: bool,
+    pub carried: Carried,
+}
+
+/// One direction of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct Way {
+    aloft: Mutex<BTreeMap<u64, Flying>>,
+    ends: Mutex<VecDeque<MessageEnd>>,
+    /// Units handed to the network: packets, or bytes of a stream.
+    pub sent: AtomicU64,
+    /// Units taken by the reader.
+    pub taken: AtomicU64,
+}
+
+impl Way {
+    /// Keeps the records of packet `number`.
+    pub fn keep(&self, number: u64, flying: Flying) {
+        let mut aloft = lock(&self.aloft);
+        aloft.insert(number, flying);
+        if aloft.len() > MOST_ALOFT {
+            aloft.pop_first();
+        }
+    }
+
+    /// The records of packet `number`, once: a copy finds none.
+    pub fn fetch(&self, number: u64) -> Option<Flying> {
+        lock(&self.aloft).remove(&number)
+    }
+
+    /// The ends of messages that the reader has not come to.
+    pub fn ends(&self) -> MutexGuard<'_, VecDeque<MessageEnd>> {
+        lock(&self.ends)
+    }
+
+    /// Has everything been taken that was sent?
+    pub fn drained(&self) -> bool {
+        self.taken.load(Ordering::Acquire) >= self.sent.load(Ordering::Acquire)
+    }
+}
+
+/// What the two ends of a flow share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// When it starts; [`Time::NEVER`] before that is known.
+    start: AtomicU64,
+    stop: AtomicBool,
+    /// When its sender ended; 0 before.
+    done: AtomicU64,
+    /// Bytes read at the destination.
+    pub delivered: AtomicU64,
+    /// Forward and backward.
+    pub ways: [Way; 2],
+    reports: Mutex<[Option<EndReport>; 2]>,
+    reported: Condvar,
+}
+
+impl Shared {
+    pub fn new() -> Shared {
+        Shared {
+            start: AtomicU64::new(Time::NEVER.as_nanos()),
+            stop: AtomicBool::new(false),
+            done: AtomicU64::new(0),
+            delivered: AtomicU64::new(0),
+            ways: [Way::default(), Way::default()],
+            reports: Mutex::new([None, None]),
+            reported: Condvar::new(),
+        }
+    }
+
+    pub fn start(&self) -> Time {
+        Time::from_nanos(self.start.load(Ordering::Acquire))
+    }
+
+    pub fn set_start(&self, at: Time) {
+        self.start.store(at.as_nanos(), Ordering::Release);
+    }
+
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    pub fn set_done(&self, at: Time) {
+        self.done.store(at.as_nanos().max(1), Ordering::Release);
+    }
+
+    /// Has the sender ended, and has what it sent been read, or been waited for long enough?
+    pub fn ended(&self, now: Time, linger: Span) -> bool {
+        let done = self.done.load(Ordering::Acquire);
+        let late = now > Time::from_nanos(done) + linger;
+        done != 0 && (late || self.ways[0].drained())
+    }
+
+    pub fn report(&self, side: usize, report: EndReport) {
+        lock(&self.reports)[side] = Some(report);
+        self.reported.notify_all();
+    }
+
+    /// Waits for both ends' reports.
+    pub fn reports(&self, patience: Duration) -> Option<[EndReport; 2]> {
+        let reports = lock(&self.reports);
+        let missing = |reports: &mut [Option<EndReport>; 2]| reports.iter().any(Option::is_none);
+        let waited = self.reported.wait_timeout_while(reports, patience, missing);
+        let (mut reports, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let [source, destination] = &mut *reports;
+        Some([source.take()?, destination.take()?])
+    }
+}
+
+/// A thread that panicked has said so; what it left is still good to read.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

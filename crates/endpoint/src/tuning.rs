@@ -1,0 +1,298 @@
+//! The kernel's TCP as a scenario's parameters ask for it, and where it differs.
+
+use crate::EndpointError;
+use crate::error::Doing;
+use rustix::net::sockopt;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use trunkline_core::Span;
+use trunkline_lab::{Namespace, SocketOption, TcpInfo, set_socket_option, socket_option};
+use trunkline_scenario::TcpSettings;
+
+/// Bytes of IPv4's and TCP's headers without options.
+const HEADERS: u32 = 20 + 20;
+/// The largest value of `TCP_MAXSEG` (`MAX_TCP_WINDOW` of `net/tcp.h`).
+const MOST_SEGMENT: u32 = 32_767;
+/// The smallest (`TCP_MIN_MSS` there).
+const LEAST_SEGMENT: u32 = 88;
+/// The largest window without scaling (RFC 9293 §3.1).
+const UNSCALED: u64 = 65_535;
+
+/// Connections are made one at a time: what they agree upon at the beginning is set for a namespace.
+static CONNECTING: Mutex<()> = Mutex::new(());
+
+/// Waits until no other connection is being made.
+pub(crate) fn hold() -> MutexGuard<'static, ()> {
+    CONNECTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What one end of a connection is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tuning {
+    congestion: &'static str,
+    segment: u32,
+    window: Option<i32>,
+    min_rto: Option<Span>,
+    delayed_ack: Option<Span>,
+    sack: bool,
+    timestamps: bool,
+    window_scaling: bool,
+    ecn: bool,
+    notes: Vec<String>,
+}
+
+impl Tuning {
+    /// What `settings` ask for where the largest packet is of `mtu` bytes.
+    pub fn new(settings: &TcpSettings, mtu: u32) -> Result<Tuning, EndpointError> {
+        let old = settings.profile == "bsd-reno";
+        let window_scaling = settings.window_scaling.unwrap_or(!old);
+        let window = settings.window.map(|window| window.bytes());
+        let window = window.or((!window_scaling).then_some(UNSCALED));
+        let most = if window_scaling { i32::MAX as u64 } else { UNSCALED };
+        let segment = settings.mss.unwrap_or(mtu.saturating_sub(HEADERS));
+        if segment < LEAST_SEGMENT {
+            return Err(EndpointError::Transport(format!(
+                "the kernel's TCP has no segments of {segment} bytes: give it {LEAST_SEGMENT} or more"
+            )));
+        }
+        Ok(Tuning {
+            congestion: congestion(settings)?,
+            segment: segment.min(MOST_SEGMENT),
+            window: window.map(|window| window.min(most) as i32),
+            min_rto: settings.min_rto,
+            delayed_ack: settings.delayed_ack,
+            sack: settings.sack.unwrap_or(!old),
+            timestamps: settings.timestamps.unwrap_or(!old),
+            window_scaling,
+            ecn: settings.ecn.unwrap_or(false),
+            notes: notes(settings),
+        })
+    }
+
+    /// What a reader has to know.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The window, where it is a stated one, in bytes.
+    pub fn window(&self) -> Option<u64> {
+        self.window.and_then(|window| window.try_into().ok())
+    }
+
+    /// Sets everything that is a socket's own, before it is connected or listens.
+    pub fn apply(&self, socket: &OwnedFd, address: Ipv4Addr) -> Result<(), EndpointError> {
+        sockopt::set_tcp_congestion(socket, self.congestion)
+            .doing("choose the congestion control", address)?;
+        sockopt::set_tcp_nodelay(socket, true).doing("send small segments at once", address)?;
+        set_socket_option(socket, SocketOption::MaxSegment, self.segment as i32)
+            .doing("set the segment size", address)?;
+        if let Some(window) = self.window {
+            // The kernel doubles it. With less, packets that fill their buffers badly would close the window
+            // before it is used up.
+            let buffer = (window as usize).saturating_mul(2);
+            sockopt::set_socket_recv_buffer_size_force(socket, buffer)
+                .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, buffer))
+                .doing("set the receive buffer", address)?;
+            set_socket_option(socket, SocketOption::WindowClamp, window)
+                .doing("set the window", address)?;
+        }
+        self.set_timers(socket);
+        Ok(())
+    }
+
+    /// The timers that the kernel lets be set, within its own bounds; [`notes`] tells of the others.
+    fn set_timers(&self, socket: &OwnedFd) {
+        for (option, span) in [
+            (SocketOption::RtoMinMicros, self.min_rto),
+            (SocketOption::DelayedAckMicros, self.delayed_ack.filter(|span| !span.is_zero())),
+        ] {
+            let Some(span) = span else { continue };
+            let micros = i32::try_from(span.as_nanos() / 1000).unwrap_or(i32::MAX);
+            if let Err(error) = set_socket_option(socket, option, micros) {
+                tracing::debug!(%error, ?option, micros, "the kernel keeps its own timer");
+            }
+        }
+    }
+
+    /// What it agrees upon with the other end when a connection begins: SACK, time stamps, window scaling,
+    /// ECN.
+    pub fn agreement(&self) -> [bool; 4] {
+        [self.sack, self.timestamps, self.window_scaling, self.ecn]
+    }
+
+    /// To be called after each read. The kernel forgets the window whenever it learns how well packets fill
+    /// their buffers (`tcp_measure_rcv_mss`, since Linux 6.10), and leaves quick acknowledging by itself.
+    pub fn after_read(&self, socket: &OwnedFd) {
+        if let Some(window) = self.window
+            && socket_option(socket, SocketOption::WindowClamp).is_ok_and(|clamp| clamp != window)
+        {
+            // It was accepted when the socket was opened.
+            let _ = set_socket_option(socket, SocketOption::WindowClamp, window);
+        }
+        if self.delayed_ack.is_some_and(Span::is_zero) {
+            // At worst this acknowledgement is held back.
+            let _ = sockopt::set_tcp_quickack(socket, true);
+        }
+    }
+
+    /// Sets what a connection agrees upon at its beginning in the namespace of the end, until the guard is
+    /// dropped.
+    pub fn for_connecting(&self, namespace: &Namespace) -> Result<Restore, EndpointError> {
+        let flag = |on: bool| if on { "1" } else { "0" };
+        let wanted = [
+            ("tcp_sack", flag(self.sack)),
+            ("tcp_timestamps", flag(self.timestamps)),
+            ("tcp_window_scaling", flag(self.window_scaling)),
+            ("tcp_ecn", flag(self.ecn)),
+            // What one connection has learnt of the path is not for the next one.
+            ("tcp_no_metrics_save", "1"),
+        ];
+        let before = namespace.run(|| change(&wanted))?;
+        let before = before.map_err(|(setting, error)| {
+            let reason = format!("cannot set net/ipv4/{setting} for TCP: {error}; run as root");
+            EndpointError::Transport(reason)
+        })?;
+        Ok(Restore { namespace: namespace.clone(), before })
+    }
+
+    /// Where what was agreed upon is not what was wanted, because the other end or the kernel did not.
+    pub fn disagreements(&self, info: &TcpInfo) -> Vec<String> {
+        let pairs = [
+            ("SACK", self.sack, info.sack()),
+            ("time stamps", self.timestamps, info.timestamps()),
+            ("window scaling", self.window_scaling, info.window_scaling()),
+            ("ECN", self.ecn, info.ecn()),
+        ];
+        let differ = pairs.into_iter().filter(|(_, wanted, agreed)| wanted != agreed);
+        differ
+            .map(|(name, ..)| format!("the kernel's TCP did not agree upon {name} as asked"))
+            .collect()
+    }
+}
+
+/// Writes settings of the calling thread's namespace; what they were before.
+fn change(wanted: &[(&'static str, &str)]) -> Result<Vec<(&'static str, String)>, Refusal> {
+    let mut before = Vec::new();
+    for &(setting, value) in wanted {
+        let path = format!("/proc/sys/net/ipv4/{setting}");
+        let old = fs::read_to_string(&path).map_err(|error| (setting, error))?;
+        fs::write(&path, value).map_err(|error| (setting, error))?;
+        before.push((setting, old));
+    }
+    Ok(before)
+}
+
+type Refusal = (&'static str, std::io::Error);
+
+/// Gives a namespace its settings back.
+#[derive(Debug)]
+pub(crate) struct Restore {
+    namespace: Namespace,
+    before: Vec<(&'static str, String)>,
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        let before: Vec<(&'static str, &str)> =
+            self.before.iter().map(|(setting, value)| (*setting, value.trim_end())).collect();
+        // The metrics of this laboratory's connections are never of use.
+        let back = before.into_iter().filter(|(setting, _)| *setting != "tcp_no_metrics_save");
+        let back: Vec<_> = back.collect();
+        if !matches!(self.namespace.run(|| change(&back)), Ok(Ok(_))) {
+            tracing::warn!("TCP's settings in a laboratory namespace were not restored");
+        }
+    }
+}
+
+/// The kernel's module for the congestion control asked for, or the profile's.
+fn congestion(settings: &TcpSettings) -> Result<&'static str, EndpointError> {
+    let by_profile = if settings.profile == "linux" { "cubic" } else { "reno" };
+    match settings.congestion.as_deref().unwrap_or(by_profile) {
+        "reno" | "newreno" => Ok("reno"),
+        "cubic" => Ok("cubic"),
+        "bbr" => Ok("bbr"),
+        "constant-rate" => Err(EndpointError::Transport(
+            "the kernel's TCP has no constant-rate congestion control: use reno, cubic or bbr, or the simulator".into(),
+        )),
+        other => Err(EndpointError::Transport(format!(
+            "the kernel's TCP has no congestion control '{other}': use reno, cubic or bbr"
+        ))),
+    }
+}
+
+/// What the kernel does otherwise than asked.
+fn notes(settings: &TcpSettings) -> Vec<String> {
+    let mut notes = vec![
+        "TCP is the kernel's: where its time went is one step, for its segments carry no record"
+            .into(),
+    ];
+    if settings.profile == "bsd-reno" {
+        notes.push(
+            "TCP is the kernel's: of the bsd-reno profile it takes the options and the window, \
+             not the 500 ms clock"
+                .into(),
+        );
+    }
+    // The first window and a shortest time-out of any length are the route's, whoever builds the hosts.
+    let bound = Span::from_millis(200);
+    if let Some(span) = settings.delayed_ack.filter(|&span| span > bound) {
+        notes.push(format!("the kernel delays acknowledgements for at most {bound}, not {span}"));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::Size;
+
+    #[test]
+    fn profiles_and_names_become_modules_of_the_kernel() {
+        let of = |profile: &str, congestion: Option<&str>| {
+            let congestion = congestion.map(Into::into);
+            let settings =
+                TcpSettings { profile: profile.into(), congestion, ..Default::default() };
+            Tuning::new(&settings, 1500).map(|tuning| tuning.congestion)
+        };
+        assert_eq!(of("linux", None).unwrap(), "cubic");
+        assert_eq!(of("trunkline", None).unwrap(), "reno");
+        assert_eq!(of("linux", Some("newreno")).unwrap(), "reno");
+        assert_eq!(of("bsd-reno", Some("bbr")).unwrap(), "bbr");
+        let refused = of("linux", Some("constant-rate")).unwrap_err().to_string();
+        assert!(refused.contains("constant-rate") && !refused.contains('\n'), "{refused}");
+    }
+
+    #[test]
+    fn the_old_profile_has_no_options_and_a_window_that_needs_none() {
+        let settings = TcpSettings { profile: "bsd-reno".into(), ..Default::default() };
+        let tuning = Tuning::new(&settings, 576).unwrap();
+        assert!(!tuning.sack && !tuning.timestamps && !tuning.window_scaling);
+        assert_eq!((tuning.window, tuning.segment), (Some(65_535), 536));
+        let large = TcpSettings { window: Some(Size::from_bytes(1 << 20)), ..settings };
+        assert_eq!(Tuning::new(&large, 576).unwrap().window, Some(65_535));
+    }
+
+    #[test]
+    fn a_segment_that_the_kernel_does_not_take_is_refused() {
+        let settings = TcpSettings { mss: Some(87), ..Default::default() };
+        let refused = Tuning::new(&settings, 1500).unwrap_err().to_string();
+        assert!(refused.contains("87") && refused.contains("88"), "{refused}");
+        assert!(Tuning::new(&TcpSettings { mss: Some(88), ..settings }, 1500).is_ok());
+        assert_eq!(Tuning::new(&TcpSettings::default(), 65_535).unwrap().segment, MOST_SEGMENT);
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_said() {
+        let settings = TcpSettings {
+            initial_window: Some(1),
+            min_rto: Some(Span::from_secs(1)),
+            delayed_ack: Some(Span::from_millis(500)),
+            ..Default::default()
+        };
+        let notes = Tuning::new(&settings, 1500).unwrap().notes;
+        assert_eq!(notes.len(), 4);
+        assert!(notes[1].contains("not with 1") && notes[2].contains("not 1s"), "{notes:?}");
+    }
+}

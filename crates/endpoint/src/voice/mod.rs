@@ -1,0 +1,224 @@
+//! What an end speaks.
+
+mod datagrams;
+mod envelopes;
+mod rounds;
+mod tcp;
+mod urp;
+
+pub(crate) use datagrams::Datagrams;
+pub(crate) use tcp::Tcp;
+pub(crate) use urp::Urp;
+
+use crate::EndpointError;
+use crate::context::Context;
+use crate::plan::FlowPlan;
+use crate::run::VoiceReport;
+use crate::shared::Carried;
+use crate::wire::Wire;
+use std::os::fd::{AsFd, BorrowedFd};
+use trunkline_core::Time;
+use trunkline_measure::SenderState;
+use trunkline_scenario::Transport;
+
+/// Bytes that may wait at the protocol when a system write returns, as in the simulator.
+const WAITING_BYTES: u64 = 4096;
+
+/// One system write.
+#[derive(Debug)]
+pub(crate) struct Write {
+    pub bytes: u32,
+    /// Does it end a message?
+    pub end: bool,
+    /// What a message brings to its reader.
+    pub carried: Carried,
+}
+
+/// What a system read has got: all that was there, at most to the end of a message.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub bytes: u32,
+    pub end: bool,
+    /// What the message that ends there brought. `None` where a copy has brought it whose original, with
+    /// the records, is lost or was read before.
+    pub carried: Option<Carried>,
+}
+
+/// An end's protocol on its socket.
+#[derive(Debug)]
+pub(crate) enum Voice {
+    Datagrams(Box<Datagrams>),
+    Urp(Box<Urp>),
+    Tcp(Box<Tcp>),
+}
+
+impl Voice {
+    /// Both ends of each flow, ready to start, in the order of the plans.
+    pub fn pairs(plans: &[&FlowPlan]) -> Result<Vec<[Voice; 2]>, EndpointError> {
+        let pairs: Result<Vec<_>, _> = plans.iter().map(|plan| Voice::pair(plan)).collect();
+        let mut pairs = pairs?;
+        let tcp: Vec<&FlowPlan> = std::iter::zip(plans, &pairs)
+            .filter(|(_, pair)| pair.is_none())
+            .map(|(&plan, _)| plan)
+            .collect();
+        let connected = Tcp::pairs(&tcp)?;
+        for (place, pair) in pairs.iter_mut().filter(|pair| pair.is_none()).zip(connected) {
+            *place = Some(pair.map(|tcp| Voice::Tcp(Box::new(tcp))));
+        }
+        Ok(pairs.into_iter().flatten().collect())
+    }
+
+    /// Both ends; `None` where they are to be connected first.
+    fn pair(plan: &FlowPlan) -> Result<Option<[Voice; 2]>, EndpointError> {
+        let [ours, theirs] = [&plan.source, &plan.destination].map(|end| &end.transport);
+        match (header(ours), header(theirs)) {
+            (Some(own), Some(other)) => {
+                let [near, far] = Wire::pair(plan)?;
+                let voice =
+                    |wire, own, other| Voice::Datagrams(Box::new(Datagrams::new(wire, own, other)));
+                return Ok(Some([voice(near, own, other), voice(far, other, own)]));
+            }
+            (None, None) => (),
+            _ => return Err(mixed(ours, theirs)),
+        }
+        match (ours, theirs) {
+            (Transport::Urp(own), Transport::Urp(other)) => {
+                let [near, far] = Wire::pair(plan)?;
+                let near = Urp::new(near, own, &plan.source.interface)?;
+                let far = Urp::new(far, other, &plan.destination.interface)?;
+                Ok(Some([near, far].map(|urp| Voice::Urp(Box::new(urp)))))
+            }
+            (Transport::Tcp(_), Transport::Tcp(_)) => Ok(None),
+            _ => Err(mixed(ours, theirs)),
+        }
+    }
+
+    /// Takes a system write.
+    pub fn write(&mut self, now: Time, write: Write, context: &Context) {
+        match self {
+            Voice::Datagrams(voice) => voice.write(now, write, context),
+            Voice::Urp(voice) => voice.write(now, write, context),
+            Voice::Tcp(voice) => voice.write(write, context),
+        }
+    }
+
+    /// May the write return?
+    pub fn written(&self) -> bool {
+        match self {
+            Voice::Datagrams(voice) => voice.written(),
+            Voice::Urp(voice) => voice.written(),
+            Voice::Tcp(voice) => voice.written(),
+        }
+    }
+
+    /// Moves everything that can move, in both directions.
+    pub fn pump(&mut self, now: Time, context: &Context) {
+        match self {
+            Voice::Datagrams(voice) => voice.pump(context),
+            Voice::Urp(voice) => voice.pump(now, context),
+            Voice::Tcp(voice) => voice.pump(),
+        }
+    }
+
+    /// A system read, if there is anything to be read.
+    pub fn take(&mut self, now: Time, context: &Context) -> Option<Taken> {
+        match self {
+            Voice::Datagrams(voice) => voice.take(context),
+            Voice::Urp(voice) => voice.take(now, context),
+            Voice::Tcp(voice) => voice.take(context),
+        }
+    }
+
+    /// When it wants to be pumped at the latest.
+    pub fn deadline(&self) -> Option<Time> {
+        match self {
+            Voice::Urp(voice) => voice.deadline(),
+            Voice::Datagrams(_) | Voice::Tcp(_) => None,
+        }
+    }
+
+    /// Does it wait for its socket to be readable, while the application reads or not, and writable?
+    pub fn interest(&self, reading: bool) -> (bool, bool) {
+        match self {
+            Voice::Datagrams(voice) => (true, voice.blocked()),
+            Voice::Urp(voice) => (true, voice.blocked()),
+            Voice::Tcp(voice) => (reading && !voice.closed(), voice.blocked()),
+        }
+    }
+
+    /// What keeps what was written from being on its way; `None` where nothing does.
+    pub fn state(&self) -> Option<SenderState> {
+        match self {
+            Voice::Datagrams(voice) => (!voice.written()).then_some(SenderState::Host),
+            Voice::Urp(voice) => voice.state(),
+            Voice::Tcp(voice) => (!voice.written()).then_some(SenderState::Window),
+        }
+    }
+
+    /// Does the other end count as dead?
+    pub fn dead(&self) -> bool {
+        match self {
+            Voice::Urp(voice) => voice.dead(),
+            Voice::Tcp(voice) => voice.closed(),
+            Voice::Datagrams(_) => false,
+        }
+    }
+
+    /// What it has counted, at the end.
+    pub fn report(&self) -> VoiceReport {
+        match self {
+            Voice::Datagrams(voice) => voice.report(),
+            Voice::Urp(voice) => voice.report(),
+            Voice::Tcp(voice) => voice.report(),
+        }
+    }
+}
+
+impl AsFd for Voice {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Voice::Datagrams(voice) => voice.as_fd(),
+            Voice::Urp(voice) => voice.as_fd(),
+            Voice::Tcp(voice) => voice.as_fd(),
+        }
+    }
+}
+
+/// Bytes of header that the path counts before a datagram's own; `None` where it is no datagram.
+fn header(transport: &Transport) -> Option<u32> {
+    match transport {
+        Transport::Datagram => Some(0),
+        Transport::Udp => Some(trunkline_scenario::UDP_HEADER),
+        Transport::Urp(_) | Transport::Tcp(_) => None,
+    }
+}
+
+fn mixed(ours: &Transport, theirs: &Transport) -> EndpointError {
+    let name = |transport: &Transport| match transport {
+        Transport::Urp(_) => "urp",
+        Transport::Datagram => "datagram",
+        Transport::Udp => "udp",
+        Transport::Tcp(_) => "tcp",
+    };
+    let (ours, theirs) = (name(ours), name(theirs));
+    EndpointError::Transport(format!(
+        "real ends cannot speak {ours} one way and {theirs} the other: \
+         give transport and reply_transport one kind"
+    ))
+}
+
+/// Notes of a wire that had to do something that the path does not see.
+fn wire_notes(wire: &Wire) -> Vec<String> {
+    let mut notes = Vec::new();
+    if wire.cut > 0 {
+        let room = wire.room();
+        notes.push(format!(
+            "of each packet {room} bytes travel at most, as the hosts' MTU allows; the path counts all"
+        ));
+    }
+    if let Some(error) = wire.refusal {
+        let error = std::io::Error::from(error);
+        notes.push(format!("a host's system refused packets that were to be sent: {error}"));
+    }
+    notes
+}

@@ -1,0 +1,66 @@
+//! Rounds: what a sender could send of a message before it had to wait for an answer.
+
+use std::collections::BTreeMap;
+
+/// Counts the bytes of each round of the first message of each size.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    /// Where the round began in the stream.
+    from: u64,
+    of: BTreeMap<u32, Vec<u32>>,
+    /// The message being counted: its size and where it began.
+    counting: Option<(u32, u64)>,
+}
+
+impl Rounds {
+    /// A write of `bytes` begins at `place` of the stream: it is counted if it is the first of its size.
+    pub fn begin(&mut self, bytes: u32, place: u64) {
+        if bytes > 0 && self.counting.is_none() && !self.of.contains_key(&bytes) {
+            self.of.insert(bytes, Vec::new());
+            self.counting = Some((bytes, place));
+        }
+    }
+
+    /// A block of `bytes` at `place` goes out for the first time, when everything up to `answered` has been
+    /// answered for. A round ends when the answer to its first block has come.
+    pub fn count(&mut self, place: u64, bytes: u32, answered: u64) {
+        let Some((size, begin)) = self.counting.filter(|&(_, begin)| place >= begin) else {
+            return;
+        };
+        let Some(rounds) = self.of.get_mut(&size) else { return };
+        if rounds.is_empty() || answered > self.from {
+            self.from = place;
+            rounds.push(0);
+        }
+        if let Some(round) = rounds.last_mut() {
+            *round += bytes;
+        }
+        let whole = place + u64::from(bytes) >= begin + u64::from(size);
+        self.counting = self.counting.filter(|_| !whole);
+    }
+
+    /// The rounds of each size whose message has been sent whole.
+    pub fn whole(&self) -> BTreeMap<u32, Vec<u32>> {
+        let unfinished = self.counting.map(|(size, _)| size);
+        let whole = self.of.iter().filter(|&(&size, _)| Some(size) != unfinished);
+        whole.map(|(&size, rounds)| (size, rounds.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vande Water 1988 §3.7.2: 1024 bytes through a window of 756 go as 756 and 268.
+    #[test]
+    fn a_round_ends_with_an_answer() {
+        let mut rounds = Rounds::default();
+        rounds.begin(1024, 100);
+        [100, 352, 604].into_iter().for_each(|place| rounds.count(place, 252, 100));
+        assert!(rounds.whole().is_empty(), "the message is not sent yet");
+        rounds.begin(7, 2000);
+        rounds.count(856, 252, 352);
+        rounds.count(1108, 16, 604);
+        assert_eq!(rounds.whole(), BTreeMap::from([(1024, vec![756, 268])]));
+    }
+}

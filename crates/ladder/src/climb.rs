@@ -1,0 +1,78 @@
+//! Scenario files up the ladder: run in every engine and judged.
+
+use crate::ladder::Ladder;
+use crate::shorten::{chosen, shortened};
+use crate::verdict::Tolerances;
+use trunkline_batch::{Batch, BatchError, Outcome, Progress};
+use trunkline_core::{Span, Time};
+use trunkline_measure::{Engine, Run};
+use trunkline_scenario::Scenario;
+
+/// How scenarios are taken up the ladder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Climb {
+    /// The engines.
+    pub engines: Vec<Engine>,
+    /// Most cells of a file's grid, spread over it.
+    pub cells: usize,
+    /// What a cell may take in real time; longer ones are cut down for all engines alike.
+    pub allowed: Span,
+    /// How many simulations are made at once.
+    pub threads: usize,
+    /// How far engines may be apart.
+    pub tolerances: Tolerances,
+}
+
+/// A file's cells on the ladder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Climbed {
+    /// One for each cell that was run.
+    pub ladders: Vec<Ladder>,
+    /// The runs with what is known about them, and laws that they broke.
+    pub outcome: Outcome,
+    /// How many cells the file has; those beyond [`Climb::cells`] were not run.
+    pub cells: usize,
+    /// Were repetitions or durations cut?
+    pub cut: bool,
+}
+
+impl Climb {
+    /// Runs the cells of one file.
+    ///
+    /// # Errors
+    /// Where no engine can run a cell.
+    pub fn climb(
+        &self,
+        cells: &[Scenario],
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Climbed, BatchError> {
+        let picked = chosen(cells, self.cells);
+        let short = self.cut(&picked)?;
+        let cut = short != picked;
+        let batch =
+            Batch { cells: short.clone(), engines: self.engines.clone(), threads: self.threads };
+        let outcome = batch.run(progress)?;
+        let ladder = |scenario: &Scenario| {
+            let here = |run: &&Run| run.cell == scenario.cell;
+            let runs: Vec<Run> = outcome.report.runs.iter().filter(here).cloned().collect();
+            Ladder::new(scenario, &runs, &self.tolerances)
+        };
+        let ladders = short.iter().map(ladder).collect();
+        Ok(Climbed { ladders, outcome, cells: cells.len(), cut })
+    }
+
+    /// The cells, cut to the time allowed where real time is wanted; the simulator tells how long they take.
+    fn cut(&self, cells: &[Scenario]) -> Result<Vec<Scenario>, BatchError> {
+        if !self.engines.contains(&Engine::Emu) {
+            return Ok(cells.to_vec());
+        }
+        let engines = vec![Engine::Sim];
+        let batch = Batch { cells: cells.to_vec(), engines, threads: self.threads };
+        let runs = batch.run(&|_| {})?.report.runs;
+        let takes = |scenario: &Scenario| {
+            let run = runs.iter().find(|run| run.cell == scenario.cell);
+            run.map_or(Span::ZERO, |run| run.ended.since(Time::ZERO))
+        };
+        Ok(cells.iter().map(|it| shortened(it, takes(it), self.allowed)).collect())
+    }
+}

@@ -1,0 +1,167 @@
+//! One cell of a scenario on the ladder.
+
+use crate::because::{absence, reasons};
+use crate::figure::{Figure, What, figures};
+use crate::verdict::{Judgement, Tolerances, Verdict, judge};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use trunkline_measure::{Accuracy, Engine, Run, key_text};
+use trunkline_scenario::Scenario;
+
+/// The rung against which the others are held.
+const REFERENCE: Engine = Engine::Sim;
+
+/// One figure of one traffic in every engine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The traffic.
+    pub traffic: String,
+    /// Which figure.
+    pub what: What,
+    /// Its values.
+    pub figures: BTreeMap<Engine, Figure>,
+    /// The other engines, each held against the simulator.
+    pub judgements: BTreeMap<Engine, Judgement>,
+}
+
+/// One cell of a scenario with what the engines found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ladder {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The cell's coordinates; empty without a grid.
+    pub cell: String,
+    /// The engines that ran.
+    pub engines: Vec<Engine>,
+    /// The figures, traffic by traffic.
+    pub rows: Vec<Row>,
+    /// How exactly the emulation was carried out.
+    pub accuracy: Option<Accuracy>,
+    /// Why the emulation is not to be used; empty where it is.
+    pub invalid: Vec<String>,
+}
+
+/// How many comparisons came out how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Tally {
+    /// [`Verdict::Agree`].
+    pub agree: usize,
+    /// [`Verdict::Undecided`].
+    pub undecided: usize,
+    /// [`Verdict::Differ`] with a reason.
+    pub explained: usize,
+    /// [`Verdict::Differ`] without one.
+    pub unexplained: usize,
+    /// [`Verdict::Missing`].
+    pub missing: usize,
+    /// [`Verdict::Invalid`].
+    pub invalid: usize,
+}
+
+impl Ladder {
+    /// Holds the runs of one cell against each other. `runs` has at most one for each engine.
+    pub fn new(scenario: &Scenario, runs: &[Run], tolerances: &Tolerances) -> Ladder {
+        let emulation = runs.iter().find(|run| run.engine == Engine::Emu);
+        let rows = |traffic: usize| rows(scenario, traffic, runs, tolerances);
+        Ladder {
+            scenario: scenario.name.clone(),
+            cell: key_text(&scenario.cell),
+            engines: runs.iter().map(|run| run.engine).collect(),
+            rows: (0..scenario.traffic.len()).flat_map(rows).collect(),
+            accuracy: emulation.and_then(|run| run.accuracy.clone()),
+            invalid: emulation.map(|run| run.invalid.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// How the comparisons of `engine` with the simulator came out.
+    pub fn tally(&self, engine: Engine) -> Tally {
+        let mut tally = Tally::default();
+        for judgement in self.rows.iter().filter_map(|row| row.judgements.get(&engine)) {
+            *match judgement.verdict {
+                Verdict::Agree => &mut tally.agree,
+                Verdict::Undecided => &mut tally.undecided,
+                Verdict::Differ if judgement.because.is_empty() => &mut tally.unexplained,
+                Verdict::Differ => &mut tally.explained,
+                Verdict::Missing => &mut tally.missing,
+                Verdict::Invalid => &mut tally.invalid,
+            } += 1;
+        }
+        tally
+    }
+}
+
+impl Tally {
+    /// Both together.
+    pub fn plus(self, other: Tally) -> Tally {
+        Tally {
+            agree: self.agree + other.agree,
+            undecided: self.undecided + other.undecided,
+            explained: self.explained + other.explained,
+            unexplained: self.unexplained + other.unexplained,
+            missing: self.missing + other.missing,
+            invalid: self.invalid + other.invalid,
+        }
+    }
+}
+
+fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances) -> Vec<Row> {
+    let traffic = &scenario.traffic[index];
+    // A traffic that accompanies others is background; it has figures all the same.
+    let mut found: BTreeMap<What, BTreeMap<Engine, Figure>> = BTreeMap::new();
+    for run in runs {
+        let of_run = run.traffic(&traffic.name).map(|it| figures(&traffic.workload, it));
+        for (what, figure) in of_run.into_iter().flatten() {
+            found.entry(what).or_default().insert(run.engine, figure);
+        }
+    }
+    // Formulas count no packets, and where nothing was lost there is nothing to compare.
+    found.retain(|what, by| *what != What::Loss || by.values().any(|it| it.value > 0.0));
+    let row = |(what, figures): (What, BTreeMap<Engine, Figure>)| {
+        let judgements = judgements(what, &traffic.name, &figures, runs, tolerances);
+        Row { traffic: traffic.name.clone(), what, figures, judgements }
+    };
+    found.into_iter().map(row).collect()
+}
+
+fn judgements(
+    what: What,
+    traffic: &str,
+    figures: &BTreeMap<Engine, Figure>,
+    runs: &[Run],
+    tolerances: &Tolerances,
+) -> BTreeMap<Engine, Judgement> {
+    let Some(middle) = runs.iter().find(|run| run.engine == REFERENCE) else {
+        return BTreeMap::new();
+    };
+    let others = runs.iter().filter(|run| run.engine != REFERENCE);
+    // Formulas have nothing to say of losses.
+    let others = others.filter(|run| what != What::Loss || run.engine != Engine::Model);
+    let judgement = |run: &Run| {
+        let pair = (figures.get(&run.engine), figures.get(&REFERENCE));
+        (run.engine, judgement(what, traffic, pair, run, middle, tolerances))
+    };
+    others.map(judgement).collect()
+}
+
+fn judgement(
+    what: What,
+    traffic: &str,
+    pair: (Option<&Figure>, Option<&Figure>),
+    run: &Run,
+    middle: &Run,
+    tolerances: &Tolerances,
+) -> Judgement {
+    let (Some(figure), Some(reference)) = pair else {
+        let absent = if pair.0.is_none() { run } else { middle };
+        let because = absence(traffic, absent);
+        return Judgement { verdict: Verdict::Missing, difference: None, because };
+    };
+    let (verdict, difference) = judge(what, figure, reference, tolerances);
+    let because = match (verdict, run.invalid.is_empty()) {
+        (_, false) => run.invalid.clone(),
+        (Verdict::Agree, true) => Vec::new(),
+        (_, true) => reasons(what, traffic, run, middle),
+    };
+    let verdict = if run.invalid.is_empty() { verdict } else { Verdict::Invalid };
+    Judgement { verdict, difference: Some(difference), because }
+}

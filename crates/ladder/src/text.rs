@@ -1,0 +1,205 @@
+//! The ladder as a table for the terminal and for the page.
+
+use crate::because::name;
+use crate::figure::{Figure, What};
+use crate::ladder::{Ladder, Row};
+use crate::verdict::{Judgement, Verdict};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::fmt::Write;
+use trunkline_core::Span;
+use trunkline_measure::{Accuracy, Engine};
+use trunkline_report::Section;
+
+const NONE: &str = "–";
+
+/// The table of one cell, with the accuracy statement below it.
+pub fn terminal(ladder: &Ladder) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(columns(ladder));
+    let mut last = "";
+    for row in &ladder.rows {
+        let mut entries = entries(ladder, row);
+        if last == row.traffic {
+            entries[0].clear();
+        }
+        last = &row.traffic;
+        table.add_row(entries);
+    }
+    for column in 2..2 + ladder.engines.len() {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = format!("{}\n{table}\n", heading(ladder));
+    for row in &ladder.rows {
+        for (engine, judgement) in &row.judgements {
+            let because = judgement.because.join("; ");
+            if !because.is_empty() {
+                let (traffic, what, engine) = (&row.traffic, row.what, name(*engine));
+                let _ = writeln!(text, "  {traffic}, {what}: {engine}: {because}");
+            }
+        }
+    }
+    if let Some(accuracy) = &ladder.accuracy {
+        let _ = writeln!(text, "emu: {}", statement(accuracy));
+    }
+    for reason in &ladder.invalid {
+        let _ = writeln!(text, "emu: INVALID: {reason}");
+    }
+    text
+}
+
+/// The table of several cells for a page.
+pub fn section(ladders: &[Ladder]) -> Section {
+    let mut columns = vec!["scenario".to_string(), "cell".into()];
+    columns.extend(ladders.first().map(self::columns).unwrap_or_default());
+    columns.extend(["because".into(), "accuracy of the emulation".into()]);
+    let rows = ladders.iter().flat_map(|ladder| ladder.rows.iter().map(move |row| (ladder, row)));
+    let rows = rows.map(|(ladder, row)| {
+        let place = [ladder.scenario.clone(), ladder.cell.clone()];
+        let because = row.judgements.iter().filter(|(_, it)| !it.because.is_empty());
+        let because =
+            because.map(|(engine, it)| format!("{}: {}", name(*engine), it.because.join("; ")));
+        let because = because.collect::<Vec<String>>().join(" | ");
+        let accuracy = ladder.accuracy.as_ref().map(statement).unwrap_or_default();
+        place.into_iter().chain(entries(ladder, row)).chain([because, accuracy]).collect()
+    });
+    Section {
+        name: "ladder".into(),
+        heading: "Predicted, simulated, emulated".into(),
+        about: "Each figure in every engine; formulas and emulator are held against the simulator. Agreement: a delay within 2 % or 100 us, a goodput within 2 %, a loss within its 95 % interval.".into(),
+        columns,
+        rows: rows.collect(),
+    }
+}
+
+fn heading(ladder: &Ladder) -> String {
+    match ladder.cell.as_str() {
+        "" => ladder.scenario.clone(),
+        cell => format!("{}: {cell}", ladder.scenario),
+    }
+}
+
+fn columns(ladder: &Ladder) -> Vec<String> {
+    let engines = ladder.engines.iter().map(|engine| name(*engine).to_string());
+    let first = ["traffic".to_string(), "figure".into()];
+    first.into_iter().chain(engines).chain(["verdict".into()]).collect()
+}
+
+fn entries(ladder: &Ladder, row: &Row) -> Vec<String> {
+    let value = |engine: &Engine| match row.figures.get(engine) {
+        Some(figure) => shown(row.what, figure),
+        None => NONE.into(),
+    };
+    let values = ladder.engines.iter().map(value);
+    let first = [row.traffic.clone(), row.what.to_string()];
+    first.into_iter().chain(values).chain([verdict(row)]).collect()
+}
+
+/// A figure with half of its interval.
+fn shown(what: What, figure: &Figure) -> String {
+    let half = match (figure.low, figure.high) {
+        (Some(low), Some(high)) => (high - low) / 2.0,
+        _ => 0.0,
+    };
+    let (value, half, unit) = match what {
+        What::Goodput => scaled(figure.value * 8.0, half * 8.0),
+        What::Loss => (figure.value * 100.0, half * 100.0, "%"),
+        _ => (figure.value, half, "ms"),
+    };
+    let places = places(value, half);
+    match half > 0.0 {
+        true => format!("{value:.places$} ± {half:.places$} {unit}"),
+        false => format!("{value:.places$} {unit}"),
+    }
+}
+
+/// Bits per second in a fitting unit.
+fn scaled(value: f64, half: f64) -> (f64, f64, &'static str) {
+    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+    let (scale, unit) =
+        units.into_iter().find(|(scale, _)| value >= *scale).unwrap_or((1.0, "bit/s"));
+    (value / scale, half / scale, unit)
+}
+
+/// Digits behind the point: four figures of the value, or two of its uncertainty where that is coarser.
+fn places(value: f64, half: f64) -> usize {
+    let digits = |number: f64, wanted: i32| match number > 0.0 {
+        true => (wanted - 1 - number.log10().floor() as i32).max(0) as usize,
+        false => 0,
+    };
+    let fine = digits(value, 4).min(6);
+    if half > 0.0 { fine.min(digits(half, 2)) } else { fine }
+}
+
+fn verdict(row: &Row) -> String {
+    let parts: Vec<String> = row
+        .judgements
+        .iter()
+        .map(|(engine, judgement)| told(row.what, *engine, judgement))
+        .collect();
+    parts.join("; ")
+}
+
+fn told(what: What, engine: Engine, judgement: &Judgement) -> String {
+    let engine = name(engine);
+    let by = match (judgement.difference, what) {
+        (None, _) => String::new(),
+        (Some(points), What::Loss) => format!(" {:+.3} points", points * 100.0),
+        (Some(share), _) => format!(" {:+.1} %", share * 100.0),
+    };
+    match judgement.verdict {
+        Verdict::Agree => format!("{engine} agrees ({})", by.trim_start()),
+        Verdict::Undecided => format!("{engine}{by}, which chance allows"),
+        Verdict::Differ if judgement.because.is_empty() => {
+            format!("{engine} differs{by}, unexplained")
+        }
+        Verdict::Differ => format!("{engine} differs{by}"),
+        Verdict::Missing => format!("{engine} cannot be compared"),
+        Verdict::Invalid => format!("{engine}{by} INVALID"),
+    }
+}
+
+/// The accuracy statement in a line.
+fn statement(accuracy: &Accuracy) -> String {
+    let late = accuracy.lateness;
+    let stalls = match accuracy.stalls {
+        0 => String::new(),
+        count => format!("; {count} stalls, the longest {}", accuracy.longest_stall),
+    };
+    let lost = match accuracy.dropped_by_emulator {
+        0 => String::new(),
+        count => format!("; {count} lost by the emulator"),
+    };
+    let short = |span: Span| span.to_string();
+    format!(
+        "{} frames in, {} out; late by {} (median), {} (p99), {} at most; spacing error p99 {}{stalls}{lost}",
+        accuracy.frames_in,
+        accuracy.frames_out,
+        short(late.p50),
+        short(late.p99),
+        short(late.max),
+        short(accuracy.spacing_error.p99),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_as_many_digits_as_they_deserve() {
+        let figure = |value, half: f64| Figure {
+            value,
+            low: (half > 0.0).then_some(value - half),
+            high: (half > 0.0).then_some(value + half),
+            count: 9,
+        };
+        assert_eq!(shown(What::OneWay, &figure(12.3456, 0.0)), "12.35 ms");
+        assert_eq!(shown(What::OneWay, &figure(12.3456, 0.123)), "12.35 ± 0.12 ms");
+        assert_eq!(shown(What::Goodput, &figure(193_000.0, 0.0)), "1.544 Mbit/s");
+        assert_eq!(shown(What::Loss, &figure(0.0123, 0.0012)), "1.23 ± 0.12 %");
+        assert_eq!(shown(What::OneWay, &figure(0.0, 0.0)), "0 ms");
+    }
+}

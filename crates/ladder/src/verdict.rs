@@ -1,0 +1,119 @@
+//! Whether two engines agree on a figure.
+
+use crate::figure::{Figure, What};
+use serde::Serialize;
+
+/// How far two engines may be apart and still agree.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Tolerances {
+    /// Share of a delay.
+    pub delay_share: f64,
+    /// Or so many milliseconds, whichever is more.
+    pub delay_ms: f64,
+    /// Share of a goodput.
+    pub goodput_share: f64,
+}
+
+impl Default for Tolerances {
+    /// 2 % or 100 us of a delay, 2 % of a goodput.
+    fn default() -> Tolerances {
+        Tolerances { delay_share: 0.02, delay_ms: 0.1, goodput_share: 0.02 }
+    }
+}
+
+/// The outcome of one comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Within the tolerance; of losses, with overlapping intervals.
+    Agree,
+    /// Beyond the tolerance, but the confidence intervals overlap: more samples would have to tell.
+    Undecided,
+    /// Beyond what tolerance and chance allow.
+    Differ,
+    /// One of the engines has no such figure.
+    Missing,
+    /// The run is not to be used.
+    Invalid,
+}
+
+/// One engine held against another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The outcome.
+    pub verdict: Verdict,
+    /// How much greater the figure is than the one it is held against, as a share of that; of a loss the
+    /// difference of the shares. `None` where there is none.
+    pub difference: Option<f64>,
+    /// Why, where they do not agree: the greatest cause first.
+    pub because: Vec<String>,
+}
+
+/// Holds `figure` against `reference`.
+pub fn judge(
+    what: What,
+    figure: &Figure,
+    reference: &Figure,
+    tolerances: &Tolerances,
+) -> (Verdict, f64) {
+    let apart = figure.value - reference.value;
+    let share = if reference.value == 0.0 { apart } else { apart / reference.value };
+    let (allowed, difference) = match what {
+        What::RoundTrip { .. } | What::Interval { .. } | What::OneWay => {
+            let allowed = tolerances.delay_share * reference.value;
+            (allowed.max(tolerances.delay_ms), share)
+        }
+        What::Goodput => (tolerances.goodput_share * reference.value, share),
+        What::Loss => (0.0, apart),
+    };
+    let verdict = match (apart.abs() <= allowed, figure.overlaps(reference)) {
+        (true, _) => Verdict::Agree,
+        (false, true) if what == What::Loss => Verdict::Agree,
+        (false, true) => Verdict::Undecided,
+        (false, false) => Verdict::Differ,
+    };
+    (verdict, difference)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(value: f64) -> Figure {
+        Figure { value, low: None, high: None, count: 1 }
+    }
+
+    fn verdict(what: What, value: f64, reference: f64) -> Verdict {
+        judge(what, &point(value), &point(reference), &Tolerances::default()).0
+    }
+
+    #[test]
+    fn a_delay_has_two_per_cent_or_a_hundred_microseconds() {
+        let delay = What::RoundTrip { size: 1 };
+        assert_eq!(verdict(delay, 1.09, 1.0), Verdict::Agree);
+        assert_eq!(verdict(delay, 1.11, 1.0), Verdict::Differ);
+        assert_eq!(verdict(delay, 101.9, 100.0), Verdict::Agree);
+        assert_eq!(verdict(delay, 97.9, 100.0), Verdict::Differ);
+    }
+
+    #[test]
+    fn goodput_has_two_per_cent() {
+        assert_eq!(verdict(What::Goodput, 99.0, 100.0), Verdict::Agree);
+        assert_eq!(verdict(What::Goodput, 97.0, 100.0), Verdict::Differ);
+        let wide = Figure { low: Some(90.0), high: Some(104.0), ..point(97.0) };
+        let found = judge(What::Goodput, &wide, &point(100.0), &Tolerances::default());
+        assert_eq!(found.0, Verdict::Undecided);
+    }
+
+    #[test]
+    fn losses_agree_within_their_intervals() {
+        let share = |value, half| Figure {
+            low: Some(value - half),
+            high: Some(value + half),
+            ..point(value)
+        };
+        let of = |a: Figure, b: Figure| judge(What::Loss, &a, &b, &Tolerances::default()).0;
+        assert_eq!(of(share(0.010, 0.002), share(0.012, 0.001)), Verdict::Agree);
+        assert_eq!(of(share(0.010, 0.002), share(0.020, 0.001)), Verdict::Differ);
+    }
+}

@@ -1,0 +1,208 @@
+//! From what was measured to a [`Run`].
+
+use crate::conduct::State;
+use crate::plan::{Circuit, Plan};
+use crate::validity::{Between, Exit, Machine, complaints, mean_path};
+use crate::{notes, places};
+use std::collections::BTreeMap;
+use trunkline_core::{Cause, Span, Time};
+use trunkline_emu::{HopSums, LegResult, Live, Snapshot, Web};
+use trunkline_endpoint::FlowRun;
+use trunkline_measure::{Accuracy, Conservation, Engine, LinkRun, Run, Step, TrafficRun};
+use trunkline_scenario::{Scenario, Transport, Workload};
+
+/// All that was measured.
+pub struct Measured<'a> {
+    pub scenario: &'a Scenario,
+    pub plan: &'a Plan,
+    /// When time began.
+    pub origin: Time,
+    /// And when it ended.
+    pub ended: Time,
+    /// Of each traffic, of each flow.
+    pub flows: Vec<Vec<FlowRun>>,
+    pub states: Vec<State>,
+    pub before: Snapshot,
+    pub after: Snapshot,
+    pub web: &'a Web,
+    pub live: &'a Live,
+    pub machine: Machine,
+}
+
+impl Measured<'_> {
+    /// The run.
+    pub fn into_run(mut self) -> Run {
+        self.flows.iter_mut().flatten().for_each(|flow| flow.rebase(self.origin));
+        let legs = self.web.legs();
+        let accuracy = self.accuracy(&legs);
+        let invalid = self.complaints(&legs, &accuracy);
+        let notes = self.notes();
+        let flows = std::mem::take(&mut self.flows);
+        let traffic =
+            flows.into_iter().enumerate().map(|(index, flows)| self.traffic(index, flows));
+        Run {
+            engine: Engine::Emu,
+            scenario: self.scenario.name.clone(),
+            cell: self.scenario.cell.clone(),
+            seed: self.scenario.seed.0,
+            traffic: traffic.collect(),
+            links: self.links(legs),
+            places: places::names(self.scenario, self.plan),
+            ended: self.since_origin(self.ended),
+            notes,
+            invalid,
+            accuracy: Some(accuracy),
+        }
+    }
+
+    fn since_origin(&self, at: Time) -> Time {
+        Time::ZERO + at.since(self.origin)
+    }
+
+    fn circuits_of(&self, traffic: usize) -> impl Iterator<Item = usize> + '_ {
+        let own = move |(_, circuit): &(usize, &Circuit)| circuit.traffic == traffic;
+        self.plan.circuits.iter().enumerate().filter(own).map(|(number, _)| number)
+    }
+
+    fn traffic(&self, index: usize, flows: Vec<FlowRun>) -> TrafficRun {
+        let traffic = &self.scenario.traffic[index];
+        let mut run = TrafficRun {
+            name: traffic.name.clone(),
+            amounts: matches!(traffic.workload, Workload::Greedy { .. }),
+            packets: self.conservation(index),
+            ..TrafficRun::default()
+        };
+        let mut blocks = BTreeMap::new();
+        for flow in flows {
+            run.delivered_bytes += flow.delivered_bytes;
+            run.block_count += flow.block_count;
+            run.retransmissions += flow.retransmissions;
+            run.timeouts += flow.timeouts;
+            run.samples.extend(flow.samples);
+            run.sender.push(flow.sender);
+            run.rounds.extend(flow.rounds);
+            flow.blocks.into_iter().for_each(|step| add(&mut blocks, step));
+        }
+        let of_kernel = traffic.program.is_some() || matches!(traffic.transport, Transport::Tcp(_));
+        if of_kernel {
+            blocks.clear();
+            run.block_count = self.book_frames(index, &mut blocks);
+        }
+        run.samples.sort_by_key(|sample| (sample.flow, sample.end));
+        run.blocks = blocks.into_values().collect();
+        run
+    }
+
+    /// What the frames of a traffic's senders waited for on the path, for protocols that only the kernel
+    /// sees into. Answers how many frames that were.
+    fn book_frames(&self, traffic: usize, blocks: &mut Blocks) -> u64 {
+        let between = places::between(self.scenario, self.plan);
+        let mut frames = 0;
+        for number in self.circuits_of(traffic) {
+            let hops = self.web.hops(2 * number);
+            for (hop, &lane) in std::iter::zip(hops, &self.plan.circuits[number].there) {
+                let place = between.links[lane];
+                let HopSums { queue, transmit, propagate, late, .. } = *hop;
+                for (place, cause, nanos) in [
+                    (place, Cause::Queue, queue),
+                    (place, Cause::Transmit, transmit),
+                    (place, Cause::Propagate, propagate),
+                    (between.emulator, Cause::Emulator, late),
+                ] {
+                    if nanos > 0 {
+                        add(blocks, Step { place, cause, span: Span::from_nanos(nanos as u64) });
+                    }
+                }
+            }
+            frames += hops.last().map_or(0, |hop| hop.frames);
+        }
+        frames
+    }
+
+    /// The emulator's counts of a traffic's frames, both ways.
+    fn conservation(&self, traffic: usize) -> Conservation {
+        let mut sum = Conservation::default();
+        for way in self.circuits_of(traffic).flat_map(|number| [2 * number, 2 * number + 1]) {
+            let counts = self.live.way(way).conservation();
+            sum.sent += counts.sent;
+            sum.duplicated += counts.duplicated;
+            sum.delivered += counts.delivered;
+            sum.dropped += counts.dropped;
+            sum.in_flight += counts.in_flight;
+        }
+        sum
+    }
+
+    fn links(&self, legs: Vec<LegResult>) -> Vec<LinkRun> {
+        let link = |(lane, leg): (&trunkline_emu::LanePlan, LegResult)| LinkRun {
+            name: lane.name.clone(),
+            counts: leg.counts,
+            in_flight: leg.counts.in_flight(),
+            busy: leg.busy,
+            queueing: leg.queueing,
+            backlog: (leg.backlog.into_iter())
+                .filter(|(at, _)| *at <= self.ended)
+                .map(|(at, bytes)| (self.since_origin(at), bytes))
+                .collect(),
+        };
+        let wires = 2 * self.scenario.links.len();
+        std::iter::zip(&self.plan.lanes, legs).take(wires).map(link).collect()
+    }
+
+    fn accuracy(&self, legs: &[LegResult]) -> Accuracy {
+        let (lateness, spacing) = self.web.punctuality();
+        let between = Between { before: &self.before, after: &self.after };
+        let ways = 0..2 * self.plan.circuits.len();
+        let counts: Vec<Conservation> = ways.map(|way| self.live.way(way).conservation()).collect();
+        Accuracy {
+            frames_in: counts.iter().map(|way| way.sent).sum(),
+            frames_out: counts.iter().map(|way| way.delivered).sum(),
+            dropped_by_emulator: legs.iter().map(|leg| leg.counts.dropped_by_emulator()).sum(),
+            lateness: lateness.percentiles(),
+            spacing_error: spacing.percentiles(),
+            stalls: between.stalls(),
+            longest_stall: self.after.longest_stall,
+            clock_steps: between.clock_steps(),
+        }
+    }
+
+    fn complaints(&self, legs: &[LegResult], accuracy: &Accuracy) -> Vec<String> {
+        let mut exits: BTreeMap<usize, Exit<'_>> = BTreeMap::new();
+        for (number, circuit) in self.plan.circuits.iter().enumerate() {
+            for (way, lanes) in [(2 * number, &circuit.there), (2 * number + 1, &circuit.back)] {
+                let Some(&last) = lanes.last() else { continue };
+                let path = mean_path(self.web.hops(way));
+                let name = &self.plan.lanes[last].name;
+                let exit = exits.entry(last).or_insert(Exit { name, leg: &legs[last], path });
+                exit.path = exit.path.min(path);
+            }
+        }
+        let exits: Vec<Exit<'_>> = exits.into_values().collect();
+        let between = Between { before: &self.before, after: &self.after };
+        complaints(accuracy, &exits, between, &self.machine)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = notes::of_hosts(self.scenario);
+        for (index, traffic) in self.scenario.traffic.iter().enumerate() {
+            let own = self.flows[index].iter().flat_map(|flow| &flow.notes);
+            let mut own: Vec<String> =
+                own.map(|note| format!("{}: {note}", traffic.name)).collect();
+            own.sort();
+            own.dedup();
+            notes.extend(own);
+            if !self.states[index].ended && traffic.until.is_none() {
+                let ended = self.scenario.stop_after;
+                notes.push(format!("{}: not finished: the run ended at {ended}", traffic.name));
+            }
+        }
+        notes
+    }
+}
+
+type Blocks = BTreeMap<(u16, u8), Step>;
+
+fn add(blocks: &mut Blocks, step: Step) {
+    let none = Step { span: Span::ZERO, ..step };
+    blocks.entry((step.place, step.cause as u8)).or_insert(none).span += step.span;
+}

@@ -1,0 +1,102 @@
+//! The flows of a scenario, prepared on the hosts of a laboratory.
+
+use crate::laboratory::Laboratory;
+use crate::plan::{Plan, addresses};
+use crate::{TestbedError, frame, places};
+use std::thread;
+use trunkline_core::Span;
+use trunkline_endpoint::{Crew, EndPlan, Flow, FlowPlan};
+use trunkline_scenario::{Scenario, Traffic, Transport};
+
+/// Connections that are made at the same time.
+const AT_ONCE: usize = 16;
+/// Beside the path's own delay, how long datagrams are waited for: for what hosts take.
+const PATIENCE: Span = Span::from_millis(100);
+
+/// The flows of each traffic, ready to start. TCP connections are made here, across the network.
+///
+/// # Errors
+/// Where a flow cannot be had on real hosts.
+pub fn prepare(
+    scenario: &Scenario,
+    plan: &Plan,
+    laboratory: &Laboratory,
+    crew: &Crew,
+) -> Result<Vec<Vec<Flow>>, TestbedError> {
+    let mut plans = Vec::new();
+    let mut channel = 0;
+    for (index, traffic) in scenario.traffic.iter().enumerate() {
+        for flow in 0..traffic.count {
+            // One virtual circuit for each flow, numbered as in the simulator.
+            channel += 1;
+            plans.push((
+                index,
+                flow_plan(scenario, plan, laboratory, (index, traffic), flow, channel),
+            ));
+        }
+    }
+    let mut flows: Vec<Vec<Flow>> = scenario.traffic.iter().map(|_| Vec::new()).collect();
+    for batch in plans.chunks(AT_ONCE) {
+        let made: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = (batch.iter())
+                .map(|(index, plan)| (index, scope.spawn(move || Flow::prepare(crew, plan))))
+                .collect();
+            let join = |(index, thread): (&usize, thread::ScopedJoinHandle<'_, _>)| {
+                (*index, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            };
+            threads.into_iter().map(join).collect()
+        });
+        for (index, flow) in made {
+            let traffic = &scenario.traffic[index].name;
+            let flow =
+                flow.map_err(|source| TestbedError::Flow { traffic: traffic.clone(), source })?;
+            flows[index].push(flow);
+        }
+    }
+    Ok(flows)
+}
+
+fn flow_plan(
+    scenario: &Scenario,
+    plan: &Plan,
+    laboratory: &Laboratory,
+    (index, traffic): (usize, &Traffic),
+    flow: u32,
+    channel: u64,
+) -> FlowPlan {
+    let number = plan.circuit_of(index, traffic, flow);
+    let circuit = &plan.circuits[number];
+    let (near, far) = addresses(number);
+    let end = |station: usize, address, transport: &Transport| {
+        let host = plan.stations[station].host;
+        EndPlan {
+            namespace: laboratory.stations[station].clone(),
+            address,
+            transport: transport.clone(),
+            interface: scenario.hosts[host].interface.clone(),
+            places: places::of_host(plan, host),
+        }
+    };
+    let mtu = |station| frame::mtu(scenario, plan, station);
+    FlowPlan {
+        traffic: index as u16,
+        flow,
+        workload: traffic.workload.clone(),
+        source: end(circuit.near, near, &traffic.transport),
+        destination: end(circuit.far, far, &traffic.reply_transport),
+        channel,
+        mtu: mtu(circuit.near).min(mtu(circuit.far)),
+        program: traffic.program.clone(),
+        places: places::between(scenario, plan),
+        linger: longest(plan, &circuit.there) + PATIENCE,
+    }
+}
+
+/// The delay of a way, without its queues.
+fn longest(plan: &Plan, lanes: &[usize]) -> Span {
+    let delay = |&lane: &usize| {
+        let spec = &plan.lanes[lane].spec;
+        spec.delay + spec.impairments.most_extra_delay()
+    };
+    lanes.iter().map(delay).sum()
+}

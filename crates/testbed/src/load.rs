@@ -1,0 +1,89 @@
+//! How busy the machine was: proc_stat(5).
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// How the processors have spent their time, in clock ticks since boot, all states by their place.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ticks {
+    /// Of each processor.
+    processors: Vec<[u64; STATES]>,
+}
+
+/// User, nice, system, idle, waiting for devices, interrupts, soft interrupts, stolen.
+const STATES: usize = 8;
+const IDLE: usize = 3;
+const WAITING: usize = 4;
+const STOLEN: usize = 7;
+
+impl Ticks {
+    /// As of now; nothing where the system does not tell.
+    pub fn now() -> Ticks {
+        Ticks::read(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    fn read(text: &str) -> Ticks {
+        let of_one = |line: &str| -> Option<[u64; STATES]> {
+            let mut words = line.split_ascii_whitespace();
+            let name = words.next()?.strip_prefix("cpu")?;
+            name.parse::<u32>().ok()?;
+            let mut states = [0; STATES];
+            for state in &mut states {
+                *state = words.next()?.parse().ok()?;
+            }
+            Some(states)
+        };
+        Ticks { processors: text.lines().filter_map(of_one).collect() }
+    }
+
+    /// What part of the time since `before` each processor was busy, 0 to 1.
+    pub fn busy_since(&self, before: &Ticks) -> Vec<f64> {
+        self.parts(before, |spent| {
+            let idle = spent[IDLE] + spent[WAITING];
+            spent.iter().sum::<u64>() - idle
+        })
+    }
+
+    /// What part of the time since `before` somebody else had the processors, 0 to 1, over all of them.
+    pub fn stolen_since(&self, before: &Ticks) -> f64 {
+        let parts = self.parts(before, |spent| spent[STOLEN]);
+        parts.iter().sum::<f64>() / parts.len().max(1) as f64
+    }
+
+    fn parts(&self, before: &Ticks, of: impl Fn(&[u64; STATES]) -> u64) -> Vec<f64> {
+        let part = |(now, then): (&[u64; STATES], &[u64; STATES])| {
+            let mut spent = [0; STATES];
+            for (place, state) in spent.iter_mut().enumerate() {
+                *state = now[place].saturating_sub(then[place]);
+            }
+            let all = spent.iter().sum::<u64>().max(1);
+            of(&spent) as f64 / all as f64
+        };
+        std::iter::zip(&self.processors, &before.processors).map(part).collect()
+    }
+}
+
+/// What part of all processors' time others take now, over a moment in which this process only waits.
+pub fn foreign(moment: Duration) -> f64 {
+    let (before, begun) = (Ticks::now(), Instant::now());
+    std::thread::sleep(moment.saturating_sub(begun.elapsed()));
+    let busy = Ticks::now().busy_since(&before);
+    busy.iter().sum::<f64>() / busy.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_the_time_between() {
+        let text = |user: u64, idle: u64, stolen: u64| {
+            let line = format!("{user} 0 0 {idle} 0 0 0 {stolen} 0 0");
+            Ticks::read(&format!("cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 {line}\ncpu1 {line}\nintr 5\n"))
+        };
+        let (before, after) = (text(100, 100, 0), text(175, 120, 5));
+        assert_eq!(after.busy_since(&before), [0.8, 0.8]);
+        assert_eq!(after.stolen_since(&before), 0.05);
+        assert!(Ticks::read("garbage").busy_since(&before).is_empty());
+    }
+}

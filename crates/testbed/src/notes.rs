@@ -1,0 +1,92 @@
+//! What a reader of a real-time run has to know: what of the scenario is not emulated.
+
+use trunkline_scenario::{Cost, Host, Interface, Processor, Scenario};
+
+/// One line for each host whose description real hosts do not follow.
+pub fn of_hosts(scenario: &Scenario) -> Vec<String> {
+    let line = |host: &Host| {
+        let keys = [processor(&host.processor), interface(&host.interface)].concat();
+        let is = if keys.len() == 1 { "is" } else { "are" };
+        let (name, list) = (&host.name, keys.join(", "));
+        (!keys.is_empty())
+            .then(|| format!("hosts are real here: {list} of {name} {is} not emulated"))
+    };
+    scenario.hosts.iter().filter_map(line).collect()
+}
+
+fn named(prefix: &str, keys: &[(&str, bool)]) -> Vec<String> {
+    let given = keys.iter().filter(|(_, given)| *given);
+    given.map(|(key, _)| format!("{prefix}.{key}")).collect()
+}
+
+fn processor(processor: &Processor) -> Vec<String> {
+    let Processor {
+        write,
+        read,
+        request,
+        interrupt,
+        send_block,
+        receive_block,
+        control,
+        disturbance,
+    } = processor;
+    let costs = |cost: &Cost| *cost != Cost::default();
+    named(
+        "processor",
+        &[
+            ("write", costs(write)),
+            ("read", costs(read)),
+            ("request", costs(request)),
+            ("interrupt", costs(interrupt)),
+            ("send_block", costs(send_block)),
+            ("receive_block", costs(receive_block)),
+            ("control", !control.is_zero()),
+            ("disturbance", disturbance.is_some()),
+        ],
+    )
+}
+
+fn interface(interface: &Interface) -> Vec<String> {
+    let ideal = Interface::default();
+    named(
+        "interface",
+        &[
+            ("protocol", interface.protocol != ideal.protocol),
+            ("split", interface.split != ideal.split),
+            ("requests", interface.requests != ideal.requests),
+            ("send_block", interface.send_block != ideal.send_block),
+            ("receive_block", interface.receive_block != ideal.receive_block),
+            ("control", interface.control != ideal.control),
+            ("half_duplex", interface.half_duplex != ideal.half_duplex),
+            ("programmed", interface.programmed != ideal.programmed),
+            ("memory", interface.memory != ideal.memory),
+            ("receive_buffer", interface.receive_buffer != ideal.receive_buffer),
+            ("returns", interface.returns != ideal.returns),
+            ("echo", interface.echo != ideal.echo),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::scenario;
+    use trunkline_core::Span;
+
+    #[test]
+    fn only_what_is_not_emulated_is_told() {
+        let mut scenario = scenario(
+            "[[host]]\nname = 'pipe'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['pipe', 'b']\n\
+             [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'pipe'\nto = 'b'\nsize = 100\n\
+             rate = '1Mbit/s'\nduration = '1s'\ntransport = { kind = 'udp' }\n",
+        );
+        assert!(of_hosts(&scenario).is_empty());
+        let host = &mut scenario.hosts[0];
+        host.processor.write = Cost { fixed: Span::from_micros(400), ..Cost::default() };
+        host.interface.requests = Some(1);
+        assert_eq!(
+            of_hosts(&scenario),
+            ["hosts are real here: processor.write, interface.requests of pipe are not emulated"]
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! How a scenario is run.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use trunkline_core::Span;
+
+/// Does this process want its testbeds to end?
+static BROKEN_OFF: AtomicBool = AtomicBool::new(false);
+/// Testbeds of this process that are at work.
+static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// Ends every testbed of this process, now and for good, in order: programs, devices and files are removed.
+/// For whoever has to heed a signal.
+pub fn break_off() {
+    BROKEN_OFF.store(true, Ordering::Relaxed);
+}
+
+/// Is a testbed of this process at work?
+pub fn at_work() -> bool {
+    AT_WORK.load(Ordering::Relaxed) > 0
+}
+
+/// Counts as a testbed at work.
+#[derive(Debug)]
+pub(crate) struct AtWork(());
+
+impl AtWork {
+    pub fn begin() -> AtWork {
+        AT_WORK.fetch_add(1, Ordering::Relaxed);
+        AtWork(())
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        AT_WORK.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How a scenario is run.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// How often a measurement is made at most, until it is valid; at least once.
+    pub attempts: u32,
+    /// Set by somebody else to break the run off.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Told how far the run is, some times a second.
+    pub progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options { attempts: 3, cancel: None, progress: None }
+    }
+}
+
+impl fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Options { attempts, cancel, .. } = self;
+        f.debug_struct("Options")
+            .field("attempts", attempts)
+            .field("cancel", cancel)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The number of the measurement, from 1.
+    pub attempt: u32,
+    /// How long it has lasted.
+    pub elapsed: Span,
+    /// How long it can last.
+    pub most: Span,
+    /// It has not begun: another testbed is at work on this machine.
+    pub waiting: bool,
+}
+
+impl Options<'_> {
+    pub(crate) fn is_cancelled(&self) -> bool {
+        let asked = self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed));
+        asked || BROKEN_OFF.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn tell(&self, progress: &Progress) {
+        if let Some(told) = self.progress {
+            told(progress);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A scenario from its laboratory to its result, and again where the machine was disturbed.
+
+use crate::collect::Measured;
+use crate::conduct::{Conductor, settle};
+use crate::laboratory::{LEAD, Laboratory, Network};
+use crate::load::{self, Ticks};
+use crate::options::AtWork;
+use crate::plan::Plan;
+use crate::turn::Turn;
+use crate::validity::Machine;
+use crate::{Options, Progress, TestbedError, flows};
+use std::thread;
+use std::time::Duration;
+use trunkline_core::{Span, Time};
+use trunkline_emu::{keep_off, monotonic, processors};
+use trunkline_endpoint::{Crew, Flow};
+use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep};
+use trunkline_measure::Run;
+use trunkline_scenario::Scenario;
+
+/// How long another testbed is waited for.
+const TURN: Duration = Duration::from_secs(3600);
+/// For how long it is looked what others do with the processors.
+const MOMENT: Duration = Duration::from_millis(200);
+/// How long what was sent to make connections may be under way.
+const SETTLING: Span = Span::from_secs(3);
+
+/// Runs one cell of a scenario in real time, with real packets. A measurement during which the machine was
+/// disturbed is made again, as often as the options allow; the last says why it is invalid, if it is.
+///
+/// Without the rights of root, [`enter_user_namespace_if_needed`] has to be called before, while the process
+/// has one thread.
+///
+/// # Errors
+/// Where the scenario cannot be built on real hosts, or the laboratory not be had.
+pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
+    // On a thread of its own, for the processors that it may use are a thread's, and programs die with the
+    // thread that has started them.
+    let thread = thread::Builder::new().name("testbed".into());
+    thread::scope(|scope| {
+        let handle = thread
+            .spawn_scoped(scope, || repeated(scenario, options))
+            .map_err(|source| TestbedError::System { what: "start a thread", source })?;
+        handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
+    let _at_work = AtWork::begin();
+    let plan = Plan::of(scenario)?;
+    let privilege = enter_user_namespace_if_needed()?;
+    let (host, directory) = (Namespace::current()?, runtime_dir(privilege));
+    for line in sweep(&host, &directory)? {
+        tracing::info!("{line}");
+    }
+    let state = RunState::create(&directory, &host)?;
+    let waiting = || options.tell(&Progress { waiting: true, ..Progress::default() });
+    let _turn = Turn::wait(&directory, TURN, &waiting, &|| options.is_cancelled())?;
+    let attempts = options.attempts.max(1);
+    let mut earlier: Vec<String> = Vec::new();
+    for attempt in 1.. {
+        let mut run = once(scenario, &plan, &state, options, attempt)?;
+        if run.invalid.is_empty() || attempt >= attempts {
+            run.notes.extend(repetition(&earlier, attempt));
+            return Ok(run);
+        }
+        earlier = run.invalid;
+    }
+    unreachable!("the attempts end")
+}
+
+/// Says that and why a measurement was made again.
+fn repetition(earlier: &[String], attempt: u32) -> Option<String> {
+    let why = earlier.first()?;
+    let times = if attempt == 2 { "once".to_string() } else { format!("{} times", attempt - 1) };
+    Some(format!("measured again {times}, because the machine was disturbed: {why}"))
+}
+
+fn once(
+    scenario: &Scenario,
+    plan: &Plan,
+    state: &RunState,
+    options: &Options<'_>,
+    attempt: u32,
+) -> Result<Run, TestbedError> {
+    let foreign = load::foreign(MOMENT);
+    let laboratory = Laboratory::build(scenario, plan, state)?;
+    let cpu = spare_processor(&laboratory);
+    let network = laboratory.start(scenario, plan, monotonic(), cpu)?;
+    let crew = Crew::new();
+    let flows = flows::prepare(scenario, plan, &laboratory, &crew)?;
+    let origin = begin(&network)?;
+    let (before, ticks) = (network.snapshot(), Ticks::now());
+    let conductor = Conductor::new(scenario, plan, &network, &flows, origin);
+    let states = conductor.run(options, attempt)?;
+    let now = Ticks::now();
+    flows.iter().flatten().for_each(Flow::stop);
+    let flows =
+        flows.into_iter().map(|flows| flows.into_iter().map(Flow::join).collect()).collect();
+    let ended = monotonic();
+    let machine = Machine {
+        foreign,
+        busy: now.busy_since(&ticks),
+        stolen: now.stolen_since(&ticks),
+        lasted: ended.since(origin),
+    };
+    let live = std::sync::Arc::clone(network.live());
+    let (after, web, result) = network.end();
+    result?;
+    let web = &web;
+    let measured = Measured {
+        scenario,
+        plan,
+        origin,
+        ended,
+        flows,
+        states,
+        before,
+        after,
+        web,
+        live: &live,
+        machine,
+    };
+    Ok(measured.into_run())
+}
+
+/// Keeps everything but the emulator off a processor, where there are several, and gives that processor's
+/// number.
+fn spare_processor(laboratory: &Laboratory) -> Option<usize> {
+    let all = processors();
+    let last = all.last().copied().filter(|_| all.len() > 1)?;
+    if let Err(error) = laboratory.spare(last) {
+        tracing::debug!(%error, "receivers work on the emulator's processor");
+        return None;
+    }
+    keep_off(last);
+    Some(last)
+}
+
+/// Lets time begin: whatever was sent to make connections is forgotten, and the links are as new.
+fn begin(network: &Network) -> Result<Time, TestbedError> {
+    settle(network, SETTLING);
+    let origin = monotonic() + LEAD;
+    network.live().restart(origin);
+    while !network.live().has_restarted() && !network.has_ended() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(origin)
+}

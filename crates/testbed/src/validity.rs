@@ -1,0 +1,219 @@
+//! Was the machine good enough for the measurement? If not, the result must not be used: Hawley repeated a
+//! test when the load had changed meanwhile (1989, section 4.1), and so does [`run`](crate::run).
+
+use trunkline_core::Span;
+use trunkline_emu::{HopSums, LegResult, Snapshot};
+use trunkline_measure::Accuracy;
+
+/// One frame in a hundred may leave later than this,
+pub const LATENESS: Span = Span::from_micros(100);
+/// or later than this share of its mean time on the path, in percent, where that is more.
+pub const LATENESS_SHARE: u64 = 2;
+/// The machine may keep the emulator from running for this share of the time, in percent.
+pub const STALLED: u64 = 1;
+/// Processors that were all busy for this share of the run were what was measured.
+pub const SATURATED: f64 = 0.95;
+/// Another system may have taken this share of the processors.
+pub const STOLEN: f64 = 0.05;
+/// Other programs may take this share of the processors before the run.
+pub const FOREIGN: f64 = 0.25;
+
+/// What the machine did during a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Machine {
+    /// Share of the processors that others took before, 0 to 1.
+    pub foreign: f64,
+    /// Share of the run in which each processor was busy.
+    pub busy: Vec<f64>,
+    /// Share of the processors that another system took.
+    pub stolen: f64,
+    /// From the start of time to its end.
+    pub lasted: Span,
+}
+
+/// What the dataplane said before and after.
+#[derive(Debug, Clone, Copy)]
+pub struct Between<'a> {
+    /// Before time began.
+    pub before: &'a Snapshot,
+    /// At the end.
+    pub after: &'a Snapshot,
+}
+
+impl Between<'_> {
+    fn stalled(&self) -> Span {
+        self.after.stalled.saturating_sub(self.before.stalled)
+    }
+    /// Stalls during the run.
+    pub fn stalls(&self) -> u64 {
+        self.after.stalls.saturating_sub(self.before.stalls)
+    }
+    /// Steps of the clock during the run.
+    pub fn clock_steps(&self) -> u64 {
+        self.after.clock_steps.saturating_sub(self.before.clock_steps)
+    }
+}
+
+/// The last lane of a way, with what its frames waited for on the whole way.
+#[derive(Debug, Clone, Copy)]
+pub struct Exit<'a> {
+    /// The lane's name.
+    pub name: &'a str,
+    /// What it did.
+    pub leg: &'a LegResult,
+    /// The least mean time on the path of the ways that end with it.
+    pub path: Span,
+}
+
+/// The mean time that frames spent on a way.
+pub fn mean_path(hops: &[HopSums]) -> Span {
+    let mean = |hop: &HopSums| {
+        let sum = hop.queue + hop.transmit + hop.propagate;
+        Span::from_nanos((sum / u128::from(hop.frames.max(1))) as u64)
+    };
+    hops.iter().map(mean).sum()
+}
+
+/// Why the result must not be used; empty where it may.
+pub fn complaints(
+    accuracy: &Accuracy,
+    exits: &[Exit<'_>],
+    between: Between<'_>,
+    machine: &Machine,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    if accuracy.dropped_by_emulator > 0 {
+        found.push(format!(
+            "the emulator itself lost {} frames: its machine was too slow, or short of memory",
+            accuracy.dropped_by_emulator
+        ));
+    }
+    found.extend(exits.iter().filter_map(late));
+    found.extend(of_clock(between, machine.lasted));
+    found.extend(of_machine(machine));
+    found
+}
+
+/// With fewer than 200 frames, one in a hundred is none or one: a single late frame is forgiven.
+fn late(exit: &Exit<'_>) -> Option<String> {
+    let Exit { name, leg, path } = exit;
+    let bound = LATENESS.max(path.scaled(LATENESS_SHARE, 100));
+    let frames = leg.lateness.count();
+    let late = leg.lateness.longer_than(bound);
+    (late > (frames / 100).max(1)).then(|| {
+        let Percent(p99, max) = percent(leg);
+        format!(
+            "{name}: {late} of {frames} frames left more than {} late (p99 {p99}, max {max})",
+            bound.rounded()
+        )
+    })
+}
+
+struct Percent(Span, Span);
+
+fn percent(leg: &LegResult) -> Percent {
+    let figures = leg.lateness.percentiles();
+    Percent(figures.p99.rounded(), figures.max.rounded())
+}
+
+fn of_clock(between: Between<'_>, lasted: Span) -> Vec<String> {
+    let mut found = Vec::new();
+    let stalled = between.stalled();
+    if stalled > lasted.scaled(STALLED, 100) {
+        found.push(format!(
+            "the machine kept the emulator from running for {} of {}, in {} stalls",
+            stalled.rounded(),
+            lasted.rounded(),
+            between.stalls()
+        ));
+    }
+    if between.clock_steps() > 0 {
+        found.push(format!("the clock was set {} times during the run", between.clock_steps()));
+    }
+    found
+}
+
+fn of_machine(machine: &Machine) -> Vec<String> {
+    let percent = |share: f64| (share * 100.0).round();
+    let Machine { foreign, busy, stolen, .. } = machine;
+    let mut found = Vec::new();
+    if *foreign > FOREIGN {
+        found.push(format!(
+            "other programs took {} % of the processors just before the run",
+            percent(*foreign)
+        ));
+    }
+    let least = busy.iter().copied().reduce(f64::min).unwrap_or(0.0);
+    if least > SATURATED {
+        found.push(format!("all processors were busy for {} % of the run or more", percent(least)));
+    }
+    if *stolen > STOLEN {
+        found.push(format!("another system took {} % of the processors", percent(*stolen)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::Counts;
+    use trunkline_measure::Times;
+
+    fn leg(frames: u64, late: u64) -> LegResult {
+        let mut lateness = Times::default();
+        (0..frames - late).for_each(|_| lateness.record(Span::from_micros(5)));
+        (0..late).for_each(|_| lateness.record(Span::from_micros(500)));
+        LegResult {
+            counts: Counts::default(),
+            busy: Span::ZERO,
+            queueing: None,
+            backlog: Vec::new(),
+            lateness,
+        }
+    }
+
+    fn judged(
+        leg: &LegResult,
+        path: Span,
+        change: impl Fn(&mut Accuracy, &mut Snapshot, &mut Machine),
+    ) -> Vec<String> {
+        let (before, mut after) = (Snapshot::default(), Snapshot::default());
+        let mut accuracy = Accuracy::default();
+        let mut machine = Machine { lasted: Span::from_secs(10), ..Machine::default() };
+        change(&mut accuracy, &mut after, &mut machine);
+        let between = Between { before: &before, after: &after };
+        complaints(&accuracy, &[Exit { name: "n>b", leg, path }], between, &machine)
+    }
+
+    #[test]
+    fn what_counts_as_late_grows_with_the_path() {
+        let none = |_: &mut Accuracy, _: &mut Snapshot, _: &mut Machine| {};
+        assert_eq!(judged(&leg(1000, 10), Span::ZERO, none), [""; 0]);
+        assert_eq!(judged(&leg(5, 1), Span::ZERO, none), [""; 0]);
+        let late = judged(&leg(1000, 11), Span::from_millis(5), none);
+        assert!(late[0].contains("n>b: 11 of 1000 frames left more than 100us late"), "{late:?}");
+        assert_eq!(judged(&leg(1000, 11), Span::from_millis(50), none), [""; 0]);
+    }
+
+    #[test]
+    fn every_fault_of_the_machine_is_named() {
+        let sound = leg(1000, 0);
+        type Change = fn(&mut Accuracy, &mut Snapshot, &mut Machine);
+        let faults: [(Change, &str); 6] = [
+            (|accuracy, _, _| accuracy.dropped_by_emulator = 3, "lost 3 frames"),
+            (|_, after, _| after.stalled = Span::from_millis(101), "101ms of 10s"),
+            (|_, after, _| after.clock_steps = 1, "clock was set 1 times"),
+            (|_, _, machine| machine.foreign = 0.4, "40 % of the processors just before"),
+            (|_, _, machine| machine.busy = vec![0.96, 1.0], "busy for 96 %"),
+            (|_, _, machine| machine.stolen = 0.06, "took 6 %"),
+        ];
+        for (change, text) in faults {
+            let found = judged(&sound, Span::ZERO, change);
+            assert!(found.len() == 1 && found[0].contains(text), "{text}: {found:?}");
+        }
+        let bearable: Change = |_, after, machine| {
+            (after.stalled, machine.busy) = (Span::from_millis(99), vec![1.0, 0.5]);
+        };
+        assert_eq!(judged(&sound, Span::ZERO, bearable), [""; 0]);
+    }
+}

@@ -1,0 +1,269 @@
+//! Scenarios on real hosts. Where namespaces are not permitted the tests say so and do nothing.
+
+use std::sync::{Mutex, PoisonError};
+use trunkline_core::{Cause, Span};
+use trunkline_measure::{Run, Sample, TrafficRun, check};
+use trunkline_scenario::Scenario;
+use trunkline_testbed::{Options, run};
+
+/// Runs on a machine of few processors would make each other late: one test at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// What an overloaded machine may add to any delay: these tests are of what is counted and booked, and of
+/// delays that cannot be shorter than arithmetic says.
+const SLACK: Span = Span::from_millis(40);
+
+fn scenario(text: &str) -> Scenario {
+    let mut cells = Scenario::parse(&format!("name = 'test'\n{text}"), "test.toml").unwrap();
+    cells.remove(0)
+}
+
+/// The run of a scenario, or a message and nothing where there is no permission. Whatever it is, it keeps
+/// the laws.
+fn emulated(text: &str) -> Option<Run> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = match run(&scenario(text), &Options { attempts: 1, ..Options::default() }) {
+        Err(error) if error.is_permission() => {
+            eprintln!("SKIPPED: {error}");
+            return None;
+        }
+        result => result.unwrap(),
+    };
+    assert_eq!(check(&run), [], "{run:#?}");
+    for reason in &run.invalid {
+        eprintln!("INVALID, which these tests can bear: {reason}");
+    }
+    let accuracy = run.accuracy.as_ref().unwrap();
+    assert!(accuracy.frames_out > 0 && accuracy.lateness.count == accuracy.frames_out);
+    assert_eq!(accuracy.dropped_by_emulator, 0);
+    Some(run)
+}
+
+fn booked(run: &Run, sample: &Sample, place: &str, cause: Cause) -> Span {
+    let place = run.places.iter().position(|name| name == place).unwrap() as u16;
+    let own = sample.steps.iter().filter(|step| step.place == place && step.cause == cause);
+    own.map(|step| step.span).sum()
+}
+
+/// No sample is faster than `least`, and the median no slower than it by more than the slack.
+fn delays(traffic: &TrafficRun, least: Span) {
+    let mut delays: Vec<Span> = traffic.samples.iter().map(Sample::delay).collect();
+    delays.sort_unstable();
+    assert!(delays[0] >= least, "{} is faster than {least}", delays[0]);
+    let median = delays[delays.len() / 2];
+    assert!(median < least + SLACK, "{median} is far beyond {least}");
+}
+
+#[test]
+fn paced_datagrams_over_one_link() {
+    let Some(run) = emulated(
+        "stop_after = '4s'\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\
+         [[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '20ms'\n\
+         [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 972\n\
+         rate = '777600bit/s'\nduration = '1s'\ntransport = 'udp'\n",
+    ) else {
+        return;
+    };
+    let traffic = &run.traffic[0];
+    assert_eq!((traffic.packets.sent, traffic.packets.dropped), (100, 0));
+    assert_eq!(traffic.samples.len(), 100);
+    // 1000 bytes with their headers at 10 Mbit/s take 800 us.
+    delays(traffic, Span::from_micros(20_800));
+    for sample in &traffic.samples {
+        assert_eq!(booked(&run, sample, "a>b", Cause::Propagate), Span::from_millis(20));
+        assert_eq!(booked(&run, sample, "a>b", Cause::Transmit), Span::from_micros(800));
+    }
+    assert_eq!(run.links[0].counts.entered, 100);
+    assert_eq!(run.links[0].counts.entered_bytes, 100_000);
+}
+
+const HOSTS: &str = "stop_after = '5s'\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n";
+
+fn echo(from: &str, to: &str, more: &str) -> String {
+    format!(
+        "[[traffic]]\nname = 't'\nkind = 'interactive'\nfrom = '{from}'\nto = '{to}'\n\
+         sizes = [64]\nrepeat = 20\n{more}\n"
+    )
+}
+
+#[test]
+fn two_hops_and_a_backplane_add_up() {
+    let Some(run) = emulated(&format!(
+        "{HOSTS}[[node]]\nname = 'n'\nbackplane = '8Mbit/s'\n\
+         [[link]]\nbetween = ['a', 'n']\nrate = '1Mbit/s'\ndelay = '10ms'\n\
+         [[link]]\nbetween = ['n', 'b']\nrate = '2Mbit/s'\ndelay = '5ms'\n\
+         [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 64\n\
+         rate = '51200bit/s'\nduration = '1s'\ntransport = 'datagram'\n"
+    )) else {
+        return;
+    };
+    // 64 bytes: 512 and 256 us, and 4 packets of 22.5 us on the backplane.
+    delays(&run.traffic[0], Span::from_micros(15_000 + 512 + 256 + 90));
+    for sample in &run.traffic[0].samples {
+        assert_eq!(booked(&run, sample, "n", Cause::Transmit), Span::from_micros(90));
+        assert_eq!(booked(&run, sample, "a>n", Cause::Propagate), Span::from_millis(10));
+        assert_eq!(booked(&run, sample, "n>b", Cause::Transmit), Span::from_micros(256));
+    }
+    assert_eq!(run.traffic[0].packets.delivered, 100);
+}
+
+#[test]
+fn each_direction_has_its_own_delay() {
+    let Some(run) = emulated(&format!(
+        "{HOSTS}[[link]]\nbetween = ['a', 'b']\nforward = {{ delay = '3ms' }}\n\
+         backward = {{ delay = '12ms' }}\n{}",
+        echo("a", "b", "transport = 'urp'")
+    )) else {
+        return;
+    };
+    delays(&run.traffic[0], Span::from_millis(15));
+    for sample in &run.traffic[0].samples {
+        assert_eq!(booked(&run, sample, "a>b", Cause::Propagate), Span::from_millis(3));
+        assert_eq!(booked(&run, sample, "b>a", Cause::Propagate), Span::from_millis(12));
+    }
+}
+
+#[test]
+fn a_loop_leads_back_to_its_host() {
+    let Some(run) = emulated(&format!(
+        "{HOSTS}[[node]]\nname = 'n'\n[[node]]\nname = 'm'\n\
+         [[link]]\nbetween = ['a', 'n']\ndelay = '2ms'\n\
+         [[link]]\nname = 't1'\nbetween = ['n', 'm']\nrate = '1.544Mbit/s'\nframing = 't1-lapd'\n\
+         [[link]]\nbetween = ['n', 'b']\n{}",
+        echo("a", "a", "via = ['n', 'm', 'n']\ntransport = 'urp'")
+    )) else {
+        return;
+    };
+    delays(&run.traffic[0], Span::from_millis(8));
+    // Both directions of the loop cross each link both ways.
+    let samples = &run.traffic[0].samples;
+    assert_eq!(booked(&run, &samples[0], "a>n", Cause::Propagate), Span::from_millis(4));
+    assert!(run.links.iter().take(4).all(|link| link.counts.delivered > 0));
+    assert_eq!(run.links[4].counts.delivered, 0);
+}
+
+#[test]
+fn round_robin_shares_a_trunk_among_three_channels() {
+    let Some(run) = emulated(&format!(
+        "{HOSTS}[[link]]\nbetween = ['a', 'b']\nrate = '1Mbit/s'\ndelay = '2ms'\n\
+         discipline = {{ kind = 'round-robin', quantum = 64 }}\n\
+         [[traffic]]\nname = 'bulk'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = '40kB'\nrepeat = 2\n\
+         count = 3\ntransport = {{ kind = 'urp', block = 1024, outstanding = 7 }}\n"
+    )) else {
+        return;
+    };
+    let bulk = &run.traffic[0];
+    assert_eq!(bulk.samples.len(), 6);
+    assert!(bulk.delivered_bytes >= 240_000, "{}", bulk.delivered_bytes);
+    // Three channels with a third each: 40 kB take about a second, and no one is far ahead.
+    let ends: Vec<f64> = bulk.samples.iter().map(|sample| sample.delay().as_secs_f64()).collect();
+    assert!(ends.iter().all(|end| (0.8..1.6).contains(end)), "{ends:?}");
+    assert!(bulk.packets.dropped == 0 && bulk.block_count >= 240);
+    assert!(run.links[0].queueing.as_ref().unwrap().count() == run.links[0].counts.delivered);
+}
+
+#[test]
+fn a_greedy_connection_of_the_kernel_fills_the_line() {
+    let Some(run) = emulated(&format!(
+        "sample_backlog = '10ms'\n{HOSTS}[[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '10ms'\n\
+         discipline = {{ kind = 'fifo', limit = '60kB' }}\n\
+         [[traffic]]\nname = 't'\nkind = 'greedy'\nfrom = 'a'\nto = 'b'\nduration = '3s'\n\
+         warm_up = '1s'\ninterval = '500ms'\n\
+         transport = {{ kind = 'tcp', congestion = 'reno', profile = 'linux' }}\n"
+    )) else {
+        return;
+    };
+    let tcp = &run.traffic[0];
+    assert!(tcp.amounts && tcp.samples.len() >= 3, "{}", tcp.samples.len());
+    let rate = tcp.samples.iter().map(Sample::rate).sum::<f64>() / tcp.samples.len() as f64 * 8.0;
+    // 1448 of 1500 bytes are the user's.
+    assert!((6.0e6..9.66e6).contains(&rate), "{rate}");
+    assert!(run.links[0].counts.entered_bytes > tcp.delivered_bytes);
+    let frames = tcp.block_count;
+    assert!(frames > 1000 && tcp.blocks.iter().any(|step| step.cause == Cause::Transmit));
+    assert!(!run.links[0].backlog.is_empty());
+}
+
+#[test]
+fn what_is_lost_is_counted() {
+    let Some(run) = emulated(&format!(
+        "{HOSTS}[[link]]\nbetween = ['a', 'b']\nrate = '20Mbit/s'\ndelay = '5ms'\nloss = '10%'\n\
+         [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 200\n\
+         rate = '800kbit/s'\nduration = '2s'\ntransport = 'datagram'\n"
+    )) else {
+        return;
+    };
+    let traffic = &run.traffic[0];
+    assert_eq!(traffic.packets.sent, 1000);
+    assert!((50..160).contains(&traffic.packets.dropped), "{:?}", traffic.packets);
+    assert_eq!(traffic.samples.len() as u64, traffic.packets.delivered);
+    assert_eq!(run.links[0].counts.dropped(), traffic.packets.dropped);
+    delays(traffic, Span::from_micros(5080));
+}
+
+/// Is the program installed? Says so if not.
+fn installed(program: &str) -> bool {
+    let found = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"]
+        .iter()
+        .any(|folder| std::path::Path::new(folder).join(program).exists());
+    if !found {
+        eprintln!("SKIPPED: {program} is not installed: scripts/needs.sh test");
+    }
+    found
+}
+
+/// A traffic that `commands` make; what the other engines would run is beside the point.
+fn program(commands: &str) -> String {
+    format!(
+        "{HOSTS}[[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '15ms'\nlimit = '64KiB'\n\
+         [[traffic]]\nname = 't'\nkind = 'greedy'\nfrom = 'a'\nto = 'b'\nduration = '2s'\n\
+         transport = {{ kind = 'tcp', profile = 'linux', congestion = 'reno' }}\n{commands}\n"
+    )
+}
+
+#[test]
+fn ping_measures_the_round_trip() {
+    if !installed("ping") {
+        return;
+    }
+    let Some(run) = emulated(&program("command = 'ping -c 10 -i 0.1 -s 56 {peer}'")) else {
+        return;
+    };
+    let ping = &run.traffic[0];
+    assert_eq!((ping.samples.len(), ping.packets.sent, ping.packets.delivered), (10, 20, 20));
+    // 84 bytes with their headers take 67.2 us each way. Ping prints three digits.
+    delays(ping, Span::from_micros(30_100));
+    assert_eq!(run.links[0].counts.entered_bytes, 840);
+}
+
+#[test]
+fn iperf3_fills_the_line() {
+    if !installed("iperf3") {
+        return;
+    }
+    let commands = "command = 'iperf3 -c {peer} -p {port} -t 2 -i 0.5 -C reno -J'\n\
+                    server = 'iperf3 -s -1 -p {port}'";
+    let Some(run) = emulated(&program(commands)) else { return };
+    let iperf = &run.traffic[0];
+    assert!(!iperf.samples.is_empty(), "{:?}", run.notes);
+    assert!((500_000..2_500_000).contains(&iperf.delivered_bytes), "{}", iperf.delivered_bytes);
+    assert!(iperf.packets.sent > 500 && iperf.block_count > 300);
+    let propagate = iperf.blocks.iter().find(|step| step.cause == Cause::Propagate).unwrap();
+    assert_eq!(propagate.span, Span::from_millis(15).scaled(iperf.block_count, 1));
+}
+
+#[test]
+fn a_run_can_be_broken_off() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let cancel = std::sync::atomic::AtomicBool::new(false);
+    let progress = |_: &trunkline_testbed::Progress| {
+        cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+    };
+    let text = program("").replace("'2s'", "'200s'").replace("'5s'", "'300s'");
+    let options =
+        Options { cancel: Some(&cancel), progress: Some(&progress), ..Options::default() };
+    match run(&scenario(&text), &options) {
+        Err(error) if error.is_permission() => eprintln!("SKIPPED: {error}"),
+        result => assert_eq!(result.unwrap_err().to_string(), "broken off"),
+    }
+}

@@ -1,0 +1,23 @@
+//! Congestion control: how much may be in flight, and how fast it may leave.
+//!
+//! Every controller is a machine of integers without clock or randomness of its own, so that the same
+//! ACKs give the same window on every machine. [`Congestion`] is the face they share, [`Controller`]
+//! one of them without a virtual call, [`Settings`] what it is told at its start.
+
+mod ack;
+mod bbr;
+mod controller;
+mod cubic;
+mod kind;
+mod rate;
+mod reno;
+mod settings;
+
+pub use ack::{Ack, Congestion, Reason};
+pub use bbr::Bbr;
+pub use controller::Controller;
+pub use cubic::Cubic;
+pub use kind::{Kind, UnknownKind};
+pub use rate::{RateSample, RateSampler, Stamp};
+pub use reno::Reno;
+pub use settings::{Counting, MOST_WINDOW, Settings, Start};

@@ -1,0 +1,166 @@
+//! Octets that came before something still missing.
+
+use crate::Payload;
+use std::collections::VecDeque;
+
+/// A run of positions, `start` to before `end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    pub start: u64,
+    pub end: u64,
+}
+
+/// Pieces beyond the next octet expected, in order and without overlap. Empty, it holds no memory
+/// but its own few words.
+#[derive(Debug, Clone)]
+pub struct Reassembly<B> {
+    pieces: VecDeque<(u64, B)>,
+    /// The runs that the pieces form.
+    ranges: Vec<Range>,
+    /// The starts of the runs, the one that grew last first (RFC 2018 §4).
+    recent: Vec<u64>,
+}
+
+/// How many runs are remembered by when they grew: as many as SACK blocks fit into a segment.
+const RECENT: usize = 4;
+
+impl<B: Payload> Reassembly<B> {
+    pub const fn new() -> Reassembly<B> {
+        Reassembly { pieces: VecDeque::new(), ranges: Vec::new(), recent: Vec::new() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Puts in `data` from `start` on, without what is there already. True where any of it was new.
+    pub fn insert(&mut self, start: u64, mut data: B) -> bool {
+        let (mut at, mut fresh) = (start, false);
+        while !data.is_empty() {
+            let index = self.pieces.partition_point(|(begin, piece)| end(*begin, piece) <= at);
+            let (gap, skip) = match self.pieces.get(index) {
+                Some((begin, piece)) if *begin <= at => (0, end(*begin, piece) - at),
+                Some((begin, _)) => (begin - at, 0),
+                None => (u64::MAX, 0),
+            };
+            at += u64::from(data.take_front(cut(skip)).len());
+            let part = data.take_front(cut(gap));
+            if !part.is_empty() {
+                let next = at + u64::from(part.len());
+                self.pieces.insert(index, (at, part));
+                self.note(Range { start: at, end: next });
+                (at, fresh) = (next, true);
+            }
+        }
+        fresh
+    }
+
+    /// Joins a run to the others.
+    fn note(&mut self, mut run: Range) {
+        let first = self.ranges.partition_point(|range| range.end < run.start);
+        let last = self.ranges.partition_point(|range| range.start <= run.end);
+        if first < last {
+            run.start = run.start.min(self.ranges[first].start);
+            run.end = run.end.max(self.ranges[last - 1].end);
+        }
+        self.ranges.splice(first..last, [run]);
+        self.recall(run);
+    }
+
+    fn recall(&mut self, run: Range) {
+        self.recent.retain(|&other| other < run.start || other >= run.end);
+        self.recent.insert(0, run.start);
+        self.recent.truncate(RECENT);
+    }
+
+    /// Takes out the piece at `next`, if the first one has been reached.
+    pub fn pop(&mut self, next: u64) -> Option<B> {
+        if self.pieces.front()?.0 != next {
+            return None;
+        }
+        let (start, piece) = self.pieces.pop_front()?;
+        let reached = end(start, &piece);
+        match self.ranges.first_mut() {
+            Some(range) if range.end <= reached => drop(self.ranges.remove(0)),
+            Some(range) => range.start = reached,
+            None => {}
+        }
+        if self.pieces.is_empty() {
+            *self = Reassembly::new();
+        }
+        Some(piece)
+    }
+
+    /// The runs, the one that grew last first, then the ones before it (RFC 2018 §4).
+    pub fn runs(&self) -> impl Iterator<Item = Range> + '_ {
+        self.recent.iter().filter_map(|&start| self.run_of(start))
+    }
+
+    /// The run that `position` belongs to.
+    pub fn run_of(&self, position: u64) -> Option<Range> {
+        let index = self.ranges.partition_point(|range| range.end <= position);
+        self.ranges.get(index).copied().filter(|range| range.start <= position)
+    }
+}
+
+fn end<B: Payload>(start: u64, piece: &B) -> u64 {
+    start + u64::from(piece.len())
+}
+
+fn cut(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Extent;
+    use proptest::prelude::*;
+
+    fn put(into: &mut Reassembly<Extent>, start: u64, end: u64) -> bool {
+        into.insert(start, Extent::new(start, (end - start) as u32))
+    }
+
+    #[test]
+    fn the_run_that_grew_last_is_named_first() {
+        let mut held = Reassembly::new();
+        for (start, end) in [(10, 20), (30, 40), (50, 60), (20, 25)] {
+            assert!(put(&mut held, start, end));
+        }
+        let named: Vec<_> = held.runs().map(|range| (range.start, range.end)).collect();
+        assert_eq!(named, [(10, 25), (50, 60), (30, 40)]);
+        assert!(!put(&mut held, 12, 25));
+        assert!(put(&mut held, 5, 70));
+        assert_eq!(held.runs().next(), Some(Range { start: 5, end: 70 }));
+        assert_eq!(held.pop(4), None);
+        assert_eq!(held.pop(5), Some(Extent::new(5, 5)));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_goes_out_once_and_in_order(
+            pieces in prop::collection::vec((0..200u64, 1..60u64), 1..40),
+        ) {
+            let mut held = Reassembly::new();
+            let mut seen = [false; 300];
+            for (start, len) in pieces {
+                let part = &mut seen[start as usize..(start + len) as usize];
+                prop_assert_eq!(put(&mut held, start, start + len), part.contains(&false));
+                part.fill(true);
+                for range in held.runs() {
+                    let run = &seen[range.start as usize..range.end as usize];
+                    prop_assert!(!run.contains(&false));
+                }
+            }
+            let mut out = [false; 300];
+            for start in 0..300u64 {
+                while let Some(piece) = held.pop(start) {
+                    prop_assert_eq!(piece.offset, start);
+                    out[start as usize..piece.end() as usize].fill(true);
+                }
+            }
+            prop_assert!(held.is_empty() && held.ranges.is_empty());
+            prop_assert_eq!(out, seen);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The receiving half: reassembly, the window offered, and when to acknowledge.
+
+use super::agreed::Agreed;
+use super::counters::Receiving;
+use super::reassembly::{Range, Reassembly};
+use super::segment::{Flags, Sack, Segment, Timestamps};
+use super::seq::Seq;
+use super::settings::Settings;
+use crate::Payload;
+use std::collections::VecDeque;
+use trunkline_core::{Ecn, Time};
+
+/// What an end knows of the other's stream.
+#[derive(Debug, Clone)]
+pub struct Receiver<B> {
+    /// The number of the other end's SYN.
+    first: Seq,
+    /// The position expected next.
+    next: u64,
+    /// Empty while nothing is missing, so that it costs a word only.
+    gaps: Option<Box<Gaps<B>>>,
+    /// In order, for the application.
+    ready: VecDeque<B>,
+    /// Octets that have come in order and that the application is not done with.
+    held: u64,
+    /// The farthest position ever offered by a window.
+    offered: u64,
+    /// Where the other end's stream ends: the position of its FIN.
+    fin: u64,
+    /// What has been acknowledged.
+    acked: u64,
+    /// The largest segment that has come.
+    largest: u32,
+    /// Acknowledgements to be sent now, each for itself.
+    owed: u16,
+    /// Is one to be sent now, or with the next data?
+    now: bool,
+    quick: u8,
+    /// When one that is held back is sent.
+    due: Time,
+    /// The other end's time stamp to be echoed.
+    stamp: Option<u32>,
+    /// A congestion mark has come, and the other end has not said that it knows (RFC 3168 §6.1.3).
+    echo: bool,
+    pub counters: Receiving,
+}
+
+/// What came out of its turn.
+#[derive(Debug, Clone)]
+struct Gaps<B> {
+    held: Reassembly<B>,
+    /// A duplicate that has just come (RFC 2883).
+    duplicate: Option<Range>,
+}
+
+/// Marks that the end of the stream is unknown.
+const OPEN: u64 = u64::MAX;
+
+impl<B: Payload> Receiver<B> {
+    /// A receiver whose peer's SYN had the number `first`.
+    pub fn new(first: Seq, settings: &Settings) -> Receiver<B> {
+        Receiver {
+            first,
+            next: 1,
+            gaps: None,
+            ready: VecDeque::new(),
+            held: 0,
+            offered: 1 + settings.receive_buffer.min(super::settings::MOST_UNSCALED),
+            fin: OPEN,
+            acked: 1,
+            largest: 0,
+            owed: 0,
+            now: false,
+            quick: settings.quick_acks,
+            due: Time::NEVER,
+            stamp: None,
+            echo: false,
+            counters: Receiving::default(),
+        }
+    }
+
+    /// Another number of the other end's SYN.
+    pub fn set_first(&mut self, first: Seq) {
+        self.first = first;
+    }
+    /// The whole buffer counts as offered.
+    pub fn offer_all(&mut self, agreed: &Agreed, settings: &Settings) {
+        self.offered = self.next + self.window(agreed, settings);
+    }
+
+    /// The position of the octet numbered `seq`, if it is not before the stream.
+    pub fn position(&self, seq: Seq) -> Option<u64> {
+        seq.position(self.first, self.next)
+    }
+
+    /// Has the other end's FIN come, and all before it?
+    pub fn ended(&self) -> bool {
+        self.next > self.fin
+    }
+    /// Octets of the stream that have come in order.
+    pub fn received(&self) -> u64 {
+        self.next.min(self.fin) - 1
+    }
+    /// When an acknowledgement held back is due.
+    pub fn deadline(&self) -> Time {
+        self.due
+    }
+    pub fn take(&mut self) -> Option<B> {
+        self.ready.pop_front()
+    }
+    pub fn waiting(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// An acknowledgement is to be sent at once.
+    pub fn acknowledge_now(&mut self) {
+        self.now = true;
+    }
+    /// One is to be sent for itself, so that the other end sees it as a duplicate.
+    fn acknowledge_again(&mut self) {
+        self.owed = self.owed.saturating_add(1);
+    }
+
+    /// Takes note of the time stamp of a segment at `position` (RFC 7323 §4.3). False where the segment is
+    /// older than what has been seen (§5.3): it is not to be looked at.
+    pub fn stamped(&mut self, stamp: Timestamps, position: u64) -> bool {
+        if let Some(seen) = self.stamp
+            && (stamp.value.wrapping_sub(seen) as i32) < 0
+        {
+            return false;
+        }
+        if position <= self.acked {
+            self.stamp = Some(stamp.value);
+        }
+        true
+    }
+
+    /// A segment came too late by its time stamp.
+    pub fn refuse(&mut self) {
+        self.counters.refused += 1;
+        self.counters.segments += 1;
+        self.acknowledge_again();
+    }
+
+    /// The congestion bits of a segment that came.
+    pub fn marks(&mut self, ecn: Ecn, flags: Flags) {
+        // A CWR ends the echo; a mark on the same segment begins it anew.
+        self.echo &= !flags.has(Flags::CWR);
+        if ecn == Ecn::Ce {
+            self.counters.marked += 1;
+            self.echo = true;
+        }
+    }
+
+    /// A segment of no length came. Where it is numbered before what is expected, it asks for an
+    /// acknowledgement.
+    pub fn probed(&mut self, position: u64) {
+        self.now |= position + 1 == self.next;
+    }
+
+    /// The data of a segment that starts at `start`, and its FIN.
+    pub fn data(&mut self, now: Time, start: u64, data: B, fin: bool, settings: &Settings) {
+        let len = u64::from(data.len());
+        if len == 0 && !fin {
+            return;
+        }
+        self.counters.segments += 1;
+        let end = start + len;
+        if end > self.offered || start > self.offered {
+            self.counters.refused += 1;
+            return self.acknowledge_again();
+        }
+        if fin && self.fin == OPEN {
+            self.fin = end;
+        }
+        self.largest = self.largest.max(data.len());
+        if start == self.next && self.gaps.as_ref().is_none_or(|gaps| gaps.held.is_empty()) {
+            self.accept(data);
+            return self.in_order(now, settings);
+        }
+        self.out_of_order(start, data);
+    }
+
+    /// Data that start at the position expected.
+    fn accept(&mut self, data: B) {
+        let len = u64::from(data.len());
+        self.next += len;
+        self.held += len;
+        if len > 0 {
+            self.ready.push_back(data);
+        }
+        if self.next == self.fin {
+            self.next += 1;
+            self.now = true;
+        }
+    }
+
+    /// Something came where it was expected: it may be acknowledged later (RFC 5681 §4.2).
+    fn in_order(&mut self, now: Time, settings: &Settings) {
+        let most = u64::from(settings.ack_every - 1) * u64::from(self.largest);
+        let Some(delay) = settings.delayed_ack.filter(|_| self.next - self.acked <= most) else {
+            self.now = true;
+            return;
+        };
+        if self.quick > 0 {
+            self.quick -= 1;
+            self.now = true;
+        } else if self.due == Time::NEVER {
+            self.due = settings.fast_clock().due(now, delay);
+        }
+    }
+
+    /// Something came before what is missing, or twice, or it fills a gap: every such segment is
+    /// acknowledged at once (RFC 5681 §4.2).
+    fn out_of_order(&mut self, start: u64, mut data: B) {
+        let end = start + u64::from(data.len());
+        let old = self.next.saturating_sub(start).min(u64::from(data.len()));
+        data.take_front(old as u32);
+        let (from, before) = (start + old, self.next);
+        let fresh = self.gaps().held.insert(from, data);
+        if self.next == self.fin || (fresh && from == self.next) {
+            self.fill();
+        }
+        if self.next == before && !fresh && end > start {
+            self.counters.duplicates += 1;
+            self.repeated(start, end);
+        } else if old > 0 {
+            self.repeated(start, start + old);
+        }
+        self.counters.out_of_order += u32::from(from > before && fresh);
+        match self.next > before {
+            true => self.now = true,
+            false => self.acknowledge_again(),
+        }
+    }
+
+    fn gaps(&mut self) -> &mut Gaps<B> {
+        let none = || Box::new(Gaps { held: Reassembly::new(), duplicate: None });
+        self.gaps.get_or_insert_with(none)
+    }
+
+    fn repeated(&mut self, start: u64, end: u64) {
+        self.gaps().duplicate = Some(Range { start, end });
+    }
+
+    /// Moves what has become contiguous.
+    fn fill(&mut self) {
+        while let Some(data) = self.gaps.as_mut().and_then(|gaps| gaps.held.pop(self.next)) {
+            self.accept(data);
+        }
+        if self.next == self.fin {
+            self.accept(B::default());
+        }
+    }
+
+    /// The application is done with `octets` more. Where the window has been small and has grown much,
+    /// the other end is told (RFC 9293 §3.8.6.2.2).
+    pub fn consumed(&mut self, octets: u64, agreed: &Agreed, settings: &Settings) {
+        self.held = self.held.saturating_sub(octets);
+        let seen = self.offered.saturating_sub(self.next);
+        let new = self.window(agreed, settings);
+        let step = (2 * u64::from(agreed.mss)).min(settings.receive_buffer / 2).max(1);
+        if new >= seen + step && new >= 2 * seen {
+            self.now = true;
+        }
+    }
+
+    /// The window to be offered now, in octets: what the buffer has room for, never less than was offered
+    /// before, and no more unless by a segment or half the buffer.
+    fn window(&self, agreed: &Agreed, settings: &Settings) -> u64 {
+        let room = settings.receive_buffer.saturating_sub(self.held);
+        let most = super::settings::MOST_UNSCALED << agreed.receive_scale;
+        let before = self.offered.saturating_sub(self.next);
+        let step = u64::from(agreed.mss).min(settings.receive_buffer / 2);
+        let new = if room >= before + step { room } else { before };
+        new.min(most)
+    }
+
+    /// Is an acknowledgement to be sent that data cannot carry, because it counts as a duplicate?
+    pub fn owes(&self) -> bool {
+        self.owed > 0
+    }
+    /// Is one to be sent now?
+    pub fn pending(&self) -> bool {
+        self.now || self.owed > 0
+    }
+
+    /// The time to hold one back is over.
+    pub fn expire(&mut self, now: Time) {
+        if self.due <= now {
+            self.due = Time::NEVER;
+            self.now = true;
+        }
+    }
+
+    /// Fills in what a segment tells of this half: number, window, echo and runs. It counts as
+    /// acknowledged.
+    pub fn tell(&mut self, segment: &mut Segment<B>, agreed: &Agreed, settings: &Settings) {
+        let syn = segment.flags.has(Flags::SYN);
+        let scale = if syn { 0 } else { agreed.receive_scale };
+        let units = self.window(agreed, settings) >> scale;
+        segment.window = u16::try_from(units).unwrap_or(u16::MAX);
+        self.offered = self.offered.max(self.next + (u64::from(segment.window) << scale));
+        segment.ack = self.first.plus(self.next);
+        segment.flags = segment.flags | Flags::ACK;
+        segment.flags = segment.flags.with(Flags::ECE, self.echo && !syn);
+        self.acked = self.next;
+        (self.now, self.due) = (false, Time::NEVER);
+        self.owed = self.owed.saturating_sub(1);
+    }
+
+    /// The runs to be told, with the duplicate that has just come before them; none where nothing is
+    /// missing.
+    pub fn sack(&mut self, most: usize) -> Option<Sack> {
+        let gaps = self.gaps.as_mut()?;
+        let duplicate = gaps.duplicate.take();
+        let mut sack = Sack::default();
+        // After a duplicate above the cumulative number, the run that holds it comes next (RFC 2883 §4).
+        let around = duplicate.and_then(|range| gaps.held.run_of(range.start));
+        let others = gaps.held.runs().filter(|run| Some(*run) != around);
+        for run in duplicate.into_iter().chain(around).chain(others).take(most) {
+            sack.push(self.first.plus(run.start), self.first.plus(run.end));
+        }
+        if gaps.held.is_empty() {
+            self.gaps = None;
+        }
+        Some(sack).filter(|sack| !sack.runs().is_empty())
+    }
+
+    /// The time stamp to be echoed.
+    pub fn echo_of_stamp(&self) -> u32 {
+        self.stamp.unwrap_or(0)
+    }
+}

@@ -1,0 +1,437 @@
+//! What an acknowledgement means to the sending half: progress, loss, or the end of a recovery.
+
+use super::agreed::Agreed;
+use super::congestion::{Ack, Congestion, Reason};
+use super::prr::Prr;
+use super::reassembly::Range;
+use super::scoreboard::{DUP_THRESH, Taken};
+use super::sender::{Phase, Sender};
+use super::settings::{Recovery, Settings};
+use super::undo::Undo;
+use crate::Payload;
+use trunkline_core::{Span, Time};
+
+/// An acknowledgement, with numbers made positions.
+#[derive(Debug, Clone, Copy)]
+pub struct Heard<'a> {
+    pub ack: u64,
+    /// Where the segment that carries it starts in the other end's stream.
+    pub seq: u64,
+    /// Octets of the window offered.
+    pub window: u64,
+    /// May it be a duplicate: has the segment neither data nor FIN nor SYN?
+    pub bare: bool,
+    /// The SACK runs, in their order.
+    pub runs: &'a [Range],
+    /// The time stamp that it echoes.
+    pub echo: Option<u32>,
+    /// Does it echo a congestion mark?
+    pub marked: bool,
+}
+
+/// Everything that the handling of one acknowledgement looks at.
+struct Context<'a> {
+    now: Time,
+    agreed: &'a Agreed,
+    settings: &'a Settings,
+    mss: u64,
+    /// In flight before it came.
+    before: u64,
+}
+
+impl<B: Payload> Sender<B> {
+    /// Takes in an acknowledgement. False where it acknowledges what was never sent.
+    pub fn acknowledge(
+        &mut self,
+        now: Time,
+        heard: &Heard<'_>,
+        agreed: &Agreed,
+        settings: &Settings,
+    ) -> bool {
+        if heard.ack > self.board.next() {
+            return false;
+        }
+        if heard.ack < self.board.una() {
+            return true;
+        }
+        self.stir(now);
+        self.revive(now, settings);
+        let before = self.in_flight(agreed.mss, settings);
+        let context = Context { now, agreed, settings, mss: u64::from(agreed.mss), before };
+        let moved = self.update_window(heard);
+        let outstanding = self.board.outstanding();
+        let mut taken = Taken { shortest: self.rtt.shortest(), ..Taken::default() };
+        self.board.advance(now, heard.ack, &mut taken);
+        let progress = taken.acked > 0;
+        let (told, repeated) = self.take_runs(now, heard, &mut taken);
+        self.stream.release(heard.ack);
+        self.counters.acked += taken.acked;
+        let rtt = self.measure(&context, heard, &taken);
+        let duplicate = !progress && outstanding > 0 && heard.bare && !moved;
+        if agreed.sack {
+            self.duplicates_with_sack(progress, told);
+        } else {
+            self.duplicates_without(&context, progress, duplicate, &mut taken);
+        }
+        self.counters.duplicate_acks += u64::from(duplicate);
+        self.look_for_needless(&context, heard, progress);
+        self.judge(&context, progress, told, &taken);
+        self.judge_tail_probe(now, heard.ack, repeated || duplicate);
+        self.mark(&context, heard);
+        self.tell_controller(&context, &taken, rtt, heard.ack);
+        self.rewind_timer(&context, progress);
+        true
+    }
+
+    /// The other end lives.
+    fn revive(&mut self, now: Time, settings: &Settings) {
+        if std::mem::take(&mut self.dead) {
+            self.rtt.progress();
+            self.due = self.rtt.due(now, settings);
+        }
+    }
+
+    /// The other end's window: true where it has changed.
+    fn update_window(&mut self, heard: &Heard<'_>) -> bool {
+        let before = self.offered.edge;
+        let moved = self.offered.update(heard);
+        if self.offered.edge > before {
+            self.probes = 0;
+        }
+        moved
+    }
+
+    /// Books the runs of SACK. Does one of them tell of something new, and the first of a duplicate
+    /// (RFC 2883 §4: it lies below the number, or within the second).
+    fn take_runs(&mut self, now: Time, heard: &Heard<'_>, taken: &mut Taken) -> (bool, bool) {
+        let before = self.board.arrived();
+        let within = |run: &Range, of: Option<&Range>| {
+            of.is_some_and(|of| of.start <= run.start && run.end <= of.end)
+        };
+        let (mut runs, mut duplicate) = (heard.runs, false);
+        if let [first, rest @ ..] = runs
+            && (first.end <= heard.ack || within(first, rest.first()))
+        {
+            (runs, duplicate) = (rest, true);
+            let next = self.board.next();
+            self.rack.iter_mut().for_each(|rack| rack.duplicate(heard.ack, next));
+            if self.undo.duplicate(first.end.saturating_sub(first.start)) {
+                self.undone(now);
+            }
+        }
+        runs.iter().for_each(|run| self.board.sack(now, *run, taken));
+        (self.board.arrived() > before, duplicate)
+    }
+
+    /// Round trips, if it tells of any. The time-out is made of the oldest segment acknowledged, which
+    /// counts the receiver's delay as a time stamp would; the controller gets the newest.
+    fn measure(&mut self, context: &Context<'_>, heard: &Heard<'_>, taken: &Taken) -> Option<Span> {
+        let Context { now, settings, .. } = *context;
+        let newest = taken.newest.map(|sent| now.since(sent));
+        newest.into_iter().for_each(|exact| self.rtt.saw(exact));
+        if settings.tick.is_some() {
+            let clock = settings.slow_clock();
+            let timed = self.timed.acked(now, heard.ack, clock);
+            timed.into_iter().for_each(|sample| self.rtt.sample(sample));
+            return newest;
+        }
+        let stamped = heard.echo.filter(|_| taken.acked > 0).map(|echo| {
+            let millis = super::clock_stamp(now).wrapping_sub(echo);
+            Span::from_millis(u64::from(millis))
+        });
+        let sample = taken.oldest.map(|sent| now.since(sent)).or(stamped);
+        sample.into_iter().for_each(|sample| self.rtt.sample(sample));
+        newest
+    }
+
+    fn duplicates_with_sack(&mut self, progress: bool, told: bool) {
+        if progress && self.phase == Phase::Open {
+            self.duplicates = 0;
+        } else if told {
+            self.duplicates = self.duplicates.saturating_add(1);
+        }
+    }
+
+    /// Each duplicate stands for a segment that has arrived; an acknowledgement takes them back, but for
+    /// the one that was missing (RFC 6582 §3.2 step 3 says it of the window).
+    fn duplicates_without(
+        &mut self,
+        context: &Context<'_>,
+        progress: bool,
+        duplicate: bool,
+        taken: &mut Taken,
+    ) {
+        if progress {
+            let repaid = taken.acked.saturating_sub(context.mss).min(self.inflation);
+            self.inflation -= repaid;
+            taken.delivered = taken.acked - repaid;
+            if self.phase != Phase::Recovery {
+                (self.duplicates, self.inflation) = (0, 0);
+            }
+        } else if duplicate && self.phase != Phase::Loss {
+            self.duplicates = self.duplicates.saturating_add(1);
+            let most = self.board.outstanding().saturating_sub(context.mss);
+            let before = self.inflation;
+            self.inflation = (before + context.mss).min(most).max(before);
+            taken.delivered = self.inflation - before;
+        }
+    }
+
+    fn look_for_needless(&mut self, context: &Context<'_>, heard: &Heard<'_>, progress: bool) {
+        let stamped = context.settings.undo && context.agreed.timestamps;
+        let echo = heard.echo.filter(|_| stamped);
+        if progress && self.phase != Phase::Open && self.undo.acked(echo) {
+            self.undone(context.now);
+        }
+    }
+
+    /// The last reduction was needless: the window comes back, and nothing is lost.
+    fn undone(&mut self, now: Time) {
+        self.counters.spurious += 1;
+        self.control.undone(now);
+        self.rack.iter_mut().for_each(|rack| rack.was_needless());
+        self.board.forgive();
+        self.judged = self.board.una();
+        self.phase = Phase::Open;
+        self.force = false;
+        (self.duplicates, self.inflation) = (0, 0);
+    }
+
+    /// Does a recovery begin or end, and what is lost?
+    fn judge(&mut self, context: &Context<'_>, progress: bool, told: bool, taken: &Taken) {
+        let una = self.board.una();
+        let over = match self.phase {
+            Phase::Open => false,
+            Phase::Recovery if self.leaves_early(context) => progress,
+            _ => una >= self.recover,
+        };
+        if over && progress {
+            self.leave(context.now);
+        } else if self.phase == Phase::Recovery && progress && !context.agreed.sack {
+            // A partial acknowledgement: the next one missing is lost (RFC 6582 §3.2 step 3).
+            self.board.lose(0);
+            self.force = true;
+        }
+        if Self::racks(context.agreed, context.settings) {
+            self.judge_by_time(context.now, Some(taken), context.agreed);
+            self.begin_if_lost(context.now, context.agreed, context.settings);
+        } else if context.agreed.sack {
+            self.judge_by_sack(context, told);
+        } else if self.phase == Phase::Open && u64::from(self.duplicates) == DUP_THRESH {
+            self.begin_unless_repeated(context);
+        }
+    }
+
+    /// Does the first new acknowledgement end the recovery, partial or not (4.4BSD)?
+    fn leaves_early(&self, context: &Context<'_>) -> bool {
+        !context.agreed.sack && context.settings.recovery == Recovery::Reno
+    }
+
+    fn leave(&mut self, now: Time) {
+        if self.phase == Phase::Recovery {
+            self.control.recovered(now);
+            self.rack.iter_mut().for_each(|rack| rack.recovered());
+        }
+        self.phase = Phase::Open;
+        self.prr = None;
+        (self.duplicates, self.inflation) = (0, 0);
+        self.force = false;
+    }
+
+    /// What SACK tells to be lost (RFC 6675 §5): outside of recovery the first such segment begins one,
+    /// and after a time-out everything is lost already.
+    fn judge_by_sack(&mut self, context: &Context<'_>, told: bool) {
+        let doubtful = self.board.arrived() > 0 && self.phase != Phase::Loss;
+        if !doubtful || !told {
+            return;
+        }
+        let below = self.board.lost_below(context.agreed.mss);
+        let from = self.judged.max(self.board.una());
+        if below > from {
+            self.board.lose_between(from, below);
+            self.judged = below;
+        }
+        self.begin_if_lost(context.now, context.agreed, context.settings);
+    }
+
+    /// The first loss begins a recovery.
+    pub(super) fn begin_if_lost(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
+        if self.phase == Phase::Open && self.board.lost() > 0 {
+            let before = self.in_flight(agreed.mss, settings);
+            self.begin(&Context { now, agreed, settings, mss: u64::from(agreed.mss), before });
+        }
+    }
+
+    /// Three duplicates begin a recovery, but not those that answer what a time-out sent again (RFC 6582
+    /// §3.2 step 1); 4.4BSD did not ask.
+    fn begin_unless_repeated(&mut self, context: &Context<'_>) {
+        let repeated = self.recover > 0 && self.board.una() <= self.recover;
+        let asks = context.settings.recovery == Recovery::NewReno;
+        if repeated && asks {
+            return;
+        }
+        if context.settings.recovery == Recovery::Tahoe {
+            return self.start_over(context);
+        }
+        self.board.lose(0);
+        self.begin(context);
+    }
+
+    /// FlightSize without what limited transmit added (RFC 5681 §3.2 step 2).
+    fn flight_size(&self, context: &Context<'_>) -> u64 {
+        let extra = (self.inflation + self.board.arrived()).min(2 * context.mss);
+        let outstanding = self.board.outstanding();
+        match context.settings.limited_transmit && outstanding > self.control.window() {
+            true => outstanding.saturating_sub(extra).max(self.control.window()),
+            false => outstanding,
+        }
+    }
+
+    /// Fast retransmit, and recovery begins.
+    fn begin(&mut self, context: &Context<'_>) {
+        let now = context.now;
+        self.counters.fast_retransmits += 1;
+        let size = self.flight_size(context);
+        self.control.congested(now, size, Reason::Loss);
+        self.undo = if context.settings.undo { Undo::begin() } else { Undo::default() };
+        self.phase = Phase::Recovery;
+        self.recover = self.board.next();
+        self.reduced_until = self.recover;
+        self.cwr = context.agreed.ecn;
+        let outstanding = self.board.outstanding();
+        self.prr = self
+            .reduces_by_rate(context.agreed, context.settings)
+            .then(|| Box::new(Prr::begin(outstanding)));
+        self.force = true;
+        self.restarted = false;
+    }
+
+    /// Tahoe's answer to three duplicates: that of a time-out, without waiting for it.
+    fn start_over(&mut self, context: &Context<'_>) {
+        self.counters.fast_retransmits += 1;
+        let size = self.board.outstanding();
+        self.control.timed_out(context.now, size);
+        self.board.lose_all();
+        self.start_again(context.agreed, context.settings);
+        self.due = self.rtt.due(context.now, context.settings);
+    }
+
+    /// What was outstanding is to be repaired from the start.
+    fn start_again(&mut self, agreed: &Agreed, settings: &Settings) {
+        self.undo = if settings.undo { Undo::begin() } else { Undo::default() };
+        self.phase = Phase::Loss;
+        self.recover = self.board.next();
+        self.reduced_until = self.recover;
+        if !Self::racks(agreed, settings) {
+            self.judged = self.recover;
+        }
+        self.stop_early();
+        self.cwr = agreed.ecn;
+        (self.duplicates, self.inflation) = (0, 0);
+        self.force = false;
+        self.timed.abandon();
+    }
+
+    /// A congestion mark counts once for each window of data (RFC 3168 §6.1.2).
+    fn mark(&mut self, context: &Context<'_>, heard: &Heard<'_>) {
+        if !heard.marked || !context.agreed.ecn {
+            return;
+        }
+        self.counters.echoes += 1;
+        if self.phase != Phase::Open || heard.ack <= self.reduced_until {
+            return;
+        }
+        let size = self.board.outstanding().max(context.before);
+        self.control.congested(context.now, size, Reason::EcnEcho);
+        self.marked = true;
+        self.counters.echo_reductions += 1;
+        self.reduced_until = self.board.next();
+        self.cwr = true;
+    }
+
+    fn tell_controller(
+        &mut self,
+        context: &Context<'_>,
+        taken: &Taken,
+        rtt: Option<Span>,
+        ack: u64,
+    ) {
+        let Context { now, agreed, settings, before, .. } = *context;
+        if taken.delivered == 0 && taken.acked == 0 {
+            return;
+        }
+        let round_start = ack > self.round_end;
+        if round_start {
+            self.round_end = self.board.next();
+        }
+        let in_flight = self.in_flight(agreed.mss, settings);
+        self.marked &= ack < self.reduced_until;
+        let recovering = self.phase == Phase::Recovery || self.marked;
+        let target = self.control.window();
+        if self.phase == Phase::Recovery
+            && let Some(prr) = &mut self.prr
+        {
+            prr.acked(taken.delivered, in_flight, target, agreed.mss);
+        }
+        let rate_sample = self.board.rate_sample(self.rtt.shortest(), before);
+        self.control.acked(&Ack {
+            now,
+            acked: taken.acked,
+            delivered: taken.delivered,
+            rtt,
+            smoothed_rtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.shortest(),
+            in_flight_before: before,
+            in_flight,
+            rate_sample,
+            round_start,
+            window_limited: self.limited,
+            recovering,
+        });
+    }
+
+    /// The timer starts again with each acknowledgement of something new (RFC 6298 §5.3); in a recovery
+    /// without SACK only with the first (the "impatient" variant of RFC 6582 §4).
+    fn rewind_timer(&mut self, context: &Context<'_>, progress: bool) {
+        if !progress {
+            return;
+        }
+        self.rtt.progress();
+        self.tail = false;
+        if self.board.outstanding() == 0 {
+            self.due = Time::NEVER;
+            return self.stop_early();
+        }
+        let patient = self.phase == Phase::Recovery && !context.agreed.sack;
+        if !patient || !std::mem::replace(&mut self.restarted, true) {
+            self.due = self.rtt.due(context.now, context.settings);
+        }
+        self.arm_tail_probe(context.now, context.agreed, context.settings);
+    }
+
+    /// The retransmission timer has run out (RFC 6298 §5.4 to §5.6).
+    pub fn time_out(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
+        self.due = Time::NEVER;
+        if self.board.outstanding() == 0 {
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.rtt.back_off();
+        if self.rtt.backoff() > settings.most_timeouts {
+            self.dead = true;
+            return;
+        }
+        if self.board.una() == 0 {
+            // A SYN says nothing of the path's congestion.
+            self.board.lose_all();
+        } else {
+            self.control.timed_out(now, self.board.outstanding());
+            match Self::racks(agreed, settings) {
+                true => self.lose_what_is_old(now, agreed),
+                false => self.board.lose_all(),
+            }
+            self.start_again(agreed, settings);
+        }
+        self.due = self.rtt.due(now, settings);
+    }
+}

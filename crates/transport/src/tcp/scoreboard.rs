@@ -1,0 +1,449 @@
+//! What has been sent and not been acknowledged: one record for each segment.
+//!
+//! A segment is in flight, known to have arrived (SACKed), or lost and waiting to be sent again. *In
+//! flight* is RFC 6675's pipe: everything outstanding but the latter two.
+
+use super::congestion::{RateSample, RateSampler, Stamp};
+use super::reassembly::Range;
+use std::collections::VecDeque;
+use trunkline_core::{Span, Time};
+
+/// Where a segment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    InFlight,
+    Arrived,
+    Lost,
+}
+
+/// A segment sent: 32 octets.
+#[derive(Debug, Clone, Copy)]
+pub struct Record {
+    /// When it was sent last.
+    pub sent: Time,
+    /// When it was sent first.
+    pub first: Time,
+    /// When it could have been.
+    pub eligible: Time,
+    /// The low half of its position.
+    start: u32,
+    /// Sequence numbers, a SYN or FIN counting.
+    pub len: u16,
+    /// How often it was sent.
+    pub times: u8,
+    pub fate: Fate,
+}
+
+/// What an acknowledgement took out.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Taken {
+    /// Octets acknowledged cumulatively.
+    pub acked: u64,
+    /// Octets newly known to have arrived.
+    pub delivered: u64,
+    /// Of these, octets that had been thought lost, and never sent again.
+    pub wrongly_lost: u64,
+    /// When the oldest segment among them that was sent once was sent.
+    pub oldest: Option<Time>,
+    /// When the newest was.
+    pub newest: Option<Time>,
+    /// The segment sent last of all those, by time and then by position (RFC 8985 §5.2, step 2).
+    pub latest: Option<Latest>,
+    /// A round trip shorter than any before: what was sent again and seems to have arrived sooner had
+    /// arrived the first time (RFC 8985 §6.2 step 2).
+    pub shortest: Span,
+    /// Did a segment sent once arrive after one above it?
+    pub reordered: bool,
+}
+
+/// A segment that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Latest {
+    pub sent: Time,
+    pub end: u64,
+}
+
+/// Stamps beside the records, for controllers that want to know the rate of delivery.
+#[derive(Debug, Clone, Default)]
+struct Sampling {
+    sampler: RateSampler,
+    stamps: VecDeque<Stamp>,
+    /// Octets found lost since the last sample.
+    lost: u64,
+}
+
+/// The records, in order of position.
+#[derive(Debug, Clone)]
+pub struct Scoreboard {
+    records: VecDeque<Record>,
+    una: u64,
+    next: u64,
+    arrived: u64,
+    lost: u64,
+    /// The position after the last octet known to have arrived.
+    highest: u64,
+    /// Before this position nothing is lost and waits.
+    search: u64,
+    sampling: Option<Box<Sampling>>,
+}
+
+/// Duplicate acknowledgements, or segments above, that tell of a loss (RFC 5681 §3.2, RFC 6675 §2).
+pub const DUP_THRESH: u64 = 3;
+
+impl Scoreboard {
+    /// Nothing sent; the next position is `start`.
+    pub fn new(start: u64, samples: bool) -> Scoreboard {
+        Scoreboard {
+            records: VecDeque::new(),
+            una: start,
+            next: start,
+            arrived: 0,
+            lost: 0,
+            highest: start,
+            search: start,
+            sampling: samples.then(Box::default),
+        }
+    }
+
+    /// The first position not acknowledged.
+    pub const fn una(&self) -> u64 {
+        self.una
+    }
+    /// The first position not sent.
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+    /// Everything sent and not acknowledged cumulatively: FlightSize of RFC 5681.
+    pub const fn outstanding(&self) -> u64 {
+        self.next - self.una
+    }
+    /// Pipe of RFC 6675.
+    pub const fn in_flight(&self) -> u64 {
+        self.next - self.una - self.arrived - self.lost
+    }
+    /// Octets that wait to be sent again.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+    /// Octets that arrived beyond something missing.
+    pub const fn arrived(&self) -> u64 {
+        self.arrived
+    }
+    pub fn first(&self) -> Option<&Record> {
+        self.records.front()
+    }
+    /// How many segments are outstanding.
+    pub fn segments(&self) -> usize {
+        self.records.len()
+    }
+
+    fn offset(&self, record: &Record) -> u64 {
+        u64::from(record.start.wrapping_sub(self.una as u32))
+    }
+    /// The position at which `record` starts.
+    pub fn start(&self, record: &Record) -> u64 {
+        self.una + self.offset(record)
+    }
+    /// The position after its last octet.
+    pub fn end(&self, record: &Record) -> u64 {
+        self.start(record) + u64::from(record.len)
+    }
+    /// The index of the record that ends after `position`.
+    pub fn index_of(&self, position: u64) -> usize {
+        self.records.partition_point(|record| self.end(record) <= position)
+    }
+    pub fn get(&self, index: usize) -> Option<&Record> {
+        self.records.get(index)
+    }
+
+    /// A new segment goes out.
+    pub fn push(&mut self, now: Time, eligible: Time, len: u16) {
+        let in_flight = self.in_flight();
+        if let Some(sampling) = &mut self.sampling {
+            sampling.stamps.push_back(sampling.sampler.stamp(now, in_flight));
+        }
+        let start = self.next as u32;
+        let fate = Fate::InFlight;
+        self.records.push_back(Record {
+            sent: now,
+            first: now,
+            eligible,
+            start,
+            len,
+            times: 1,
+            fate,
+        });
+        self.next += u64::from(len);
+    }
+
+    /// The record at `index` goes out again.
+    pub fn resend(&mut self, now: Time, index: usize) {
+        let in_flight = self.in_flight();
+        if let Some(sampling) = &mut self.sampling {
+            sampling.stamps[index] = sampling.sampler.stamp(now, in_flight);
+        }
+        let record = &mut self.records[index];
+        if record.fate == Fate::Lost {
+            self.lost -= u64::from(record.len);
+            record.fate = Fate::InFlight;
+        }
+        record.sent = now;
+        record.times = record.times.saturating_add(1);
+    }
+
+    /// Everything before `ack` has arrived.
+    pub fn advance(&mut self, now: Time, ack: u64, taken: &mut Taken) {
+        debug_assert!(ack <= self.next);
+        taken.acked += ack.saturating_sub(self.una);
+        while let Some(record) = self.records.front().copied() {
+            let end = self.end(&record);
+            if self.start(&record) >= ack {
+                break;
+            }
+            let len = end.min(ack) - self.start(&record);
+            self.account(now, 0, record, len, taken);
+            if end > ack {
+                self.trim(len as u16);
+                break;
+            }
+            self.records.pop_front();
+            if let Some(sampling) = &mut self.sampling {
+                sampling.stamps.pop_front();
+            }
+            self.una = end;
+        }
+        self.una = self.una.max(ack);
+        self.highest = self.highest.max(ack);
+        self.search = self.search.max(ack);
+    }
+
+    /// Cuts off the front of the first record.
+    fn trim(&mut self, len: u16) {
+        if let Some(record) = self.records.front_mut() {
+            record.start = record.start.wrapping_add(u32::from(len));
+            record.len -= len;
+        }
+    }
+
+    /// `len` octets of `record`, which is at `index`, are out of the books as whatever they were.
+    fn account(&mut self, now: Time, index: usize, record: Record, len: u64, taken: &mut Taken) {
+        match record.fate {
+            Fate::Arrived => {
+                self.arrived -= len;
+                return;
+            }
+            Fate::Lost => {
+                self.lost -= len;
+                taken.wrongly_lost += len;
+            }
+            Fate::InFlight => {}
+        }
+        taken.delivered += len;
+        if record.times == 1 {
+            taken.oldest = Some(taken.oldest.map_or(record.sent, |sent| sent.min(record.sent)));
+            taken.newest = taken.newest.max(Some(record.sent));
+            taken.reordered |= self.end(&record) < self.highest;
+        }
+        if record.times == 1 || now.since(record.sent) >= taken.shortest {
+            let latest = Latest { sent: record.sent, end: self.end(&record) };
+            taken.latest = taken.latest.max(Some(latest));
+        }
+        if let Some(sampling) = &mut self.sampling {
+            sampling.sampler.delivered(now, &sampling.stamps[index], record.sent, len);
+        }
+    }
+
+    /// Everything in `run` has arrived, though something before it may not have. Records that it does not
+    /// cover whole stay as they are.
+    pub fn sack(&mut self, now: Time, run: Range, taken: &mut Taken) {
+        if run.start >= run.end || run.start < self.una || run.end > self.next {
+            return;
+        }
+        for index in self.index_of(run.start).. {
+            let Some(record) = self.records.get(index).copied() else { break };
+            if self.end(&record) > run.end {
+                break;
+            }
+            if self.start(&record) < run.start || record.fate == Fate::Arrived {
+                continue;
+            }
+            let len = u64::from(record.len);
+            self.account(now, index, record, len, taken);
+            self.records[index].fate = Fate::Arrived;
+            self.arrived += len;
+            self.highest = self.highest.max(self.end(&record));
+        }
+    }
+
+    /// The record at `index` is lost.
+    pub fn lose(&mut self, index: usize) {
+        let Some(record) = self.records.get_mut(index) else { return };
+        if record.fate == Fate::InFlight {
+            record.fate = Fate::Lost;
+            self.lost += u64::from(record.len);
+            let record = *record;
+            self.search = self.search.min(self.start(&record));
+            if let Some(sampling) = &mut self.sampling {
+                sampling.lost += u64::from(record.len);
+            }
+        }
+    }
+
+    /// Everything not known to have arrived is lost (RFC 6298 §5.4, RFC 6675 §5.1).
+    pub fn lose_all(&mut self) {
+        (0..self.records.len()).for_each(|index| self.lose(index));
+    }
+
+    /// Nothing is lost after all: what waits was in flight.
+    pub fn forgive(&mut self) {
+        for record in self.records.iter_mut().filter(|record| record.fate == Fate::Lost) {
+            record.fate = Fate::InFlight;
+        }
+        self.lost = 0;
+    }
+
+    /// The first record that waits to be sent again.
+    pub fn next_lost(&mut self) -> Option<usize> {
+        if self.lost == 0 {
+            return None;
+        }
+        let from = self.index_of(self.search);
+        let found = self.records.range(from..).position(|record| record.fate == Fate::Lost);
+        let index = from + found?;
+        self.search = self.start(&self.records[index]);
+        Some(index)
+    }
+
+    /// Before which position everything that has not arrived and was sent once counts as lost: where
+    /// [`DUP_THRESH`] segments above have arrived, or more octets than `DUP_THRESH` − 1 full ones
+    /// (IsLost of RFC 6675 §4).
+    pub fn lost_below(&self, mss: u32) -> u64 {
+        let (mut segments, mut octets) = (0, 0);
+        let top = self.index_of(self.highest.saturating_sub(1));
+        for index in (0..=top).rev() {
+            let Some(record) = self.records.get(index) else { continue };
+            if record.fate == Fate::Arrived {
+                segments += 1;
+                octets += u64::from(record.len);
+                if segments >= DUP_THRESH || octets > (DUP_THRESH - 1) * u64::from(mss) {
+                    return self.start(record);
+                }
+            }
+        }
+        self.una
+    }
+
+    /// What was sent once and has not arrived between `from` and `to` is lost.
+    pub fn lose_between(&mut self, from: u64, to: u64) {
+        for index in self.index_of(from).. {
+            match self.records.get(index) {
+                Some(record) if self.start(record) < to => {
+                    if record.times == 1 {
+                        self.lose(index);
+                    }
+                }
+                _ => break,
+            }
+        }
+    }
+
+    /// The application has nothing to send while the window would allow it.
+    pub fn app_limited(&mut self) {
+        let in_flight = self.in_flight();
+        if let Some(sampling) = &mut self.sampling {
+            sampling.sampler.app_limited(in_flight);
+        }
+    }
+
+    /// The sample of the acknowledgement worked through last.
+    pub fn rate_sample(&mut self, min_rtt: Span, before: u64) -> Option<RateSample> {
+        let sampling = self.sampling.as_mut()?;
+        let sample = sampling.sampler.sample(min_rtt, sampling.lost, before)?;
+        sampling.lost = 0;
+        Some(sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u16 = 1000;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    /// Segments of 1000 octets, one each millisecond, from a position on whose low half wraps.
+    fn sent(segments: u64) -> (Scoreboard, u64) {
+        let start = (1 << 32) - 2500;
+        let mut board = Scoreboard::new(start, false);
+        (0..segments).for_each(|number| board.push(at(number), at(number), MSS));
+        (board, start)
+    }
+
+    fn run(start: u64, from: u64, to: u64) -> Range {
+        Range { start: start + from, end: start + to }
+    }
+
+    #[test]
+    fn a_record_is_as_small_as_it_was_meant_to_be() {
+        assert_eq!(size_of::<Record>(), 32);
+    }
+
+    #[test]
+    fn the_pipe_leaves_out_what_arrived_and_what_is_lost() {
+        let (mut board, start) = sent(10);
+        let mut taken = Taken::default();
+        board.sack(at(20), run(start, 3000, 6000), &mut taken);
+        assert_eq!((taken.delivered, taken.oldest, taken.newest), (3000, Some(at(3)), Some(at(5))));
+        let below = board.lost_below(u32::from(MSS));
+        assert_eq!(below, start + 3000);
+        board.lose_between(start, below);
+        assert_eq!((board.lost(), board.in_flight(), board.outstanding()), (3000, 4000, 10_000));
+        assert_eq!(board.next_lost(), Some(0));
+        board.resend(at(21), 0);
+        assert_eq!((board.next_lost(), board.in_flight()), (Some(1), 5000));
+        board.lose_between(start, below);
+        assert_eq!(board.lost(), 2000, "what was sent again is not lost by the same evidence");
+    }
+
+    #[test]
+    fn an_acknowledgement_takes_everything_out_of_the_books() {
+        let (mut board, start) = sent(10);
+        let mut taken = Taken::default();
+        board.sack(at(20), run(start, 3000, 6000), &mut taken);
+        board.lose_between(start, start + 3000);
+        let mut taken = Taken::default();
+        board.advance(at(30), start + 4500, &mut taken);
+        assert_eq!((taken.delivered, taken.wrongly_lost), (3000, 3000));
+        assert_eq!((board.una(), board.arrived(), board.lost()), (start + 4500, 1500, 0));
+        assert_eq!(board.start(board.first().unwrap()), start + 4500);
+        board.advance(at(31), start + 10_000, &mut taken);
+        assert_eq!((taken.acked, taken.delivered, board.in_flight()), (10_000, 7000, 0));
+        assert_eq!((board.segments(), board.arrived()), (0, 0));
+    }
+
+    #[test]
+    fn two_segments_above_are_no_loss_and_three_are() {
+        let (mut board, start) = sent(10);
+        let mut taken = Taken::default();
+        board.sack(at(20), run(start, 2000, 3000), &mut taken);
+        board.sack(at(20), run(start, 5000, 6000), &mut taken);
+        assert_eq!(board.lost_below(u32::from(MSS)), start);
+        board.sack(at(20), run(start, 8000, 9000), &mut taken);
+        assert_eq!(board.lost_below(u32::from(MSS)), start + 2000);
+        board.sack(at(20), run(start, 7500, 9500), &mut taken);
+        assert_eq!(board.arrived(), 3000, "a run that covers no other segment whole");
+    }
+
+    #[test]
+    fn all_is_lost_and_all_is_forgiven() {
+        let (mut board, start) = sent(4);
+        board.sack(at(9), run(start, 1000, 2000), &mut Taken::default());
+        board.lose_all();
+        assert_eq!((board.lost(), board.in_flight()), (3000, 0));
+        board.forgive();
+        assert_eq!((board.lost(), board.in_flight(), board.next_lost()), (0, 3000, None));
+    }
+}

@@ -1,0 +1,422 @@
+//! What one end is told before it starts.
+
+use super::clock::Clock;
+use super::congestion::{self, Counting, Kind, Start};
+use std::fmt;
+use std::str::FromStr;
+use trunkline_core::Span;
+
+/// The largest window that scaling can state (RFC 7323 §2.3).
+pub const MOST_BUFFER: u64 = MOST_UNSCALED << 14;
+/// The largest window without scaling.
+pub const MOST_UNSCALED: u64 = 65_535;
+/// The smallest segment that every host takes (RFC 9293 §3.7.1 has 536; half-open tests use less).
+pub const LEAST_MSS: u32 = 64;
+
+/// Whose habits an end has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Profile {
+    /// What the RFCs in force ask for, each by the letter.
+    #[default]
+    Trunkline,
+    /// Linux 6: time-outs from 200 ms on, delayed acknowledgements of 40 ms after a quick start, CUBIC
+    /// (`net/ipv4/tcp*.c`, `include/net/tcp.h`: TCP_RTO_MIN, TCP_DELACK_MIN, TCP_MAX_QUICKACKS).
+    Linux,
+    /// 4.4BSD, "Net/3" (1993): clocks of 500 and 200 ms, fast recovery that the first new acknowledgement
+    /// ends, no SACK, no scaling, an initial window of one segment (Wright and Stevens, *TCP/IP
+    /// Illustrated* vol. 2, chapters 24 to 29).
+    BsdReno,
+}
+
+/// A name that is no [`Profile`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no TCP profile: write trunkline, linux or bsd-reno")]
+pub struct UnknownProfile(String);
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Profile; 3] = [Profile::Trunkline, Profile::Linux, Profile::BsdReno];
+
+    /// As written in a scenario.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Trunkline => "trunkline",
+            Profile::Linux => "linux",
+            Profile::BsdReno => "bsd-reno",
+        }
+    }
+}
+
+impl FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(text: &str) -> Result<Profile, UnknownProfile> {
+        let found = Profile::ALL.into_iter().find(|profile| profile.name() == text.trim());
+        found.ok_or_else(|| UnknownProfile(text.trim().replace(['\n', '\r'], " ")))
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What follows three duplicate acknowledgements where SACK is not agreed upon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Recovery {
+    /// Fast retransmit, then slow start from one segment (4.3BSD-Tahoe; RFC 2001 §3 tells of it).
+    Tahoe,
+    /// Fast recovery, left with the first acknowledgement of new data, even if it is a partial one
+    /// (RFC 5681 §3.2, 4.4BSD).
+    Reno,
+    /// Fast recovery that lasts until all that was outstanding is acknowledged, with one segment sent
+    /// again for each partial acknowledgement (RFC 6582).
+    #[default]
+    NewReno,
+}
+
+/// Everything that one end is told. Check it with [`Settings::checked`], or let
+/// [`Tcp`](super::Tcp) do so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// The largest segment: octets after an IPv4 and a TCP header without options (RFC 6691), so that time
+    /// stamps take 12 of them. 1460 on Ethernet.
+    pub mss: u32,
+    /// Octets that the receiver holds for an application that does not read; bounds the window.
+    pub receive_buffer: u64,
+    /// Octets that the sender keeps unacknowledged at most.
+    pub send_buffer: u64,
+    /// Segments sent before the first acknowledgement (RFC 6928: 10).
+    pub initial_window: u32,
+    /// Offer selective acknowledgements (RFC 2018)?
+    pub sack: bool,
+    /// Offer time stamps (RFC 7323 §3)?
+    pub timestamps: bool,
+    /// Offer windows above 65 535 octets (RFC 7323 §2)?
+    pub window_scaling: bool,
+    /// Offer explicit congestion notification (RFC 3168)?
+    pub ecn: bool,
+    /// How long an acknowledgement may be held back; `None`: never.
+    pub delayed_ack: Option<Span>,
+    /// After how many full segments one is sent whatever happens, at least 1 (RFC 5681 §4.2: 2).
+    pub ack_every: u8,
+    /// How many segments are acknowledged at once before any is held back (Linux: 16).
+    pub quick_acks: u8,
+    /// Does a small segment wait while another one is unacknowledged (RFC 896)?
+    pub nagle: bool,
+    /// The tick of the retransmission timer, where it is coarse: 500 ms in BSD. Round trips are then
+    /// measured in ticks too, one at a time.
+    pub tick: Option<Span>,
+    /// The tick of the timer of delayed acknowledgements: 200 ms in BSD.
+    pub fast_tick: Option<Span>,
+    /// How long after the run's origin the host's clock ticks first, where it does.
+    pub tick_phase: Span,
+    /// The shortest retransmission time-out (RFC 6298 §2.4: 1 s).
+    pub min_rto: Span,
+    /// The longest (RFC 6298 §2.5: at least 60 s).
+    pub max_rto: Span,
+    /// The first, before any measurement (RFC 6298 §2.1: 1 s).
+    pub initial_rto: Span,
+    /// Linux: [`min_rto`](Settings::min_rto) bounds the four deviations added to the smoothed round trip,
+    /// not their sum (`tcp_rtt_estimator`, `__tcp_set_rto`).
+    pub min_rto_above_srtt: bool,
+    /// Time-outs in a row before the other end counts as dead (Linux tcp_retries2: 15).
+    pub most_timeouts: u8,
+    /// The congestion controller.
+    pub congestion: Kind,
+    /// How the controller counts acknowledgements.
+    pub counting: Counting,
+    /// Segments that one acknowledgement counts for in slow start at most, where bytes are counted
+    /// (L of RFC 3465 §2.2).
+    pub slow_start_limit: u8,
+    /// How CUBIC ends slow start.
+    pub start: Start,
+    /// Where the draws of a controller that draws begin (BBR): let it differ between flows.
+    pub seed: u64,
+    /// What follows duplicate acknowledgements without SACK.
+    pub recovery: Recovery,
+    /// New segments for the first two duplicate acknowledgements (RFC 3042)?
+    pub limited_transmit: bool,
+    /// Proportional rate reduction during recovery (RFC 6937)?
+    pub prr: bool,
+    /// Loss detection by time, and tail loss probes (RFC 8985)? Needs SACK on both sides.
+    pub rack: bool,
+    /// Undo reductions found needless by duplicate SACK (RFC 3708) or by time stamps (RFC 3522, 4015)?
+    pub undo: bool,
+    /// Does the window restart after an idle time-out (RFC 5681 §4.1)?
+    pub idle_restart: bool,
+}
+
+/// Why settings are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// No such segment.
+    #[error("a TCP segment of {0} octets is not possible: write 64 to 65495")]
+    Mss(u32),
+    /// A buffer that no window can state, or that holds no segment.
+    #[error("a TCP buffer of {found} octets is not possible: write {least} (a segment) to 1GiB")]
+    Buffer {
+        /// Octets asked for.
+        found: u64,
+        /// A segment.
+        least: u32,
+    },
+    /// Nothing could be sent first.
+    #[error("an initial TCP window of {0} segments is not possible: write 1 to 1000")]
+    InitialWindow(u32),
+    /// It would never acknowledge.
+    #[error("TCP cannot acknowledge every 0 segments: write 1 to 255, usually 2")]
+    AckEvery,
+    /// Time-outs that contradict each other.
+    #[error(
+        "TCP time-outs from {min} to {max} are not possible: write a shortest one of at least 1ms, and a longest one not below it"
+    )]
+    Timeouts {
+        /// The shortest.
+        min: Span,
+        /// The longest.
+        max: Span,
+    },
+    /// A clock that stands.
+    #[error("a TCP clock cannot tick every 0s: write a time such as 500ms, or leave it out")]
+    Tick,
+    /// It would be dead from the start.
+    #[error(
+        "a TCP end that gives up after 0 time-outs is dead at once: write 1 to 255, usually 15"
+    )]
+    MostTimeouts,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings::of(Profile::Trunkline)
+    }
+}
+
+impl Settings {
+    /// The settings of `profile`.
+    pub const fn of(profile: Profile) -> Settings {
+        match profile {
+            Profile::Trunkline => Settings::modern(),
+            Profile::Linux => Settings::linux(),
+            Profile::BsdReno => Settings::bsd_reno(),
+        }
+    }
+
+    /// The RFCs by the letter; buffers large enough for 1 Gbit/s × 100 ms are the user's to ask for.
+    const fn modern() -> Settings {
+        Settings {
+            mss: 1460,
+            receive_buffer: 4 << 20,
+            send_buffer: 4 << 20,
+            initial_window: 10,
+            sack: true,
+            timestamps: true,
+            window_scaling: true,
+            ecn: false,
+            delayed_ack: Some(Span::from_millis(100)),
+            ack_every: 2,
+            quick_acks: 0,
+            nagle: true,
+            tick: None,
+            fast_tick: None,
+            tick_phase: Span::ZERO,
+            min_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(60),
+            initial_rto: Span::from_secs(1),
+            min_rto_above_srtt: false,
+            most_timeouts: 15,
+            congestion: Kind::NewReno,
+            counting: Counting::Bytes,
+            slow_start_limit: 2,
+            start: Start::HyStartPlusPlus,
+            seed: 0,
+            recovery: Recovery::NewReno,
+            limited_transmit: true,
+            prr: true,
+            rack: true,
+            undo: true,
+            idle_restart: true,
+        }
+    }
+
+    /// Linux 6: `tcp_rmem` and `tcp_wmem` grow to 6 and 4 MiB, half of the former being counted as overhead
+    /// (`tcp_adv_win_scale` 1); TCP_RTO_MAX 120 s; slow start counts all that an acknowledgement covers
+    /// (`tcp_slow_start`); HyStart as of 2011. Buffers do not grow here: they have their last size at once.
+    const fn linux() -> Settings {
+        Settings {
+            receive_buffer: 3 << 20,
+            delayed_ack: Some(Span::from_millis(40)),
+            quick_acks: 16,
+            min_rto: Span::from_millis(200),
+            max_rto: Span::from_secs(120),
+            min_rto_above_srtt: true,
+            congestion: Kind::Cubic,
+            slow_start_limit: u8::MAX,
+            start: Start::HyStart,
+            ..Settings::modern()
+        }
+    }
+
+    /// 4.4BSD: TCPTV_MIN 2 ticks, TCPTV_REXMTMAX 64 s, first time-out 6 s, TCP_MAXRXTSHIFT 12. Its buffers
+    /// were 8 KiB unless asked otherwise; the largest window is the default here.
+    const fn bsd_reno() -> Settings {
+        Settings {
+            receive_buffer: MOST_UNSCALED,
+            send_buffer: MOST_UNSCALED,
+            initial_window: 1,
+            sack: false,
+            timestamps: false,
+            window_scaling: false,
+            delayed_ack: Some(Span::from_millis(200)),
+            tick: Some(Span::from_millis(500)),
+            fast_tick: Some(Span::from_millis(200)),
+            max_rto: Span::from_secs(64),
+            initial_rto: Span::from_secs(6),
+            most_timeouts: 12,
+            congestion: Kind::Reno,
+            counting: Counting::AcksAndEighth,
+            recovery: Recovery::Reno,
+            limited_transmit: false,
+            prr: false,
+            rack: false,
+            undo: false,
+            ..Settings::modern()
+        }
+    }
+
+    /// These settings with another congestion controller, and the recovery that its name promises:
+    /// [`Kind::Reno`] leaves at the first acknowledgement of new data, the others do not.
+    #[must_use]
+    pub const fn with_congestion(mut self, kind: Kind) -> Settings {
+        self.congestion = kind;
+        self.recovery =
+            if kind.stays_through_partial_acks() { Recovery::NewReno } else { Recovery::Reno };
+        self
+    }
+
+    /// These settings, if they hold together. Without scaling the receive buffer is cut to 65 535 octets.
+    pub fn checked(mut self) -> Result<Settings, SettingsError> {
+        if !(LEAST_MSS..=65_495).contains(&self.mss) {
+            return Err(SettingsError::Mss(self.mss));
+        }
+        for found in [self.receive_buffer, self.send_buffer] {
+            if !(u64::from(self.mss)..=MOST_BUFFER).contains(&found) {
+                return Err(SettingsError::Buffer { found, least: self.mss });
+            }
+        }
+        if !(1..=1000).contains(&self.initial_window) {
+            return Err(SettingsError::InitialWindow(self.initial_window));
+        }
+        self.check_times()?;
+        if !self.window_scaling {
+            self.receive_buffer = self.receive_buffer.min(MOST_UNSCALED);
+        }
+        Ok(self)
+    }
+
+    fn check_times(&self) -> Result<(), SettingsError> {
+        if self.ack_every == 0 {
+            return Err(SettingsError::AckEvery);
+        }
+        if self.most_timeouts == 0 {
+            return Err(SettingsError::MostTimeouts);
+        }
+        if [self.tick, self.fast_tick].into_iter().flatten().any(Span::is_zero) {
+            return Err(SettingsError::Tick);
+        }
+        let (min, max) = (self.min_rto, self.max_rto);
+        if min < Span::from_millis(1) || max < min {
+            return Err(SettingsError::Timeouts { min, max });
+        }
+        Ok(())
+    }
+
+    /// The clock of retransmissions.
+    pub(super) const fn slow_clock(&self) -> Clock {
+        Clock { tick: self.tick, phase: self.tick_phase }
+    }
+    /// The clock of delayed acknowledgements.
+    pub(super) const fn fast_clock(&self) -> Clock {
+        Clock { tick: self.fast_tick, phase: self.tick_phase }
+    }
+
+    /// What the congestion controller is told, with `mss` octets of data in a full segment.
+    pub(super) fn controller(&self, mss: u32) -> congestion::Settings {
+        let initial = u64::from(self.initial_window) * u64::from(mss);
+        let modest = self.initial_window > 2;
+        // RFC 6928 §2 bounds ten segments by 14 600 octets, but for two segments.
+        let bound = (2 * u64::from(mss)).max(14_600);
+        let initial =
+            if modest && self.initial_window <= 10 { initial.min(bound) } else { initial };
+        congestion::Settings {
+            initial_window: Some(initial),
+            counting: self.counting,
+            slow_start_limit: self.slow_start_limit,
+            whole_segments: self.tick.is_some(),
+            start: self.start,
+            seed: self.seed,
+            ..congestion::Settings::new(self.congestion, mss)
+        }
+    }
+
+    /// By how many bits this end shifts the windows that it offers.
+    pub(super) fn scale(&self) -> u8 {
+        (0..=14).find(|&shift| self.receive_buffer >> shift <= MOST_UNSCALED).unwrap_or(14)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_are_read_as_they_are_printed() {
+        for profile in Profile::ALL {
+            assert_eq!(profile.to_string().parse(), Ok(profile));
+            let settings = Settings::of(profile);
+            assert_eq!(settings.checked(), Ok(settings));
+        }
+        let complaint = "tahoe".parse::<Profile>().unwrap_err().to_string();
+        assert!(complaint.contains("'tahoe'") && complaint.contains("bsd-reno"));
+    }
+
+    #[test]
+    fn impossible_settings_are_refused_in_one_line() {
+        let good = Settings::default();
+        let bad = [
+            Settings { mss: 63, ..good },
+            Settings { mss: 65_496, ..good },
+            Settings { receive_buffer: 1459, ..good },
+            Settings { send_buffer: MOST_BUFFER + 1, ..good },
+            Settings { initial_window: 0, ..good },
+            Settings { ack_every: 0, ..good },
+            Settings { tick: Some(Span::ZERO), ..good },
+            Settings { max_rto: Span::from_millis(999), ..good },
+            Settings { most_timeouts: 0, ..good },
+        ];
+        for settings in bad {
+            let complaint = settings.checked().unwrap_err().to_string();
+            assert!(complaint.contains("write") && !complaint.contains('\n'), "{complaint}");
+        }
+    }
+
+    #[test]
+    fn windows_are_shifted_as_little_as_they_must() {
+        let scale = |receive_buffer| Settings { receive_buffer, ..Settings::default() }.scale();
+        assert_eq!([scale(65_535), scale(65_536), scale(4 << 20)], [0, 1, 7]);
+        assert_eq!(scale(MOST_BUFFER), 14);
+        let old = Settings { window_scaling: false, ..Settings::default() }.checked().unwrap();
+        assert_eq!((old.receive_buffer, old.scale()), (MOST_UNSCALED, 0));
+    }
+
+    #[test]
+    fn ten_segments_are_bounded_as_rfc_6928_has_it() {
+        let first = |mss| Settings::default().controller(mss).initial_window;
+        assert_eq!(
+            [first(1448), first(4096), first(9140)],
+            [Some(14_480), Some(14_600), Some(18_280)]
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! What the application has offered: kept until it is acknowledged.
+
+use crate::Payload;
+use std::collections::VecDeque;
+use trunkline_core::Time;
+
+/// One offer.
+#[derive(Debug, Clone)]
+struct Chunk<B> {
+    start: u64,
+    data: B,
+    offered: Time,
+}
+
+/// The offers that are not acknowledged yet, in order. An offer is kept whole until all of it is.
+#[derive(Debug, Clone)]
+pub struct Stream<B> {
+    chunks: VecDeque<Chunk<B>>,
+    /// The position after the last octet offered.
+    end: u64,
+}
+
+impl<B: Payload> Stream<B> {
+    /// Nothing offered; the first octet will be at position 1, after the SYN.
+    pub const fn new() -> Stream<B> {
+        Stream { chunks: VecDeque::new(), end: 1 }
+    }
+
+    /// The position after the last octet offered.
+    pub const fn end(&self) -> u64 {
+        self.end
+    }
+
+    pub fn offer(&mut self, now: Time, data: B) {
+        let start = self.end;
+        self.end += u64::from(data.len());
+        if self.end > start {
+            if self.chunks.is_empty() {
+                // Many a flow is one offer: it shall not pay for four.
+                self.chunks.reserve_exact(1);
+            }
+            self.chunks.push_back(Chunk { start, data, offered: now });
+        }
+    }
+
+    /// The octets from `start` to before `end`, and when the last of them was offered.
+    pub fn slice(&self, start: u64, end: u64) -> (B, Time) {
+        let first = match self.chunks.front() {
+            Some(chunk) if start < chunk.start + u64::from(chunk.data.len()) => 0,
+            _ => self.chunks.partition_point(|chunk| chunk.start <= start).saturating_sub(1),
+        };
+        let (mut joined, mut offered) = (B::default(), Time::ZERO);
+        let mut at = start;
+        for chunk in self.chunks.iter().skip(first).take_while(|chunk| chunk.start < end) {
+            let mut data = chunk.data.clone();
+            data.take_front((at - chunk.start) as u32);
+            let part = data.take_front((end - at).min(u64::from(u32::MAX)) as u32);
+            at += u64::from(part.len());
+            joined.append(part);
+            offered = chunk.offered;
+        }
+        (joined, offered)
+    }
+
+    /// Lets go of the offers that end before `position`.
+    pub fn release(&mut self, position: u64) {
+        let ends = |chunk: &Chunk<B>| chunk.start + u64::from(chunk.data.len());
+        while self.chunks.front().is_some_and(|chunk| ends(chunk) <= position) {
+            self.chunks.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Extent;
+
+    #[test]
+    fn slices_cross_the_bounds_of_offers() {
+        let mut stream = Stream::new();
+        for (offset, at) in [(0, 0), (10, 5), (20, 9)] {
+            stream.offer(Time::from_nanos(at), Extent::new(offset, 10));
+        }
+        assert_eq!(stream.end(), 31);
+        assert_eq!(stream.slice(6, 26), (Extent::new(5, 20), Time::from_nanos(9)));
+        stream.release(11);
+        assert_eq!(stream.slice(12, 14), (Extent::new(11, 2), Time::from_nanos(5)));
+        assert_eq!(stream.slice(25, 31).0, Extent::new(24, 6));
+        stream.release(31);
+        assert!(stream.chunks.is_empty());
+    }
+}
