@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::OnceLock;
+use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_measure::{Percentiles, Times};
 
@@ -29,11 +31,26 @@ pub struct Arrival {
     pub stamped: bool,
 }
 
+/// Keeps the kernel stamping. It begins some time after the first socket of all asks for it
+/// (`net_enable_timestamp` patches its code by a work queue) and ends with the last; what arrives before is
+/// stamped only when it is read.
+static KEEPER: OnceLock<Option<UdpSocket>> = OnceLock::new();
+/// How long that takes at most, and much more.
+const BEGINNING: Duration = Duration::from_millis(20);
+
+fn keep() -> Option<UdpSocket> {
+    let socket = UdpSocket::bind("127.0.0.1:0").ok()?;
+    setsockopt(&socket, sockopt::ReceiveTimestampns, &true).ok()?;
+    std::thread::sleep(BEGINNING);
+    Some(socket)
+}
+
 /// Asks the kernel to stamp what arrives (`SO_TIMESTAMPNS`).
 ///
 /// # Errors
 /// Where the socket does not do that.
 pub fn request(socket: &UdpSocket) -> io::Result<()> {
+    KEEPER.get_or_init(keep);
     Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
 }
 

@@ -202,7 +202,8 @@ pub fn measure(
     let (exchanged, report) = done;
     let failure = failure(connection, &exchanged, &*flow.carrier);
     let observed = flow.observed(&exchanged, report.as_ref());
-    let result = document(connection, plan, &flow, &exchanged, &observed, report, hosts, timing);
+    let result =
+        document(connection, plan, &flow, &exchanged, &observed, report.as_ref(), hosts, timing);
     Ok(Measured { result, observed, failure, known: flow.known })
 }
 
@@ -230,7 +231,7 @@ fn document(
     flow: &Probes,
     exchanged: &Exchanged,
     observed: &Observations,
-    report: Option<FlowReport>,
+    report: Option<&FlowReport>,
     hosts: Hosts,
     timing: TimingError,
 ) -> RttResult {
@@ -254,7 +255,7 @@ fn document(
         sizes: by_size(flow, exchanged, observed, relation.as_ref()),
         clock: relation,
         near_counts: flow.carrier.reading(),
-        far_counts: report.as_ref().map(FarCounts::from),
+        far_counts: report.map(FarCounts::from),
         hosts,
     }
 }

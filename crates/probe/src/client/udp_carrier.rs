@@ -90,11 +90,9 @@ impl Datagrams {
     /// Where the system cannot wait.
     pub fn receive(&mut self, until: Time) -> io::Result<Option<(Head, &[u8], Time)>> {
         loop {
-            let found = match stamp::receive(&self.socket, &mut self.buffer) {
-                Ok(found) => found,
-                // The server's port is closed, or the network says so: what was sent is lost.
-                Err(_) => None,
-            };
+            // An error says that the server's port is closed, or that the network told so: what was sent is
+            // lost.
+            let found = stamp::receive(&self.socket, &mut self.buffer).unwrap_or_default();
             let Some(arrival) = found else {
                 if clock::now() >= until || !stamp::wait(&self.socket, PollFlags::IN, until)? {
                     return Ok(None);

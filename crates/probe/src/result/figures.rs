@@ -166,7 +166,7 @@ mod tests {
     fn observed() -> Observations {
         let exchange = |sequence: u64| Exchange {
             sequence,
-            size: if sequence % 2 == 0 { 1 } else { 64 },
+            size: if sequence.is_multiple_of(2) { 1 } else { 64 },
             reply: 1,
             intended: sequence as i64 * 1_000_000,
             sent: sequence as i64 * 1_000_000 + 10_000,

@@ -88,25 +88,14 @@ impl Place<'_> {
             flow.over_rate += 1;
             return;
         }
-        let user = (datagram.len() - HEAD) as u64;
         match (head.kind, self.flow.spec.role) {
-            (Kind::Request, Role::Echo) => {
-                if flow.tracker.note(head.number) {
-                    flow.bins.add(at, user);
-                    self.reply(&mut flow, head, datagram, at);
-                }
-            }
+            (Kind::Request, Role::Echo) => self.echo(&mut flow, head, datagram, at),
             // The client opens its filters for what is to come.
             (Kind::Request, _) => {
                 self.reply(&mut flow, head, datagram, at);
                 self.start(&mut flow);
             }
-            (Kind::Data, Role::Up) => {
-                if flow.tracker.note(head.number) {
-                    flow.bins.add(at, user);
-                    flow.tracker.note_transit(head.stamp, at);
-                }
-            }
+            (Kind::Data, Role::Up) => count(&mut flow, head, datagram.len(), at),
             (Kind::Urp, role) => {
                 if let Some(channel) = &mut flow.channel {
                     channel.arrive(at, head.number, &datagram[HEAD..]);
@@ -115,6 +104,14 @@ impl Place<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Answers a request, but not its copies.
+    fn echo(&self, flow: &mut Datagrams, request: Head, datagram: &mut [u8], at: Time) {
+        if flow.tracker.note(request.number) {
+            flow.bins.add(at, (datagram.len() - HEAD) as u64);
+            self.reply(flow, request, datagram, at);
         }
     }
 
@@ -166,6 +163,14 @@ impl Place<'_> {
             head.write(self.session.cookie, &self.session.key, &mut datagram);
             flow.sent += u64::from(send(&self.shared.udp, &datagram, self.from));
         }
+    }
+}
+
+/// Counts one of a stream, but not its copies.
+fn count(flow: &mut Datagrams, head: Head, length: usize, at: Time) {
+    if flow.tracker.note(head.number) {
+        flow.bins.add(at, (length - HEAD) as u64);
+        flow.tracker.note_transit(head.stamp, at);
     }
 }
 
