@@ -23,6 +23,8 @@ pub struct FlowPlan {
     /// The largest network-layer packet that the hosts' devices send, in bytes. A capsule's body is cut to
     /// it; the emulated path counts the whole.
     pub mtu: u32,
+    /// Its priority band, 0 the most urgent, to 7.
+    pub band: u8,
     /// The outside program that makes this flow instead of `workload`.
     pub program: Option<Program>,
     /// Where time is booked that is no host's.
@@ -100,6 +102,7 @@ pub(crate) mod tests {
             destination: end,
             channel: 1,
             mtu: 1500,
+            band: 7,
             program: None,
             places: Places::default(),
             linger: Span::ZERO,

@@ -56,6 +56,7 @@ impl Wire {
                 traffic: plan.traffic,
                 flow: plan.flow,
                 channel: plan.channel,
+                band: plan.band,
                 ..Header::default()
             },
             room,

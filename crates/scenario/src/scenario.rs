@@ -238,6 +238,8 @@ pub struct Traffic {
     pub until: Option<String>,
     /// The estimator for its table, by name; `None` for the workload's default.
     pub estimator: Option<String>,
+    /// Its priority band, 0 the most urgent, for disciplines that have bands.
+    pub band: u8,
     /// In the emulator an outside program makes this traffic. The other engines run `workload` over
     /// `transport`, which are to describe what the program does.
     pub program: Option<Program>,

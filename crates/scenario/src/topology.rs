@@ -199,6 +199,7 @@ mod tests {
             stagger: Span::ZERO,
             until: None,
             estimator: None,
+            band: 7,
             program: None,
         }
     }

@@ -397,5 +397,5 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("count = 4", "count = [[1, 4]]",
      "t1.toml:36: traffic.load.count: found [1, 4], a list: give a whole number from 1 to 10000"),
     ("count = 4", "count = [1, 4]\nseed = 1",
-     "t1.toml:37: traffic.load.seed: found no such key: [[traffic]] takes name, kind, from, from_each, to, via, count, transport, reply_transport, start, start_after, stagger, until, estimator, command, server, sizes, repeat, reply, every, bytes, write, confirm, store, duration, warm_up, interval, size, rate"),
+     "t1.toml:37: traffic.load.seed: found no such key: [[traffic]] takes name, kind, from, from_each, to, via, count, transport, reply_transport, start, start_after, stagger, until, estimator, band, command, server, sizes, repeat, reply, every, bytes, write, confirm, store, duration, warm_up, interval, size, rate"),
 ];

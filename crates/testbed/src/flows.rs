@@ -86,6 +86,7 @@ fn flow_plan(
         destination: end(circuit.far, far, &traffic.reply_transport),
         channel,
         mtu: mtu(circuit.near).min(mtu(circuit.far)),
+        band: traffic.band,
         program: traffic.program.clone(),
         places: places::between(scenario, plan),
         linger: longest(plan, &circuit.there) + PATIENCE,

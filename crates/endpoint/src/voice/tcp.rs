@@ -60,10 +60,10 @@ impl<'a> Connecting<'a> {
     fn begin(plan: &'a FlowPlan, tunings: [Tuning; 2]) -> Result<Connecting<'a>, EndpointError> {
         let (source, destination) = (&plan.source, &plan.destination);
         let address = destination.address;
-        let listener = open(destination, &tunings[1])?;
+        let listener = open(destination, &tunings[1], plan.band)?;
         rustix::net::listen(&listener, 1).doing("listen", address)?;
         let port = local_port(&listener, address)?;
-        let stream = open(source, &tunings[0])?;
+        let stream = open(source, &tunings[0], plan.band)?;
         match rustix::net::connect(&stream, &SocketAddrV4::new(address, port)) {
             Err(Errno::INPROGRESS) | Ok(()) => (),
             Err(error) => Err(error).doing("connect", source.address)?,
@@ -265,13 +265,15 @@ fn tunings(plan: &FlowPlan) -> Result<[Tuning; 2], EndpointError> {
 }
 
 /// A socket bound to the end's address, tuned.
-fn open(end: &EndPlan, tuning: &Tuning) -> Result<OwnedFd, EndpointError> {
+fn open(end: &EndPlan, tuning: &Tuning, band: u8) -> Result<OwnedFd, EndpointError> {
     let address = end.address;
     end.namespace.run(|| {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)
             .doing("open a TCP socket", address)?;
         tuning.apply(&socket, address)?;
+        // The IP precedence (RFC 791) of a band, by which the path classifies.
+        sockopt::set_ip_tos(&socket, (7 - band.min(7)) << 5).doing("set the precedence", address)?;
         rustix::net::bind(&socket, &SocketAddrV4::new(address, 0)).doing("bind", address)?;
         Ok(socket)
     })?

@@ -57,6 +57,7 @@ impl Hosts {
             destination: end(&self.far, FAR, 3),
             channel: 1,
             mtu: MTU,
+            band: 7,
             program: None,
             places: Places { links: Vec::new(), emulator: 6, path: 7 },
             linger: Span::from_secs(1),

@@ -79,6 +79,7 @@ pub fn traffic(
         stagger: Span::ZERO,
         until: None,
         estimator: None,
+        band: 7,
         program: None,
     }
 }

@@ -32,6 +32,7 @@ pub(super) fn traffic(table: &Reader<'_>) -> Result<Traffic, Wrong> {
         stagger: table.span("stagger")?,
         until: table.text("until")?,
         estimator: estimator(table)?,
+        band: table.whole("band")?,
         program: program(table)?,
     })
 }

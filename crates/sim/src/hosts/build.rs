@@ -171,6 +171,7 @@ impl<'a> Builder<'a> {
         let channel = Channel(u64::from(sender.0) / 2 + 1);
         let there = self.route(channel, &way.there, sender.peer());
         let back = self.route(channel, &way.back, sender);
+        [there, back].into_iter().for_each(|route| self.net.set_band(route, traffic.band));
         let (app, peer) = Application::pair(&traffic.workload);
         let [ours, theirs] = [&traffic.transport, &traffic.reply_transport];
         let [from, to] = [

@@ -119,6 +119,11 @@ impl Network {
         self.routes.add(channel, links)
     }
 
+    /// Gives the packets of `route` a priority band, 0 the most urgent, to 7, which they have from the start.
+    pub fn set_band(&mut self, route: RouteId, band: u8) {
+        self.routes.set_band(route, band);
+    }
+
     /// The present instant.
     pub fn now(&self) -> Time {
         self.now
@@ -127,17 +132,17 @@ impl Network {
     /// Sends a packet off on its route, now.
     ///
     /// # Panics
-    /// Where it has 2^14 control envelopes or more: packets have room for no larger number.
+    /// Where it has 2^11 control envelopes or more: packets have room for no larger number.
     pub fn inject(&mut self, parcel: Parcel) {
-        assert!(parcel.controls < MOST_CONTROLS, "a packet has fewer than 2^14 control envelopes");
-        let (channel, hop, onward) = self.routes.set_off(parcel.route);
+        assert!(parcel.controls < MOST_CONTROLS, "a packet has fewer than 2^11 control envelopes");
+        let (class, hop, onward) = self.routes.set_off(parcel.route);
         let link = match onward {
             Onward::Link(link) => Some(link),
             Onward::End => None,
         };
         self.note(link, parcel.route, parcel.size, RecordKind::Sent, None);
         match link {
-            Some(link) => self.enter(link, Leg::new(&parcel, hop, channel, self.now)),
+            Some(link) => self.enter(link, Leg::new(&parcel, hop, class, self.now)),
             None => self.ready.push_back(Event::Arrived(parcel)),
         }
     }

@@ -10,7 +10,7 @@ pub struct Parcel {
     pub route: RouteId,
     /// User bytes.
     pub size: u32,
-    /// Control envelopes among them, below 2^14.
+    /// Control envelopes among them, below 2^11.
     pub controls: u16,
     /// The congestion bits: as the sender sets them, and on arrival as links on the way have marked them.
     pub ecn: Ecn,
@@ -34,9 +34,13 @@ pub enum Event {
 /// Most hops of all routes together, and most records of hops at one time.
 pub(super) const MOST: u32 = (1 << 24) - 1;
 
-/// Where the congestion bits of a [`Label`] are, and where its number of control envelopes.
+/// Where the congestion bits of a [`Label`] are, its priority band, and its number of control envelopes.
 const ECN: u32 = 48;
-const CONTROLS: u32 = 50;
+const BAND: u32 = 50;
+const CONTROLS: u32 = 53;
+
+/// The least urgent band.
+pub(super) const LAST_BAND: u8 = 7;
 
 /// More control envelopes than any packet can have.
 pub(super) const MOST_CONTROLS: u16 = 1 << (u64::BITS - CONTROLS);
@@ -58,15 +62,21 @@ pub(super) struct Leg {
     pub(super) channel: u32,
 }
 
-/// Hop, trace, congestion bits and number of control envelopes, 24 + 24 + 2 + 14 bits.
+/// Hop, trace, congestion bits, band and number of control envelopes, 24 + 24 + 2 + 3 + 11 bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Label(u64);
 
 impl Leg {
-    /// `parcel` on the hop with number `hop` among those of all routes.
-    pub(super) fn new(parcel: &Parcel, hop: u32, channel: u32, entered: Time) -> Leg {
+    /// `parcel` on the hop with number `hop` among those of all routes; channel and band are its route's.
+    pub(super) fn new(
+        parcel: &Parcel,
+        hop: u32,
+        (channel, band): (u32, u8),
+        entered: Time,
+    ) -> Leg {
         let trace = parcel.trace.map_or(MOST, |trace| trace.0);
-        let last = u64::from(parcel.controls) << CONTROLS | u64::from(parcel.ecn.bits()) << ECN;
+        let bits = u64::from(parcel.ecn.bits()) << ECN | u64::from(band & LAST_BAND) << BAND;
+        let last = u64::from(parcel.controls) << CONTROLS | bits;
         let label = Label(u64::from(hop) | u64::from(trace) << 24 | last);
         Leg { tag: parcel.tag, entered, label, size: parcel.size, channel }
     }
@@ -126,6 +136,9 @@ impl Metered for Leg {
     }
     fn channel(&self) -> Channel {
         Channel(u64::from(self.channel))
+    }
+    fn band(&self) -> u8 {
+        (self.label.0 >> BAND) as u8 & LAST_BAND
     }
     fn ecn(&self) -> Ecn {
         Leg::ecn(self)
@@ -213,11 +226,12 @@ mod tests {
         #[test]
         fn nothing_is_lost_in_packing(
             size: u32, controls in 0..MOST_CONTROLS, bits in 0u8..4, tag: u64,
-            trace in prop::option::of(0..MOST), hop in 0..MOST,
+            trace in prop::option::of(0..MOST), hop in 0..MOST, band in 0..=LAST_BAND,
         ) {
             let (trace, ecn) = (trace.map(TraceId), Ecn::from_bits(bits));
             let parcel = Parcel { route: RouteId(7), size, controls, ecn, tag, trace };
-            let mut leg = Leg::new(&parcel, hop, 9, Time::ZERO);
+            let mut leg = Leg::new(&parcel, hop, (9, band), Time::ZERO);
+            prop_assert_eq!(leg.band(), band);
             prop_assert_eq!((leg.hop(), leg.parcel(RouteId(7))), (hop, parcel));
             let next = leg.onward(Time::from_nanos(3));
             prop_assert_eq!((next.hop(), next.parcel(RouteId(7))), (hop + 1, parcel));

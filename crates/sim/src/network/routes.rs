@@ -1,6 +1,6 @@
 //! Routes, resolved once, and what their packets waited for and became.
 
-use super::parcel::MOST;
+use super::parcel::{LAST_BAND, MOST};
 use super::{LinkId, RouteId};
 use std::collections::BTreeMap;
 use trunkline_core::Channel;
@@ -48,6 +48,7 @@ struct Hop {
 #[derive(Debug, Clone, Copy)]
 struct Route {
     channel: u32,
+    band: u8,
     first: u32,
     hops: u32,
     sent: u64,
@@ -94,12 +95,17 @@ impl Routes {
         self.owners.resize(self.hops.len(), id);
         let hops = links.len() as u32;
         let (sent, duplicated, delivered, dropped) = (0, 0, 0, 0);
-        self.routes.push(Route { channel, first, hops, sent, duplicated, delivered, dropped });
+        let band = LAST_BAND;
+        self.routes.push(Route { channel, band, first, hops, sent, duplicated, delivered, dropped });
         RouteId(id)
     }
 
-    /// Counts a packet that sets off; its channel, its first hop and where that is.
-    pub(super) fn set_off(&mut self, route: RouteId) -> (u32, u32, Onward) {
+    pub(super) fn set_band(&mut self, route: RouteId, band: u8) {
+        self.routes[route.0 as usize].band = band.min(LAST_BAND);
+    }
+
+    /// Counts a packet that sets off; its channel and band, its first hop and where that is.
+    pub(super) fn set_off(&mut self, route: RouteId) -> ((u32, u8), u32, Onward) {
         let route = &mut self.routes[route.0 as usize];
         route.sent += 1;
         let onward = match route.hops {
@@ -109,7 +115,7 @@ impl Routes {
             }
             _ => Onward::Link(self.links[route.first as usize].0),
         };
-        (route.channel, route.first, onward)
+        ((route.channel, route.band), route.first, onward)
     }
 
     /// Adds what a packet waited for on `hop`. Where it goes next.

@@ -86,6 +86,12 @@ pub(in crate::file) static TRAFFIC: Table = Table {
                 "The estimator of its table; the workload's own if left out",
             ),
             key(
+                "band",
+                One(Kind::Whole(0, 7)),
+                Default("7"),
+                "Its priority band, 0 the most urgent; with the discipline priority the bands beyond the last count as the last",
+            ),
+            key(
                 "command",
                 One(Kind::Text),
                 Optional,
