@@ -28,6 +28,8 @@ pub(crate) struct Level {
     pub millis: f64,
     /// Standard error of `millis`.
     pub error: f64,
+    /// How far it lies from any curve beyond that, in milliseconds, as far as is known.
+    pub misfit: f64,
     /// The values behind it.
     pub values: Vec<f64>,
 }
@@ -57,7 +59,8 @@ pub(crate) fn levels(samples: &[(u32, f64)]) -> Vec<Level> {
     };
     let one = |((size, mut values), deviation): ((u32, Vec<f64>), f64)| {
         let millis = level(&mut values);
-        Level { size, millis, error: error(millis, values.len(), deviation), values }
+        let error = error(millis, values.len(), deviation);
+        Level { size, millis, error, misfit: 0.0, values }
     };
     sizes.into_iter().zip(deviations).map(one).collect()
 }
