@@ -6,6 +6,7 @@ mod connection;
 mod exchange;
 mod hosts;
 mod ledger;
+mod line;
 pub mod load;
 pub mod rtt;
 mod streams;
