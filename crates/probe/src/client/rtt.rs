@@ -403,7 +403,7 @@ impl Probes {
         let block = f64::from(packets.block + packets.overhead);
         let once = TURNS * line.trip.value + BLOCKS * 2.0 * block * line.byte.value;
         let repeat = ((BUDGET_MS / once) as u32).clamp(LEAST, sweep.repeat);
-        Sweep { suspects: Vec::new(), packets, repeat, most: repeat, ..sweep.clone() }
+        Sweep { suspects: Vec::new(), packets, repeat, slope: false, ..sweep.clone() }
     }
 
     /// What was observed, with what the server says of it.
