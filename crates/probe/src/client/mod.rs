@@ -1,6 +1,7 @@
 //! The measuring end.
 
 pub mod bulk;
+mod carried;
 mod carrier;
 mod connection;
 mod exchange;
