@@ -349,7 +349,7 @@ fn lines_and_files_are_written() {
 /// What nobody told the probe: window, rate and delay. A longer form draws them (`scripts/step-finder.sh`).
 #[test]
 fn the_step_finder_finds_a_path_that_it_does_not_know() {
-    for (rate, delay, block, blocks) in [(2000.0, 8.0, 300, 3), (700.0, 15.0, 150, 2)] {
+    for (rate, delay, block, blocks) in [(2000.0, 8.0, 300, 3), (700.0, 10.0, 150, 2)] {
         let Some(between) = Between::new(&format!("rate={rate}kbit delay={delay}ms")) else {
             return;
         };
