@@ -2,8 +2,9 @@
 # The step finder, pointed at paths that it does not know: window, rate and delay are drawn by chance, the
 # path is emulated, its window is the server's, and `trunkline probe rtt --fit` is told nothing but the
 # server's address. (Its protocol has to know the window, and gets it from the server; the fit is told the
-# length of a block and its headers, as of TCP's segments, and not how many may be outstanding.) Prints what was drawn beside what was found. Ends with 0 where each figure of each try is
-# within 5 % of the truth, else with 1.
+# length of a block and its headers, as of TCP's segments, and not how many may be outstanding.)
+# Prints what was drawn beside what was found. Ends with 0 where each figure of each try is within 5 % of
+# the truth, else with 1.
 #
 #     scripts/step-finder.sh [TRIES] [SEED]
 #

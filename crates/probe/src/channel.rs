@@ -138,7 +138,7 @@ mod tests {
     /// the messages that `b` got.
     fn talk(a: &mut Channel, b: &mut Channel, seed: u64, messages: usize) -> Vec<u32> {
         let (mut now, mut got, mut dice) = (Time::ZERO, Vec::new(), Seed(seed).stream("network"));
-        for _ in 0..3000 {
+        for _ in 0..30_000 {
             let mut moved = [&mut *a, &mut *b]
                 .map(|end| std::iter::from_fn(|| end.depart(now)).collect::<Vec<_>>());
             now += Span::from_millis(5);
