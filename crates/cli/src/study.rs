@@ -3,15 +3,18 @@
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::bar;
+use crate::run::EngineName;
 use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten};
 use crate::work::Watch;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::path::Path;
+use trunkline_batch::make;
+use trunkline_measure::Engine;
 use trunkline_report::{Destination, Report, terminal_comparison};
 use trunkline_study::{Experiment, GoalResult, Source, Study, StudyResult, names, run_sources};
 
-/// Redo published measurements in the simulator and hold them against what was published.
+/// Redo published measurements and hold them against what was published.
 ///
 /// A study is one of those built in, or a directory with a study.toml (docs/studies.md).
 #[derive(clap::Args)]
@@ -81,6 +84,9 @@ struct RunArgs {
     names: Vec<String>,
     #[command(flatten)]
     out: OutArgs,
+    /// The engines that may be used; what a study would have others run is left out
+    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', default_value = "model,sim,emu")]
+    engine: Vec<EngineName>,
     #[command(flatten)]
     threads: ThreadsArgs,
     /// Print as JSON
@@ -184,7 +190,8 @@ fn run_studies(args: &RunArgs) -> Result<(), Failure> {
     let sources = args.names.iter().map(|name| open(name)).collect::<Result<Vec<_>, _>>()?;
     let watch = Watch::start()?;
     let destinations = reserve(args, &sources)?;
-    let results = results(&watch, sources, args.threads.number())?;
+    let wanted = args.engine.iter().copied().map(Engine::from).collect();
+    let results = results(&watch, sources, wanted, args.threads.number())?;
     let reports: Vec<Report> =
         results.iter().map(|result| result.report(env!("CARGO_PKG_VERSION"), facts())).collect();
     for (destination, report) in destinations.iter().zip(&reports) {
@@ -211,12 +218,13 @@ fn reserve(args: &RunArgs, sources: &[Source]) -> Result<Vec<Destination>, Failu
 fn results(
     watch: &Watch,
     sources: Vec<Source>,
+    wanted: Vec<Engine>,
     threads: usize,
 ) -> Result<Vec<StudyResult>, Failure> {
     let bar = bar(0);
     let told = bar.clone();
     let found = watch.during(move || {
-        run_sources(&sources, &trunkline_sim::run, threads, &|now| {
+        run_sources(&sources, &make, &wanted, threads, &|now| {
             told.set_length(now.total as u64);
             told.set_message(now.label);
             told.set_position(now.done as u64);

@@ -5,6 +5,7 @@ use crate::clock;
 use crate::end::{End, Want};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::Timespec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,15 +15,19 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use trunkline_core::{Span, Time};
-use trunkline_lab::Namespace;
+use trunkline_lab::{Namespace, prefer_thread};
 
-/// How long before an application's time its thread is awake and looks at the clock: about what waking
-/// takes. Longer would take the processor from the emulator.
-const SPIN: Span = Span::from_micros(20);
+/// A thread whose application waits for a time sets its alarm earlier by what waking has taken of late and
+/// this much, and looks at the clock for the rest.
+const MARGIN: Span = Span::from_micros(3);
+/// The earliest, for longer would take the processor from the emulator.
+const EARLIEST: Span = Span::from_micros(80);
 /// A sleep that nothing ends, in seconds.
 const LONG: i64 = 3600;
-/// Woken threads with a lower number run at once. The emulator's is lower still.
-const NICE: i32 = -10;
+/// The place before ordinary programs. The emulator's number is lower still.
+const NICE: i32 = -19;
+/// A slice shorter than others' lets a thread run as soon as it wakes.
+const SLICE_NANOS: u64 = 100_000;
 /// The event of the waker; ends are numbered from 0.
 const WAKER: u64 = u64::MAX;
 
@@ -33,7 +38,7 @@ pub struct Crew(Mutex<BTreeMap<u64, Member>>);
 /// One host's thread, from outside.
 #[derive(Debug)]
 struct Member {
-    door: Option<Sender<End>>,
+    door: Option<Sender<Box<End>>>,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
 }
@@ -61,8 +66,14 @@ impl Waker {
 }
 
 impl Crew {
-    /// No threads yet: each starts with the first flow of its host.
+    /// No threads yet: each starts with the first flow of its host. The process may from now on open as
+    /// many files as the system lets it.
     pub fn new() -> Crew {
+        let limit = getrlimit(Resource::Nofile);
+        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
+        {
+            tracing::debug!(%error, "the limit of open files stays as it is");
+        }
         Crew::default()
     }
 
@@ -75,8 +86,10 @@ impl Crew {
                 place.insert(Member::start().map_err(EndpointError::Thread)?)
             }
         };
-        // A thread that has ended has said why.
-        let _ = member.door.as_ref().map(|door| door.send(end));
+        if let Some(door) = &member.door {
+            // A thread that has ended has said why.
+            let _ = door.send(Box::new(end));
+        }
         member.waker.wake();
         Ok(member.waker.clone())
     }
@@ -108,19 +121,21 @@ impl Drop for Member {
 
 /// One host's thread, from inside.
 struct Driver {
-    door: Receiver<End>,
+    door: Receiver<Box<End>>,
     waker: Waker,
     epoll: OwnedFd,
-    ends: BTreeMap<u64, (End, Want)>,
+    ends: BTreeMap<u64, (Box<End>, Want)>,
     next: u64,
     /// The times at which ends want their turn.
     due: BTreeSet<(Time, u64)>,
     /// Ends to be given a turn.
     ready: BTreeSet<u64>,
+    /// How much earlier than an application's time the alarm is set.
+    early: Span,
 }
 
 impl Driver {
-    fn new(door: Receiver<End>, waker: Waker) -> io::Result<Driver> {
+    fn new(door: Receiver<Box<End>>, waker: Waker) -> io::Result<Driver> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*waker.0, EventData::new_u64(WAKER), EventFlags::IN)?;
         Ok(Driver {
@@ -131,6 +146,7 @@ impl Driver {
             next: 0,
             due: BTreeSet::new(),
             ready: BTreeSet::new(),
+            early: MARGIN,
         })
     }
 
@@ -165,10 +181,10 @@ impl Driver {
         }
     }
 
-    fn admit(&mut self, end: End) -> io::Result<()> {
+    fn admit(&mut self, end: Box<End>) -> io::Result<()> {
         let id = self.next;
         self.next += 1;
-        epoll::add(&self.epoll, &end, EventData::new_u64(id), EventFlags::empty())?;
+        epoll::add(&self.epoll, &*end, EventData::new_u64(id), EventFlags::empty())?;
         let want = Want { at: None, precise: false, read: false, write: false, over: false };
         self.ends.insert(id, (end, want));
         self.turn(id)
@@ -182,7 +198,7 @@ impl Driver {
             self.due.remove(&(at, id));
         }
         if after.over {
-            epoll::delete(&self.epoll, &*end)?;
+            epoll::delete(&self.epoll, &**end)?;
             self.ends.remove(&id);
             return Ok(());
         }
@@ -191,7 +207,7 @@ impl Driver {
             let mut flags = EventFlags::empty();
             flags.set(EventFlags::IN, after.read);
             flags.set(EventFlags::OUT, after.write);
-            epoll::modify(&self.epoll, &*end, EventData::new_u64(id), flags)?;
+            epoll::modify(&self.epoll, &**end, EventData::new_u64(id), flags)?;
         }
         Ok(())
     }
@@ -199,17 +215,29 @@ impl Driver {
     /// Waits for a time, a socket or the waker.
     fn sleep(&mut self, events: &mut [Event]) -> io::Result<()> {
         let Some(&(at, id)) = self.due.first() else { return self.doze(None, events) };
-        let precise = self.ends.get(&id).is_some_and(|(_, want)| want.precise);
-        let early = if precise { SPIN } else { Span::ZERO };
-        let span = at.since(clock::now()).saturating_sub(early);
+        if !self.ends.get(&id).is_some_and(|(_, want)| want.precise) {
+            return self.doze(Some(at.since(clock::now())), events);
+        }
+        let alarm = at.before(self.early);
+        let span = alarm.since(clock::now());
         self.doze(Some(span), events)?;
-        while precise && self.ready.is_empty() && at.since(clock::now()) <= SPIN {
-            if clock::now() >= at {
-                break;
-            }
+        if !self.ready.is_empty() {
+            return Ok(());
+        }
+        if !span.is_zero() {
+            self.learn(clock::now().since(alarm));
+        }
+        while clock::now() < at {
             std::hint::spin_loop();
         }
         Ok(())
+    }
+
+    /// Waking has taken `span`.
+    fn learn(&mut self, span: Span) {
+        let wanted = span + MARGIN;
+        let (kept, new) = (self.early.scaled(7, 8), wanted.min(EARLIEST).scaled(1, 8));
+        self.early = kept + new;
     }
 
     fn doze(&mut self, span: Option<Span>, events: &mut [Event]) -> io::Result<()> {
@@ -242,8 +270,7 @@ fn prepare_thread() {
     if let Err(error) = rustix::thread::set_current_timer_slack(NonZeroU64::new(1)) {
         tracing::debug!(%error, "timer slack stays at its default of 50 us");
     }
-    // On Linux this is the calling thread's own (setpriority(2)).
-    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+    if let Err(error) = prefer_thread(NICE, SLICE_NANOS) {
         tracing::debug!(%error, "applications run at the ordinary priority");
     }
 }

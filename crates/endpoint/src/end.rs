@@ -78,11 +78,10 @@ impl End {
 
     /// Does what can be done now.
     pub fn turn(&mut self) -> Want {
-        let mut now = clock::now();
-        let mut busy = true;
+        self.voice.pump(clock::now(), &self.context);
+        let (mut now, mut busy) = (Time::ZERO, true);
         for _ in 0..TURN {
-            self.voice.pump(now, &self.context);
-            // What the pump sent and received may have taken long.
+            // What was sent and received may have taken long.
             now = clock::now();
             busy = self.advance(now);
             self.settle(now, busy);

@@ -4,6 +4,7 @@ use crate::context::{Context, Side};
 use crate::crew::{Crew, Waker};
 use crate::end::End;
 use crate::plan::FlowPlan;
+use crate::program::ProgramFlow;
 use crate::run::FlowRun;
 use crate::shared::Shared;
 use crate::voice::Voice;
@@ -17,22 +18,107 @@ use trunkline_workload::Application;
 /// How long the threads have to report when a flow is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A flow whose sockets are open. It waits for [`start`](Flow::start).
+/// A flow whose sockets are open, or whose server listens. It waits for [`start`](Flow::start).
 #[derive(Debug)]
-pub struct Flow {
+pub struct Flow(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Ends(Ends),
+    Program(ProgramFlow),
+}
+
+impl Flow {
+    /// Opens and connects the flow's sockets and gives its ends to their hosts' threads. A TCP connection
+    /// is made here, so that its path has to carry packets by then. Where an outside program makes the flow,
+    /// its server is started and awaited.
+    ///
+    /// # Errors
+    /// Where the transport cannot be had, the system refuses a socket, TCP's other end does not answer, or
+    /// the program's server ends at once.
+    pub fn prepare(crew: &Crew, plan: &FlowPlan) -> Result<Flow, EndpointError> {
+        let flow = Flow::prepare_all(crew, std::slice::from_ref(plan))?.pop();
+        flow.ok_or_else(|| EndpointError::Transport("a plan has made no flow".into()))
+    }
+
+    /// The same for many flows, in the order of the plans: what has to wait for a long path waits once.
+    ///
+    /// # Errors
+    /// As [`Flow::prepare`].
+    pub fn prepare_all(crew: &Crew, plans: &[FlowPlan]) -> Result<Vec<Flow>, EndpointError> {
+        let own: Vec<&FlowPlan> = plans.iter().filter(|plan| plan.program.is_none()).collect();
+        let mut voices = Voice::pairs(&own)?.into_iter();
+        let mut flows = Vec::new();
+        for plan in plans {
+            match &plan.program {
+                Some(program) => {
+                    flows.push(Flow(Kind::Program(ProgramFlow::prepare(plan, program)?)));
+                }
+                None => {
+                    let ends = voices.next().map(|pair| Ends::prepare(crew, plan, pair));
+                    flows.extend(ends.transpose()?.map(|ends| Flow(Kind::Ends(ends))));
+                }
+            }
+        }
+        Ok(flows)
+    }
+
+    /// Lets the flow start at `at`, an instant of CLOCK_MONOTONIC; at once where that has passed.
+    pub fn start(&self, at: Time) {
+        match &self.0 {
+            Kind::Ends(ends) => ends.start(at),
+            Kind::Program(program) => program.start(at),
+        }
+    }
+
+    /// User bytes that the destination's application has read so far. Of an outside program that is known
+    /// when it has ended.
+    pub fn delivered(&self) -> u64 {
+        match &self.0 {
+            Kind::Ends(ends) => ends.shared.delivered.load(Ordering::Acquire),
+            Kind::Program(program) => program.delivered(),
+        }
+    }
+
+    /// Has the sender ended, and has what it sent been read, or been waited for as long as the plan says?
+    pub fn ended(&self) -> bool {
+        match &self.0 {
+            Kind::Ends(ends) => ends.shared.ended(clock::now(), ends.linger),
+            Kind::Program(program) => program.ended(),
+        }
+    }
+
+    /// Ends both applications, or the programs, whatever they are doing.
+    pub fn stop(&self) {
+        match &self.0 {
+            Kind::Ends(ends) => ends.stop(),
+            Kind::Program(program) => program.stop(),
+        }
+    }
+
+    /// Stops the flow, if it has not ended, and gives what it has measured.
+    pub fn join(self) -> FlowRun {
+        match self.0 {
+            Kind::Ends(ends) => ends.join(),
+            Kind::Program(program) => program.join(),
+        }
+    }
+}
+
+/// A flow of our own applications.
+#[derive(Debug)]
+struct Ends {
     shared: Arc<Shared>,
     wakers: [Waker; 2],
     linger: Span,
 }
 
-impl Flow {
-    /// Opens and connects the flow's sockets and gives its ends to their hosts' threads. A TCP connection
-    /// is made here, so that its path has to carry packets by then.
-    ///
-    /// # Errors
-    /// Where the transport cannot be had, the system refuses a socket, or TCP's other end does not answer.
-    pub fn prepare(crew: &Crew, plan: &FlowPlan) -> Result<Flow, EndpointError> {
-        let [near, far] = Voice::pair(plan)?;
+impl Ends {
+    fn prepare(
+        crew: &Crew,
+        plan: &FlowPlan,
+        [near, far]: [Voice; 2],
+    ) -> Result<Ends, EndpointError> {
         let (sender, receiver) = Application::pair(&plan.workload);
         let shared = Arc::new(Shared::new());
         let places = Arc::new(plan.places.clone());
@@ -48,33 +134,20 @@ impl Flow {
         let far = crew.employ(&theirs.namespace, far)?;
         let near = End::new(plan.flow, source, sender, near);
         let near = crew.employ(&ours.namespace, near)?;
-        Ok(Flow { shared, wakers: [far, near], linger: plan.linger })
+        Ok(Ends { shared, wakers: [far, near], linger: plan.linger })
     }
 
-    /// Lets both ends start at `at`, an instant of CLOCK_MONOTONIC; at once where that has passed.
-    pub fn start(&self, at: Time) {
+    fn start(&self, at: Time) {
         self.shared.set_start(at.max(clock::now()));
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    /// User bytes that the destination's application has read so far.
-    pub fn delivered(&self) -> u64 {
-        self.shared.delivered.load(Ordering::Acquire)
-    }
-
-    /// Has the sender ended, and has what it sent been read, or been waited for as long as the plan says?
-    pub fn ended(&self) -> bool {
-        self.shared.ended(clock::now(), self.linger)
-    }
-
-    /// Ends both applications, whatever they are doing.
-    pub fn stop(&self) {
+    fn stop(&self) {
         self.shared.stop();
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    /// Stops the flow, if it has not been stopped, and gives what it has measured.
-    pub fn join(self) -> FlowRun {
+    fn join(&self) -> FlowRun {
         self.stop();
         match self.shared.reports(PATIENCE) {
             Some(reports) => FlowRun::of(reports),
@@ -86,7 +159,7 @@ impl Flow {
     }
 }
 
-impl Drop for Flow {
+impl Drop for Ends {
     fn drop(&mut self) {
         self.stop();
     }

@@ -15,6 +15,7 @@ mod end;
 mod error;
 mod flow;
 mod plan;
+mod program;
 mod run;
 mod sender_clock;
 mod shared;

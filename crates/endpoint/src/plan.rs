@@ -75,3 +75,40 @@ impl Places {
         self.links.get(usize::from(number)).copied().unwrap_or(self.path)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use trunkline_scenario::Reply;
+
+    /// A flow of the machine with itself.
+    pub(crate) fn plan() -> FlowPlan {
+        let end = EndPlan {
+            namespace: Namespace::current().expect("the own namespace"),
+            address: Ipv4Addr::LOCALHOST,
+            transport: Transport::Udp,
+            interface: Interface::default(),
+            places: EndPlaces::default(),
+        };
+        let sizes = vec![1];
+        let (reply, every) = (Reply::Echo, Span::ZERO);
+        FlowPlan {
+            traffic: 0,
+            flow: 0,
+            workload: Workload::Interactive { sizes, repeat: 1, reply, every },
+            source: end.clone(),
+            destination: end,
+            channel: 1,
+            mtu: 1500,
+            program: None,
+            places: Places::default(),
+            linger: Span::ZERO,
+        }
+    }
+
+    #[test]
+    fn an_unknown_link_is_the_path() {
+        let places = Places { links: vec![4, 5], emulator: 6, path: 7 };
+        assert_eq!([places.link(1), places.link(2), places.link(u16::MAX)], [5, 7, 7]);
+    }
+}

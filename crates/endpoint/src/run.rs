@@ -30,6 +30,9 @@ pub struct FlowRun {
     pub packets_received: u64,
     /// With TCP, what the kernel told of the connection at the end: at the source, at the destination.
     pub tcp: Option<[TcpInfo; 2]>,
+    /// With TCP and a window asked for: the largest that the destination was seen to advertise after the
+    /// first four windows, in bytes. Before, the kernel may advertise up to double.
+    pub peak_window: Option<u64>,
     /// When the sender ended, if it did before it was stopped.
     pub ended: Option<Time>,
     /// What a reader has to know.
@@ -56,6 +59,7 @@ impl FlowRun {
             rounds: source.voice.rounds.clone(),
             ended: source.ended,
             tcp: source.voice.tcp.zip(destination.voice.tcp).map(Into::into),
+            peak_window: destination.voice.peak_window,
             ..FlowRun::default()
         };
         run.samples = [source.samples, destination.samples].concat();
@@ -104,5 +108,6 @@ pub(crate) struct VoiceReport {
     pub block_count: u64,
     pub rounds: BTreeMap<u32, Vec<u32>>,
     pub tcp: Option<TcpInfo>,
+    pub peak_window: Option<u64>,
     pub notes: Vec<String>,
 }

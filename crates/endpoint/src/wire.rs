@@ -1,8 +1,8 @@
 //! Capsules on a UDP socket.
 
+use crate::EndpointError;
 use crate::error::Doing;
 use crate::plan::{EndPlan, FlowPlan};
-use crate::{EndpointError, clock};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -136,6 +136,7 @@ impl AsFd for Wire {
 }
 
 /// What a capsule carries.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Body<'a> {
     /// So many octets without meaning, as far as they fit.
     Filler(u32),
@@ -162,8 +163,9 @@ fn open(end: &EndPlan, port: u16) -> Result<OwnedFd, EndpointError> {
         let kind = (AddressFamily::INET, SocketType::DGRAM);
         let socket = rustix::net::socket_with(kind.0, kind.1, flags, None)
             .doing("open a UDP socket", address)?;
-        // All flows to one host share a port there; the kernel tells them apart by the other end's.
-        sockopt::set_socket_reuseaddr(&socket, true).doing("share a port", address)?;
+        // All flows to one host share a port there; the kernel tells them apart by the other end's, which
+        // must not be shared.
+        sockopt::set_socket_reuseaddr(&socket, port != 0).doing("share a port", address)?;
         sockopt::set_ip_mtu_discover(&socket, sockopt::Ipv4PathMtuDiscovery::PROBE)
             .doing("forbid fragments", address)?;
         enlarge(&socket).doing("enlarge a socket's buffers", address)?;
@@ -196,9 +198,4 @@ pub(crate) fn local_port(socket: &OwnedFd, address: Ipv4Addr) -> Result<u16, End
     let name = rustix::net::getsockname(socket).doing("read a port", address)?;
     let name = SocketAddrV4::try_from(name).doing("read a port", address)?;
     Ok(name.port())
-}
-
-/// The time just before a packet is handed over.
-pub(crate) fn leaving() -> Time {
-    clock::now()
 }

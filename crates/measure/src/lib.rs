@@ -11,6 +11,7 @@ mod confidence;
 mod estimator;
 mod reduce;
 mod run;
+mod share;
 mod stats;
 mod steady;
 mod table;
@@ -28,6 +29,7 @@ pub use reduce::{Quantity, Reduction, Throughput, compare_runs};
 pub use run::{
     Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun, WindowSample,
 };
+pub use share::{order_interval, share_interval};
 pub use stats::{deviation, mean, quantile};
 pub use steady::steady_from;
 pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};

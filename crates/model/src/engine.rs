@@ -9,7 +9,7 @@ use crate::share::{Grant, Limit};
 use crate::throughput::Throughput;
 use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
 use crate::way::line_name;
-use crate::{paced, run};
+use crate::{paced, run, tcp};
 use trunkline_core::Span;
 use trunkline_measure::Run;
 use trunkline_scenario::{Reply, Scenario, Traffic, Transport, Workload};
@@ -49,7 +49,7 @@ fn predict_traffic(
 ) -> Result<(), String> {
     let traffic = &scenario.traffic[index];
     if matches!(traffic.transport, Transport::Tcp(_)) {
-        return Err("TCP".into());
+        return tcp::predict(scenario, index, list, notes);
     }
     match &traffic.workload {
         Workload::Interactive { sizes, reply, .. } => {

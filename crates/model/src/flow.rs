@@ -36,7 +36,7 @@ impl<'a> Flow<'a> {
         let talk = |from, to, transport, way: &Way, back: &Way| Talk {
             from,
             to,
-            speech: Speech::of(transport),
+            speech: Speech::of(transport, scenario.mtu),
             way: way.clone(),
             back: back.clone(),
         };
@@ -56,20 +56,41 @@ impl<'a> Flow<'a> {
 
     /// Why no formula covers this flow, even with nothing else on the path.
     pub fn uncovered(&self, scenario: &Scenario) -> Option<String> {
+        let loss = |link: &LinkSpec| (!lossless(link)).then_some("loss");
+        self.uncovered_by(scenario, |link| loss(link).or_else(|| unpredictable(link)))
+    }
+
+    /// The same where the formula knows of losses that are independent of each other.
+    pub fn uncovered_but_loss(&self, scenario: &Scenario) -> Option<String> {
+        let loss = |link: &LinkSpec| {
+            let independent = matches!(link.impairments.loss, LossModel::Bernoulli(_));
+            (!independent).then_some("loss in bursts or by a trace")
+        };
+        self.uncovered_by(scenario, |link| loss(link).or_else(|| unpredictable(link)))
+    }
+
+    fn uncovered_by(
+        &self,
+        scenario: &Scenario,
+        why: impl Fn(&LinkSpec) -> Option<&'static str>,
+    ) -> Option<String> {
         let hops = self.route.there.iter().chain(&self.route.back);
         let line = hops.into_iter().find_map(|hop| {
-            let why = unpredictable(spec(scenario, *hop))?;
+            let why = why(spec(scenario, *hop))?;
             Some(format!("{} on {}", why, line_name(scenario, hop.link, hop.reversed)))
         });
         line.or_else(|| [self.there.from.0, self.there.to.0].into_iter().find_map(disturbed))
     }
 }
 
+fn lossless(link: &LinkSpec) -> bool {
+    matches!(&link.impairments.loss, LossModel::Bernoulli(chance) if chance.is_never())
+}
+
+/// What no formula knows, loss apart.
 fn unpredictable(link: &LinkSpec) -> Option<&'static str> {
     let effects = &link.impairments;
-    let no_loss = matches!(&effects.loss, LossModel::Bernoulli(chance) if chance.is_never());
     [
-        (!no_loss, "loss"),
         (!effects.bit_errors.is_never(), "bit errors"),
         (!effects.duplicate.is_never(), "duplication"),
         (effects.reorder.is_some(), "reordering"),

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
 use trunkline_path::discipline::SfqSettings;
 use trunkline_path::{DisciplineSpec, LinkSpec};
-use trunkline_scenario::{Scenario, Workload};
+use trunkline_scenario::{Scenario, Transport, Workload};
 
 /// Data bytes of a T1 frame: what one channel sends at most before the frame is closed (Hawley 1989 §2.1).
 const T1_FRAME_DATA: u32 = 256;
@@ -83,6 +83,9 @@ impl<'a> Group<'a> {
         let mut flows = Vec::new();
         let mut sizes = Vec::new();
         for &traffic in traffics.iter().filter(|&&t| is_bulk(&scenario.traffic[t])) {
+            if matches!(scenario.traffic[traffic].transport, Transport::Tcp(_)) {
+                return Err(format!("the TCP of {} beside it", scenario.traffic[traffic].name));
+            }
             let write = match main {
                 Some((number, write)) if number == traffic => write,
                 _ => only_write(scenario, traffic)?,

@@ -18,6 +18,7 @@ mod schedule;
 mod share;
 mod speech;
 mod talk;
+mod tcp;
 mod throughput;
 mod transfer;
 mod way;

@@ -19,6 +19,8 @@ pub enum What {
     Transfer,
     /// From one write's return to the next one's, in the long run.
     Interval,
+    /// A stated interval, in which the receiver reads so many bytes.
+    Amount,
     /// User bytes per second of one flow, in the long run.
     Throughput,
     /// Time that the standing queue of a saturated line takes to drain.
@@ -37,6 +39,7 @@ impl What {
             What::Delay => "delay one way",
             What::Transfer => "transfer time",
             What::Interval => "interval of writes",
+            What::Amount => "interval of so many bytes",
             What::Throughput => "throughput of a flow",
             What::StandingQueue => "standing queue",
             What::Utilisation => "utilisation",
@@ -47,7 +50,12 @@ impl What {
     pub fn is_measured(self) -> bool {
         matches!(
             self,
-            What::RoundTrip | What::RoundTripAtMost | What::Delay | What::Transfer | What::Interval
+            What::RoundTrip
+                | What::RoundTripAtMost
+                | What::Delay
+                | What::Transfer
+                | What::Interval
+                | What::Amount
         )
     }
 }

@@ -1,6 +1,7 @@
 //! What a transport makes of user bytes: blocks, packets, and the answers that move the window.
 
 use crate::formula::rounds;
+use crate::tcp::Connection;
 use trunkline_scenario::{Split, Transport, UDP_HEADER};
 
 /// Envelopes of a URP trailer: BOT, two of length, SEQ (Hawley 1989 §1.1).
@@ -31,7 +32,8 @@ pub(crate) struct Speech {
 }
 
 impl Speech {
-    pub fn of(transport: &Transport) -> Speech {
+    /// How `transport` speaks where a packet has at most `mtu` bytes.
+    pub fn of(transport: &Transport, mtu: u32) -> Speech {
         match transport {
             Transport::Urp(urp) => Speech {
                 block: u32::from(urp.block).max(1),
@@ -40,8 +42,11 @@ impl Speech {
                 header: 0,
             },
             Transport::Udp => Speech { header: UDP_HEADER, ..Speech::datagrams() },
-            // No formula here covers TCP; the engine says so before it comes to this.
-            Transport::Datagram | Transport::Tcp(_) => Speech::datagrams(),
+            Transport::Datagram => Speech::datagrams(),
+            // Segments follow each other like datagrams; window and losses are not the speech's affair.
+            Transport::Tcp(tcp) => Connection::of(tcp, mtu).map_or(Speech::datagrams(), |tcp| {
+                Speech { block: tcp.payload, header: tcp.header, ..Speech::datagrams() }
+            }),
         }
     }
 
@@ -100,7 +105,7 @@ mod tests {
 
     #[test]
     fn twelve_bytes_are_one_packet_and_thirteen_two() {
-        let speech = Speech::of(&Transport::Urp(UrpSettings::default()));
+        let speech = Speech::of(&Transport::Urp(UrpSettings::default()), 1500);
         let sizes = |data| speech.packets(data).iter().map(|p| p.bytes).collect::<Vec<_>>();
         assert_eq!(sizes(12), [16]);
         assert_eq!(sizes(13), [13, 4]);

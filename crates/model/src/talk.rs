@@ -93,6 +93,11 @@ impl Talk<'_> {
         if self.speech.answers() { controls(self.to.0) } else { Span::ZERO }
     }
 
+    /// What an acknowledgement costs the hosts at its two ends.
+    pub fn acknowledging(&self) -> Span {
+        controls(self.to.0) + controls(self.from.0)
+    }
+
     /// The part of [`answering`](Talk::answering) that keeps the receiver's processor from the data.
     pub fn answering_first(&self) -> Span {
         if self.speech.answers() { control_on_processor(self.to.0) } else { Span::ZERO }

@@ -69,10 +69,11 @@ fn experiment(source: &Source, one: &Experiment, known: &BTreeSet<&str>) -> Resu
         estimator.parse::<Estimator>().map_err(|error| error.to_string())?;
     }
     match (&one.measure, &one.published) {
-        (Measure::Formula { .. }, None) => {
-            return Err("a formula needs published: its rows are evaluated".into());
+        (Measure::Formula { .. }, None) if one.rows_of.is_none() => {
+            return Err("a formula needs published or rows_of: their rows are evaluated".into());
         }
-        (Measure::Formula { formula, arguments }, Some(_)) => {
+        (Measure::Formula { formula, arguments }, _) => {
+            rows_known(one, known)?;
             formula::known(formula, arguments.keys().map(String::as_str))
                 .map_err(|error| error.to_string())?;
             arguments.values().try_for_each(|argument| term(argument, known))?;
@@ -80,6 +81,18 @@ fn experiment(source: &Source, one: &Experiment, known: &BTreeSet<&str>) -> Resu
         _ => one.resolved().iter().try_for_each(|part| part_is_complete(source, one, part))?,
     }
     published(source, one)
+}
+
+fn rows_known(one: &Experiment, known: &BTreeSet<&str>) -> Result<(), String> {
+    match &one.rows_of {
+        Some(_) if one.published.is_some() => {
+            Err("it has both published and rows_of: leave out one".into())
+        }
+        Some(name) if !known.contains(name.as_str()) => {
+            Err(format!("rows_of: there is no experiment {name} before it"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A part has a scenario with the traffic, and every key column has a value in it.

@@ -2,6 +2,7 @@
 
 use crate::format::{Measure, Share, Statistic};
 use std::collections::BTreeMap;
+use trunkline_core::Cause;
 use trunkline_measure::{Estimate, Estimator, Run, Sample, TrafficRun};
 
 /// A value of a run in base units, with the message size to which it belongs where the experiment has one
@@ -22,6 +23,7 @@ pub fn extract(
     let found = found.ok_or_else(|| format!("the run has no traffic {traffic}"))?;
     match measure {
         Measure::Formula { formula, .. } => Err(format!("{formula} is a formula: it has no runs")),
+        Measure::PathDelay => Ok(vec![(None, path_delay(found))]),
         Measure::Retransmissions => Ok(vec![(None, Ok(found.retransmissions as f64))]),
         _ if by_size => Ok(each_size(found, |samples| read(samples, measure))),
         _ => Ok(vec![(None, read(&found.samples.iter().collect::<Vec<_>>(), measure))]),
@@ -55,7 +57,20 @@ fn read(samples: &[&Sample], measure: &Measure) -> Result<f64, String> {
             let size = samples.first().map_or(0, |sample| sample.size);
             rate(samples).map(|rate| rate * size as f64)
         }
-        Measure::Formula { .. } | Measure::Retransmissions => Err("not read from samples".into()),
+        Measure::Formula { .. } | Measure::Retransmissions | Measure::PathDelay => {
+            Err("not read from samples".into())
+        }
+    }
+}
+
+/// Mean of what all blocks together waited for between the hosts.
+fn path_delay(traffic: &TrafficRun) -> Result<f64, String> {
+    let on_the_way = [Cause::Queue, Cause::Transmit, Cause::Propagate];
+    let steps = traffic.blocks.iter().filter(|step| on_the_way.contains(&step.cause));
+    let total: f64 = steps.map(|step| step.span.as_secs_f64()).sum();
+    match traffic.block_count {
+        0 => Err("no block was delivered".into()),
+        count => Ok(total / count as f64),
     }
 }
 

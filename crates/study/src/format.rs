@@ -5,6 +5,7 @@ use crate::term::{Side, Term};
 use crate::unit::Unit;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use trunkline_measure::Engine;
 use trunkline_report::{Axis, Kind};
 
 /// A study as written in `study.toml`.
@@ -62,6 +63,11 @@ pub struct Experiment {
     pub variant: Option<String>,
     /// The traffic that is measured.
     pub traffic: Option<String>,
+    /// The engine that runs it; the simulator where not given.
+    pub engine: Option<Engine>,
+    /// Of a formula without a published table: the experiment before it for each of whose rows it is
+    /// evaluated.
+    pub rows_of: Option<String>,
     /// Which cells of the scenario's grid count; all where empty.
     #[serde(default)]
     pub cell: Filter,
@@ -102,6 +108,8 @@ pub struct Part {
     pub variant: Option<String>,
     /// The traffic that is measured.
     pub traffic: Option<String>,
+    /// The engine that runs it.
+    pub engine: Option<Engine>,
     /// Which cells of the scenario's grid count.
     #[serde(default)]
     pub cell: Filter,
@@ -172,7 +180,9 @@ pub enum Measure {
     MessageThroughput,
     /// Blocks sent again.
     Retransmissions,
-    /// A formula; evaluated for each published row.
+    /// Mean time of a packet or block on the lines of its way: queues, lines and distances, one way.
+    PathDelay,
+    /// A formula; evaluated for each published row, or each row of another experiment.
     Formula {
         /// Its name.
         formula: String,

@@ -8,7 +8,7 @@ use crate::part::SIZE;
 use crate::source::{ScenarioFile, Source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trunkline_measure::{Key, Run, check};
+use trunkline_measure::{Engine, Key, Run, check};
 use trunkline_scenario::Scenario;
 
 /// One cell to be run, and who reads it.
@@ -18,6 +18,8 @@ pub(crate) struct Job {
     pub file: String,
     pub variant: Option<String>,
     pub cell: usize,
+    /// Who runs it.
+    pub engine: Engine,
     read: Arc<ScenarioFile>,
     /// Index of each experiment that reads it, with the part.
     uses: Vec<(usize, Part)>,
@@ -37,7 +39,7 @@ pub(crate) struct Outcome {
 /// The jobs of a study, in the order in which experiments first name them.
 pub(crate) fn jobs(source: &Source) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
-    let mut places: BTreeMap<(String, Option<String>, usize), usize> = BTreeMap::new();
+    let mut places: BTreeMap<Place, usize> = BTreeMap::new();
     for (index, experiment) in source.study.experiment.iter().enumerate() {
         if matches!(experiment.measure, Measure::Formula { .. }) {
             continue;
@@ -55,7 +57,7 @@ pub(crate) fn jobs(source: &Source) -> Vec<Job> {
     jobs
 }
 
-type Place = (String, Option<String>, usize);
+type Place = (Engine, String, Option<String>, usize);
 
 fn cells(source: &Source, part: &Part) -> Vec<(Place, Job)> {
     let Some(file) = &part.scenario else { return Vec::new() };
@@ -63,8 +65,9 @@ fn cells(source: &Source, part: &Part) -> Vec<(Place, Job)> {
     let chosen = read.cells.iter().enumerate().filter(|(_, cell)| part.cell.allows(&cell.cell));
     let job = |(cell, _): (usize, &Scenario)| {
         let (file, variant, read) = (file.clone(), part.variant.clone(), Arc::clone(read));
-        let place = (file.clone(), variant.clone(), cell);
-        (place, Job { file, variant, cell, read, uses: Vec::new() })
+        let engine = part.engine.unwrap_or(Engine::Sim);
+        let place = (engine, file.clone(), variant.clone(), cell);
+        (place, Job { file, variant, cell, engine, read, uses: Vec::new() })
     };
     chosen.map(job).collect()
 }
@@ -79,7 +82,8 @@ impl Job {
     pub fn label(&self) -> String {
         let pairs = self.scenario().cell.iter().map(|(key, value)| format!(" {key}={value}"));
         let variant = self.variant.iter().map(|name| format!(" ({name})"));
-        std::iter::once(self.file.clone()).chain(variant).chain(pairs).collect()
+        let engine = (self.engine == Engine::Emu).then(|| " (emulated)".to_string());
+        std::iter::once(self.file.clone()).chain(engine).chain(variant).chain(pairs).collect()
     }
 
     /// Rough measure of how long it takes.
@@ -91,6 +95,9 @@ impl Job {
     pub fn outcome(&self, experiments: &[Experiment], run: Result<Run, String>) -> Outcome {
         match run {
             Err(problem) => self.failed(experiments, &problem),
+            Ok(run) if !run.invalid.is_empty() => {
+                self.not_run(experiments, &format!("INVALID: {}", run.invalid.join("; ")))
+            }
             Ok(run) => Outcome {
                 values: self
                     .uses
@@ -106,10 +113,16 @@ impl Job {
         }
     }
 
+    /// What its readers have where nobody ran it.
+    pub fn not_run(&self, experiments: &[Experiment], why: &str) -> Outcome {
+        let failed = self.failed(experiments, why);
+        Outcome { failures: Vec::new(), ..failed }
+    }
+
     fn failed(&self, experiments: &[Experiment], problem: &str) -> Outcome {
         let none = |(index, part): &(usize, Part)| {
             let key = self.key(&experiments[*index], part, None);
-            (*index, key, Err(format!("the run failed: {problem}")))
+            (*index, key, Err(format!("not run: {problem}")))
         };
         Outcome {
             values: self.uses.iter().map(none).collect(),

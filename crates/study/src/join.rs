@@ -28,6 +28,13 @@ pub(crate) fn result(
                 tally.published(row, &found).map_err(wrong)?;
             }
         }
+        None if experiment.rows_of.is_some() => {
+            let rows = experiment.rows_of.as_ref().and_then(|name| tables.get(name));
+            for row in rows.map(|(_, rows)| rows.as_slice()).unwrap_or_default() {
+                let found = our_value(experiment, &row.key, ours, tables);
+                tally.ours(&row.key, &found).map_err(wrong)?;
+            }
+        }
         None => ours.iter().try_for_each(|(key, found)| tally.ours(key, found)).map_err(wrong)?,
     }
     tally.result().map_err(wrong)

@@ -40,7 +40,7 @@ pub use format::{
 pub use formula::FormulaError;
 pub use library::{Library, names};
 pub use result::{ExperimentResult, GoalResult, ParameterNote, QuoteResult, StudyResult};
-pub use run::{Progress, run, run_sources};
+pub use run::{Engines, Progress, run, run_sources};
 pub use source::{ScenarioFile, Source};
 pub use table::Published;
 pub use term::{ColumnTerm, ExperimentTerm, FormulaTerm, Reduce, Side, Term, TermError};

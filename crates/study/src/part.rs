@@ -12,6 +12,7 @@ impl Experiment {
             scenario: part.scenario.clone().or_else(|| self.scenario.clone()),
             variant: part.variant.clone().or_else(|| self.variant.clone()),
             traffic: part.traffic.clone().or_else(|| self.traffic.clone()),
+            engine: part.engine.or(self.engine),
             cell: self.cell.and(&part.cell),
         };
         match self.part.is_empty() {

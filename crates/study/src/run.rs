@@ -11,7 +11,7 @@ use crate::term::Tables;
 use crate::{figure, join, quote};
 use std::collections::BTreeSet;
 use trunkline_batch::run_all;
-use trunkline_measure::Run;
+use trunkline_measure::{Engine, Run};
 use trunkline_scenario::Scenario;
 
 /// How far a run has come.
@@ -25,20 +25,26 @@ pub struct Progress {
     pub label: String,
 }
 
-/// Runs studies together on `threads` threads. `engine` turns a scenario into a run, `progress` is told of every
-/// cell that is done, from those threads. The result does not depend on the number of threads.
+/// Makes a run of a scenario in an engine.
+pub type Engines<'a, E> = dyn Fn(Engine, &Scenario) -> Result<Run, E> + Sync + 'a;
+
+/// Runs studies together on `threads` threads, and what is emulated after all else, one cell at a time.
+/// `engines` turns a scenario into a run, `progress` is told of every cell that is done, from those threads.
+/// Except for what is emulated the result does not depend on the number of threads. Cells of an engine that is
+/// not `wanted` have no value.
 ///
 /// # Errors
 /// Where a study cannot be opened, or its tables do not fit together. A run that fails is no error: it is
 /// named in [`StudyResult::failures`].
 pub fn run<E: std::fmt::Display>(
     names: &[&str],
-    engine: &(dyn Fn(&Scenario) -> Result<Run, E> + Sync),
+    engines: &Engines<'_, E>,
+    wanted: &[Engine],
     threads: usize,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Vec<StudyResult>, StudyError> {
     let sources = names.iter().map(|name| Source::open(name)).collect::<Result<Vec<_>, _>>()?;
-    run_sources(&sources, engine, threads, progress)
+    run_sources(&sources, engines, wanted, threads, progress)
 }
 
 /// Runs studies that have been opened already; see [`run`].
@@ -47,24 +53,35 @@ pub fn run<E: std::fmt::Display>(
 /// Where the tables of a study do not fit together.
 pub fn run_sources<E: std::fmt::Display>(
     sources: &[Source],
-    engine: &(dyn Fn(&Scenario) -> Result<Run, E> + Sync),
+    engines: &Engines<'_, E>,
+    wanted: &[Engine],
     threads: usize,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Vec<StudyResult>, StudyError> {
     let of = |(index, source)| jobs(source).into_iter().map(move |job| (index, job));
     let all: Vec<(usize, Job)> = sources.iter().enumerate().flat_map(of).collect();
+    let total = all.len();
+    // What is emulated wants the machine for itself.
+    let (real, virtual_): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(_, job)| job.engine == Engine::Emu);
     let work = |(index, job): &(usize, Job)| {
-        let run = engine(job.scenario()).map_err(|error| one_line(&error.to_string()));
-        job.outcome(&sources[*index].study.experiment, run)
+        let experiments = &sources[*index].study.experiment;
+        if !wanted.contains(&job.engine) {
+            return job.not_run(experiments, "this engine was not asked for");
+        }
+        let run = engines(job.engine, job.scenario()).map_err(|error| one_line(&error.to_string()));
+        job.outcome(experiments, run)
     };
-    let done = |count, (index, job): &(usize, Job)| {
-        let label = format!("{}: {}", sources[*index].study.name, job.label());
-        progress(Progress { done: count, total: all.len(), label });
-    };
-    let outcomes = run_all(&all, threads, |(_, job)| job.cost(), work, done);
     let mut studies: Vec<Vec<Outcome>> = sources.iter().map(|_| Vec::new()).collect();
-    for ((index, _), outcome) in all.iter().zip(outcomes) {
-        studies[*index].push(outcome);
+    for (before, jobs, threads) in [(0, &virtual_, threads), (virtual_.len(), &real, 1)] {
+        let done = |count, (index, job): &(usize, Job)| {
+            let label = format!("{}: {}", sources[*index].study.name, job.label());
+            progress(Progress { done: before + count, total, label });
+        };
+        let outcomes = run_all(jobs, threads, |(_, job)| job.cost(), work, done);
+        for ((index, _), outcome) in jobs.iter().zip(outcomes) {
+            studies[*index].push(outcome);
+        }
     }
     sources.iter().zip(studies).map(|(source, outcomes)| summary(source, outcomes)).collect()
 }

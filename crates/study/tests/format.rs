@@ -3,7 +3,7 @@
 mod common;
 
 use common::{engine, texts};
-use trunkline_measure::{Run, Verdict};
+use trunkline_measure::{Engine, Run, Verdict};
 use trunkline_scenario::Scenario;
 use trunkline_study::{Library, Source, StudyError, StudyResult, run_sources};
 
@@ -46,7 +46,8 @@ fn open(study: &str) -> Result<Source, StudyError> {
 
 fn result(study: &str, engine: &(dyn Fn(&Scenario) -> Result<Run, String> + Sync)) -> StudyResult {
     let source = open(study).expect("a sound study");
-    run_sources(&[source], engine, 2, &|_| {}).expect("its tables fit").remove(0)
+    let engines = |_: Engine, scenario: &Scenario| engine(scenario);
+    run_sources(&[source], &engines, &[Engine::Sim], 2, &|_| {}).expect("its tables fit").remove(0)
 }
 
 #[test]

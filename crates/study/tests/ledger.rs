@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 use trunkline_core::{Size, Span};
-use trunkline_measure::{Run, check};
+use trunkline_measure::{Engine, Run, check};
 use trunkline_scenario::{Scenario, Start, Traffic, Workload};
 use trunkline_sim::SimError;
 use trunkline_study::{names, run};
@@ -42,7 +42,7 @@ fn shorten(traffic: &mut Traffic) {
 fn every_message_of_every_study_has_its_time_booked() {
     let faults = Mutex::new(Vec::new());
     let samples = Mutex::new(0usize);
-    let engine = |scenario: &Scenario| -> Result<Run, SimError> {
+    let engine = |_: Engine, scenario: &Scenario| -> Result<Run, SimError> {
         let run = trunkline_sim::run(&shorter(scenario))?;
         let here: Vec<String> = check(&run)
             .iter()
@@ -52,7 +52,7 @@ fn every_message_of_every_study_has_its_time_booked() {
         *samples.lock().unwrap() += run.traffic.iter().map(|one| one.samples.len()).sum::<usize>();
         Ok(run)
     };
-    run(&names(), &engine, 2, &|_| {}).unwrap();
+    run(&names(), &engine, &[Engine::Sim], 2, &|_| {}).unwrap();
     let faults = faults.into_inner().unwrap();
     assert!(faults.is_empty(), "{} faults, the first {}", faults.len(), faults[0]);
     assert!(samples.into_inner().unwrap() > 2000, "too few messages to mean anything");

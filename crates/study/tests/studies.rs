@@ -5,6 +5,7 @@ mod common;
 use common::engine;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use trunkline_measure::Engine;
 use trunkline_scenario::{Interface, Returns, Scenario};
 use trunkline_study::{Measure, Source, StudyResult, names, run};
 
@@ -17,7 +18,9 @@ fn open(study: &str) -> Source {
 }
 
 fn results(threads: usize) -> Vec<StudyResult> {
-    run(&names(), &engine, threads, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+    let engines = |_: Engine, scenario: &Scenario| engine(scenario);
+    run(&names(), &engines, &[Engine::Sim], threads, &|_| {})
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

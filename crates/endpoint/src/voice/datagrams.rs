@@ -1,10 +1,11 @@
 //! Datagrams: no protocol, each a message of its own.
 
 use super::{Taken, WAITING_BYTES, Write, wire_notes};
+use crate::clock;
 use crate::context::Context;
 use crate::run::VoiceReport;
 use crate::shared::{Carried, Flying};
-use crate::wire::{Body, Wire, leaving};
+use crate::wire::{Body, Wire};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
@@ -64,14 +65,14 @@ impl Datagrams {
         !self.waiting.is_empty()
     }
 
-    pub fn pump(&mut self, now: Time, context: &Context) {
+    pub fn pump(&mut self, context: &Context) {
         self.flush(context);
-        self.receive(now, context);
+        self.receive(context);
     }
 
     fn flush(&mut self, context: &Context) {
         while let Some(Outgoing { bytes, ready, carried }) = self.waiting.pop_front() {
-            let (now, number) = (leaving(), self.wire.next());
+            let (now, number) = (clock::now(), self.wire.next());
             let mut flying = Flying { block: Trail::new(ready), message: Some(carried) };
             flying.each(|trail| trail.mark(now, context.own.host, Cause::Host));
             // The records first: the reader may be faster than this thread.
@@ -91,12 +92,11 @@ impl Datagrams {
         }
     }
 
-    fn receive(&mut self, now: Time, context: &Context) {
+    fn receive(&mut self, context: &Context) {
         for _ in 0..BATCH {
             let Some(view) = self.wire.receive() else { return };
             let bytes = view.header.path_size.saturating_sub(self.other_header);
-            // It may have come after `now` was read.
-            let now = now.max(view.header.sent);
+            let now = clock::now();
             let flying = context.landed(view.header.number, &view.record, now);
             let carried = flying.and_then(|mut flying| {
                 flying.each(|trail| trail.mark(now, context.own.host, Cause::Host));

@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod envelopes;
+mod octets;
 mod rounds;
 mod tcp;
 mod urp;
@@ -53,15 +54,30 @@ pub(crate) enum Voice {
 }
 
 impl Voice {
-    /// Both ends, ready to start.
-    pub fn pair(plan: &FlowPlan) -> Result<[Voice; 2], EndpointError> {
+    /// Both ends of each flow, ready to start, in the order of the plans.
+    pub fn pairs(plans: &[&FlowPlan]) -> Result<Vec<[Voice; 2]>, EndpointError> {
+        let pairs: Result<Vec<_>, _> = plans.iter().map(|plan| Voice::pair(plan)).collect();
+        let mut pairs = pairs?;
+        let tcp: Vec<&FlowPlan> = std::iter::zip(plans, &pairs)
+            .filter(|(_, pair)| pair.is_none())
+            .map(|(&plan, _)| plan)
+            .collect();
+        let connected = Tcp::pairs(&tcp)?;
+        for (place, pair) in pairs.iter_mut().filter(|pair| pair.is_none()).zip(connected) {
+            *place = Some(pair.map(|tcp| Voice::Tcp(Box::new(tcp))));
+        }
+        Ok(pairs.into_iter().flatten().collect())
+    }
+
+    /// Both ends; `None` where they are to be connected first.
+    fn pair(plan: &FlowPlan) -> Result<Option<[Voice; 2]>, EndpointError> {
         let [ours, theirs] = [&plan.source, &plan.destination].map(|end| &end.transport);
         match (header(ours), header(theirs)) {
             (Some(own), Some(other)) => {
                 let [near, far] = Wire::pair(plan)?;
                 let voice =
                     |wire, own, other| Voice::Datagrams(Box::new(Datagrams::new(wire, own, other)));
-                return Ok([voice(near, own, other), voice(far, other, own)]);
+                return Ok(Some([voice(near, own, other), voice(far, other, own)]));
             }
             (None, None) => (),
             _ => return Err(mixed(ours, theirs)),
@@ -71,11 +87,9 @@ impl Voice {
                 let [near, far] = Wire::pair(plan)?;
                 let near = Urp::new(near, own, &plan.source.interface)?;
                 let far = Urp::new(far, other, &plan.destination.interface)?;
-                Ok([near, far].map(|urp| Voice::Urp(Box::new(urp))))
+                Ok(Some([near, far].map(|urp| Voice::Urp(Box::new(urp)))))
             }
-            (Transport::Tcp(own), Transport::Tcp(other)) => {
-                Ok(Tcp::pair(plan, own, other)?.map(|tcp| Voice::Tcp(Box::new(tcp))))
-            }
+            (Transport::Tcp(_), Transport::Tcp(_)) => Ok(None),
             _ => Err(mixed(ours, theirs)),
         }
     }
@@ -101,9 +115,9 @@ impl Voice {
     /// Moves everything that can move, in both directions.
     pub fn pump(&mut self, now: Time, context: &Context) {
         match self {
-            Voice::Datagrams(voice) => voice.pump(now, context),
+            Voice::Datagrams(voice) => voice.pump(context),
             Voice::Urp(voice) => voice.pump(now, context),
-            Voice::Tcp(voice) => voice.pump(context),
+            Voice::Tcp(voice) => voice.pump(),
         }
     }
 

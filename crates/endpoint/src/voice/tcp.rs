@@ -12,16 +12,21 @@ use crate::wire::local_port;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use trunkline_lab::tcp_info;
-use trunkline_scenario::TcpSettings;
+use trunkline_scenario::Transport;
 
 /// How long a connection may take to be made: a lost SYN is sent again after 1, 3 and 7 seconds.
 const PATIENCE_SECONDS: u64 = 30;
 /// What one system call moves at most.
-const CHUNK: usize = 1 << 18;
+const CHUNK: usize = 1 << 16;
+/// Windows that have been read when what the first packets made of the window is over.
+const SETTLED: u64 = 4;
+/// Reads from one look at the window to the next.
+const LOOK: u64 = 8;
 /// Users' octets: they mean nothing.
 static OCTETS: [u8; CHUNK] = [0x55; CHUNK];
 
@@ -37,37 +42,82 @@ pub(crate) struct Tcp {
     got: u64,
     read: u64,
     closed: bool,
+    /// Where a window was asked for: reads, and the largest window seen at every [`LOOK`]th.
+    reads: u64,
+    peak_window: Option<u64>,
     buffer: Vec<u8>,
 }
 
-impl Tcp {
-    /// Both ends of a connection.
-    pub fn pair(
-        plan: &FlowPlan,
-        own: &TcpSettings,
-        other: &TcpSettings,
-    ) -> Result<[Tcp; 2], EndpointError> {
-        let near = Tuning::new(own, plan.mtu)?;
-        let far = Tuning::new(other, plan.mtu)?;
+/// A connection being made.
+struct Connecting<'a> {
+    plan: &'a FlowPlan,
+    listener: OwnedFd,
+    stream: OwnedFd,
+    tunings: [Tuning; 2],
+}
+
+impl<'a> Connecting<'a> {
+    fn begin(plan: &'a FlowPlan, tunings: [Tuning; 2]) -> Result<Connecting<'a>, EndpointError> {
         let (source, destination) = (&plan.source, &plan.destination);
-        let _held = tuning::hold();
-        // What is agreed at the beginning is a namespace's setting, not a socket's.
-        let _near_settings = near.for_connecting(&source.namespace)?;
-        let _far_settings = far.for_connecting(&destination.namespace)?;
-        let listener = open(destination, &far)?;
         let address = destination.address;
+        let listener = open(destination, &tunings[1])?;
         rustix::net::listen(&listener, 1).doing("listen", address)?;
         let port = local_port(&listener, address)?;
-        let connecting = open(source, &near)?;
-        let peer = SocketAddrV4::new(address, port);
-        match rustix::net::connect(&connecting, &peer) {
+        let stream = open(source, &tunings[0])?;
+        match rustix::net::connect(&stream, &SocketAddrV4::new(address, port)) {
             Err(Errno::INPROGRESS) | Ok(()) => (),
             Err(error) => Err(error).doing("connect", source.address)?,
         }
-        let accepted = accept(&listener, plan)?;
-        await_writable(&connecting, plan)?;
-        far.after_accept(&accepted).doing("set up a TCP connection", address)?;
-        Ok([Tcp::new(connecting, near), Tcp::new(accepted, far)])
+        Ok(Connecting { plan, listener, stream, tunings })
+    }
+
+    fn finish(self) -> Result<[Tcp; 2], EndpointError> {
+        let accepted = accept(&self.listener, self.plan)?;
+        await_writable(&self.stream, self.plan)?;
+        let [mut near, far] = self.tunings;
+        near.note(tcp_info(&self.stream).ok().and_then(|info| near.differs_at_first(&info)));
+        Ok([Tcp::new(self.stream, near), Tcp::new(accepted, far)])
+    }
+}
+
+impl Tcp {
+    /// Both ends of each flow's connection, in the order of the plans. Connections between the same hosts
+    /// that are to agree upon the same are made at once, so that a long path is waited for once.
+    pub fn pairs(plans: &[&FlowPlan]) -> Result<Vec<[Tcp; 2]>, EndpointError> {
+        let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (index, &plan) in plans.iter().enumerate() {
+            let tunings = tunings(plan)?;
+            let hosts = [&plan.source, &plan.destination].map(|end| end.namespace.inode());
+            let key = (hosts, tunings.each_ref().map(Tuning::agreement));
+            groups.entry(key).or_default().push((index, plan, tunings));
+        }
+        let mut made = BTreeMap::new();
+        for group in groups.into_values() {
+            made.extend(Tcp::connect(group)?);
+        }
+        Ok(made.into_values().collect())
+    }
+
+    /// Makes the connections of one group; by their index.
+    fn connect(group: Vec<Numbered<'_>>) -> Result<Vec<(usize, [Tcp; 2])>, EndpointError> {
+        let Some((_, plan, [near, far])) = group.first().cloned() else { return Ok(Vec::new()) };
+        let (here, there) = (&plan.source.namespace, &plan.destination.namespace);
+        let shared = tuning::share();
+        if near.finds_all_set(here)? && far.finds_all_set(there)? {
+            return Tcp::connect_now(group);
+        }
+        drop(shared);
+        let _alone = tuning::hold();
+        // Given back in the other order, for both may be one.
+        let _here = near.for_connecting(here)?;
+        let _there = far.for_connecting(there)?;
+        Tcp::connect_now(group)
+    }
+
+    fn connect_now(group: Vec<Numbered<'_>>) -> Result<Vec<(usize, [Tcp; 2])>, EndpointError> {
+        let begin = |(index, plan, tunings)| Ok((index, Connecting::begin(plan, tunings)?));
+        let begun: Result<Vec<_>, EndpointError> = group.into_iter().map(begin).collect();
+        begun?.into_iter().map(|(index, begun)| Ok((index, begun.finish()?))).collect()
     }
 
     fn new(stream: OwnedFd, tuning: Tuning) -> Tcp {
@@ -79,6 +129,8 @@ impl Tcp {
             got: 0,
             read: 0,
             closed: false,
+            reads: 0,
+            peak_window: None,
             buffer: vec![0; CHUNK],
         }
     }
@@ -95,7 +147,7 @@ impl Tcp {
             way.ends().push_back(MessageEnd { at: self.position, filler, carried });
         }
         way.sent.store(self.position, Ordering::Release);
-        self.pump(context);
+        self.pump();
     }
 
     pub fn written(&self) -> bool {
@@ -112,7 +164,7 @@ impl Tcp {
     }
 
     /// Hands the rest of the write to the kernel, as much as it takes.
-    pub fn pump(&mut self, _context: &Context) {
+    pub fn pump(&mut self) {
         while self.left > 0 && !self.closed {
             let octets = &OCTETS[..self.left.min(CHUNK as u64) as usize];
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -132,7 +184,7 @@ impl Tcp {
         if front.is_none_or(|at| at > self.got) {
             self.receive();
         }
-        self.to_end(way)
+        self.read_to_end(way)
     }
 
     fn receive(&mut self) {
@@ -141,16 +193,32 @@ impl Tcp {
             Ok((bytes, _)) => {
                 self.got += bytes as u64;
                 self.tuning.after_read(&self.stream);
+                self.look();
             }
             Err(Errno::AGAIN | Errno::INTR) => (),
             Err(_) => self.closed = true,
         }
     }
 
+    /// Notes the window that it advertises, once that has settled: with the first packets the kernel learns
+    /// how well they fill their buffers and may advertise up to double, which it does not take back before
+    /// as much has come.
+    fn look(&mut self) {
+        self.reads += 1;
+        let settled = self.tuning.window().is_some_and(|window| self.got > SETTLED * window);
+        if !settled || !self.reads.is_multiple_of(LOOK) {
+            return;
+        }
+        if let Ok(info) = tcp_info(&self.stream) {
+            self.peak_window = self.peak_window.max(Some(info.receive_window.into()));
+        }
+    }
+
     /// What has come, at most to the end of a message.
-    fn to_end(&mut self, way: &Way) -> Option<Taken> {
+    fn read_to_end(&mut self, way: &Way) -> Option<Taken> {
         let mut ends = way.ends();
-        let end = ends.pop_front_if(|end| end.at <= self.got);
+        let come = ends.front().is_some_and(|end| end.at <= self.got);
+        let end = if come { ends.pop_front() } else { None };
         let until = end.as_ref().map_or(self.got, |end| end.at);
         let filler = end.as_ref().is_some_and(|end| end.filler);
         let bytes = until - self.read - u64::from(filler);
@@ -172,6 +240,7 @@ impl Tcp {
             timeouts: u64::from(info.timeouts),
             packets_sent: u64::from(info.data_segments_sent),
             tcp: Some(info),
+            peak_window: self.peak_window,
             notes,
             ..VoiceReport::default()
         }
@@ -182,6 +251,17 @@ impl AsFd for Tcp {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
+}
+
+/// A flow's place among those to be connected, and what its ends are told.
+type Numbered<'a> = (usize, &'a FlowPlan, [Tuning; 2]);
+
+fn tunings(plan: &FlowPlan) -> Result<[Tuning; 2], EndpointError> {
+    let of = |end: &EndPlan| match &end.transport {
+        Transport::Tcp(settings) => Tuning::new(settings, plan.mtu),
+        _ => Err(EndpointError::Transport("a TCP connection needs TCP at both ends".into())),
+    };
+    Ok([of(&plan.source)?, of(&plan.destination)?])
 }
 
 /// A socket bound to the end's address, tuned.

@@ -2,13 +2,15 @@
 
 use super::datagrams::add;
 use super::envelopes::{decode, encode};
+use super::octets;
 use super::rounds::Rounds;
 use super::{Taken, WAITING_BYTES, Write, wire_notes};
 use crate::EndpointError;
+use crate::clock;
 use crate::context::Context;
 use crate::run::VoiceReport;
 use crate::shared::{Carried, Flying};
-use crate::wire::{Body, Wire, leaving};
+use crate::wire::{Body, Wire};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,8 +26,6 @@ use trunkline_transport::urp::{self, Block, Kind, Part, Profile, Segment, Settin
 const WAITING_REQUESTS: usize = 1;
 /// Packets that are taken off the socket in one go.
 const BATCH: usize = 64;
-/// Users' octets: they mean nothing, so that all writes share them.
-static OCTETS: [u8; 1 << 16] = [0x55; 1 << 16];
 
 /// A piece of a system write.
 #[derive(Debug)]
@@ -81,6 +81,12 @@ pub(crate) struct Urp {
     bytes_written: u64,
     bytes_offered: u64,
     bytes_sent: u64,
+    /// Accepted of what the other end has sent.
+    bytes_accepted: u64,
+    /// Blocks accepted that were not the next of the stream: losses and copies together can deceive URP.
+    deceived: u64,
+    /// Have octets been left out for want of room?
+    incomplete: bool,
     messages: VecDeque<Message>,
     outbox: VecDeque<Outgoing>,
     /// The records of the block that came last.
@@ -100,7 +106,7 @@ impl Urp {
         interface: &Interface,
     ) -> Result<Urp, EndpointError> {
         let checked = urp_settings(settings, interface.echo).map_err(EndpointError::Transport)?;
-        let urp = urp::Urp::connected(leaving(), checked)
+        let urp = urp::Urp::connected(clock::now(), checked)
             .map_err(|error| EndpointError::Transport(error.to_string()))?;
         Ok(Urp {
             wire,
@@ -117,6 +123,9 @@ impl Urp {
             bytes_written: 0,
             bytes_offered: 0,
             bytes_sent: 0,
+            bytes_accepted: 0,
+            deceived: 0,
+            incomplete: false,
             messages: VecDeque::new(),
             outbox: VecDeque::new(),
             completing: None,
@@ -169,11 +178,10 @@ impl Urp {
         (!self.queue.is_empty()).then_some(SenderState::Request)
     }
 
-    pub fn pump(&mut self, now: Time, context: &Context) {
+    pub fn pump(&mut self, mut now: Time, context: &Context) {
         for _ in 0..BATCH {
-            if !self.hear(now, context) {
-                break;
-            }
+            let Some(at) = self.hear(context) else { break };
+            now = at;
             self.say(now, context);
         }
         if self.urp.deadline().is_some_and(|deadline| deadline <= now) {
@@ -205,7 +213,7 @@ impl Urp {
         while self.requested.len() < self.requests
             && let Some(Request { bytes, end }) = self.queue.pop_front()
         {
-            self.urp.offer(now, octets(bytes), end.is_some());
+            self.urp.offer(now, octets::from(self.bytes_offered, bytes), end.is_some());
             self.bytes_offered += u64::from(bytes);
             self.blocks += match bytes {
                 0 => u64::from(end.is_some()),
@@ -276,7 +284,7 @@ impl Urp {
 
     fn flush(&mut self, context: &Context) {
         while let Some(mut out) = self.outbox.pop_front() {
-            let (now, number) = (leaving(), self.wire.next());
+            let (now, number) = (clock::now(), self.wire.next());
             if let Some(flying) = &mut out.flying {
                 flying.each(|trail| trail.mark(now, context.own.host, Cause::Host));
                 // Before the packet: the reader may be faster than this thread.
@@ -300,13 +308,14 @@ impl Urp {
         sent
     }
 
-    /// Takes in one packet, if one has come.
-    fn hear(&mut self, now: Time, context: &Context) -> bool {
-        let Some(view) = self.wire.receive() else { return false };
-        let now = now.max(view.header.sent);
+    /// Takes in one packet, if one has come. Answers when that was.
+    fn hear(&mut self, context: &Context) -> Option<Time> {
+        let view = self.wire.receive()?;
+        let now = clock::now();
         let flying = context.landed(view.header.number, &view.record, now);
-        if !decode(view.body, &mut self.envelopes) {
-            return true;
+        match decode(view.body, &mut self.envelopes) {
+            None => return Some(now),
+            Some(left_out) => self.incomplete |= left_out > 0,
         }
         for part in self.reader.read(&self.envelopes) {
             let Part { data, control, trailer } = part;
@@ -316,7 +325,7 @@ impl Urp {
             self.urp.receive(now, Part { data: data.into(), control, trailer });
             self.accept(now, context);
         }
-        true
+        Some(now)
     }
 
     /// Keeps what the protocol has accepted for the application.
@@ -329,6 +338,10 @@ impl Urp {
                 flying.message
             });
             let bytes = Payload::len(&delivery.data);
+            // Octets that did not fit into a capsule cannot be told.
+            let right = self.incomplete || octets::are(&delivery.data, self.bytes_accepted);
+            self.deceived += u64::from(!right);
+            self.bytes_accepted += u64::from(bytes);
             self.inbox.push_back(Arrival { bytes, end: delivery.end, carried });
             // The host of a real interface has a buffer posted whenever it is asked for one.
             if self.echo == Echo::Posted {
@@ -360,6 +373,11 @@ impl Urp {
 
     pub fn report(&self) -> VoiceReport {
         let sending = self.urp.counters().sending;
+        let mut notes = wire_notes(&self.wire);
+        if self.deceived > 0 {
+            let blocks = self.deceived;
+            notes.push(format!("error: {blocks} blocks accepted were not the next of the stream"));
+        }
         VoiceReport {
             retransmissions: sending.resent,
             timeouts: sending.timeouts,
@@ -368,7 +386,7 @@ impl Urp {
             blocks: self.steps.clone(),
             block_count: self.step_count,
             rounds: self.rounds.whole(),
-            notes: wire_notes(&self.wire),
+            notes,
             ..VoiceReport::default()
         }
     }
@@ -393,14 +411,6 @@ fn urp_settings(settings: &UrpSettings, echo: Echo) -> Result<Settings, String> 
         echo,
         ..Settings::of(profile)
     })
-}
-
-/// So many users' octets.
-fn octets(bytes: u32) -> Bytes {
-    match OCTETS.get(..bytes as usize) {
-        Some(octets) => Bytes::from_static(octets),
-        None => Bytes::from(vec![OCTETS[0]; bytes as usize]),
-    }
 }
 
 /// How a system write of `bytes` is cut: the size of each piece, and whether it is the last.

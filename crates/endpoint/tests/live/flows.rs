@@ -7,7 +7,7 @@ use trunkline_scenario::Transport;
 fn every_workload_over(transport: &Transport) {
     let Some(hosts) = Hosts::build(MTU) else { return };
     for (workload, samples, bytes) in workloads() {
-        let plan = hosts.plan(workload.clone(), transport.clone());
+        let plan = hosts.plan(workload.clone(), transport);
         let run = run(&[plan], Duration::from_secs(20)).remove(0);
         check_sums(&run);
         match samples {

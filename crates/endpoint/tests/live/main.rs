@@ -1,4 +1,7 @@
 //! Real sockets between namespaces that the tests make; skipped with a message where that is not allowed.
 
 mod flows;
+mod programs;
 mod support;
+mod tcp;
+mod urp;

@@ -41,7 +41,7 @@ impl Hosts {
     }
 
     /// A flow from the near host to the far one.
-    pub fn plan(&self, workload: Workload, transport: Transport) -> FlowPlan {
+    pub fn plan(&self, workload: Workload, transport: &Transport) -> FlowPlan {
         let end = |namespace: &Namespace, address, first| EndPlan {
             namespace: namespace.clone(),
             address,
@@ -67,7 +67,7 @@ impl Hosts {
 /// Runs flows from one start until all have ended, or for `most`.
 pub fn run(plans: &[FlowPlan], most: Duration) -> Vec<FlowRun> {
     let crew = Crew::new();
-    let flows: Vec<Flow> = plans.iter().map(|plan| Flow::prepare(&crew, plan).unwrap()).collect();
+    let flows = Flow::prepare_all(&crew, plans).unwrap();
     let start = clock::now() + Span::from_millis(5);
     flows.iter().for_each(|flow| flow.start(start));
     let limit = start + Span::from_nanos(most.as_nanos() as u64);

@@ -117,6 +117,45 @@ pub fn cubic_or_reno_window(round_trip: Span, loss: f64) -> f64 {
     cubic_window(round_trip, loss).max(square_root_window(loss, 1))
 }
 
+/// The share of a line that one Reno connection uses whose window moves between half of P + B and P + B, P
+/// being what the path holds and B what the buffer does: 3/4 without a buffer, all with B = P.
+///
+/// Below P the window grows by a segment in each round trip and the line is idle in part; above, it is
+/// busy. Worked out from the saw-tooth: data (3P + B)(P − B)/8 in (P − B)/2 round trips, then B(P + B/2) at
+/// the full rate. Holds for one greedy connection, one loss in each period, bytes counted.
+pub fn reno_utilisation(pipe: u64, buffer: u64) -> f64 {
+    let (p, b) = (pipe as f64, buffer as f64);
+    if b >= p {
+        return 1.0;
+    }
+    let (idle_data, idle_time) = ((3.0 * p + b) * (p - b) / 8.0, (p - b) / 2.0 * p);
+    let full = b * (p + b / 2.0);
+    (idle_data + full) / (idle_time + full)
+}
+
+/// The same for CUBIC, whose window runs along W(s) = W_max (1 − (1 − β)(1 − s)³) from loss to loss: 0.925
+/// without a buffer, all where the buffer holds (1 − β)/β of the path.
+///
+/// The line is idle in part until W(s) = P. Holds outside the Reno-friendly region, for a greedy connection
+/// alone, without fast convergence.
+pub fn cubic_utilisation(pipe: u64, buffer: u64) -> f64 {
+    let drop = 1.0 - CUBIC_BETA;
+    let (p, most) = (pipe as f64, (pipe + buffer) as f64);
+    let short = buffer as f64 / most.max(1.0) / drop;
+    if pipe == 0 || short >= 1.0 {
+        return 1.0;
+    }
+    // (1 − s)³ when the path is full.
+    let left = libm::cbrt(short);
+    let until = 1.0 - left;
+    let carried = most / p * (until - drop * (1.0 - left * short) / 4.0);
+    (carried + left).min(1.0)
+}
+
+/// The share of a line that BBR uses: a fiftieth goes into looking for the round trip, 200 ms in every ten
+/// seconds (Cardwell et al. 2017).
+pub const BBR_UTILISATION: f64 = 0.98;
+
 /// Throughput of a window that nothing shrinks: W / (RTT + q), q being what each packet waits in queues.
 pub fn window_limit(window: u64, round_trip: Span, queue: Span) -> Throughput {
     Throughput::over(window, round_trip + queue)
@@ -287,6 +326,25 @@ mod tests {
         let by_hand = (9.0 + w + q / 0.9) / (0.2 * (w + 1.0) + q * 2.0 * f / (1.0 - p));
         close(pftk(&path(p, 1e9)).unwrap(), by_hand, 1e-9);
         assert!((4.0..4.5).contains(&w) && by_hand < 10.0, "{w} {by_hand}");
+    }
+
+    #[test]
+    fn saw_teeth_in_small_buffers() {
+        for (buffer, reno, cubic) in [
+            (0, 0.75, 0.925),
+            (100_000, 0.8176, 0.9671),
+            (428_572, 0.9494, 1.0),
+            (1_000_000, 1.0, 1.0),
+        ] {
+            close(reno_utilisation(1_000_000, buffer), reno, 1e-4);
+            close(cubic_utilisation(1_000_000, buffer), cubic, 1e-4);
+        }
+        let (mut reno, mut cubic) = (0.0, 0.0);
+        for buffer in (0..1_200_000).step_by(10_000) {
+            let more = (reno_utilisation(1_000_000, buffer), cubic_utilisation(1_000_000, buffer));
+            assert!(more.0 >= reno && more.1 >= cubic && more.0 <= 1.0 && more.1 <= 1.0);
+            (reno, cubic) = more;
+        }
     }
 
     fn transfer(bytes: u64) -> ShortTransfer {

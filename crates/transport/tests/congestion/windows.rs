@@ -207,3 +207,27 @@ fn the_curve_waits_while_the_application_does() {
     let window = after(&mut idle, at(64_000), 5);
     assert!((window - expected).abs() < 2.0, "{window}, without the pause {expected}");
 }
+
+/// BBR's window comes back after a time-out, told or not (draft §4.2.3.4).
+#[test]
+fn bbr_comes_back_from_a_time_out() {
+    let path = crate::pipe::Path {
+        rate: trunkline_core::Rate::from_bits_per_second(20_000_000),
+        way: Span::from_millis(50),
+        buffer: 10_000_000,
+    };
+    for told in [true, false] {
+        let mut sender = crate::pipe::Sender::new(controller(Kind::Bbr), path);
+        sender.run(Span::from_secs(5));
+        let before = sender.controller.window();
+        sender.controller.timed_out(at(5_000), before);
+        assert_eq!(sender.controller.window(), SEGMENT);
+        if told {
+            sender.controller.recovered(at(5_000));
+            assert_eq!(sender.controller.window(), before);
+        }
+        sender.run(Span::from_secs(1));
+        let after = sender.controller.window();
+        assert!(after.abs_diff(before) <= before / 10, "{after}, before {before}");
+    }
+}

@@ -68,6 +68,8 @@ pub struct Bbr {
     /// The first round of a recovery: what is sent equals what is delivered.
     conserving: bool,
     recovering: bool,
+    /// The window has not come back yet from a time-out.
+    timed_out: bool,
     /// The recovery's first ACK has not come yet.
     entering: bool,
     saved_window: u64,
@@ -94,6 +96,7 @@ impl Bbr {
             held_back: (0, 0),
             conserving: false,
             recovering: false,
+            timed_out: false,
             entering: false,
             saved_window: 0,
             restarting: false,
@@ -247,11 +250,12 @@ impl Bbr {
             self.window += delivered;
         }
         self.window = self.window.max(PROBE_RTT_SEGMENTS * self.mss);
+        self.timed_out &= self.window < self.saved_window.min(target);
     }
 
     /// Draft §4.2.3.4, BBRSaveCwnd.
     fn save_window(&mut self) {
-        let keep = self.recovering || self.mode.probes_rtt();
+        let keep = self.recovering || self.timed_out || self.mode.probes_rtt();
         self.saved_window = if keep { self.saved_window.max(self.window) } else { self.window };
     }
 
@@ -284,7 +288,7 @@ impl Congestion for Bbr {
 
     /// Something is sent into an empty pipe: the application had nothing (draft §4.3.4.4).
     fn sent(&mut self, now: Time, bytes: u64, in_flight: u64) {
-        if in_flight <= bytes && self.delivered > 0 && !self.recovering {
+        if in_flight <= bytes && self.delivered > 0 && !self.recovering && !self.timed_out {
             self.restarted_after_idle(now);
         }
     }
@@ -315,17 +319,19 @@ impl Congestion for Bbr {
     }
 
     fn recovered(&mut self, _now: Time) {
-        if std::mem::take(&mut self.recovering) {
+        if std::mem::take(&mut self.recovering) | std::mem::take(&mut self.timed_out) {
             self.conserving = false;
             self.entering = false;
             self.restore_window();
         }
     }
 
-    /// One segment, and the whole window again at the end of the recovery (draft §4.2.3.4).
+    /// One segment, growing by what is delivered; the whole window again at the end of the recovery
+    /// (draft §4.2.3.4), if that is told.
     fn timed_out(&mut self, _now: Time, _in_flight: u64) {
         self.save_window();
-        self.recovering = true;
+        self.timed_out = true;
+        self.recovering = false;
         self.entering = false;
         self.conserving = false;
         self.window = self.mss;

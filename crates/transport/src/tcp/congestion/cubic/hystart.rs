@@ -66,8 +66,8 @@ impl Watch {
         if self.how == Start::HyStartPlusPlus { limit.max(LIMIT) } else { limit }
     }
 
-    /// Takes in an ACK of slow start.
-    pub(super) fn advise(&mut self, ack: &Ack, window: u64, mss: u64) -> Advice {
+    /// Takes in an ACK of slow start, whether the window grows with it or not.
+    pub(super) fn see(&mut self, ack: &Ack) {
         if ack.round_start {
             self.begin_round(ack.now);
         }
@@ -75,6 +75,10 @@ impl Watch {
             self.this_round = self.this_round.min(rtt);
             self.samples = self.samples.saturating_add(1);
         }
+    }
+
+    /// What to do with the ACK just seen.
+    pub(super) fn advise(&mut self, ack: &Ack, window: u64, mss: u64) -> Advice {
         match self.how {
             Start::Plain => Advice::Grow(1),
             Start::HyStart => self.hystart(ack, window / mss),
@@ -134,10 +138,15 @@ mod tests {
         Ack { rtt, min_rtt, round_start, ..Ack::of(now, MSS) }
     }
 
+    fn advise(watch: &mut Watch, ack: &Ack, segments: u64) -> Advice {
+        watch.see(ack);
+        watch.advise(ack, segments * MSS, MSS)
+    }
+
     /// A round of ten ACKs `gap` apart with one round-trip time; the last advice.
     fn round(watch: &mut Watch, begin: u64, gap: u64, rtt: u64) -> Advice {
         let acks = (0..10).map(|i| ack(begin + i * gap, rtt, i == 0));
-        acks.map(|ack| watch.advise(&ack, 20 * MSS, MSS)).last().unwrap()
+        acks.map(|ack| advise(watch, &ack, 20)).last().unwrap()
     }
 
     #[test]
@@ -165,7 +174,7 @@ mod tests {
         let mut watch = Watch::new(Start::HyStartPlusPlus);
         round(&mut watch, 0, 1, 40);
         for i in 0..7 {
-            let advice = watch.advise(&ack(40 + i, 90, i == 0), 20 * MSS, MSS);
+            let advice = advise(&mut watch, &ack(40 + i, 90, i == 0), 20);
             assert_eq!(advice, Advice::Grow(1));
         }
     }
@@ -176,7 +185,7 @@ mod tests {
         assert_eq!(round(&mut watch, 100, 2, 40), Advice::Grow(1), "18 ms is below 20");
         assert_eq!(round(&mut watch, 140, 2, 45), Advice::Leave, "the round trip is 5 ms longer");
         let mut watch = Watch::new(Start::HyStart);
-        let train = (0..12).map(|i| watch.advise(&ack(100 + 2 * i, 40, i == 0), 20 * MSS, MSS));
+        let train = (0..12).map(|i| advise(&mut watch, &ack(100 + 2 * i, 40, i == 0), 20));
         assert_eq!(train.last(), Some(Advice::Leave));
         let mut watch = Watch::new(Start::HyStart);
         assert_eq!(round(&mut watch, 100, 5, 40), Advice::Grow(1), "gaps of 5 ms are no train");
@@ -186,7 +195,7 @@ mod tests {
     fn hystart_leaves_small_windows_alone() {
         let mut watch = Watch::new(Start::HyStart);
         let acks = (0..20).map(|i| ack(i, 90, i == 0));
-        let advice: Vec<Advice> = acks.map(|ack| watch.advise(&ack, 15 * MSS, MSS)).collect();
+        let advice: Vec<Advice> = acks.map(|ack| advise(&mut watch, &ack, 15)).collect();
         assert!(advice.iter().all(|&advice| advice == Advice::Grow(1)));
     }
 }

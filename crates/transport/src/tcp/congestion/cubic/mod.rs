@@ -207,6 +207,9 @@ impl Congestion for Cubic {
             return;
         }
         self.backed_off = false;
+        if self.threshold == u64::MAX {
+            self.watch.see(ack);
+        }
         if !ack.window_limited {
             return self.pause(ack.now);
         }

@@ -1,0 +1,216 @@
+//! The commands of a program: what is put in for the placeholders, and what is added so that the result can be
+//! read.
+
+use crate::EndpointError;
+use crate::plan::FlowPlan;
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicU16, Ordering};
+use trunkline_lab::Namespace;
+use trunkline_scenario::Program;
+
+/// Ports that are given out: below those that the system takes for itself, above the well-known ones.
+const PORTS: std::ops::Range<u16> = 20_000..29_000;
+/// Where the next search begins, so that two flows never get the same one soon after each other.
+static NEXT: AtomicU16 = AtomicU16::new(0);
+
+/// Programs whose results are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Iperf3,
+    Ping,
+    Irtt,
+    Curl,
+    Other,
+}
+
+/// What is run.
+#[derive(Debug, Clone)]
+pub(crate) struct Commands {
+    pub kind: Kind,
+    pub client: String,
+    pub server: Option<String>,
+    pub port: u16,
+    /// Does the server listen on that port, as far as its command says?
+    pub names_port: bool,
+    /// What was added to the commands.
+    pub added: Vec<String>,
+}
+
+impl Commands {
+    /// The commands of `program` with everything put in.
+    pub fn new(program: &Program, plan: &FlowPlan) -> Result<Commands, EndpointError> {
+        let port = free_port(&plan.destination.namespace, plan.destination.address)?;
+        let (near, far) = (plan.source.address, plan.destination.address);
+        let mut added = Vec::new();
+        let kind = kind_of(&program.command);
+        let mut client = fill(&program.command, far, port);
+        for addition in additions(kind, &client) {
+            client = with(kind, &client, addition);
+            added
+                .push(format!("'{addition}' added to the command, so that its result can be read"));
+        }
+        let server = program.server.as_deref().map(|command| {
+            let mut server = fill(command, near, port);
+            for addition in server_additions(&server, &client) {
+                server = format!("{server} {addition}");
+                added.push(format!(
+                    "'{addition}' added to the server's command, so that its result can be read"
+                ));
+            }
+            server
+        });
+        let names_port = program.server.as_deref().is_some_and(|text| text.contains("{port}"));
+        Ok(Commands { kind, client, server, port, names_port, added })
+    }
+}
+
+fn fill(command: &str, peer: Ipv4Addr, port: u16) -> String {
+    command.replace("{peer}", &peer.to_string()).replace("{port}", &port.to_string())
+}
+
+/// The program that a command runs, by its first word that is neither a variable nor a wrapper.
+pub(crate) fn kind_of(command: &str) -> Kind {
+    let mut words =
+        command.split_whitespace().skip_while(|word| word.contains('=') || *word == "exec");
+    match words.next().and_then(|word| word.rsplit('/').next()) {
+        Some("iperf3") => Kind::Iperf3,
+        Some("ping") => Kind::Ping,
+        Some("irtt") => Kind::Irtt,
+        Some("curl") => Kind::Curl,
+        _ => Kind::Other,
+    }
+}
+
+/// Is it one program with its arguments, to which more can be added at the end?
+fn is_plain(command: &str) -> bool {
+    !command.contains([';', '|', '&', '>', '<', '(', '`', '\n'])
+}
+
+fn has(command: &str, options: &[&str]) -> bool {
+    command.split_whitespace().any(|word| options.contains(&word))
+}
+
+/// What has to be added to a client's command.
+fn additions(kind: Kind, command: &str) -> Vec<&'static str> {
+    if !is_plain(command) {
+        return Vec::new();
+    }
+    let wanted: &[(&'static str, &[&str])] = match kind {
+        Kind::Iperf3 => &[("-J", &["-J", "--json"])],
+        // The time of each answer.
+        Kind::Ping => &[("-D", &["-D"])],
+        Kind::Irtt => &[("-o -", &["-o"])],
+        Kind::Curl => &[
+            ("-s", &["-s", "--silent"]),
+            ("-o /dev/null", &["-o", "-O", "--output"]),
+            ("-w '\\n%{json}\\n'", &["-w", "--write-out"]),
+        ],
+        Kind::Other => &[],
+    };
+    let missing = wanted.iter().filter(|(_, present)| !has(command, present));
+    missing.map(|&(addition, _)| addition).collect()
+}
+
+/// The command with an option more: at its end, but irtt takes options before the address only.
+fn with(kind: Kind, command: &str, addition: &str) -> String {
+    match kind {
+        Kind::Irtt => command.replacen("irtt client", &format!("irtt client {addition}"), 1),
+        _ => format!("{command} {addition}"),
+    }
+}
+
+/// What has to be added to a server's: the receiving side's intervals are the server's.
+fn server_additions(server: &str, client: &str) -> Vec<String> {
+    if kind_of(server) != Kind::Iperf3 || !is_plain(server) {
+        return Vec::new();
+    }
+    let mut missing = Vec::new();
+    if !has(server, &["-J", "--json"]) {
+        missing.push("-J".to_owned());
+    }
+    let mut words =
+        client.split_whitespace().skip_while(|word| !matches!(*word, "-i" | "--interval"));
+    if let Some(interval) = words.nth(1).filter(|_| !has(server, &["-i", "--interval"])) {
+        missing.push(format!("-i {interval}"));
+    }
+    missing
+}
+
+/// A port of `address` on which nothing listens, neither TCP nor UDP.
+fn free_port(namespace: &Namespace, address: Ipv4Addr) -> Result<u16, EndpointError> {
+    let found = namespace.run(|| {
+        PORTS.map(|_| next_port()).find(|&port| {
+            TcpListener::bind((address, port)).is_ok() && UdpSocket::bind((address, port)).is_ok()
+        })
+    })?;
+    let none =
+        || format!("no free port from 20000 to 28999 at {address}: end other programs there");
+    found.ok_or_else(|| EndpointError::Transport(none()))
+}
+
+fn next_port() -> u16 {
+    let count = PORTS.end - PORTS.start;
+    PORTS.start + NEXT.fetch_add(1, Ordering::Relaxed) % count
+}
+
+/// The ports of a namespace on which something waits: TCP sockets that listen, UDP sockets that are bound.
+pub(crate) fn listening(namespace: &Namespace) -> Result<BTreeSet<u16>, EndpointError> {
+    Ok(namespace.run(|| {
+        let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
+        let read = |(name, state)| {
+            // A kernel without IPv6 has no such table. The process's own would be the main thread's.
+            let text = std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
+            ports_of(&text.unwrap_or_default(), state)
+        };
+        tables.into_iter().flat_map(read).collect()
+    })?)
+}
+
+/// Local ports of the sockets in `state`, from a table of `/proc/net`.
+fn ports_of(table: &str, state: &str) -> Vec<u16> {
+    let port = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        let (local, _, found) = (words.next()?, words.next()?, words.next()?);
+        let (_, port) = local.rsplit_once(':')?;
+        u16::from_str_radix(port, 16).ok().filter(|_| found == state)
+    };
+    table.lines().skip(1).filter_map(port).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_known_by_its_name() {
+        assert_eq!(kind_of("A=1 exec /usr/bin/iperf3 -c x"), Kind::Iperf3);
+        assert_eq!(kind_of("ping -c 3 {peer}"), Kind::Ping);
+        assert_eq!(kind_of("sh -c 'ping x'"), Kind::Other);
+        assert_eq!(kind_of(""), Kind::Other);
+    }
+
+    #[test]
+    fn what_is_missing_is_added_to_plain_commands_only() {
+        assert_eq!(additions(Kind::Iperf3, "iperf3 -c 10.0.0.1"), ["-J"]);
+        assert!(additions(Kind::Iperf3, "iperf3 -c 10.0.0.1 -J").is_empty());
+        assert!(additions(Kind::Iperf3, "iperf3 -c 10.0.0.1 | tee x").is_empty());
+        assert_eq!(additions(Kind::Curl, "curl -s -o x http://y/"), ["-w '\\n%{json}\\n'"]);
+        assert_eq!(server_additions("iperf3 -s", "iperf3 -c x -i 0.5"), ["-J", "-i 0.5"]);
+        assert_eq!(with(Kind::Irtt, "irtt client 10.0.0.1", "-o -"), "irtt client -o - 10.0.0.1");
+        assert!(server_additions("nc -l", "iperf3 -c x -i 0.5").is_empty());
+    }
+
+    #[test]
+    fn placeholders_are_filled() {
+        let peer = Ipv4Addr::new(10, 0, 0, 2);
+        assert_eq!(fill("x -c {peer} -p {port}", peer, 20_001), "x -c 10.0.0.2 -p 20001");
+    }
+
+    #[test]
+    fn the_kernels_tables_are_read() {
+        let table = "  sl  local_address rem_address   st tx_queue\n   0: 0100007F:4E21 00000000:0000 0A 0\n   \
+                     1: 0100007F:4E22 0100007F:1F90 01 0\n";
+        assert_eq!(ports_of(table, "0A"), [0x4e21]);
+    }
+}

@@ -1,0 +1,132 @@
+//! iperf3: the JSON of its `-J`, of the client and, where the data go there, of the server.
+
+use super::{Reading, seconds};
+use crate::program::child::Ending;
+use serde_json::Value;
+use trunkline_core::Span;
+
+/// Adds a sample for each interval at the receiving side, or one for the whole where that side has told of
+/// none. Times count from the program's start: iperf3 tells its own to the second only.
+pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
+    let client = reports(reading.output()).pop()?;
+    let stopped = reading.outcome.client.ending == Ending::Stopped;
+    if let Some(error) = client.get("error").and_then(Value::as_str).filter(|_| !stopped) {
+        // It ends with status 0 all the same.
+        reading.note(format!("error: iperf3: {error}"));
+        return Some(());
+    }
+    let end = client.get("end")?;
+    if totals(reading, end).is_none() && !stopped {
+        return None;
+    }
+    let server = reading.outcome.server.as_ref().map(|server| reports(&server.output));
+    let server =
+        server.unwrap_or_default().into_iter().rfind(|report| !intervals(report).is_empty());
+    let reverse = client.pointer("/start/test_start/reverse").and_then(Value::as_u64) == Some(1);
+    let source = if reverse { Some(&client) } else { server.as_ref() };
+    let found = source.map(intervals).unwrap_or_default();
+    if found.is_empty() {
+        whole(reading, end)?;
+        reading.note(
+            "iperf3: one figure for the whole run: the receiver's intervals are not known".into(),
+        );
+    }
+    let origin = reading.outcome.client.started;
+    for (from, span, bytes) in found {
+        reading.sample(bytes, origin + from, &[span]);
+    }
+    let sum = reading.run.samples.iter().map(|sample| sample.size).sum();
+    reading.run.delivered_bytes = reading.run.delivered_bytes.max(sum);
+    Some(())
+}
+
+fn totals(reading: &mut Reading<'_>, end: &Value) -> Option<()> {
+    let number = |path: &str| end.pointer(path).and_then(Value::as_u64);
+    reading.run.delivered_bytes = number("/sum_received/bytes").or_else(|| number("/sum/bytes"))?;
+    reading.run.retransmissions = number("/sum_sent/retransmits").unwrap_or(0);
+    if let (Some(lost), Some(packets)) = (number("/sum/lost_packets"), number("/sum/packets")) {
+        reading.run.packets_sent = packets;
+        reading.run.packets_received = packets.saturating_sub(lost);
+        reading.note(format!("iperf3: {lost} of {packets} datagrams lost"));
+    }
+    Some(())
+}
+
+fn whole(reading: &mut Reading<'_>, end: &Value) -> Option<()> {
+    let sum = end.get("sum_received").or_else(|| end.get("sum"))?;
+    let (from, span, bytes) = interval(sum)?;
+    let origin = reading.outcome.client.started;
+    reading.sample(bytes, origin + from, &[span]);
+    Some(())
+}
+
+/// Start, length and bytes of each interval, without those left out (`-O`) and the remnant at the end.
+fn intervals(report: &Value) -> Vec<(Span, Span, u64)> {
+    let listed = report.get("intervals").and_then(Value::as_array);
+    let sums = listed.into_iter().flatten().filter_map(|entry| entry.get("sum"));
+    let counted = sums.filter(|sum| sum.get("omitted").and_then(Value::as_bool) != Some(true));
+    let mut found: Vec<_> = counted.filter_map(interval).collect();
+    let longest = found.iter().map(|&(_, span, _)| span).max().unwrap_or(Span::ZERO);
+    found.retain(|&(_, span, _)| span >= longest.scaled(1, 2));
+    found
+}
+
+fn interval(sum: &Value) -> Option<(Span, Span, u64)> {
+    let time = |name: &str| sum.get(name).and_then(Value::as_f64).map(seconds);
+    let (from, until) = (time("start")?, time("end")?);
+    let bytes = sum.get("bytes").and_then(Value::as_u64)?;
+    Some((from, until.saturating_sub(from), bytes)).filter(|(_, span, _)| !span.is_zero())
+}
+
+/// A server prints a report for each test, one after the other.
+fn reports(text: &str) -> Vec<Value> {
+    let Some(first) = text.find('{') else { return Vec::new() };
+    let stream = serde_json::Deserializer::from_str(&text[first..]).into_iter();
+    stream.map_while(Result::ok).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::read_recorded;
+    use super::*;
+
+    const CLIENT: &str = include_str!("../../../tests/data/iperf3-client.json");
+    const SERVER: &str = include_str!("../../../tests/data/iperf3-server.json");
+    const UDP: &str = include_str!("../../../tests/data/iperf3-udp.json");
+    const REFUSED: &str = include_str!("../../../tests/data/iperf3-refused.json");
+
+    #[test]
+    fn the_servers_intervals_are_the_receivers() {
+        let run = read_recorded("iperf3 -c x -J", CLIENT, Some(SERVER));
+        assert_eq!((run.delivered_bytes, run.retransmissions), (655_360, 0));
+        let [sample] = run.samples.as_slice() else { panic!("{run:?}") };
+        // The recorded server was interrupted last; the report of the UDP test before is the one read.
+        assert_eq!((sample.size, sample.delay()), (131_072, Span::from_micros(1_000_278)));
+        assert_eq!(sample.start.as_nanos(), 10_000_000_000);
+    }
+
+    #[test]
+    fn without_a_servers_report_the_whole_is_known() {
+        let run = read_recorded("iperf3 -c x -J", CLIENT, None);
+        assert_eq!((run.samples.len(), run.samples[0].size), (1, 655_360));
+        assert!(run.notes[0].contains("whole run"));
+        let run = read_recorded("iperf3 -u -c x -J", UDP, None);
+        assert_eq!((run.packets_sent, run.packets_received), (4, 4));
+    }
+
+    #[test]
+    fn a_refusal_is_an_error() {
+        let run = read_recorded("iperf3 -c x -J", REFUSED, None);
+        assert!(run.samples.is_empty());
+        assert!(run.notes[0].starts_with("error: iperf3: unable to connect"), "{:?}", run.notes);
+    }
+
+    #[test]
+    fn what_is_left_out_and_the_remnant_are_no_intervals() {
+        let sum = |start: f64, end: f64, omitted: bool| serde_json::json!({"sum": {"start": start, "end": end, "bytes": 5, "omitted": omitted}});
+        let report = serde_json::json!({"intervals": [
+            sum(0.0, 1.0, true), sum(0.0, 1.0, false), sum(1.0, 2.0, false), sum(2.0, 2.001, false),
+        ]});
+        assert_eq!(intervals(&report).len(), 2);
+    }
+}

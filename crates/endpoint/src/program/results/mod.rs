@@ -1,0 +1,155 @@
+//! What a program has measured, read from what it printed.
+
+mod curl;
+mod iperf3;
+mod irtt;
+mod ping;
+
+use super::child::{Ending, Finished};
+use super::command::{Commands, Kind};
+use crate::clock;
+use crate::plan::FlowPlan;
+use crate::run::FlowRun;
+use rustix::time::{ClockId, clock_gettime};
+use trunkline_core::{Cause, Span, Time};
+use trunkline_measure::{Sample, Step};
+
+/// A program's run.
+pub(super) struct Outcome<'a> {
+    pub client: Finished,
+    pub server: Option<Finished>,
+    pub commands: &'a Commands,
+    pub plan: &'a FlowPlan,
+}
+
+/// What a reader of results fills in.
+struct Reading<'a> {
+    outcome: &'a Outcome<'a>,
+    run: FlowRun,
+}
+
+/// What the program has measured.
+pub(super) fn read(outcome: &Outcome<'_>) -> FlowRun {
+    let mut run = FlowRun { notes: outcome.commands.added.clone(), ..FlowRun::default() };
+    run.ended = (outcome.client.ending == Ending::Natural).then_some(outcome.client.ended);
+    let mut reading = Reading { outcome, run };
+    let understood = match outcome.commands.kind {
+        Kind::Iperf3 => iperf3::read(&mut reading),
+        Kind::Ping => ping::read(&mut reading),
+        Kind::Irtt => irtt::read(&mut reading),
+        Kind::Curl => curl::read(&mut reading),
+        Kind::Other => None,
+    };
+    if understood.is_none() {
+        reading.run_time();
+    }
+    reading.judge();
+    reading.run
+}
+
+impl Reading<'_> {
+    /// What the client printed.
+    fn output(&self) -> &str {
+        &self.outcome.client.output
+    }
+
+    fn note(&mut self, text: String) {
+        self.run.notes.push(text);
+    }
+
+    /// Adds a measurement whose time went by on the path, in these stretches; they are its whole.
+    fn sample(&mut self, size: u64, start: Time, spans: &[Span]) {
+        let index = self.run.samples.len() as u32;
+        self.numbered(index, size, start, spans);
+    }
+
+    fn numbered(&mut self, index: u32, size: u64, start: Time, spans: &[Span]) {
+        let (flow, place) = (self.outcome.plan.flow, self.outcome.plan.places.path);
+        let steps = spans.iter().map(|&span| Step { place, cause: Cause::Host, span }).collect();
+        let end = start + spans.iter().copied().sum();
+        self.run.samples.push(Sample { flow, index, size, intended: start, start, end, steps });
+    }
+
+    /// The one thing that is known of a program whose results are not: how long it ran.
+    fn run_time(&mut self) {
+        let Finished { started, ended, .. } = self.outcome.client;
+        self.sample(0, started, &[ended.since(started)]);
+        self.note(
+            "of this program only its run time is known: iperf3, ping, irtt and curl are read"
+                .into(),
+        );
+    }
+
+    /// Says what went wrong.
+    fn judge(&mut self) {
+        let Outcome { client, commands, .. } = self.outcome;
+        if !client.succeeded() {
+            self.note(format!("error: '{}': {}", commands.client, client.complaint()));
+        } else if client.ending == Ending::Stopped {
+            self.note(format!("'{}' was still running and was stopped", commands.client));
+        }
+    }
+}
+
+/// The instant of CLOCK_MONOTONIC at a time since 1970 by CLOCK_REALTIME, in nanoseconds.
+fn monotonic(realtime: u64) -> Time {
+    let time = clock_gettime(ClockId::Realtime);
+    let real = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    clock::now().before(Span::from_nanos(real.saturating_sub(realtime)))
+}
+
+/// A number of seconds as a span. Programs print it with as many digits as they have.
+fn seconds(value: f64) -> Span {
+    Span::from_nanos((value * 1e9).round().max(0.0) as u64)
+}
+
+#[cfg(test)]
+mod testing {
+    use super::*;
+
+    /// Reads recorded outputs of a client and perhaps a server that ran from 10 s to 12 s.
+    pub fn read_recorded(command: &str, output: &str, server: Option<&str>) -> FlowRun {
+        let finished = |text: &str| Finished {
+            started: Time::from_nanos(10_000_000_000),
+            ended: Time::from_nanos(12_000_000_000),
+            status: Some(std::os::unix::process::ExitStatusExt::from_raw(0)),
+            ending: Ending::Natural,
+            output: text.into(),
+            errors: String::new(),
+        };
+        let commands = Commands {
+            kind: super::super::command::kind_of(command),
+            client: command.into(),
+            server: None,
+            port: 1,
+            names_port: false,
+            added: Vec::new(),
+        };
+        let plan = crate::plan::tests::plan();
+        let server = server.map(finished);
+        let run =
+            read(&Outcome { client: finished(output), server, commands: &commands, plan: &plan });
+        for sample in &run.samples {
+            let sum: Span = sample.steps.iter().map(|step| step.span).sum();
+            assert_eq!(sum, sample.delay());
+        }
+        run
+    }
+
+    #[test]
+    fn of_an_unknown_program_the_run_time_is_known() {
+        let run = read_recorded("make coffee", "coffee\n", None);
+        assert_eq!((run.samples.len(), run.samples[0].delay()), (1, Span::from_secs(2)));
+        assert!(run.notes[0].contains("run time"));
+    }
+
+    #[test]
+    fn an_unreadable_result_is_as_good_as_none() {
+        for command in ["iperf3 -c x", "ping x", "irtt client x", "curl x"] {
+            for output in ["", "{", "{\"end\": 3}", "nonsense\n", "[]"] {
+                let run = read_recorded(command, output, Some(output));
+                assert_eq!(run.samples.len(), 1, "{command} {output}");
+            }
+        }
+    }
+}

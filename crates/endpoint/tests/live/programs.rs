@@ -1,0 +1,118 @@
+//! Outside programs between namespaces. One that is not installed is skipped with a message.
+
+use super::support::{Hosts, MTU, check_sums};
+use std::process::Command;
+use std::time::Duration;
+use trunkline_core::Span;
+use trunkline_endpoint::{Crew, Flow, FlowRun, clock};
+use trunkline_scenario::{Program, Transport};
+
+fn installed(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("SKIPPED: {program} is not installed");
+    }
+    found
+}
+
+fn prepare(hosts: &Hosts, command: &str, server: Option<&str>) -> Result<Flow, String> {
+    let (_, workload) = (0, super::support::workloads().remove(0).0);
+    let mut plan = hosts.plan(workload, &Transport::Udp);
+    plan.program = Some(Program { command: command.into(), server: server.map(Into::into) });
+    Flow::prepare(&Crew::new(), &plan).map_err(|error| error.to_string())
+}
+
+/// Runs it to its end, or for `most`.
+fn run(hosts: &Hosts, command: &str, server: Option<&str>, most: Span) -> FlowRun {
+    let flow = prepare(hosts, command, server).unwrap();
+    let start = clock::now() + Span::from_millis(10);
+    flow.start(start);
+    while !flow.ended() && clock::now() < start + most {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut run = flow.join();
+    run.rebase(start);
+    check_sums(&run);
+    run
+}
+
+const LONG: Span = Span::from_secs(30);
+
+#[test]
+fn ping_is_read() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    if !installed("ping") {
+        return;
+    }
+    let run = run(&hosts, "ping -c 4 -i 0.05 -s 100 {peer}", None, LONG);
+    assert_eq!((run.samples.len(), run.packets_sent, run.packets_received), (4, 4, 4));
+    assert!(run.samples.iter().all(|sample| sample.size == 100));
+    let apart = run.samples[3].start - run.samples[0].start;
+    assert!(apart >= Span::from_millis(140), "{apart}");
+    assert!(run.notes.iter().any(|note| note.contains("'-D' added")), "{:?}", run.notes);
+}
+
+#[test]
+fn a_ping_that_nobody_answers_is_an_error_and_a_stopped_one_is_none() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    if !installed("ping") {
+        return;
+    }
+    let silent = run(&hosts, "ping -c 1 -W 0.2 10.78.0.9", None, LONG);
+    assert!(silent.notes.iter().any(|note| note.starts_with("error: ")), "{:?}", silent.notes);
+    let stopped = run(&hosts, "ping -i 0.05 {peer}", None, Span::from_secs(2));
+    assert!(!stopped.samples.is_empty() && stopped.ended.is_none());
+    assert!(stopped.notes.iter().all(|note| !note.starts_with("error")), "{:?}", stopped.notes);
+}
+
+#[test]
+fn iperf3_is_read_at_the_receiver() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    if !installed("iperf3") {
+        return;
+    }
+    let (client, server) =
+        ("iperf3 -c {peer} -p {port} -t 1 -i 0.25 -b 20M", "iperf3 -s -p {port}");
+    let run = run(&hosts, client, Some(server), LONG);
+    assert!(run.samples.len() >= 2, "{run:?}");
+    let sum: u64 = run.samples.iter().map(|sample| sample.size).sum();
+    assert!(sum > 1_000_000 && sum <= run.delivered_bytes, "{sum} of {}", run.delivered_bytes);
+    assert!(run.ended.is_some());
+}
+
+#[test]
+fn irtt_and_curl_are_read() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    if installed("irtt") {
+        let (client, server) =
+            ("irtt client -i 20ms -d 200ms -q {peer}:{port}", "irtt server -b 0.0.0.0:{port}");
+        let run = run(&hosts, client, Some(server), LONG);
+        // On a busy machine it leaves some out.
+        let answered = run.samples.len();
+        assert!((2..=10).contains(&answered) && run.packets_received == answered as u64, "{run:?}");
+        assert!(run.samples.iter().all(|sample| sample.steps.len() == 2));
+    }
+    if installed("curl") && installed("python3") {
+        let server = "exec python3 -m http.server {port} --directory /proc/self/fdinfo";
+        let run = run(&hosts, "curl http://{peer}:{port}/", Some(server), LONG);
+        assert_eq!(run.samples.len(), 1, "{run:?}");
+        assert!(run.delivered_bytes > 0 && run.samples[0].size == run.delivered_bytes);
+    }
+}
+
+#[test]
+fn a_server_that_ends_at_once_is_refused_with_its_last_words() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    let refused = prepare(&hosts, "true", Some("echo 'no such luck' >&2; exit 4")).unwrap_err();
+    assert!(refused.contains("no such luck") && !refused.contains('\n'), "{refused}");
+}
+
+#[test]
+fn the_placeholders_are_the_other_end_and_one_port() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    let run = run(&hosts, "echo {peer} {port} >&2; exit 5", None, LONG);
+    let note = run.notes.iter().find(|note| note.starts_with("error: ")).unwrap();
+    assert!(note.contains("10.78.0.2 2"), "{note}");
+    assert_eq!(run.samples.len(), 1, "the run time");
+}

@@ -1,0 +1,386 @@
+//! What the shape of delay against message size says about a path: Vande Water 1988, chapter 2, by
+//! machine.
+//!
+//! A sender may have a window of `W` bytes in blocks of `b` outstanding. One way, a message of `s` bytes is
+//! there after
+//!
+//! `p + s·σ + ceil(s/b)·q + (ceil(s/W) - 1)·J`,
+//!
+//! `σ` being the time of a byte, `q` that of a packet's headers and handling, and `p` the propagation. A
+//! window opens when its first block is answered, `bσ + q + 2p + A` after its beginning (`A`: the answer's
+//! transmission); the line has carried the rest of the window meanwhile. So the line is idle for
+//!
+//! `J = 2p + A - (W/b - 1)·(bσ + q)`,
+//!
+//! or for `J = 2p + A` where the window opens as a whole. Jumps at multiples of `W` therefore tell the
+//! propagation apart from the hosts' cost for each message, which is what remains of the round trip of an
+//! empty message. An echo does all this twice, so that its jumps are of about two round trips (§2.5.2).
+
+use crate::curve::{Comb, Curve, HEADERS, Packets, redrawn};
+use crate::known::{CannotTell, Fitted, Known, Opens};
+use crate::level::{Level, levels};
+use crate::steps::{Scan, scan, settle};
+use serde::Serialize;
+use trunkline_core::Seed;
+use trunkline_measure::{Interval, quantile};
+
+/// A figure is told if half its interval's width is at most this part of it.
+const TOLERANCE: f64 = 0.05;
+/// An acknowledgement on the line, in bytes, where nobody says: a Datakit control byte, up to headers alone.
+const ANSWER: (f64, f64) = (1.0, HEADERS);
+/// A window's jumps are so many times what had to be overlooked.
+const OUTSTANDING: f64 = 3.0;
+/// What was overlooked is small against this part of an empty message's round trip.
+const IRREGULAR: f64 = 0.25;
+/// A packet costs less than this part of an empty message's round trip.
+const PACKET_PART: f64 = 0.2;
+/// Combs of one kind are as high as one another to this part.
+const ABOUT: f64 = 0.5;
+const CONFIDENCE: f64 = 0.95;
+
+/// What a fit says about a path. Each figure stands for itself: one may be known where another is not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathFit {
+    /// Bytes that the sender may send before it has to wait for an answer.
+    pub window: Result<u32, CannotTell>,
+    /// User bytes of a block, where steps of packets show or it was known.
+    pub block: Option<u32>,
+    /// Bits a second at which a longer message takes longer: of the line, or of what is slower.
+    pub rate: Result<Fitted, CannotTell>,
+    /// One-way propagation, the same both ways, in milliseconds.
+    pub delay: Result<Fitted, CannotTell>,
+    /// What both hosts together spend on a message and its answer, in milliseconds.
+    pub per_message: Result<Fitted, CannotTell>,
+    /// What a packet costs in addition to its bytes, one way, in milliseconds.
+    pub per_packet: Result<Fitted, CannotTell>,
+    /// The curve, which reproduces the round trips measured.
+    pub curve: Option<Curve>,
+    /// How far the levels measured lie from the curve: the root of the mean square, in milliseconds.
+    pub misfit: f64,
+    /// How far the worst of them lies, in milliseconds.
+    pub worst: f64,
+    /// What was known or assumed.
+    pub known: Known,
+}
+
+/// Which comb is what.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Combs {
+    packet: Option<usize>,
+    window: Option<usize>,
+}
+
+impl PathFit {
+    /// Fits a path to round trips `(user bytes, milliseconds)`, in any order, that were measured with
+    /// nothing else on the path and one message outstanding. The same samples and seed give the same fit.
+    ///
+    /// Without `known` figures the widest plausible ones are taken. What the hosts spend on each byte
+    /// cannot be told from the line's time and is part of the rate.
+    pub fn of(samples: &[(u32, f64)], known: Known, seed: Seed) -> PathFit {
+        let levels = levels(samples);
+        let found = scan(&levels, known.packets());
+        let settled = settle(&levels, &found.shape).filter(|_| levels.len() >= 4);
+        let Some((curve, shape)) = settled else { return nothing(levels.len(), known) };
+        let misfit = misfit(&levels, &curve);
+        let draws = redrawn(&levels, &shape, misfit, &mut seed.stream("path fit"));
+        let problem = problem(&found, &curve);
+        let reading = Reading {
+            levels: &levels,
+            curve: &curve,
+            draws: &draws,
+            known,
+            problem,
+            blunt: found.blunt,
+            overlooked: found.overlooked,
+        };
+        reading.fit()
+    }
+}
+
+fn nothing(sizes: usize, known: Known) -> PathFit {
+    let why = CannotTell::TooLittle { sizes };
+    PathFit {
+        window: Err(why.clone()),
+        block: known.block,
+        rate: Err(why.clone()),
+        delay: Err(why.clone()),
+        per_message: Err(why.clone()),
+        per_packet: Err(why),
+        curve: None,
+        misfit: f64::NAN,
+        worst: f64::NAN,
+        known,
+    }
+}
+
+/// How far levels lie from the curve beyond what noise explains, in milliseconds: 0 where noise explains
+/// all.
+fn misfit(levels: &[Level], curve: &Curve) -> f64 {
+    let beyond = |one: &Level| {
+        let off = one.millis - curve.at(one.size);
+        off * off - one.error * one.error
+    };
+    let freedom = levels.len().saturating_sub(curve.combs.len() + 2).max(1);
+    (levels.iter().map(beyond).sum::<f64>() / freedom as f64).max(0.0).sqrt()
+}
+
+/// Why the jumps, if any, are no window's.
+fn problem(found: &Scan, curve: &Curve) -> Option<CannotTell> {
+    let not_periodic = |size| CannotTell::NotPeriodic { size };
+    if let Some((size, _)) = found.strange {
+        return Some(not_periodic(size));
+    }
+    let gap = found.open.filter(|gap| gap.behind > gap.before + 1);
+    if let Some(gap) = gap {
+        return Some(CannotTell::Open { before: gap.before, behind: gap.behind });
+    }
+    let highest = curve.combs.iter().map(|comb| comb.height).fold(0.0, f64::max);
+    // Small irregularities are no reason to doubt a path without jumps; large ones are jumps.
+    let small = curve.combs.is_empty() && found.blunt < IRREGULAR * curve.base;
+    let hidden = highest < OUTSTANDING * found.blunt && !small;
+    found.overlooked.filter(|_| hidden).map(not_periodic)
+}
+
+/// What is read.
+struct Reading<'a> {
+    levels: &'a [Level],
+    curve: &'a Curve,
+    draws: &'a [Curve],
+    known: Known,
+    problem: Option<CannotTell>,
+    /// Smaller jumps were overlooked, in milliseconds.
+    blunt: f64,
+    /// The first of them was at this size.
+    overlooked: Option<u32>,
+}
+
+impl Reading<'_> {
+    fn fit(&self) -> PathFit {
+        let combs = self.combs();
+        let jump = combs.clone().and_then(|combs| self.window(combs));
+        let combs = combs.unwrap_or(Combs { packet: None, window: None });
+        let (delay, per_message) = self.delay_and_host(combs, &jump);
+        PathFit {
+            window: jump,
+            block: self.block(combs),
+            rate: self.rate(),
+            delay,
+            per_message,
+            per_packet: self.per_packet(combs),
+            curve: Some(self.curve.clone()),
+            misfit: self.misfit(),
+            worst: self.levels.iter().map(|one| self.off(one).abs()).fold(0.0, f64::max),
+            known: self.known,
+        }
+    }
+
+    fn misfit(&self) -> f64 {
+        let squares: f64 = self.levels.iter().map(|one| self.off(one) * self.off(one)).sum();
+        (squares / self.levels.len() as f64).sqrt()
+    }
+
+    fn off(&self, one: &Level) -> f64 {
+        one.millis - self.curve.at(one.size)
+    }
+
+    /// Tells the packets' comb and the window's apart. Of the combs about as high as the highest the first
+    /// is the window's (with Vande Water's boards there is another behind it, of the system's writes);
+    /// lower ones before it are the packets'. One alone is the packets' if it is known that they are as
+    /// long and their cost explains it.
+    fn combs(&self) -> Result<Combs, CannotTell> {
+        let combs = &self.curve.combs;
+        let highest = combs.iter().map(|comb| comb.height).fold(0.0, f64::max);
+        let first = |a: &usize, b: &usize| combs[*a].teeth.first.cmp(&combs[*b].teeth.first);
+        let high = (0..combs.len()).filter(|&at| combs[at].height >= ABOUT * highest);
+        let Some(window) = high.min_by(first) else {
+            return Ok(Combs { packet: None, window: None });
+        };
+        let packet = (0..combs.len()).filter(|at| first(at, &window).is_lt()).min_by(first);
+        let Comb { teeth, height } = combs[window];
+        if packet.is_some() || !self.may_be_packets(&combs[window]) {
+            return Ok(Combs { packet, window: Some(window) });
+        }
+        match self.known.block.map(|block| block == teeth.first) {
+            Some(false) => Ok(Combs { packet: None, window: Some(window) }),
+            Some(true) => Ok(Combs { packet: Some(window), window: None }),
+            None => Err(CannotTell::PacketOrWindow { period: teeth.first, height }),
+        }
+    }
+
+    /// Can the cost of a packet be so high?
+    fn may_be_packets(&self, comb: &Comb) -> bool {
+        let part = comb.height / self.ways() / self.curve.base;
+        self.curve.may_be_packets(comb) && part < PACKET_PART
+    }
+
+    fn ways(&self) -> f64 {
+        self.known.pattern.ways()
+    }
+
+    /// Milliseconds for each byte, one way.
+    fn byte(&self, curve: &Curve) -> f64 {
+        (curve.slope / self.ways()).max(0.0)
+    }
+
+    fn window(&self, combs: Combs) -> Result<u32, CannotTell> {
+        if let Some(problem) = &self.problem {
+            return Err(problem.clone());
+        }
+        let window = combs.window.ok_or_else(|| {
+            let largest = self.levels.last().map_or(0, |one| one.size);
+            let error = quantile(&self.levels.iter().map(|one| one.error).collect::<Vec<_>>(), 0.5);
+            CannotTell::NoJump { largest, height: (8.0 * error).max(self.blunt) }
+        })?;
+        Ok(self.curve.combs[window].teeth.first)
+    }
+
+    fn block(&self, combs: Combs) -> Option<u32> {
+        self.known.block.or_else(|| Some(self.curve.combs[combs.packet?].teeth.first))
+    }
+
+    fn rate(&self) -> Result<Fitted, CannotTell> {
+        let why = "a longer message takes hardly longer than noise and irregularities; measure larger sizes inside the window, or more often";
+        // What was overlooked may tilt the curve from one end of a window to the other; without a window
+        // it may come again and again.
+        let window = self.curve.combs.iter().map(|comb| comb.teeth.period).max();
+        let again = window.or(self.overlooked).unwrap_or(u32::MAX);
+        let tilt = self.blunt / f64::from(again.max(1));
+        let rate = |slope: f64| 8_000.0 * self.ways() / slope.max(f64::MIN_POSITIVE);
+        let ends = |curve: &Curve| [rate(curve.slope + tilt), rate(curve.slope - tilt)];
+        told(self.spread(ends), rate(self.curve.slope), "bit/s", why)
+    }
+
+    fn per_packet(&self, combs: Combs) -> Result<Fitted, CannotTell> {
+        let Some(packet) = combs.packet else {
+            let (low, high) = (0.0, HEADERS * self.byte(self.curve));
+            let why = "no steps at packet boundaries stand out from the noise";
+            return Err(CannotTell::TooWide { low, high, unit: "ms", why });
+        };
+        let height = |curve: &Curve| {
+            self.packet_cost(curve, Combs { packet: Some(packet), window: None })[0]
+        };
+        told(self.spread(|curve| [height(curve); 2]), height(self.curve), "ms", "of the noise")
+    }
+
+    /// One-way propagation, and what hosts spend on a message.
+    fn delay_and_host(
+        &self,
+        combs: Combs,
+        jump: &Result<u32, CannotTell>,
+    ) -> (Result<Fitted, CannotTell>, Result<Fitted, CannotTell>) {
+        let trip = |curve: &Curve| match (combs.window, jump) {
+            (Some(window), Ok(_)) => self.propagation(curve, combs, window),
+            _ => self.without_jump(curve, combs),
+        };
+        let why = match jump {
+            Ok(_) => {
+                "of noise and of what is not known of blocks and acknowledgements; say how long they are, or measure more often"
+            }
+            Err(_) => {
+                "without the jumps of a window it cannot be told from what the hosts spend; measure their part apart"
+            }
+        };
+        let half = |curve: &Curve| trip(curve).map(|trip| trip / 2.0);
+        let host = |curve: &Curve| {
+            let [low, high] = trip(curve);
+            let left = self.empty(curve, combs);
+            [(left[0] - high).max(0.0), (left[1] - low).max(0.0)]
+        };
+        let middle = |ends: [f64; 2]| (ends[0] + ends[1]) / 2.0;
+        let delay = told(self.spread(half), middle(half(self.curve)), "ms", why);
+        (delay, told(self.spread(host), middle(host(self.curve)), "ms", why))
+    }
+
+    /// The round trip of an empty message without its packets' cost, at least and at most.
+    fn empty(&self, curve: &Curve, combs: Combs) -> [f64; 2] {
+        let headers = self.packet_cost(curve, combs);
+        [curve.base - 2.0 * headers[1], curve.base - 2.0 * headers[0]].map(|time| time.max(0.0))
+    }
+
+    /// What a packet costs one way in addition to its bytes, at least and at most.
+    fn packet_cost(&self, curve: &Curve, combs: Combs) -> [f64; 2] {
+        let byte = self.byte(curve);
+        match (combs.packet, self.known.overhead) {
+            (Some(packet), bytes) => {
+                let headers = self.known.block.and(bytes).map_or(0.0, f64::from) * byte;
+                [curve.combs[packet].height / self.ways() + headers; 2]
+            }
+            (None, Some(bytes)) => [f64::from(bytes) * byte; 2],
+            (None, None) => [0.0, HEADERS * byte],
+        }
+    }
+
+    /// Both propagations together, at least and at most, from the jumps of the window.
+    fn propagation(&self, curve: &Curve, combs: Combs, window: usize) -> [f64; 2] {
+        let (byte, comb) = (self.byte(curve), curve.combs[window]);
+        let answer = match self.known.answer {
+            Some(bytes) => [f64::from(bytes) * byte; 2],
+            None => [ANSWER.0 * byte, ANSWER.1 * byte],
+        };
+        let packet = self.packet_cost(curve, combs);
+        let size = f64::from(comb.teeth.period);
+        let block = self.block(combs).filter(|&block| block <= comb.teeth.period).map(f64::from);
+        // Bytes and packets that the line carries while the first block is on its way and answered.
+        let (bytes, packets) = match (self.known.opens, block) {
+            (Some(Opens::AsWhole), _) => ([0.0; 2], [0.0; 2]),
+            (Some(Opens::ByBlock), Some(block)) => {
+                ([size - block; 2], [(size / block).ceil() - 1.0; 2])
+            }
+            (None, Some(block)) => ([0.0, size - block], [0.0, (size / block).ceil() - 1.0]),
+            (_, None) => ([0.0, size - 1.0], [0.0; 2]),
+        };
+        // Where packets have no comb of their own, each jump contains one packet's cost.
+        let apart = combs.packet.is_some() || curve.packets != Packets::UNKNOWN;
+        let own = if apart { [0.0; 2] } else { packet };
+        let jump = comb.height / self.ways();
+        let low = jump - answer[1] - own[1] + bytes[0] * byte + packets[0] * packet[0];
+        let high = jump - answer[0] - own[0] + bytes[1] * byte + packets[1] * packet[1];
+        // What a packet costs beyond its headers may come before the answer to it, or behind.
+        let late = combs.packet.map_or(0.0, |packet| curve.combs[packet].height / self.ways());
+        let high = high + late.max(0.0);
+        // What was overlooked may be part of a jump, or hide part of it.
+        let (low, high) = (low - self.blunt / self.ways(), high + self.blunt / self.ways());
+        let most = self.empty(curve, combs)[1];
+        self.bounded(curve, combs, [low.clamp(0.0, most), high.clamp(0.0, most)])
+    }
+
+    /// Without jumps, only what the hosts do not spend can be propagation.
+    fn without_jump(&self, curve: &Curve, combs: Combs) -> [f64; 2] {
+        self.bounded(curve, combs, [0.0, self.empty(curve, combs)[1]])
+    }
+
+    /// Narrowed by what is known of the hosts' part.
+    fn bounded(&self, curve: &Curve, combs: Combs, trip: [f64; 2]) -> [f64; 2] {
+        let Some(host) = self.known.per_message else { return trip };
+        let empty = self.empty(curve, combs);
+        let (low, high) = ((empty[0] - host.high).max(trip[0]), (empty[1] - host.low).min(trip[1]));
+        // Where the two contradict one another, the measurement on the path counts.
+        if low <= high { [low, high] } else { trip }
+    }
+
+    /// The interval over all draws of something that is known between two ends.
+    fn spread(&self, of: impl Fn(&Curve) -> [f64; 2]) -> Interval {
+        let beyond = (1.0 - CONFIDENCE) / 2.0;
+        let [low, high]: [Vec<f64>; 2] =
+            [0, 1].map(|end| self.draws.iter().map(|draw| of(draw)[end]).collect());
+        let own = of(self.curve);
+        Interval {
+            low: quantile(&low, beyond).min(own[0]),
+            high: quantile(&high, 1.0 - beyond).max(own[1]),
+        }
+    }
+}
+
+/// The figure, if its interval is narrow.
+fn told(
+    interval: Interval,
+    value: f64,
+    unit: &'static str,
+    why: &'static str,
+) -> Result<Fitted, CannotTell> {
+    let fitted = Fitted { value, interval };
+    if value > 0.0 && fitted.relative() <= TOLERANCE {
+        return Ok(fitted);
+    }
+    Err(CannotTell::TooWide { low: interval.low, high: interval.high, unit, why })
+}

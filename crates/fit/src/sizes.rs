@@ -1,0 +1,270 @@
+//! Which message sizes to measure, so that every boundary is straddled to the byte.
+
+use crate::curve::{Curve, Packets, Regression, Shape, Teeth};
+use crate::level::{Level, levels};
+use crate::steps::{Gap, scan, settle};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What is suspected of a path before anything is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Suspects {
+    /// The largest network packet, headers included: 1500 on Ethernet.
+    pub mtu: Option<u32>,
+    /// Bytes of all headers between user bytes and that: 28 for UDP over IPv4, 40 for TCP without options.
+    pub headers: u32,
+    /// User bytes of a segment or block, where the transport says so.
+    pub segment: Option<u32>,
+    /// Bytes that may be outstanding, where the transport says so.
+    pub window: Option<u32>,
+}
+
+impl Suspects {
+    /// Sizes on both sides of each boundary (multiples of segment and of what fits the MTU, up to eight;
+    /// multiples of the window, up to four) and both sides of the powers of two, from 1 to `largest`.
+    pub fn sizes(&self, largest: u32) -> Vec<u32> {
+        let fits = self.mtu.map(|mtu| mtu.saturating_sub(self.headers));
+        let multiples = |of: Option<u32>, most: u32| {
+            let of = of.filter(|&of| of > 0);
+            of.into_iter().flat_map(move |of| (1..=most).filter_map(move |k| of.checked_mul(k)))
+        };
+        let boundaries = multiples(fits, 8)
+            .chain(multiples(self.segment, 8))
+            .chain(multiples(self.window, 4))
+            .chain((0..31).map(|power| 1 << power));
+        let around = boundaries.flat_map(|size| [size - 1, size, size.saturating_add(1)]);
+        let sizes: BTreeSet<u32> = around.filter(|size| (1..=largest).contains(size)).collect();
+        sizes.into_iter().collect()
+    }
+}
+
+/// A size to be measured, and how often (in addition to what has been measured of it).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Ask {
+    /// User bytes.
+    pub size: u32,
+    /// Round trips.
+    pub repeat: u32,
+}
+
+/// A sweep over message sizes that goes where the delay jumps.
+///
+/// It begins with small sizes, goes up by halves of octaves as long as no window shows, narrows each jump
+/// to the exact byte, looks behind its multiples, and at last repeats the sizes on which the slope hangs
+/// until the rate is known to three percent or [`most`](Sweep::most) is reached. Small sizes come first
+/// because with a small window on a long path large ones take minutes. Measure what one answer asks for
+/// in mixed order, so that a disturbance does not hit one size alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sweep {
+    /// Largest size.
+    pub largest: u32,
+    /// No larger sizes once a round trip takes so long, in milliseconds.
+    pub longest: f64,
+    /// Round trips of each size.
+    pub repeat: u32,
+    /// Most round trips of any size.
+    pub most: u32,
+    /// Sizes to be measured in any case.
+    pub suspects: Vec<u32>,
+}
+
+impl Default for Sweep {
+    fn default() -> Sweep {
+        Sweep { largest: 1 << 16, longest: 2_000.0, repeat: 20, most: 400, suspects: Vec::new() }
+    }
+}
+
+/// The first sizes: all of one packet on most paths.
+const FIRST: [u32; 15] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
+/// Steps of a comb that are looked at.
+const STEPS: u32 = 4;
+/// A comb this high against the round trip of a byte can only be a window's.
+const WINDOW_LIKE: f64 = 0.25;
+/// How well the slope is to be known, as its standard error in units of itself: ±3 % at 95 %.
+const SLOPE: f64 = 0.015;
+/// Round trips are not asked for if more than so many times those made were needed.
+const HOPELESS: f64 = 60.0;
+
+impl Sweep {
+    /// What to measure next, after `samples` of `(user bytes, milliseconds)` in any order; nothing when
+    /// the sweep is done.
+    pub fn next(&self, samples: &[(u32, f64)]) -> Vec<Ask> {
+        let levels = levels(samples);
+        if levels.is_empty() {
+            return self.asks(&levels, self.first());
+        }
+        let found = scan(&levels, Packets::UNKNOWN);
+        let shape = &found.shape;
+        let fresh = |sizes| Some(self.asks(&levels, sizes)).filter(|asks| !asks.is_empty());
+        fresh(found.open.map_or_else(Vec::new, between))
+            .or_else(|| fresh(self.behind_steps(&levels, shape)))
+            .or_else(|| fresh(self.beyond(&levels, shape)).filter(|_| found.strange.is_none()))
+            .unwrap_or_else(|| self.again(&levels, shape))
+    }
+
+    fn asks(&self, levels: &[Level], sizes: Vec<u32>) -> Vec<Ask> {
+        let known: BTreeSet<u32> = levels.iter().map(|one| one.size).collect();
+        let fresh: BTreeSet<u32> = sizes
+            .into_iter()
+            .filter(|&size| size <= self.largest && !known.contains(&size))
+            .collect();
+        fresh.into_iter().map(|size| Ask { size, repeat: self.repeat }).collect()
+    }
+
+    fn first(&self) -> Vec<u32> {
+        let most = FIRST[FIRST.len() - 1];
+        let suspects = self.suspects.iter().copied().filter(|&size| size <= most);
+        FIRST.into_iter().chain(suspects).collect()
+    }
+
+    /// Both sides of the first steps of each comb that have not become too slow.
+    fn behind_steps(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
+        let quick = |size: u32| self.expected(levels, shape, size) <= self.longest;
+        let steps = shape.teeth.iter().flat_map(|teeth| teeth.sizes(STEPS).enumerate());
+        steps
+            .filter(|&(at, size)| at < 2 || quick(size))
+            .flat_map(|(_, size)| [size, size.saturating_add(1)])
+            .collect()
+    }
+
+    fn expected(&self, levels: &[Level], shape: &Shape, size: u32) -> f64 {
+        Regression::of(levels, shape).map_or(f64::INFINITY, |found| found.predict(size).0)
+    }
+
+    /// Larger sizes, unless a window has shown or they would take too long.
+    fn beyond(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
+        let Some(top) = levels.last().filter(|top| top.size < self.largest) else {
+            return Vec::new();
+        };
+        let seen = settle(levels, shape).is_some_and(|(curve, _)| shows_window(&curve));
+        if seen || top.millis > self.longest {
+            return Vec::new();
+        }
+        let to = top.size.saturating_mul(2).min(self.largest);
+        let suspects = self.suspects.iter().copied().filter(|size| (top.size..=to).contains(size));
+        suspects.chain([top.size + (to - top.size) / 2, to]).collect()
+    }
+
+    /// Sizes to be measured again because the slope hangs on them and is not known well enough.
+    fn again(&self, levels: &[Level], shape: &Shape) -> Vec<Ask> {
+        let Some((_, shape)) = settle(levels, shape) else { return Vec::new() };
+        let Some(relative) = Regression::of(levels, &shape).and_then(|it| it.slope_error()) else {
+            return Vec::new();
+        };
+        let factor = (relative / SLOPE) * (relative / SLOPE);
+        if !(1.0..HOPELESS).contains(&factor) {
+            return Vec::new();
+        }
+        let ends = slope_ends(levels, &shape.teeth);
+        let ask = |one: &Level| {
+            let count = one.values.len() as f64;
+            let left = f64::from(self.most) - count;
+            let repeat = (count * (factor - 1.0))
+                .ceil()
+                .clamp(f64::from(self.repeat), left.max(0.0).max(f64::from(self.repeat)));
+            (left >= repeat).then_some(Ask { size: one.size, repeat: repeat as u32 })
+        };
+        levels.iter().filter(|one| ends.contains(&one.size)).filter_map(ask).collect()
+    }
+}
+
+/// Is one of the combs a window's beyond doubt?
+fn shows_window(curve: &Curve) -> bool {
+    curve
+        .combs
+        .iter()
+        .any(|comb| comb.height > WINDOW_LIKE * curve.base && !curve.may_be_packets(comb))
+}
+
+/// Three sizes inside a gap.
+fn between(gap: Gap) -> Vec<u32> {
+    let width = gap.behind - gap.before;
+    let inside = |quarter: u32| gap.before + ((u64::from(width) * u64::from(quarter)) / 4) as u32;
+    let sizes = [inside(1), inside(2), inside(3)];
+    sizes.into_iter().filter(|&size| size > gap.before && size < gap.behind).collect()
+}
+
+/// The sizes at both ends of each stretch without a step, and some in the middle of the first: the slope is
+/// what lies between the ends only if nothing bends the curve there.
+fn slope_ends(levels: &[Level], teeth: &[Teeth]) -> BTreeSet<u32> {
+    let most = levels.last().map_or(0, |one| one.size);
+    let within = |teeth: &Teeth| teeth.sizes(most / teeth.period + 1);
+    let steps = teeth.iter().flat_map(within).flat_map(|size| [size, size.saturating_add(1)]);
+    let stretch = teeth.iter().map(|teeth| teeth.first).max().unwrap_or(most);
+    let inside: Vec<u32> =
+        levels.iter().map(|one| one.size).filter(|&size| size < stretch).collect();
+    let quarter = |part: u32| {
+        let goal = u64::from(stretch) * u64::from(part) / 8;
+        inside.iter().copied().min_by_key(|&size| u64::from(size).abs_diff(goal))
+    };
+    let middle = (1..8).filter_map(quarter);
+    let smallest = levels.iter().map(|one| one.size).take(2);
+    let largest = levels.iter().rev().map(|one| one.size).take(2);
+    steps.chain(middle).chain(smallest).chain(largest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use trunkline_core::Seed;
+
+    #[test]
+    fn suspected_boundaries_are_straddled() {
+        let suspects =
+            Suspects { mtu: Some(1500), headers: 28, segment: Some(252), window: Some(756) };
+        let sizes = suspects.sizes(65_536);
+        for boundary in [1472, 2944, 252, 504, 756, 1512, 1024, 65_536] {
+            for size in [boundary - 1, boundary, boundary + 1] {
+                assert_eq!(sizes.contains(&size), size <= 65_536, "{size}");
+            }
+        }
+        assert!(sizes.is_sorted() && sizes[0] == 1);
+        assert_eq!(Suspects::default().sizes(5), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn the_first_sizes_are_small_and_suspects_among_them() {
+        let sweep = Sweep { suspects: vec![84, 85, 9_000], ..Sweep::default() };
+        let first: Vec<u32> = sweep.next(&[]).iter().map(|ask| ask.size).collect();
+        assert!(first.contains(&85) && !first.contains(&9_000) && first.contains(&512));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn a_sweep_ends_and_brackets_the_jump(
+            window in 20u32..20_000,
+            jump in 1.0..100.0f64,
+            (slope, noise) in (0.00001..0.01f64, 0.0..0.03f64),
+            largest in 1_000u32..65_536,
+            seed: u64,
+        ) {
+            let sweep = Sweep { largest, ..Sweep::default() };
+            let mut stream = Seed(seed).stream("sweep");
+            let mut samples = Vec::new();
+            for round in 0.. {
+                prop_assert!(round < 100, "no end");
+                let asks = sweep.next(&samples);
+                if asks.is_empty() {
+                    break;
+                }
+                for ask in asks {
+                    prop_assert!((1..=largest).contains(&ask.size) && ask.repeat > 0);
+                    let exact = 1.0 + slope * f64::from(ask.size)
+                        + jump * f64::from((ask.size - 1) / window);
+                    let noisy = |_| (ask.size, exact + noise * stream.normal());
+                    samples.extend((0..ask.repeat).map(noisy));
+                }
+            }
+            let sizes: BTreeSet<u32> = samples.iter().map(|sample| sample.0).collect();
+            if window < largest && f64::from(window) * slope < 10.0 * jump {
+                prop_assert!(sizes.contains(&window) && sizes.contains(&(window + 1)), "{sizes:?}");
+            }
+            for size in sizes {
+                let count = samples.iter().filter(|sample| sample.0 == size).count();
+                prop_assert!(count <= sweep.most as usize, "{count} of {size}");
+            }
+        }
+    }
+}

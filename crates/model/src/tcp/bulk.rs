@@ -1,0 +1,308 @@
+//! Predictions of transfers over TCP from what their connections get.
+
+use super::flow::Greedy;
+use super::share::{Regime, Share};
+use crate::formula::fairness::effective_ratio;
+use crate::formula::tcp::{self, Rounds, ShortTransfer};
+use crate::group::{stage_name, writes};
+use crate::message::{Terms, one_way, slowest};
+use crate::prediction::{Figure, Prediction, Term, What};
+use crate::talk::{processor_place, window_place};
+use trunkline_core::{Cause, Span};
+use trunkline_scenario::{Scenario, Workload};
+
+/// User bytes by which the receiver confirms a transfer.
+const CONFIRMATION: u32 = 4;
+const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
+const WINDOW: &str = "RFC 9293 §3.8.6: at most a window in each round trip";
+const BALANCE: &str = "square-root model after Floyd 1991; Padhye et al. 1998; RFC 9438 §5.1";
+
+/// The figures of one traffic's transfers. Those of its flows that have the same way are the same; the
+/// first flow stands for all.
+pub(crate) fn predict(
+    scenario: &Scenario,
+    index: usize,
+    flows: &[Greedy<'_>],
+    shares: &[Share],
+    list: &mut Vec<Prediction>,
+    notes: &mut Vec<String>,
+) {
+    let traffic = &scenario.traffic[index];
+    let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
+    let (flow, share) = (&flows[first], &shares[first]);
+    let mut add = |size, what, value, terms| {
+        let traffic = traffic.name.clone();
+        list.push(Prediction { traffic, size, what, value, terms });
+    };
+    let size = throughput_size(&traffic.workload, flow);
+    add(size, What::Throughput, Figure::Rate(share.rate), limits(scenario, flow, share));
+    if let Regime::Standing(_) = share.regime {
+        let term = standing(scenario, flows, shares, share);
+        add(flow.tcp.window, What::StandingQueue, Figure::Time(share.queue), vec![term]);
+    }
+    for (size, what, terms) in times(&traffic.workload, flow, share) {
+        add(size, what, Figure::Time(terms.total()), terms.0);
+    }
+    explain(scenario, index, flows, shares, notes);
+}
+
+/// The size under which a throughput stands: the write's, the transfer's, or a segment's.
+fn throughput_size(workload: &Workload, flow: &Greedy<'_>) -> u64 {
+    match workload {
+        Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => bytes.bytes(),
+        Workload::TimedTransfer { sizes, .. } => sizes.first().map_or(0, |&size| u64::from(size)),
+        _ => u64::from(flow.tcp.payload),
+    }
+}
+
+/// The times that the workload would measure.
+fn times(workload: &Workload, flow: &Greedy<'_>, share: &Share) -> Vec<(u64, What, Terms)> {
+    match workload {
+        Workload::Bulk { bytes, repeat, confirm, .. } => {
+            let terms = transfer(flow, share, bytes.bytes(), *repeat > 1, *confirm);
+            vec![(bytes.bytes(), What::Transfer, terms)]
+        }
+        Workload::Push { bytes, repeat, .. } => {
+            let mut terms = transfer(flow, share, bytes.bytes(), *repeat > 1, true);
+            storing(&mut terms, workload, flow);
+            vec![(bytes.bytes(), What::Transfer, terms)]
+        }
+        Workload::TimedTransfer { sizes, .. } => sizes
+            .iter()
+            .map(|&size| {
+                let span = share.rate.time_for(u64::from(size));
+                (u64::from(size), What::Interval, waiting(flow, share, span))
+            })
+            .collect(),
+        Workload::Greedy { interval, .. } => {
+            let bytes = u128::from(share.rate.millibytes_per_second())
+                * u128::from(interval.as_nanos())
+                / (1_000 * crate::throughput::SECOND);
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+            vec![(bytes, What::Amount, waiting(flow, share, *interval))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A transfer: rounds of slow start on a fresh connection, the rest at the connection's rate, the way of
+/// the last segment, the confirmation.
+fn transfer(flow: &Greedy<'_>, share: &Share, bytes: u64, again: bool, confirm: bool) -> Terms {
+    let talk = &flow.flow.there;
+    let last = last_segment(bytes, flow.tcp.payload);
+    let rounds = match again {
+        true => Rounds { waited: 0, waiting: Span::ZERO, rest: bytes, sending: Span::ZERO },
+        false => tcp::slow_start(&short(flow, share, bytes)),
+    };
+    let mut terms = Terms::default();
+    terms.add(
+        ("rounds of slow start", "rounds × round trip", SLOW_START),
+        &window_place(talk.from.0),
+        Cause::Window,
+        rounds.waiting,
+        format!("{} × {}", rounds.waited, flow.round_trip),
+    );
+    let before = rounds.rest.saturating_sub(u64::from(last));
+    terms.0.extend(waiting(flow, share, share.rate.time_for(before)).0);
+    behind_others(&mut terms, flow, share);
+    one_way(&mut terms, talk, last);
+    if confirm {
+        one_way(&mut terms, &flow.flow.back, CONFIRMATION);
+    }
+    terms
+}
+
+/// The last segment finds the queue of the line's other users; its own connection's is in the rate.
+fn behind_others(terms: &mut Terms, flow: &Greedy<'_>, share: &Share) {
+    if share.users < 2 {
+        return;
+    }
+    let (place, _) = limiting_place(flow, share);
+    terms.add(
+        ("the queue before the last segment", "mean queue of the line", WINDOW),
+        &place,
+        Cause::Queue,
+        share.queue,
+        share.queue.to_string(),
+    );
+}
+
+fn last_segment(bytes: u64, payload: u32) -> u32 {
+    let payload = u64::from(payload);
+    u32::try_from((bytes.max(1) - 1) % payload + 1).unwrap_or(u32::MAX).min(bytes as u32)
+}
+
+fn short(flow: &Greedy<'_>, share: &Share, bytes: u64) -> ShortTransfer {
+    let tcp = &flow.tcp;
+    ShortTransfer {
+        bytes,
+        mss: tcp.payload,
+        first: tcp.first,
+        growth: if tcp.counts_acks { (1, tcp.acked) } else { (1, 1) },
+        most: (tcp.window / u64::from(tcp.payload)).max(1),
+        round_trip: flow.round_trip,
+        bottleneck: share.rate,
+    }
+}
+
+fn storing(terms: &mut Terms, workload: &Workload, flow: &Greedy<'_>) {
+    let (_, store) = writes(workload);
+    terms.add(
+        ("storing the last write", "store", "Vande Water 1988 §3.7.1"),
+        &processor_place(flow.flow.there.to.0),
+        Cause::Host,
+        store,
+        store.to_string(),
+    );
+}
+
+/// So long at the connection's rate, booked where it is held back.
+fn waiting(flow: &Greedy<'_>, share: &Share, span: Span) -> Terms {
+    let mut terms = Terms::default();
+    let (place, cause) = limiting_place(flow, share);
+    terms.add(
+        ("sending at the connection's rate", "bytes / throughput", BALANCE),
+        &place,
+        cause,
+        span,
+        format!("at {}", share.rate),
+    );
+    terms
+}
+
+fn limiting_place(flow: &Greedy<'_>, share: &Share) -> (String, Cause) {
+    let talk = &flow.flow.there;
+    match share.regime {
+        Regime::Window => (window_place(talk.from.0), Cause::Window),
+        Regime::Loss => (window_place(talk.from.0), Cause::Recover),
+        Regime::Stage(resource) | Regime::Standing(resource) | Regime::Overflow(resource, _) => {
+            slowest(talk, resource)
+        }
+    }
+}
+
+/// The limits on a connection's throughput, for information.
+fn limits(scenario: &Scenario, flow: &Greedy<'_>, share: &Share) -> Vec<Term> {
+    let place = window_place(flow.flow.there.from.0);
+    let term = |name: &str, place: String, formula, numbers, rate, source| Term {
+        name: name.into(),
+        place,
+        cause: None,
+        formula,
+        numbers,
+        value: Figure::Rate(rate),
+        source,
+    };
+    let window = tcp::window_limit(flow.tcp.window, flow.round_trip, share.queue);
+    let numbers = format!("{} bytes / ({} + {})", flow.tcp.window, flow.round_trip, share.queue);
+    let formula = "window / (round trip + queue)";
+    let mut terms = vec![term("window", place.clone(), formula, numbers, window, WINDOW)];
+    if flow.loss > 0.0 {
+        let rate = flow.rate(share.queue, flow.loss);
+        let formula = "law of the connection's window (loss, round trip), what is lost taken off";
+        let numbers = format!("p = {:.3e}, round trip {}", flow.loss, flow.round_trip);
+        terms.push(term("losses of the path", place, formula, numbers, rate, BALANCE));
+    }
+    if let Regime::Stage(resource) | Regime::Standing(resource) | Regime::Overflow(resource, _) =
+        share.regime
+    {
+        let rate = flow.capacity(resource);
+        let demand = flow.demands.get(&resource).copied().unwrap_or_default();
+        let numbers = format!("{} bytes / {demand}", flow.tcp.payload);
+        let (name, formula) = ("the stage that is full", "segment / its time there");
+        terms.push(term(name, stage_name(scenario, resource), formula, numbers, rate, BALANCE));
+    }
+    terms
+}
+
+fn standing(scenario: &Scenario, flows: &[Greedy<'_>], shares: &[Share], share: &Share) -> Term {
+    let together = flows.iter().zip(shares).filter(|(_, other)| other.regime == share.regime);
+    let windows: Vec<String> = together
+        .map(|(flow, _)| format!("{}/({} + q)", flow.tcp.window, flow.round_trip))
+        .collect();
+    let place = match share.regime {
+        Regime::Standing(resource) => stage_name(scenario, resource),
+        _ => String::new(),
+    };
+    Term {
+        name: "standing queue".into(),
+        place,
+        cause: None,
+        formula: "q of Σ window / (round trip + q) = rate of the line",
+        numbers: windows.join(" + "),
+        value: Figure::Time(share.queue),
+        source: WINDOW,
+    }
+}
+
+/// What was assumed, in words.
+fn explain(
+    scenario: &Scenario,
+    index: usize,
+    flows: &[Greedy<'_>],
+    shares: &[Share],
+    notes: &mut Vec<String>,
+) {
+    let traffic = &scenario.traffic[index];
+    let name = &traffic.name;
+    let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
+    let text = reason(scenario, first, flows, shares);
+    notes.push(format!("{name}: {text}"));
+    if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
+        let state =
+            if repeat > 1 { "keeps its window from one transfer to the next" } else { "is new" };
+        notes.push(format!(
+            "{name}: the connection is established and {state}; slow start loses nothing"
+        ));
+    }
+}
+
+/// Why a connection gets what it gets.
+fn reason(scenario: &Scenario, first: usize, flows: &[Greedy<'_>], shares: &[Share]) -> String {
+    let (flow, share) = (&flows[first], &shares[first]);
+    let place = |resource| stage_name(scenario, resource);
+    match share.regime {
+        Regime::Window => "its window limits it; the windows have grown to their full size".into(),
+        Regime::Loss => format!(
+            "the path's losses limit it (p = {:.3e}): Reno by Padhye et al. 1998 with the shortest time-out, CUBIC by RFC 9438 §5.1; selective acknowledgements do better where losses are many",
+            flow.loss
+        ),
+        Regime::Stage(resource) if share.users > 1 => {
+            format!("{} connections share {} equally", share.users, place(resource))
+        }
+        Regime::Stage(resource) => format!("{} is always busy", place(resource)),
+        Regime::Standing(resource) => format!(
+            "the queue of {} takes all windows: nothing is lost, each has window / (round trip + queue)",
+            place(resource)
+        ),
+        Regime::Overflow(resource, _) if share.users == 1 => format!(
+            "alone at {}: the rate is the mean over a saw-tooth of the window, one loss in each",
+            place(resource)
+        ),
+        Regime::Overflow(resource, loss) => overflow(scenario, resource, loss, flows, shares),
+    }
+}
+
+fn overflow(
+    scenario: &Scenario,
+    resource: crate::way::Resource,
+    loss: f64,
+    flows: &[Greedy<'_>],
+    shares: &[Share],
+) -> String {
+    let place = stage_name(scenario, resource);
+    let users = flows.iter().zip(shares).filter(
+        |(_, share)| matches!(share.regime, Regime::Overflow(other, _) if other == resource),
+    );
+    let trips: Vec<(Span, Span)> = users.map(|(f, share)| (f.round_trip, share.queue)).collect();
+    let (long, short) = (trips.iter().max().copied(), trips.iter().min().copied());
+    let (long, short) = (long.unwrap_or_default(), short.unwrap_or_default());
+    let nominal = effective_ratio(long.0, short.0, Span::ZERO);
+    let ratio = effective_ratio(long.0, short.0, long.1);
+    let bound = 100.0 / (1.0 + ratio * ratio);
+    format!(
+        "{} connections share {place}, losing with one probability (p = {loss:.3e}); the mean queue is taken as {} (half a buffer, or the discipline's target); round trips 1 : {nominal:.2}, with the queue 1 : {ratio:.2}; if losses were synchronised, two would share as the squares of the round trips (the longer gets {bound:.1} %)",
+        trips.len(),
+        long.1
+    )
+}

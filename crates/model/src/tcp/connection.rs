@@ -1,0 +1,149 @@
+//! What the formulas need to know of a connection.
+
+use trunkline_core::Span;
+use trunkline_scenario::TcpSettings;
+
+/// Bytes of the IPv4 and the TCP header without options (RFC 791, RFC 9293).
+const HEADERS: u32 = 20 + 20;
+/// Bytes of the time stamp option with its padding (RFC 7323 appendix A).
+const TIMESTAMPS: u32 = 12;
+/// The largest window without scaling (RFC 9293 §3.1).
+const UNSCALED: u64 = 65_535;
+
+/// By which law its window follows the losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Law {
+    /// Halved by a loss, a segment more in a round trip.
+    Reno,
+    /// Halved by a loss, c·r² segments more in a round trip.
+    ConstantRate,
+    /// RFC 9438.
+    Cubic,
+    /// No loss moves it.
+    Bbr,
+}
+
+/// A connection's settings, the profile's where the scenario says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Connection {
+    pub law: Law,
+    /// User bytes of a full segment.
+    pub payload: u32,
+    /// Bytes of header before them.
+    pub header: u32,
+    /// User bytes that may be outstanding at most.
+    pub window: u64,
+    /// Segments of the first window.
+    pub first: u32,
+    /// Segments that an ACK stands for.
+    pub acked: u32,
+    /// Does the window grow by ACKs rather than by the bytes that they stand for?
+    pub counts_acks: bool,
+    pub min_rto: Span,
+}
+
+/// What a profile stands for, as far as it matters here.
+struct Habits {
+    congestion: &'static str,
+    window: u64,
+    first: u32,
+    modern: bool,
+    min_rto: Span,
+}
+
+/// The profiles of the scenario's reference, with the values of their sources: RFC 6928 and RFC 6298;
+/// Linux's `tcp_wmem` and TCP_RTO_MIN; 4.4BSD's TCPTV_MIN of two ticks.
+fn habits(profile: &str) -> Option<Habits> {
+    let modern = Habits {
+        congestion: "newreno",
+        window: 4 << 20,
+        first: 10,
+        modern: true,
+        min_rto: Span::from_secs(1),
+    };
+    match profile {
+        "trunkline" => Some(modern),
+        "linux" => Some(Habits { congestion: "cubic", min_rto: Span::from_millis(200), ..modern }),
+        "bsd-reno" => {
+            Some(Habits { congestion: "reno", window: UNSCALED, first: 1, modern: false, ..modern })
+        }
+        _ => None,
+    }
+}
+
+fn law(name: &str) -> Option<Law> {
+    match name {
+        "reno" | "newreno" => Some(Law::Reno),
+        "constant-rate" => Some(Law::ConstantRate),
+        "cubic" => Some(Law::Cubic),
+        "bbr" => Some(Law::Bbr),
+        _ => None,
+    }
+}
+
+impl Connection {
+    /// The connection that `settings` describe on a path whose packets have at most `mtu` bytes.
+    ///
+    /// # Errors
+    /// What no formula knows.
+    pub fn of(settings: &TcpSettings, mtu: u32) -> Result<Connection, String> {
+        let profile = &settings.profile;
+        let habits =
+            habits(profile).ok_or_else(|| format!("the habits of the TCP profile '{profile}'"))?;
+        let name = settings.congestion.as_deref().unwrap_or(habits.congestion);
+        let law = law(name).ok_or_else(|| format!("the congestion control '{name}'"))?;
+        let options = if settings.timestamps.unwrap_or(habits.modern) { TIMESTAMPS } else { 0 };
+        let mss = settings.mss.unwrap_or(mtu.saturating_sub(HEADERS));
+        let window = settings.window.map_or(habits.window, |window| window.bytes());
+        let scaled = settings.window_scaling.unwrap_or(habits.modern);
+        let held_back = settings.delayed_ack.is_none_or(|span| !span.is_zero());
+        Ok(Connection {
+            law,
+            payload: mss.saturating_sub(options).max(1),
+            header: HEADERS + options,
+            window: if scaled { window } else { window.min(UNSCALED) },
+            first: settings.initial_window.unwrap_or(habits.first),
+            acked: if held_back { 2 } else { 1 },
+            counts_acks: !habits.modern,
+            min_rto: settings.min_rto.unwrap_or(habits.min_rto),
+        })
+    }
+
+    /// b of the laws: segments acknowledged for each that the window grows by.
+    pub fn slowed_by(&self) -> u32 {
+        if self.counts_acks { self.acked } else { 1 }
+    }
+
+    /// The window in segments.
+    pub fn segments(&self) -> f64 {
+        self.window as f64 / f64::from(self.payload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::Size;
+
+    #[test]
+    fn profiles_and_what_the_scenario_says_instead() {
+        let modern = Connection::of(&TcpSettings::default(), 1500).unwrap();
+        assert_eq!((modern.payload, modern.header, modern.first), (1448, 52, 10));
+        assert_eq!((modern.law, modern.slowed_by()), (Law::Reno, 1));
+        let profile = |name: &str| TcpSettings { profile: name.into(), ..TcpSettings::default() };
+        let old = Connection::of(&profile("bsd-reno"), 9180).unwrap();
+        assert_eq!((old.payload, old.header, old.window, old.first), (9140, 40, 65_535, 1));
+        assert_eq!(old.slowed_by(), 2);
+        assert_eq!(Connection::of(&profile("linux"), 1500).unwrap().law, Law::Cubic);
+        assert!(Connection::of(&profile("vms"), 1500).unwrap_err().contains("vms"));
+        let small = TcpSettings {
+            window: Some(Size::from_bytes(1 << 20)),
+            window_scaling: Some(false),
+            delayed_ack: Some(Span::ZERO),
+            mss: Some(512),
+            ..TcpSettings::default()
+        };
+        let small = Connection::of(&small, 1500).unwrap();
+        assert_eq!((small.window, small.payload, small.acked), (65_535, 500, 1));
+    }
+}

@@ -1,0 +1,135 @@
+//! Messages and their answers over TCP.
+
+use super::connection::Connection;
+use super::{Greedy, greedy, meets};
+use crate::flow::{Flow, alongside, is_bulk};
+use crate::message::round_trip;
+use crate::prediction::{Figure, Prediction, What};
+use crate::tcp::share::{Regime, shares};
+use crate::way::{Resource, Way};
+use std::collections::BTreeSet;
+use trunkline_core::Span;
+use trunkline_scenario::{Scenario, Transport};
+
+/// Round trips of messages of `sizes`, with `answer` to each.
+///
+/// # Errors
+/// Why no formula covers them.
+pub(crate) fn predict(
+    scenario: &Scenario,
+    index: usize,
+    sizes: &[u32],
+    answer: impl Fn(u32) -> u32,
+    list: &mut Vec<Prediction>,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let traffic = &scenario.traffic[index];
+    let flow = Flow::new(scenario, index, 0)?;
+    flow.uncovered(scenario).map_or(Ok(()), Err)?;
+    if traffic.count > 1 {
+        return Err("conversations that wait for each other".into());
+    }
+    let loaded = beside(scenario, index, &flow, notes)?;
+    for &size in sizes {
+        let there = in_one_burst(&traffic.transport, scenario.mtu, size);
+        let back = || in_one_burst(&traffic.reply_transport, scenario.mtu, answer(size));
+        if let Err(why) = there.and_then(|()| back()) {
+            notes.push(format!("{}: no formula covers {why}", traffic.name));
+            continue;
+        }
+        let terms = round_trip(&loaded.there, &loaded.back, size, answer(size));
+        list.push(Prediction {
+            traffic: traffic.name.clone(),
+            size: u64::from(size),
+            what: What::RoundTrip,
+            value: Figure::Time(terms.total()),
+            terms: terms.0,
+        });
+    }
+    notes.push(format!(
+        "{}: on a connection that is established; an answer carries the acknowledgement of its message",
+        traffic.name
+    ));
+    Ok(())
+}
+
+/// Does a message go out at once? Within the first window, and in full segments or in one, so that
+/// Nagle's algorithm (RFC 896) holds nothing back.
+fn in_one_burst(transport: &Transport, mtu: u32, bytes: u32) -> Result<(), String> {
+    let Transport::Tcp(settings) = transport else {
+        return Err("answers over another transport than TCP".into());
+    };
+    let tcp = Connection::of(settings, mtu)?;
+    let first = u64::from(tcp.first) * u64::from(tcp.payload);
+    if u64::from(bytes) > first.min(tcp.window) {
+        return Err(format!("messages of {bytes} bytes, more than the first window of {first}"));
+    }
+    if bytes > tcp.payload && !bytes.is_multiple_of(tcp.payload) {
+        return Err(format!(
+            "messages of {bytes} bytes: when the last segment, which is not full, goes depends on Nagle's algorithm and delayed acknowledgements"
+        ));
+    }
+    Ok(())
+}
+
+/// The flow beside the scenario's other traffic: behind the queues that transfers over TCP leave.
+fn beside<'a>(
+    scenario: &'a Scenario,
+    index: usize,
+    flow: &Flow<'a>,
+    notes: &mut Vec<String>,
+) -> Result<Flow<'a>, String> {
+    let ways = [&flow.there.way, &flow.back.way];
+    let used: BTreeSet<Resource> =
+        ways.into_iter().flat_map(|way| way.stages.iter().map(|stage| stage.resource)).collect();
+    let mut transfers = false;
+    for other in alongside(scenario, index) {
+        if !meets(scenario, other, &used)? {
+            continue;
+        }
+        let traffic = &scenario.traffic[other];
+        if !is_bulk(traffic) || !matches!(traffic.transport, Transport::Tcp(_)) {
+            return Err(format!("waiting for {}", traffic.name));
+        }
+        transfers = true;
+    }
+    let mut loaded = flow.clone();
+    if transfers {
+        queues(scenario, &greedy(scenario, index)?, &mut loaded)?;
+        notes.push(format!(
+            "{}: waits for the mean queue of full lines; other waits for the transfers are left out",
+            scenario.traffic[index].name
+        ));
+    }
+    Ok(loaded)
+}
+
+/// Puts the mean queues of full lines where the flow meets them.
+fn queues(
+    scenario: &Scenario,
+    transfers: &[Greedy<'_>],
+    loaded: &mut Flow<'_>,
+) -> Result<(), String> {
+    for share in shares(scenario, transfers)? {
+        match share.regime {
+            Regime::Window | Regime::Loss => {}
+            Regime::Stage(_) => {
+                return Err("waiting for transfers at a stage that serves them in turn".into());
+            }
+            Regime::Standing(resource) | Regime::Overflow(resource, _) => {
+                wait(loaded, resource, share.queue);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn wait(flow: &mut Flow<'_>, resource: Resource, queue: Span) {
+    let ways: [&mut Way; 4] =
+        [&mut flow.there.way, &mut flow.there.back, &mut flow.back.way, &mut flow.back.back];
+    for stage in ways.into_iter().flat_map(|way| &mut way.stages) {
+        if stage.resource == resource {
+            stage.queue = queue;
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What closed formulas say of TCP on a scenario's paths: greedy connections and their shares, transfers,
+//! messages and their answers.
+
+mod bulk;
+mod connection;
+mod flow;
+mod message;
+mod share;
+
+pub(crate) use connection::Connection;
+
+use crate::flow::{Flow, alongside, is_bulk};
+use crate::prediction::Prediction;
+use crate::way::Resource;
+use flow::Greedy;
+use share::shares;
+use std::collections::BTreeSet;
+use trunkline_scenario::{Reply, Scenario, Transport, Workload};
+
+/// The predictions of traffic number `index`, which speaks TCP.
+///
+/// # Errors
+/// Why no formula covers it.
+pub(crate) fn predict(
+    scenario: &Scenario,
+    index: usize,
+    list: &mut Vec<Prediction>,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let traffic = &scenario.traffic[index];
+    match &traffic.workload {
+        Workload::Interactive { sizes, reply, .. } => {
+            let answer = |size: u32| match reply {
+                Reply::Echo => size,
+                Reply::Bytes(bytes) => *bytes,
+            };
+            message::predict(scenario, index, sizes, answer, list, notes)
+        }
+        Workload::TimedEcho { sizes, .. } => {
+            message::predict(scenario, index, sizes, |size| size, list, notes)
+        }
+        Workload::Paced { .. } => Err("datagrams over TCP".into()),
+        _ => transfers(scenario, index, list, notes),
+    }
+}
+
+fn transfers(
+    scenario: &Scenario,
+    index: usize,
+    list: &mut Vec<Prediction>,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let flows = greedy(scenario, index)?;
+    strangers(scenario, index, &flows, notes)?;
+    let shares = shares(scenario, &flows)?;
+    bulk::predict(scenario, index, &flows, &shares, list, notes);
+    Ok(())
+}
+
+/// The greedy connections under way together with traffic number `index`, its own included.
+fn greedy(scenario: &Scenario, index: usize) -> Result<Vec<Greedy<'_>>, String> {
+    let mut together = alongside(scenario, index);
+    together.push(index);
+    together.sort_unstable();
+    let speaks = |other: &usize| {
+        let traffic = &scenario.traffic[*other];
+        is_bulk(traffic) && matches!(traffic.transport, Transport::Tcp(_))
+    };
+    let mut flows = Vec::new();
+    for traffic in together.into_iter().filter(speaks) {
+        for number in 0..scenario.traffic[traffic].count.max(1) {
+            flows.push(Greedy::new(scenario, traffic, number)?);
+        }
+    }
+    Ok(flows)
+}
+
+/// Traffic that is not greedy TCP on the same stages: a small share is left out, a large one has no formula.
+fn strangers(
+    scenario: &Scenario,
+    index: usize,
+    flows: &[Greedy<'_>],
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    let used: BTreeSet<Resource> =
+        flows.iter().flat_map(|flow| flow.demands.keys().copied()).collect();
+    let mut light = Vec::new();
+    for other in alongside(scenario, index) {
+        let traffic = &scenario.traffic[other];
+        let tcp = matches!(traffic.transport, Transport::Tcp(_));
+        if (is_bulk(traffic) && tcp) || !meets(scenario, other, &used)? {
+            continue;
+        }
+        if is_bulk(traffic) || matches!(traffic.workload, Workload::Paced { .. }) {
+            return Err(format!("TCP beside {}", traffic.name));
+        }
+        light.push(traffic.name.as_str());
+    }
+    if !light.is_empty() {
+        let own = &scenario.traffic[index].name;
+        notes.push(format!("{own}: the share of {} is left out", light.join(", ")));
+    }
+    Ok(())
+}
+
+fn meets(scenario: &Scenario, traffic: usize, used: &BTreeSet<Resource>) -> Result<bool, String> {
+    let flows = Flow::all(scenario, traffic)?;
+    let stages = flows.iter().flat_map(|flow| flow.there.way.stages.iter());
+    Ok(stages.into_iter().any(|stage| used.contains(&stage.resource)))
+}
