@@ -70,6 +70,8 @@ pub(crate) fn tcp(settings: &TcpSettings, habits: &Habits) -> Result<tcp::Settin
     if let Some(tick) = tcp.tick {
         tcp.tick_phase = phase(tick, habits);
     }
+    // As a program that measures sets its sockets, in the emulator too (TCP_NODELAY).
+    tcp.nagle = false;
     tcp.seed = habits.seed.stream(&format!("{} congestion", habits.flow)).bits();
     tcp.checked().map_err(|error| error.to_string())
 }
