@@ -26,7 +26,9 @@ pub use confidence::{
 };
 pub use estimator::{Estimate, Estimator, EstimatorError};
 pub use reduce::{Quantity, Reduction, Throughput, compare_runs};
-pub use run::{Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun};
+pub use run::{
+    Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun, WindowSample,
+};
 pub use share::{order_interval, share_interval};
 pub use stats::{deviation, mean, quantile};
 pub use steady::steady_from;

@@ -74,6 +74,24 @@ pub struct TrafficRun {
     /// For the first message of each size: the bytes of each round, that is of what the sender could send
     /// before it had to wait for an answer: `1024 -> [756, 268]`.
     pub rounds: BTreeMap<u32, Vec<u32>>,
+    /// The congestion windows of connections that move much, in order of time, where the scenario asks for
+    /// samples and the transport has one.
+    pub windows: Vec<WindowSample>,
+}
+
+/// What a connection's congestion control stood at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowSample {
+    /// Which of the traffic's flows, from 0.
+    pub flow: u32,
+    /// When.
+    pub at: Time,
+    /// The congestion window, in bytes.
+    pub window: u64,
+    /// The slow start threshold, in bytes; `None` before the first congestion.
+    pub threshold: Option<u64>,
+    /// The smoothed round trip; zero before it has been measured.
+    pub round_trip: Span,
 }
 
 /// One measurement: a message and its answer, or a transfer.

@@ -12,7 +12,8 @@ pub const SIZE: u32 = 1500;
 pub const RATE: u64 = 10_000_000_000;
 /// One way between a source and the bottleneck.
 pub const ACCESS_DELAY: Span = Span::from_micros(10);
-const ACCESS_LIMIT: Limit = Limit::Packets(100_000);
+/// What may wait at an access link.
+pub const ACCESS_LIMIT: Limit = Limit::Packets(100_000);
 /// Packets that wait at the bottleneck at most.
 pub const LIMIT: u64 = 1000;
 /// Simulated.

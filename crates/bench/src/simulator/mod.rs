@@ -6,6 +6,7 @@
 
 mod constant;
 mod datakit;
+mod dumbbell;
 mod fabric;
 mod floor;
 mod memory;

@@ -120,9 +120,12 @@ pub struct Backlog {
 /// marked. Reused by the caller, so that the packet's way allocates nothing.
 #[derive(Debug)]
 pub struct Drops<P> {
-    given_up: Vec<(P, DropCause)>,
+    given_up: GivenUp<P>,
     marked: u64,
 }
+
+/// Packets given up, oldest first. A plain link needs no more than that.
+pub(crate) type GivenUp<P> = Vec<(P, DropCause)>;
 
 impl<P> Default for Drops<P> {
     fn default() -> Drops<P> {
@@ -165,6 +168,10 @@ impl<P> Drops<P> {
     /// Takes everything out, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = (P, DropCause)> + '_ {
         self.given_up.drain(..)
+    }
+    /// What was given up.
+    pub(crate) fn given_up(&mut self) -> &mut GivenUp<P> {
+        &mut self.given_up
     }
     /// How many wait to be taken out.
     pub fn len(&self) -> usize {

@@ -3,11 +3,10 @@
 use super::Delivered;
 use super::rides::{Ride, Rides};
 use super::staged::{Inherited, Staged};
+use crate::discipline::GivenUp;
 use crate::impairment::Achieved;
 use crate::line::{Line, Mark, Wire};
-use crate::{
-    Backlog, BlockQueue, DisciplineSpec, Drops, Limit, LinkSpec, Piece, Service, aal5_cells,
-};
+use crate::{Backlog, BlockQueue, DisciplineSpec, Limit, LinkSpec, Piece, Service, aal5_cells};
 use std::collections::VecDeque;
 use trunkline_core::{Carried, Counts, DropCause, Metered, Seed, Span, Time};
 
@@ -34,7 +33,7 @@ pub(super) struct Eager<P> {
     taken_last: Time,
     /// Is there anything to note of a packet beside that?
     careful: bool,
-    drops: Drops<P>,
+    given_up: GivenUp<P>,
     rest: Box<Rest>,
 }
 
@@ -133,7 +132,7 @@ impl<P: Carried> Eager<P> {
             taken_bytes: 0,
             taken_last: Time::ZERO,
             careful,
-            drops: Drops::default(),
+            given_up: GivenUp::new(),
             rest: Box::new(rest),
         })
     }
@@ -145,7 +144,7 @@ impl<P: Carried> Eager<P> {
         let size = packet.size();
         if !self.room.take(size) && !self.make_room(size) {
             self.count_refusal(size);
-            return self.drops.push(packet, DropCause::QueueLimit);
+            return self.given_up.push((packet, DropCause::QueueLimit));
         }
         self.came += 1;
         self.came_bytes += u64::from(size);
@@ -298,13 +297,13 @@ impl<P: Carried> Eager<P> {
         self.rest.told.get_or_insert_default()
     }
 
-    pub fn drops(&mut self) -> &mut Drops<P> {
-        &mut self.drops
+    pub fn given_up(&mut self) -> &mut GivenUp<P> {
+        &mut self.given_up
     }
 
     #[inline]
     pub fn has_dropped(&self) -> bool {
-        !self.drops.is_empty()
+        !self.given_up.is_empty()
     }
 
     /// No more than a release.
@@ -345,7 +344,7 @@ impl<P: Carried> Eager<P> {
         // The engine may have taken back what was delivered here.
         counts.delivered = counts.delivered.wrapping_add(self.taken());
         counts.delivered_bytes = counts.delivered_bytes.wrapping_add(self.taken_bytes);
-        counts.drop_many(DropCause::QueueLimit, dropped - self.drops.len() as u64);
+        counts.drop_many(DropCause::QueueLimit, dropped - self.given_up.len() as u64);
         counts
     }
 
@@ -379,7 +378,7 @@ impl<P: Carried> Eager<P> {
             judged,
             last_release: if judged > 0 { last + delay } else { Time::ZERO },
             counts,
-            drops: std::mem::take(&mut self.drops),
+            given_up: std::mem::take(&mut self.given_up),
         });
         staged
     }

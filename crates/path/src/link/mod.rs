@@ -157,11 +157,11 @@ impl<P: Carried> Link<P> {
 
     /// Takes out what was given up since the last call, with its causes.
     pub fn dropped(&mut self) -> impl Iterator<Item = (P, DropCause)> + '_ {
-        let (mut counts, drops) = match &mut self.way {
-            Way::Eager(eager) => (None, eager.drops()),
-            Way::Staged(staged) => staged.drops(),
+        let (mut counts, given_up) = match &mut self.way {
+            Way::Eager(eager) => (None, eager.given_up()),
+            Way::Staged(staged) => staged.given_up(),
         };
-        drops.drain().inspect(move |&(_, cause)| {
+        given_up.drain(..).inspect(move |&(_, cause)| {
             if let Some(counts) = &mut counts {
                 counts.drop(cause);
             }

@@ -3,6 +3,7 @@
 use super::rides::Rides;
 use super::{Change, Delivered, book_departure};
 use crate::board::Board;
+use crate::discipline::GivenUp;
 use crate::impairment::{Achieved, Fate, Impairments};
 use crate::outlet::Outlet;
 use crate::schedule::Plan;
@@ -53,7 +54,7 @@ pub(super) struct Inherited<P> {
     pub last_release: Time,
     /// What became of the packets.
     pub counts: Counts,
-    pub drops: Drops<P>,
+    pub given_up: GivenUp<P>,
 }
 
 impl<P: Carried> Staged<P> {
@@ -103,7 +104,8 @@ impl<P: Carried> Staged<P> {
         self.impairments.resume(from.judged, from.last_release);
         self.under_way = Some(from.under_way);
         self.line = from.line;
-        (self.clock, self.counts, self.drops) = (from.clock, from.counts, from.drops);
+        (self.clock, self.counts) = (from.clock, from.counts);
+        *self.drops.given_up() = from.given_up;
         if let AnyDiscipline::Fifo(fifo) = &mut self.discipline {
             from.queue.into_iter().for_each(|packet| fifo.push(packet));
         }
@@ -307,8 +309,8 @@ impl<P: Carried> Staged<P> {
         &mut self.counts
     }
 
-    pub fn drops(&mut self) -> (Option<&mut Counts>, &mut Drops<P>) {
-        (Some(&mut self.counts), &mut self.drops)
+    pub fn given_up(&mut self) -> (Option<&mut Counts>, &mut GivenUp<P>) {
+        (Some(&mut self.counts), self.drops.given_up())
     }
 
     #[inline]

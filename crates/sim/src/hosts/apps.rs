@@ -1,12 +1,12 @@
 //! Applications: what they ask for, and what they have measured.
 
-use super::clock::SenderClock;
+use super::clock::{SenderClock, Waiting};
 use super::end::Doing;
 use super::jobs::{EndId, Job, Timer};
 use super::trail::Trail;
 use super::world::World;
-use trunkline_core::Cause;
-use trunkline_measure::{Sample, SenderState};
+use trunkline_core::{Cause, Span};
+use trunkline_measure::Sample;
 use trunkline_workload::{Action, Draft, Outcome};
 
 impl World<'_> {
@@ -22,6 +22,8 @@ impl World<'_> {
             let end = &mut self.ends[id.index()];
             end.started = Some(now);
             end.clock = SenderClock::new(now);
+            self.begin_intervals(id);
+            self.sample_window(id);
             self.step(id, Outcome::Start);
         }
     }
@@ -36,10 +38,17 @@ impl World<'_> {
         }
         end.doing = Doing::Busy;
         let action = end.app.step(now, outcome);
-        while let Some(draft) = self.ends[id.index()].app.take_sample() {
-            self.keep(id, draft);
-        }
+        self.keep_samples(id);
         self.act(id, action);
+    }
+
+    /// Keeps what an application has measured.
+    pub fn keep_samples(&mut self, id: EndId) {
+        while let Some(draft) = self.ends[id.index()].app.take_sample() {
+            if !self.is_over(id) {
+                self.keep(id, draft);
+            }
+        }
     }
 
     fn act(&mut self, id: EndId, action: Action) {
@@ -84,7 +93,7 @@ impl World<'_> {
         if end.doing == Doing::Ended {
             return;
         }
-        end.clock.enter(now, SenderState::Application);
+        end.clock.enter(now, Waiting::Application);
         end.doing = Doing::Ended;
         end.ended = Some(now);
         if id.is_sender() {
@@ -95,7 +104,13 @@ impl World<'_> {
     /// Adds to a measurement where its time went.
     fn keep(&mut self, id: EndId, draft: Draft) {
         let end = &self.ends[id.index()];
-        debug_assert_eq!((end.trail.origin(), end.trail.until()), (draft.start, draft.end));
+        let steps = match end.intervals {
+            Some(_) => self.interval_steps(id, &draft),
+            None => end.trail.steps().to_vec(),
+        };
+        let end = &self.ends[id.index()];
+        let booked: Span = steps.iter().map(|step| step.span).sum();
+        debug_assert_eq!(booked, draft.end - draft.start);
         let sample = Sample {
             flow: end.flow,
             index: draft.index,
@@ -103,7 +118,7 @@ impl World<'_> {
             intended: draft.intended,
             start: draft.start,
             end: draft.end,
-            steps: end.trail.steps().to_vec(),
+            steps,
         };
         self.traffic[end.traffic].samples.push(sample);
     }

@@ -3,7 +3,7 @@
 use super::end::Raw;
 use super::flying::Flying;
 use super::jobs::{EndId, Job};
-use super::speaker::Delivered;
+use super::speaker::{Delivered, Language};
 use super::tag;
 use super::world::{World, times};
 use crate::network::{Parcel, TraceId};
@@ -24,7 +24,7 @@ impl World<'_> {
         if memory.is_some_and(|memory| held > memory.bytes()) {
             host.overruns += 1;
             self.traffic[end.traffic].overruns += 1;
-            return self.drained(id.peer());
+            return self.gone(id, parcel.tag);
         }
         host.memory = held;
         let cost = self.board_cost(id, &parcel);
@@ -37,13 +37,31 @@ impl World<'_> {
     /// A packet was lost on its way.
     pub fn lost(&mut self, parcel: Parcel) {
         let id = self.arrives_at[parcel.route.0 as usize];
-        let Some(trace) = parcel.trace else { return };
-        self.net.release(trace);
-        let sender = &mut self.ends[id.peer().index()];
-        if !sender.speaker.is_urp() {
-            let (_, number) = tag::unpack_datagram(parcel.tag);
-            self.spare.extend(sender.aloft.take_datagram(number));
-            self.drained(id.peer());
+        parcel.trace.into_iter().for_each(|trace| self.net.release(trace));
+        self.gone(id, parcel.tag);
+    }
+
+    /// The path has made copies of packets.
+    pub fn copied(&mut self) {
+        for (route, tag, copies) in self.net.take_copies() {
+            let id = self.arrives_at[route.0 as usize];
+            if self.ends[id.index()].hears == Language::Tcp {
+                self.segments.copied(tag as u32, copies);
+            }
+        }
+    }
+
+    /// A packet will not come to the protocol: nothing is kept for it any more.
+    fn gone(&mut self, id: EndId, tag: u64) {
+        match self.ends[id.index()].hears {
+            Language::Urp => {}
+            Language::Tcp => self.spare.extend(self.segments.lose(tag as u32)),
+            Language::Datagrams => {
+                let (_, number) = tag::unpack_datagram(tag);
+                let sender = &mut self.ends[id.peer().index()];
+                self.spare.extend(sender.aloft.take_datagram(number));
+                self.drained(id.peer());
+            }
         }
     }
 
@@ -55,12 +73,16 @@ impl World<'_> {
     }
 
     fn records_of(&mut self, id: EndId, tag: u64) -> Option<Box<Flying>> {
-        let sender = &mut self.ends[id.peer().index()];
-        if !sender.speaker.is_urp() {
-            return sender.aloft.take_datagram(tag::unpack_datagram(tag).1);
+        let hears = self.ends[id.index()].hears;
+        let aloft = &mut self.ends[id.peer().index()].aloft;
+        match hears {
+            Language::Tcp => self.segments.take_records(tag as u32),
+            Language::Datagrams => aloft.take_datagram(tag::unpack_datagram(tag).1),
+            Language::Urp => {
+                let seq = tag::unpack(tag, 0).trailer?.seq;
+                aloft.take_block(seq, tag::transmission(tag))
+            }
         }
-        let seq = tag::unpack(tag, 0).trailer?.seq;
-        sender.aloft.take_block(seq, tag::transmission(tag))
     }
 
     /// Adds a packet's hops to its records; `None` where they are another packet's, which the sum tells.
@@ -86,28 +108,38 @@ impl World<'_> {
     fn board_cost(&self, id: EndId, parcel: &Parcel) -> Span {
         let interface = &self.host_of(id).interface;
         let per_envelope = times(interface.receive_block.per_byte, u64::from(parcel.size));
-        if self.ends[id.index()].hears_urp {
-            if tag::is_data(parcel.tag) {
-                return per_envelope;
-            }
-            if tag::unpack(parcel.tag, 0).control.is_some() {
-                return interface.control;
-            }
+        let hears = self.ends[id.index()].hears;
+        if hears == Language::Urp && tag::is_data(parcel.tag) {
+            return per_envelope;
         }
-        per_envelope + interface.receive_block.fixed
+        match self.is_control(hears, parcel.tag) {
+            true => interface.control,
+            false => per_envelope + interface.receive_block.fixed,
+        }
+    }
+
+    /// Is a packet only a control, or an acknowledgement?
+    fn is_control(&self, hears: Language, tag: u64) -> bool {
+        match hears {
+            Language::Urp => tag::unpack(tag, 0).control.is_some(),
+            Language::Tcp => self.segments.bytes(tag as u32) == 0,
+            Language::Datagrams => false,
+        }
     }
 
     /// Keeps a packet for the protocol. Data wait for what ends them; that answers how many pieces are now
     /// to be worked through.
     fn keep_raw(&mut self, id: EndId, parcel: &Parcel, flying: Option<Box<Flying>>) -> Option<u32> {
         let envelopes = parcel.size;
+        let hears = self.ends[id.index()].hears;
+        let is_control = self.is_control(hears, parcel.tag);
         let end = &mut self.ends[id.index()];
-        let part = if end.hears_urp {
-            tag::unpack(parcel.tag, end.accepted)
-        } else {
-            Part::data(Extent::new(0, parcel.size))
+        let (part, segment) = match hears {
+            Language::Urp => (tag::unpack(parcel.tag, end.accepted), None),
+            Language::Datagrams => (Part::data(Extent::new(0, parcel.size)), None),
+            Language::Tcp => (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn))),
         };
-        let loose = end.hears_urp && tag::is_data(parcel.tag);
+        let loose = hears == Language::Urp && tag::is_data(parcel.tag);
         if loose
             && end.loose > 0
             && let Some(last) = end.raw.back_mut()
@@ -117,7 +149,7 @@ impl World<'_> {
             last.envelopes += envelopes;
             return None;
         }
-        end.raw.push_back(Raw { part, envelopes, flying });
+        end.raw.push_back(Raw { part, segment, is_control, envelopes, flying });
         end.loose += 1;
         (!loose).then(|| std::mem::take(&mut end.loose))
     }
@@ -134,7 +166,7 @@ impl World<'_> {
         let (first, count) = (end.claimed as usize, pieces as usize);
         let raw = end.raw.range(first..(first + count).min(end.raw.len()));
         let (envelopes, is_control) = raw.fold((0, false), |(sum, control), raw| {
-            (sum + u64::from(raw.envelopes), control | raw.part.control.is_some())
+            (sum + u64::from(raw.envelopes), control | raw.is_control)
         });
         let moving = times(host.interface.programmed.unwrap_or(Span::ZERO), envelopes);
         let work = match is_control {
@@ -165,12 +197,15 @@ impl World<'_> {
     /// The protocol gets a packet, or data of several.
     fn understand(&mut self, id: EndId, raw: Raw) {
         let now = self.net.now();
-        let Raw { part, envelopes, flying } = raw;
+        let Raw { part, segment, envelopes, flying, .. } = raw;
+        if let Some(segment) = segment {
+            return self.hear_segment(id, segment, envelopes, flying);
+        }
         let end = &mut self.ends[id.index()];
         end.held += u64::from(envelopes);
         let before = std::mem::replace(&mut end.completing, flying);
         self.spare.extend(before);
-        if !end.hears_urp {
+        if end.hears == Language::Datagrams {
             self.accepted(id, Delivered { data: part.data, end: true });
             return self.drop_rest(id);
         }

@@ -3,8 +3,10 @@
 use super::end::End;
 use super::jobs::{EndId, Jobs};
 use super::measured::Measured;
+use super::segments::Segments;
 use super::serial::Serial;
-use super::speaker::Speaker;
+use super::settings::Habits;
+use super::speaker::{Language, Speaker};
 use super::world::{HostPlaces, HostState, World};
 use crate::SimError;
 use crate::network::{LinkId, Network, RouteId};
@@ -41,6 +43,7 @@ impl<'a> World<'a> {
             arrives_at: builder.arrives_at,
             stopped: false,
             unstarted: scenario.traffic.len(),
+            segments: Segments::default(),
             reorders: scenario.links.iter().any(reorders),
             spare: Vec::new(),
             standing: (Time::ZERO, 0),
@@ -66,9 +69,11 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(scenario: &'a Scenario) -> Builder<'a> {
+        let mut net = Network::new(scenario.seed);
+        net.note_copies();
         let mut builder = Builder {
             scenario,
-            net: Network::new(scenario.seed),
+            net,
             places: Vec::new(),
             link_places: Vec::new(),
             wires: Vec::new(),
@@ -134,6 +139,8 @@ impl<'a> Builder<'a> {
             board: place("interface"),
             requests: place("interface, earlier request"),
             window: place("transport"),
+            congestion: place("transport, congestion window"),
+            paced: place("transport, pacing"),
         };
         HostState {
             processor: Serial::default(),
@@ -166,17 +173,28 @@ impl<'a> Builder<'a> {
         let back = self.route(channel, &way.back, sender);
         let (app, peer) = Application::pair(&traffic.workload);
         let [ours, theirs] = [&traffic.transport, &traffic.reply_transport];
-        let end = |host: &str, route, [own, other]: [&Transport; 2], app| {
-            let host = self.host_named(host, traffic)?;
-            let echo = self.scenario.hosts[host].interface.echo;
-            let speaker = Speaker::new(own, echo, &traffic.name)?;
-            let hears_urp = matches!(other, Transport::Urp(_));
-            Ok(End::new((host, index, flow), route, app, speaker, hears_urp))
+        let [from, to] = [
+            self.host_named(traffic.source(flow), traffic)?,
+            self.host_named(&traffic.to, traffic)?,
+        ];
+        let name = format!("{} {flow}", traffic.name);
+        let habits = [from, to].map(|host| self.habits(host, &name));
+        let [our_habits, their_habits] = [&habits[0], &habits[1]];
+        let end = |host, route, languages: [&Transport; 2], habits, app| {
+            let speaker = Speaker::new(languages, habits, &traffic.name)?;
+            Ok(End::new((host, index, flow), route, app, speaker, Language::of(languages[1])))
         };
         Ok([
-            end(traffic.source(flow), there, [ours, theirs], app)?,
-            end(&traffic.to, back, [theirs, ours], peer)?,
+            end(from, there, [ours, theirs], [our_habits, their_habits], app)?,
+            end(to, back, [theirs, ours], [their_habits, our_habits], peer)?,
         ])
+    }
+
+    /// What the protocol of a flow has from its host.
+    fn habits(&self, host: usize, flow: &str) -> Habits {
+        let Scenario { mtu, seed, .. } = *self.scenario;
+        let Host { name, interface, .. } = &self.scenario.hosts[host];
+        Habits { echo: interface.echo, mtu, seed, host: name.clone(), flow: flow.into() }
     }
 
     fn host_named(&self, name: &str, traffic: &Traffic) -> Result<usize, SimError> {

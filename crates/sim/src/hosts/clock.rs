@@ -4,69 +4,106 @@ use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
 use trunkline_measure::SenderState;
 
-/// Every state, in the order in which the clock keeps them.
-const STATES: [SenderState; 5] = [
-    SenderState::Application,
-    SenderState::Host,
-    SenderState::Request,
-    SenderState::Window,
-    SenderState::Recover,
+/// What a sender waits for: the states of a run, with the windows of TCP told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// The application has nothing to send.
+    Application,
+    /// The processor's or the board's work.
+    Host,
+    /// The interface takes no further request.
+    Request,
+    /// The window that the other end grants is closed, or a small segment waits for an answer.
+    Window,
+    /// The congestion window is full.
+    Congestion,
+    /// Both windows are open, but the next segment's instant has not come.
+    Paced,
+    /// Something lost is waited for or sent again.
+    Recover,
+}
+
+/// Every one, in the order in which the clock keeps them.
+const ALL: [Waiting; 7] = [
+    Waiting::Application,
+    Waiting::Host,
+    Waiting::Request,
+    Waiting::Window,
+    Waiting::Congestion,
+    Waiting::Paced,
+    Waiting::Recover,
 ];
 
-/// Adds up the time in each state. The spans sum to the time since the start.
+impl Waiting {
+    /// As a run tells of it.
+    pub fn state(self) -> SenderState {
+        match self {
+            Waiting::Application => SenderState::Application,
+            Waiting::Host => SenderState::Host,
+            Waiting::Request => SenderState::Request,
+            Waiting::Window | Waiting::Congestion | Waiting::Paced => SenderState::Window,
+            Waiting::Recover => SenderState::Recover,
+        }
+    }
+
+    /// The ledger's cause for it.
+    pub fn cause(self) -> Cause {
+        match self.state() {
+            SenderState::Application | SenderState::Host => Cause::Host,
+            SenderState::Request | SenderState::Window => Cause::Window,
+            SenderState::Recover => Cause::Recover,
+        }
+    }
+}
+
+/// Adds up the time spent waiting for each. The spans sum to the time since the start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SenderClock {
-    state: SenderState,
+    waiting: Waiting,
     since: Time,
     spent: Spent,
 }
 
-/// The time spent in each state.
+/// The time spent waiting for each.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Spent([Span; STATES.len()]);
+pub(crate) struct Spent([Span; ALL.len()]);
 
 impl SenderClock {
-    /// A clock that starts in [`SenderState::Application`].
+    /// A clock that starts with [`Waiting::Application`].
     pub fn new(now: Time) -> SenderClock {
-        SenderClock { state: SenderState::Application, since: now, spent: Spent::default() }
+        SenderClock { waiting: Waiting::Application, since: now, spent: Spent::default() }
     }
 
-    /// The sender is in `state` from `now` on.
-    pub fn enter(&mut self, now: Time, state: SenderState) {
+    /// The sender waits for this from `now` on.
+    pub fn enter(&mut self, now: Time, waiting: Waiting) {
         self.spent = self.spent_by(now);
-        (self.state, self.since) = (state, now);
+        (self.waiting, self.since) = (waiting, now);
     }
 
     /// What has been spent by `now`.
     pub fn spent_by(&self, now: Time) -> Spent {
         let mut spent = self.spent;
-        spent.0[self.state as usize] += now.since(self.since);
+        spent.0[self.waiting as usize] += now.since(self.since);
         spent
     }
 }
 
 impl Spent {
-    /// What has been spent since `earlier`, by cause of a ledger and state.
-    pub fn since(&self, earlier: &Spent) -> impl Iterator<Item = (SenderState, Span)> + use<> {
+    /// What has been spent since `earlier`.
+    pub fn since(&self, earlier: &Spent) -> impl Iterator<Item = (Waiting, Span)> + use<> {
         let (now, then) = (self.0, earlier.0);
-        STATES
-            .into_iter()
-            .map(move |state| (state, now[state as usize].saturating_sub(then[state as usize])))
+        ALL.into_iter()
+            .map(move |it| (it, now[it as usize].saturating_sub(then[it as usize])))
+            .filter(|(_, span)| !span.is_zero())
     }
 
-    /// As a map, without states in which no time was spent.
+    /// As a map by the states of a run, without those in which no time was spent.
     pub fn to_map(self) -> BTreeMap<SenderState, Span> {
-        let spans = self.since(&Spent::default());
-        spans.filter(|(_, span)| !span.is_zero()).collect()
-    }
-}
-
-/// The ledger's cause for a state.
-pub(crate) fn cause(state: SenderState) -> Cause {
-    match state {
-        SenderState::Application | SenderState::Host => Cause::Host,
-        SenderState::Request | SenderState::Window => Cause::Window,
-        SenderState::Recover => Cause::Recover,
+        let mut map = BTreeMap::new();
+        for (waiting, span) in self.since(&Spent::default()) {
+            *map.entry(waiting.state()).or_insert(Span::ZERO) += span;
+        }
+        map
     }
 }
 
@@ -78,12 +115,15 @@ mod tests {
     fn the_states_sum_to_the_time_that_has_passed() {
         let at = Time::from_nanos;
         let mut clock = SenderClock::new(at(10));
-        clock.enter(at(15), SenderState::Window);
+        clock.enter(at(15), Waiting::Window);
         let middle = clock.spent_by(at(20));
-        clock.enter(at(40), SenderState::Recover);
+        clock.enter(at(38), Waiting::Paced);
+        clock.enter(at(40), Waiting::Recover);
         let spent = clock.spent_by(at(41));
-        assert_eq!(spent.to_map().values().copied().sum::<Span>(), Span::from_nanos(31));
-        let window = spent.since(&middle).find(|&(state, _)| state == SenderState::Window).unwrap();
-        assert_eq!(window.1, Span::from_nanos(20));
+        let map = spent.to_map();
+        assert_eq!(map.values().copied().sum::<Span>(), Span::from_nanos(31));
+        assert_eq!(map[&SenderState::Window], Span::from_nanos(25));
+        let window = spent.since(&middle).find(|&(waiting, _)| waiting == Waiting::Window).unwrap();
+        assert_eq!(window.1, Span::from_nanos(18));
     }
 }

@@ -1,6 +1,7 @@
 //! From a world that has come to its end to a [`Run`].
 
 use super::end::End;
+use super::jobs::EndId;
 use super::measured::Measured;
 use super::world::World;
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ impl World<'_> {
     /// What has been measured.
     pub fn into_run(mut self) -> Run {
         let ended = self.net.now();
+        (0..self.ends.len() as u32).for_each(|end| self.flush(EndId(end)));
         let notes = self.notes();
         let links = self.link_runs();
         let traffic = (0..self.traffic.len()).map(|index| self.traffic_run(index)).collect();
@@ -32,6 +34,7 @@ impl World<'_> {
 
     fn traffic_run(&mut self, index: usize) -> TrafficRun {
         let samples = samples(&mut self.traffic[index]);
+        let windows = std::mem::take(&mut self.traffic[index].windows);
         let measured = &self.traffic[index];
         let ends: Vec<&End> = self.ends.iter().filter(|end| end.traffic == index).collect();
         let senders = ends.iter().step_by(2);
@@ -50,6 +53,7 @@ impl World<'_> {
             retransmissions,
             timeouts,
             rounds: senders.flat_map(|end| end.rounds.whole()).collect(),
+            windows,
         }
     }
 

@@ -1,14 +1,17 @@
 //! One end of a flow: application, requests, protocol, and what has arrived.
 
 use super::clock::{SenderClock, Spent};
+use super::endings::Endings;
 use super::flying::{Aloft, Carried, Flying};
+use super::intervals::Intervals;
 use super::receive::Filled;
 use super::rounds::Rounds;
-use super::speaker::Speaker;
+use super::speaker::{Language, Speaker};
+use super::tcp::Early;
 use super::trail::Trail;
 use crate::network::RouteId;
-use std::collections::VecDeque;
-use trunkline_core::Time;
+use std::collections::{BTreeMap, VecDeque};
+use trunkline_core::{Ecn, Time};
 use trunkline_transport::Extent;
 use trunkline_transport::urp::Part;
 use trunkline_workload::Application;
@@ -19,6 +22,8 @@ pub(crate) struct Request {
     pub bytes: u32,
     /// Does it end a message?
     pub end: bool,
+    /// Is the message empty, and the byte only there because TCP cannot carry nothing?
+    pub empty: bool,
     /// What the message brings to its reader, with its last request.
     pub carried: Option<Carried>,
 }
@@ -36,6 +41,10 @@ pub(crate) struct Message {
 pub(crate) struct Raw {
     /// A datagram is data whose place is its number.
     pub part: Part<Extent>,
+    /// With TCP: the place of the segment, and its congestion bits as they came. The part is empty then.
+    pub segment: Option<(u32, Ecn)>,
+    /// Is it worked on at once, as it only controls?
+    pub is_control: bool,
     pub envelopes: u32,
     /// The records of the block that it ends.
     pub flying: Option<Box<Flying>>,
@@ -46,6 +55,8 @@ pub(crate) struct Raw {
 pub(crate) struct Arrival {
     pub bytes: u32,
     pub end: bool,
+    /// Was there an octet of TCP for an empty message?
+    pub empty: bool,
     /// Envelopes of the interface's memory that they hold until the host has taken them.
     pub held: u64,
     /// Has the sender been told that they are passed on?
@@ -84,8 +95,8 @@ pub(crate) struct End {
     pub app: Application,
     pub doing: Doing,
     pub speaker: Speaker,
-    /// Does its peer speak URP?
-    pub hears_urp: bool,
+    /// What its peer speaks.
+    pub hears: Language,
     /// Envelopes of a network packet; 0 for whole blocks.
     pub packet: u32,
     /// The process's record since its sample began.
@@ -93,6 +104,8 @@ pub(crate) struct End {
     /// What the sender's clock showed when the process began to wait for its write.
     pub waiting_since: Spent,
     pub clock: SenderClock,
+    /// Of a receiver that measures by intervals.
+    pub intervals: Option<Intervals>,
     /// Requests that the interface has not taken.
     pub queue: VecDeque<Request>,
     /// The request on its way from processor to interface.
@@ -110,8 +123,13 @@ pub(crate) struct End {
     pub written: u64,
     /// Place in the stream: handed to the protocol.
     pub offered: u64,
-    /// Messages under way.
+    /// Messages under way, with URP.
     pub messages: VecDeque<Message>,
+    /// With TCP, those that the peer has not got.
+    pub endings: Endings,
+    /// With TCP, the records of segments that have come and whose data are not accepted, each at the place
+    /// of its first octet.
+    pub early: BTreeMap<u64, Early>,
     pub rounds: Rounds,
     /// Segments between processor, board and path.
     pub in_hand: u32,
@@ -155,7 +173,7 @@ impl End {
         route: RouteId,
         app: Application,
         (speaker, packet): (Speaker, u32),
-        hears_urp: bool,
+        hears: Language,
     ) -> End {
         End {
             host,
@@ -165,11 +183,12 @@ impl End {
             app,
             doing: Doing::Nothing,
             speaker,
-            hears_urp,
+            hears,
             packet,
             trail: Trail::new(Time::ZERO),
             waiting_since: Spent::default(),
             clock: SenderClock::new(Time::ZERO),
+            intervals: None,
             queue: VecDeque::new(),
             starting: None,
             taken: VecDeque::new(),
@@ -179,6 +198,8 @@ impl End {
             written: 0,
             offered: 0,
             messages: VecDeque::new(),
+            endings: Endings::default(),
+            early: BTreeMap::new(),
             rounds: Rounds::default(),
             in_hand: 0,
             deadline_set: None,

@@ -13,8 +13,8 @@ use trunkline_workload::Stamp;
 /// What a message brings to the application that reads it: its record, and a datagram's stamp.
 pub(crate) type Carried = (Trail, Option<Stamp>);
 
-/// The records of a block on its way: its own since the window allowed it, and that of the message
-/// which it completes.
+/// The records of a block on its way: its own since the window allowed it, and those of the messages
+/// which it completes, at most one with URP.
 #[derive(Debug)]
 pub(crate) struct Flying {
     /// When it was put onto the path.
@@ -23,18 +23,33 @@ pub(crate) struct Flying {
     pub block: Trail,
     /// The message's.
     pub message: Option<Carried>,
+    /// The messages that end in a segment of TCP, each with its place in the stream.
+    pub endings: Vec<(u64, Carried)>,
 }
 
 impl Flying {
-    /// Marks both records.
+    /// Records that start at `since` of what is put onto the path at `left`.
+    pub fn new(left: Time, since: Time) -> Flying {
+        Flying { left, block: Trail::new(since), message: None, endings: Vec::new() }
+    }
+
+    /// The same records, used again.
+    pub fn restart(&mut self, left: Time, since: Time) {
+        self.block.restart(since);
+        (self.left, self.message) = (left, None);
+        self.endings.clear();
+    }
+
+    /// Marks all records.
     pub fn mark(&mut self, now: Time, place: u16, cause: Cause) {
         self.each(|trail| trail.mark(now, place, cause));
     }
 
-    /// Does something to both records.
+    /// Does something to all records.
     pub fn each(&mut self, mut change: impl FnMut(&mut Trail)) {
         change(&mut self.block);
-        self.message.iter_mut().for_each(|(trail, _)| change(trail));
+        let endings = self.endings.iter_mut().map(|(_, carried)| carried);
+        self.message.iter_mut().chain(endings).for_each(|(trail, _)| change(trail));
     }
 }
 
@@ -93,7 +108,7 @@ mod tests {
 
     fn flying(left: u64) -> Box<Flying> {
         let left = Time::from_nanos(left);
-        Box::new(Flying { left, block: Trail::new(left), message: None })
+        Box::new(Flying::new(left, left))
     }
 
     #[test]

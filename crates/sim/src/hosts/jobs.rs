@@ -60,6 +60,10 @@ pub(crate) enum Timer {
     Start(u32),
     /// A receive buffer has waited long enough.
     Buffer(EndId),
+    /// A receiver's interval ends.
+    Interval(EndId),
+    /// A sender's congestion window is to be sampled.
+    Sample(EndId),
 }
 
 const INDEX_BITS: u32 = 28;
@@ -74,6 +78,8 @@ impl Timer {
             Timer::Wake(end) => (2, end.0, 0),
             Timer::Start(flow) => (3, flow, 0),
             Timer::Buffer(end) => (4, end.0, 0),
+            Timer::Interval(end) => (5, end.0, 0),
+            Timer::Sample(end) => (6, end.0, 0),
         };
         kind << KIND_SHIFT | u64::from(index) << 32 | u64::from(generation)
     }
@@ -86,7 +92,9 @@ impl Timer {
             1 => Timer::Deadline(EndId(index), number as u32),
             2 => Timer::Wake(EndId(index)),
             3 => Timer::Start(index),
-            _ => Timer::Buffer(EndId(index)),
+            4 => Timer::Buffer(EndId(index)),
+            5 => Timer::Interval(EndId(index)),
+            _ => Timer::Sample(EndId(index)),
         }
     }
 }
@@ -137,6 +145,8 @@ mod tests {
             Timer::Wake(EndId(7)),
             Timer::Start(9),
             Timer::Buffer(EndId(5)),
+            Timer::Interval(EndId(6)),
+            Timer::Sample(EndId(8)),
         ] {
             assert_eq!(Timer::from_number(timer.number()), timer);
         }

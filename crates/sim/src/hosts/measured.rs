@@ -3,7 +3,7 @@
 use super::jobs::EndId;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
-use trunkline_measure::{Sample, Step};
+use trunkline_measure::{Sample, Step, WindowSample};
 
 /// What a traffic has measured so far.
 #[derive(Debug, Default)]
@@ -12,6 +12,7 @@ pub(crate) struct Measured {
     pub delivered: u64,
     /// Of each flow.
     pub delivered_by: Vec<u64>,
+    pub windows: Vec<WindowSample>,
     pub blocks: BTreeMap<(u16, u8), Step>,
     pub block_count: u64,
     /// Flows that have not ended.

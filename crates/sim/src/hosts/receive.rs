@@ -20,6 +20,9 @@ const MOST_READ: usize = 1 << 18;
 impl World<'_> {
     /// Takes what the protocol has accepted towards the host.
     pub fn take_accepted(&mut self, id: EndId) {
+        if self.ends[id.index()].speaker.is_tcp() {
+            return self.take_stream(id);
+        }
         while let Some(delivered) = self.ends[id.index()].speaker.take() {
             self.check_place(id, &delivered);
             self.ends[id.index()].accepted += u64::from(delivered.data.len);
@@ -30,7 +33,7 @@ impl World<'_> {
     /// Every byte is to come once and in order, so that data accepted are the next of the stream. URP knows
     /// a block by its count and number alone, which losses together with copies can deceive; where neither
     /// was there, anything else is a defect of this engine.
-    fn check_place(&mut self, id: EndId, delivered: &Delivered) {
+    pub fn check_place(&mut self, id: EndId, delivered: &Delivered) {
         let end = &mut self.ends[id.index()];
         if delivered.data.len == 0 || delivered.data.offset == end.accepted {
             return;
@@ -56,19 +59,24 @@ impl World<'_> {
         }
         let held = std::mem::take(&mut end.held);
         let (bytes, ends) = (delivered.data.len, delivered.end);
-        end.waiting.push_back(Arrival { bytes, end: ends, held, echoed: false, carried });
+        let arrival = Arrival { bytes, end: ends, empty: false, held, echoed: false, carried };
+        end.waiting.push_back(arrival);
         self.fill_buffer(id);
     }
 
     /// Fills the receive buffer that the host has posted with what waits, and interrupts the host. It posts
     /// the next one when it has taken this.
-    fn fill_buffer(&mut self, id: EndId) {
+    pub fn fill_buffer(&mut self, id: EndId) {
         let now = self.net.now();
         let host = self.host_of(id);
         let interface = &host.interface;
-        let (room, returns, echo) = (interface.receive_buffer, interface.returns, interface.echo);
         let interrupt = host.processor.interrupt;
         let end = &mut self.ends[id.index()];
+        // What TCP accepts lies in the host's socket buffer, and its window opens when that is read.
+        let (room, returns, echo) = match end.speaker.is_tcp() {
+            true => (None, Returns::Block, Echo::Consumption),
+            false => (interface.receive_buffer, interface.returns, interface.echo),
+        };
         if end.buffer.is_some() || end.waiting.is_empty() {
             return;
         }
@@ -122,7 +130,7 @@ impl World<'_> {
     }
 
     /// Where the time between a packet's arrival and its acceptance is booked.
-    fn receiving_place(&self, id: EndId) -> u16 {
+    pub fn receiving_place(&self, id: EndId) -> u16 {
         let places = self.places_of(id);
         match self.host_of(id).interface.protocol {
             ProtocolPlace::Host => places.processor,
@@ -174,9 +182,10 @@ impl World<'_> {
         let places = self.places_of(id);
         let end = &mut self.ends[id.index()];
         let count = std::mem::take(&mut end.reading);
-        let (mut bytes, mut ends) = (0, false);
+        let (mut bytes, mut octets, mut ends) = (0, 0, false);
         for arrival in end.inbox.drain(..count) {
             bytes += arrival.bytes;
+            octets += arrival.bytes + u32::from(arrival.empty);
             ends |= arrival.end;
             let carried = arrival.carried.filter(|carried| fits(id, &end.trail, carried, now));
             if let Some((trail, stamp)) = carried.map(|carried| *carried) {
@@ -188,8 +197,8 @@ impl World<'_> {
             }
         }
         end.trail.mark(now, places.processor, Cause::Host);
-        if host.interface.echo == Echo::Consumption {
-            end.speaker.consumed(now, bytes);
+        if host.interface.echo == Echo::Consumption || end.speaker.is_tcp() {
+            end.speaker.consumed(now, octets);
         }
         let (traffic, flow) = (end.traffic, end.flow);
         self.traffic[traffic].deliver(flow, id, bytes);
@@ -251,8 +260,14 @@ mod tests {
     #[test]
     fn receive_buffers_cut_and_gather_blocks() {
         let blocks = |bytes: &[u32]| {
-            let arrival =
-                |&bytes| Arrival { bytes, end: false, held: 0, echoed: false, carried: None };
+            let arrival = |&bytes| Arrival {
+                bytes,
+                end: false,
+                empty: false,
+                held: 0,
+                echoed: false,
+                carried: None,
+            };
             bytes.iter().map(arrival).collect::<VecDeque<_>>()
         };
         let filled = |bytes, blocks, begun| Filled { bytes, blocks, begun };

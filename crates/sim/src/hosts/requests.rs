@@ -1,9 +1,11 @@
 //! From a system write to requests of the interface, and the write's return.
 
 use super::end::{Doing, End, Message, Request};
+use super::endings::Ending;
+use super::flying::Carried;
 use super::jobs::{EndId, Job};
 use super::world::World;
-use trunkline_core::Cause;
+use trunkline_core::{Cause, Time};
 use trunkline_scenario::Split;
 use trunkline_transport::Extent;
 use trunkline_workload::Outcome;
@@ -11,8 +13,6 @@ use trunkline_workload::Outcome;
 /// Requests that may wait for the interface when a system write returns: the next one is ready when the
 /// interface is (a choice; none of the reports states the drivers' limits).
 const WAITING_REQUESTS: usize = 1;
-/// Bytes that may wait at a protocol on the host when a system write returns (a choice).
-const WAITING_BYTES: u64 = 4096;
 
 impl World<'_> {
     /// The processor has copied a system write: it becomes requests.
@@ -22,13 +22,16 @@ impl World<'_> {
         let split = &self.host_of(id).interface.split;
         let end = &mut self.ends[id.index()];
         end.trail.mark(now, place, Cause::Host);
-        if end.speaker.is_urp() {
+        if end.speaker.is_connected() {
             end.rounds.begin(bytes, end.written);
         }
+        // TCP cannot carry nothing.
+        let empty = bytes == 0 && end.speaker.is_tcp();
+        let bytes = bytes.max(u32::from(empty));
         for (bytes, last) in pieces(split, bytes) {
             let ends = ends && last;
             let carried = ends.then(|| (end.trail.clone(), end.app.stamp()));
-            end.queue.push_back(Request { bytes, end: ends, carried });
+            end.queue.push_back(Request { bytes, end: ends, empty, carried });
         }
         end.written += u64::from(bytes);
         end.waiting_since = end.clock.spent_by(now);
@@ -74,8 +77,12 @@ impl World<'_> {
         if let Some((trail, _)) = &mut request.carried {
             trail.mark(now, place, Cause::Host);
         }
-        if let Some((trail, _)) = end.speaker.offer(now, data, request.end, request.carried) {
-            end.messages.push_back(Message { block: end.blocks, trail });
+        let kept = end.speaker.offer(now, data, request.end, request.carried);
+        if let Some(carried) = kept {
+            match end.speaker.is_tcp() {
+                true => end.hand_over(now, data.end(), request.empty, carried),
+                false => end.messages.push_back(Message { block: end.blocks, trail: carried.0 }),
+            }
         }
         self.pump(id);
     }
@@ -106,7 +113,7 @@ impl World<'_> {
         let end = &self.ends[id.index()];
         if end.doing == Doing::Writing
             && end.queue.len() <= WAITING_REQUESTS
-            && end.speaker.unsent() <= WAITING_BYTES
+            && end.speaker.has_room()
         {
             self.book_waiting(id);
             self.step(id, Outcome::Written);
@@ -118,6 +125,12 @@ impl End {
     /// Place in the stream up to which everything has been answered for.
     pub fn answered(&self) -> u64 {
         self.offered - self.speaker.unsent() - self.speaker.unechoed()
+    }
+
+    /// A message has been handed to TCP, with its last octet before `place`.
+    fn hand_over(&mut self, now: Time, place: u64, empty: bool, carried: Carried) {
+        let since = self.clock.spent_by(now);
+        self.endings.push(Ending { place, empty, carried, since, sent: false, left: false });
     }
 
     /// Forgets the messages that have been answered for.

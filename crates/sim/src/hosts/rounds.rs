@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use trunkline_transport::Extent;
-use trunkline_transport::urp::Block;
 
 /// Counts the bytes of each round of the first message of each size.
 #[derive(Debug, Default)]
@@ -23,21 +22,25 @@ impl Rounds {
         }
     }
 
-    /// A block goes out for the first time, when everything up to `answered` has been answered for. A round
-    /// ends when the answer to its first block has come.
-    pub fn count(&mut self, block: &Block<Extent>, answered: u64) {
-        let Extent { offset: from, len } = block.data;
-        let Some((size, _)) = self.counting.filter(|&(_, begin)| from >= begin) else { return };
+    /// Data go out for the first time, when everything up to `answered` has been answered for. A round
+    /// ends when the answer to its first block has come. A segment may hold parts of other messages too,
+    /// which do not count.
+    pub fn count(&mut self, data: Extent, answered: u64) {
+        let Some((size, begin)) = self.counting else { return };
+        let end = begin + u64::from(size);
+        let (from, to) = (data.offset.max(begin), data.end().min(end));
+        if from >= to {
+            return;
+        }
         let Some(rounds) = self.of.get_mut(&size) else { return };
         if rounds.is_empty() || answered > self.from {
             self.from = from;
             rounds.push(0);
         }
         if let Some(round) = rounds.last_mut() {
-            *round += len;
+            *round += (to - from) as u32;
         }
-        self.counting =
-            self.counting.filter(|&(size, begin)| block.data.end() < begin + u64::from(size));
+        self.counting = self.counting.filter(|_| to < end);
     }
 
     /// The rounds of each size whose message has been sent whole.
@@ -51,20 +54,6 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_core::Time;
-    use trunkline_transport::urp::{Kind, Seq};
-
-    fn block(offset: u64, len: u32) -> Block<Extent> {
-        Block {
-            data: Extent::new(offset, len),
-            user: None,
-            seq: Seq::FIRST,
-            kind: Kind::Bot,
-            crc: None,
-            eligible: Time::ZERO,
-            first_sent: None,
-        }
-    }
 
     /// Vande Water 1988 §3.7.2: 1024 bytes through a window of 756 go as 756 and 268.
     #[test]
@@ -72,13 +61,22 @@ mod tests {
         let mut rounds = Rounds::default();
         rounds.begin(1024, 100);
         for offset in [100, 352, 604] {
-            rounds.count(&block(offset, 252), 100);
+            rounds.count(Extent::new(offset, 252), 100);
         }
         rounds.begin(7, 2000);
         assert!(rounds.whole().is_empty(), "the message is not sent yet");
-        rounds.count(&block(856, 252), 352);
-        rounds.count(&block(1108, 16), 604);
-        rounds.count(&block(1124, 50), 1124);
+        rounds.count(Extent::new(856, 252), 352);
+        rounds.count(Extent::new(1108, 16), 604);
+        rounds.count(Extent::new(1124, 50), 1124);
         assert_eq!(rounds.whole(), BTreeMap::from([(1024, vec![756, 268])]));
+    }
+
+    #[test]
+    fn a_segment_of_several_messages_counts_for_each_its_part() {
+        let mut rounds = Rounds::default();
+        rounds.begin(100, 50);
+        rounds.count(Extent::new(0, 80), 0);
+        rounds.count(Extent::new(80, 80), 80);
+        assert_eq!(rounds.whole(), BTreeMap::from([(100, vec![30, 70])]));
     }
 }

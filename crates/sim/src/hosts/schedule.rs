@@ -54,9 +54,9 @@ impl World<'_> {
         senders.filter(|id| self.ends[id.index()].traffic == traffic).collect()
     }
 
-    /// A sending application has ended. With URP its flow has; datagrams under way still arrive.
+    /// A sending application has ended. With a connection its flow has; datagrams under way still arrive.
     pub fn sender_ended(&mut self, id: EndId) {
-        if self.ends[id.index()].speaker.is_urp() || self.ends[id.index()].started.is_none() {
+        if self.ends[id.index()].speaker.is_connected() || self.ends[id.index()].started.is_none() {
             self.flow_ended(id);
         } else {
             self.drained(id);
@@ -67,7 +67,7 @@ impl World<'_> {
     pub fn drained(&mut self, sender: EndId) {
         let (end, peer) = (&self.ends[sender.index()], &self.ends[sender.peer().index()]);
         if end.doing == Doing::Ended
-            && !end.speaker.is_urp()
+            && !end.speaker.is_connected()
             && peer.doing != Doing::Ended
             && end.has_sent_all()
             && self.net.route_counts(end.route).in_flight == 0
@@ -89,6 +89,7 @@ impl World<'_> {
     }
 
     fn flow_ended(&mut self, sender: EndId) {
+        self.end_intervals(sender.peer());
         let traffic = self.ends[sender.index()].traffic;
         let state = &mut self.traffic[traffic];
         state.flows_left -= 1;

@@ -5,7 +5,6 @@ use super::flying::{Carried, Flying};
 use super::jobs::{EndId, Job};
 use super::speaker::{Datagram, Outgoing};
 use super::tag;
-use super::trail::Trail;
 use super::world::{World, times};
 use crate::network::Parcel;
 use trunkline_core::{Cause, Ecn, Span, Time};
@@ -33,12 +32,13 @@ impl World<'_> {
         while let Some(out) = self.ends[id.index()].speaker.transmit(now) {
             let end = &mut self.ends[id.index()];
             end.in_hand += 1;
-            if let Outgoing::Block(block) = &out
-                && block.first_sent.is_none()
-            {
+            if let Some(data) = out.first_time() {
                 end.blocks_sent += 1;
                 let answered = end.answered();
-                end.rounds.count(block, answered);
+                end.rounds.count(data, answered);
+            }
+            if let Outgoing::Segment(segment, _) = &out {
+                self.book_messages(id, segment.data);
             }
             self.prepare(id, out);
         }
@@ -52,12 +52,14 @@ impl World<'_> {
             return self.prepared(id, out);
         }
         let envelopes = out.envelopes();
-        let work = match out {
-            Outgoing::Control(_) => processor.control,
-            _ => processor.send_block.of(envelopes),
+        let is_control = out.is_control();
+        let work = match is_control {
+            true => processor.control,
+            false => processor.send_block.of(envelopes),
         };
         let moving = times(interface.programmed.unwrap_or(Span::ZERO), envelopes);
-        let is_control = matches!(out, Outgoing::Control(_));
+        // Without this two connections of one kind would run in step for ever.
+        let work = work + if out.is_segment() { self.disturbance(id) } else { Span::ZERO };
         let job = Job::Prepared(out);
         match is_control {
             true => self.interrupt(id, work + moving, job),
@@ -68,9 +70,9 @@ impl World<'_> {
     /// A segment goes to the board.
     pub fn prepared(&mut self, id: EndId, out: Outgoing) {
         let interface = &self.host_of(id).interface;
-        let cost = match out {
-            Outgoing::Control(_) => interface.control,
-            _ => interface.send_block.of(out.envelopes()),
+        let cost = match out.is_control() {
+            true => interface.control,
+            false => interface.send_block.of(out.envelopes()),
         };
         self.on_board(id, false, cost, Job::Sent(out));
     }
@@ -82,6 +84,7 @@ impl World<'_> {
             Outgoing::Block(block) => self.send_block(id, block),
             Outgoing::Control(control) => self.send_control(id, control),
             Outgoing::Datagram(datagram) => self.send_datagram(id, datagram),
+            Outgoing::Segment(segment, ready) => self.send_segment(id, segment, ready),
         }
         self.settle(id);
         self.return_write(id);
@@ -115,28 +118,40 @@ impl World<'_> {
         let number = self.ends[id.index()].aloft.datagram(flying);
         let size = datagram.bytes + datagram.header;
         let tag = tag::pack_datagram(datagram.bytes, number);
-        self.inject_packet(id, (size, 0), tag, true);
+        self.inject_packet(id, (size, 0), Ecn::NotEct, tag, true);
     }
 
     /// Puts one packet onto the path, with a record of its hops where that is wanted.
     fn inject(&mut self, id: EndId, part: &Part<Extent>, tag: u64, traced: bool) {
-        self.inject_packet(id, (part.envelopes(), part.controls() as u16), tag, traced);
+        let sizes = (part.envelopes(), part.controls() as u16);
+        self.inject_packet(id, sizes, Ecn::NotEct, tag, traced);
     }
 
-    fn inject_packet(&mut self, id: EndId, (size, controls): (u32, u16), tag: u64, traced: bool) {
+    /// Puts a packet of so many envelopes, with controls among them, onto the path.
+    pub fn inject_packet(
+        &mut self,
+        id: EndId,
+        (size, controls): (u32, u16),
+        ecn: Ecn,
+        tag: u64,
+        traced: bool,
+    ) {
         let route = self.ends[id.index()].route;
         let trace = traced.then(|| self.net.trace());
-        self.net.inject(Parcel { route, size, controls, ecn: Ecn::NotEct, tag, trace });
+        self.net.inject(Parcel { route, size, controls, ecn, tag, trace });
     }
 
     /// Records that start at `since`.
-    fn records(&mut self, since: Time, message: Option<Carried>) -> Box<Flying> {
+    pub fn records(&mut self, since: Time, message: Option<Carried>) -> Box<Flying> {
         let left = self.net.now();
-        let Some(mut flying) = self.spare.pop() else {
-            return Box::new(Flying { left, block: Trail::new(since), message });
+        let mut flying = match self.spare.pop() {
+            None => Box::new(Flying::new(left, since)),
+            Some(mut flying) => {
+                flying.restart(left, since);
+                flying
+            }
         };
-        flying.block.restart(since);
-        (flying.left, flying.message) = (left, message);
+        flying.message = message;
         flying
     }
 
@@ -158,7 +173,7 @@ impl World<'_> {
     }
 
     /// Where the time between the window's opening and the packets' leaving is booked.
-    fn sending_place(&self, id: EndId) -> u16 {
+    pub fn sending_place(&self, id: EndId) -> u16 {
         let places = self.places_of(id);
         match self.host_of(id).interface.protocol {
             ProtocolPlace::Host => places.processor,

@@ -1,18 +1,50 @@
-//! What an end speaks: URP, or nothing but datagrams.
+//! What an end speaks: URP, TCP, or nothing but datagrams.
 
+use super::clock::Waiting;
 use super::flying::Carried;
+use super::settings::{self, Habits};
 use crate::SimError;
 use std::collections::VecDeque;
 use trunkline_core::Time;
-use trunkline_scenario::{Echo, Transport, UDP_HEADER, UrpSettings};
+use trunkline_scenario::{Transport, UDP_HEADER};
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{self, Block, Control, Part, Profile, Segment, Settings, Urp};
+use trunkline_transport::tcp::{self, Blocked, Tcp};
+use trunkline_transport::urp::{Block, Control, Part, Segment, Urp};
+
+/// Which protocol it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// The Universal Receiver Protocol.
+    Urp,
+    /// The Transmission Control Protocol.
+    Tcp,
+    /// None: datagrams.
+    Datagrams,
+}
+
+impl Language {
+    /// That of `transport`.
+    pub fn of(transport: &Transport) -> Language {
+        match transport {
+            Transport::Urp(_) => Language::Urp,
+            Transport::Tcp(_) => Language::Tcp,
+            Transport::Datagram | Transport::Udp => Language::Datagrams,
+        }
+    }
+}
+
+/// Bytes that may wait at a protocol on the host when a system write returns (a choice).
+const WAITING_BYTES: u64 = 4096;
+/// Segments that TCP's send buffer holds at first: twice the initial window of today.
+const FIRST_BUFFER: u64 = 20;
 
 /// An end's protocol.
 #[derive(Debug)]
 pub(crate) enum Speaker {
     /// The Universal Receiver Protocol.
     Urp { urp: Box<Urp<Extent>> },
+    /// The Transmission Control Protocol, and how many requests it has been handed.
+    Tcp { tcp: Box<Tcp<Extent>>, handed: u64 },
     /// Datagrams that wait to be sent.
     Datagram { waiting: VecDeque<Datagram>, bytes: u64, sent: u64, header: u32 },
 }
@@ -38,6 +70,8 @@ pub(crate) enum Outgoing {
     Control(Control),
     /// A datagram.
     Datagram(Datagram),
+    /// A segment of TCP, and since when it is on its way out.
+    Segment(tcp::Segment<Extent>, Time),
 }
 
 impl Outgoing {
@@ -47,6 +81,32 @@ impl Outgoing {
             Outgoing::Block(block) => u64::from(block.data.len) + 4,
             Outgoing::Control(_) => 1,
             Outgoing::Datagram(datagram) => u64::from(datagram.bytes + datagram.header),
+            Outgoing::Segment(segment, _) => u64::from(segment.size()),
+        }
+    }
+
+    /// Is it a control, or an acknowledgement without data?
+    pub fn is_control(&self) -> bool {
+        match self {
+            Outgoing::Control(_) => true,
+            Outgoing::Segment(segment, _) => segment.data.len == 0,
+            Outgoing::Block(_) | Outgoing::Datagram(_) => false,
+        }
+    }
+
+    /// Is it TCP's?
+    pub fn is_segment(&self) -> bool {
+        matches!(self, Outgoing::Segment(..))
+    }
+
+    /// The data of a block or segment that goes out for the first time.
+    pub fn first_time(&self) -> Option<Extent> {
+        match self {
+            Outgoing::Block(block) => block.first_sent.is_none().then_some(block.data),
+            Outgoing::Segment(segment, _) if segment.data.len > 0 => {
+                (!segment.is_retransmission()).then_some(segment.data)
+            }
+            _ => None,
         }
     }
 }
@@ -61,23 +121,35 @@ pub(crate) struct Delivered {
 }
 
 impl Speaker {
-    /// The protocol that `transport` describes, its channel set up, and how many envelopes its packets
-    /// hold. `echo` is the habit of the host's interface.
+    /// The protocol that `own` describes, its channel set up with an end that speaks `other`, and how many
+    /// envelopes its packets hold.
     pub fn new(
-        transport: &Transport,
-        echo: Echo,
+        [own, other]: [&Transport; 2],
+        [habits, others]: [&Habits; 2],
         traffic: &str,
     ) -> Result<(Speaker, u32), SimError> {
         let wrong = |reason: String| SimError::Transport { traffic: traffic.into(), reason };
-        let settings = match transport {
-            Transport::Urp(settings) => settings,
-            Transport::Datagram => return Ok((Speaker::datagrams(0), 0)),
-            Transport::Udp => return Ok((Speaker::datagrams(UDP_HEADER), 0)),
-            Transport::Tcp(_) => return Err(wrong("the simulator does not speak TCP".into())),
-        };
-        let urp = urp_settings(settings, echo).map_err(wrong)?;
-        let urp = Urp::connected(Time::ZERO, urp).map_err(|error| wrong(error.to_string()))?;
-        Ok((Speaker::Urp { urp: Box::new(urp) }, settings.packet))
+        match (own, other) {
+            (Transport::Urp(settings), _) => {
+                let urp = settings::urp(settings, habits.echo).map_err(wrong)?;
+                let urp = Urp::connected(Time::ZERO, urp);
+                let urp = Box::new(urp.map_err(|error| wrong(error.to_string()))?);
+                Ok((Speaker::Urp { urp }, settings.packet))
+            }
+            (Transport::Tcp(ours), Transport::Tcp(theirs)) => {
+                let ours = settings::tcp(ours, habits).map_err(wrong)?;
+                let theirs = settings::tcp(theirs, others).map_err(wrong)?;
+                let tcp = Tcp::connected(ours, &theirs);
+                let tcp = Box::new(tcp.map_err(|error| wrong(error.to_string()))?);
+                Ok((Speaker::Tcp { tcp, handed: 0 }, 0))
+            }
+            (Transport::Tcp(_), _) => {
+                let text = "one end speaks TCP and the other does not; give both the same 'kind'";
+                Err(wrong(text.into()))
+            }
+            (Transport::Datagram, _) => Ok((Speaker::datagrams(0), 0)),
+            (Transport::Udp, _) => Ok((Speaker::datagrams(UDP_HEADER), 0)),
+        }
     }
 
     fn datagrams(header: u32) -> Speaker {
@@ -91,6 +163,10 @@ impl Speaker {
                 let sending = urp.counters().sending;
                 (sending.resent, sending.timeouts)
             }
+            Speaker::Tcp { tcp, .. } => {
+                let sending = tcp.counters().sending;
+                (sending.retransmitted, u64::from(sending.timeouts))
+            }
             Speaker::Datagram { .. } => (0, 0),
         }
     }
@@ -99,14 +175,17 @@ impl Speaker {
     pub fn unechoed(&self) -> u64 {
         match self {
             Speaker::Urp { urp } => urp.unechoed(),
+            Speaker::Tcp { tcp, .. } => tcp.outstanding(),
             Speaker::Datagram { .. } => 0,
         }
     }
 
     /// The host has taken so many bytes more.
     pub fn consumed(&mut self, now: Time, bytes: u32) {
-        if let Speaker::Urp { urp } = self {
-            urp.consumed(now, u64::from(bytes));
+        match self {
+            Speaker::Urp { urp } => urp.consumed(now, u64::from(bytes)),
+            Speaker::Tcp { tcp, .. } => tcp.consumed(now, u64::from(bytes)),
+            Speaker::Datagram { .. } => {}
         }
     }
 
@@ -115,14 +194,16 @@ impl Speaker {
         match self {
             Speaker::Urp { .. } if bytes == 0 => u64::from(end),
             Speaker::Urp { urp } => u64::from(bytes.div_ceil(urp.settings().block.into())),
-            Speaker::Datagram { .. } => 1,
+            Speaker::Tcp { .. } | Speaker::Datagram { .. } => 1,
         }
     }
 
-    /// How many blocks, in order, have been answered for. Datagrams need no answer.
+    /// How many blocks, in order, have been answered for. Datagrams need no answer; what TCP has been handed
+    /// is in its buffer, so that the request is done.
     pub fn answered_blocks(&self) -> u64 {
         match self {
             Speaker::Urp { urp } => urp.counters().sending.blocks - urp.outstanding() as u64,
+            Speaker::Tcp { handed, .. } => *handed,
             Speaker::Datagram { sent, .. } => *sent,
         }
     }
@@ -139,6 +220,11 @@ impl Speaker {
         match self {
             Speaker::Urp { urp } => {
                 urp.offer(now, data, end);
+                carried
+            }
+            Speaker::Tcp { tcp, handed } => {
+                tcp.offer(now, data);
+                *handed += 1;
                 carried
             }
             Speaker::Datagram { waiting, bytes, header, .. } => {
@@ -159,6 +245,9 @@ impl Speaker {
                 // Only character mode sends these, which no scenario asks for.
                 Segment::Characters(_) => None,
             }),
+            Speaker::Tcp { tcp, .. } => {
+                tcp.transmit(now).map(|segment| Outgoing::Segment(segment, now))
+            }
             Speaker::Datagram { waiting, bytes, sent, .. } => {
                 let datagram = waiting.pop_front()?;
                 *bytes -= u64::from(datagram.bytes);
@@ -175,6 +264,19 @@ impl Speaker {
         }
     }
 
+    /// A segment of TCP has been taken in.
+    pub fn hear(&mut self, now: Time, segment: tcp::Segment<Extent>) {
+        if let Speaker::Tcp { tcp, .. } = self {
+            tcp.receive(now, segment);
+        }
+    }
+
+    /// The next data of TCP that have come in order.
+    pub fn take_stream(&mut self) -> Option<Extent> {
+        let Speaker::Tcp { tcp, .. } = self else { return None };
+        tcp.take()
+    }
+
     /// The next accepted data.
     pub fn take(&mut self) -> Option<Delivered> {
         let Speaker::Urp { urp } = self else { return None };
@@ -185,14 +287,17 @@ impl Speaker {
     pub fn deadline(&self) -> Option<Time> {
         match self {
             Speaker::Urp { urp } => urp.deadline(),
+            Speaker::Tcp { tcp, .. } => tcp.deadline(),
             Speaker::Datagram { .. } => None,
         }
     }
 
     /// The deadline has come.
     pub fn expire(&mut self, now: Time) {
-        if let Speaker::Urp { urp } = self {
-            urp.expire(now);
+        match self {
+            Speaker::Urp { urp } => urp.expire(now),
+            Speaker::Tcp { tcp, .. } => tcp.expire(now),
+            Speaker::Datagram { .. } => {}
         }
     }
 
@@ -200,42 +305,73 @@ impl Speaker {
     pub fn unsent(&self) -> u64 {
         match self {
             Speaker::Urp { urp } => urp.unsent(),
+            Speaker::Tcp { tcp, .. } => tcp.unsent(),
             Speaker::Datagram { bytes, .. } => *bytes,
         }
     }
 
-    /// Does it speak URP?
-    pub fn is_urp(&self) -> bool {
-        matches!(self, Speaker::Urp { .. })
+    /// Is there room for another system write? Unsent data may wait in front of the protocol, with TCP in
+    /// its send buffer; that grows with the congestion window (twice that and at least ten segments'
+    /// double, as Linux has it: `tcp_sndbuf_expand`) up to the size that it is given.
+    pub fn has_room(&self) -> bool {
+        match self {
+            Speaker::Tcp { tcp, .. } => {
+                let least = FIRST_BUFFER * u64::from(tcp.segment_size());
+                let most = (2 * tcp.window()).max(least).min(tcp.settings().send_buffer);
+                tcp.unsent() + tcp.outstanding() <= most
+            }
+            _ => self.unsent() <= WAITING_BYTES,
+        }
+    }
+
+    /// Does it set up a connection, so that the end of the sender is the end of the flow?
+    pub fn is_connected(&self) -> bool {
+        !matches!(self, Speaker::Datagram { .. })
+    }
+
+    /// Does it speak TCP?
+    pub fn is_tcp(&self) -> bool {
+        matches!(self, Speaker::Tcp { .. })
+    }
+
+    /// Its TCP.
+    pub fn tcp(&self) -> Option<&Tcp<Extent>> {
+        match self {
+            Speaker::Tcp { tcp, .. } => Some(tcp),
+            _ => None,
+        }
     }
 
     /// Has the other end left so many enquiries unanswered that it counts as dead?
     pub fn dead(&self) -> bool {
-        matches!(self, Speaker::Urp { urp } if urp.dead())
+        match self {
+            Speaker::Urp { urp } => urp.dead(),
+            Speaker::Tcp { tcp, .. } => tcp.dead(),
+            Speaker::Datagram { .. } => false,
+        }
     }
 
-    /// Are there data that the window holds back?
-    pub fn blocked(&self) -> bool {
-        matches!(self, Speaker::Urp { urp } if urp.blocked())
+    /// What holds data back that could be sent.
+    pub fn blocked(&self, now: Time) -> Option<Waiting> {
+        match self {
+            Speaker::Urp { urp } => urp.blocked().then_some(Waiting::Window),
+            Speaker::Tcp { tcp, .. } => tcp.blocked(now).map(|blocked| match blocked {
+                Blocked::Congestion => Waiting::Congestion,
+                Blocked::Pacing => Waiting::Paced,
+                Blocked::Handshake | Blocked::Receiver | Blocked::SendBuffer | Blocked::Small => {
+                    Waiting::Window
+                }
+            }),
+            Speaker::Datagram { .. } => None,
+        }
     }
 
     /// Is something lost being waited for or sent again?
     pub fn recovering(&self) -> bool {
-        matches!(self, Speaker::Urp { urp } if urp.recovering())
+        match self {
+            Speaker::Urp { urp } => urp.recovering(),
+            Speaker::Tcp { tcp, .. } => tcp.recovering(),
+            Speaker::Datagram { .. } => false,
+        }
     }
-}
-
-fn urp_settings(settings: &UrpSettings, echo: Echo) -> Result<Settings, String> {
-    let profile: Profile = settings.profile.parse().map_err(|error| format!("{error}"))?;
-    let echo = match echo {
-        Echo::Arrival => urp::Echo::Acceptance,
-        Echo::Posted | Echo::Consumption => urp::Echo::Consumption,
-    };
-    Ok(Settings {
-        block: settings.block,
-        outstanding: settings.outstanding,
-        timeout: settings.timeout,
-        echo,
-        ..Settings::of(profile)
-    })
 }

@@ -1,15 +1,15 @@
 //! Everything that a run consists of, and the loop that drives it.
 
-use super::clock;
+use super::clock::Waiting;
 use super::end::{Doing, End};
 use super::flying::Flying;
 use super::jobs::{EndId, Job, Jobs, Timer};
 use super::measured::Measured;
+use super::segments::Segments;
 use super::serial::{Done, Serial};
 use crate::network::{Event, LinkId, Network};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Stream, Time};
-use trunkline_measure::SenderState;
 use trunkline_scenario::{Host, Scenario};
 
 /// A host at work.
@@ -38,6 +38,27 @@ pub(crate) struct HostPlaces {
     pub board: u16,
     pub requests: u16,
     pub window: u16,
+    pub congestion: u16,
+    pub paced: u16,
+}
+
+impl HostPlaces {
+    /// Where the time of a system write that waits to return is booked: all work is the board's.
+    pub fn of_write(self, waiting: Waiting) -> u16 {
+        if waiting == Waiting::Application { self.board } else { self.of(waiting) }
+    }
+
+    /// Where a sender's time is booked.
+    pub fn of(self, waiting: Waiting) -> u16 {
+        match waiting {
+            Waiting::Application => self.processor,
+            Waiting::Host => self.board,
+            Waiting::Request => self.requests,
+            Waiting::Window | Waiting::Recover => self.window,
+            Waiting::Congestion => self.congestion,
+            Waiting::Paced => self.paced,
+        }
+    }
 }
 
 /// A scenario in virtual time.
@@ -61,6 +82,8 @@ pub(crate) struct World<'a> {
     pub stopped: bool,
     /// Traffic that has not started.
     pub unstarted: usize,
+    /// Segments of TCP on their way.
+    pub segments: Segments,
     /// Can a link change the order of packets?
     pub reorders: bool,
     /// Records to be used again.
@@ -86,6 +109,7 @@ impl<'a> World<'a> {
         while !self.stopped
             && let Some(event) = self.net.next(until)
         {
+            self.copied();
             match event {
                 Event::Arrived(parcel) => self.arrived(parcel),
                 Event::Lost(parcel, _, _) => self.lost(parcel),
@@ -111,6 +135,8 @@ impl<'a> World<'a> {
             Timer::Wake(end) => self.woke(end),
             Timer::Start(flow) => self.start_flow(flow),
             Timer::Buffer(end) => self.buffer_due(end),
+            Timer::Interval(end) => self.interval_ended(end),
+            Timer::Sample(end) => self.sample_window(end),
         }
     }
 
@@ -236,20 +262,20 @@ impl<'a> World<'a> {
         if end.doing == Doing::Ended {
             return;
         }
-        let state = if end.speaker.recovering() {
-            SenderState::Recover
-        } else if end.speaker.blocked() {
-            SenderState::Window
+        let waiting = if end.speaker.recovering() {
+            Waiting::Recover
+        } else if let Some(waiting) = end.speaker.blocked(now) {
+            waiting
         } else if end.speaker.unsent() > 0 || end.in_hand > 0 || end.starting.is_some() {
-            SenderState::Host
+            Waiting::Host
         } else if end.queue.is_empty() {
-            if end.doing == Doing::Busy { SenderState::Host } else { SenderState::Application }
+            if end.doing == Doing::Busy { Waiting::Host } else { Waiting::Application }
         } else if limit.is_some_and(|limit| end.outstanding() >= limit as usize) && !end.releasing {
-            SenderState::Request
+            Waiting::Request
         } else {
-            SenderState::Host
+            Waiting::Host
         };
-        end.clock.enter(now, state);
+        end.clock.enter(now, waiting);
     }
 
     /// Books the time since a write began to wait by what the sender waited for.
@@ -258,13 +284,8 @@ impl<'a> World<'a> {
         let places = self.places_of(id);
         let end = &mut self.ends[id.index()];
         let spent = end.clock.spent_by(now);
-        for (state, span) in spent.since(&end.waiting_since) {
-            let place = match state {
-                SenderState::Application | SenderState::Host => places.board,
-                SenderState::Request => places.requests,
-                SenderState::Window | SenderState::Recover => places.window,
-            };
-            end.trail.add(span, place, clock::cause(state));
+        for (waiting, span) in spent.since(&end.waiting_since) {
+            end.trail.add(span, places.of_write(waiting), waiting.cause());
         }
     }
 

@@ -77,6 +77,8 @@ pub struct Network {
     routes: Routes,
     traces: Traces,
     ready: VecDeque<Event>,
+    /// Copies made that nobody has asked for yet, where somebody wants to know.
+    copies: Option<Vec<(RouteId, u64, u32)>>,
     ledger: bool,
     recorder: Option<Box<Recorder>>,
 }
@@ -92,6 +94,7 @@ impl Network {
             routes: Routes::default(),
             traces: Traces::default(),
             ready: VecDeque::new(),
+            copies: None,
             ledger: true,
             recorder: None,
         }
@@ -143,6 +146,18 @@ impl Network {
     pub fn set_timer(&mut self, at: Time, number: u64) {
         let entry = self.events.enlist(Due::Timer(number));
         self.events.insert(entry, at.max(self.now));
+    }
+
+    /// From now on keeps for [`take_copies`](Network::take_copies) which packets links have copied.
+    pub fn note_copies(&mut self) {
+        self.copies.get_or_insert_default();
+    }
+
+    /// The packets of which links have made copies since this was asked last: route, tag and how many copies
+    /// more there are. To be asked after each event by whoever keeps something for a packet until its last
+    /// copy has come or is lost.
+    pub fn take_copies(&mut self) -> Vec<(RouteId, u64, u32)> {
+        self.copies.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// What happens next, at the latest at `until`; `None` when nothing happens until then. Moves
@@ -259,6 +274,9 @@ impl Network {
         let first = self.forward(id, leg, shares);
         self.ready.extend(first);
         self.routes.duplicated(leg.hop(), u64::from(copies - 1));
+        if let Some(made) = &mut self.copies {
+            made.push((self.routes.owner(leg.hop()), leg.tag, u32::from(copies - 1)));
+        }
         for _ in 1..copies {
             let trace = leg.trace().map(|trace| self.traces.copy(trace));
             let copy = self.forward(id, leg.with_trace(trace), shares);

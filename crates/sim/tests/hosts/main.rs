@@ -2,8 +2,13 @@
 
 mod faults;
 mod golden;
+mod greedy;
 mod interfaces;
+mod lds;
 mod random;
 mod support;
+mod tcp;
+mod tcp_random;
+mod tcp_theory;
 mod times;
 mod traffic;

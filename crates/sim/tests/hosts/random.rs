@@ -6,7 +6,7 @@ use trunkline_core::{Span, Time};
 use trunkline_measure::check;
 use trunkline_scenario::Scenario;
 
-const PROCESSORS: [&str; 3] = [
+pub const PROCESSORS: [&str; 3] = [
     "",
     "write = { fixed = \"100us\", per_byte = \"1us\" }\nread = \"300us\"\nrequest = \"50us\"\n\
      interrupt = \"70us\"\nsend_block = { fixed = \"30us\", per_byte = \"1us\" }\n\
@@ -15,7 +15,7 @@ const PROCESSORS: [&str; 3] = [
      disturbance = { probability = \"20%\", mean = \"5ms\" }",
 ];
 
-const BOARDS: [&str; 7] = [
+pub const BOARDS: [&str; 7] = [
     "",
     "protocol = \"board\"\nrequests = 1\nsplit = [{ below = 512, piece = 64 }, { piece = 1024 }]\n\
      half_duplex = true\nsend_block = { fixed = \"70us\", per_byte = \"4us\" }\n\
@@ -30,7 +30,7 @@ const BOARDS: [&str; 7] = [
 ];
 
 /// Links that keep the order of a channel; the first four lose nothing.
-const ORDERLY: [&str; 8] = [
+pub const ORDERLY: [&str; 8] = [
     "delay = \"200us\"",
     "rate = \"1.544Mbit/s\"\nframing = \"t1-lapd\"\ndelay = \"3ms\"\n\
      discipline = { kind = \"round-robin\", quantum = 64 }",
@@ -43,7 +43,7 @@ const ORDERLY: [&str; 8] = [
 ];
 
 /// And some that do not, or that do all at once.
-const WILD: [&str; 4] = [
+pub const WILD: [&str; 4] = [
     "rate = \"1Mbit/s\"\nloss = \"2%\"\nduplicate = \"5%\"\nreorder = \"5%:3ms\"",
     "delay = \"5ms\"\njitter = \"independent:uniform:4ms\"\nduplicate = \"10%\"",
     "rate = \"2Mbit/s\"\nschedule = \"100ms rate=100kbit; 200ms loss=20%; 900ms loss=0%\"",
