@@ -12,7 +12,7 @@ help: ## List the targets
 build: ## Build the trunkline command: target/release/trunkline
 	cargo build --release --locked -p trunkline
 
-demo: build ## Ping and a bulk TCP transfer share a T1 trunk: FIFO against round robin (one minute)
+demo: build ## A T1 trunk with FIFO and with round robin: real programs, then predicted, simulated and emulated (two minutes)
 	scripts/demo.sh
 
 test: ## All tests of the workspace, the end-to-end ones included

@@ -16,6 +16,9 @@ use trunkline_path::{
 };
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
+use trunkline_probe::key::Key;
+use trunkline_probe::wire::message::{Answer, Request};
+use trunkline_probe::wire::{datagram, envelopes, frame, record};
 use trunkline_scenario::{Scenario, Settings};
 use trunkline_transport::envelope::{Envelope, Packet, Reader, write};
 use trunkline_transport::tcp::wire::decode;
@@ -26,7 +29,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 12] = [
+pub const BODIES: [(&str, Body); 13] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -39,6 +42,7 @@ pub const BODIES: [(&str, Body); 12] = [
     ("tcp", read_tcp),
     ("scenario", read_scenario),
     ("capsule", read_capsule),
+    ("probe", read_probe),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
@@ -317,19 +321,17 @@ fn near_segment(octets: &[u8]) -> tcp::Segment<Vec<u8>> {
     segment
 }
 
-/// Ends of every profile and state hear the segments, ten milliseconds apart.
+/// Ends in every state, of a profile that the segments choose, hear them ten milliseconds apart.
 fn converse(segments: &[tcp::Segment<Vec<u8>>]) {
-    for profile in tcp::Profile::ALL {
-        let settings = tcp::Settings { ecn: true, ..tcp::Settings::of(profile) };
-        let ends = [
-            Tcp::connected(settings, &settings),
-            Tcp::connect(settings, Seq::default()),
-            Tcp::listen(settings, Seq::default()),
-        ];
-        for end in ends {
-            hear_segments(end.expect("good settings"), segments);
-        }
-    }
+    let choice: usize = segments.iter().map(|segment| usize::from(segment.window)).sum();
+    let profile = tcp::Profile::ALL[choice % tcp::Profile::ALL.len()];
+    let settings = tcp::Settings { ecn: true, ..tcp::Settings::of(profile) };
+    let ends = [
+        Tcp::connected(settings, &settings),
+        Tcp::connect(settings, Seq::default()),
+        Tcp::listen(settings, Seq::default()),
+    ];
+    ends.into_iter().for_each(|end| hear_segments(end.expect("good settings"), segments));
 }
 
 /// The end says no more to a segment than a window of answers, and delivers no more than came.
@@ -406,4 +408,48 @@ fn fill_ledger(payload: &[u8]) {
     assert_eq!((before.header, before.body), (after.header, after.body));
     assert_eq!((after.record.path(), after.record.crossed), (Span::from_nanos(100), 20));
     assert_eq!(before.body.len(), payload.len() - HEADER);
+}
+
+/// What a probe or its server may be sent: as a datagram, a record, envelopes and a control frame. What is
+/// accepted is written as it was read.
+pub fn read_probe(data: &[u8]) {
+    let key = Key::new(b"of this session");
+    // Nobody without the key makes a datagram that is taken; one with it does.
+    assert_eq!(datagram::Head::read(data, &key), None);
+    if let (Some(cookie), Some(body)) = (datagram::cookie(data), data.get(16..datagram::HEAD)) {
+        let mut signed = data.to_vec();
+        let head = datagram::Head {
+            kind: datagram::Kind::Reply,
+            flow: u16::from_be_bytes([body[2], body[3]]),
+            number: u32::from_be_bytes([body[4], body[5], body[6], body[7]]),
+            stamp: 0,
+            span: 0,
+            order: 0,
+        };
+        head.write(cookie, &key, &mut signed);
+        assert_eq!(datagram::Head::read(&signed, &key), Some(head));
+    }
+    if let Some(record) = record::Record::read(data) {
+        assert_eq!(record.write()[..], data[..record::HEAD]);
+    }
+    if let Some(found) = envelopes::read(data) {
+        let mut written = Vec::new();
+        envelopes::write(&found, &mut written);
+        assert_eq!(written, data);
+    }
+    read_frames(data);
+}
+
+/// Frames one after the other, as a server and a client read them.
+fn read_frames(data: &[u8]) {
+    let (mut asked, mut said) = (data, data);
+    while let Ok(request) = frame::receive::<Request>(&mut asked, frame::REQUEST) {
+        let mut wire = Vec::new();
+        frame::send(&mut wire, &request).expect("memory takes it");
+        assert_eq!(frame::receive::<Request>(&mut &wire[..], frame::REPORT).ok(), Some(request));
+    }
+    while frame::receive::<Answer>(&mut said, frame::REPORT).is_ok() {}
+    // Whatever may stand in a frame, without its length.
+    let _ = frame::decode::<Request>(data);
+    let _ = frame::decode::<Answer>(data);
 }

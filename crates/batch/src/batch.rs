@@ -61,36 +61,17 @@ impl Batch {
     /// Where it was [broken off](trunkline_testbed::break_off).
     pub fn run(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Outcome, BatchError> {
         let jobs = self.jobs();
-        let (real, virtual_time): (Vec<&Job<'_>>, Vec<&Job<'_>>) =
-            jobs.iter().partition(|job| job.engine == Engine::Emu);
-        let told = |done, job: &&Job<'_>| progress(Progress { done, label: job.label() });
-        let work = |job: &&Job<'_>| job.run(&|_| ());
-        let quick = run_all(&virtual_time, self.threads, |job| job.cost(), work, told);
-        let mut slow = Vec::new();
-        for job in &real {
-            let done = quick.len() + slow.len();
-            let label =
-                |what: &str| progress(Progress { done, label: format!("{}{what}", job.label()) });
-            slow.push(job.run(&label)?);
-            told(done + 1, job);
-        }
-        let (mut quick, mut slow) = (quick.into_iter(), slow.into_iter());
-        let next = |job: &Job<'_>| match job.engine {
-            Engine::Emu => slow.next().map(Ok),
-            _ => quick.next(),
-        };
-        let results: Option<Result<Vec<Made>, BatchError>> = jobs.iter().map(next).collect();
-        let results = results.expect("every job was done")?;
+        let made = made(&jobs, self.threads, progress)?;
         let broken = |(job, made): (&Job<'_>, &Made)| -> Vec<String> {
             let laws = made.as_ref().map(check).unwrap_or_default();
             laws.iter().map(|law| format!("{}: {law}", job.label())).collect()
         };
-        let violations = jobs.iter().zip(&results).flat_map(broken).collect();
+        let violations = jobs.iter().zip(&made).flat_map(broken).collect();
         let missing = |(job, made): (&Job<'_>, &Made)| {
             made.as_ref().err().map(|reason| (job.engine, reason.clone()))
         };
-        let unavailable = jobs.iter().zip(&results).filter_map(missing).collect();
-        let runs = results.into_iter().filter_map(Result::ok).collect();
+        let unavailable = jobs.iter().zip(&made).filter_map(missing).collect();
+        let runs = made.into_iter().filter_map(Result::ok).collect();
         Ok(Outcome { report: self.report(runs, unavailable), violations })
     }
 
@@ -122,6 +103,30 @@ impl Batch {
 
 /// A run, or why an engine cannot make it.
 type Made = Result<Run, String>;
+
+/// What comes of each job, in their order. Those in real time are done one by one, after all others.
+fn made(
+    jobs: &[Job<'_>],
+    threads: usize,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Vec<Made>, BatchError> {
+    let (real, others): (Vec<usize>, Vec<usize>) =
+        (0..jobs.len()).partition(|&job| jobs[job].engine == Engine::Emu);
+    let told = |done, job: &usize| progress(Progress { done, label: jobs[*job].label() });
+    let work = |&job: &usize| jobs[job].run(&|_| ());
+    let quick = run_all(&others, threads, |&job| jobs[job].cost(), work, told);
+    let mut made: Vec<(usize, Result<Made, BatchError>)> = others.into_iter().zip(quick).collect();
+    for job in real {
+        let done = made.len();
+        let label = |what: &str| {
+            progress(Progress { done, label: format!("{}{what}", jobs[job].label()) });
+        };
+        made.push((job, jobs[job].run(&label)));
+        told(done + 1, &job);
+    }
+    made.sort_by_key(|(job, _)| *job);
+    made.into_iter().map(|(_, made)| made).collect()
+}
 
 impl Job<'_> {
     /// `told` hears how far a run in real time is.

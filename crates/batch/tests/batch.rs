@@ -93,7 +93,7 @@ fn what_an_engine_cannot_run_is_missing_with_the_reason() {
     let tcp = |name: &str, sack: bool| {
         format!(
             "[[traffic]]\nname = '{name}'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = '1kB'\n\
-             transport = {{ kind = 'tcp', sack = {sack} }}\n"
+             transport = {{ kind = 'tcp', sack = {sack} }}\ncommand = 'true'\n"
         )
     };
     let text = format!("{TEXT}{}{}", tcp("one", true), tcp("two", false));

@@ -12,10 +12,12 @@ mod options;
 mod output;
 mod predict;
 mod presets;
+mod probe;
 mod programs;
 mod progress;
 mod run;
 mod scenario;
+mod serve;
 mod set;
 mod shell;
 mod show;
@@ -72,6 +74,10 @@ enum Verb {
     Explain(explain::Args),
     /// Every scenario of a folder predicted, simulated and emulated, with a verdict for each figure
     Ladder(ladder::Args),
+    /// Answer the probes of other hosts
+    Serve(serve::Args),
+    /// Measure a real path to a host that runs `trunkline serve`
+    Probe(Box<probe::Args>),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -97,6 +103,8 @@ fn main() -> ExitCode {
         Verb::Study(args) => study::run(&args),
         Verb::Explain(args) => explain::run(&args),
         Verb::Ladder(args) => ladder::run(&args),
+        Verb::Serve(args) => serve::run(&args),
+        Verb::Probe(args) => probe::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)

@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// to be had, its column says so.
 pub fn get_rights(engines: &[EngineName]) {
     if engines.iter().any(|engine| matches!(engine, EngineName::Emu))
-        && let Err(error) = trunkline_lab::enter_user_namespace_if_needed()
+        && let Err(error) = trunkline_testbed::get_rights()
     {
         tracing::debug!(%error, "no rights for the emulator");
     }

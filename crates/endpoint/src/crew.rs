@@ -5,6 +5,7 @@ use crate::clock;
 use crate::end::{End, Want};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::Timespec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -65,8 +66,14 @@ impl Waker {
 }
 
 impl Crew {
-    /// No threads yet: each starts with the first flow of its host.
+    /// No threads yet: each starts with the first flow of its host. The process may from now on open as
+    /// many files as the system lets it.
     pub fn new() -> Crew {
+        let limit = getrlimit(Resource::Nofile);
+        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
+        {
+            tracing::debug!(%error, "the limit of open files stays as it is");
+        }
         Crew::default()
     }
 

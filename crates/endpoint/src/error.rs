@@ -12,7 +12,7 @@ pub enum EndpointError {
     #[error(transparent)]
     Lab(#[from] LabError),
     /// A system call was refused.
-    #[error("cannot {what} at {address}: {reason}")]
+    #[error("cannot {what} at {address}: {reason}; check the host's address, and run as root")]
     Socket {
         /// What was to be done.
         what: &'static str,
@@ -38,7 +38,7 @@ pub enum EndpointError {
         seconds: u64,
     },
     /// An outside program cannot be started.
-    #[error("'{command}' does not start: {reason}")]
+    #[error("'{command}' does not run: {reason}; try it by hand in a namespace")]
     Program {
         /// The command.
         command: String,

@@ -6,7 +6,7 @@ use rustix::net::sockopt;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use trunkline_core::Span;
 use trunkline_lab::{Namespace, SocketOption, TcpInfo, set_socket_option, socket_option};
 use trunkline_scenario::TcpSettings;
@@ -15,17 +15,23 @@ use trunkline_scenario::TcpSettings;
 const HEADERS: u32 = 20 + 20;
 /// The largest value of `TCP_MAXSEG` (`MAX_TCP_WINDOW` of `net/tcp.h`).
 const MOST_SEGMENT: u32 = 32_767;
+/// The smallest (`TCP_MIN_MSS` there).
+const LEAST_SEGMENT: u32 = 88;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
-/// Segments of the kernel's first window (RFC 6928).
-const INITIAL_WINDOW: u32 = 10;
 
-/// Connections are made one at a time: what they agree upon at the beginning is set for a namespace.
-static CONNECTING: Mutex<()> = Mutex::new(());
+/// What connections agree upon at their beginning is set for a namespace: those that find it set as they want
+/// it are made at the same time, one for which it has to be changed alone.
+static CONNECTING: RwLock<()> = RwLock::new(());
 
-/// Waits until no other connection is being made.
-pub(crate) fn hold() -> MutexGuard<'static, ()> {
-    CONNECTING.lock().unwrap_or_else(PoisonError::into_inner)
+/// Waits until nobody changes a namespace's settings, and keeps them from being changed.
+pub(crate) fn share() -> RwLockReadGuard<'static, ()> {
+    CONNECTING.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until no other connection is being made, and keeps others from being made.
+pub(crate) fn hold() -> RwLockWriteGuard<'static, ()> {
+    CONNECTING.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What one end of a connection is told.
@@ -34,6 +40,7 @@ pub(crate) struct Tuning {
     congestion: &'static str,
     segment: u32,
     window: Option<i32>,
+    initial_window: Option<u32>,
     min_rto: Option<Span>,
     delayed_ack: Option<Span>,
     sack: bool,
@@ -52,10 +59,16 @@ impl Tuning {
         let window = window.or((!window_scaling).then_some(UNSCALED));
         let most = if window_scaling { i32::MAX as u64 } else { UNSCALED };
         let segment = settings.mss.unwrap_or(mtu.saturating_sub(HEADERS));
+        if segment < LEAST_SEGMENT {
+            return Err(EndpointError::Transport(format!(
+                "the kernel's TCP has no segments of {segment} bytes: give it {LEAST_SEGMENT} or more"
+            )));
+        }
         Ok(Tuning {
             congestion: congestion(settings)?,
             segment: segment.min(MOST_SEGMENT),
             window: window.map(|window| window.min(most) as i32),
+            initial_window: settings.initial_window,
             min_rto: settings.min_rto,
             delayed_ack: settings.delayed_ack,
             sack: settings.sack.unwrap_or(!old),
@@ -132,18 +145,33 @@ impl Tuning {
         }
     }
 
-    /// Sets what a connection agrees upon at its beginning in the namespace of the end, until the guard is
-    /// dropped.
-    pub fn for_connecting(&self, namespace: &Namespace) -> Result<Restore, EndpointError> {
+    /// The settings of a namespace that a connection's beginning depends on.
+    fn settings(&self) -> [(&'static str, &'static str); 5] {
         let flag = |on: bool| if on { "1" } else { "0" };
-        let wanted = [
+        [
             ("tcp_sack", flag(self.sack)),
             ("tcp_timestamps", flag(self.timestamps)),
             ("tcp_window_scaling", flag(self.window_scaling)),
             ("tcp_ecn", flag(self.ecn)),
             // What one connection has learnt of the path is not for the next one.
             ("tcp_no_metrics_save", "1"),
-        ];
+        ]
+    }
+
+    /// Is all that a connection agrees upon set in the namespace as wanted?
+    pub fn finds_all_set(&self, namespace: &Namespace) -> Result<bool, EndpointError> {
+        let wanted = self.settings();
+        Ok(namespace.run(|| {
+            wanted.iter().all(|(setting, value)| {
+                fs::read_to_string(path(setting)).is_ok_and(|found| found.trim_end() == *value)
+            })
+        })?)
+    }
+
+    /// Sets what a connection agrees upon at its beginning in the namespace of the end, until the guard is
+    /// dropped.
+    pub fn for_connecting(&self, namespace: &Namespace) -> Result<Restore, EndpointError> {
+        let wanted = self.settings();
         let before = namespace.run(|| change(&wanted))?;
         let before = before.map_err(|(setting, error)| {
             let reason = format!("cannot set net/ipv4/{setting} for TCP: {error}; run as root");
@@ -161,19 +189,38 @@ impl Tuning {
             ("ECN", self.ecn, info.ecn()),
         ];
         let differ = pairs.into_iter().filter(|(_, wanted, agreed)| wanted != agreed);
-        differ
-            .map(|(name, ..)| format!("the kernel's TCP did not agree upon {name} as asked"))
-            .collect()
+        let text = |name| format!("the kernel's TCP did not agree upon {name} as asked");
+        let notes = differ.map(|(name, ..)| text(name));
+        let rto = Span::from_micros(info.rto_micros.into());
+        let short = self.min_rto.filter(|&least| rto < least);
+        let short =
+            short.map(|least| format!("the kernel's time-out was {rto}, not {least} at least"));
+        notes.chain(short).collect()
     }
+
+    /// Where a connection that has just been made begins with another window than wanted.
+    pub fn differs_at_first(&self, info: &TcpInfo) -> Option<String> {
+        let (wanted, found) = (self.initial_window?, info.congestion_window);
+        let text = || format!("the kernel's TCP begins with {found} segments, not with {wanted}");
+        (wanted != found).then(text)
+    }
+
+    /// Adds what a reader has to know.
+    pub fn note(&mut self, text: Option<String>) {
+        self.notes.extend(text);
+    }
+}
+
+fn path(setting: &str) -> String {
+    format!("/proc/sys/net/ipv4/{setting}")
 }
 
 /// Writes settings of the calling thread's namespace; what they were before.
 fn change(wanted: &[(&'static str, &str)]) -> Result<Vec<(&'static str, String)>, Refusal> {
     let mut before = Vec::new();
     for &(setting, value) in wanted {
-        let path = format!("/proc/sys/net/ipv4/{setting}");
-        let old = fs::read_to_string(&path).map_err(|error| (setting, error))?;
-        fs::write(&path, value).map_err(|error| (setting, error))?;
+        let old = fs::read_to_string(path(setting)).map_err(|error| (setting, error))?;
+        fs::write(path(setting), value).map_err(|error| (setting, error))?;
         before.push((setting, old));
     }
     Ok(before)
@@ -230,15 +277,8 @@ fn notes(settings: &TcpSettings) -> Vec<String> {
                 .into(),
         );
     }
-    if let Some(segments) = settings.initial_window.filter(|&most| most != INITIAL_WINDOW) {
-        notes.push(format!(
-            "the kernel's TCP begins with {INITIAL_WINDOW} segments, not with {segments}"
-        ));
-    }
+    // The first window and a shortest time-out of any length are the route's, whoever builds the hosts.
     let bound = Span::from_millis(200);
-    if let Some(span) = settings.min_rto.filter(|&span| span > bound) {
-        notes.push(format!("the kernel's shortest time-out is at most {bound}, not {span}"));
-    }
     if let Some(span) = settings.delayed_ack.filter(|&span| span > bound) {
         notes.push(format!("the kernel delays acknowledgements for at most {bound}, not {span}"));
     }
@@ -277,15 +317,37 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_that_the_kernel_does_not_take_is_refused() {
+        let settings = TcpSettings { mss: Some(87), ..Default::default() };
+        let refused = Tuning::new(&settings, 1500).unwrap_err().to_string();
+        assert!(refused.contains("87") && refused.contains("88"), "{refused}");
+        assert!(Tuning::new(&TcpSettings { mss: Some(88), ..settings }, 1500).is_ok());
+        assert_eq!(Tuning::new(&TcpSettings::default(), 65_535).unwrap().segment, MOST_SEGMENT);
+    }
+
+    #[test]
     fn what_cannot_be_had_is_said() {
+        let delayed_ack = Some(Span::from_millis(500));
+        let settings = TcpSettings { delayed_ack, ..Default::default() };
+        let notes = Tuning::new(&settings, 1500).unwrap().notes;
+        assert_eq!(notes.len(), 2);
+        assert!(notes[1].contains("not 500ms"), "{notes:?}");
+    }
+
+    #[test]
+    fn what_the_kernel_has_made_of_it_is_compared() {
         let settings = TcpSettings {
             initial_window: Some(1),
             min_rto: Some(Span::from_secs(1)),
-            delayed_ack: Some(Span::from_millis(500)),
             ..Default::default()
         };
-        let notes = Tuning::new(&settings, 1500).unwrap().notes;
-        assert_eq!(notes.len(), 4);
-        assert!(notes[1].contains("not with 1") && notes[2].contains("not 1s"), "{notes:?}");
+        let tuning = Tuning::new(&settings, 1500).unwrap();
+        let (rto_micros, congestion_window) = (204_000, 10);
+        let found = TcpInfo { options: 7, rto_micros, congestion_window, ..TcpInfo::default() };
+        let first = tuning.differs_at_first(&found).unwrap();
+        assert!(first.contains("10 segments, not with 1"), "{first}");
+        assert!(tuning.disagreements(&found)[0].contains("204ms"));
+        let right = TcpInfo { rto_micros: 1_000_000, congestion_window: 1, ..found };
+        assert_eq!((tuning.differs_at_first(&right), tuning.disagreements(&right)), (None, vec![]));
     }
 }

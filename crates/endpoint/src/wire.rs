@@ -163,8 +163,9 @@ fn open(end: &EndPlan, port: u16) -> Result<OwnedFd, EndpointError> {
         let kind = (AddressFamily::INET, SocketType::DGRAM);
         let socket = rustix::net::socket_with(kind.0, kind.1, flags, None)
             .doing("open a UDP socket", address)?;
-        // All flows to one host share a port there; the kernel tells them apart by the other end's.
-        sockopt::set_socket_reuseaddr(&socket, true).doing("share a port", address)?;
+        // All flows to one host share a port there; the kernel tells them apart by the other end's, which
+        // must not be shared.
+        sockopt::set_socket_reuseaddr(&socket, port != 0).doing("share a port", address)?;
         sockopt::set_ip_mtu_discover(&socket, sockopt::Ipv4PathMtuDiscovery::PROBE)
             .doing("forbid fragments", address)?;
         enlarge(&socket).doing("enlarge a socket's buffers", address)?;

@@ -1,8 +1,36 @@
 //! What measurements say about a path.
 //!
 //! A probe hands over [`Observations`]: messages and answers with the time stamps of both hosts. The
-//! functions here do no I/O and read no clock. [`Clock::relate`] relates the two hosts' clocks,
-//! [`Summary::of`] puts a session into figures.
+//! functions here do no I/O and read no clock.
+//!
+//! - [`Clock::relate`] relates the two hosts' clocks, and says what no measurement can tell of them;
+//!   [`Summary::of`] puts a session into figures: delay, jitter, loss, order, each way where it can.
+//! - [`Stopping`] says when enough has been measured, [`Degradation::of`] how much worse load makes it.
+//! - [`Sweep`] chooses message sizes, [`PathFit::of`] finds window, rate, propagation and the hosts' cost
+//!   from the round trips, or says why it cannot, and [`PathFit::scenario`] writes the scenario file.
+//! - [`flent`] writes Flent's data files.
+//!
+//! ```
+//! use trunkline_core::Seed;
+//! use trunkline_fit::{Known, PathFit, Pattern, Sweep};
+//!
+//! // A path with a window of 756 bytes, in place of a real one: milliseconds by size.
+//! let round_trip = |size: u32| 54.6 + 0.02 * f64::from(size) + 90.0 * f64::from((size - 1) / 756);
+//!
+//! let sweep = Sweep::default();
+//! let mut samples = Vec::new();
+//! loop {
+//!     let asks = sweep.next(&samples);
+//!     if asks.is_empty() {
+//!         break;
+//!     }
+//!     for ask in asks {
+//!         samples.extend((0..ask.repeat).map(|_| (ask.size, round_trip(ask.size))));
+//!     }
+//! }
+//! let fit = PathFit::of(&samples, Known::only(Pattern::Echo), Seed(1));
+//! assert_eq!(fit.window, Ok(756));
+//! ```
 
 mod clock;
 mod curve;

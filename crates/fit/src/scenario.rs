@@ -4,7 +4,6 @@
 use crate::curve::Curve;
 use crate::known::{CannotTell, Fitted, Pattern};
 use crate::path::PathFit;
-use std::fmt::Write;
 
 /// The longest block of URP, in user bytes.
 const MOST_BLOCK: u32 = 4096;
@@ -214,37 +213,21 @@ impl PathFit {
     }
 
     fn text(&self, wanted: &Wanted, geometry: Geometry, error: f64) -> String {
-        let Geometry { block, outstanding, byte, delay, write } = geometry;
-        let rate = (8_000.0 / byte).round().max(1.0);
-        let nanos = |millis: f64| (millis * 1e6).round();
+        let head = format!(
+            "name = {:?}\nabout = {:?}\nstop_after = \"604800s\"\n\n",
+            one_line(&wanted.name),
+            one_line(&wanted.about),
+        );
+        self.comments(error) + &head + &path_text(geometry) + &self.traffic_text(wanted, geometry)
+    }
+
+    fn traffic_text(&self, wanted: &Wanted, geometry: Geometry) -> String {
         let reply = match self.known.pattern {
             Pattern::Echo => "\"echo\"".to_string(),
             Pattern::Short => wanted.reply.to_string(),
         };
-        let mut text = self.comments(error);
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            r#"name = {name:?}
-about = {about:?}
-stop_after = "604800s"
-
-[processor.measured]
-write = "{write}ns"
-
-[[host]]
-name = "near"
-processor = "measured"
-[[host]]
-name = "far"
-processor = "measured"
-
-[[link]]
-between = ["near", "far"]
-rate = "{rate}bit/s"
-delay = "{delay}ns"
-
-[[traffic]]
+        format!(
+            r#"[[traffic]]
 name = "echo"
 kind = "interactive"
 from = "near"
@@ -254,14 +237,11 @@ repeat = {repeat}
 reply = {reply}
 transport = {{ kind = "urp", block = {block}, outstanding = {outstanding}, packet = 0, timeout = "60s" }}
 "#,
-            name = one_line(&wanted.name),
-            about = one_line(&wanted.about),
-            write = nanos(write),
-            delay = nanos(delay),
             sizes = wanted.sizes,
             repeat = wanted.repeat.max(1),
-        );
-        text
+            block = geometry.block,
+            outstanding = geometry.outstanding,
+        )
     }
 
     fn comments(&self, error: f64) -> String {
@@ -288,6 +268,31 @@ transport = {{ kind = "urp", block = {block}, outstanding = {outstanding}, packe
         ];
         lines.iter().fold(String::new(), |text, line| text + "# " + line + "\n") + "\n"
     }
+}
+
+fn path_text(geometry: Geometry) -> String {
+    let nanos = |millis: f64| (millis * 1e6).round();
+    format!(
+        r#"[processor.measured]
+write = "{write}ns"
+
+[[host]]
+name = "near"
+processor = "measured"
+[[host]]
+name = "far"
+processor = "measured"
+
+[[link]]
+between = ["near", "far"]
+rate = "{rate}bit/s"
+delay = "{delay}ns"
+
+"#,
+        write = nanos(geometry.write),
+        rate = (8_000.0 / geometry.byte).round().max(1.0),
+        delay = nanos(geometry.delay),
+    )
 }
 
 /// TOML's basic strings hold what Rust's debug form of a string holds, but for control characters.

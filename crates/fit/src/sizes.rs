@@ -202,3 +202,69 @@ fn slope_ends(levels: &[Level], teeth: &[Teeth]) -> BTreeSet<u32> {
     let largest = levels.iter().rev().map(|one| one.size).take(2);
     steps.chain(middle).chain(smallest).chain(largest).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use trunkline_core::Seed;
+
+    #[test]
+    fn suspected_boundaries_are_straddled() {
+        let suspects =
+            Suspects { mtu: Some(1500), headers: 28, segment: Some(252), window: Some(756) };
+        let sizes = suspects.sizes(65_536);
+        for boundary in [1472, 2944, 252, 504, 756, 1512, 1024, 65_536] {
+            for size in [boundary - 1, boundary, boundary + 1] {
+                assert_eq!(sizes.contains(&size), size <= 65_536, "{size}");
+            }
+        }
+        assert!(sizes.is_sorted() && sizes[0] == 1);
+        assert_eq!(Suspects::default().sizes(5), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn the_first_sizes_are_small_and_suspects_among_them() {
+        let sweep = Sweep { suspects: vec![84, 85, 9_000], ..Sweep::default() };
+        let first: Vec<u32> = sweep.next(&[]).iter().map(|ask| ask.size).collect();
+        assert!(first.contains(&85) && !first.contains(&9_000) && first.contains(&512));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn a_sweep_ends_and_brackets_the_jump(
+            window in 20u32..20_000,
+            jump in 1.0..100.0f64,
+            (slope, noise) in (0.00001..0.01f64, 0.0..0.03f64),
+            largest in 1_000u32..65_536,
+            seed: u64,
+        ) {
+            let sweep = Sweep { largest, ..Sweep::default() };
+            let mut stream = Seed(seed).stream("sweep");
+            let mut samples = Vec::new();
+            for round in 0.. {
+                prop_assert!(round < 100, "no end");
+                let asks = sweep.next(&samples);
+                if asks.is_empty() {
+                    break;
+                }
+                for ask in asks {
+                    prop_assert!((1..=largest).contains(&ask.size) && ask.repeat > 0);
+                    let exact = 1.0 + slope * f64::from(ask.size)
+                        + jump * f64::from((ask.size - 1) / window);
+                    let noisy = |_| (ask.size, exact + noise * stream.normal());
+                    samples.extend((0..ask.repeat).map(noisy));
+                }
+            }
+            let sizes: BTreeSet<u32> = samples.iter().map(|sample| sample.0).collect();
+            if window < largest && f64::from(window) * slope < 10.0 * jump {
+                prop_assert!(sizes.contains(&window) && sizes.contains(&(window + 1)), "{sizes:?}");
+            }
+            for size in sizes {
+                let count = samples.iter().filter(|sample| sample.0 == size).count();
+                prop_assert!(count <= sweep.most as usize, "{count} of {size}");
+            }
+        }
+    }
+}

@@ -31,9 +31,9 @@ pub enum TestbedError {
         /// Most directions.
         most: usize,
     },
-    /// Two traffics ask for different settings of one host's kernel.
+    /// Two traffics, one of them an outside program's, ask for different settings of one host's kernel.
     #[error(
-        "host '{host}': traffic '{first}' and '{second}' want different tcp {setting}, which a kernel has once for all its connections; give them hosts of their own"
+        "host '{host}': traffic '{first}' and '{second}' want different tcp {setting}, which a program takes from its host's kernel as it is; give them hosts of their own"
     )]
     Disagree {
         /// The host's name.

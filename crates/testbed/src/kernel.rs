@@ -8,8 +8,6 @@ use trunkline_scenario::{Scenario, TcpSettings, Traffic, Transport};
 
 /// Bytes of the IPv4 and TCP headers without options (RFC 791, RFC 9293).
 const HEADERS: u32 = 40;
-/// Bytes of the time stamp option with its padding (RFC 7323 appendix A).
-const TIMESTAMPS: u32 = 12;
 /// Largest buffers that the kernel may give a connection of its own accord.
 const BUFFERS: &str = "4096 131072 67108864";
 
@@ -43,10 +41,11 @@ fn tcp_of(traffic: &Traffic) -> impl Iterator<Item = &TcpSettings> {
     })
 }
 
-/// The settings of the host at station `station`.
+/// The settings of the host at station `station`. Our own connections agree upon what they want one by one,
+/// when they are made; those of an outside program are made later, and take what the host has.
 ///
 /// # Errors
-/// Where two traffics that end there want different ones.
+/// Where a program's traffic and another one that ends there want different ones.
 pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysctls, TestbedError> {
     let ends_here = |circuit: &&Circuit| circuit.near == station || circuit.far == station;
     let here: Vec<&Traffic> = (plan.circuits.iter().filter(ends_here))
@@ -57,28 +56,33 @@ pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysct
         ("tcp_rmem", BUFFERS.to_string()),
         ("tcp_wmem", BUFFERS.to_string()),
     ]);
+    if here.iter().all(|traffic| traffic.program.is_none()) {
+        return Ok(settings);
+    }
     for (key, name, pick) in SHARED {
-        let mut agreed: Option<(bool, &Traffic)> = None;
-        for traffic in &here {
-            for wanted in tcp_of(traffic).filter_map(|tcp| with_profile(tcp, pick)) {
-                match agreed {
-                    Some((other, first)) if other != wanted => {
-                        return Err(TestbedError::Disagree {
-                            host: scenario.hosts[plan.stations[station].host].name.clone(),
-                            first: first.name.clone(),
-                            second: traffic.name.clone(),
-                            setting: key,
-                        });
-                    }
-                    _ => agreed = Some((wanted, traffic)),
-                }
-            }
-        }
-        if let Some((wanted, _)) = agreed {
-            settings.insert(name, u8::from(wanted).to_string());
-        }
+        let wanted = agreed(&here, pick).map_err(|[first, second]| TestbedError::Disagree {
+            host: scenario.hosts[plan.stations[station].host].name.clone(),
+            first,
+            second,
+            setting: key,
+        })?;
+        settings.extend(wanted.map(|wanted| (name, u8::from(wanted).to_string())));
     }
     Ok(settings)
+}
+
+/// What all of `traffic` want, if any of it wants anything; the names of two that want different things.
+fn agreed(traffic: &[&Traffic], pick: Pick) -> Result<Option<bool>, [String; 2]> {
+    let wish = |one: &&Traffic| -> Vec<(bool, String)> {
+        let wanted = tcp_of(one).filter_map(|tcp| with_profile(tcp, pick));
+        wanted.map(|wanted| (wanted, one.name.clone())).collect()
+    };
+    let wishes: Vec<(bool, String)> = traffic.iter().flat_map(wish).collect();
+    let Some((wanted, first)) = wishes.first() else { return Ok(None) };
+    match wishes.iter().find(|(other, _)| other != wanted) {
+        Some((_, second)) => Err([first.clone(), second.clone()]),
+        None => Ok(Some(*wanted)),
+    }
 }
 
 /// What the route of a traffic's connections tells TCP. Capsules have the device's own size: how their
@@ -88,9 +92,7 @@ pub fn metrics(scenario: &Scenario, traffic: &Traffic) -> RouteMetrics {
         let mtu = traffic.program.is_some().then_some(scenario.mtu);
         return RouteMetrics { mtu, ..RouteMetrics::default() };
     };
-    let stamped = with_profile(tcp, |tcp| tcp.timestamps) != Some(false);
-    let options = if stamped { TIMESTAMPS } else { 0 };
-    let mtu = tcp.mss.map_or(scenario.mtu, |mss| mss + HEADERS + options);
+    let mtu = tcp.mss.map_or(scenario.mtu, |mss| mss.saturating_add(HEADERS));
     RouteMetrics {
         mtu: Some(mtu),
         advmss: Some(mtu.saturating_sub(HEADERS)),
@@ -113,7 +115,8 @@ mod tests {
     fn greedy(name: &str, from: &str, tcp: &str) -> String {
         format!(
             "[[traffic]]\nname = '{name}'\nkind = 'greedy'\nfrom = '{from}'\nto = 'b'\n\
-             duration = '3s'\ntransport = {{ kind = 'tcp', {tcp} }}\n"
+             duration = '3s'\ncommand = 'iperf3 -c {{peer}}'\n\
+             transport = {{ kind = 'tcp', {tcp} }}\n"
         )
     }
 
@@ -136,12 +139,15 @@ mod tests {
     }
 
     #[test]
-    fn one_host_has_one_kernel() {
+    fn programs_of_one_host_share_its_kernel() {
         let both = [greedy("one", "a", "sack = true"), greedy("two", "c", "sack = false")];
         let scenario = scenario(&format!("{HOSTS}{}{}", both[0], both[1]));
         let plan = Plan::of(&scenario).unwrap();
         assert!(sysctls(&scenario, &plan, 0).is_ok());
         let error = sysctls(&scenario, &plan, 1).unwrap_err().to_string();
         assert!(error.contains("host 'b'") && error.contains("sack"), "{error}");
+        let mut ours = scenario;
+        ours.traffic.iter_mut().for_each(|traffic| traffic.program = None);
+        assert!(!sysctls(&ours, &plan, 1).unwrap().contains_key("tcp_sack"));
     }
 }

@@ -20,6 +20,7 @@ mod notes;
 mod options;
 mod places;
 mod plan;
+mod rights;
 mod run;
 #[cfg(test)]
 mod testing;
@@ -28,5 +29,6 @@ mod validity;
 
 pub use error::TestbedError;
 pub use options::{Options, Progress, at_work, break_off};
+pub use rights::get_rights;
 pub use run::run;
 pub use validity::{FOREIGN, LATENESS, LATENESS_SHARE, SATURATED, STALLED, STOLEN};

@@ -6,6 +6,7 @@ use crate::laboratory::{LEAD, Laboratory, Network};
 use crate::load::{self, Ticks};
 use crate::options::AtWork;
 use crate::plan::Plan;
+use crate::rights::get_rights;
 use crate::turn::Turn;
 use crate::validity::Machine;
 use crate::{Options, Progress, TestbedError, flows};
@@ -14,7 +15,7 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_emu::{keep_off, monotonic, processors};
 use trunkline_endpoint::{Crew, Flow};
-use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep};
+use trunkline_lab::{Namespace, RunState, runtime_dir, sweep};
 use trunkline_measure::Run;
 use trunkline_scenario::Scenario;
 
@@ -28,8 +29,7 @@ const SETTLING: Span = Span::from_secs(3);
 /// Runs one cell of a scenario in real time, with real packets. A measurement during which the machine was
 /// disturbed is made again, as often as the options allow; the last says why it is invalid, if it is.
 ///
-/// Without the rights of root, [`enter_user_namespace_if_needed`] has to be called before, while the process
-/// has one thread.
+/// Without the rights of root, [`get_rights`] has to be called before, while the process has one thread.
 ///
 /// # Errors
 /// Where the scenario cannot be built on real hosts, or the laboratory not be had.
@@ -48,7 +48,7 @@ pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedErr
 fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
     let _at_work = AtWork::begin();
     let plan = Plan::of(scenario)?;
-    let privilege = enter_user_namespace_if_needed()?;
+    let privilege = get_rights()?;
     let (host, directory) = (Namespace::current()?, runtime_dir(privilege));
     for line in sweep(&host, &directory)? {
         tracing::info!("{line}");

@@ -200,3 +200,70 @@ fn what_is_lost_is_counted() {
     assert_eq!(run.links[0].counts.dropped(), traffic.packets.dropped);
     delays(traffic, Span::from_micros(5080));
 }
+
+/// Is the program installed? Says so if not.
+fn installed(program: &str) -> bool {
+    let found = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"]
+        .iter()
+        .any(|folder| std::path::Path::new(folder).join(program).exists());
+    if !found {
+        eprintln!("SKIPPED: {program} is not installed: scripts/needs.sh test");
+    }
+    found
+}
+
+/// A traffic that `commands` make; what the other engines would run is beside the point.
+fn program(commands: &str) -> String {
+    format!(
+        "{HOSTS}[[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '15ms'\nlimit = '64KiB'\n\
+         [[traffic]]\nname = 't'\nkind = 'greedy'\nfrom = 'a'\nto = 'b'\nduration = '2s'\n\
+         transport = {{ kind = 'tcp', profile = 'linux', congestion = 'reno' }}\n{commands}\n"
+    )
+}
+
+#[test]
+fn ping_measures_the_round_trip() {
+    if !installed("ping") {
+        return;
+    }
+    let Some(run) = emulated(&program("command = 'ping -c 10 -i 0.1 -s 56 {peer}'")) else {
+        return;
+    };
+    let ping = &run.traffic[0];
+    assert_eq!((ping.samples.len(), ping.packets.sent, ping.packets.delivered), (10, 20, 20));
+    // 84 bytes with their headers take 67.2 us each way. Ping prints three digits.
+    delays(ping, Span::from_micros(30_100));
+    assert_eq!(run.links[0].counts.entered_bytes, 840);
+}
+
+#[test]
+fn iperf3_fills_the_line() {
+    if !installed("iperf3") {
+        return;
+    }
+    let commands = "command = 'iperf3 -c {peer} -p {port} -t 2 -i 0.5 -C reno -J'\n\
+                    server = 'iperf3 -s -1 -p {port}'";
+    let Some(run) = emulated(&program(commands)) else { return };
+    let iperf = &run.traffic[0];
+    assert!(!iperf.samples.is_empty(), "{:?}", run.notes);
+    assert!((500_000..2_500_000).contains(&iperf.delivered_bytes), "{}", iperf.delivered_bytes);
+    assert!(iperf.packets.sent > 500 && iperf.block_count > 300);
+    let propagate = iperf.blocks.iter().find(|step| step.cause == Cause::Propagate).unwrap();
+    assert_eq!(propagate.span, Span::from_millis(15).scaled(iperf.block_count, 1));
+}
+
+#[test]
+fn a_run_can_be_broken_off() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let cancel = std::sync::atomic::AtomicBool::new(false);
+    let progress = |_: &trunkline_testbed::Progress| {
+        cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+    };
+    let text = program("").replace("'2s'", "'200s'").replace("'5s'", "'300s'");
+    let options =
+        Options { cancel: Some(&cancel), progress: Some(&progress), ..Options::default() };
+    match run(&scenario(&text), &options) {
+        Err(error) if error.is_permission() => eprintln!("SKIPPED: {error}"),
+        result => assert_eq!(result.unwrap_err().to_string(), "broken off"),
+    }
+}

@@ -64,7 +64,7 @@ impl Constant {
             target: Span::from_millis(5),
             interval: Span::from_millis(100),
             mtu: 1500,
-            ecn: true,
+            ecn: false,
             ce_threshold: None,
         }
     }

@@ -2,10 +2,12 @@
 //!
 //! It has packets of 16 bytes, one kind of link (a FIFO whose departures are known at once), a wheel of a
 //! fixed width that sorts no finer than its slots, no ledger, no counters but the ones that are shown,
-//! no impairments and no other discipline: B3 runs through a FIFO.
+//! no impairments and no other discipline: B3 runs through a FIFO. In B1 a window that grows by one segment a
+//! round trip and is halved by a loss takes the place of TCP; the sender is told of a loss at once.
 
 use super::Outcome;
 use super::constant::{self, ACCESS_DELAY, Constant, RATE, SIZE};
+use super::dumbbell;
 use super::fabric::{
     ACK, DELAY, FIRST_WINDOW, HOSTS, LINKS, MOST_HOPS, MOST_WINDOW, STAGGER, partner, way,
 };
@@ -30,6 +32,8 @@ struct Small {
 struct Pipe {
     free_at: u64,
     delay: u64,
+    /// Bits for each nanosecond.
+    pace: u64,
     /// Longest time for which the line may be taken ahead.
     most: u64,
     ring: VecDeque<Small>,
@@ -107,28 +111,36 @@ struct Floor {
 enum Happening {
     Timer(u32),
     Arrived { route: u32, at: u64 },
+    Lost { route: u32, at: u64 },
 }
 
 impl Floor {
     fn pipe(delay: u64, packets: u64) -> Pipe {
-        let most = packets * u64::from(SIZE) * 8 * 1_000_000_000 / RATE;
-        Pipe { free_at: 0, delay, most, ring: VecDeque::new(), passed: 0 }
+        Floor::slow_pipe(RATE, delay, packets)
     }
 
-    fn enter(&mut self, now: u64, route: u32, hop: u16, size: u16) {
+    fn slow_pipe(rate: u64, delay: u64, packets: u64) -> Pipe {
+        let most = packets * u64::from(SIZE) * 8 * 1_000_000_000 / rate;
+        let pace = rate / 1_000_000_000;
+        Pipe { free_at: 0, delay, pace, most, ring: VecDeque::new(), passed: 0 }
+    }
+
+    /// False where the packet is lost.
+    fn enter(&mut self, now: u64, route: u32, hop: u16, size: u16) -> bool {
         let id = self.routes[route as usize * self.width + usize::from(hop)];
         let pipe = &mut self.pipes[id as usize];
         let start = pipe.free_at.max(now);
         if start - now > pipe.most {
             self.dropped += 1;
-            return;
+            return false;
         }
-        pipe.free_at = start + u64::from(size) * 8 / (RATE / 1_000_000_000);
+        pipe.free_at = start + u64::from(size) * 8 / pipe.pace;
         let release = pipe.free_at + pipe.delay;
         if pipe.ring.is_empty() {
             self.slots.insert(id, release);
         }
         pipe.ring.push_back(Small { release, route, hop, size });
+        true
     }
 
     fn next(&mut self, until: u64) -> Option<Happening> {
@@ -150,7 +162,9 @@ impl Floor {
             if usize::from(hop) == self.width || self.routes[place] == NONE {
                 return Some(Happening::Arrived { route, at: now });
             }
-            self.enter(now, route, hop, packet.size);
+            if !self.enter(now, route, hop, packet.size) {
+                return Some(Happening::Lost { route, at: now });
+            }
         }
     }
 
@@ -187,6 +201,99 @@ pub fn constant(what: Constant) -> impl FnMut() -> Outcome {
                     floor.enter(now, source, 0, SIZE as u16);
                 }
                 Happening::Arrived { .. } => delivered += 1,
+                Happening::Lost { .. } => {}
+            }
+        }
+        floor.outcome(delivered)
+    }
+}
+
+/// A window in the place of TCP.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    /// Packets, and acknowledgements since the last one more.
+    size: u32,
+    counted: u32,
+    under_way: u32,
+    threshold: u32,
+    /// Acknowledgements to come before another loss counts.
+    deaf: u32,
+}
+
+impl Window {
+    const FIRST: Window = Window {
+        size: dumbbell::FIRST_WINDOW,
+        counted: 0,
+        under_way: 0,
+        threshold: u32::MAX,
+        deaf: 0,
+    };
+
+    fn acknowledged(&mut self) {
+        self.under_way -= 1;
+        self.deaf = self.deaf.saturating_sub(1);
+        self.counted += 1;
+        if self.size < self.threshold || self.counted >= self.size {
+            (self.size, self.counted) = (self.size + 1, 0);
+        }
+    }
+
+    fn lost(&mut self) {
+        self.under_way -= 1;
+        if self.deaf == 0 {
+            self.deaf = self.size;
+            self.size = (self.size / 2).max(2);
+            self.threshold = self.size;
+        }
+    }
+}
+
+/// B1. Routes with even numbers carry data, those with odd numbers acknowledgements.
+pub fn dumbbell(pairs: usize, length: Time) -> impl FnMut() -> Outcome {
+    let trunk =
+        || Floor::slow_pipe(dumbbell::BOTTLENECK, dumbbell::DELAY.as_nanos(), dumbbell::LIMIT);
+    let mut pipes = vec![trunk(), trunk()];
+    pipes.extend((0..4 * pairs).map(|_| Floor::pipe(ACCESS_DELAY.as_nanos(), 100_000)));
+    let own = |pair: u32, which: u32| 2 + 4 * pair + which;
+    let routes = (0..pairs as u32)
+        .flat_map(|pair| [own(pair, 0), 0, own(pair, 1), own(pair, 2), 1, own(pair, 3)])
+        .collect();
+    let gap = dumbbell::SPREAD.as_nanos() / pairs as u64;
+    let shift = (gap.max(40_000_000) / SLOTS as u64).ilog2() + 1;
+    let first = pipes.len() as u32;
+    let slots = Slots::new(pipes.len() + pairs, shift);
+    let mut floor = Floor { slots, pipes, routes, width: 3, dropped: 0 };
+    let mut windows = vec![Window::FIRST; pairs];
+    move || {
+        floor.slots.insert(first, 0);
+        let mut delivered = 0;
+        while let Some(happening) = floor.next(length.as_nanos()) {
+            let (pair, now) = match happening {
+                Happening::Timer(pair) => {
+                    if (pair as usize) < pairs - 1 {
+                        floor.slots.insert(first + pair + 1, gap * u64::from(pair + 1));
+                    }
+                    (pair, gap * u64::from(pair))
+                }
+                Happening::Arrived { route, at } if route % 2 == 0 => {
+                    delivered += 1;
+                    floor.enter(at, route + 1, 0, dumbbell::ACK as u16);
+                    continue;
+                }
+                Happening::Arrived { route, at } => {
+                    windows[route as usize / 2].acknowledged();
+                    (route / 2, at)
+                }
+                Happening::Lost { route, at } => {
+                    windows[route as usize / 2].lost();
+                    (route / 2, at)
+                }
+            };
+            let window = &mut windows[pair as usize];
+            let more = window.size.saturating_sub(window.under_way);
+            window.under_way += more;
+            for _ in 0..more {
+                floor.enter(now, 2 * pair, 0, SIZE as u16);
             }
         }
         floor.outcome(delivered)
@@ -220,6 +327,7 @@ pub fn fabric(length: Time) -> impl FnMut() -> Outcome {
                     floor.enter(at, route + 1, 0, ACK as u16);
                     continue;
                 }
+                Happening::Lost { .. } => continue,
                 Happening::Arrived { route, at } => {
                     let (window, under_way) = &mut windows[route as usize / 2];
                     *window = (*window + 1).min(MOST_WINDOW);
@@ -229,7 +337,9 @@ pub fn fabric(length: Time) -> impl FnMut() -> Outcome {
             };
             let (window, under_way) = &mut windows[host as usize];
             let more = std::mem::replace(under_way, *window).abs_diff(*window);
-            (0..more).for_each(|_| floor.enter(now, 2 * host, 0, SIZE as u16));
+            for _ in 0..more {
+                floor.enter(now, 2 * host, 0, SIZE as u16);
+            }
         }
         floor.outcome(delivered)
     }
@@ -250,6 +360,9 @@ mod tests {
             );
             assert!(outcome.hops.abs_diff(2 * 749_241) < 1000, "{outcome:?}");
         }
+        let outcome = dumbbell(100, super::super::dumbbell::LENGTH)();
+        assert!((790_000..833_334).contains(&outcome.delivered), "{outcome:?}");
+        assert!(outcome.dropped > 1000, "{outcome:?}");
         let outcome = fabric(super::super::fabric::LENGTH)();
         assert!(outcome.dropped == 0 && outcome.delivered > 1_000_000, "{outcome:?}");
     }

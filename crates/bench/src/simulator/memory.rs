@@ -2,10 +2,11 @@
 
 use super::Switches;
 use super::constant::{Constant, Sources};
+use super::dumbbell::Dumbbell;
 use crate::ALLOCATOR;
 use anyhow::Result;
 use serde::Serialize;
-use trunkline_core::Span;
+use trunkline_core::{Span, Time};
 
 /// Goals, in bytes.
 const FLOW_GOAL: f64 = 1024.0;
@@ -23,6 +24,9 @@ pub struct Memory {
     flow: f64,
     /// For each packet in flight.
     packet: f64,
+    /// For each connection of B1: both ends' TCP, four links of its own, two routes of three hops and a timer,
+    /// without what is kept for each segment that is not acknowledged.
+    connection: f64,
 }
 
 /// Measures both.
@@ -32,7 +36,21 @@ pub fn measure() -> Result<Memory> {
     let far = |delay| held(Constant { delay, ..Constant::fifo(100) });
     let [near, far] = DELAYS.map(far);
     let packet = slope(&near?, &far?, |held| held.in_flight);
-    Ok(Memory { flow, packet })
+    let connection = connection()?;
+    Ok(Memory { flow, packet, connection })
+}
+
+/// Bytes for each connection before its first segment.
+fn connection() -> Result<f64> {
+    let held = |pairs| -> Result<f64> {
+        let before = ALLOCATOR.allocated();
+        let dumbbell = Dumbbell::new(pairs, Time::ZERO, Switches::default())?;
+        let bytes = ALLOCATOR.allocated().saturating_sub(before) as f64;
+        drop(dumbbell);
+        Ok(bytes)
+    };
+    let [few, many] = FLOWS.map(held);
+    Ok((many? - few?) / (FLOWS[1] - FLOWS[0]) as f64)
 }
 
 /// What a network holds after a run.
@@ -57,11 +75,12 @@ fn held(what: Constant) -> Result<Held> {
 impl Memory {
     /// As lines of text.
     pub fn text(&self) -> String {
-        let Memory { flow, packet } = self;
+        let Memory { flow, packet, connection } = self;
         format!(
             "memory, in bytes asked of the allocator: {flow:.0} for each flow (a link, a route of two hops, a \
              timer; goal {FLOW_GOAL:.0}),\n{packet:.1} for each packet in flight (goal {PACKET_GOAL:.0}; \
-             its release time is in it)\n"
+             its release time is in it),\n{connection:.0} for each connection of B1 (two ends of TCP, four links, two \
+             routes of three hops; goal {FLOW_GOAL:.0})\n"
         )
     }
 }

@@ -8,6 +8,7 @@
 mod bridge;
 mod endings;
 mod live;
+mod probe;
 mod programs;
 mod scenarios;
 mod shell;

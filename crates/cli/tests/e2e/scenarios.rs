@@ -200,7 +200,7 @@ fn an_engine_that_cannot_run_a_cell_says_so() {
     let tcp = |name: &str, sack: bool| {
         format!(
             "[[traffic]]\nname = '{name}'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = '1kB'\n\
-             transport = {{ kind = 'tcp', sack = {sack} }}\n"
+             transport = {{ kind = 'tcp', sack = {sack} }}\ncommand = 'true'\n"
         )
     };
     let text = format!("{SMALL}{}{}", tcp("one", true), tcp("two", false));

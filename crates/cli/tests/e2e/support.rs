@@ -62,6 +62,12 @@ impl Host {
         self.start_command(command)
     }
 
+    /// Starts `command` in a namespace of the test's.
+    pub fn start_command_in(&self, namespace: &Namespace, mut command: Command) -> Running {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running::new(spawn(namespace, command, SpawnOptions::default()).unwrap())
+    }
+
     /// Starts `command` where the command would be started.
     pub fn start_command(&self, mut command: Command) -> Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -8,6 +8,8 @@
 mod counts;
 mod leg;
 mod plan;
+#[cfg(test)]
+mod tests;
 mod transit;
 
 pub use counts::{HopSums, Live, WayCounts};
@@ -174,6 +176,32 @@ impl Web {
         (first.0 != Time::NEVER).then_some(first)
     }
 
+    /// Reads what waits at a port; answers how many frames came, and when the last of them did.
+    fn read(&mut self, index: usize, clock: &mut Clock) -> Result<(usize, Time), EmuError> {
+        let Web { inlets, legs, ways, pool, live, strays, unstamped, .. } = self;
+        let Inlet { port, waiting, .. } = &mut inlets[index];
+        let mut latest = waiting.back().map_or(Time::ZERO, |packet| packet.entered);
+        let count = port.receive(BUDGET, &mut |frame| {
+            // Stamps that come out of order are put into it: a port is one wire.
+            latest = latest.max(clock.stamp(frame.stamp));
+            *unstamped |= frame.stamp.is_none();
+            let enters = |&way: &usize| ways.get(way).is_some_and(|it| it.entry == index);
+            let Some(way) = way_of(frame.bytes).filter(enters) else {
+                *strays += 1;
+                return;
+            };
+            live.way(way).send();
+            match transit::packet(frame.bytes, way, latest, pool) {
+                Some(packet) => waiting.push_back(packet),
+                None => {
+                    live.way(way).drop_one();
+                    legs[ways[way].lanes[0]].link.turned_away(1, DropCause::NoBuffer);
+                }
+            }
+        })?;
+        Ok((count, latest))
+    }
+
     /// Lets everything happen that happens by `to`, in order.
     fn work(&mut self, to: Time) {
         while let Some((at, next)) = self.next()
@@ -277,34 +305,11 @@ impl Work for Web {
         if let Some(origin) = self.live.wanted_restart() {
             self.restart(origin);
         }
-        let Web { inlets, legs, ways, pool, live, strays, unstamped, .. } = self;
         clock.synchronise();
         let mut settled = clock.now().before(self.lag);
         let mut most = 0;
-        for (index, inlet) in inlets.iter_mut().enumerate() {
-            let Inlet { port, waiting, .. } = inlet;
-            let mut latest = waiting.back().map_or(Time::ZERO, |packet| packet.entered);
-            let count = port.receive(BUDGET, &mut |frame| {
-                // Stamps that come out of order are put into it: a port is one wire.
-                latest = latest.max(clock.stamp(frame.stamp));
-                *unstamped |= frame.stamp.is_none();
-                match way_of(frame.bytes)
-                    .filter(|&way| ways.get(way).is_some_and(|it| it.entry == index))
-                {
-                    Some(way) => {
-                        live.way(way).send();
-                        match transit::packet(frame.bytes, way, latest, pool) {
-                            Some(packet) => waiting.push_back(packet),
-                            None => {
-                                live.way(way).drop_one();
-                                let first = ways[way].lanes[0];
-                                legs[first].link.turned_away(1, DropCause::NoBuffer);
-                            }
-                        }
-                    }
-                    None => *strays += 1,
-                }
-            })?;
+        for index in 0..self.inlets.len() {
+            let (count, latest) = self.read(index, clock)?;
             if count >= BUDGET {
                 settled = settled.min(latest);
             }

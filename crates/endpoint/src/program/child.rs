@@ -3,12 +3,14 @@
 use crate::EndpointError;
 use crate::clock;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use rustix::process::{PidfdFlags, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+};
 use rustix::time::Timespec;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
@@ -35,7 +37,7 @@ pub(crate) struct Child {
     child: std::process::Child,
     started: Time,
     ended: Option<Time>,
-    outputs: [Option<JoinHandle<Vec<u8>>>; 2],
+    outputs: Option<[Output; 2]>,
     /// Readable when it has ended.
     handle: Option<OwnedFd>,
 }
@@ -63,9 +65,9 @@ impl Child {
         let mut child = spawn(namespace, shell, options).map_err(|error| {
             EndpointError::Program { command: command.into(), reason: error.to_string() }
         })?;
-        let outputs = [collect(child.stdout.take()), collect(child.stderr.take())];
+        let outputs = [Output::of(child.stdout.take()), Output::of(child.stderr.take())];
         let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
-        Ok(Child { child, started, ended: None, outputs, handle })
+        Ok(Child { child, started, ended: None, outputs: Some(outputs), handle })
     }
 
     /// Has it ended? It is not reaped, so that its group's number stays its own.
@@ -77,6 +79,13 @@ impl Child {
             self.ended.get_or_insert_with(clock::now);
         }
         over
+    }
+
+    /// Has it ended with status 0?
+    pub fn gone_well(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::Pid(self.pid()), options);
+        status.is_ok_and(|status| status.and_then(|status| status.exit_status()) == Some(0))
     }
 
     /// Waits for its end, for at most `span`.
@@ -101,7 +110,7 @@ impl Child {
         self.ended();
         let ended = self.ended.unwrap_or_else(clock::now);
         let status = self.reap();
-        let [output, errors] = self.outputs.each_mut().map(|output| text(output.take()));
+        let [output, errors] = self.outputs.take().unwrap_or_default().map(Output::text);
         Finished { started: self.started, ended, status, ending, output, errors }
     }
 
@@ -128,7 +137,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if self.outputs.iter().any(Option::is_some) {
+        if self.outputs.is_some() {
             self.reap();
         }
     }
@@ -153,22 +162,44 @@ impl Finished {
     }
 }
 
-/// Reads an output to its end on a thread of its own, and keeps its beginning.
-fn collect<R: Read + Send + 'static>(source: Option<R>) -> Option<JoinHandle<Vec<u8>>> {
-    let mut source = source?;
-    let body = move || {
-        let mut kept = Vec::new();
-        // An output that breaks off ends there.
-        let _ = source.by_ref().take(MOST_OUTPUT as u64).read_to_end(&mut kept);
-        let _ = std::io::copy(&mut source, &mut std::io::sink());
-        kept
-    };
-    std::thread::Builder::new().name("tl-output".into()).spawn(body).ok()
+/// What a program prints, read to its end by a thread of its own, which keeps the beginning.
+#[derive(Debug, Default)]
+struct Output {
+    kept: Arc<Mutex<Vec<u8>>>,
+    thread: Option<JoinHandle<()>>,
 }
 
-fn text(output: Option<JoinHandle<Vec<u8>>>) -> String {
-    let bytes = output.and_then(|thread| thread.join().ok()).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
+impl Output {
+    fn of<R: Read + Send + 'static>(source: Option<R>) -> Output {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let place = Arc::clone(&kept);
+        let body = move |source| read_all(source, &place);
+        let thread = source.and_then(|source| {
+            std::thread::Builder::new().name("tl-output".into()).spawn(move || body(source)).ok()
+        });
+        Output { kept, thread }
+    }
+
+    /// What there is. Something that has left the group may keep the output open: it is not waited for.
+    fn text(self) -> String {
+        let limit = clock::now() + GRACE;
+        let open = || self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        while open() && clock::now() < limit {
+            std::thread::sleep(LOOK);
+        }
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
+/// An output that breaks off ends there.
+fn read_all(mut source: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = source.read(&mut buffer) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = (MOST_OUTPUT - kept.len()).min(count);
+        kept.extend_from_slice(&buffer[..room]);
+    }
 }
 
 #[cfg(test)]
@@ -199,10 +230,13 @@ mod tests {
     fn a_stopped_program_ends_with_all_that_it_started() {
         // The shell waits for a child that does not heed the request.
         let mut child = here("trap '' TERM; sleep 1000 & echo $!; wait; wait");
-        while !child.ended() && child.outputs[0].as_ref().is_some_and(JoinHandle::is_finished) {
+        let printed = |child: &Child| {
+            let [output, _] = child.outputs.as_ref().unwrap();
+            output.kept.lock().unwrap().ends_with(b"\n")
+        };
+        while !printed(&child) && !child.ended() {
             std::thread::sleep(LOOK);
         }
-        std::thread::sleep(Duration::from_millis(50));
         let finished = child.finish(Ending::Stopped);
         assert!(finished.succeeded());
         let sleeper: u32 = finished.output.trim().parse().unwrap();
@@ -215,6 +249,18 @@ mod tests {
             std::thread::sleep(LOOK);
         }
         assert!(gone());
+    }
+
+    #[test]
+    fn who_leaves_the_group_and_keeps_the_output_is_not_waited_for() {
+        let mut child = here("setsid sleep 30 & echo $!");
+        wait(&mut child);
+        let began = clock::now();
+        let finished = child.finish(Ending::Natural);
+        assert!(clock::now().since(began) < Span::from_secs(20));
+        let sleeper: i32 = finished.output.trim().parse().unwrap();
+        let pid = Pid::from_raw(sleeper).unwrap();
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
 
     #[test]

@@ -135,14 +135,16 @@ impl Stage {
         let mut server = Child::start(namespace, command)?;
         let limit = clock::now() + SERVER_PATIENCE;
         while clock::now() < limit {
-            if server.ended() {
-                let reason = server.finish(Ending::Natural).complaint();
-                return Err(EndpointError::Program { command: command.into(), reason });
-            }
+            let ended = server.ended();
             let now = listening(namespace)?;
             let own = now.contains(&self.commands.port);
             if own || (!self.commands.names_port && now != before) {
                 break;
+            }
+            // One that goes into the background has a successor that listens, if not at once.
+            if ended && !server.gone_well() {
+                let reason = server.finish(Ending::Natural).complaint();
+                return Err(EndpointError::Program { command: command.into(), reason });
             }
             std::thread::sleep(LOOK);
         }

@@ -42,15 +42,16 @@ pub(super) fn encode(envelopes: &[Envelope], room: usize, out: &mut Vec<u8>) -> 
     left_out
 }
 
-/// Reads what [`encode`] wrote into `out`, with zeros for the octets left out. Answers whether it could.
-pub(super) fn decode(body: &[u8], out: &mut Vec<Envelope>) -> bool {
+/// Reads what [`encode`] wrote into `out`, with zeros for the octets left out. Answers how many these are, or
+/// nothing where it is no such body.
+pub(super) fn decode(body: &[u8], out: &mut Vec<Envelope>) -> Option<usize> {
     out.clear();
-    let Some((counts, rest)) = body.split_at_checked(COUNTS) else { return false };
+    let (counts, rest) = body.split_at_checked(COUNTS)?;
     let count = usize::from(u16::from_be_bytes([counts[0], counts[1]]));
     let left_out = usize::from(u16::from_be_bytes([counts[2], counts[3]]));
-    let Some(carried) = count.checked_sub(left_out).filter(|_| count <= MOST) else { return false };
+    let carried = count.checked_sub(left_out).filter(|_| count <= MOST)?;
     if rest.len() != size(carried) - COUNTS {
-        return false;
+        return None;
     }
     let (octets, controls) = rest.split_at(carried);
     out.extend((0..left_out).map(|_| Envelope::data(0)));
@@ -60,7 +61,7 @@ pub(super) fn decode(body: &[u8], out: &mut Vec<Envelope>) -> bool {
             _ => Envelope::control(octet),
         }
     }));
-    true
+    Some(left_out)
 }
 
 #[cfg(test)]
@@ -81,7 +82,7 @@ mod tests {
             let (mut body, mut read) = (Vec::new(), Vec::new());
             prop_assert_eq!(encode(&envelopes, 400, &mut body), 0);
             prop_assert_eq!(body.len(), size(envelopes.len()));
-            prop_assert!(decode(&body, &mut read));
+            prop_assert_eq!(decode(&body, &mut read), Some(0));
             prop_assert_eq!(read, envelopes);
         }
 
@@ -94,7 +95,7 @@ mod tests {
             let left_out = encode(&envelopes, room, &mut body);
             prop_assert!(body.len() <= room);
             prop_assert!(left_out == 0 || body.len() + 2 >= room, "more than needed");
-            prop_assert!(decode(&body, &mut read));
+            prop_assert_eq!(decode(&body, &mut read), Some(left_out));
             prop_assert_eq!(read.len(), envelopes.len());
             prop_assert_eq!(&read[data..], &envelopes[data..]);
             prop_assert!(read[..data].iter().all(|envelope| envelope.is_data()));
@@ -103,7 +104,7 @@ mod tests {
         #[test]
         fn anything_is_read_or_refused(body in prop::collection::vec(any::<u8>(), 0..60)) {
             let mut read = Vec::new();
-            if decode(&body, &mut read) {
+            if decode(&body, &mut read).is_some() {
                 prop_assert!(read.len() <= MOST);
             }
         }

@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod envelopes;
+mod octets;
 mod rounds;
 mod tcp;
 mod urp;

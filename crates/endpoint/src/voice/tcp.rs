@@ -22,7 +22,7 @@ use trunkline_scenario::Transport;
 /// How long a connection may take to be made: a lost SYN is sent again after 1, 3 and 7 seconds.
 const PATIENCE_SECONDS: u64 = 30;
 /// What one system call moves at most.
-const CHUNK: usize = 1 << 18;
+const CHUNK: usize = 1 << 16;
 /// Windows that have been read when what the first packets made of the window is over.
 const SETTLED: u64 = 4;
 /// Reads from one look at the window to the next.
@@ -74,7 +74,8 @@ impl<'a> Connecting<'a> {
     fn finish(self) -> Result<[Tcp; 2], EndpointError> {
         let accepted = accept(&self.listener, self.plan)?;
         await_writable(&self.stream, self.plan)?;
-        let [near, far] = self.tunings;
+        let [mut near, far] = self.tunings;
+        near.note(tcp_info(&self.stream).ok().and_then(|info| near.differs_at_first(&info)));
         Ok([Tcp::new(self.stream, near), Tcp::new(accepted, far)])
     }
 }
@@ -99,13 +100,21 @@ impl Tcp {
 
     /// Makes the connections of one group; by their index.
     fn connect(group: Vec<Numbered<'_>>) -> Result<Vec<(usize, [Tcp; 2])>, EndpointError> {
-        let _held = tuning::hold();
-        // What is agreed at the beginning is a namespace's setting, not a socket's.
-        let guards = group.first().map(|(_, plan, [near, far])| {
-            let near = near.for_connecting(&plan.source.namespace)?;
-            Ok::<_, EndpointError>((far.for_connecting(&plan.destination.namespace)?, near))
-        });
-        let _guards = guards.transpose()?;
+        let Some((_, plan, [near, far])) = group.first().cloned() else { return Ok(Vec::new()) };
+        let (here, there) = (&plan.source.namespace, &plan.destination.namespace);
+        let shared = tuning::share();
+        if near.finds_all_set(here)? && far.finds_all_set(there)? {
+            return Tcp::connect_now(group);
+        }
+        drop(shared);
+        let _alone = tuning::hold();
+        // Given back in the other order, for both may be one.
+        let _here = near.for_connecting(here)?;
+        let _there = far.for_connecting(there)?;
+        Tcp::connect_now(group)
+    }
+
+    fn connect_now(group: Vec<Numbered<'_>>) -> Result<Vec<(usize, [Tcp; 2])>, EndpointError> {
         let begin = |(index, plan, tunings)| Ok((index, Connecting::begin(plan, tunings)?));
         let begun: Result<Vec<_>, EndpointError> = group.into_iter().map(begin).collect();
         begun?.into_iter().map(|(index, begun)| Ok((index, begun.finish()?))).collect()

@@ -2,6 +2,7 @@
 
 use super::datagrams::add;
 use super::envelopes::{decode, encode};
+use super::octets;
 use super::rounds::Rounds;
 use super::{Taken, WAITING_BYTES, Write, wire_notes};
 use crate::EndpointError;
@@ -25,8 +26,6 @@ use trunkline_transport::urp::{self, Block, Kind, Part, Profile, Segment, Settin
 const WAITING_REQUESTS: usize = 1;
 /// Packets that are taken off the socket in one go.
 const BATCH: usize = 64;
-/// Users' octets: they mean nothing, so that all writes share them.
-static OCTETS: [u8; 1 << 16] = [0x55; 1 << 16];
 
 /// A piece of a system write.
 #[derive(Debug)]
@@ -82,6 +81,12 @@ pub(crate) struct Urp {
     bytes_written: u64,
     bytes_offered: u64,
     bytes_sent: u64,
+    /// Accepted of what the other end has sent.
+    bytes_accepted: u64,
+    /// Blocks accepted that were not the next of the stream: losses and copies together can deceive URP.
+    deceived: u64,
+    /// Have octets been left out for want of room?
+    incomplete: bool,
     messages: VecDeque<Message>,
     outbox: VecDeque<Outgoing>,
     /// The records of the block that came last.
@@ -118,6 +123,9 @@ impl Urp {
             bytes_written: 0,
             bytes_offered: 0,
             bytes_sent: 0,
+            bytes_accepted: 0,
+            deceived: 0,
+            incomplete: false,
             messages: VecDeque::new(),
             outbox: VecDeque::new(),
             completing: None,
@@ -205,7 +213,7 @@ impl Urp {
         while self.requested.len() < self.requests
             && let Some(Request { bytes, end }) = self.queue.pop_front()
         {
-            self.urp.offer(now, octets(bytes), end.is_some());
+            self.urp.offer(now, octets::from(self.bytes_offered, bytes), end.is_some());
             self.bytes_offered += u64::from(bytes);
             self.blocks += match bytes {
                 0 => u64::from(end.is_some()),
@@ -305,8 +313,9 @@ impl Urp {
         let view = self.wire.receive()?;
         let now = clock::now();
         let flying = context.landed(view.header.number, &view.record, now);
-        if !decode(view.body, &mut self.envelopes) {
-            return Some(now);
+        match decode(view.body, &mut self.envelopes) {
+            None => return Some(now),
+            Some(left_out) => self.incomplete |= left_out > 0,
         }
         for part in self.reader.read(&self.envelopes) {
             let Part { data, control, trailer } = part;
@@ -329,6 +338,10 @@ impl Urp {
                 flying.message
             });
             let bytes = Payload::len(&delivery.data);
+            // Octets that did not fit into a capsule cannot be told.
+            let right = self.incomplete || octets::are(&delivery.data, self.bytes_accepted);
+            self.deceived += u64::from(!right);
+            self.bytes_accepted += u64::from(bytes);
             self.inbox.push_back(Arrival { bytes, end: delivery.end, carried });
             // The host of a real interface has a buffer posted whenever it is asked for one.
             if self.echo == Echo::Posted {
@@ -360,6 +373,11 @@ impl Urp {
 
     pub fn report(&self) -> VoiceReport {
         let sending = self.urp.counters().sending;
+        let mut notes = wire_notes(&self.wire);
+        if self.deceived > 0 {
+            let blocks = self.deceived;
+            notes.push(format!("error: {blocks} blocks accepted were not the next of the stream"));
+        }
         VoiceReport {
             retransmissions: sending.resent,
             timeouts: sending.timeouts,
@@ -368,7 +386,7 @@ impl Urp {
             blocks: self.steps.clone(),
             block_count: self.step_count,
             rounds: self.rounds.whole(),
-            notes: wire_notes(&self.wire),
+            notes,
             ..VoiceReport::default()
         }
     }
@@ -393,14 +411,6 @@ fn urp_settings(settings: &UrpSettings, echo: Echo) -> Result<Settings, String> 
         echo,
         ..Settings::of(profile)
     })
-}
-
-/// So many users' octets.
-fn octets(bytes: u32) -> Bytes {
-    match OCTETS.get(..bytes as usize) {
-        Some(octets) => Bytes::from_static(octets),
-        None => Bytes::from(vec![OCTETS[0]; bytes as usize]),
-    }
 }
 
 /// How a system write of `bytes` is cut: the size of each piece, and whether it is the last.

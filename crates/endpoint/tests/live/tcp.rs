@@ -107,3 +107,24 @@ fn a_hundred_flows_run_at_once() {
         assert_eq!(run.delivered_bytes, 100_004);
     }
 }
+
+#[test]
+fn connections_made_at_the_same_time_agree_upon_their_own() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    let crew = Crew::new();
+    let make = |index: u32| {
+        let sack = Some(index.is_multiple_of(2));
+        let settings = TcpSettings { sack, ..TcpSettings::default() };
+        let plan = hosts.plan(greedy(), &Transport::Tcp(settings));
+        Flow::prepare(&crew, &plan).unwrap().join().tcp.expect("a connection")
+    };
+    let make = &make;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..8).map(|index| (index, scope.spawn(move || make(index)))).collect();
+        for (index, thread) in threads {
+            let [source, _] = thread.join().unwrap();
+            assert_eq!(source.sack(), index.is_multiple_of(2), "{index}");
+        }
+    });
+}

@@ -115,3 +115,15 @@ fn a_flow_that_never_starts_has_nothing() {
     let run = other.join();
     assert!(run.samples.is_empty() && run.packets_sent == 0, "{run:?}");
 }
+
+#[test]
+fn hundreds_of_flows_run_at_once() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    let plan = hosts.plan(echo(&[64, 300]), &urp());
+    let plans: Vec<_> =
+        (0..250).map(|flow| trunkline_endpoint::FlowPlan { flow, ..plan.clone() }).collect();
+    for run in run(&plans, Duration::from_secs(60)) {
+        check_sums(&run);
+        assert_eq!((run.samples.len(), run.delivered_bytes), (6, 2 * 3 * 364), "{run:?}");
+    }
+}

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use tcp::TcpPath;
 use trunkline_core::{Seed, Stream};
 use trunkline_fit::{CannotTell, Fitted, Known, Opens, PathFit, Pattern, Sweep, Wanted};
+use trunkline_measure::Interval;
 
 /// Log-uniform.
 fn between(stream: &mut Stream, low: f64, high: f64) -> f64 {
@@ -184,4 +185,27 @@ fn a_scenario_written_from_a_fit_reproduces_the_measurement() {
         }
     }
     assert!(written >= 55, "{written}");
+}
+
+/// A line that is never idle has no jumps. What the hosts spend, measured apart, then tells the distance.
+#[test]
+fn without_jumps_the_hosts_cost_tells_the_distance() {
+    let path = Path {
+        rate: 200_000,
+        delay_us: 5_000,
+        block: 512,
+        outstanding: 7,
+        write_us: 200,
+        read_us: 0,
+        reply: None,
+    };
+    let samples = measure(&path, &Sweep::default(), &mut noise(1));
+    let without = PathFit::of(&samples, known(&path), Seed(1));
+    assert!(matches!(without.window, Err(CannotTell::NoJump { largest, .. }) if largest > 8_000));
+    let Err(CannotTell::TooWide { low, high, .. }) = without.delay else { panic!("{without:?}") };
+    assert!(low == 0.0 && (5.0..5.5).contains(&high), "{low} {high}");
+    let measured = Interval { low: 0.35, high: 0.45 };
+    let with =
+        PathFit::of(&samples, Known { per_message: Some(measured), ..known(&path) }, Seed(1));
+    assert!(right("delay", &with.delay, 5.0, &path), "{:?}", with.delay);
 }

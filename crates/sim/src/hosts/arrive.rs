@@ -241,6 +241,12 @@ mod tests {
 
     /// Records of hops that are kept when a run has ended, and packets that are still under way.
     fn kept(traffic: &str, memory: u32) -> (u64, u64) {
+        let (records, _, in_flight) = kept_of(traffic, memory);
+        (records, in_flight)
+    }
+
+    /// The same, with the segments of TCP that are kept.
+    fn kept_of(traffic: &str, memory: u32) -> (u64, u64, u64) {
         let text = format!(
             "stop_after = \"60min\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\ninterface = \"small\"\n\
              processor = \"slow\"\n[processor.slow]\ninterrupt = \"3ms\"\n\
@@ -256,7 +262,16 @@ mod tests {
         // New records are numbered on when none that was given back is left.
         let asked = 100_000;
         let last = (0..asked).map(|_| u64::from(world.net.trace().0)).max().unwrap_or(0);
-        (last + 1 - asked, in_flight)
+        (last + 1 - asked, world.segments.len() as u64, in_flight)
+    }
+
+    #[test]
+    fn segments_are_given_back() {
+        let traffic = "kind = \"bulk\"\nbytes = \"500kB\"\ncount = 3\ntransport = \"tcp\"";
+        let (records, segments, in_flight) = kept_of(traffic, 7000);
+        assert!(records <= in_flight && in_flight < 100, "{records} records, {in_flight} packets");
+        // Besides those on the path, those between interface and protocol.
+        assert!(segments <= in_flight + 20, "{segments} segments, {in_flight} packets");
     }
 
     #[test]

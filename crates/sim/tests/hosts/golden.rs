@@ -74,6 +74,79 @@ transport = { block = 28, outstanding = 3, profile = "kmc" }
 start_after = "bulk:5kB"
 "#;
 
+/// Connections of TCP in both directions over two trunks, one of which loses, with queues that drop and mark.
+const TCP: &str = r#"
+seed = 9
+sample_backlog = "500ms"
+[[host]]
+name = "near"
+processor = "pc"
+[[host]]
+name = "far"
+processor = "pc"
+[[node]]
+name = "n1"
+[[node]]
+name = "n2"
+[[link]]
+between = ["near", "n1"]
+rate = "100Mbit/s"
+[[link]]
+between = ["n1", "n2"]
+rate = "10Mbit/s"
+delay = "10ms"
+discipline = { kind = "fq-codel", ecn = true }
+loss = "0.1%"
+[[link]]
+between = ["n2", "far"]
+rate = "5Mbit/s"
+delay = "2ms"
+limit = "20kB"
+[processor.pc]
+write = { fixed = "5us", per_byte = "1ns" }
+read = "5us"
+interrupt = "2us"
+send_block = { fixed = "5us", per_byte = "1ns" }
+receive_block = "5us"
+control = "2us"
+disturbance = { probability = "1%", mean = "1ms" }
+[[traffic]]
+name = "greedy"
+kind = "greedy"
+from = "near"
+to = "far"
+count = 2
+stagger = "50ms"
+duration = "4s"
+warm_up = "1s"
+interval = "1s"
+transport = { kind = "tcp", profile = "linux", ecn = true }
+[[traffic]]
+name = "old"
+kind = "bulk"
+from = "far"
+to = "near"
+bytes = "300kB"
+repeat = 2
+transport = { kind = "tcp", profile = "bsd-reno" }
+[[traffic]]
+name = "paced"
+kind = "bulk"
+from = "near"
+to = "far"
+bytes = "100kB"
+transport = { kind = "tcp", congestion = "bbr" }
+[[traffic]]
+name = "keys"
+kind = "interactive"
+from = "near"
+to = "far"
+sizes = [1, 5000]
+repeat = 3
+every = "200ms"
+transport = { kind = "tcp", sack = false, timestamps = false }
+"#;
+
 /// Everything that a run says, one thing on each line.
 fn text(run: &Run) -> String {
     let mut text = String::new();
@@ -84,6 +157,12 @@ fn text(run: &Run) -> String {
             .unwrap();
         writeln!(text, "  rounds {:?}", traffic.rounds).unwrap();
         writeln!(text, "  sender {:?}", traffic.sender).unwrap();
+        for it in &traffic.windows {
+            let (flow, at, window, round_trip) = (it.flow, it.at, it.window, it.round_trip);
+            let threshold = it.threshold;
+            writeln!(text, "  window {flow} at {at}: {window}, {threshold:?}, {round_trip}")
+                .unwrap();
+        }
         for sample in &traffic.samples {
             let steps: Vec<String> = sample
                 .steps
@@ -108,18 +187,43 @@ fn text(run: &Run) -> String {
 }
 
 /// To accept a change that is meant: run this test with `TRUNKLINE_GOLDEN=write`, and read the difference.
-#[test]
-fn the_golden_run_does_not_change() {
-    let found = text(&run(SCENARIO));
+fn compare(name: &str, found: &str, expected: &str) {
     if std::env::var_os("TRUNKLINE_GOLDEN").is_some_and(|it| it == "write") {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts/golden.txt");
-        std::fs::write(file, &found).unwrap();
+        let file = format!("{}/tests/hosts/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::write(file, found).unwrap();
     }
-    let expected = include_str!("golden.txt");
     for (found, expected) in std::iter::zip(found.lines(), expected.lines()) {
         assert_eq!(found, expected);
     }
     assert_eq!(found.len(), expected.len());
+}
+
+#[test]
+fn the_golden_run_does_not_change() {
+    compare("golden.txt", &text(&run(SCENARIO)), include_str!("golden.txt"));
+}
+
+#[test]
+fn the_golden_run_of_tcp_does_not_change() {
+    compare("golden-tcp.txt", &text(&run(TCP)), include_str!("golden-tcp.txt"));
+}
+
+/// What no run of it may break: each traffic finishes, the slowest line is not exceeded, and each sample takes
+/// the distance.
+#[test]
+fn the_golden_run_of_tcp_is_possible() {
+    let run = run(TCP);
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+    let numbers = ["greedy", "old", "paced", "keys"].map(|it| traffic(&run, it).samples.len());
+    assert_eq!(numbers, [6, 2, 1, 6]);
+    let sum: u64 = traffic(&run, "greedy").samples.iter().map(|sample| sample.size).sum();
+    assert!((1_000_000..3 * 625_000).contains(&sum), "{sum} bytes in 3 s at 625 kB/s");
+    for name in ["old", "keys", "paced"] {
+        for sample in &traffic(&run, name).samples {
+            assert!(sample.booked(Cause::Propagate) >= Span::from_millis(24), "{sample:?}");
+        }
+    }
+    assert!(traffic(&run, "old").samples.iter().all(|sample| sample.rate() < 625_000.0));
 }
 
 /// What no run of it may break: a round trip takes the distance twice and the bits of message, answer and

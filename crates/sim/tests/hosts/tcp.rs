@@ -1,23 +1,103 @@
-//! TCP between hosts.
+//! TCP between hosts: what a message takes, and what its records say.
 
-use crate::support::{COSTS, FREE, pair, run, traffic};
-use trunkline_core::Cause;
+use crate::support::{COSTS, FREE, only, pair, run, scenario, spent, tenths, traffic};
+use trunkline_core::{Cause, Span};
+use trunkline_measure::{SenderState, check};
 
-/// A message and its answer over TCP take what their 40 bytes of headers more take.
+fn messages(hosts: &str, sizes: &str, more: &str) -> String {
+    pair(&format!(
+        "{hosts}[[traffic]]\nname = \"t\"\nkind = \"interactive\"\nsizes = {sizes}\nfrom = \"a\"\n\
+         to = \"b\"\ntransport = {{ kind = \"tcp\"{more} }}\n"
+    ))
+}
+
+/// 8 us for each byte with 52 of headers, and the distance, both ways.
 #[test]
-fn a_message_goes_and_comes_back() {
-    for costs in [FREE, COSTS] {
-        let run = run(&pair(&format!(
-            "{costs}[[traffic]]\nname = \"t\"\nkind = \"interactive\"\nsizes = [1, 100, 5000, 100000]\n\
-             repeat = 3\nfrom = \"a\"\nto = \"b\"\ntransport = {{ kind = \"tcp\" }}\n"
-        )));
+fn a_message_and_its_answer_take_their_headers_too() {
+    let run = run(&messages(FREE, "[100]", ""));
+    assert_eq!(only(&run), Span::from_micros(2 * (5000 + 152 * 8)));
+    let steps = &run.traffic[0].samples[0].steps;
+    assert!(steps.iter().all(|it| matches!(it.cause, Cause::Transmit | Cause::Propagate)));
+    assert_eq!(traffic(&run, "t").rounds, [(100, vec![100])].into());
+}
+
+/// As the message of 100 bytes over URP in blocks of their own, with 152 bytes for 104 in the packet. Each end
+/// adds: write 200.0, request 50.0, send_block 30.0 + 152.0, board 5.0 + 15.2, board 7.0 + 30.4, receive_block
+/// 40.0 + 152.0, interrupt 70.0 and read 400.0 us.
+#[test]
+fn every_operation_of_a_segment_is_paid() {
+    let run = run(&messages(COSTS, "[100]", ""));
+    let each = 2000 + 500 + 1820 + 202 + 374 + 1920 + 700 + 4000;
+    assert_eq!(only(&run), tenths(2 * each) + Span::from_micros(2 * (5000 + 152 * 8)));
+    let host = run.traffic[0].samples[0].booked(Cause::Host);
+    assert_eq!(host, tenths(2 * each));
+}
+
+/// Nagle and the delayed acknowledgement: the rest of a message waits for an answer that is held back.
+#[test]
+fn what_a_message_waits_for_is_booked_to_the_window() {
+    let run = run(&messages(FREE, "[5000]", ""));
+    let sample = &run.traffic[0].samples[0];
+    assert!(sample.booked(Cause::Window) > Span::from_millis(200), "{:?}", sample.steps);
+    assert_eq!(run.traffic[0].rounds, [(5000, vec![3 * 1448, 5000 - 3 * 1448])].into());
+    let quick = self::run(&messages(FREE, "[5000]", ", delayed_ack = \"0s\""));
+    assert!(only(&quick) < only(&run) - Span::from_millis(150));
+}
+
+/// An interval's steps tell a congestion window from the other end's.
+#[test]
+fn the_windows_are_told_apart() {
+    let greedy = |transport: &str| {
+        let text = format!(
+            "{FREE}[[traffic]]\nname = \"t\"\nkind = \"greedy\"\nfrom = \"a\"\nto = \"b\"\n\
+             duration = \"6s\"\nwarm_up = \"1s\"\ninterval = \"1s\"\n\
+             transport = {{ kind = \"tcp\", {transport} }}\n"
+        );
+        run(&pair(&text).replace("5ms", "50ms"))
+    };
+    for (transport, place) in [
+        ("window = 3000, congestion = \"newreno\"", "a transport"),
+        ("congestion = \"newreno\"", "a transport, congestion window"),
+        ("congestion = \"bbr\"", "a transport, pacing"),
+    ] {
+        let run = greedy(transport);
         let tcp = traffic(&run, "t");
-        println!("{:?}", run.notes);
-        for sample in &tcp.samples {
-            println!("{} {} {:?}", sample.size, sample.delay(), sample.steps);
-        }
-        println!("{:?} {:?}", tcp.rounds, tcp.packets);
-        assert_eq!(tcp.samples.len(), 12);
-        assert!(tcp.samples.iter().all(|it| it.booked(Cause::Propagate).as_nanos() >= 10_000_000));
+        let index = run.places.iter().position(|it| it == place).unwrap();
+        let steps = tcp.samples.iter().flat_map(|sample| &sample.steps);
+        let there: Span = steps.filter(|it| usize::from(it.place) == index).map(|it| it.span).sum();
+        assert!(there > Span::from_millis(1500), "{place}: {there}, {:?}", tcp.samples);
+        assert!(spent(tcp, 0, SenderState::Window) > Span::from_secs(3));
     }
+}
+
+/// A message of nothing takes an octet of the stream and brings its reader none: a bulk transfer's end is one.
+#[test]
+fn an_empty_message_comes_through() {
+    let run = run(&pair(&format!(
+        "{FREE}[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nbytes = 30000\nrepeat = 3\nfrom = \"a\"\n\
+         to = \"b\"\ntransport = {{ kind = \"tcp\" }}\n"
+    )));
+    let tcp = traffic(&run, "t");
+    assert_eq!((tcp.samples.len(), tcp.delivered_bytes), (3, 3 * 30_004));
+    assert!(tcp.samples.iter().all(|it| it.booked(Cause::Propagate) == Span::from_millis(10)));
+}
+
+#[test]
+fn both_ends_have_to_speak_it() {
+    let text = messages(FREE, "[100]", "");
+    let mut scenario = scenario(&text);
+    scenario.traffic[0].reply_transport = trunkline_scenario::Transport::Datagram;
+    let error = trunkline_sim::run(&scenario).unwrap_err().to_string();
+    assert!(error.contains("'t'") && error.contains("TCP") && !error.contains('\n'), "{error}");
+}
+
+/// The far end is gone: TCP gives up, and the flow with it.
+#[test]
+fn a_dead_end_is_given_up() {
+    let text = messages(FREE, "[100]", ", profile = \"bsd-reno\"");
+    let text = text.replace("rate = ", "backward = { loss = \"100%\" }\nrate = ");
+    let run = trunkline_sim::run(&scenario(&text)).unwrap();
+    assert_eq!(check(&run), []);
+    assert!(run.notes.iter().any(|note| note.contains("gave up")), "{:?}", run.notes);
+    assert!(traffic(&run, "t").timeouts >= 12);
 }

@@ -95,8 +95,10 @@ impl Plan {
         text += "[[node]]\nname = \"m\"\n[[node]]\nname = \"n\"\n";
         let [first, second, third] = self.links;
         text += &format!("[[link]]\nbetween = [\"a\", \"m\"]\n{first}\n");
-        text += &format!("[[link]]\nbetween = [\"m\", \"n\"]\nrate = \"2Mbit/s\"\n{}\n", self.queue);
-        text += &format!("delay = \"3ms\"\n{second}\n[[link]]\nbetween = [\"n\", \"b\"]\n{third}\n");
+        text +=
+            &format!("[[link]]\nbetween = [\"m\", \"n\"]\nrate = \"2Mbit/s\"\n{}\n", self.queue);
+        text +=
+            &format!("delay = \"3ms\"\n{second}\n[[link]]\nbetween = [\"n\", \"b\"]\n{third}\n");
         for (index, flows) in self.flows.iter().enumerate() {
             text += &flows.text(index);
         }
@@ -128,7 +130,7 @@ fn undeceived(notes: &[String]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Whatever the path does: the steps of each sample sum to its delay, the packets add up, and the same
     /// again is the same to the last bit.

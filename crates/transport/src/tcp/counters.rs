@@ -42,13 +42,13 @@ pub struct Receiving {
     /// Segments with data or a FIN that came, acceptable or not.
     pub segments: u64,
     /// Of them, those that came before something still missing.
-    pub out_of_order: u64,
+    pub out_of_order: u32,
     /// Of them, those that brought nothing new.
-    pub duplicates: u64,
+    pub duplicates: u32,
     /// Of them, those beyond the window offered, or too old by their time stamp.
-    pub refused: u64,
+    pub refused: u32,
     /// Segments marked "congestion experienced".
-    pub marked: u64,
+    pub marked: u32,
     /// Acknowledgements sent without data.
     pub acks: u64,
 }

@@ -2,6 +2,7 @@
 
 use super::agreed::Agreed;
 use super::congestion::Controller;
+use super::half::{Half, Offered};
 use super::receiver::Receiver;
 use super::segment::{Flags, Rare, Segment, Timestamps};
 use super::sender::Sender;
@@ -9,6 +10,7 @@ use super::seq::Seq;
 use super::settings::{MOST_UNSCALED, Settings, SettingsError};
 use super::{Tcp, clock_stamp};
 use crate::Payload;
+use std::sync::Arc;
 use trunkline_core::Time;
 
 /// How far the handshake has got (RFC 9293 §3.3.2). What follows it is known from the two streams.
@@ -39,13 +41,25 @@ pub fn refusal<B: Payload>(now: Time, seq: Seq, ack: Option<Seq>) -> Segment<B> 
 }
 
 impl<B: Payload> Tcp<B> {
-    fn at(state: State, settings: Settings, first: Seq, start: u64) -> Result<Self, SettingsError> {
-        let settings = settings.checked()?;
+    fn at(
+        state: State,
+        settings: impl Into<Arc<Settings>>,
+        first: Seq,
+    ) -> Result<Self, SettingsError> {
+        let mut settings = settings.into();
+        let checked = settings.checked()?;
+        if checked != *settings {
+            settings = Arc::new(checked);
+        }
+        let agreed = Agreed::alone(&settings);
         Ok(Tcp {
-            agreed: Agreed::alone(&settings),
+            agreed,
             state,
             first,
-            sender: Sender::new(start, settings.mss, &settings),
+            sender: match state {
+                State::Open => Half::Idle(Offered::default()),
+                _ => Half::Active(Box::new(Sender::new(0, agreed.mss, &settings))),
+            },
             receiver: Receiver::new(Seq::default(), &settings),
             reset: None,
             settings,
@@ -53,29 +67,33 @@ impl<B: Payload> Tcp<B> {
     }
 
     /// An end that opens a connection, its SYN numbered `first`.
-    pub fn connect(settings: Settings, first: Seq) -> Result<Self, SettingsError> {
-        Tcp::at(State::Connect, settings, first, 0)
+    pub fn connect(settings: impl Into<Arc<Settings>>, first: Seq) -> Result<Self, SettingsError> {
+        Tcp::at(State::Connect, settings, first)
     }
 
     /// An end that waits for one, its own SYN to be numbered `first`.
-    pub fn listen(settings: Settings, first: Seq) -> Result<Self, SettingsError> {
-        Tcp::at(State::Listen, settings, first, 0)
+    pub fn listen(settings: impl Into<Arc<Settings>>, first: Seq) -> Result<Self, SettingsError> {
+        Tcp::at(State::Listen, settings, first)
     }
 
     /// An end that answers everything with RST.
-    pub fn refuse(settings: Settings) -> Result<Self, SettingsError> {
-        Tcp::at(State::Refusing, settings, Seq::default(), 0)
+    pub fn refuse(settings: impl Into<Arc<Settings>>) -> Result<Self, SettingsError> {
+        Tcp::at(State::Refusing, settings, Seq::default())
     }
 
     /// An end whose handshake with an end of `peer`'s settings is over. No round trip has been measured.
-    pub fn connected(settings: Settings, peer: &Settings) -> Result<Self, SettingsError> {
+    /// Ends of the same settings may share them.
+    pub fn connected(
+        settings: impl Into<Arc<Settings>>,
+        peer: &Settings,
+    ) -> Result<Self, SettingsError> {
         let peer = peer.checked()?;
-        let mut tcp = Tcp::at(State::Open, settings, Seq::default(), 1)?;
+        let mut tcp = Tcp::at(State::Open, settings, Seq::default())?;
         let offer = Agreed::offer(&peer);
         tcp.agree(Agreed::between(&tcp.settings, offer, peer.timestamps, peer.ecn));
         let window = peer.receive_buffer.min(MOST_UNSCALED << tcp.agreed.send_scale);
         let window = window >> tcp.agreed.send_scale << tcp.agreed.send_scale;
-        (tcp.sender.edge, tcp.sender.largest) = (1 + window, window);
+        tcp.sender = Half::Idle(Offered::from(1, window));
         tcp.receiver.offer_all(&tcp.agreed, &tcp.settings);
         Ok(tcp)
     }
@@ -91,7 +109,9 @@ impl<B: Payload> Tcp<B> {
 
     fn agree(&mut self, agreed: Agreed) {
         self.agreed = agreed;
-        self.sender.control = Controller::new(&self.settings.controller(agreed.mss));
+        if let Some(sender) = self.sender.get_mut() {
+            sender.control = Controller::new(&self.settings.controller(agreed.mss));
+        }
     }
 
     /// Has a SYN come?
@@ -106,7 +126,7 @@ impl<B: Payload> Tcp<B> {
             State::Answer => State::SynReceived,
             _ => return None,
         };
-        let syn = self.sender.send_syn(now, &self.settings);
+        let syn = self.sender.get_mut()?.send_syn(now, &self.settings);
         Some(self.segment(now, syn))
     }
 
@@ -164,6 +184,23 @@ impl<B: Payload> Tcp<B> {
         });
     }
 
+    /// The other end offers a window for the first time.
+    fn hears_window(&mut self, start: u64, octets: u64) {
+        if let Some(sender) = self.sender.get_mut() {
+            sender.offered = Offered::from(start, octets);
+        }
+    }
+    fn repeat_syn(&mut self) {
+        if let Some(sender) = self.sender.get_mut() {
+            sender.board.lose(0);
+        }
+    }
+    fn give_up(&mut self) {
+        if let Some(sender) = self.sender.get_mut() {
+            sender.abandon();
+        }
+    }
+
     /// The other end's SYN.
     fn meet(&mut self, syn: &Segment<B>, ecn: bool) {
         self.receiver = Receiver::new(syn.seq, &self.settings);
@@ -172,7 +209,7 @@ impl<B: Payload> Tcp<B> {
         if let Some(stamp) = syn.timestamps {
             self.receiver.stamped(stamp, 0);
         }
-        (self.sender.edge, self.sender.largest) = (u64::from(syn.window), u64::from(syn.window));
+        self.hears_window(0, u64::from(syn.window));
     }
 
     /// Something comes after the SYN has been sent (RFC 9293 §3.10.7.3).
@@ -185,7 +222,7 @@ impl<B: Payload> Tcp<B> {
         if flags.has(Flags::RST) {
             if acks {
                 self.state = State::Refused;
-                self.sender.abandon();
+                self.give_up();
             }
             return;
         }
@@ -201,7 +238,7 @@ impl<B: Payload> Tcp<B> {
         } else {
             // Both opened at once: the SYN goes again, with an acknowledgement.
             self.state = State::SynReceived;
-            self.sender.board.lose(0);
+            self.repeat_syn();
         }
     }
 
@@ -210,11 +247,11 @@ impl<B: Payload> Tcp<B> {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             self.state = State::Refused;
-            return self.sender.abandon();
+            return self.give_up();
         }
         if !flags.has(Flags::ACK) {
             if flags.has(Flags::SYN) {
-                self.sender.board.lose(0);
+                self.repeat_syn();
             }
             return;
         }
@@ -231,9 +268,11 @@ impl<B: Payload> Tcp<B> {
     /// The handshake is over: the acknowledgement of the SYN is no data's.
     fn enter(&mut self, now: Time, segment: &Segment<B>) {
         self.state = State::Open;
-        self.sender.opened(now, &self.settings);
+        if let Some(sender) = self.sender.get_mut() {
+            sender.opened(now, &self.settings);
+        }
         let scale = if segment.flags.has(Flags::SYN) { 0 } else { self.agreed.send_scale };
         let window = u64::from(segment.window) << scale;
-        (self.sender.edge, self.sender.largest) = (1 + window, window);
+        self.hears_window(1, window);
     }
 }

@@ -11,12 +11,16 @@
 //! A connection is never reset in its middle: RST only refuses. There are no urgent data, no keep-alives
 //! and no TIME-WAIT: an end that is [closed](Tcp::closed) still answers a repeated FIN for as long as the
 //! driver keeps it. A window that stays closed is probed for ever. Round trips are taken from the
-//! sender's own records (each segment but those sent twice), time stamps serving for the latter.
+//! sender's own records (each segment but those sent twice), time stamps serving for the latter. Segments
+//! beyond the window offered are refused whole. A needless time-out is found out by time stamps or by
+//! duplicate SACK, not by F-RTO (RFC 5682). With SACK but without [`Settings::rack`] nothing is sent again
+//! that is not known to be lost (rules 3 and 4 of NextSeg, RFC 6675 §4): a lost tail waits for the timer.
 
 mod agreed;
 mod clock;
 pub mod congestion;
 mod counters;
+mod half;
 mod handshake;
 mod prr;
 mod rack;
@@ -43,23 +47,25 @@ pub use settings::{
 
 use crate::{Endpoint, Payload};
 use agreed::Agreed;
-use congestion::Congestion;
+use congestion::{Congestion, Controller};
+use half::Half;
 use handshake::State;
 use reassembly::Range;
 use receiver::Receiver;
 use recovery::Heard;
 use sender::{Outgoing, Phase, Sender};
+use std::sync::Arc;
 use trunkline_core::{Ecn, Rate, Span, Time};
 
 /// One end of a connection. The order of calls is that of [`Endpoint`].
 #[derive(Debug, Clone)]
 pub struct Tcp<B> {
-    settings: Settings,
+    settings: Arc<Settings>,
     agreed: Agreed,
     state: State,
     /// The number of this end's SYN.
     first: Seq,
-    sender: Sender<B>,
+    sender: Half<B>,
     receiver: Receiver<B>,
     /// A refusal to be sent.
     reset: Option<(Seq, Option<Seq>)>,
@@ -96,20 +102,21 @@ impl<B: Payload> Tcp<B> {
     /// Hands over data to be sent. Ignored once [closed](Tcp::close). All of it is taken;
     /// [`room`](Tcp::room) says how much the send buffer would.
     pub fn offer(&mut self, now: Time, data: B) {
-        if !self.sender.closing {
-            self.sender.stream.offer(now, data);
+        let sender = self.sender.active(&self.agreed, &self.settings);
+        if !sender.closing {
+            sender.stream.offer(now, data);
         }
     }
 
     /// Octets that the send buffer has room for.
     pub fn room(&self) -> u64 {
-        let held = self.unsent() + self.sender.board.outstanding();
+        let held = self.unsent() + self.outstanding();
         self.settings.send_buffer.saturating_sub(held)
     }
 
     /// There will be no more data: a FIN follows those offered.
     pub fn close(&mut self, _now: Time) {
-        self.sender.closing = true;
+        self.sender.active(&self.agreed, &self.settings).closing = true;
     }
 
     /// Data that have come, in order. They fill the receive buffer until they are
@@ -128,15 +135,16 @@ impl<B: Payload> Tcp<B> {
 
     /// Octets offered and not sent.
     pub fn unsent(&self) -> u64 {
-        self.sender.unsent()
+        self.sender.get().map_or(0, Sender::unsent)
     }
     /// Octets in flight: sent, and neither known to have arrived nor found lost.
     pub fn in_flight(&self) -> u64 {
-        self.sender.in_flight(self.agreed.mss, &self.settings)
+        let (mss, settings) = (self.agreed.mss, &self.settings);
+        self.sender.get().map_or(0, |sender| sender.in_flight(mss, settings))
     }
     /// Octets sent and not acknowledged, a SYN or FIN counting as one.
     pub fn outstanding(&self) -> u64 {
-        self.sender.board.outstanding()
+        self.sender.get().map_or(0, |sender| sender.board.outstanding())
     }
     /// Octets of the other end's stream that have come in order.
     pub fn received(&self) -> u64 {
@@ -152,7 +160,7 @@ impl<B: Payload> Tcp<B> {
     }
     /// Have both ends said so, and knows this one that the other one knows?
     pub fn closed(&self) -> bool {
-        self.receiver.ended() && self.sender.finish_acked()
+        self.receiver.ended() && self.sender.get().is_some_and(Sender::finish_acked)
     }
     /// Has the other end refused?
     pub fn refused(&self) -> bool {
@@ -161,42 +169,51 @@ impl<B: Payload> Tcp<B> {
     /// Has it left [`Settings::most_timeouts`] time-outs in a row unanswered, or refused? In the former
     /// case an acknowledgement that comes all the same brings it back to life.
     pub fn dead(&self) -> bool {
-        self.sender.dead || self.refused()
+        self.sender.get().is_some_and(|sender| sender.dead) || self.refused()
     }
     /// Is a loss being repaired?
     pub fn recovering(&self) -> bool {
-        self.sender.phase != Phase::Open
+        self.sender.get().is_some_and(|sender| sender.phase != Phase::Open)
     }
     /// What keeps data that are there from being sent at `now`.
     pub fn blocked(&self, now: Time) -> Option<Blocked> {
         match self.state {
-            State::Open => self.sender.blocked(now, &self.agreed, &self.settings),
+            State::Open => self.sender.get()?.blocked(now, &self.agreed, &self.settings),
             _ => Some(Blocked::Handshake).filter(|_| self.unsent() > 0),
         }
     }
     /// The congestion window in octets.
     pub fn window(&self) -> u64 {
-        self.sender.control.window()
+        match self.sender.get() {
+            Some(sender) => sender.control.window(),
+            None => Controller::new(&self.settings.controller(self.agreed.mss)).window(),
+        }
     }
     /// The slow start threshold in octets; `u64::MAX` before the first congestion.
     pub fn slow_start_threshold(&self) -> u64 {
-        self.sender.control.slow_start_threshold()
+        let control = self.sender.get().map(|sender| &sender.control);
+        control.map_or(u64::MAX, |control| control.slow_start_threshold())
     }
     /// The rate of pacing, if there is one.
     pub fn pacing(&self) -> Option<Rate> {
-        self.sender.control.pacing()
+        self.sender.get()?.control.pacing()
     }
     /// Octets that the other end's window has room for.
     pub fn peer_window(&self) -> u64 {
-        self.sender.edge.saturating_sub(self.sender.board.next())
+        let edge = match &self.sender {
+            Half::Idle(offered) => offered.edge,
+            Half::Active(sender) => sender.offered.edge,
+        };
+        edge.saturating_sub(self.sender.next())
     }
     /// The smoothed round trip; zero before the first sample.
     pub fn smoothed_rtt(&self) -> Span {
-        self.sender.rtt.smoothed()
+        self.sender.get().map_or(Span::ZERO, |sender| sender.rtt.smoothed())
     }
     /// The time-out in force.
     pub fn timeout(&self) -> Span {
-        self.sender.rtt.timeout(&self.settings)
+        let sender = self.sender.get();
+        sender.map_or(self.settings.initial_rto, |sender| sender.rtt.timeout(&self.settings))
     }
     /// Octets of data in a full segment, as agreed upon.
     pub fn segment_size(&self) -> u32 {
@@ -204,7 +221,8 @@ impl<B: Payload> Tcp<B> {
     }
     /// What happened so far.
     pub fn counters(&self) -> Counters {
-        Counters { sending: self.sender.counters, receiving: self.receiver.counters }
+        let sending = self.sender.get().map(|sender| sender.counters).unwrap_or_default();
+        Counters { sending, receiving: self.receiver.counters }
     }
 
     /// Takes in a segment.
@@ -252,7 +270,7 @@ impl<B: Payload> Tcp<B> {
         seq: u64,
         stamp: Option<Timestamps>,
     ) -> bool {
-        let una = self.sender.board.una();
+        let una = self.sender.una();
         let position = |number: Seq| number.position(self.first, una);
         let Some(ack) = position(segment.ack) else { return true };
         let mut runs = [Range { start: 0, end: 0 }; Sack::MOST];
@@ -290,7 +308,9 @@ impl<B: Payload> Tcp<B> {
         if knows && self.receiver.owes() {
             return Some(self.acknowledgement(now));
         }
-        if let Some(out) = self.sender.transmit(now, &self.agreed, &self.settings) {
+        let sender = self.sender.get_mut();
+        let out = sender.and_then(|sender| sender.transmit(now, &self.agreed, &self.settings));
+        if let Some(out) = out {
             return Some(self.segment(now, out));
         }
         (knows && self.receiver.pending()).then(|| self.acknowledgement(now))
@@ -299,7 +319,7 @@ impl<B: Payload> Tcp<B> {
     /// A segment without data.
     fn acknowledgement(&mut self, now: Time) -> Segment<B> {
         self.receiver.counters.acks += 1;
-        let seq = self.first.plus(self.sender.board.next());
+        let seq = self.first.plus(self.sender.next());
         let none = B::default();
         let segment = Segment::new(seq, Seq::default(), Flags::NONE, 0, none, now);
         self.finish(now, segment, self.agreed.mss)
@@ -342,14 +362,18 @@ impl<B: Payload> Tcp<B> {
 
     /// When [`expire`](Tcp::expire) is to be called.
     pub fn deadline(&self) -> Option<Time> {
-        let sender = self.sender.deadline(&self.agreed, &self.settings);
+        let sender = self.sender.get();
+        let sender = sender.map(|sender| sender.deadline(&self.agreed, &self.settings));
+        let sender = sender.unwrap_or(Time::NEVER);
         Some(sender.min(self.receiver.deadline())).filter(|&due| due != Time::NEVER)
     }
 
     /// Does what is due.
     pub fn expire(&mut self, now: Time) {
         self.receiver.expire(now);
-        self.sender.expire(now, &self.agreed, &self.settings);
+        if let Some(sender) = self.sender.get_mut() {
+            sender.expire(now, &self.agreed, &self.settings);
+        }
     }
 }
 

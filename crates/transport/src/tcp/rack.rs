@@ -5,6 +5,7 @@
 
 use super::agreed::Agreed;
 use super::congestion::{Congestion, Reason};
+use super::rtt::times;
 use super::scoreboard::{DUP_THRESH, Fate, Latest, Record, Scoreboard, Taken};
 use super::sender::{Outgoing, Phase, Sender};
 use super::settings::Settings;
@@ -182,37 +183,39 @@ impl<B: Payload> Sender<B> {
         let signs = self.phase != Phase::Open
             || self.board.arrived() >= DUP_THRESH * u64::from(mss)
             || u64::from(self.duplicates) >= DUP_THRESH;
-        if !self.rack.reordering_seen && signs {
-            return Span::ZERO;
-        }
-        let quarters = u64::from(self.rack.quarters);
-        self.rtt.shortest().scaled(quarters, 4).min(self.rtt.smoothed())
+        let rack = self.rack.as_deref().filter(|rack| rack.reordering_seen || !signs);
+        let Some(rack) = rack else { return Span::ZERO };
+        let quarters = u64::from(rack.quarters);
+        let reach = times(self.rtt.shortest(), quarters).as_nanos() / 4;
+        Span::from_nanos(reach).min(self.rtt.smoothed())
     }
 
     /// Finds out what is lost, after an acknowledgement or when the early timer has run out (§6.2 step 5).
     pub(super) fn judge_by_time(&mut self, now: Time, taken: Option<&Taken>, agreed: &Agreed) {
-        if let Some(taken) = taken {
-            self.rack.saw(now, taken);
+        if let (Some(rack), Some(taken)) = (&mut self.rack, taken) {
+            rack.saw(now, taken);
         }
         let allowance = self.allowance(agreed.mss);
+        let Some(rack) = &mut self.rack else { return };
         let (board, judged) = (&mut self.board, &mut self.judged);
-        let first = self.rack.lose_first_sendings(now, board, judged, allowance);
-        let again = self.rack.lose_repeats(now, board, allowance);
+        let first = rack.lose_first_sendings(now, board, judged, allowance);
+        let again = rack.lose_repeats(now, board, allowance);
         let next = first.into_iter().chain(again).min();
         match next {
-            Some(due) => self.rack.set(Early::Reordering, due),
-            None if self.rack.early == Early::Reordering => self.rack.stop(),
+            Some(due) => rack.set(Early::Reordering, due),
+            None if rack.early == Early::Reordering => rack.stop(),
             None => {}
         }
     }
 
     /// After a time-out: the first segment is lost, and what was sent a round trip ago (§6.3).
     pub(super) fn lose_what_is_old(&mut self, now: Time, agreed: &Agreed) {
-        let age = self.rack.rtt + self.allowance(agreed.mss);
+        let rtt = self.rack.as_ref().map_or(Span::ZERO, |rack| rack.rtt);
+        let age = rtt + self.allowance(agreed.mss);
         self.board.lose(0);
         for index in 0..self.board.segments() {
             let sent = self.board.get(index).map(|record| record.sent);
-            if self.rack.rtt.is_zero() || sent.is_some_and(|sent| sent + age <= now) {
+            if rtt.is_zero() || sent.is_some_and(|sent| sent + age <= now) {
                 self.board.lose(index);
             }
         }
@@ -220,27 +223,30 @@ impl<B: Payload> Sender<B> {
 
     /// Sets the time of a probe of the tail, where one would make sense (§7.2).
     pub(super) fn arm_tail_probe(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
-        if !Self::racks(agreed, settings) || self.rack.early == Early::Reordering {
+        if !Self::racks(agreed, settings) {
             return;
         }
-        let quiet = self.phase == Phase::Open && self.board.arrived() == 0;
-        if !quiet || self.board.outstanding() == 0 || self.rack.probed != 0 || self.probing {
-            return self.rack.stop();
-        }
-        let smoothed = self.rtt.smoothed();
-        let lone = self.board.segments() == 1;
-        let wait = match (smoothed.is_zero(), lone) {
+        let quiet = self.phase == Phase::Open && self.board.arrived() == 0 && !self.probing;
+        let (segments, smoothed) = (self.board.segments(), self.rtt.smoothed());
+        let wait = match (smoothed.is_zero(), segments) {
             (true, _) => FIRST_PROBE,
-            (false, true) => smoothed.scaled(2, 1) + MAX_ACK_DELAY,
-            (false, false) => smoothed.scaled(2, 1),
+            (false, 1) => times(smoothed, 2) + MAX_ACK_DELAY,
+            (false, _) => times(smoothed, 2),
         };
-        self.rack.set(Early::Tail, (now + wait).min(self.due));
+        let due = (now + wait).min(self.due);
+        let rack = self.rack.get_or_insert_default();
+        match rack.early {
+            Early::Reordering => {}
+            _ if quiet && segments > 0 && rack.probed == 0 => rack.set(Early::Tail, due),
+            _ => rack.stop(),
+        }
     }
 
     /// The early timer has run out.
     pub(super) fn expire_early(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
-        let early = self.rack.early;
-        self.rack.stop();
+        let Some(rack) = &mut self.rack else { return };
+        let early = rack.early;
+        rack.stop();
         match early {
             Early::Nothing => {}
             Early::Reordering => {
@@ -268,10 +274,10 @@ impl<B: Payload> Sender<B> {
         if !std::mem::take(&mut self.tail) || self.board.outstanding() == 0 {
             return None;
         }
-        let window = self.edge.saturating_sub(self.board.next());
+        let window = self.offered.edge.saturating_sub(self.board.next());
         let len = u64::from(agreed.mss).min(self.unsent());
-        self.rack.repeats = len == 0 || len > window;
-        let out = match self.rack.repeats {
+        let repeats = len == 0 || len > window;
+        let out = match repeats {
             true => {
                 let last = self.board.segments().checked_sub(1)?;
                 self.resend(now, last, agreed, settings)
@@ -279,8 +285,9 @@ impl<B: Payload> Sender<B> {
             false => self.send_new(now, len, agreed, settings),
         };
         self.counters.tail_probes += 1;
-        self.rack.probed = self.board.next();
-        self.rack.stop();
+        let rack = self.rack.get_or_insert_default();
+        (rack.probed, rack.repeats) = (self.board.next(), repeats);
+        rack.stop();
         Some(out)
     }
 
@@ -288,14 +295,12 @@ impl<B: Payload> Sender<B> {
     /// the second a duplicate, show that both copies arrived; if there was one only, the loss that it has
     /// repaired counts as congestion.
     pub(super) fn judge_tail_probe(&mut self, now: Time, ack: u64, repeated: bool) {
-        let probed = self.rack.probed;
-        if probed == 0 || ack < probed {
-            return;
-        }
-        if !self.rack.repeats || repeated {
-            self.rack.probed = 0;
-        } else if ack > probed {
-            self.rack.probed = 0;
+        let probe = self.rack.as_mut().filter(|rack| rack.probed != 0 && ack >= rack.probed);
+        let Some(rack) = probe else { return };
+        if !rack.repeats || repeated {
+            rack.probed = 0;
+        } else if ack > rack.probed {
+            rack.probed = 0;
             if self.phase == Phase::Open {
                 let size = self.board.outstanding().max(self.control.window());
                 self.control.congested(now, size, Reason::Loss);

@@ -17,7 +17,8 @@ pub struct Receiver<B> {
     first: Seq,
     /// The position expected next.
     next: u64,
-    reassembly: Reassembly<B>,
+    /// Empty while nothing is missing, so that it costs a word only.
+    gaps: Option<Box<Gaps<B>>>,
     /// In order, for the application.
     ready: VecDeque<B>,
     /// Octets that have come in order and that the application is not done with.
@@ -37,13 +38,19 @@ pub struct Receiver<B> {
     quick: u8,
     /// When one that is held back is sent.
     due: Time,
-    /// A duplicate that has just come (RFC 2883).
-    duplicate: Option<Range>,
     /// The other end's time stamp to be echoed.
     stamp: Option<u32>,
     /// A congestion mark has come, and the other end has not said that it knows (RFC 3168 §6.1.3).
     echo: bool,
     pub counters: Receiving,
+}
+
+/// What came out of its turn.
+#[derive(Debug, Clone)]
+struct Gaps<B> {
+    held: Reassembly<B>,
+    /// A duplicate that has just come (RFC 2883).
+    duplicate: Option<Range>,
 }
 
 /// Marks that the end of the stream is unknown.
@@ -55,7 +62,7 @@ impl<B: Payload> Receiver<B> {
         Receiver {
             first,
             next: 1,
-            reassembly: Reassembly::new(),
+            gaps: None,
             ready: VecDeque::new(),
             held: 0,
             offered: 1 + settings.receive_buffer.min(super::settings::MOST_UNSCALED),
@@ -66,7 +73,6 @@ impl<B: Payload> Receiver<B> {
             now: false,
             quick: settings.quick_acks,
             due: Time::NEVER,
-            duplicate: None,
             stamp: None,
             echo: false,
             counters: Receiving::default(),
@@ -168,7 +174,7 @@ impl<B: Payload> Receiver<B> {
             self.fin = end;
         }
         self.largest = self.largest.max(data.len());
-        if start == self.next && self.reassembly.is_empty() {
+        if start == self.next && self.gaps.as_ref().is_none_or(|gaps| gaps.held.is_empty()) {
             self.accept(data);
             return self.in_order(now, settings);
         }
@@ -211,7 +217,7 @@ impl<B: Payload> Receiver<B> {
         let old = self.next.saturating_sub(start).min(u64::from(data.len()));
         data.take_front(old as u32);
         let (from, before) = (start + old, self.next);
-        let fresh = self.reassembly.insert(from, data);
+        let fresh = self.gaps().held.insert(from, data);
         if self.next == self.fin || (fresh && from == self.next) {
             self.fill();
         }
@@ -221,20 +227,25 @@ impl<B: Payload> Receiver<B> {
         } else if old > 0 {
             self.repeated(start, start + old);
         }
-        self.counters.out_of_order += u64::from(from > before && fresh);
+        self.counters.out_of_order += u32::from(from > before && fresh);
         match self.next > before {
             true => self.now = true,
             false => self.acknowledge_again(),
         }
     }
 
+    fn gaps(&mut self) -> &mut Gaps<B> {
+        let none = || Box::new(Gaps { held: Reassembly::new(), duplicate: None });
+        self.gaps.get_or_insert_with(none)
+    }
+
     fn repeated(&mut self, start: u64, end: u64) {
-        self.duplicate = Some(Range { start, end });
+        self.gaps().duplicate = Some(Range { start, end });
     }
 
     /// Moves what has become contiguous.
     fn fill(&mut self) {
-        while let Some(data) = self.reassembly.pop(self.next) {
+        while let Some(data) = self.gaps.as_mut().and_then(|gaps| gaps.held.pop(self.next)) {
             self.accept(data);
         }
         if self.next == self.fin {
@@ -301,19 +312,19 @@ impl<B: Payload> Receiver<B> {
     /// The runs to be told, with the duplicate that has just come before them; none where nothing is
     /// missing.
     pub fn sack(&mut self, most: usize) -> Option<Sack> {
-        let duplicate = self.duplicate.take();
-        if duplicate.is_none() && self.reassembly.is_empty() {
-            return None;
-        }
+        let gaps = self.gaps.as_mut()?;
+        let duplicate = gaps.duplicate.take();
         let mut sack = Sack::default();
-        let mut push = |range: Range| {
-            sack.push(self.first.plus(range.start), self.first.plus(range.end));
-        };
         // After a duplicate above the cumulative number, the run that holds it comes next (RFC 2883 §4).
-        let around = duplicate.and_then(|range| self.reassembly.run_of(range.start));
-        let others = self.reassembly.runs().filter(|run| Some(*run) != around);
-        duplicate.into_iter().chain(around).chain(others).take(most).for_each(&mut push);
-        Some(sack)
+        let around = duplicate.and_then(|range| gaps.held.run_of(range.start));
+        let others = gaps.held.runs().filter(|run| Some(*run) != around);
+        for run in duplicate.into_iter().chain(around).chain(others).take(most) {
+            sack.push(self.first.plus(run.start), self.first.plus(run.end));
+        }
+        if gaps.held.is_empty() {
+            self.gaps = None;
+        }
+        Some(sack).filter(|sack| !sack.runs().is_empty())
     }
 
     /// The time stamp to be echoed.

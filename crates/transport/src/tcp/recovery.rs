@@ -91,21 +91,13 @@ impl<B: Payload> Sender<B> {
         }
     }
 
-    /// The other end's window, unless the segment is older than the one that told of it last. True where
-    /// the window has changed.
+    /// The other end's window: true where it has changed.
     fn update_window(&mut self, heard: &Heard<'_>) -> bool {
-        let told = (heard.seq, heard.ack);
-        if told < self.told {
-            return false;
-        }
-        self.told = told;
-        self.largest = self.largest.max(heard.window);
-        let edge = heard.ack + heard.window;
-        let moved = edge != self.edge;
-        if edge > self.edge {
+        let before = self.offered.edge;
+        let moved = self.offered.update(heard);
+        if self.offered.edge > before {
             self.probes = 0;
         }
-        self.edge = edge;
         moved
     }
 
@@ -121,7 +113,8 @@ impl<B: Payload> Sender<B> {
             && (first.end <= heard.ack || within(first, rest.first()))
         {
             (runs, duplicate) = (rest, true);
-            self.rack.duplicate(heard.ack, self.board.next());
+            let next = self.board.next();
+            self.rack.iter_mut().for_each(|rack| rack.duplicate(heard.ack, next));
             if self.undo.duplicate(first.end.saturating_sub(first.start)) {
                 self.undone(now);
             }
@@ -196,7 +189,7 @@ impl<B: Payload> Sender<B> {
     fn undone(&mut self, now: Time) {
         self.counters.spurious += 1;
         self.control.undone(now);
-        self.rack.was_needless();
+        self.rack.iter_mut().for_each(|rack| rack.was_needless());
         self.board.forgive();
         self.judged = self.board.una();
         self.phase = Phase::Open;
@@ -237,9 +230,10 @@ impl<B: Payload> Sender<B> {
     fn leave(&mut self, now: Time) {
         if self.phase == Phase::Recovery {
             self.control.recovered(now);
-            self.rack.recovered();
+            self.rack.iter_mut().for_each(|rack| rack.recovered());
         }
         self.phase = Phase::Open;
+        self.prr = None;
         (self.duplicates, self.inflation) = (0, 0);
         self.force = false;
     }
@@ -304,7 +298,10 @@ impl<B: Payload> Sender<B> {
         self.recover = self.board.next();
         self.reduced_until = self.recover;
         self.cwr = context.agreed.ecn;
-        self.prr = Prr::begin(self.board.outstanding());
+        let outstanding = self.board.outstanding();
+        self.prr = self
+            .reduces_by_rate(context.agreed, context.settings)
+            .then(|| Box::new(Prr::begin(outstanding)));
         self.force = true;
         self.restarted = false;
     }
@@ -328,7 +325,7 @@ impl<B: Payload> Sender<B> {
         if !Self::racks(agreed, settings) {
             self.judged = self.recover;
         }
-        self.rack.stop();
+        self.stop_early();
         self.cwr = agreed.ecn;
         (self.duplicates, self.inflation) = (0, 0);
         self.force = false;
@@ -370,9 +367,11 @@ impl<B: Payload> Sender<B> {
         let in_flight = self.in_flight(agreed.mss, settings);
         self.marked &= ack < self.reduced_until;
         let recovering = self.phase == Phase::Recovery || self.marked;
-        if self.phase == Phase::Recovery && self.reduces_by_rate(agreed, settings) {
-            let target = self.control.window();
-            self.prr.acked(taken.delivered, in_flight, target, agreed.mss);
+        let target = self.control.window();
+        if self.phase == Phase::Recovery
+            && let Some(prr) = &mut self.prr
+        {
+            prr.acked(taken.delivered, in_flight, target, agreed.mss);
         }
         let rate_sample = self.board.rate_sample(self.rtt.shortest(), before);
         self.control.acked(&Ack {
@@ -401,7 +400,7 @@ impl<B: Payload> Sender<B> {
         self.tail = false;
         if self.board.outstanding() == 0 {
             self.due = Time::NEVER;
-            return self.rack.stop();
+            return self.stop_early();
         }
         let patient = self.phase == Phase::Recovery && !context.agreed.sack;
         if !patient || !std::mem::replace(&mut self.restarted, true) {

@@ -16,6 +16,17 @@ pub struct Rtt {
     backoff: u8,
 }
 
+/// `average` moved by 1/2^`shift` of the way to `sample`.
+fn moved(average: Span, sample: Span, shift: u32) -> Span {
+    let (average, sample) = (average.as_nanos(), sample.as_nanos());
+    Span::from_nanos(average - (average >> shift) + (sample >> shift))
+}
+
+/// `factor` times as long. [`Span::scaled`] would divide 128 bits, for every acknowledgement.
+pub fn times(span: Span, factor: u64) -> Span {
+    Span::from_nanos(span.as_nanos().saturating_mul(factor))
+}
+
 /// What the first time-out of data is after a SYN that had to be sent again (RFC 6298 §5.7).
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
@@ -46,10 +57,10 @@ impl Rtt {
     pub fn sample(&mut self, sample: Span) {
         if self.measured {
             let error = self.smoothed.abs_diff(sample);
-            self.deviation = self.deviation.scaled(3, 4) + error.scaled(1, 4);
-            self.smoothed = self.smoothed.scaled(7, 8) + sample.scaled(1, 8);
+            self.deviation = moved(self.deviation, error, 2);
+            self.smoothed = moved(self.smoothed, sample, 3);
         } else {
-            (self.smoothed, self.deviation) = (sample, sample.scaled(1, 2));
+            (self.smoothed, self.deviation) = (sample, Span::from_nanos(sample.as_nanos() / 2));
             self.measured = true;
         }
     }
@@ -67,7 +78,7 @@ impl Rtt {
         if !self.measured {
             return settings.initial_rto;
         }
-        let spread = self.deviation.scaled(4, 1);
+        let spread = times(self.deviation, 4);
         if settings.min_rto_above_srtt {
             return self.smoothed + spread.max(settings.min_rto);
         }
@@ -77,7 +88,7 @@ impl Rtt {
     /// The time-out in force.
     pub fn timeout(&self, settings: &Settings) -> Span {
         let doubled = 1u64 << self.backoff.min(32);
-        self.base(settings).scaled(doubled, 1).min(settings.max_rto)
+        times(self.base(settings), doubled).min(settings.max_rto)
     }
 
     /// When a timer started `now` runs out.
@@ -97,7 +108,8 @@ impl Rtt {
     pub fn opened(&mut self, again: u8) {
         self.backoff = 0;
         if again > 0 && !self.measured {
-            self.sample(AFTER_LOST_SYN.scaled(1, 3));
+            // Half of the first sample counts as its deviation: three times it in all.
+            self.sample(Span::from_nanos(AFTER_LOST_SYN.as_nanos() / 3));
         }
     }
 }

@@ -5,6 +5,7 @@ use super::Blocked;
 use super::agreed::Agreed;
 use super::congestion::{Congestion, Controller};
 use super::counters::Sending;
+use super::half::Offered;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::rtt::{Rtt, Timed};
@@ -51,19 +52,15 @@ pub struct Sender<B> {
     pub control: Controller,
     pub rtt: Rtt,
     pub(super) timed: Timed,
-    /// The position that the other end's window ends at.
-    pub(super) edge: u64,
-    /// The segment that told of it, and what it acknowledged (SND.WL1, SND.WL2 of RFC 9293 §3.10.7.4).
-    pub(super) told: (u64, u64),
-    /// The largest window that the other end has offered.
-    pub(super) largest: u64,
+    /// The other end's window.
+    pub(super) offered: Offered,
     pub(super) phase: Phase,
     /// What is to be acknowledged before recovery is over.
     pub(super) recover: u64,
     pub(super) duplicates: u16,
     /// Octets that duplicate acknowledgements stand for, without SACK.
     pub(super) inflation: u64,
-    pub(super) prr: Prr,
+    pub(super) prr: Option<Box<Prr>>,
     /// Is the next segment sent again whatever the window says? It is the fast retransmit.
     pub(super) force: bool,
     /// Has a partial acknowledgement restarted the timer in this recovery?
@@ -93,7 +90,7 @@ pub struct Sender<B> {
     /// Does the window stay as a mark has left it until then?
     pub(super) marked: bool,
     pub(super) undo: Undo,
-    pub(super) rack: Rack,
+    pub(super) rack: Option<Box<Rack>>,
     /// Is a probe of the tail due?
     pub(super) tail: bool,
     pub(super) closing: bool,
@@ -111,14 +108,12 @@ impl<B: Payload> Sender<B> {
             control: Controller::new(&settings.controller(mss)),
             rtt: Rtt::new(),
             timed: Timed::default(),
-            edge: start,
-            told: (0, 0),
-            largest: 0,
+            offered: Offered::from(start, 0),
             phase: Phase::Open,
             recover: 0,
             duplicates: 0,
             inflation: 0,
-            prr: Prr::default(),
+            prr: None,
             force: false,
             restarted: false,
             judged: start,
@@ -136,7 +131,7 @@ impl<B: Payload> Sender<B> {
             reduced_until: start,
             marked: false,
             undo: Undo::default(),
-            rack: Rack::default(),
+            rack: None,
             tail: false,
             closing: false,
             dead: false,
@@ -171,8 +166,8 @@ impl<B: Payload> Sender<B> {
 
     /// How much the congestion window lets go out now.
     fn room(&self, agreed: &Agreed, settings: &Settings) -> u64 {
-        if self.phase == Phase::Recovery && self.reduces_by_rate(agreed, settings) {
-            return self.prr.room();
+        if let Some(prr) = self.prr.as_ref().filter(|_| self.phase == Phase::Recovery) {
+            return prr.room();
         }
         self.control.window().saturating_sub(self.in_flight(agreed.mss, settings))
     }
@@ -201,7 +196,7 @@ impl<B: Payload> Sender<B> {
         self.rtt.opened(again);
         self.board = Scoreboard::new(1, settings.congestion.wants_rate_samples());
         self.timed.abandon();
-        (self.prr, self.rack) = (Prr::default(), Rack::default());
+        (self.prr, self.rack) = (None, None);
         (self.due, self.departure) = (Time::NEVER, Time::ZERO);
         self.stir(now);
     }
@@ -210,7 +205,7 @@ impl<B: Payload> Sender<B> {
     pub fn abandon(&mut self) {
         self.dead = true;
         self.due = Time::NEVER;
-        self.rack.stop();
+        self.stop_early();
     }
 
     /// What keeps data that are there from being sent.
@@ -225,7 +220,7 @@ impl<B: Payload> Sender<B> {
             Some(Blocked::Pacing)
         } else if self.board.lost() > 0 || self.room(agreed, settings) < full {
             Some(Blocked::Congestion)
-        } else if self.edge.saturating_sub(self.board.next()) < full {
+        } else if self.offered.edge.saturating_sub(self.board.next()) < full {
             Some(Blocked::Receiver)
         } else if settings.send_buffer.saturating_sub(self.board.outstanding()) < full {
             Some(Blocked::SendBuffer)
@@ -296,7 +291,7 @@ impl<B: Payload> Sender<B> {
         let (start, end) = (self.board.start(&record), self.board.end(&record));
         self.undo.resent(now, u64::from(record.len));
         if Self::racks(agreed, settings) {
-            self.rack.resent(now, start);
+            self.rack.get_or_insert_default().resent(now, start);
         }
         self.counters.retransmitted += 1;
         self.departed(now, u64::from(record.len), agreed, settings);
@@ -366,7 +361,7 @@ impl<B: Payload> Sender<B> {
     /// offered (RFC 9293 §3.8.6.2.1).
     fn sendable(&mut self, agreed: &Agreed, settings: &Settings) -> u64 {
         let (mss, unsent) = (u64::from(agreed.mss), self.unsent());
-        let window = self.edge.saturating_sub(self.board.next());
+        let window = self.offered.edge.saturating_sub(self.board.next());
         let buffer = settings.send_buffer.saturating_sub(self.board.outstanding());
         let room = self.room(agreed, settings);
         let others = window.min(buffer);
@@ -374,7 +369,7 @@ impl<B: Payload> Sender<B> {
         let len = mss.min(unsent).min(others).min(room);
         let whole =
             len == unsent && (!settings.nagle || self.closing || self.board.outstanding() == 0);
-        let worth = len == mss || whole || 2 * len >= self.largest.max(1);
+        let worth = len == mss || whole || 2 * len >= self.offered.largest.max(1);
         if worth { len } else { 0 }
     }
 
@@ -415,7 +410,8 @@ impl<B: Payload> Sender<B> {
     /// one octet beyond the window would (RFC 9293 §3.8.6.1) and need not be booked.
     fn send_probe(&mut self, now: Time, agreed: &Agreed, settings: &Settings) -> Outgoing<B> {
         self.counters.window_probes += 1;
-        let (start, window) = (self.board.next(), self.edge.saturating_sub(self.board.next()));
+        let (start, window) =
+            (self.board.next(), self.offered.edge.saturating_sub(self.board.next()));
         let len = window.min(self.unsent()).min(u64::from(u16::MAX));
         if len == 0 {
             return self.outgoing(start - 1, now);
@@ -431,7 +427,7 @@ impl<B: Payload> Sender<B> {
     fn departed(&mut self, now: Time, octets: u64, agreed: &Agreed, settings: &Settings) {
         let in_flight = self.board.in_flight();
         self.control.sent(now, octets, in_flight);
-        self.prr.sent(octets);
+        self.prr.iter_mut().for_each(|prr| prr.sent(octets));
         self.last_sent = now;
         if self.due == Time::NEVER || self.probing {
             self.probing = false;
@@ -445,6 +441,14 @@ impl<B: Payload> Sender<B> {
         }
     }
 
+    /// When the timer of [`rack`](super::rack) runs out.
+    fn early_due(&self) -> Time {
+        self.rack.as_ref().map_or(Time::NEVER, |rack| rack.due)
+    }
+    pub(super) fn stop_early(&mut self) {
+        self.rack.iter_mut().for_each(|rack| rack.stop());
+    }
+
     /// Something has happened that may have opened a window.
     pub(super) fn stir(&mut self, now: Time) {
         if std::mem::take(&mut self.stalled) {
@@ -454,7 +458,7 @@ impl<B: Payload> Sender<B> {
 
     /// When something is to be done.
     pub fn deadline(&self, agreed: &Agreed, settings: &Settings) -> Time {
-        let due = self.due.min(self.rack.due);
+        let due = self.due.min(self.early_due());
         let paced = self.departure != Time::ZERO && self.stalled_by_pacing(agreed, settings);
         if paced { due.min(self.departure) } else { due }
     }
@@ -472,7 +476,7 @@ impl<B: Payload> Sender<B> {
 
     /// Does what is due.
     pub fn expire(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
-        if self.rack.due <= now {
+        if self.early_due() <= now {
             self.expire_early(now, agreed, settings);
         }
         if self.due > now {

@@ -127,6 +127,9 @@ pub struct Settings {
     pub congestion: Kind,
     /// How the controller counts acknowledgements.
     pub counting: Counting,
+    /// Segments that one acknowledgement counts for in slow start at most, where bytes are counted
+    /// (L of RFC 3465 §2.2).
+    pub slow_start_limit: u8,
     /// How CUBIC ends slow start.
     pub start: Start,
     /// Where the draws of a controller that draws begin (BBR): let it differ between flows.
@@ -226,6 +229,7 @@ impl Settings {
             most_timeouts: 15,
             congestion: Kind::NewReno,
             counting: Counting::Bytes,
+            slow_start_limit: 2,
             start: Start::HyStartPlusPlus,
             seed: 0,
             recovery: Recovery::NewReno,
@@ -237,16 +241,19 @@ impl Settings {
         }
     }
 
-    /// Linux 6: `tcp_rmem` and `tcp_wmem` grow to 6 and 4 MiB; TCP_RTO_MAX 120 s; HyStart as of 2011.
+    /// Linux 6: `tcp_rmem` and `tcp_wmem` grow to 6 and 4 MiB, half of the former being counted as overhead
+    /// (`tcp_adv_win_scale` 1); TCP_RTO_MAX 120 s; slow start counts all that an acknowledgement covers
+    /// (`tcp_slow_start`); HyStart as of 2011. Buffers do not grow here: they have their last size at once.
     const fn linux() -> Settings {
         Settings {
-            receive_buffer: 6 << 20,
+            receive_buffer: 3 << 20,
             delayed_ack: Some(Span::from_millis(40)),
             quick_acks: 16,
             min_rto: Span::from_millis(200),
             max_rto: Span::from_secs(120),
             min_rto_above_srtt: true,
             congestion: Kind::Cubic,
+            slow_start_limit: u8::MAX,
             start: Start::HyStart,
             ..Settings::modern()
         }
@@ -346,6 +353,7 @@ impl Settings {
         congestion::Settings {
             initial_window: Some(initial),
             counting: self.counting,
+            slow_start_limit: self.slow_start_limit,
             whole_segments: self.tick.is_some(),
             start: self.start,
             seed: self.seed,

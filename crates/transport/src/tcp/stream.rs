@@ -35,6 +35,10 @@ impl<B: Payload> Stream<B> {
         let start = self.end;
         self.end += u64::from(data.len());
         if self.end > start {
+            if self.chunks.is_empty() {
+                // Many a flow is one offer: it shall not pay for four.
+                self.chunks.reserve_exact(1);
+            }
             self.chunks.push_back(Chunk { start, data, offered: now });
         }
     }

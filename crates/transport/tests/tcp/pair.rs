@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use trunkline_core::{Ecn, Span, Time};
-use trunkline_transport::tcp::{Segment, Seq, Settings, Tcp};
+use trunkline_transport::tcp::{Flags, Segment, Seq, Settings, Tcp};
 use trunkline_transport::{Extent, Payload};
 
 pub type Wire = Segment<Extent>;
@@ -43,6 +43,17 @@ pub struct Pair {
     pub reads: [bool; 2],
     pub trace: Option<Vec<Sent>>,
     numbers: [Seq; 2],
+    /// By how many bits the windows of each end are shifted.
+    scales: [u8; 2],
+    /// The farthest position that each end has been allowed to send to, by what the other one has sent.
+    edges: [u64; 2],
+}
+
+/// The shift that a buffer needs (RFC 7323 §2.3), where both ends shift.
+fn scales(ends: &[Tcp<Extent>; 2]) -> [u8; 2] {
+    let both = ends.iter().all(|end| end.settings().window_scaling);
+    let needed = |buffer: u64| (0..15).find(|shift| buffer >> shift <= 65_535).unwrap_or(14);
+    ends.each_ref().map(|end| if both { needed(end.settings().receive_buffer) } else { 0 })
 }
 
 pub fn millis(millis: u64) -> Span {
@@ -62,6 +73,8 @@ impl Pair {
     pub fn of(ends: [Tcp<Extent>; 2], numbers: [Seq; 2], network: Network) -> Pair {
         Pair {
             now: Time::ZERO,
+            scales: scales(&ends),
+            edges: ends.each_ref().map(|end| 1 + end.peer_window()),
             ends,
             network,
             flying: BTreeMap::new(),
@@ -132,7 +145,29 @@ impl Pair {
         }
     }
 
+    /// No end sends beyond the window that the other one has offered.
+    fn check_windows(&mut self, way: usize, segment: &Wire) {
+        let syn = segment.flags.has(Flags::SYN);
+        if segment.flags.has(Flags::ACK) {
+            let scale = if syn { 0 } else { self.scales[way] };
+            let number = segment.ack.get().wrapping_sub(self.numbers[1 - way].get());
+            // Data of the other end lie near: what is acknowledged is within half the circle of it.
+            let near = self.offered[1 - way].min(self.taken[way]) + 1;
+            let ack = near.wrapping_add_signed(i64::from(number.wrapping_sub(near as u32) as i32));
+            let edge = ack + (u64::from(segment.window) << scale);
+            self.edges[1 - way] = self.edges[1 - way].max(edge);
+        }
+        if syn {
+            self.edges[1 - way] = self.edges[1 - way].max(1 + u64::from(segment.window));
+        }
+        if segment.data.len > 0 {
+            let end = segment.data.end() + 1;
+            assert!(end <= self.edges[way], "{end} is beyond the window to {}", self.edges[way]);
+        }
+    }
+
     fn pass(&mut self, way: usize, mut segment: Wire) {
+        self.check_windows(way, &segment);
         if let Some(trace) = &mut self.trace {
             let position = segment.seq.position(self.numbers[way], 0).unwrap_or(0);
             trace.push(Sent { at: self.now, way, position, segment: segment.clone() });

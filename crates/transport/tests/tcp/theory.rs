@@ -39,29 +39,30 @@ fn mean_window(settings: Settings, p: f64, seconds: u64) -> f64 {
     (pair.taken[1] - before) as f64 / f64::from(MSS) / seconds as f64 * 0.1
 }
 
-/// The square-root law: √(3/2p) segments for losses at regular distances, √(2/p) in the balance of gain and loss for
-/// random ones with many segments in flight (reference of the LDS study, §2); below both where time-outs
-/// and slow starts cost something. Bounds of ±12 % about their middle at p = 0.1 %, and 0.1 %–0.3 % apart
-/// by √3.
+/// The square-root law of random losses, window √(3/2p) segments (reference of the LDS study, §2), within a
+/// tenth, and its exponent.
 #[test]
 fn newreno_follows_the_square_root_of_the_loss() {
     for sack in [false, true] {
         let mut windows = Vec::new();
         for p in [0.001f64, 0.003, 0.01] {
-            let window = mean_window(greedy(Kind::NewReno, sack), p, 3000);
+            let window = mean_window(greedy(Kind::NewReno, sack), p, 1500);
             let law = (1.5 / p).sqrt();
             let ratio = window / law;
-            assert!((0.85..1.12).contains(&ratio), "sack {sack}, p {p}: {window:.2}, {ratio:.3}");
+            println!("sack {sack}, p {p}: {window:.2} segments, {ratio:.3} of the law");
+            assert!((0.9..1.1).contains(&ratio), "sack {sack}, p {p}: {window:.2}, {ratio:.3}");
             windows.push(window);
         }
         let slope = (windows[0] / windows[2]).log10();
-        assert!((0.45..0.58).contains(&slope), "sack {sack}: exponent {slope:.3}");
+        assert!((0.46..0.56).contains(&slope), "sack {sack}: exponent {slope:.3}");
     }
 }
 
-/// A loss every 1/p segments: the law's own case, √(3/2p).
+/// A loss every 1/p segments: the law's own case. A round trip of each epoch goes into the repair, and
+/// mss²/window for each acknowledgement sums to less than a segment; both weigh less the longer the epoch.
 #[test]
 fn regular_losses_give_the_law_itself() {
+    let mut ratios = Vec::new();
     for every in [200u64, 800] {
         let mut count = 0;
         let network = Box::new(move |passing: Passing<'_>| {
@@ -76,8 +77,11 @@ fn regular_losses_give_the_law_itself() {
         pair.run(at(620_000));
         let window = (pair.taken[1] - before) as f64 / f64::from(MSS) / 6000.0;
         let ratio = window / (1.5 * every as f64).sqrt();
-        assert!((0.88..1.05).contains(&ratio), "every {every}: {window:.2}, {ratio:.3}");
+        println!("every {every}: {window:.2} segments, {ratio:.3} of the law");
+        assert!((0.88..1.0).contains(&ratio), "every {every}: {window:.2}, {ratio:.3}");
+        ratios.push(ratio);
     }
+    assert!(ratios[1] > ratios[0] && ratios[1] > 0.93, "{ratios:?}");
 }
 
 /// One flow with a buffer of a bandwidth-delay product keeps the line busy, whatever the profile.
@@ -99,6 +103,7 @@ fn a_buffered_line_is_kept_busy() {
         pair.run(at(80_000));
         let goodput = (pair.taken[1] - before) as f64 / 60.0;
         let most = rate as f64 * 1460.0 / 1500.0;
+        println!("{profile}: {:.3} of the line", goodput / most);
         assert!(goodput > 0.93 * most && goodput <= most, "{profile}: {goodput:.0} of {most:.0}");
     }
 }

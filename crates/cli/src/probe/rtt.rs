@@ -1,0 +1,411 @@
+//! `trunkline probe rtt`: round trips.
+
+use super::sinks::{self, SinkArgs, millis, with_interval};
+use super::target::{Stop, TargetArgs};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::serve::failure;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use trunkline_core::{Seed, Span};
+use trunkline_fit::{CannotTell, Fitted, Goal, PathFit, Share, Wanted};
+use trunkline_probe::Pace;
+use trunkline_probe::client::Event;
+use trunkline_probe::client::rtt::{Measured, RttPlan, RttResult, measure};
+use trunkline_probe::result::{SizeFigures, flent, write_samples};
+use trunkline_probe::stamp::calibrate;
+use trunkline_probe::wire::message::Transport;
+
+/// Measure round trips of messages of many sizes.
+///
+/// Sizes are user octets; each message carries a head besides (40 octets in a datagram, 24 on a TCP
+/// connection, none in URP). One message is outstanding at a time, or they are paced; then delays count
+/// from the instant at which a message was meant to be sent. Sizes take turns in an order drawn anew for
+/// each round.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    messages: Messages,
+    #[command(flatten)]
+    repetition: Repetition,
+    #[command(flatten)]
+    sinks: SinkArgs,
+    /// Find the path's window, rate, delay and costs from where the delay jumps, and write a scenario that
+    /// reproduces it to FILE. Measured with sizes of its own unless some are given
+    #[arg(long, value_name = "FILE.toml", help_heading = "Output")]
+    fit: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trunkline probe rtt lab7 --key-file probe.key
+  trunkline probe rtt lab7 --sizes 1,64,1024 --count 300
+  trunkline probe rtt lab7 --every 20ms --duration 60s --json
+  trunkline probe rtt lab7 --poisson 50/s --sizes 172 --json-lines
+  trunkline probe rtt lab7 --transport urp --window 1024x7 --sweep 1..4096
+  trunkline probe rtt lab7 --transport tcp --fit path.toml
+  trunkline probe rtt lab7 --sizes 64 --confidence 95 --within 2%";
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Messages")]
+struct Messages {
+    /// What carries the messages: udp, tcp or urp
+    #[arg(long, default_value = "udp", value_name = "NAME")]
+    transport: Transport,
+    /// User octets of the messages [default: sizes around the path's suspected boundaries]
+    #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with = "sweep")]
+    sizes: Vec<u32>,
+    /// Sizes from the one to the other by a step (1..4096:64), or up to the second where the delay jumps,
+    /// to the byte (1..4096)
+    #[arg(long, value_name = "FROM..TO[:STEP]")]
+    sweep: Option<Sweep>,
+    /// One message each so long, whether answers come or not
+    #[arg(long, value_name = "TIME", conflicts_with = "poisson")]
+    every: Option<Span>,
+    /// Messages at instants without memory, so many a second on average
+    #[arg(long, value_name = "N/s")]
+    poisson: Option<PerSecond>,
+    /// URP: octets of a block, and blocks outstanding
+    #[arg(long, value_name = "BLOCKxN", default_value = "1024x7")]
+    window: Window,
+    /// TCP: the congestion control of both ends [default: the system's]
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// Of the order of sizes and of the instants
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Repetition")]
+struct Repetition {
+    /// Messages of each size [default: 100; with --duration or --within no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// How long messages are sent at most
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// Go on until the median of each size is known within this share of itself
+    #[arg(long, value_name = "SHARE%")]
+    within: Option<Percent>,
+    /// With this confidence, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 95.0, requires = "within")]
+    confidence: f64,
+    /// With --within: the most messages of each size
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    max_count: usize,
+    /// How long an answer by datagram is waited for
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    timeout: Span,
+}
+
+/// A range of sizes.
+#[derive(Debug, Clone, Copy)]
+struct Sweep {
+    from: u32,
+    to: u32,
+    step: Option<u32>,
+}
+
+impl FromStr for Sweep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Sweep, String> {
+        let wrong =
+            || format!("'{text}' is no range of sizes: write one such as 1..4096 or 1..4096:64");
+        let (from, rest) = text.split_once("..").ok_or_else(wrong)?;
+        let (to, step) = rest.split_once(':').map_or((rest, None), |(to, step)| (to, Some(step)));
+        let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
+        let sweep =
+            Sweep { from: number(from)?, to: number(to)?, step: step.map(number).transpose()? };
+        if sweep.from > sweep.to || sweep.step == Some(0) {
+            return Err(wrong());
+        }
+        Ok(sweep)
+    }
+}
+
+impl Sweep {
+    /// The sizes, if they are given by a step.
+    fn sizes(self) -> Vec<u32> {
+        let by =
+            |step: u32| (self.from..=self.to).step_by(step as usize).chain([self.to]).collect();
+        self.step.map(by).unwrap_or_default()
+    }
+
+    /// Without a step it goes where the delay jumps.
+    fn adaptive(self) -> Option<trunkline_fit::Sweep> {
+        let sweep = trunkline_fit::Sweep { largest: self.to, ..trunkline_fit::Sweep::default() };
+        self.step.is_none().then_some(sweep)
+    }
+}
+
+/// So many in a second.
+#[derive(Debug, Clone, Copy)]
+pub struct PerSecond(Span);
+
+impl FromStr for PerSecond {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PerSecond, String> {
+        let number = text.strip_suffix("/s").unwrap_or(text).trim().parse::<f64>().ok();
+        let found = number.filter(|n| (0.001..=1_000_000.0).contains(n));
+        let found =
+            found.ok_or_else(|| format!("'{text}' is no frequency: write one such as 50/s"))?;
+        Ok(PerSecond(Span::from_nanos((1e9 / found) as u64)))
+    }
+}
+
+/// URP's block and blocks outstanding.
+#[derive(Debug, Clone, Copy)]
+pub struct Window(pub u16, pub u8);
+
+impl FromStr for Window {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Window, String> {
+        let found = text.split_once('x').and_then(|(block, outstanding)| {
+            Some(Window(block.trim().parse().ok()?, outstanding.trim().parse().ok()?))
+        });
+        found
+            .ok_or_else(|| format!("'{text}' is no window: write block and blocks, such as 1024x7"))
+    }
+}
+
+/// A share in percent.
+#[derive(Debug, Clone, Copy)]
+pub struct Percent(pub f64);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Percent, String> {
+        let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let found = number.filter(|n| *n > 0.0 && *n <= 100.0);
+        found
+            .map(|n| Percent(n / 100.0))
+            .ok_or_else(|| format!("'{text}' is no share: write one such as 2%"))
+    }
+}
+
+impl Messages {
+    fn pace(&self) -> Pace {
+        match (self.every, self.poisson) {
+            (Some(span), _) => Pace::Every(span),
+            (None, Some(PerSecond(span))) => Pace::Poisson(span),
+            (None, None) => Pace::OneOutstanding,
+        }
+    }
+}
+
+/// Messages of each size where nothing else ends the measurement.
+const COUNT: u64 = 100;
+/// How long a measurement lasts where nothing is said.
+const LONGEST: Span = Span::from_secs(3600);
+
+impl Args {
+    fn plan(&self) -> Result<RttPlan, Failure> {
+        let (messages, repetition) = (&self.messages, &self.repetition);
+        let free = repetition.duration.is_some() || repetition.within.is_some();
+        let goal = repetition.within.map(|Percent(relative)| Goal {
+            relative,
+            confidence: repetition.confidence / 100.0,
+            most: repetition.max_count,
+            ..Goal::default()
+        });
+        if !(50.0..100.0).contains(&repetition.confidence) {
+            return Err(Failure::wrong_use("--confidence lies between 50 and 100 percent"));
+        }
+        let swept = messages.sweep.map_or(messages.sizes.clone(), Sweep::sizes);
+        let wanted = self.fit.is_some() && messages.sizes.is_empty() && messages.sweep.is_none();
+        let sweep = messages.sweep.and_then(Sweep::adaptive);
+        Ok(RttPlan {
+            transport: messages.transport,
+            sizes: swept,
+            sweep: sweep.or_else(|| wanted.then(trunkline_fit::Sweep::default)),
+            pace: messages.pace(),
+            count: repetition.count.unwrap_or(if free { u64::MAX } else { COUNT }),
+            duration: repetition.duration.unwrap_or(LONGEST),
+            timeout: repetition.timeout,
+            goal,
+            seed: Seed(messages.seed),
+            window: (messages.window.0, messages.window.1),
+            congestion: messages.congestion.clone(),
+        })
+    }
+}
+
+/// Measures and prints.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let plan = args.plan()?;
+    let stop = Stop::on_signals()?;
+    let connection = args.target.connect(&stop)?;
+    let mut progress = Progress::new(0);
+    let mut tell = |event: Event| match event {
+        Event::Answer(exchange) => args.sinks.answer("rtt", &exchange),
+        Event::Sent(count) if count % 16 == 0 => progress.tell(&format!("{count} messages sent")),
+        Event::Sent(_) => {}
+    };
+    let done = measure(&connection, &plan, calibrate(), &mut tell).map_err(failure)?;
+    drop(progress);
+    args.sinks.result(&done.result, || table(&done.result))?;
+    save(args, &done)?;
+    stop.check()?;
+    done.failure.map_or(Ok(()), |error| Err(failure(error)))
+}
+
+fn save(args: &Args, done: &Measured) -> Result<(), Failure> {
+    sinks::write(args.sinks.csv.as_deref(), |out| write_samples(out, &[("rtt", &done.observed)]))?;
+    sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_rtt(done, start))?;
+    args.fit.as_deref().map_or(Ok(()), |file| fit(done, file))
+}
+
+/// Says what the path seems to be, and writes the scenario.
+fn fit(done: &Measured, file: &Path) -> Result<(), Failure> {
+    let found = done.fit();
+    for line in sayings(&found) {
+        eprintln!("trunkline: {line}");
+    }
+    let result = &done.result;
+    let wanted = Wanted {
+        name: "fitted".into(),
+        about: format!(
+            "measured to {} by {}, {} messages",
+            result.server, result.transport, result.sent
+        ),
+        sizes: result.sizes.iter().map(|size| size.size_octets).collect(),
+        repeat: 10,
+        reply: 0,
+    };
+    let written = found.scenario(&wanted).map_err(Failure::failed)?;
+    sinks::write(Some(file), |out| out.write_all(written.text.as_bytes()))?;
+    eprintln!(
+        "trunkline: {} reproduces the round trips within {} ms",
+        file.display(),
+        millis(written.error)
+    );
+    Ok(())
+}
+
+fn sayings(found: &PathFit) -> Vec<String> {
+    let said =
+        |what: &str, figure: &Result<Fitted, CannotTell>, show: fn(f64) -> String| match figure {
+            Ok(it) => {
+                let (low, high) = (show(it.interval.low), show(it.interval.high));
+                format!("{what}: {} ({low} to {high})", show(it.value))
+            }
+            Err(why) => format!("{what}: {why}"),
+        };
+    let window = match &found.window {
+        Ok(bytes) => format!("window: {bytes} bytes"),
+        Err(why) => format!("window: {why}"),
+    };
+    let ms = |value: f64| format!("{} ms", millis(value));
+    vec![
+        window,
+        said("rate", &found.rate, sinks::rate),
+        said("one-way propagation", &found.delay, ms),
+        said("both hosts, for each message", &found.per_message, ms),
+        said("each packet besides its bytes", &found.per_packet, ms),
+    ]
+}
+
+fn table(result: &RttResult) -> String {
+    let mut table = sinks::new_table();
+    table.set_header([
+        "bytes",
+        "answers",
+        "response ms\nmin",
+        "median",
+        "mean",
+        "p90",
+        "p99",
+        "max",
+        "one way ms, median\nup",
+        "down",
+        "jitter ms\nup / down",
+        "lost\nup / down",
+        "odd",
+    ]);
+    for size in &result.sizes {
+        table.add_row(row(size));
+    }
+    let mut lines = vec![table.to_string()];
+    lines.extend(words(result));
+    lines.join("\n")
+}
+
+fn row(size: &SizeFigures) -> Vec<String> {
+    let figures = &size.figures;
+    let of = |pick: fn(&trunkline_fit::Spread) -> f64| {
+        figures.response_ms.map_or("-".into(), |spread| millis(pick(&spread)))
+    };
+    let way = |way: &trunkline_probe::result::OneDirection| {
+        way.delay_ms.map_or("-".into(), |spread| millis(spread.median))
+    };
+    let jitter = |value: Option<f64>| value.map_or("-".into(), millis);
+    let mean = figures.response_ms.map(|spread| with_interval(spread.mean, spread.mean_interval));
+    vec![
+        size.size_octets.to_string(),
+        figures.response_ms.map_or(0, |spread| spread.count).to_string(),
+        of(|spread| spread.min),
+        of(|spread| spread.median),
+        mean.unwrap_or("-".into()),
+        of(|spread| spread.p90),
+        of(|spread| spread.p99),
+        of(|spread| spread.max),
+        way(&figures.up),
+        way(&figures.down),
+        format!("{} / {}", jitter(figures.up.jitter_ms), jitter(figures.down.jitter_ms)),
+        format!("{} / {}", lost(&figures.loss.out), lost(&figures.loss.back)),
+        size.outliers.median_distance.to_string(),
+    ]
+}
+
+fn lost(share: &Share) -> String {
+    match (share.least, share.most) {
+        (0, 0) => "0".into(),
+        (least, most) if least == most => {
+            format!("{least} ({:.2} %)", least as f64 / share.of.max(1) as f64 * 100.0)
+        }
+        (least, most) => format!("{least} to {most}"),
+    }
+}
+
+fn words(result: &RttResult) -> Vec<String> {
+    let all = &result.all;
+    let mut lines = vec![format!(
+        "{} by {}, {}: {} sent, {} answered; duplicates {} up, {} down; reordered {} up, {} down",
+        result.server,
+        result.transport,
+        result.pace,
+        result.sent,
+        result.answered,
+        all.up.duplicates,
+        all.down.duplicates,
+        all.up.order.reordered,
+        all.down.order.reordered
+    )];
+    if let Some(uncertainty) = all.up.delay_uncertainty_ms {
+        lines.push(format!(
+            "one way: the least delays up and down are taken as equal; without that each may be wrong by \
+             {} ms",
+            millis(uncertainty)
+        ));
+    }
+    for size in &result.sizes {
+        if let Some(goal) = size.goal.filter(|goal| !goal.reached) {
+            let after = goal.known_ms.map_or(0, |known| known.count);
+            lines.push(format!(
+                "{} bytes: not known as well as asked after {after}",
+                size.size_octets
+            ));
+        }
+    }
+    lines.push(sinks::timing(&result.timing_error));
+    lines.extend(result.hosts.warnings.iter().map(|warning| format!("WARNING: {warning}")));
+    lines
+}

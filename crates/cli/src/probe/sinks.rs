@@ -1,0 +1,144 @@
+//! Where results go: standard output as table, JSON or JSON lines, and files.
+
+use crate::failure::Failure;
+use crate::output;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use trunkline_fit::Exchange;
+use trunkline_fit::flent::FlentError;
+use trunkline_measure::{Interval, MeanInterval};
+use trunkline_probe::client::Hosts;
+use trunkline_probe::result::Line;
+use trunkline_probe::stamp::TimingError;
+
+/// Where results go.
+#[derive(clap::Args)]
+pub struct SinkArgs {
+    /// Print the result as one JSON document
+    #[arg(long, conflicts_with = "json_lines", help_heading = "Output")]
+    pub json: bool,
+    /// Print a JSON object for each sample or interval as it comes, the result in the last
+    #[arg(long, help_heading = "Output")]
+    pub json_lines: bool,
+    /// Write the raw samples to FILE
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub csv: Option<PathBuf>,
+    /// Write FILE, whose name should end in .flent.gz, for Flent to plot
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub flent: Option<PathBuf>,
+}
+
+impl SinkArgs {
+    /// Prints an answer as it comes, where lines were asked for.
+    pub fn answer(&self, phase: &str, exchange: &Exchange) {
+        if self.json_lines {
+            self.line(&Line::answer(phase, exchange));
+        }
+    }
+
+    /// Prints a line, where lines were asked for.
+    pub fn line(&self, line: &Line<'_>) {
+        if self.json_lines
+            && let Ok(text) = line.text()
+        {
+            // A reader that has gone is noticed when the result is printed.
+            let _ = output::line(&text);
+        }
+    }
+
+    /// Prints the result: as JSON, as the last line, or as the table that `table` gives.
+    pub fn result(
+        &self,
+        result: &impl Serialize,
+        table: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        if self.json {
+            return output::line(&serde_json::to_string_pretty(result)?);
+        }
+        if self.json_lines {
+            let result = serde_json::to_value(result)?;
+            return output::line(&Line::Result { result: &result }.text()?);
+        }
+        output::line(&table())
+    }
+}
+
+/// Writes a file.
+pub fn write(
+    path: Option<&Path>,
+    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let fail = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+    let mut out = BufWriter::new(File::create(path).map_err(fail)?);
+    fill(&mut out).and_then(|()| out.flush()).map_err(fail)
+}
+
+/// Writes Flent's file, if one is wanted; `of` makes it from the time at which all began.
+pub fn flent(
+    args: &SinkArgs,
+    hosts: &Hosts,
+    of: impl FnOnce(u64) -> Result<Vec<u8>, FlentError>,
+) -> Result<(), Failure> {
+    let Some(path) = args.flent.as_deref() else { return Ok(()) };
+    let start = hosts.near.first().map_or(0, |reading| reading.wall_ns);
+    let octets = of(start)?;
+    write(Some(path), |out| out.write_all(&octets))
+}
+
+/// A table in the style of all.
+pub fn new_table() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table
+}
+
+/// Milliseconds with as many digits as they deserve.
+pub fn millis(value: f64) -> String {
+    match value.abs() {
+        small if small < 10.0 => format!("{value:.3}"),
+        middle if middle < 1000.0 => format!("{value:.2}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// The value and half its interval: `12.3 ±0.4`.
+pub fn with_interval(value: f64, interval: Option<Interval>) -> String {
+    match interval {
+        Some(ends) => format!("{} ±{}", millis(value), millis((ends.high - ends.low) / 2.0)),
+        None => millis(value),
+    }
+}
+
+/// A rate in the unit that fits it.
+pub fn rate(bits: f64) -> String {
+    match bits {
+        high if high >= 1e9 => format!("{:.3} Gbit/s", high / 1e9),
+        high if high >= 1e6 => format!("{:.3} Mbit/s", high / 1e6),
+        low => format!("{:.2} kbit/s", low / 1e3),
+    }
+}
+
+/// A rate with half its interval in percent.
+pub fn rate_with_interval(found: &MeanInterval) -> String {
+    let half = (found.ends.high - found.ends.low) / 2.0;
+    let sure = if found.trusted { "" } else { ", too short to be trusted" };
+    format!("{} ±{:.1} %{sure}", rate(found.mean), half / found.mean * 100.0)
+}
+
+/// What our own times may be wrong by, in a line.
+pub fn timing(error: &TimingError) -> String {
+    let stamps = if error.kernel_stamps { "stamped by the kernel" } else { "read off the clock" };
+    format!(
+        "timing error of this host: round trips are too long by {} (median) to {} (99 in 100); arrivals \
+         {stamps}; a timer is late by {} (median), {} (99 in 100)",
+        (error.send_to_stamp.p50 + error.send_to_stamp.p50).rounded(),
+        error.round_trip().rounded(),
+        error.timer_late.p50.rounded(),
+        error.timer_late.p99.rounded()
+    )
+}

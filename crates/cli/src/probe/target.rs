@@ -1,0 +1,67 @@
+//! Which server, and how a probe is ended.
+
+use crate::failure::Failure;
+use crate::serve::failure;
+use crate::signals;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use trunkline_probe::client::{Connection, Target};
+use trunkline_probe::key::Key;
+use trunkline_probe::wire::PORT;
+
+/// Which server.
+#[derive(clap::Args)]
+pub struct TargetArgs {
+    /// Name or address of the host that runs `trunkline serve`
+    host: String,
+    /// The server's port of TCP and UDP
+    #[arg(long, value_name = "NUMBER", default_value_t = PORT)]
+    port: u16,
+    /// The key in FILE, which only its owner may read [else: TRUNKLINE_KEY]
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+}
+
+/// A signal that ends the measurement, and not the process: what was measured is printed.
+#[derive(Clone)]
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+    signal: Arc<AtomicI32>,
+}
+
+impl Stop {
+    /// From now on.
+    pub fn on_signals() -> Result<Stop, Failure> {
+        let stop = Stop { flag: Arc::default(), signal: Arc::default() };
+        let ours = stop.clone();
+        signals::watch(move |signal| {
+            ours.signal.store(signal, Ordering::Relaxed);
+            // A second one ends the process at once.
+            if ours.flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(1);
+            }
+            true
+        })?;
+        Ok(stop)
+    }
+
+    /// Fails where a signal has come.
+    pub fn check(&self) -> Result<(), Failure> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            signal => Err(Failure::interrupted(signal)),
+        }
+    }
+}
+
+impl TargetArgs {
+    /// Opens a session.
+    pub fn connect(&self, stop: &Stop) -> Result<Connection, Failure> {
+        let key = Key::find(self.key_file.as_deref())?;
+        let target = Target { host: self.host.clone(), port: self.port, key };
+        let connection = Connection::open(&target, &stop.flag).map_err(failure);
+        stop.check()?;
+        connection
+    }
+}

@@ -1,0 +1,108 @@
+//! `trunkline serve`: the other end of `trunkline probe`.
+
+use crate::failure::Failure;
+use crate::{output, signals};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use trunkline_core::{Rate, Span};
+use trunkline_probe::ProbeError;
+use trunkline_probe::key::Key;
+use trunkline_probe::server::{IpNet, Options, Server, network};
+use trunkline_probe::wire::PORT;
+
+/// Answer the probes of other hosts.
+///
+/// Listens at one port of TCP and UDP. Where others than this host can reach it, it asks for a key or for
+/// a list of addresses; it answers nobody else, and nothing larger than it was asked. Ends with SIGINT or
+/// SIGTERM and then says what happened.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Listen at this address
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V6(Ipv6Addr::UNSPECIFIED))]
+    bind: IpAddr,
+    /// Listen at this port of TCP and UDP; 0 for any
+    #[arg(long, value_name = "NUMBER", default_value_t = PORT)]
+    port: u16,
+    /// Clients must know the key in FILE, which only its owner may read [else: TRUNKLINE_KEY]
+    #[arg(long, value_name = "FILE", help_heading = "Who may ask")]
+    key_file: Option<PathBuf>,
+    /// Clients must come from one of these networks
+    #[arg(long, value_name = "CIDR,…", value_delimiter = ',', value_parser = network,
+          help_heading = "Who may ask")]
+    allow: Vec<IpNet>,
+    /// The most of a session, both ways together [default: no limit]
+    #[arg(long, value_name = "RATE", help_heading = "How much")]
+    max_rate: Option<Rate>,
+    /// How long a session may last
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time,
+          help_heading = "How much")]
+    max_duration: Span,
+    /// How many sessions there may be at once
+    #[arg(long, value_name = "N", default_value_t = 8, help_heading = "How much",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    max_sessions: u32,
+    /// Print what happened as JSON at the end
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  head -c 24 /dev/urandom | base64 > probe.key; chmod 600 probe.key
+  trunkline serve --key-file probe.key
+  trunkline serve --allow 192.168.7.0/24 --max-rate 100mbit --max-duration 60s
+  trunkline serve --bind 127.0.0.1            # this host alone: no key asked for";
+
+/// A time, hours too.
+fn time(text: &str) -> Result<Span, String> {
+    let hours = text.strip_suffix('h').and_then(|hours| hours.trim().parse::<u64>().ok());
+    match hours {
+        Some(hours) => Ok(Span::from_secs(hours.saturating_mul(3600))),
+        None => text.parse().map_err(|error: trunkline_core::ParseError| error.to_string()),
+    }
+}
+
+/// Serves until a signal comes.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let options = Options {
+        key: Key::find(args.key_file.as_deref())?,
+        allow: args.allow.clone(),
+        max_rate: args.max_rate,
+        max_duration: args.max_duration,
+        max_sessions: args.max_sessions as usize,
+        ..Options::at(SocketAddr::new(args.bind, args.port))
+    };
+    let (sender, signal) = channel();
+    signals::watch(move |number| sender.send(number).is_ok())?;
+    let server = Server::start(options).map_err(failure)?;
+    eprintln!("trunkline: listening at {}", server.address());
+    // The sender lives as long as the thread that holds it, so that only a signal ends the waiting.
+    let _ = signal.recv();
+    let seen = server.statistics();
+    drop(server);
+    if args.json {
+        return output::line(&serde_json::to_string_pretty(&seen)?);
+    }
+    output::line(&format!(
+        "{} sessions; refused: {} by address, {} by key, {} too many; connections that said nothing: {}, \
+         something else: {}; datagrams: {} good, {} garbage",
+        seen.sessions,
+        seen.refused_addresses,
+        seen.refused_keys,
+        seen.refused_full,
+        seen.silent,
+        seen.foreign,
+        seen.good_datagrams,
+        seen.garbage_datagrams
+    ))
+}
+
+/// The failure with its exit status.
+pub fn failure(error: ProbeError) -> Failure {
+    match error {
+        ProbeError::WrongUse(reason) => Failure::wrong_use(reason),
+        other => Failure::failed(other),
+    }
+}

@@ -1,0 +1,347 @@
+//! `trunkline serve` and `trunkline probe` between two hosts: what they measure, and what they survive.
+
+use crate::support::{Host, LIMIT, Outcome, Running, skipped};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::net::{TcpStream, UdpSocket};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use trunkline_core::Span;
+use trunkline_emu::hosts::{Hosts, inner_devices};
+use trunkline_emu::{Plan, Session, SessionOptions, SessionThread};
+use trunkline_lab::Namespace;
+use trunkline_scenario::{PathSpec, Settings};
+
+const KEY: &str = "a key for these tests";
+
+/// A server and a client host, a path between them, and the server at its far end.
+struct Between {
+    host: Host,
+    hosts: Hosts,
+    session: Session,
+    thread: Option<SessionThread>,
+}
+
+impl Between {
+    /// Nothing where this user may make no laboratory.
+    fn new(path: &str) -> Option<Between> {
+        let host = Host::new();
+        host.separate()?;
+        let path = spec(path);
+        let hosts = match Hosts::build(&[path.mtu]) {
+            Ok(hosts) => hosts,
+            Err(error) => {
+                skipped(error);
+                return None;
+            }
+        };
+        let (near, far) = inner_devices(0);
+        let plan = Plan { name: String::new(), path, namespace: &hosts.middle, near, far };
+        let (session, thread) = Session::start(vec![plan], SessionOptions::default()).unwrap();
+        Some(Between { host, hosts, session, thread: Some(thread) })
+    }
+
+    fn start_in(&self, namespace: &Namespace, arguments: &[&str], key: &str) -> Running {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+        command.args(arguments).env("TRUNKLINE_KEY", key);
+        self.host.start_command_in(namespace, command)
+    }
+
+    fn serve(&self, options: &[&str]) -> Running {
+        let arguments = [&["serve", "--bind", "10.77.0.1", "--json"][..], options].concat();
+        let mut server = self.start_in(&self.hosts.fars[0], &arguments, KEY);
+        server.await_line("listening at");
+        server
+    }
+
+    fn probe(&self, arguments: &[&str]) -> Running {
+        let arguments = [&["probe", arguments[0], "10.77.0.1"][..], &arguments[1..]].concat();
+        self.start_in(&self.hosts.near, &arguments, KEY)
+    }
+
+    /// Everything is lost, or nothing more than before.
+    fn cut(&self, cut: bool) {
+        let mut settings = Settings::default();
+        settings.add_pair(if cut { "loss=100%" } else { "loss=0%" }).unwrap();
+        self.session.change(None, &settings, Span::ZERO).unwrap();
+    }
+}
+
+impl Drop for Between {
+    fn drop(&mut self) {
+        self.session.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn spec(path: &str) -> PathSpec {
+    let mut settings = Settings::default();
+    path.split(' ').for_each(|pair| settings.add_pair(pair).unwrap());
+    settings.resolve().unwrap()
+}
+
+fn done(running: Running) -> Value {
+    let outcome = running.finish();
+    assert!(outcome.status.success(), "{outcome:#?}");
+    outcome.statement_of_all()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Ends a server and gives what it counted.
+fn stop(server: Running) -> Value {
+    server.signal(Signal::INT);
+    done(server)
+}
+
+/// The path alone makes 2 × 20 ms; more may come from a machine under load, less may not.
+#[test]
+fn round_trips_are_those_of_the_path() {
+    let Some(between) = Between::new("delay=20ms up-delay=25ms") else { return };
+    let server = between.serve(&[]);
+    for transport in ["udp", "tcp", "urp"] {
+        let arguments =
+            ["rtt", "--transport", transport, "--sizes", "1,700", "--count", "15", "--json"];
+        let result = done(between.probe(&arguments));
+        assert_eq!((&result["format"], &result["ended"]), (&1.into(), &"count".into()));
+        assert_eq!((&result["sent"], &result["answered"]), (&30.into(), &30.into()), "{transport}");
+        for size in result["sizes"].as_array().unwrap() {
+            let least = number(&size["response_ms"]["min"]);
+            assert!((45.0..60.0).contains(&least), "{transport}: {least}");
+        }
+        assert!(result["timing_error"]["send_to_stamp"]["p99"].is_string());
+    }
+    let counted = stop(server);
+    assert_eq!((&counted["sessions"], &counted["garbage_datagrams"]), (&3.into(), &0.into()));
+}
+
+#[test]
+fn losses_are_told_by_direction() {
+    let Some(between) = Between::new("delay=1ms up-loss=20% seed=5") else { return };
+    let server = between.serve(&[]);
+    let arguments =
+        ["rtt", "--every", "2ms", "--count", "400", "--sizes", "64", "--timeout", "500ms"];
+    let result = done(between.probe(&[&arguments[..], &["--json"]].concat()));
+    let loss = &result["all"]["loss"];
+    let (up, down) = (number(&loss["out"]["least"]), number(&loss["back"]["most"]));
+    assert!((40.0..130.0).contains(&up) && down == 0.0, "{loss}");
+    assert_eq!(number(&result["sent"]) - number(&result["answered"]), up);
+    stop(server);
+}
+
+#[test]
+fn transfers_fill_the_path_and_delay_what_goes_beside_them() {
+    let Some(between) = Between::new("rate=8mbit delay=10ms limit=50KB") else { return };
+    let server = between.serve(&[]);
+    let bulk =
+        ["bulk", "--duration", "3s", "--direction", "both", "--congestion", "reno", "--json"];
+    let result = done(between.probe(&bulk));
+    for found in result["runs"][0]["directions"].as_array().unwrap() {
+        let rate = number(&found["goodput_bit_per_s"]);
+        assert!((3e6..8e6).contains(&rate), "{rate}");
+        assert_eq!(found["congestion"], "reno");
+    }
+    let load =
+        ["load", "--duration", "3s", "--warmup", "1s", "--idle", "1s", "--congestion", "reno"];
+    let result = done(between.probe(&[&load[..], &["--json"]].concat()));
+    let median = &result["worse"]["quantiles"][0];
+    assert!((20.0..35.0).contains(&number(&median["idle"])), "{median}");
+    // The queue holds 50 ms.
+    assert!(number(&median["difference"]["value"]) > 5.0, "{median}");
+    assert!(number(&result["transfers"][0]["goodput_bit_per_s"]) > 4e6);
+    let udp = ["bulk", "--transport", "udp", "--rate", "16mbit", "--duration", "1s", "--json"];
+    let result = done(between.probe(&udp));
+    let lost = number(&result["runs"][0]["directions"][0]["datagrams"]["lost_share"]);
+    assert!((0.3..0.7).contains(&lost), "{lost}");
+    stop(server);
+}
+
+#[test]
+fn a_server_that_is_killed_ends_the_probe_with_what_was_measured() {
+    let Some(between) = Between::new("delay=5ms") else { return };
+    for transport in ["udp", "tcp", "urp"] {
+        let server = between.serve(&[]);
+        let arguments =
+            ["rtt", "--transport", transport, "--every", "20ms", "--duration", "60s", "--json"];
+        let probe = between.probe(&[&arguments[..], &["--sizes", "64"]].concat());
+        std::thread::sleep(Duration::from_secs(2));
+        let (killed, began) = (server, Instant::now());
+        killed.kill();
+        let outcome = probe.finish();
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        gone(&outcome);
+        let result = outcome.statement_of_all();
+        assert_eq!(result["ended"], "server-gone", "{transport}");
+        assert!(number(&result["answered"]) > 10.0, "{transport}");
+    }
+}
+
+fn gone(outcome: &Outcome) {
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    assert!(outcome.complaint().contains("the server is gone"), "{outcome:#?}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:#?}");
+}
+
+#[test]
+fn a_path_that_is_down_is_waited_for() {
+    let Some(between) = Between::new("delay=5ms") else { return };
+    let server = between.serve(&[]);
+    for transport in ["udp", "tcp", "urp"] {
+        let arguments = ["rtt", "--transport", transport, "--every", "20ms", "--duration", "7s"];
+        let probe = between.probe(&[&arguments[..], &["--sizes", "64", "--json"]].concat());
+        std::thread::sleep(Duration::from_millis(1500));
+        between.cut(true);
+        std::thread::sleep(Duration::from_secs(3));
+        between.cut(false);
+        let result = done(probe);
+        assert_eq!(result["ended"], "duration");
+        let (sent, answered) = (number(&result["sent"]), number(&result["answered"]));
+        let worst = number(&result["all"]["response_ms"]["max"]);
+        match transport {
+            // Three of seven seconds.
+            "udp" => assert!((0.3..0.8).contains(&(answered / sent)), "{answered} of {sent}"),
+            _ => assert!(
+                answered == sent && worst > 2000.0,
+                "{transport}: {answered} of {sent}, {worst}"
+            ),
+        }
+    }
+    stop(server);
+}
+
+#[test]
+fn garbage_and_silent_clients_do_no_harm() {
+    let Some(between) = Between::new("delay=1ms") else { return };
+    let server = between.serve(&[]);
+    let flag = AtomicBool::new(false);
+    let result = std::thread::scope(|scope| {
+        let (socket, silent) = between.hosts.near.run(strangers).unwrap();
+        let ended = &flag;
+        scope.spawn(move || shower(&socket, ended));
+        let arguments = ["rtt", "--every", "5ms", "--count", "300", "--sizes", "64", "--json"];
+        let result = done(between.probe(&arguments));
+        flag.store(true, Ordering::Relaxed);
+        drop(silent);
+        result
+    });
+    assert_eq!((&result["sent"], &result["answered"]), (&300.into(), &300.into()));
+    let counted = stop(server);
+    // A thousand a second for at least the second and a half of the probe, if the machine has the time.
+    assert!(number(&counted["garbage_datagrams"]) > 300.0, "{counted}");
+    assert_eq!(counted["sessions"], 1);
+}
+
+/// A socket at the server's port of UDP, and connections to its port of TCP.
+fn strangers() -> (UdpSocket, Vec<TcpStream>) {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect("10.77.0.1:29804").unwrap();
+    let silent = (0..100).map(|_| TcpStream::connect("10.77.0.1:29804").unwrap()).collect();
+    (socket, silent)
+}
+
+fn shower(socket: &UdpSocket, ended: &AtomicBool) {
+    let octets: Vec<u8> = (0..1400).map(|at| at as u8).collect();
+    for count in 0usize.. {
+        if ended.load(Ordering::Relaxed) {
+            return;
+        }
+        // What is lost does no harm either.
+        let _ = socket.send(&octets[..count % 1400]);
+        std::thread::sleep(Duration::from_micros(900));
+    }
+}
+
+#[test]
+fn keys_rates_and_strangers() {
+    let Some(between) = Between::new("delay=1ms") else { return };
+    let server = between.serve(&["--max-duration", "30s", "--max-rate", "1mbit"]);
+    let wrong = ["probe", "rtt", "10.77.0.1", "--count", "1"];
+    let outcome = between.start_in(&between.hosts.near, &wrong, "another key").finish();
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(outcome.complaint().contains("wrong key"), "{outcome:#?}");
+    for (arguments, words) in [
+        (&["bulk", "--duration", "60s"][..], "--max-duration"),
+        (&["bulk", "--transport", "udp", "--rate", "2mbit"], "--max-rate"),
+    ] {
+        let outcome = between.probe(arguments).finish();
+        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        assert!(outcome.complaint().contains(words), "{outcome:#?}");
+    }
+    let outcome = between.probe(&["bulk", "--transport", "udp"]).finish();
+    assert_eq!(outcome.status.code(), Some(2), "{outcome:#?}");
+    assert!(outcome.complaint().contains("--rate"));
+    assert_eq!(stop(server)["refused_keys"], 1);
+}
+
+#[test]
+fn a_server_for_the_whole_world_does_not_start() {
+    let host = Host::new();
+    let outcome = host.run(&["serve"]);
+    assert_eq!(outcome.status.code(), Some(2), "{outcome:#?}");
+    assert!(outcome.complaint().contains("--key-file") && outcome.complaint().contains("--allow"));
+    let outcome = host.run(&["probe", "rtt", "127.0.0.1", "--port", "1", "--count", "1"]);
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    assert!(outcome.complaint().contains("trunkline serve"), "{outcome:#?}");
+    for wrong in [
+        &["probe", "rtt", "h", "--sweep", "9..1"][..],
+        &["probe", "rtt", "h", "--poisson", "0/s"],
+        &["probe", "rtt", "h", "--window", "7"],
+        &["probe", "rtt", "h", "--every", "1ms", "--poisson", "5/s"],
+        &["probe", "rtt", "h", "--within", "2"],
+        &["probe", "load", "h", "--rrul", "--streams", "2"],
+        &["serve", "--allow", "everybody"],
+    ] {
+        let outcome = host.run(wrong);
+        assert_eq!(outcome.status.code(), Some(2), "{outcome:#?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:#?}");
+    }
+}
+
+#[test]
+fn an_interrupted_probe_prints_what_it_has() {
+    let Some(between) = Between::new("delay=1ms") else { return };
+    let server = between.serve(&[]);
+    for arguments in [
+        &["rtt", "--duration", "60s", "--every", "10ms", "--sizes", "64", "--json"][..],
+        &["bulk", "--duration", "60s", "--json"],
+        &["load", "--idle", "1s", "--duration", "60s", "--json"],
+    ] {
+        let probe = between.probe(arguments);
+        std::thread::sleep(Duration::from_secs(3));
+        let began = Instant::now();
+        probe.signal(Signal::INT);
+        let outcome = probe.finish();
+        assert!(began.elapsed() < LIMIT / 4, "{:?}", began.elapsed());
+        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        assert!(outcome.complaint().contains("SIGINT"), "{outcome:#?}");
+        assert!(outcome.statement_of_all()["hosts"]["near"].is_array());
+    }
+    stop(server);
+}
+
+#[test]
+fn lines_and_files_are_written() {
+    let Some(between) = Between::new("delay=1ms") else { return };
+    let server = between.serve(&[]);
+    let file = |name: &str| format!("{}/probe-{name}", env!("CARGO_TARGET_TMPDIR"));
+    let (csv, flent) = (file("rtt.csv"), file("rtt.flent.gz"));
+    let arguments =
+        ["rtt", "--sizes", "64", "--count", "20", "--json-lines", "--csv", &csv, "--flent", &flent];
+    let outcome = between.probe(&arguments).finish();
+    assert!(outcome.status.success(), "{outcome:#?}");
+    let lines: Vec<Value> =
+        outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 21);
+    assert!(
+        lines[..20].iter().all(|line| line["type"] == "answer" && line["round_trip_ms"].is_f64())
+    );
+    assert_eq!((&lines[20]["type"], &lines[20]["result"]["sent"]), (&"result".into(), &20.into()));
+    assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 21);
+    assert_eq!(std::fs::read(&flent).unwrap()[..2], [0x1f, 0x8b]);
+    stop(server);
+}

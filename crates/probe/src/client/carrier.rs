@@ -1,0 +1,46 @@
+//! What carries messages there and back.
+
+use std::io;
+use trunkline_core::Time;
+use trunkline_fit::Far;
+
+/// An answer that has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// The message's number.
+    pub number: u32,
+    /// When it came.
+    pub at: Time,
+    /// What the server says of it.
+    pub far: Option<Far>,
+    /// User octets of the answer.
+    pub size: u32,
+}
+
+/// Carries messages to a server that answers each by one of the same size.
+pub trait Carrier {
+    /// Sends message `number` of `size` user octets, and tells when. Numbers go up by one.
+    ///
+    /// # Errors
+    /// Where the system does not take it; of a datagram that is one lost.
+    fn send(&mut self, number: u32, size: u32) -> io::Result<Time>;
+
+    /// Waits for an answer until a certain time.
+    ///
+    /// # Errors
+    /// Where no more can come.
+    fn receive(&mut self, until: Time) -> io::Result<Option<Reply>>;
+
+    /// Does the carrier itself see to it that what is lost is sent again?
+    fn is_reliable(&self) -> bool;
+
+    /// Octets of an IP packet that carries a whole message, besides the user's; 0 where there is no such
+    /// thing.
+    fn overhead(&self) -> u32;
+
+    /// Is the answer stamped by the kernel, and not when it is read?
+    fn is_stamped(&self) -> bool;
+
+    /// What the carrier counted of its own: URP's blocks, TCP's retransmissions.
+    fn reading(&self) -> serde_json::Value;
+}

@@ -1,0 +1,21 @@
+//! The measuring end.
+
+pub mod bulk;
+mod carrier;
+mod connection;
+mod exchange;
+mod hosts;
+mod ledger;
+pub mod load;
+pub mod rtt;
+mod streams;
+mod tcp_carrier;
+pub mod transfer;
+mod udp_carrier;
+mod urp_carrier;
+
+pub use carrier::{Carrier, Reply};
+pub use connection::{Connection, Target};
+pub use exchange::{Course, Ended, Event, Exchanged, exchange};
+pub use hosts::Hosts;
+pub use ledger::Ledger;

@@ -1,0 +1,166 @@
+//! A bulk transfer over parallel connections of the kernel's TCP.
+
+use super::Connection;
+use super::transfer::{Direction, Transfer, Transferred, received_far, received_near};
+use crate::bins::Bins;
+use crate::bucket::Bucket;
+use crate::error::Naming;
+use crate::limited::is_silence;
+use crate::readings::{Readings, chunk};
+use crate::tcp::{self, TcpReading};
+use crate::wire::message::FlowSpec;
+use crate::{ProbeError, clock};
+use socket2::SockRef;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+use trunkline_core::{Rate, Span, Time};
+
+/// How long a read or a write waits until the stop signs are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// Octets that are read at once.
+const CHUNK: usize = 128 * 1024;
+/// How long after its time a transfer may go on: what is under way has to arrive.
+const AFTER: Span = Span::from_secs(1);
+
+/// Transfers.
+pub fn transfer(
+    connection: &Connection,
+    plan: &Transfer,
+    direction: Direction,
+    spec: FlowSpec,
+) -> Result<Transferred, ProbeError> {
+    let flow = connection.flow(spec)?;
+    let streams = join_all(connection, plan, flow)?;
+    // In one direction only the sender's choice matters; it is made at both ends.
+    let congestion = streams.first().and_then(tcp::congestion);
+    match direction {
+        Direction::Up => {
+            let tcp = send_all(connection, plan, &streams);
+            // What has not been sent yet is of no use: the kernel is not to go on with it.
+            let now = Some(Duration::ZERO);
+            let abort = |stream: &TcpStream| SockRef::from(stream).set_linger(now);
+            streams.iter().try_for_each(abort).naming("close a connection")?;
+            drop(streams);
+            let report = connection.collect(flow)?;
+            Ok(Transferred { tcp, congestion, ..received_far(plan, direction, report) })
+        }
+        Direction::Down => {
+            let bins = receive_all(connection, plan, &streams);
+            drop(streams);
+            let report = connection.collect(flow).unwrap_or_default();
+            Ok(received_near(plan, bins, &report))
+        }
+    }
+}
+
+fn join_all(
+    connection: &Connection,
+    plan: &Transfer,
+    flow: u16,
+) -> Result<Vec<TcpStream>, ProbeError> {
+    thread::scope(|scope| {
+        // Side by side: on a long path one after the other would take long.
+        let opener = |number: u16| scope.spawn(move || join_one(connection, plan, flow, number));
+        let openers: Vec<_> = (0..plan.streams).map(opener).collect();
+        let gone = || Err(ProbeError::Gone("a connection could not be opened".into()));
+        openers.into_iter().map(|opener| opener.join().unwrap_or_else(|_| gone())).collect()
+    })
+}
+
+fn join_one(
+    connection: &Connection,
+    plan: &Transfer,
+    flow: u16,
+    number: u16,
+) -> Result<TcpStream, ProbeError> {
+    let stream = connection.join(flow, number, plan.congestion.as_deref())?;
+    let both =
+        stream.set_read_timeout(Some(LOOK)).and_then(|()| stream.set_write_timeout(Some(LOOK)));
+    both.naming("use a data connection").map(|()| stream)
+}
+
+fn send_all(
+    connection: &Connection,
+    plan: &Transfer,
+    streams: &[TcpStream],
+) -> Vec<Vec<TcpReading>> {
+    // Each stream has its share of the rate.
+    let share =
+        |rate: Rate| Rate::from_bits_per_second(rate.bits_per_second() / u64::from(plan.streams));
+    let (rate, began) = (plan.rate.map(share), clock::now());
+    thread::scope(|scope| {
+        let sender = |stream| scope.spawn(move || send(connection, plan, stream, rate, began));
+        let senders: Vec<_> = streams.iter().map(sender).collect();
+        senders.into_iter().map(|sender| sender.join().unwrap_or_default()).collect()
+    })
+}
+
+fn send(
+    connection: &Connection,
+    plan: &Transfer,
+    mut stream: &TcpStream,
+    rate: Option<Rate>,
+    began: Time,
+) -> Vec<TcpReading> {
+    let octets = vec![0x55; chunk(rate)];
+    let (mut bucket, mut found) = (Bucket::new(rate), Vec::new());
+    let mut readings = Readings::new(began, plan.interval);
+    let until = began + plan.duration;
+    while clock::now() < until && !connection.is_over() {
+        match stream.write(&octets) {
+            Ok(count) => {
+                let wait = bucket.take(clock::now(), count as u64);
+                thread::sleep(wait.min(until.since(clock::now())).to_duration());
+            }
+            Err(error) if is_again(&error) => {}
+            Err(_) => break,
+        }
+        if let Some(at) = readings.due() {
+            found.extend(tcp::read(stream, at));
+        }
+    }
+    found
+}
+
+fn receive_all(connection: &Connection, plan: &Transfer, streams: &[TcpStream]) -> Vec<Vec<u64>> {
+    let began = OnceLock::new();
+    let began = &began;
+    thread::scope(|scope| {
+        let receiver = |stream| scope.spawn(move || receive(connection, plan, stream, began));
+        let receivers: Vec<_> = streams.iter().map(receiver).collect();
+        receivers.into_iter().map(|receiver| receiver.join().unwrap_or_default()).collect()
+    })
+}
+
+/// Receives; all streams' intervals begin with the first octets on any.
+fn receive(
+    connection: &Connection,
+    plan: &Transfer,
+    mut stream: &TcpStream,
+    began: &OnceLock<Time>,
+) -> Vec<u64> {
+    let mut bins: Option<Bins> = None;
+    let mut buffer = vec![0; CHUNK];
+    let until = clock::now() + plan.duration + AFTER;
+    while clock::now() < until && !connection.is_over() {
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                let now = clock::now();
+                let first = *began.get_or_init(|| now);
+                let bins = bins.get_or_insert_with(|| Bins::from(first, plan.interval));
+                bins.add(now, count as u64);
+            }
+            Err(error) if is_again(&error) => {}
+            Err(_) => break,
+        }
+    }
+    bins.map_or(Vec::new(), |bins| bins.octets().to_vec())
+}
+
+fn is_again(error: &io::Error) -> bool {
+    is_silence(error) || error.kind() == io::ErrorKind::Interrupted
+}

@@ -1,0 +1,80 @@
+//! What can go wrong, each in one line that names cause and remedy.
+
+use std::io;
+use std::net::SocketAddr;
+use thiserror::Error;
+
+/// Why a server does not start or a probe does not measure.
+#[derive(Debug, Error)]
+pub enum ProbeError {
+    /// The combination of options is not possible.
+    #[error("{0}")]
+    WrongUse(String),
+    /// The key file cannot be used.
+    #[error("key file {path}: {reason}")]
+    Key {
+        /// Its path.
+        path: String,
+        /// Cause and remedy.
+        reason: String,
+    },
+    /// The address cannot be listened at.
+    #[error("cannot listen at {at}: {cause}; choose another with --bind or --port")]
+    Listen {
+        /// The address.
+        at: SocketAddr,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// The name of the host says nothing.
+    #[error("no address is known for '{host}': {reason}")]
+    Resolve {
+        /// As it was given.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+    /// Nobody answers there.
+    #[error("cannot reach {at}: {cause}; is `trunkline serve` running there?")]
+    Connect {
+        /// The address.
+        at: SocketAddr,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// The server does not take us.
+    #[error("the server refused: {0}")]
+    Refused(String),
+    /// The other end has another key, or none.
+    #[error("authentication failed: {0}")]
+    Authentication(String),
+    /// The control connection is gone.
+    #[error("the server is gone ({0}): start it again and repeat the measurement")]
+    Gone(String),
+    /// What came is not the protocol.
+    #[error("the other end does not speak this protocol: {0}")]
+    Protocol(String),
+    /// A system call failed.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// Nothing at all came back.
+    #[error("nothing came back from {0}: the path loses everything, or a filter drops its {1}")]
+    Silence(SocketAddr, &'static str),
+}
+
+/// Gives a failed system call its name.
+pub(crate) trait Naming<T> {
+    /// Says what was tried.
+    fn naming(self, what: &'static str) -> Result<T, ProbeError>;
+}
+
+impl<T> Naming<T> for io::Result<T> {
+    fn naming(self, what: &'static str) -> Result<T, ProbeError> {
+        self.map_err(|cause| ProbeError::System { what, cause })
+    }
+}

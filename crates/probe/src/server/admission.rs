@@ -1,0 +1,106 @@
+//! Who may use a server, and how much.
+
+use crate::ProbeError;
+use crate::key::Key;
+use ipnet::IpNet;
+use std::net::{IpAddr, SocketAddr};
+use trunkline_core::{Rate, Span};
+
+/// How a server is run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where it listens, TCP and UDP alike.
+    pub bind: SocketAddr,
+    /// What clients must know.
+    pub key: Option<Key>,
+    /// From where clients may come; empty for anywhere.
+    pub allow: Vec<IpNet>,
+    /// The most bits per second of a session, both ways together; `None` for no limit.
+    pub max_rate: Option<Rate>,
+    /// How long a session may last.
+    pub max_duration: Span,
+    /// How many sessions there may be at once.
+    pub max_sessions: usize,
+    /// How long a connection may take until it has said who it is.
+    pub handshake: Span,
+    /// How long a session may say nothing. Longer than a path may be down.
+    pub idle: Span,
+}
+
+impl Options {
+    /// What a server at `bind` is run with where nothing else is said.
+    pub fn at(bind: SocketAddr) -> Options {
+        Options {
+            bind,
+            key: None,
+            allow: Vec::new(),
+            max_rate: None,
+            max_duration: Span::from_secs(3600),
+            max_sessions: 8,
+            handshake: Span::from_secs(5),
+            idle: Span::from_secs(120),
+        }
+    }
+
+    /// Refuses to serve the whole world.
+    ///
+    /// # Errors
+    /// Where it listens on other than loopback with neither a key nor a list of addresses.
+    pub fn check(&self) -> Result<(), ProbeError> {
+        if self.bind.ip().is_loopback() || self.key.is_some() || !self.allow.is_empty() {
+            return Ok(());
+        }
+        Err(ProbeError::WrongUse(format!(
+            "a server at {} can be reached by strangers: add --key-file FILE or --allow CIDR, or listen \
+             on this host alone with --bind 127.0.0.1",
+            self.bind
+        )))
+    }
+
+    /// May a client come from there?
+    pub fn admits(&self, from: IpAddr) -> bool {
+        self.allow.is_empty() || self.allow.iter().any(|net| net.contains(&from))
+    }
+}
+
+/// Reads a network as people write it: `10.0.0.0/8`, or a single address.
+///
+/// # Errors
+/// One line with what was found and what is allowed.
+pub fn network(text: &str) -> Result<IpNet, String> {
+    let single = |_| text.parse::<IpAddr>().map(IpNet::from);
+    let found = text.parse::<IpNet>().or_else(single);
+    found.map_err(|_| {
+        format!("'{text}' is no network: write one such as 192.168.7.0/24 or fd00::/8")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(bind: &str) -> Options {
+        Options::at(bind.parse().unwrap())
+    }
+
+    #[test]
+    fn strangers_are_kept_out() {
+        assert!(options("127.0.0.1:1").check().is_ok() && options("[::1]:1").check().is_ok());
+        let complaint = options("0.0.0.0:1").check().unwrap_err().to_string();
+        assert!(complaint.contains("--key-file") && complaint.contains("--allow"), "{complaint}");
+        assert!(!complaint.contains('\n'));
+        let keyed = Options { key: Some(Key::new(b"k")), ..options("0.0.0.0:1") };
+        assert!(keyed.check().is_ok());
+        let listed = Options { allow: vec![network("10.1.0.0/16").unwrap()], ..options("[::]:1") };
+        assert!(listed.check().is_ok());
+        assert!(listed.admits([10, 1, 9, 9].into()) && !listed.admits([10, 2, 0, 1].into()));
+        assert!(keyed.admits([10, 2, 0, 1].into()));
+    }
+
+    #[test]
+    fn networks_and_addresses() {
+        assert_eq!(network("10.1.2.3").unwrap().to_string(), "10.1.2.3/32");
+        assert_eq!(network("fd00::/8").unwrap().prefix_len(), 8);
+        assert!(network("10.1.2.3/99").unwrap_err().contains("192.168.7.0/24"));
+    }
+}

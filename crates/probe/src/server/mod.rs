@@ -1,0 +1,197 @@
+//! The server: it answers those who may ask, and nothing larger than it was asked.
+
+mod admission;
+mod connections;
+mod control;
+mod datagrams;
+
+mod session;
+mod streams;
+
+pub use admission::{Options, network};
+pub use ipnet::IpNet;
+
+use crate::error::Naming;
+use crate::{ProbeError, stamp};
+use serde::Serialize;
+use session::{Session, lock};
+use socket2::SockRef;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+/// What happened to a server, counted since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Statistics {
+    /// Connections that came.
+    pub connections: u64,
+    /// Sessions opened.
+    pub sessions: u64,
+    /// Connections from addresses that are not allowed.
+    pub refused_addresses: u64,
+    /// Clients without the key.
+    pub refused_keys: u64,
+    /// Clients sent away because there were too many.
+    pub refused_full: u64,
+    /// Connections that spoke something else.
+    pub foreign: u64,
+    /// Connections that said nothing for too long.
+    pub silent: u64,
+    /// Datagrams of no session, or without its tag.
+    pub garbage_datagrams: u64,
+    /// Datagrams taken.
+    pub good_datagrams: u64,
+}
+
+/// One counter.
+type Count = AtomicU64;
+
+/// The same, as it is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    connections: Count,
+    sessions: Count,
+    refused_addresses: Count,
+    refused_keys: Count,
+    refused_full: Count,
+    foreign: Count,
+    silent: Count,
+    garbage_datagrams: Count,
+    good_datagrams: Count,
+}
+
+fn one_more(count: &Count) {
+    count.fetch_add(1, Ordering::Relaxed);
+}
+
+/// What all threads of a server share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    options: Options,
+    udp: UdpSocket,
+    sessions: Mutex<BTreeMap<u64, Arc<Session>>>,
+    pending: connections::Pending,
+    counts: Counts,
+    stop: AtomicBool,
+}
+
+impl Shared {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn session(&self, cookie: u64) -> Option<Arc<Session>> {
+        lock(&self.sessions).get(&cookie).cloned()
+    }
+
+    fn all_sessions(&self) -> Vec<Arc<Session>> {
+        lock(&self.sessions).values().cloned().collect()
+    }
+}
+
+/// A running server. It stops when dropped.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Octets that the socket's buffers should hold; the system may give less.
+const BUFFER: usize = 4 << 20;
+
+impl Server {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// [`ProbeError::WrongUse`] where it would serve the whole world; else where it cannot listen.
+    pub fn start(options: Options) -> Result<Server, ProbeError> {
+        options.check()?;
+        let (listener, udp) =
+            listen(options.bind).map_err(|cause| ProbeError::Listen { at: options.bind, cause })?;
+        let address = listener.local_addr().naming("find the server's own address")?;
+        stamp::request(&udp).naming("have arrivals stamped")?;
+        // A smaller buffer only loses datagrams earlier, which is counted.
+        let _ = SockRef::from(&udp).set_recv_buffer_size(BUFFER);
+        let _ = SockRef::from(&udp).set_send_buffer_size(BUFFER);
+        let shared = Arc::new(Shared {
+            options,
+            udp,
+            sessions: Mutex::default(),
+            pending: connections::Pending::default(),
+            counts: Counts::default(),
+            stop: AtomicBool::new(false),
+        });
+        let threads = vec![
+            spawn("probe-accept", &shared, move |shared| connections::accept(shared, &listener))?,
+            spawn("probe-datagrams", &shared, datagrams::serve)?,
+        ];
+        Ok(Server { shared, address, threads })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What happened so far.
+    pub fn statistics(&self) -> Statistics {
+        let counts = &self.shared.counts;
+        let of = |count: &Count| count.load(Ordering::Relaxed);
+        Statistics {
+            connections: of(&counts.connections),
+            sessions: of(&counts.sessions),
+            refused_addresses: of(&counts.refused_addresses),
+            refused_keys: of(&counts.refused_keys),
+            refused_full: of(&counts.refused_full),
+            foreign: of(&counts.foreign),
+            silent: of(&counts.silent),
+            garbage_datagrams: of(&counts.garbage_datagrams),
+            good_datagrams: of(&counts.good_datagrams),
+        }
+    }
+
+    /// Sessions open now.
+    pub fn sessions(&self) -> usize {
+        lock(&self.shared.sessions).len()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.all_sessions().iter().for_each(|session| session.close());
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so already.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Both sockets at one port. Where IPv6 is switched off, "everywhere" is everywhere of IPv4.
+fn listen(at: SocketAddr) -> std::io::Result<(TcpListener, UdpSocket)> {
+    let open = |at: SocketAddr| {
+        let listener = TcpListener::bind(at)?;
+        let port = listener.local_addr()?.port();
+        listener.set_nonblocking(true)?;
+        Ok((listener, UdpSocket::bind(SocketAddr::new(at.ip(), port))?))
+    };
+    match open(at) {
+        Err(_) if at.is_ipv6() && at.ip().is_unspecified() => {
+            open(SocketAddr::from((Ipv4Addr::UNSPECIFIED, at.port())))
+        }
+        opened => opened,
+    }
+}
+
+fn spawn(
+    name: &str,
+    shared: &Arc<Shared>,
+    work: impl FnOnce(&Arc<Shared>) + Send + 'static,
+) -> Result<JoinHandle<()>, ProbeError> {
+    let shared = Arc::clone(shared);
+    let builder = thread::Builder::new().name(name.into());
+    builder.spawn(move || work(&shared)).naming("start a thread")
+}

@@ -1,0 +1,95 @@
+//! What the kernel says of a TCP connection, and how it is told which congestion control to use.
+
+use nix::sys::socket::getsockopt;
+// The first of the two needs the other by its bare name.
+use nix::{getsockopt_impl, sockopt_impl};
+use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+use serde::{Deserialize, Serialize};
+use std::net::TcpStream;
+use trunkline_core::Span;
+
+sockopt_impl!(
+    /// `TCP_INFO` of tcp(7).
+    Info,
+    GetOnly,
+    libc::IPPROTO_TCP,
+    libc::TCP_INFO,
+    libc::tcp_info
+);
+
+/// What `TCP_INFO` says at one instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpReading {
+    /// Nanoseconds since the stream began.
+    pub at_ns: u64,
+    /// Smoothed round-trip time in microseconds.
+    pub rtt_us: u32,
+    /// Its mean deviation in microseconds.
+    pub rttvar_us: u32,
+    /// Congestion window in segments.
+    pub cwnd_segments: u32,
+    /// Octets of a segment.
+    pub mss_octets: u32,
+    /// Segments sent again so far.
+    pub retransmits: u32,
+    /// The path's largest packet in octets.
+    pub path_mtu_octets: u32,
+}
+
+/// Reads it, `at` after the stream began; `None` where the kernel does not say.
+pub fn read(stream: &TcpStream, at: Span) -> Option<TcpReading> {
+    let info = getsockopt(stream, Info).ok()?;
+    Some(TcpReading {
+        at_ns: at.as_nanos(),
+        rtt_us: info.tcpi_rtt,
+        rttvar_us: info.tcpi_rttvar,
+        cwnd_segments: info.tcpi_snd_cwnd,
+        mss_octets: info.tcpi_snd_mss,
+        retransmits: info.tcpi_total_retrans,
+        path_mtu_octets: info.tcpi_pmtu,
+    })
+}
+
+/// Sets the congestion control.
+///
+/// # Errors
+/// One line that names it and what there is.
+pub fn set_congestion(stream: &TcpStream, name: &str) -> Result<(), String> {
+    set_tcp_congestion(stream, name).map_err(|_| {
+        format!(
+            "this host's kernel has no congestion control '{name}' for us; it has: {}",
+            available()
+        )
+    })
+}
+
+/// The congestion control in force.
+pub fn congestion(stream: &TcpStream) -> Option<String> {
+    tcp_congestion(stream).ok()
+}
+
+/// The congestion controls that the kernel has, separated by spaces.
+pub fn available() -> String {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    std::fs::read_to_string(path).map_or("(unknown)".into(), |text| text.trim().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn the_kernel_says_what_it_knows() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let reading = read(&stream, Span::from_millis(1)).unwrap();
+        assert!(reading.cwnd_segments > 0 && reading.mss_octets > 0, "{reading:?}");
+        assert!(reading.path_mtu_octets >= reading.mss_octets);
+        let name = congestion(&stream).unwrap();
+        set_congestion(&stream, &name).unwrap();
+        let complaint = set_congestion(&stream, "carrier-pigeon").unwrap_err();
+        assert!(complaint.contains("carrier-pigeon") && complaint.contains(&name), "{complaint}");
+    }
+}

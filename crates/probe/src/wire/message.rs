@@ -1,0 +1,265 @@
+//! What is said on the control connection.
+//!
+//! A client sends one [`Request`] and waits for its one [`Answer`]. The order: `Hello` and `Challenge`,
+//! `Proof` and `Welcome`, then any number of `Flow`, `Collect`, `Host` and `Alive`. A data connection says
+//! `Join` first and then carries records ([`super::record`]) or a stream of octets.
+
+use crate::counters::HostReading;
+use crate::tcp::TcpReading;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use trunkline_transport::urp::Counters;
+
+/// What a client asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// The first words.
+    Hello {
+        /// [`super::VERSION`].
+        version: u16,
+        /// The client's nonce in hexadecimal digits.
+        nonce: String,
+    },
+    /// The client has the key.
+    Proof {
+        /// The code over both nonces; `None` where the server asks for no key.
+        code: Option<String>,
+    },
+    /// The first words of a data connection.
+    Join {
+        /// The session.
+        cookie: u64,
+        /// The flow in it.
+        flow: u16,
+        /// The stream in the flow, from 0; each may be joined once.
+        stream: u16,
+        /// The code of the session's key over these three.
+        code: String,
+    },
+    /// Prepares a flow.
+    Flow {
+        /// Its number, not in use.
+        flow: u16,
+        /// What it is to do.
+        spec: FlowSpec,
+    },
+    /// Ends a flow and asks what the server saw of it.
+    Collect {
+        /// Its number.
+        flow: u16,
+    },
+    /// Asks for the server's counters.
+    Host,
+    /// Nothing but a sign of life.
+    Alive,
+    /// The last words.
+    Bye,
+}
+
+/// What the server answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Answer {
+    /// To `Hello`.
+    Challenge {
+        /// The server's nonce in hexadecimal digits.
+        nonce: String,
+        /// Must the client have a key?
+        key: bool,
+    },
+    /// To `Proof`: the session is open.
+    Welcome {
+        /// The server has the key too.
+        code: Option<String>,
+        /// Without a key: what the session's key is made of.
+        secret: Option<String>,
+        /// The session's cookie.
+        cookie: u64,
+        /// What the server allows.
+        limits: Limits,
+    },
+    /// To `Flow` and `Join`.
+    Ready,
+    /// To `Collect`.
+    Report(Box<FlowReport>),
+    /// To `Host`.
+    Host(Box<HostReading>),
+    /// To `Alive`.
+    Alive,
+    /// To anything that is not allowed.
+    Refused {
+        /// Cause and remedy in one line.
+        reason: String,
+    },
+}
+
+/// What a server allows each session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Bits per second, both ways together; `None` for no limit.
+    pub rate: Option<u64>,
+    /// Nanoseconds that a session may last.
+    pub duration_ns: u64,
+    /// Flows that may be open at once.
+    pub flows: u16,
+    /// Streams in a flow.
+    pub streams: u16,
+}
+
+/// What carries a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// Datagrams.
+    Udp,
+    /// The kernel's TCP.
+    Tcp,
+    /// Blocks of the Universal Receiver Protocol in datagrams.
+    Urp,
+}
+
+impl Transport {
+    /// Every one.
+    pub const ALL: [Transport; 3] = [Transport::Udp, Transport::Tcp, Transport::Urp];
+
+    /// As written on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Transport::Udp => "udp",
+            Transport::Tcp => "tcp",
+            Transport::Urp => "urp",
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Transport {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Transport, String> {
+        let found = Transport::ALL.into_iter().find(|transport| transport.name() == text);
+        found.ok_or_else(|| format!("'{text}' is no transport of probes: write udp, tcp or urp"))
+    }
+}
+
+/// Who sends what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The server answers each message by one of the same size.
+    Echo,
+    /// The client sends, the server counts.
+    Up,
+    /// The server sends, the client counts.
+    Down,
+}
+
+/// What a flow is to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSpec {
+    /// What carries it.
+    pub transport: Transport,
+    /// Who sends.
+    pub role: Role,
+    /// Parallel connections (TCP only, else 1).
+    pub streams: u16,
+    /// User octets of a message; of an echo the largest.
+    pub size: u32,
+    /// Bits of user octets and heads per second; `None` for as fast as the transport allows.
+    pub rate: Option<u64>,
+    /// How long the sender sends, in nanoseconds.
+    pub duration_ns: u64,
+    /// The length of the intervals in which octets are counted, in nanoseconds.
+    pub interval_ns: u64,
+    /// The congestion control of TCP; `None` for the system's own.
+    pub congestion: Option<String>,
+    /// URP only.
+    pub urp: Option<UrpSpec>,
+}
+
+/// The settings of both ends of a URP flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UrpSpec {
+    /// Octets of a block, 1 to 4096.
+    pub block: u16,
+    /// Blocks outstanding, 1 to 7.
+    pub outstanding: u8,
+    /// How long an end waits before it asks, in nanoseconds.
+    pub timeout_ns: u64,
+    /// The most octets of a datagram.
+    pub datagram: u32,
+}
+
+/// What the server saw of a flow.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowReport {
+    /// Numbers received, as ranges with both ends included, ascending.
+    pub ranges: Vec<(u32, u32)>,
+    /// Were there too many ranges to keep all?
+    pub truncated: bool,
+    /// Datagrams or messages received, copies left out.
+    pub received: u64,
+    /// Further copies.
+    pub duplicates: u64,
+    /// Received after one with a higher number (RFC 4737 §3.3).
+    pub reordered: u64,
+    /// Dropped because they came faster than the server allows.
+    pub over_rate: u64,
+    /// Datagrams or messages sent.
+    pub sent: u64,
+    /// User octets received.
+    pub octets: u64,
+    /// Interarrival jitter in nanoseconds (RFC 3550 §6.4.1).
+    pub jitter_ns: Option<u64>,
+    /// For each stream: user octets received in each interval from the flow's first octet on.
+    pub bins: Vec<Vec<u64>>,
+    /// For each stream: what the kernel said of the connection, the sender's end.
+    pub tcp: Vec<Vec<TcpReading>>,
+    /// The congestion control in force.
+    pub congestion: Option<String>,
+    /// The server's end of a URP flow.
+    pub urp: Option<UrpReading>,
+}
+
+/// What an end of a URP flow counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UrpReading {
+    /// Blocks sent for the first time.
+    pub blocks: u64,
+    /// Blocks sent again.
+    pub resent: u64,
+    /// Blocks found good.
+    pub accepted: u64,
+    /// Blocks refused as damaged or out of order.
+    pub rejected: u64,
+    /// Enquiries sent.
+    pub enquiries: u64,
+    /// Datagrams that came too late to be in order, left out.
+    pub disordered: u64,
+}
+
+impl UrpReading {
+    /// What the protocol counted, and the datagrams left out before it.
+    pub fn of(counters: &Counters, disordered: u64) -> UrpReading {
+        UrpReading {
+            blocks: counters.sending.blocks,
+            resent: counters.sending.resent,
+            accepted: counters.receiving.blocks,
+            rejected: counters.receiving.bad(),
+            enquiries: counters.sending.enquiries,
+            disordered,
+        }
+    }
+}

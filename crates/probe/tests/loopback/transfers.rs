@@ -1,0 +1,100 @@
+//! Bulk transfers by every transport in every direction, alone and beside messages.
+
+use crate::support::{connect, options};
+use trunkline_core::{Rate, Seed, Span};
+use trunkline_probe::Pace;
+use trunkline_probe::client::bulk::{self, BulkPlan, Repeat};
+use trunkline_probe::client::load::{self, LoadPlan, Phase};
+use trunkline_probe::client::transfer::{Transfer, Ways};
+use trunkline_probe::server::{Options, Server};
+use trunkline_probe::stamp::calibrate;
+use trunkline_probe::wire::message::Transport;
+
+fn transfer(transport: Transport) -> Transfer {
+    let megabits = Rate::from_bits_per_second(8_000_000);
+    Transfer {
+        transport,
+        streams: if transport == Transport::Tcp { 3 } else { 1 },
+        size: None,
+        rate: (transport != Transport::Urp).then_some(megabits),
+        duration: Span::from_millis(600),
+        interval: Span::from_millis(100),
+        congestion: None,
+        window: (1024, 7),
+    }
+}
+
+fn plan(transport: Transport) -> BulkPlan {
+    BulkPlan {
+        transfer: transfer(transport),
+        ways: Ways::Both,
+        warmup: Span::from_millis(200),
+        repeat: Repeat::Times(1),
+    }
+}
+
+#[test]
+fn every_transport_both_ways() {
+    for transport in Transport::ALL {
+        let server = Server::start(options()).unwrap();
+        let connection = connect(&server);
+        let mut heard = 0;
+        let done = bulk::measure(&connection, &plan(transport), &mut |_| heard += 1).unwrap();
+        assert!(done.failure.is_none() && done.result.whole, "{transport}: {:?}", done.failure);
+        assert_eq!((heard, done.result.goodput.len()), (1, 2));
+        for found in &done.result.runs[0].directions {
+            // Of eight intervals two are the warm-up's.
+            assert_eq!((found.intervals.len(), found.counted_s), (8, 0.6000000000000001));
+            assert!(found.octets > 10_000, "{transport} {found:?}");
+            let above = found.goodput_bit_per_s > 12e6;
+            assert!(transport == Transport::Urp || !above, "{transport} {found:?}");
+            match transport {
+                Transport::Tcp => assert!(found.tcp.len() == 3 && found.congestion.is_some()),
+                Transport::Udp => assert!(found.datagrams.unwrap().counts.received > 100),
+                Transport::Urp => assert!(found.urp_receiver.unwrap().accepted > 10),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_servers_rate_holds_for_connections_too() {
+    let max_rate = Some(Rate::from_bits_per_second(4_000_000));
+    let server = Server::start(Options { max_rate, ..options() }).unwrap();
+    let connection = connect(&server);
+    let free = Transfer { rate: None, ..transfer(Transport::Tcp) };
+    let plan = BulkPlan { transfer: free, ..plan(Transport::Tcp) };
+    let done = bulk::measure(&connection, &plan, &mut |_| {}).unwrap();
+    let total: f64 = done.result.runs[0].directions.iter().map(|one| one.goodput_bit_per_s).sum();
+    // A burst of some tens of milliseconds comes on top.
+    assert!(total < 8e6, "{total}");
+}
+
+#[test]
+fn messages_before_beside_and_after() {
+    let server = Server::start(options()).unwrap();
+    let connection = connect(&server);
+    let plan = LoadPlan {
+        transport: Transport::Udp,
+        size: 64,
+        pace: Pace::Every(Span::from_millis(5)),
+        idle: Span::from_millis(300),
+        warmup: Span::from_millis(200),
+        transfer: transfer(Transport::Tcp),
+        ways: Ways::Both,
+        seed: Seed(3),
+    };
+    let mut phases = Vec::new();
+    let mut tell = |phase: Phase, _| {
+        if phases.last() != Some(&phase) {
+            phases.push(phase);
+        }
+    };
+    let done = load::measure(&connection, &plan, calibrate(), &mut tell).unwrap();
+    assert_eq!(phases, Phase::ALL);
+    assert!(done.failure.is_none() && done.result.whole);
+    assert_eq!((done.result.phases.len(), done.result.transfers.len()), (3, 2));
+    let sent: Vec<u64> = done.result.phases.iter().map(|part| part.sent).collect();
+    assert_eq!(sent, [60, 120, 60]);
+    assert!(done.result.worse.is_some());
+}
