@@ -3,9 +3,16 @@
 use crate::format::Quantity;
 use trunkline_verify::report::Row;
 
-/// The figure, in base units.
+/// The figure, in base units. What was lost and overtaken counts in any case; times say nothing of the path
+/// where the machine has stalled.
 pub(crate) fn quantity(row: &Row, quantity: Quantity) -> Result<f64, String> {
+    let stalls = &row.stalls;
     let trips = |value: f64| match row.rtt_with.count.min(row.rtt_without.count) {
+        _ if stalls.any() => Err(format!(
+            "INVALID: the machine stalled {} times, up to {}",
+            stalls.emulator + stalls.generator,
+            stalls.emulator_longest.max(stalls.generator_longest).rounded()
+        )),
         0 | 1 => Err("fewer than two round trips were measured".to_string()),
         _ => Ok(value),
     };
