@@ -65,6 +65,7 @@ pub(crate) fn tcp(settings: &TcpSettings, habits: &Habits) -> Result<tcp::Settin
     if let Some(window) = settings.window {
         let window = window.bytes().max(u64::from(tcp.mss));
         tcp.receive_buffer = window;
+        tcp.receive_spare = if profile == tcp::Profile::Linux { window } else { 0 };
         tcp.send_buffer = tcp.send_buffer.max(window);
     }
     if let Some(tick) = tcp.tick {
