@@ -114,6 +114,12 @@ impl Shape {
         self.teeth.iter().map(|teeth| teeth.below(size)).sum()
     }
 
+    /// How many steps of the widest kind lie below `size`: a window's turns.
+    pub fn turns(&self, size: u32) -> u32 {
+        let widest = self.teeth.iter().max_by_key(|teeth| teeth.first);
+        widest.map_or(0, |teeth| teeth.below(size) as u32)
+    }
+
     /// A row that picks out one coefficient.
     fn unit(&self, coefficient: usize) -> Vec<f64> {
         (0..self.teeth.len() + 2).map(|at| if at == coefficient { 1.0 } else { 0.0 }).collect()
@@ -135,7 +141,7 @@ impl Regression {
 
     fn with(levels: &[Level], millis: &[f64], shape: &Shape) -> Option<Regression> {
         let rows: Vec<Vec<f64>> = levels.iter().map(|one| shape.row(one.size)).collect();
-        let errors: Vec<f64> = levels.iter().map(|one| one.error).collect();
+        let errors: Vec<f64> = levels.iter().map(|one| one.error.hypot(one.misfit)).collect();
         let solution = regress(&rows, millis, &errors)?;
         Some(Regression { shape: shape.clone(), solution })
     }
@@ -163,6 +169,11 @@ impl Regression {
         self.solution.coefficients[comb + 2]
     }
 
+    /// The height of the highest comb, in milliseconds; 0 without any.
+    pub fn highest(&self) -> f64 {
+        self.solution.coefficients[2..].iter().copied().fold(0.0, f64::max)
+    }
+
     /// The curve.
     pub fn curve(&self) -> Curve {
         let [base, slope, heights @ ..] = &self.solution.coefficients[..] else {
@@ -178,16 +189,11 @@ impl Regression {
 const DRAWS: usize = 400;
 
 /// Curves of the same shape through levels drawn anew: from the values of each size (a bootstrap within
-/// sizes), and for what the shape does not explain with `misfit` milliseconds more. That part is no noise,
+/// sizes), and for what the shape does not explain with the level's misfit more. That part is no noise,
 /// neighbouring sizes share it, and what it would harm most is the slope: so it is drawn both for each
 /// level alone and as a tilt within each window. Where nothing was repeated, levels are drawn from their
 /// standard errors.
-pub(crate) fn redrawn(
-    levels: &[Level],
-    shape: &Shape,
-    misfit: f64,
-    stream: &mut Stream,
-) -> Vec<Curve> {
+pub(crate) fn redrawn(levels: &[Level], shape: &Shape, stream: &mut Stream) -> Vec<Curve> {
     let most = levels.last().map_or(1, |one| one.size);
     let window = shape.teeth.iter().map(|teeth| teeth.period).max().unwrap_or(most);
     // From -1 to 1, with the mean square 1/3.
@@ -195,9 +201,10 @@ pub(crate) fn redrawn(
         |size: u32| 2.0 * f64::from(size.saturating_sub(1) % window) / f64::from(window) - 1.0;
     (0..DRAWS)
         .filter_map(|_| {
-            let tilt = misfit * 3f64.sqrt() * stream.normal();
-            let drawn =
-                |one: &Level| draw(one, stream) + misfit * stream.normal() + tilt * place(one.size);
+            let tilt = 3f64.sqrt() * stream.normal();
+            let drawn = |one: &Level| {
+                draw(one, stream) + one.misfit * (stream.normal() + tilt * place(one.size))
+            };
             let millis: Vec<f64> = levels.iter().map(drawn).collect();
             Some(Regression::with(levels, &millis, shape)?.curve())
         })
@@ -258,7 +265,7 @@ mod tests {
             prop_assert!((found.base - base).abs() < 1e-6 * base);
             prop_assert!((found.combs[0].height - height).abs() < 1e-6 * height);
             prop_assert!(regression.clearness(0) > 0.0 && regression.predict(1).1 > 0.0);
-            let draws = redrawn(&levels, &shape, 0.0, &mut Seed(1).stream("test"));
+            let draws = redrawn(&levels, &shape, &mut Seed(1).stream("test"));
             prop_assert!(draws.iter().any(|draw| draw.base < base) && draws.iter().any(|draw| draw.base > base));
         }
     }

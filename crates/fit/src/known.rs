@@ -1,6 +1,7 @@
 //! What is known of a path before it is fitted, and what cannot be told.
 
 use crate::curve::Packets;
+use crate::line::Line;
 use serde::Serialize;
 use trunkline_measure::Interval;
 
@@ -50,16 +51,26 @@ pub struct Known {
     /// What both hosts together spend on a message and its answer, in milliseconds, where it was measured
     /// apart (between two programs of one host, for instance).
     pub per_message: Option<Interval>,
+    /// The line, where datagrams measured it.
+    pub line: Option<Line>,
 }
 
 impl Known {
     /// Nothing but what comes back.
     pub fn only(pattern: Pattern) -> Known {
-        Known { pattern, block: None, overhead: None, answer: None, opens: None, per_message: None }
+        Known {
+            pattern,
+            block: None,
+            overhead: None,
+            answer: None,
+            opens: None,
+            per_message: None,
+            line: None,
+        }
     }
 
     /// How user bytes become bytes on the line.
-    pub(crate) fn packets(&self) -> Packets {
+    pub fn packets(&self) -> Packets {
         let block = self.block.filter(|&block| block > 0).zip(self.overhead);
         block.map_or(Packets::UNKNOWN, |(block, overhead)| Packets { block, overhead })
     }

@@ -1,12 +1,17 @@
 //! One level for each message size, from repeated round trips.
 
-use crate::outlier::spread;
 use std::collections::BTreeMap;
-use trunkline_measure::mean;
+use trunkline_measure::{mean, quantile};
 
-/// How far the mean of the lower half of `n` values scatters, in standard deviations over `sqrt(n)`:
-/// 1.15 for normally distributed values, a little more for skewed ones.
+/// How far the level of `n` values scatters, in standard deviations over `sqrt(n)`: that is what the lower
+/// quartile of normally distributed values does (1.36), and the mean about it a little less.
 const EFFICIENCY: f64 = 1.3;
+/// The part of the values below a level's own, and the part below their upper end.
+const PART: (f64, f64) = (0.125, 0.375);
+/// How far apart the two ends lie, in standard deviations of normally distributed values.
+const PART_WIDTH: f64 = 0.8317;
+/// Sizes on each side whose scatter is looked at too: a few values tell little of it.
+const NEIGHBOURS: usize = 2;
 /// Nothing is known better than this: a system's clock readings and scheduler, in milliseconds.
 const FLOOR: f64 = 0.0005;
 /// Nor better than this part of itself: the clock that paces an emulated line.
@@ -23,16 +28,22 @@ pub(crate) struct Level {
     pub millis: f64,
     /// Standard error of `millis`.
     pub error: f64,
+    /// How far it lies from any curve beyond that, in milliseconds, as far as is known.
+    pub misfit: f64,
     /// The values behind it.
     pub values: Vec<f64>,
 }
 
-/// The level of some values: the mean of their lower half. Waiting only ever lengthens a round trip, so
-/// that the upper half says little about the path; the mean of the lower half scatters less than the
-/// minimum (which Vande Water 1988 §2.5 used), and half the values may be disturbed at will.
+/// The level of some values: the mean of those about their lower quartile. Waiting only ever lengthens a
+/// round trip, so that the upper values say little about the path. The least ones are left out as well
+/// (Vande Water 1988 §2.5 used the minimum): a sender that is held up between an answer's acknowledgement
+/// and its next message finds the line empty, which is not what happens otherwise.
 pub(crate) fn level(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
-    mean(&values[..values.len().div_ceil(2)])
+    let count = values.len() as f64;
+    let from = (count * PART.0) as usize;
+    let to = (libm::ceil(count * PART.1) as usize).max(from + 1);
+    mean(&values[from..to.min(values.len())])
 }
 
 /// Levels by size, ascending, of `(size, milliseconds)` in any order.
@@ -41,28 +52,44 @@ pub(crate) fn levels(samples: &[(u32, f64)]) -> Vec<Level> {
     for &(size, millis) in samples.iter().filter(|(_, millis)| millis.is_finite()) {
         sizes.entry(size).or_default().push(millis);
     }
-    let deviation = common_deviation(&sizes);
-    let error = |millis: f64, count: usize| {
+    let deviations = deviations(&sizes);
+    let error = |millis: f64, count: usize, deviation: f64| {
         let noise = EFFICIENCY * deviation / (count as f64).sqrt();
         noise.hypot(FLOOR + FLOOR_SHARE * millis.abs())
     };
-    let one = |(size, mut values): (u32, Vec<f64>)| {
+    let one = |((size, mut values), deviation): ((u32, Vec<f64>), f64)| {
         let millis = level(&mut values);
-        Level { size, millis, error: error(millis, values.len()), values }
+        let error = error(millis, values.len(), deviation);
+        Level { size, millis, error, misfit: 0.0, values }
     };
-    sizes.into_iter().map(one).collect()
+    sizes.into_iter().zip(deviations).map(one).collect()
 }
 
-/// The standard deviation of single values about their size's level, outliers aside. Where nothing was
-/// repeated it is taken as one percent of the least value.
-fn common_deviation(sizes: &BTreeMap<u32, Vec<f64>>) -> f64 {
-    let repeated: Vec<f64> =
-        sizes.values().filter(|values| values.len() >= 4).map(|values| spread(values)).collect();
-    if repeated.is_empty() {
+/// The standard deviation that the quicker values of each size have, as far as it and its neighbours tell:
+/// messages that take several turns of the window are held up in each of them and scatter more. Where
+/// nothing was repeated it is taken as one percent of the least value.
+fn deviations(sizes: &BTreeMap<u32, Vec<f64>>) -> Vec<f64> {
+    let own: Vec<Option<f64>> = sizes.values().map(|values| scatter(values)).collect();
+    let known: Vec<f64> = own.iter().copied().flatten().collect();
+    if known.is_empty() {
         let least = sizes.values().flatten().copied().fold(f64::INFINITY, f64::min);
-        return if least.is_finite() { UNREPEATED * least } else { 0.0 };
+        let unknown = if least.is_finite() { UNREPEATED * least } else { 0.0 };
+        return vec![unknown; sizes.len()];
     }
-    mean(&repeated)
+    let common = quantile(&known, 0.5);
+    let about = |at: usize| {
+        let near = at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS + 1).min(own.len());
+        let near: Vec<f64> = own[near].iter().copied().flatten().collect();
+        let around = if near.is_empty() { common } else { quantile(&near, 0.5) };
+        own[at].map_or(around, |own| own.max(around))
+    };
+    (0..own.len()).map(about).collect()
+}
+
+/// The standard deviation of normally distributed values whose lower ones scatter as these.
+fn scatter(values: &[f64]) -> Option<f64> {
+    let (low, high) = PART;
+    (values.len() >= 3).then(|| (quantile(values, high) - quantile(values, low)) / PART_WIDTH)
 }
 
 #[cfg(test)]

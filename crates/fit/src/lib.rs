@@ -7,7 +7,7 @@
 //!   [`Summary::of`] puts a session into figures: delay, jitter, loss, order, each way where it can.
 //! - [`Stopping`] says when enough has been measured, [`Degradation::of`] how much worse load makes it.
 //! - [`Sweep`] chooses message sizes, [`PathFit::of`] finds window, rate, propagation and the hosts' cost
-//!   from the round trips, or says why it cannot, and [`PathFit::scenario`] writes the scenario file.
+//!   from the round trips, or says why it cannot ([`Line`]: datagrams' part in it), and [`PathFit::scenario`] writes the scenario file.
 //! - [`flent`] writes Flent's data files.
 //!
 //! ```
@@ -38,6 +38,7 @@ pub mod flent;
 mod hull;
 mod known;
 mod level;
+mod line;
 mod load;
 mod loss;
 mod observation;
@@ -55,6 +56,7 @@ mod variation;
 pub use clock::{Clock, ClockError, FASTEST_DRIFT, OneWay, Stretch};
 pub use curve::{Comb, Curve, Packets, Teeth};
 pub use known::{CannotTell, Fitted, Known, Opens, Pattern};
+pub use line::Line;
 pub use load::{Compared, Degradation, Figure};
 pub use loss::{Loss, Share};
 pub use observation::{Exchange, Far, Lost, Observations, Stamp, Way};

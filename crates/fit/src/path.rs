@@ -16,7 +16,7 @@
 //! propagation apart from the hosts' cost for each message, which is what remains of the round trip of an
 //! empty message. An echo does all this twice, so that its jumps are of about two round trips (§2.5.2).
 
-use crate::curve::{Comb, Curve, HEADERS, Packets, redrawn};
+use crate::curve::{Comb, Curve, HEADERS, Packets, Regression, Shape, redrawn};
 use crate::known::{CannotTell, Fitted, Known, Opens};
 use crate::level::{Level, levels};
 use crate::steps::{Scan, scan, settle};
@@ -81,17 +81,20 @@ impl PathFit {
         let found = scan(&levels, known.packets());
         let settled = settle(&levels, &found.shape).filter(|_| levels.len() >= 4);
         let Some((curve, shape)) = settled else { return nothing(levels.len(), known) };
-        let misfit = misfit(&levels, &curve);
-        let draws = redrawn(&levels, &shape, misfit, &mut seed.stream("path fit"));
+        let (levels, curve) = unsettled(levels, curve, &shape);
+        let draws = redrawn(&levels, &shape, &mut seed.stream("path fit"));
         let problem = problem(&found, &curve);
+        // What was overlooked among later turns of the window says nothing of the first.
+        let window = curve.combs.iter().map(|comb| comb.teeth.first).max();
+        let late = window.zip(found.overlooked).is_some_and(|(one, at)| at > 2 * one);
         let reading = Reading {
             levels: &levels,
             curve: &curve,
             draws: &draws,
             known,
             problem,
-            blunt: found.blunt,
-            overlooked: found.overlooked,
+            blunt: if late { 0.0 } else { found.blunt },
+            overlooked: found.overlooked.filter(|_| !late),
         };
         reading.fit()
     }
@@ -113,15 +116,49 @@ fn nothing(sizes: usize, known: Known) -> PathFit {
     }
 }
 
-/// How far levels lie from the curve beyond what noise explains, in milliseconds: 0 where noise explains
-/// all.
-fn misfit(levels: &[Level], curve: &Curve) -> f64 {
+/// Levels that know what the curve does not explain of them, and the curve through these. In each turn of
+/// the window hosts may be late once more, so that the levels of messages that take many turns lie farther
+/// from any curve, and say less.
+fn unsettled(mut levels: Vec<Level>, mut curve: Curve, shape: &Shape) -> (Vec<Level>, Curve) {
+    for _ in 0..ROUNDS {
+        let beyond = misfits(&levels, &curve, shape);
+        levels.iter_mut().zip(beyond).for_each(|(one, misfit)| one.misfit = misfit);
+        let Some(better) = Regression::of(&levels, shape) else { break };
+        curve = better.curve();
+    }
+    (levels, curve)
+}
+
+/// How often the curve and what it does not explain are brought to agree.
+const ROUNDS: usize = 3;
+/// Levels that tell how far those of their turn lie off.
+const ENOUGH: usize = 4;
+
+/// How far levels lie from the curve beyond what noise explains, in milliseconds, for each level: the root
+/// of the mean square over the levels with as many turns of the window, and over more where they are few.
+/// 0 where noise explains all.
+fn misfits(levels: &[Level], curve: &Curve, shape: &Shape) -> Vec<f64> {
     let beyond = |one: &Level| {
         let off = one.millis - curve.at(one.size);
         off * off - one.error * one.error
     };
     let freedom = levels.len().saturating_sub(curve.combs.len() + 2).max(1);
-    (levels.iter().map(beyond).sum::<f64>() / freedom as f64).max(0.0).sqrt()
+    let share = levels.len() as f64 / freedom as f64;
+    let misfit = |group: &[Level]| {
+        let sum = group.iter().map(beyond).sum::<f64>();
+        (share * sum / group.len() as f64).max(0.0).sqrt()
+    };
+    let mut found = Vec::new();
+    let mut rest = levels;
+    while !rest.is_empty() {
+        let turn = shape.turns(rest[rest.len().min(ENOUGH) - 1].size);
+        let count = rest.iter().take_while(|one| shape.turns(one.size) <= turn).count();
+        let few = rest.len() - count < ENOUGH;
+        let (group, later) = rest.split_at(if few { rest.len() } else { count });
+        found.extend(std::iter::repeat_n(misfit(group), group.len()));
+        rest = later;
+    }
+    found
 }
 
 /// Why the jumps, if any, are no window's.
@@ -247,7 +284,15 @@ impl Reading<'_> {
         let tilt = self.blunt / f64::from(again.max(1));
         let rate = |slope: f64| 8_000.0 * self.ways() / slope.max(f64::MIN_POSITIVE);
         let ends = |curve: &Curve| [rate(curve.slope + tilt), rate(curve.slope - tilt)];
-        told(self.spread(ends), rate(self.curve.slope), "bit/s", why)
+        let own = told(self.spread(ends), rate(self.curve.slope), "bit/s", why);
+        let other = self.known.line.map(|line| line.rate());
+        let other = other.and_then(|rate| told(rate.interval, rate.value, "bit/s", why).ok());
+        match (own, other) {
+            // Both count what a byte takes; the better known one counts.
+            (Ok(own), Some(other)) if own.relative() <= other.relative() => Ok(own),
+            (_, Some(other)) => Ok(other),
+            (own, None) => own,
+        }
     }
 
     fn per_packet(&self, combs: Combs) -> Result<Fitted, CannotTell> {
@@ -349,13 +394,21 @@ impl Reading<'_> {
         self.bounded(curve, combs, [0.0, self.empty(curve, combs)[1]])
     }
 
-    /// Narrowed by what is known of the hosts' part.
+    /// Narrowed by what is known of the hosts' part and of the line.
     fn bounded(&self, curve: &Curve, combs: Combs, trip: [f64; 2]) -> [f64; 2] {
-        let Some(host) = self.known.per_message else { return trip };
-        let empty = self.empty(curve, combs);
-        let (low, high) = ((empty[0] - host.high).max(trip[0]), (empty[1] - host.low).min(trip[1]));
-        // Where the two contradict one another, the measurement on the path counts.
-        if low <= high { [low, high] } else { trip }
+        let trip = match self.known.per_message {
+            Some(host) => {
+                let empty = self.empty(curve, combs);
+                // Where the two contradict one another, the measurement on the path counts.
+                common(trip, [empty[0] - host.high, empty[1] - host.low]).unwrap_or(trip)
+            }
+            None => trip,
+        };
+        // What datagrams tell contains less of the hosts' time than jumps do.
+        let line = self.known.line.map(|line| line.trip.interval);
+        line.map_or(trip, |line| {
+            common(trip, [line.low, line.high]).unwrap_or([line.low, line.high])
+        })
     }
 
     /// The interval over all draws of something that is known between two ends.
@@ -369,6 +422,12 @@ impl Reading<'_> {
             high: quantile(&high, 1.0 - beyond).max(own[1]),
         }
     }
+}
+
+/// What lies between both pairs of ends.
+fn common(one: [f64; 2], other: [f64; 2]) -> Option<[f64; 2]> {
+    let (low, high) = (one[0].max(other[0]), one[1].min(other[1]));
+    (low <= high).then_some([low, high])
 }
 
 /// The figure, if its interval is narrow.

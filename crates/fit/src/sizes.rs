@@ -66,11 +66,21 @@ pub struct Sweep {
     pub most: u32,
     /// Sizes to be measured in any case.
     pub suspects: Vec<u32>,
+    /// How user bytes become bytes on the line. Where that is known, packets' own steps are none, the sweep
+    /// begins with sizes about one packet's, and of a gap it first tries the packets' ends in it.
+    pub packets: Packets,
 }
 
 impl Default for Sweep {
     fn default() -> Sweep {
-        Sweep { largest: 1 << 16, longest: 2_000.0, repeat: 20, most: 400, suspects: Vec::new() }
+        Sweep {
+            largest: 1 << 16,
+            longest: 2_000.0,
+            repeat: 20,
+            most: 400,
+            suspects: Vec::new(),
+            packets: Packets::UNKNOWN,
+        }
     }
 }
 
@@ -78,6 +88,8 @@ impl Default for Sweep {
 const FIRST: [u32; 15] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
 /// Steps of a comb that are looked at.
 const STEPS: u32 = 4;
+/// And where packets are known, so that their steps need not be told from the window's.
+const FEW_STEPS: u32 = 2;
 /// A comb this high against the round trip of a byte can only be a window's.
 const WINDOW_LIKE: f64 = 0.25;
 /// How well the slope is to be known, as its standard error in units of itself: ±3 % at 95 %.
@@ -93,10 +105,10 @@ impl Sweep {
         if levels.is_empty() {
             return self.asks(&levels, self.first());
         }
-        let found = scan(&levels, Packets::UNKNOWN);
+        let found = scan(&levels, self.packets);
         let shape = &found.shape;
         let fresh = |sizes| Some(self.asks(&levels, sizes)).filter(|asks| !asks.is_empty());
-        fresh(found.open.map_or_else(Vec::new, between))
+        fresh(found.open.map_or_else(Vec::new, |gap| self.inside(gap)))
             .or_else(|| fresh(self.behind_steps(&levels, shape)))
             .or_else(|| fresh(self.beyond(&levels, shape)).filter(|_| found.strange.is_none()))
             .unwrap_or_else(|| self.again(&levels, shape))
@@ -112,15 +124,39 @@ impl Sweep {
     }
 
     fn first(&self) -> Vec<u32> {
+        let block = self.packets.block;
+        if block > 0 {
+            return [1, block / 2, block, block + 1, 2 * block]
+                .into_iter()
+                .filter(|&size| size > 0)
+                .collect();
+        }
         let most = FIRST[FIRST.len() - 1];
         let suspects = self.suspects.iter().copied().filter(|&size| size <= most);
         FIRST.into_iter().chain(suspects).collect()
     }
 
+    /// Sizes inside a gap: the ends of packets next to its middle, if it has some, else quarters.
+    fn inside(&self, gap: Gap) -> Vec<u32> {
+        let block = self.packets.block;
+        if block > 0 {
+            let middle = gap.before + (gap.behind - gap.before) / 2;
+            let ends = [0, 1].map(|more| (middle / block + more) * block);
+            let inside = |size: &u32| *size > gap.before && *size < gap.behind;
+            let found: Vec<u32> =
+                ends.into_iter().flat_map(|end| [end, end + 1]).filter(inside).collect();
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        between(gap)
+    }
+
     /// Both sides of the first steps of each comb that have not become too slow.
     fn behind_steps(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
         let quick = |size: u32| self.expected(levels, shape, size) <= self.longest;
-        let steps = shape.teeth.iter().flat_map(|teeth| teeth.sizes(STEPS).enumerate());
+        let count = if self.packets.block > 0 { FEW_STEPS } else { STEPS };
+        let steps = shape.teeth.iter().flat_map(|teeth| teeth.sizes(count).enumerate());
         steps
             .filter(|&(at, size)| at < 2 || quick(size))
             .flat_map(|(_, size)| [size, size.saturating_add(1)])

@@ -9,6 +9,9 @@ use serde::Serialize;
 const CLEAR: f64 = 6.0;
 /// And by this part of what it lies above the least level: no real path is quite linear.
 const BENT: f64 = 0.002;
+/// And by this part of the highest steps before it: behind a window's first jump hosts are late once more in
+/// each turn, and nothing lower than the jumps is to be found there.
+const FAINT: f64 = 0.25;
 /// Levels that a curve is drawn through before anything is said about the next one.
 const BEFORE: usize = 3;
 /// Different combs that are looked for: packets and a window, each way.
@@ -93,7 +96,8 @@ impl Scan {
         let (expected, error) = regression.predict(next.size);
         let off = next.millis - expected;
         let bent = BENT * (next.millis - calm[0].millis).max(0.0);
-        let allowed = (CLEAR * error.hypot(next.error) + bent).max(self.blunt);
+        let faint = FAINT * regression.highest();
+        let allowed = (CLEAR * error.hypot(next.error) + bent).max(self.blunt).max(faint);
         if off.abs() > allowed { off } else { 0.0 }
     }
 
