@@ -1,11 +1,12 @@
 //! `trunkline serve`: the other end of `trunkline probe`.
 
 use crate::failure::Failure;
+use crate::probe::Window;
 use crate::{output, signals};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
-use trunkline_core::{Rate, Span};
+use trunkline_core::{Rate, Size, Span};
 use trunkline_probe::ProbeError;
 use trunkline_probe::key::Key;
 use trunkline_probe::server::{IpNet, Options, Server, network};
@@ -43,6 +44,12 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "How much",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     max_sessions: u32,
+    /// URP's octets of a block, and blocks outstanding, for clients that do not say
+    #[arg(long, value_name = "BLOCKxN", default_value = "1024x7", help_heading = "Transports")]
+    window: Window,
+    /// TCP's receive buffer, which bounds the window [default: the system's, which grows]
+    #[arg(long, value_name = "SIZE", help_heading = "Transports")]
+    receive_buffer: Option<Size>,
     /// Print what happened as JSON at the end
     #[arg(long)]
     json: bool,
@@ -72,6 +79,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         max_rate: args.max_rate,
         max_duration: args.max_duration,
         max_sessions: args.max_sessions as usize,
+        window: (args.window.0, args.window.1),
+        receive_buffer: args.receive_buffer.map(|size| size.bytes() as usize),
         ..Options::at(SocketAddr::new(args.bind, args.port))
     };
     let (sender, signal) = channel();

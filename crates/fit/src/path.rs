@@ -404,11 +404,10 @@ impl Reading<'_> {
             }
             None => trip,
         };
-        // What datagrams tell contains less of the hosts' time than jumps do.
-        let line = self.known.line.map(|line| line.trip.interval);
-        line.map_or(trip, |line| {
-            common(trip, [line.low, line.high]).unwrap_or([line.low, line.high])
-        })
+        // Datagrams contain less of the hosts' time than jumps do, whose lower end says nothing besides.
+        let Some(line) = self.known.line.map(|line| line.trip.interval) else { return trip };
+        let line = [line.low, line.high];
+        common([0.0, trip[1]], line).unwrap_or(line)
     }
 
     /// The interval over all draws of something that is known between two ends.

@@ -50,7 +50,7 @@ pub struct Ask {
 /// A sweep over message sizes that goes where the delay jumps.
 ///
 /// It begins with small sizes, goes up by halves of octaves as long as no window shows, narrows each jump
-/// to the exact byte, looks behind its multiples, and at last repeats the sizes on which the slope hangs
+/// to the exact byte, looks behind its multiples, measures anew what does not follow, and at last repeats the sizes on which the slope hangs
 /// until the rate is known to three percent or [`most`](Sweep::most) is reached. Small sizes come first
 /// because with a small window on a long path large ones take minutes. Measure what one answer asks for
 /// in mixed order, so that a disturbance does not hit one size alone.
@@ -64,6 +64,8 @@ pub struct Sweep {
     pub repeat: u32,
     /// Most round trips of any size.
     pub most: u32,
+    /// Is the slope to be known well? Not where the rate is known otherwise.
+    pub slope: bool,
     /// Sizes to be measured in any case.
     pub suspects: Vec<u32>,
     /// How user bytes become bytes on the line. Where that is known, packets' own steps are none, the sweep
@@ -78,6 +80,7 @@ impl Default for Sweep {
             longest: 2_000.0,
             repeat: 20,
             most: 400,
+            slope: true,
             suspects: Vec::new(),
             packets: Packets::UNKNOWN,
         }
@@ -90,6 +93,8 @@ const FIRST: [u32; 15] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384
 const STEPS: u32 = 4;
 /// And where packets are known, so that their steps need not be told from the window's.
 const FEW_STEPS: u32 = 2;
+/// How often a size that fits no curve is measured anew.
+const DOUBTS: usize = 3;
 /// A comb this high against the round trip of a byte can only be a window's.
 const WINDOW_LIKE: f64 = 0.25;
 /// How well the slope is to be known, as its standard error in units of itself: ±3 % at 95 %.
@@ -108,7 +113,9 @@ impl Sweep {
         let found = scan(&levels, self.packets);
         let shape = &found.shape;
         let fresh = |sizes| Some(self.asks(&levels, sizes)).filter(|asks| !asks.is_empty());
+        let doubtful = found.strange.map(|(size, _)| size).or(found.overlooked);
         fresh(found.open.map_or_else(Vec::new, |gap| self.inside(gap)))
+            .or_else(|| self.anew(&levels, doubtful))
             .or_else(|| fresh(self.behind_steps(&levels, shape)))
             .or_else(|| fresh(self.beyond(&levels, shape)).filter(|_| found.strange.is_none()))
             .unwrap_or_else(|| self.again(&levels, shape))
@@ -152,6 +159,19 @@ impl Sweep {
         between(gap)
     }
 
+    /// A size that does not follow from the smaller ones, and the one before it, to be measured at another
+    /// time: hosts that were busy for seconds are no jump.
+    fn anew(&self, levels: &[Level], doubtful: Option<u32>) -> Option<Vec<Ask>> {
+        let at = levels.iter().position(|one| Some(one.size) == doubtful)?;
+        let most = (self.repeat as usize).saturating_mul(1 + DOUBTS).min(self.most as usize);
+        let ask = |one: &Level| {
+            let left = most.saturating_sub(one.values.len()) as u32;
+            (left > 0).then_some(Ask { size: one.size, repeat: left.min(self.repeat) })
+        };
+        let asks: Vec<Ask> = levels[at.saturating_sub(1)..=at].iter().filter_map(ask).collect();
+        (!asks.is_empty()).then_some(asks)
+    }
+
     /// Both sides of the first steps of each comb that have not become too slow.
     fn behind_steps(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
         let quick = |size: u32| self.expected(levels, shape, size) <= self.longest;
@@ -183,7 +203,8 @@ impl Sweep {
 
     /// Sizes to be measured again because the slope hangs on them and is not known well enough.
     fn again(&self, levels: &[Level], shape: &Shape) -> Vec<Ask> {
-        let Some((_, shape)) = settle(levels, shape) else { return Vec::new() };
+        let settled = settle(levels, shape).filter(|_| self.slope);
+        let Some((_, shape)) = settled else { return Vec::new() };
         let Some(relative) = Regression::of(levels, &shape).and_then(|it| it.slope_error()) else {
             return Vec::new();
         };
@@ -242,6 +263,8 @@ fn slope_ends(levels: &[Level], teeth: &[Teeth]) -> BTreeSet<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::known::{Known, Pattern};
+    use crate::path::PathFit;
     use proptest::prelude::*;
     use trunkline_core::Seed;
 
@@ -264,6 +287,34 @@ mod tests {
         let sweep = Sweep { suspects: vec![84, 85, 9_000], ..Sweep::default() };
         let first: Vec<u32> = sweep.next(&[]).iter().map(|ask| ask.size).collect();
         assert!(first.contains(&85) && !first.contains(&9_000) && first.contains(&512));
+    }
+
+    /// Hosts that are late for as long as one size is measured: it is measured again.
+    #[test]
+    fn a_size_that_was_late_for_once_hides_no_window() {
+        let packets = Packets { block: 580, overhead: 87 };
+        let sweep = Sweep { packets, slope: false, ..Sweep::default() };
+        let mut stream = Seed(4).stream("late");
+        let (mut samples, mut late) = (Vec::new(), 0);
+        for round in 0.. {
+            let asks = sweep.next(&samples);
+            if asks.is_empty() {
+                break;
+            }
+            assert!(round < 40, "no end");
+            for Ask { size, repeat } in asks {
+                let busy = size == 2321 && late == 0;
+                late += u32::from(size == 2321);
+                let exact = 9.5
+                    + 0.0036 * packets.line_bytes(size)
+                    + 16.3 * f64::from((size - 1) / 1160)
+                    + if busy { 6.0 } else { 0.0 };
+                samples.extend((0..repeat).map(|_| (size, exact + 0.1 * stream.unit())));
+            }
+        }
+        assert!(late >= 2, "not measured again");
+        let known = Known { block: Some(580), overhead: Some(87), ..Known::only(Pattern::Echo) };
+        assert_eq!(PathFit::of(&samples, known, Seed(1)).window, Ok(1160));
     }
 
     proptest! {

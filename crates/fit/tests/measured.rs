@@ -2,7 +2,8 @@
 
 use std::path::Path;
 use trunkline_core::Seed;
-use trunkline_fit::{Known, Opens, PathFit, Pattern};
+use trunkline_fit::{Fitted, Known, Line, Opens, PathFit, Pattern};
+use trunkline_measure::Interval;
 
 fn samples(name: &str) -> Vec<(u32, f64)> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/measured").join(name);
@@ -34,4 +35,25 @@ fn hosts_that_are_late_for_seconds_do_not_hide_the_window() {
     assert_eq!(fit.window, Ok(600));
     let rate = fit.rate.unwrap().value;
     assert!((rate / 1e6 - 1.0).abs() < 0.05, "{rate}");
+}
+
+/// 20 Mbit/s, 2 ms each way, one block of 64 octets: its jumps show, but the 26 microseconds that the line
+/// takes for it are less than the hosts' noise. Then the rate is not told, or it is right.
+#[test]
+fn a_window_too_small_to_tell_the_rate_is_found() {
+    let samples = samples("urp-64-20mbit-2ms.csv");
+    let fit = PathFit::of(&samples, urp(64), Seed(1));
+    assert_eq!(fit.window, Ok(64));
+    assert!(
+        fit.rate.as_ref().is_ok_and(|rate| (rate.value / 20e6 - 1.0).abs() < 0.05)
+            || fit.rate.is_err()
+    );
+    let line = Line { byte: fitted(4e-4, 0.01), trip: fitted(4.02, 0.01) };
+    let with = PathFit::of(&samples, Known { line: Some(line), ..urp(64) }, Seed(1));
+    let (rate, delay) = (with.rate.unwrap().value, with.delay.unwrap().value);
+    assert!((rate / 20e6 - 1.0).abs() < 0.05 && (delay / 2.0 - 1.0).abs() < 0.05, "{rate} {delay}");
+}
+
+fn fitted(value: f64, share: f64) -> Fitted {
+    Fitted { value, interval: Interval { low: value * (1.0 - share), high: value * (1.0 + share) } }
 }

@@ -9,6 +9,7 @@ mod transfers;
 
 use crate::failure::Failure;
 use clap::Subcommand;
+pub use rtt::Window;
 
 /// Measure a real path to a host that runs `trunkline serve`.
 #[derive(clap::Args)]

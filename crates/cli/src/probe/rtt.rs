@@ -12,7 +12,7 @@ use trunkline_fit::{CannotTell, Fitted, Goal, PathFit, Share, Wanted};
 use trunkline_probe::Pace;
 use trunkline_probe::client::Event;
 use trunkline_probe::client::rtt::{Measured, RttPlan, RttResult, measure};
-use trunkline_probe::result::{SizeFigures, flent, write_samples};
+use trunkline_probe::result::{PathFigures, SizeFigures, flent, write_samples};
 use trunkline_probe::stamp::calibrate;
 use trunkline_probe::wire::message::Transport;
 
@@ -68,9 +68,9 @@ struct Messages {
     /// Messages at instants without memory, so many a second on average
     #[arg(long, value_name = "N/s")]
     poisson: Option<PerSecond>,
-    /// URP: octets of a block, and blocks outstanding
-    #[arg(long, value_name = "BLOCKxN", default_value = "1024x7")]
-    window: Window,
+    /// URP: octets of a block, and blocks outstanding [default: the server's]
+    #[arg(long, value_name = "BLOCKxN")]
+    window: Option<Window>,
     /// TCP: the congestion control of both ends [default: the system's]
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
@@ -232,7 +232,8 @@ impl Args {
             timeout: repetition.timeout,
             goal,
             seed: Seed(messages.seed),
-            window: (messages.window.0, messages.window.1),
+            window: messages.window.map(|Window(block, outstanding)| (block, outstanding)),
+            line: self.fit.is_some(),
             congestion: messages.congestion.clone(),
         })
     }
@@ -249,24 +250,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Event::Sent(count) if count % 16 == 0 => progress.tell(&format!("{count} messages sent")),
         Event::Sent(_) => {}
     };
-    let done = measure(&connection, &plan, calibrate(), &mut tell).map_err(failure)?;
+    let mut done = measure(&connection, &plan, calibrate(), &mut tell).map_err(failure)?;
     drop(progress);
+    let found = args.fit.is_some().then(|| done.fit());
+    done.result.path = found.as_ref().map(PathFigures::of);
     args.sinks.result(&done.result, || table(&done.result))?;
-    save(args, &done)?;
+    save(args, &done, found.as_ref())?;
     stop.check()?;
     done.failure.map_or(Ok(()), |error| Err(failure(error)))
 }
 
-fn save(args: &Args, done: &Measured) -> Result<(), Failure> {
+fn save(args: &Args, done: &Measured, found: Option<&PathFit>) -> Result<(), Failure> {
     sinks::write(args.sinks.csv.as_deref(), |out| write_samples(out, &[("rtt", &done.observed)]))?;
     sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_rtt(done, start))?;
-    args.fit.as_deref().map_or(Ok(()), |file| fit(done, file))
+    args.fit.as_deref().zip(found).map_or(Ok(()), |(file, found)| fit(done, found, file))
 }
 
 /// Says what the path seems to be, and writes the scenario.
-fn fit(done: &Measured, file: &Path) -> Result<(), Failure> {
-    let found = done.fit();
-    for line in sayings(&found) {
+fn fit(done: &Measured, found: &PathFit, file: &Path) -> Result<(), Failure> {
+    for line in sayings(found) {
         eprintln!("trunkline: {line}");
     }
     let result = &done.result;

@@ -345,3 +345,24 @@ fn lines_and_files_are_written() {
     assert_eq!(std::fs::read(&flent).unwrap()[..2], [0x1f, 0x8b]);
     stop(server);
 }
+
+/// What nobody told the probe: window, rate and delay. A longer form draws them (`scripts/step-finder.sh`).
+#[test]
+fn the_step_finder_finds_a_path_that_it_does_not_know() {
+    for (rate, delay, block, blocks) in [(2000.0, 8.0, 300, 3), (700.0, 15.0, 150, 2)] {
+        let Some(between) = Between::new(&format!("rate={rate}kbit delay={delay}ms")) else {
+            return;
+        };
+        let server = between.serve(&["--window", &format!("{block}x{blocks}")]);
+        let file = format!("{}/steps-{block}.toml", env!("CARGO_TARGET_TMPDIR"));
+        let result = done(between.probe(&["rtt", "--transport", "urp", "--fit", &file, "--json"]));
+        let path = &result["path"];
+        assert_eq!(path["window_octets"], block * blocks, "{path}");
+        for (name, truth) in [("rate_bit_per_s", rate * 1e3), ("delay_ms", delay)] {
+            let off = number(&path[name]["value"]) / truth - 1.0;
+            assert!(off.abs() < 0.05, "{name}: {path}");
+        }
+        assert!(std::fs::read_to_string(&file).unwrap().contains("[[link]]"));
+        stop(server);
+    }
+}

@@ -6,7 +6,7 @@ use crate::key::{self, Key, from_hex, same, to_hex};
 use crate::limited::Limited;
 use crate::wire::VERSION;
 use crate::wire::frame::{self, REPORT, SHORT};
-use crate::wire::message::{Answer, FlowReport, FlowSpec, Limits, Request};
+use crate::wire::message::{Answer, FlowReport, FlowSpec, Limits, Request, UrpSpec};
 use crate::{ProbeError, clock, stamp, tcp};
 use rustix::event::PollFlags;
 use std::io;
@@ -147,9 +147,17 @@ impl Connection {
     /// # Errors
     /// Where the server refuses or is gone.
     pub fn flow(&self, spec: FlowSpec) -> Result<u16, ProbeError> {
+        self.flow_by_urp(spec).map(|(flow, _)| flow)
+    }
+
+    /// The same, and URP's settings in force, which the server may have decided.
+    ///
+    /// # Errors
+    /// Where the server refuses or is gone.
+    pub fn flow_by_urp(&self, spec: FlowSpec) -> Result<(u16, Option<UrpSpec>), ProbeError> {
         let flow = self.flows.fetch_add(1, Ordering::Relaxed);
         match self.shared.ask(&Request::Flow { flow, spec })? {
-            Answer::Ready => Ok(flow),
+            Answer::Ready { urp } => Ok((flow, urp)),
             other => Err(unexpected(other)),
         }
     }
@@ -199,7 +207,7 @@ impl Connection {
         let mut limited = Limited::new(&stream, INTRODUCTION);
         frame::send(&mut limited, &join).map_err(fail)?;
         match frame::receive(&mut limited, SHORT).map_err(fail)? {
-            Answer::Ready => Ok(stream),
+            Answer::Ready { .. } => Ok(stream),
             other => Err(unexpected(other)),
         }
     }

@@ -1,11 +1,13 @@
 //! The measuring end.
 
 pub mod bulk;
+mod carried;
 mod carrier;
 mod connection;
 mod exchange;
 mod hosts;
 mod ledger;
+mod line;
 pub mod load;
 pub mod rtt;
 mod streams;

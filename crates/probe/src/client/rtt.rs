@@ -1,28 +1,24 @@
 //! `probe rtt`: round trips of messages of many sizes.
 
 use super::Connection;
+use super::carried::{Carried, carry};
 use super::carrier::Carrier;
 use super::exchange::{Course, Ended, Event, Exchanged, exchange};
 use super::hosts::{self, Hosts};
 use super::ledger::Ledger;
-use super::tcp_carrier::{Tcp, segment};
-use super::udp_carrier::{Datagrams, Udp};
-use super::urp_carrier::UrpOver;
-use crate::channel::Channel;
-use crate::error::Naming;
+use super::line;
 use crate::pacer::Pace;
-use crate::result::{FORMAT, Figures, SizeFigures};
+use crate::result::{FORMAT, Figures, PathFigures, SizeFigures};
 use crate::stamp::TimingError;
-use crate::wire::datagram::{self, HEAD};
-use crate::wire::envelopes::{self, fitting};
-use crate::wire::message::{FlowReport, FlowSpec, Role, Transport, UrpSpec};
+use crate::wire::datagram;
+use crate::wire::message::{FlowReport, FlowSpec, Role, Transport};
 use crate::wire::record;
 use crate::{ProbeError, clock};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::iter::repeat_n;
 use trunkline_core::{Seed, Span};
-use trunkline_fit::{Clock, Goal, Known, Observations, Opens, PathFit, Pattern, Suspects, Sweep};
+use trunkline_fit::{Clock, Goal, Known, Observations, Packets, PathFit, Sweep};
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -45,8 +41,10 @@ pub struct RttPlan {
     pub goal: Option<Goal>,
     /// Of order and instants.
     pub seed: Seed,
-    /// URP: octets of a block, and blocks outstanding.
-    pub window: (u16, u8),
+    /// URP: octets of a block, and blocks outstanding; `None` for the server's.
+    pub window: Option<(u16, u8)>,
+    /// Have datagrams measure the line first, so that a path can be fitted.
+    pub line: bool,
     /// TCP: the congestion control of both ends.
     pub congestion: Option<String>,
 }
@@ -64,7 +62,8 @@ impl RttPlan {
             timeout: Span::from_secs(2),
             goal: None,
             seed: Seed(1),
-            window: (1024, 7),
+            window: None,
+            line: false,
             congestion: None,
         }
     }
@@ -121,6 +120,9 @@ pub struct RttResult {
     pub far_counts: Option<FarCounts>,
     /// Both hosts' counters.
     pub hosts: Hosts,
+    /// The path, where one was to be fitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathFigures>,
 }
 
 /// What the server counted.
@@ -169,18 +171,8 @@ pub struct Measured {
 impl Measured {
     /// The path that the round trips say.
     pub fn fit(&self) -> PathFit {
-        let quick = quickest(self.observed.round_trips());
-        PathFit::of(&quick, self.known, Seed(self.result.seed))
+        PathFit::of(&self.observed.round_trips(), self.known, Seed(self.result.seed))
     }
-}
-
-/// Of each size the quickest quarter of the round trips, or five. Waiting only ever lengthens one, and on
-/// a busy host most of them wait.
-fn quickest(samples: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
-    let mut sorted = samples;
-    sorted.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
-    let each = sorted.chunk_by(|one, other| one.0 == other.0);
-    each.flat_map(|all| &all[..all.len().div_ceil(4).max(5).min(all.len())]).copied().collect()
 }
 
 /// Measures round trips; `tell` hears of each message.
@@ -194,6 +186,9 @@ pub fn measure(
     tell: &mut dyn FnMut(Event),
 ) -> Result<Measured, ProbeError> {
     let mut flow = Probes::open(connection, plan)?;
+    if plan.line {
+        flow.known.line = line::measure(connection, &timing, plan.seed)?;
+    }
     let course = flow.course(plan);
     let (done, hosts) = hosts::during(connection, || match &plan.sweep {
         Some(sweep) => flow.sweep(connection, &course, sweep, tell),
@@ -257,6 +252,7 @@ fn document(
         near_counts: flow.carrier.reading(),
         far_counts: report.map(FarCounts::from),
         hosts,
+        path: None,
     }
 }
 
@@ -362,13 +358,11 @@ impl Probes {
         sweep: &Sweep,
         tell: &mut dyn FnMut(Event),
     ) -> (Exchanged, Option<FlowReport>) {
-        // What is asked for again is counted by what is kept of it.
-        let most = sweep.most / 4;
-        let sweep = Sweep { suspects: self.suspects.clone(), most, ..sweep.clone() };
+        let sweep = self.fitted(sweep);
         let (began, mut ledger, mut turn) = (clock::now(), Ledger::default(), 0);
         let mut measured = BTreeSet::new();
         let exchanged = loop {
-            let samples = quickest(ledger.observations(None, 0, true).round_trips());
+            let samples = ledger.observations(None, 0, true).round_trips();
             let asks = sweep.next(&samples);
             let each = asks.iter().flat_map(|ask| repeat_n(ask.size, ask.repeat as usize));
             measured.extend(asks.iter().map(|ask| ask.size));
@@ -391,6 +385,20 @@ impl Probes {
         (Exchanged { began, ..exchanged }, connection.collect(self.flow).ok())
     }
 
+    /// The sweep as what is known makes it: where datagrams have told the rate, nothing is repeated for its
+    /// sake, and on a long path, where jumps are high, little else.
+    fn fitted(&self, sweep: &Sweep) -> Sweep {
+        let packets =
+            if self.carrier.overhead() == 0 { self.known.packets() } else { Packets::UNKNOWN };
+        let suspects = self.suspects.clone();
+        let line = self.known.line.filter(|_| packets != Packets::UNKNOWN);
+        let Some(line) = line else { return Sweep { suspects, packets, ..sweep.clone() } };
+        let block = f64::from(packets.block + packets.overhead);
+        let once = TURNS * line.trip.value + BLOCKS * 2.0 * block * line.byte.value;
+        let repeat = ((BUDGET_MS / once) as u32).clamp(LEAST, sweep.repeat);
+        Sweep { suspects: Vec::new(), packets, repeat, slope: false, ..sweep.clone() }
+    }
+
     /// What was observed, with what the server says of it.
     pub fn observed(&self, exchanged: &Exchanged, report: Option<&FlowReport>) -> Observations {
         let ranges = report.filter(|report| !report.truncated).map(|report| &report.ranges[..]);
@@ -407,118 +415,14 @@ fn over(connection: &Connection) -> Option<Ended> {
     }
 }
 
+/// About how many round trips and blocks' times each way a sweep takes that measures each size once, at worst
+/// (a window of seven blocks).
+const TURNS: f64 = 26.0;
+const BLOCKS: f64 = 73.0;
+/// How long such a sweep should take, in milliseconds.
+const BUDGET_MS: f64 = 12_000.0;
+/// Messages of each size in any case.
+const LEAST: u32 = 3;
+
 /// The largest size that is chosen without being asked for: beyond it lie several packets of every kind.
 const LARGEST: u32 = 4096;
-
-/// What carries a flow, and what is known of it.
-struct Carried {
-    flow: u16,
-    carrier: Box<dyn Carrier + Send>,
-    suspects: Suspects,
-    known: Known,
-}
-
-fn carry(connection: &Connection, plan: &RttPlan, spec: FlowSpec) -> Result<Carried, ProbeError> {
-    match plan.transport {
-        Transport::Udp => carry_udp(connection, spec),
-        Transport::Tcp => carry_tcp(connection, plan, spec),
-        Transport::Urp => carry_urp(connection, plan, spec),
-    }
-}
-
-fn carry_udp(connection: &Connection, spec: FlowSpec) -> Result<Carried, ProbeError> {
-    let flow = connection.flow(spec)?;
-    let carrier = Udp(Datagrams::open(connection, flow)?);
-    let (mtu, headers) = (carrier.0.mtu(), carrier.overhead());
-    let room = mtu.map(|mtu| mtu.saturating_sub(headers));
-    let known = Known { block: room, overhead: Some(headers), ..Known::only(Pattern::Echo) };
-    let suspects = Suspects { mtu, headers, ..Suspects::default() };
-    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
-}
-
-fn carry_tcp(
-    connection: &Connection,
-    plan: &RttPlan,
-    spec: FlowSpec,
-) -> Result<Carried, ProbeError> {
-    let flow = connection.flow(spec)?;
-    let stream = connection.join(flow, 0, plan.congestion.as_deref())?;
-    let segment = segment(&stream);
-    let carrier = Tcp::over(stream).naming("use a data connection")?;
-    let headers = carrier.overhead() - record::HEAD as u32;
-    let known = Known {
-        block: segment,
-        overhead: Some(headers),
-        answer: Some(headers),
-        opens: Some(Opens::ByBlock),
-        ..Known::only(Pattern::Echo)
-    };
-    // The record's head is part of the first segment.
-    let room = segment.map(|octets| octets.saturating_sub(record::HEAD as u32));
-    let suspects = Suspects { segment: room, ..Suspects::default() };
-    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
-}
-
-fn carry_urp(
-    connection: &Connection,
-    plan: &RttPlan,
-    spec: FlowSpec,
-) -> Result<Carried, ProbeError> {
-    let urp = urp_spec(connection, plan.window)?;
-    let flow = connection.flow(FlowSpec { urp: Some(urp), ..spec })?;
-    let datagrams = Datagrams::open(connection, flow)?;
-    let heads = datagrams.headers() + HEAD as u32;
-    let channel = open_channel(&urp)?;
-    let block = u32::from(urp.block);
-    // A block that is not cut goes in one datagram: data, nine envelopes of trailer, three of them controls.
-    let whole = fitting(urp.datagram as usize) as u32 >= block + TRAILER.0;
-    let overhead = |(count, controls): (u32, u32)| {
-        heads + envelopes::length(count as usize, controls as usize) as u32
-    };
-    let known = Known {
-        block: Some(block),
-        overhead: whole.then(|| overhead(TRAILER)),
-        answer: Some(overhead((1, 1))),
-        opens: Some(Opens::ByBlock),
-        ..Known::only(Pattern::Echo)
-    };
-    let window = block * u32::from(urp.outstanding);
-    let suspects = Suspects { segment: Some(block), window: Some(window), ..Suspects::default() };
-    Ok(Carried { flow, carrier: Box::new(UrpOver::new(datagrams, channel)), suspects, known })
-}
-
-/// Envelopes of a block's trailer with its check sum, and controls among them.
-const TRAILER: (u32, u32) = (9, 3);
-
-/// URP's settings, with datagrams that fit the path's packets.
-pub fn urp_spec(
-    connection: &Connection,
-    (block, outstanding): (u16, u8),
-) -> Result<UrpSpec, ProbeError> {
-    // A socket of no flow, only to ask for the packet size.
-    let asked = Datagrams::open(connection, 0)?;
-    let mtu = asked.mtu().unwrap_or(1280);
-    let datagram = mtu.saturating_sub(asked.headers() + HEAD as u32);
-    let timeout_ns = trunkline_transport::urp::Settings::default().timeout.as_nanos();
-    Ok(UrpSpec { block, outstanding, timeout_ns, datagram })
-}
-
-/// This end of a URP flow.
-pub fn open_channel(urp: &UrpSpec) -> Result<Channel, ProbeError> {
-    Channel::open(clock::now(), urp).map_err(|error| ProbeError::WrongUse(error.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_each_size_the_quickest_are_kept() {
-        let many = (0..40).rev().map(|value| (64, f64::from(value)));
-        let few = [(1, 9.0), (1, 7.0), (1, 8.0)];
-        let kept = quickest(many.chain(few).collect());
-        assert_eq!(kept[..3], [(1, 7.0), (1, 8.0), (1, 9.0)]);
-        let quick: Vec<f64> = kept[3..].iter().map(|&(_, value)| value).collect();
-        assert_eq!(quick, (0..10).map(f64::from).collect::<Vec<_>>());
-    }
-}

@@ -1,6 +1,6 @@
 //! One bulk transfer in one direction.
 
-use super::rtt::{open_channel, urp_spec};
+use super::carried::{open_channel, urp_spec};
 use super::udp_carrier::Datagrams;
 use super::{Connection, streams};
 use crate::bins::Bins;

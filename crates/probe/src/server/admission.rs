@@ -2,6 +2,7 @@
 
 use crate::ProbeError;
 use crate::key::Key;
+use crate::wire::message::UrpSpec;
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use trunkline_core::{Rate, Span};
@@ -25,6 +26,11 @@ pub struct Options {
     pub handshake: Span,
     /// How long a session may say nothing. Longer than a path may be down.
     pub idle: Span,
+    /// URP's octets of a block and blocks outstanding where a client leaves them to the server.
+    pub window: (u16, u8),
+    /// Octets that a connection's receive buffer holds, which bounds TCP's window; `None` for the
+    /// system's own, which grows.
+    pub receive_buffer: Option<usize>,
 }
 
 impl Options {
@@ -39,6 +45,8 @@ impl Options {
             max_sessions: 8,
             handshake: Span::from_secs(5),
             idle: Span::from_secs(120),
+            window: (1024, 7),
+            receive_buffer: None,
         }
     }
 
@@ -55,6 +63,16 @@ impl Options {
              on this host alone with --bind 127.0.0.1",
             self.bind
         )))
+    }
+
+    /// What a client leaves open in URP's settings is decided here.
+    pub fn decide(&self, asked: UrpSpec) -> UrpSpec {
+        let (block, outstanding) = self.window;
+        UrpSpec {
+            block: if asked.block == 0 { block } else { asked.block },
+            outstanding: if asked.outstanding == 0 { outstanding } else { asked.outstanding },
+            ..asked
+        }
     }
 
     /// May a client come from there?
@@ -95,6 +113,18 @@ mod tests {
         assert!(listed.check().is_ok());
         assert!(listed.admits([10, 1, 9, 9].into()) && !listed.admits([10, 2, 0, 1].into()));
         assert!(keyed.admits([10, 2, 0, 1].into()));
+    }
+
+    #[test]
+    fn what_a_client_leaves_open_the_server_decides() {
+        let server = Options { window: (200, 3), ..options("127.0.0.1:1") };
+        let asked = |block, outstanding| {
+            let spec = UrpSpec { block, outstanding, timeout_ns: 7, datagram: 900 };
+            let UrpSpec { block, outstanding, timeout_ns, datagram } = server.decide(spec);
+            assert_eq!((timeout_ns, datagram), (7, 900));
+            (block, outstanding)
+        };
+        assert_eq!([asked(0, 0), asked(64, 0), asked(64, 7)], [(200, 3), (64, 3), (64, 7)]);
     }
 
     #[test]

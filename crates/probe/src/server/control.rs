@@ -204,21 +204,25 @@ fn answer_all(shared: &Arc<Shared>, stream: &TcpStream, session: &Arc<Session>) 
         let mut limited = Limited::new(stream, PATIENCE);
         let answer = match frame::receive(&mut limited, REQUEST)? {
             Request::Bye => return Ok(()),
-            request => answer(session, request)?,
+            request => answer(shared, session, request)?,
         };
         frame::send(&mut Limited::new(stream, PATIENCE), &answer)?;
     }
     Ok(())
 }
 
-fn answer(session: &Session, request: Request) -> io::Result<Answer> {
+fn answer(shared: &Shared, session: &Session, request: Request) -> io::Result<Answer> {
     Ok(match request {
         Request::Alive => Answer::Alive,
         Request::Host => Answer::Host(Box::new(counters::read())),
-        Request::Flow { flow, spec } => match session.open(flow, spec) {
-            Ok(()) => Answer::Ready,
-            Err(reason) => Answer::Refused { reason },
-        },
+        Request::Flow { flow, mut spec } => {
+            spec.urp = spec.urp.map(|asked| shared.options.decide(asked));
+            let urp = spec.urp;
+            match session.open(flow, spec) {
+                Ok(()) => Answer::Ready { urp },
+                Err(reason) => Answer::Refused { reason },
+            }
+        }
         Request::Collect { flow } => match collect(session, flow) {
             Some(report) => Answer::Report(Box::new(report)),
             None => Answer::Refused { reason: format!("there is no flow {flow}") },

@@ -111,6 +111,11 @@ impl Server {
         options.check()?;
         let (listener, udp) =
             listen(options.bind).map_err(|cause| ProbeError::Listen { at: options.bind, cause })?;
+        if let Some(octets) = options.receive_buffer {
+            // Connections inherit it; the system would let it grow otherwise.
+            let sized = SockRef::from(&listener).set_recv_buffer_size(octets);
+            sized.naming("set the receive buffer")?;
+        }
         let address = listener.local_addr().naming("find the server's own address")?;
         stamp::request(&udp).naming("have arrivals stamped")?;
         // A smaller buffer only loses datagrams earlier, which is counted.

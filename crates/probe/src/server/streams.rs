@@ -61,7 +61,7 @@ impl Place<'_> {
             let reason = "this flow has no connections".into();
             return frame::send(&mut &*self.stream, &Answer::Refused { reason });
         }
-        frame::send(&mut &*self.stream, &Answer::Ready)?;
+        frame::send(&mut &*self.stream, &Answer::Ready { urp: None })?;
         self.stream.set_read_timeout(Some(LOOK))?;
         self.stream.set_write_timeout(Some(LOOK))?;
         let congestion = tcp::congestion(self.stream);

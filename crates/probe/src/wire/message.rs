@@ -81,7 +81,11 @@ pub enum Answer {
         limits: Limits,
     },
     /// To `Flow` and `Join`.
-    Ready,
+    Ready {
+        /// To a flow by URP: the settings in force at both ends.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        urp: Option<UrpSpec>,
+    },
     /// To `Collect`.
     Report(Box<FlowReport>),
     /// To `Host`.
@@ -190,9 +194,9 @@ pub struct FlowSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UrpSpec {
-    /// Octets of a block, 1 to 4096.
+    /// Octets of a block, 1 to 4096; asked for 0 the server decides.
     pub block: u16,
-    /// Blocks outstanding, 1 to 7.
+    /// Blocks outstanding, 1 to 7; asked for 0 the server decides.
     pub outstanding: u8,
     /// How long an end waits before it asks, in nanoseconds.
     pub timeout_ns: u64,

@@ -88,3 +88,13 @@ fn what_comes_too_fast_is_dropped_and_counted() {
     assert_eq!(done.result.answered, far.received);
     assert_eq!(done.result.all.loss.out.least, far.over_rate);
 }
+
+#[test]
+fn a_window_that_the_client_leaves_open_is_the_servers() {
+    let options = || Options { window: (200, 3), ..options() };
+    let plan = RttPlan { sizes: vec![1, 900], count: 3, ..RttPlan::new(Transport::Urp) };
+    let done = run(options(), &plan);
+    assert_eq!((done.known.block, done.result.answered), (Some(200), 6));
+    let own = run(options(), &RttPlan { window: Some((50, 1)), ..plan });
+    assert_eq!((own.known.block, own.result.answered), (Some(50), 6));
+}

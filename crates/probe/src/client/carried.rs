@@ -1,0 +1,121 @@
+//! What carries the messages of a flow, and what is known of the path by that alone.
+
+use super::Connection;
+use super::carrier::Carrier;
+use super::rtt::RttPlan;
+use super::tcp_carrier::{Tcp, segment};
+use super::udp_carrier::{Datagrams, Udp};
+use super::urp_carrier::UrpOver;
+use crate::channel::Channel;
+use crate::error::Naming;
+use crate::wire::datagram::HEAD;
+use crate::wire::envelopes::{self, fitting};
+use crate::wire::message::{FlowSpec, Transport, UrpSpec};
+use crate::wire::record;
+use crate::{ProbeError, clock};
+use trunkline_fit::{Known, Opens, Pattern, Suspects};
+
+/// What carries a flow, and what is known of it.
+pub(super) struct Carried {
+    pub flow: u16,
+    pub carrier: Box<dyn Carrier + Send>,
+    pub suspects: Suspects,
+    pub known: Known,
+}
+
+pub(super) fn carry(
+    connection: &Connection,
+    plan: &RttPlan,
+    spec: FlowSpec,
+) -> Result<Carried, ProbeError> {
+    match plan.transport {
+        Transport::Udp => carry_udp(connection, spec),
+        Transport::Tcp => carry_tcp(connection, plan, spec),
+        Transport::Urp => carry_urp(connection, plan, spec),
+    }
+}
+
+fn carry_udp(connection: &Connection, spec: FlowSpec) -> Result<Carried, ProbeError> {
+    let flow = connection.flow(spec)?;
+    let carrier = Udp(Datagrams::open(connection, flow)?);
+    let (mtu, headers) = (carrier.0.mtu(), carrier.overhead());
+    let room = mtu.map(|mtu| mtu.saturating_sub(headers));
+    let known = Known { block: room, overhead: Some(headers), ..Known::only(Pattern::Echo) };
+    let suspects = Suspects { mtu, headers, ..Suspects::default() };
+    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
+}
+
+fn carry_tcp(
+    connection: &Connection,
+    plan: &RttPlan,
+    spec: FlowSpec,
+) -> Result<Carried, ProbeError> {
+    let flow = connection.flow(spec)?;
+    let stream = connection.join(flow, 0, plan.congestion.as_deref())?;
+    let segment = segment(&stream);
+    let carrier = Tcp::over(stream).naming("use a data connection")?;
+    let headers = carrier.overhead() - record::HEAD as u32;
+    let known = Known {
+        block: segment,
+        overhead: Some(headers),
+        answer: Some(headers),
+        opens: Some(Opens::ByBlock),
+        ..Known::only(Pattern::Echo)
+    };
+    // The record's head is part of the first segment.
+    let room = segment.map(|octets| octets.saturating_sub(record::HEAD as u32));
+    let suspects = Suspects { segment: room, ..Suspects::default() };
+    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
+}
+
+fn carry_urp(
+    connection: &Connection,
+    plan: &RttPlan,
+    spec: FlowSpec,
+) -> Result<Carried, ProbeError> {
+    // Noughts leave it to the server.
+    let asked = urp_spec(connection, plan.window.unwrap_or_default())?;
+    let (flow, decided) = connection.flow_by_urp(FlowSpec { urp: Some(asked), ..spec })?;
+    let urp = decided.unwrap_or(asked);
+    let datagrams = Datagrams::open(connection, flow)?;
+    let heads = datagrams.headers() + HEAD as u32;
+    let channel = open_channel(&urp)?;
+    let block = u32::from(urp.block);
+    // A block that is not cut goes in one datagram: data, nine envelopes of trailer, three of them controls.
+    let whole = fitting(urp.datagram as usize) as u32 >= block + TRAILER.0;
+    let overhead = |(count, controls): (u32, u32)| {
+        heads + envelopes::length(count as usize, controls as usize) as u32
+    };
+    let known = Known {
+        block: Some(block),
+        overhead: whole.then(|| overhead(TRAILER)),
+        answer: Some(overhead((1, 1))),
+        opens: Some(Opens::ByBlock),
+        ..Known::only(Pattern::Echo)
+    };
+    // A sweep is to find the window: it is no suspect there.
+    let window = plan.sweep.is_none().then(|| block * u32::from(urp.outstanding));
+    let suspects = Suspects { segment: Some(block), window, ..Suspects::default() };
+    Ok(Carried { flow, carrier: Box::new(UrpOver::new(datagrams, channel)), suspects, known })
+}
+
+/// Envelopes of a block's trailer with its check sum, and controls among them.
+const TRAILER: (u32, u32) = (9, 3);
+
+/// URP's settings, with datagrams that fit the path's packets.
+pub fn urp_spec(
+    connection: &Connection,
+    (block, outstanding): (u16, u8),
+) -> Result<UrpSpec, ProbeError> {
+    // A socket of no flow, only to ask for the packet size.
+    let asked = Datagrams::open(connection, 0)?;
+    let mtu = asked.mtu().unwrap_or(1280);
+    let datagram = mtu.saturating_sub(asked.headers() + HEAD as u32);
+    let timeout_ns = trunkline_transport::urp::Settings::default().timeout.as_nanos();
+    Ok(UrpSpec { block, outstanding, timeout_ns, datagram })
+}
+
+/// This end of a URP flow.
+pub fn open_channel(urp: &UrpSpec) -> Result<Channel, ProbeError> {
+    Channel::open(clock::now(), urp).map_err(|error| ProbeError::WrongUse(error.to_string()))
+}
