@@ -96,7 +96,16 @@ impl Routes {
         let hops = links.len() as u32;
         let (sent, duplicated, delivered, dropped) = (0, 0, 0, 0);
         let band = LAST_BAND;
-        self.routes.push(Route { channel, band, first, hops, sent, duplicated, delivered, dropped });
+        self.routes.push(Route {
+            channel,
+            band,
+            first,
+            hops,
+            sent,
+            duplicated,
+            delivered,
+            dropped,
+        });
         RouteId(id)
     }
 
