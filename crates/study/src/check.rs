@@ -95,9 +95,9 @@ fn verifiable(source: &Source, part: &Part) -> Result<(), String> {
     let file = part.scenario.as_deref().unwrap_or_default();
     let read = source.scenario(file, part.variant.as_deref()).ok_or("its scenario was not read")?;
     let chosen = read.cells.iter().filter(|cell| part.cell.allows(&cell.cell));
-    chosen.map(Trial::of).try_for_each(|trial| {
-        trial.map(drop).map_err(|error| format!("{file}: {error}"))
-    })
+    chosen
+        .map(Trial::of)
+        .try_for_each(|trial| trial.map(drop).map_err(|error| format!("{file}: {error}")))
 }
 
 fn rows_known(one: &Experiment, known: &BTreeSet<&str>) -> Result<(), String> {
@@ -236,9 +236,7 @@ fn goal(study: &Study, one: &Goal) -> Result<(), String> {
         }
         Judge::Share { .. } | Judge::MedianRatio { .. } | Judge::Between { .. } => Ok(()),
         Judge::Ratio { over, .. } => has_columns(experiment, over.0.keys()),
-        Judge::Peak { along, .. }
-        | Judge::Decline { along, .. }
-        | Judge::Falling { along, .. } => {
+        Judge::Peak { along, .. } | Judge::Decline { along, .. } | Judge::Falling { along, .. } => {
             has_columns(experiment, std::iter::once(along))
         }
     }

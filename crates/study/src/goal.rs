@@ -111,7 +111,10 @@ fn between(goal: &Goal, rows: &[&Row], low: f64, high: f64) -> GoalResult {
     let met = !rows.is_empty() && good == rows.len();
     let found = match ours().next() {
         None => format!("none of {} cells has a value of ours", rows.len()),
-        _ => format!("{good} of {} cells from {low} to {high}, found {least:.2} to {most:.2}", rows.len()),
+        _ => format!(
+            "{good} of {} cells from {low} to {high}, found {least:.2} to {most:.2}",
+            rows.len()
+        ),
     };
     verdict(goal, met, found, outside)
 }
@@ -121,8 +124,12 @@ fn curves(rows: &[&Row], along: &str) -> BTreeMap<String, Vec<(f64, Option<f64>)
     let mut curves: BTreeMap<String, Vec<(f64, Option<f64>)>> = BTreeMap::new();
     for row in rows {
         let Some(place) = row.key.get(along).and_then(|text| text.parse().ok()) else { continue };
-        let others: Key =
-            row.key.iter().filter(|(column, _)| *column != along).map(|(c, t)| (c.clone(), t.clone())).collect();
+        let others: Key = row
+            .key
+            .iter()
+            .filter(|(column, _)| *column != along)
+            .map(|(c, t)| (c.clone(), t.clone()))
+            .collect();
         curves.entry(key_text(&others)).or_default().push((place, row.ours));
     }
     curves.values_mut().for_each(|curve| curve.sort_by(|one, other| one.0.total_cmp(&other.0)));
@@ -139,8 +146,9 @@ fn falling(goal: &Goal, rows: &[&Row], along: &str, slack: f64) -> GoalResult {
             steps += 1;
             match before.zip(after) {
                 Some((before, after)) if after <= before + slack => {}
-                Some((before, after)) => outside
-                    .push(format!("{name} at {along} {at}: {after:.2} after {before:.2}")),
+                Some((before, after)) => {
+                    outside.push(format!("{name} at {along} {at}: {after:.2} after {before:.2}"))
+                }
                 None => outside.push(format!("{name} at {along} {at}: no value of ours")),
             }
         }

@@ -45,9 +45,7 @@ impl<E: std::fmt::Display> Makers<'_, E> {
         let line = |error: E| one_line(&error.to_string());
         match job.verify {
             true => job.verified(experiments, (self.verify)(job.scenario()).map_err(line)),
-            false => {
-                job.outcome(experiments, (self.run)(job.engine, job.scenario()).map_err(line))
-            }
+            false => job.outcome(experiments, (self.run)(job.engine, job.scenario()).map_err(line)),
         }
     }
 }

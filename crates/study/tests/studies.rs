@@ -21,19 +21,15 @@ fn results(threads: usize) -> Vec<StudyResult> {
     let engines = |_: Engine, scenario: &Scenario| engine(scenario);
     let makers = Makers { run: &engines, verify: &verify };
     let wanted = [Engine::Model, Engine::Sim, Engine::Emu];
-    run(&names(), &makers, &wanted, threads, &|_| {})
-        .unwrap_or_else(|error| panic!("{error}"))
+    run(&names(), &makers, &wanted, threads, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn every_study_and_every_scenario_can_be_read() {
-    assert_eq!(names(), [
-        "hawley-beyond",
-        "hawley1989",
-        "lds2001",
-        "vandewater1988",
-        "xunet-beyond"
-    ]);
+    assert_eq!(
+        names(),
+        ["hawley-beyond", "hawley1989", "lds2001", "vandewater1988", "xunet-beyond"]
+    );
     for name in names() {
         let source = open(name);
         assert_eq!(source.study.name, name);

@@ -120,7 +120,10 @@ mod tests {
         let trial =
             Trial::of(&scenario("delay = '20ms'", &format!("{PACED}'7321600bit/s'"))).unwrap();
         assert_eq!((trial.size, trial.per_second, trial.bound), (9180, 100.0, Bound::Asked));
-        assert_eq!((trial.path.up.delay, trial.path.down.delay), (Span::from_millis(20), Span::from_millis(20)));
+        assert_eq!(
+            (trial.path.up.delay, trial.path.down.delay),
+            (Span::from_millis(20), Span::from_millis(20))
+        );
         assert_eq!(trial.duration, Span::from_secs(2));
     }
 
