@@ -283,7 +283,7 @@ fn with_sums(data: &[u8]) -> Vec<u8> {
     let sum = internet_sum(&packet[..length], 0);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet[length + 16..length + 18].fill(0);
-    let pseudo: u32 = packet[12..20].chunks(2).map(|two| word(two)).sum();
+    let pseudo: u32 = packet[12..20].chunks(2).map(word).sum();
     let sum = internet_sum(&packet[length..total], pseudo + 6 + (total - length) as u32);
     packet[length + 16..length + 18].copy_from_slice(&sum.to_be_bytes());
     packet

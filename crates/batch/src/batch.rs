@@ -20,6 +20,8 @@ pub struct Batch {
     pub engines: Vec<Engine>,
     /// How many cells are run at once, but for those in real time: they have the machine for themselves.
     pub threads: usize,
+    /// How often a cell in real time is measured at most, until a result is valid; `None` for the testbed's own.
+    pub attempts: Option<u32>,
 }
 
 /// How far a batch has come.
@@ -45,6 +47,7 @@ pub struct Outcome {
 struct Job<'a> {
     scenario: &'a Scenario,
     engine: Engine,
+    attempts: Option<u32>,
 }
 
 impl Batch {
@@ -82,7 +85,9 @@ impl Batch {
     fn jobs(&self) -> Vec<Job<'_>> {
         let engines = self.engines();
         let of = |scenario| {
-            engines.iter().map(move |&engine| Job { scenario, engine }).collect::<Vec<_>>()
+            let attempts = self.attempts;
+            let job = move |&engine: &Engine| Job { scenario, engine, attempts };
+            engines.iter().map(job).collect::<Vec<_>>()
         };
         self.cells.iter().flat_map(of).collect()
     }
@@ -141,7 +146,9 @@ impl Job<'_> {
 
     fn emulate(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {
         let progress = |now: &trunkline_testbed::Progress| told(&so_far(now));
-        let options = Options { progress: Some(&progress), ..Options::default() };
+        let own = Options::default();
+        let attempts = self.attempts.unwrap_or(own.attempts);
+        let options = Options { progress: Some(&progress), attempts, ..own };
         match trunkline_testbed::run(self.scenario, &options) {
             Err(TestbedError::Cancelled) => Err(BatchError::BrokenOff),
             made => Ok(made.map_err(|error| error.to_string())),
@@ -168,7 +175,7 @@ impl Job<'_> {
 /// # Errors
 /// Why the engine cannot run it.
 pub fn make(engine: Engine, scenario: &Scenario) -> Result<Run, String> {
-    let made = Job { scenario, engine }.run(&|_| ());
+    let made = Job { scenario, engine, attempts: None }.run(&|_| ());
     made.map_err(|error| error.to_string()).and_then(|made| made)
 }
 

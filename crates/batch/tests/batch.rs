@@ -45,7 +45,7 @@ fn cells() -> Vec<Scenario> {
 }
 
 fn run(engines: &[Engine], threads: usize) -> Outcome {
-    let batch = Batch { cells: cells(), engines: engines.to_vec(), threads };
+    let batch = Batch { cells: cells(), engines: engines.to_vec(), threads, attempts: None };
     batch.run(&|_| ()).unwrap()
 }
 
@@ -72,7 +72,12 @@ fn runs_come_cell_by_cell_whatever_the_number_of_threads() {
 
 #[test]
 fn progress_counts_every_run() {
-    let batch = Batch { cells: cells(), engines: vec![Engine::Model, Engine::Sim], threads: 2 };
+    let batch = Batch {
+        cells: cells(),
+        engines: vec![Engine::Model, Engine::Sim],
+        threads: 2,
+        attempts: None,
+    };
     let told = Mutex::new(Vec::new());
     batch.run(&|now| told.lock().unwrap().push((now.done, now.label))).unwrap();
     let mut told = told.into_inner().unwrap();
@@ -98,7 +103,8 @@ fn what_an_engine_cannot_run_is_missing_with_the_reason() {
     };
     let text = format!("{TEXT}{}{}", tcp("one", true), tcp("two", false));
     let cells = Scenario::parse(&text, "grid.toml").unwrap();
-    let batch = Batch { cells, engines: vec![Engine::Emu, Engine::Model], threads: 1 };
+    let batch =
+        Batch { cells, engines: vec![Engine::Emu, Engine::Model], threads: 1, attempts: None };
     let report = batch.run(&|_| ()).unwrap().report;
     assert_eq!(report.engines(), [Engine::Model, Engine::Emu]);
     assert_eq!((report.runs.len(), report.unavailable.len()), (3, 3));

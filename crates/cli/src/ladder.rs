@@ -34,8 +34,11 @@ pub struct Args {
     /// Most cells of a file's grid, spread over it
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     cells: u16,
-    /// The short form: --time 2s --cells 1
-    #[arg(long, conflicts_with_all = ["time", "cells"])]
+    /// How often a cell is emulated at most, until the machine has not spoilt it [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    attempts: Option<u32>,
+    /// The short form: --time 2s --cells 1 --attempts 1
+    #[arg(long, conflicts_with_all = ["time", "cells", "attempts"])]
     short: bool,
     /// Exit status 1 where a figure differs without a reason
     #[arg(long)]
@@ -100,6 +103,7 @@ impl Args {
             engines: self.engine.iter().copied().map(Engine::from).collect(),
             cells,
             allowed,
+            attempts: if self.short { Some(1) } else { self.attempts },
             threads: self.threads.number(),
             tolerances: Tolerances::default(),
         }

@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let out = &args.out;
     let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
     let engines = args.engine.iter().copied().map(Engine::from).collect();
-    let batch = Batch { cells, engines, threads: args.threads.number() };
+    let batch = Batch { cells, engines, threads: args.threads.number(), attempts: None };
     let Outcome { report, violations } = outcome(&watch, batch, text, &args.file)?;
     if let Some(destination) = destination {
         destination.fill(&report).map_err(unwritten)?;

@@ -3,8 +3,9 @@
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::bar;
-use crate::run::EngineName;
+use crate::run::{EngineName, get_rights};
 use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten};
+use crate::verify;
 use crate::work::Watch;
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -12,7 +13,9 @@ use std::path::Path;
 use trunkline_batch::make;
 use trunkline_measure::Engine;
 use trunkline_report::{Destination, Report, terminal_comparison};
-use trunkline_study::{Experiment, GoalResult, Source, Study, StudyResult, names, run_sources};
+use trunkline_study::{
+    Experiment, GoalResult, Makers, Source, Study, StudyResult, names, run_sources,
+};
 
 /// Redo published measurements and hold them against what was published.
 ///
@@ -188,6 +191,7 @@ fn experiment_line(one: &Experiment) -> String {
 
 fn run_studies(args: &RunArgs) -> Result<(), Failure> {
     let sources = args.names.iter().map(|name| open(name)).collect::<Result<Vec<_>, _>>()?;
+    get_rights(&args.engine);
     let watch = Watch::start()?;
     let destinations = reserve(args, &sources)?;
     let wanted = args.engine.iter().copied().map(Engine::from).collect();
@@ -224,7 +228,8 @@ fn results(
     let bar = bar(0);
     let told = bar.clone();
     let found = watch.during(move || {
-        run_sources(&sources, &make, &wanted, threads, &|now| {
+        let makers = Makers { run: &make, verify: &verify::measure };
+        run_sources(&sources, &makers, &wanted, threads, &|now| {
             told.set_length(now.total as u64);
             told.set_message(now.label);
             told.set_position(now.done as u64);

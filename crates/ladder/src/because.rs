@@ -2,7 +2,7 @@
 
 use crate::figure::What;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Engine, Run, TrafficRun};
+use trunkline_measure::{Engine, Run, Sample, TrafficRun};
 
 /// Causes are named until they make up so much of the difference.
 const ENOUGH: f64 = 0.8;
@@ -70,7 +70,11 @@ fn by_cause(what: What, own: &TrafficRun, other: &TrafficRun) -> Vec<String> {
 fn ledger(what: What, run: &TrafficRun) -> Option<Vec<(Cause, f64)>> {
     let size = what.size(run)?;
     let count = run.of_size(size).count();
-    if count == 0 || run.of_size(size).any(|sample| sample.steps.is_empty()) {
+    // One step at a host is what an engine books that cannot look into the kernel.
+    let untold = |sample: &Sample| {
+        sample.steps.is_empty() || sample.steps.len() == 1 && sample.steps[0].cause == Cause::Host
+    };
+    if count == 0 || run.of_size(size).any(untold) {
         return None;
     }
     let mean = |cause: Cause| {
@@ -130,7 +134,7 @@ fn notes<'a>(traffic: &'a str, run: &'a Run) -> impl Iterator<Item = String> + '
 mod tests {
     use super::*;
     use trunkline_core::Time;
-    use trunkline_measure::{Sample, Step};
+    use trunkline_measure::Step;
 
     fn traffic(steps: &[(Cause, u64)]) -> TrafficRun {
         let micros = Span::from_micros;

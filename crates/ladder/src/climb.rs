@@ -17,6 +17,8 @@ pub struct Climb {
     pub cells: usize,
     /// What a cell may take in real time; longer ones are cut down for all engines alike.
     pub allowed: Span,
+    /// How often an emulation is made at most, until it is valid; `None` for the testbed's own.
+    pub attempts: Option<u32>,
     /// How many simulations are made at once.
     pub threads: usize,
     /// How far engines may be apart.
@@ -49,8 +51,7 @@ impl Climb {
         let picked = chosen(cells, self.cells);
         let short = self.cut(&picked)?;
         let cut = short != picked;
-        let batch =
-            Batch { cells: short.clone(), engines: self.engines.clone(), threads: self.threads };
+        let batch = self.batch(short.clone(), self.engines.clone());
         let outcome = batch.run(progress)?;
         let ladder = |scenario: &Scenario| {
             let here = |run: &&Run| run.cell == scenario.cell;
@@ -61,13 +62,17 @@ impl Climb {
         Ok(Climbed { ladders, outcome, cells: cells.len(), cut })
     }
 
+    fn batch(&self, cells: Vec<Scenario>, engines: Vec<Engine>) -> Batch {
+        Batch { cells, engines, threads: self.threads, attempts: self.attempts }
+    }
+
     /// The cells, cut to the time allowed where real time is wanted; the simulator tells how long they take.
     fn cut(&self, cells: &[Scenario]) -> Result<Vec<Scenario>, BatchError> {
         if !self.engines.contains(&Engine::Emu) {
             return Ok(cells.to_vec());
         }
         let engines = vec![Engine::Sim];
-        let batch = Batch { cells: cells.to_vec(), engines, threads: self.threads };
+        let batch = self.batch(cells.to_vec(), engines);
         let runs = batch.run(&|_| {})?.report.runs;
         let takes = |scenario: &Scenario| {
             let run = runs.iter().find(|run| run.cell == scenario.cell);

@@ -106,13 +106,16 @@ impl Tally {
 
 fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances) -> Vec<Row> {
     let traffic = &scenario.traffic[index];
-    // A traffic that accompanies others is background; it has figures all the same.
     let mut found: BTreeMap<What, BTreeMap<Engine, Figure>> = BTreeMap::new();
     for run in runs {
         let of_run = run.traffic(&traffic.name).map(|it| figures(&traffic.workload, it));
         for (what, figure) in of_run.into_iter().flatten() {
             found.entry(what).or_default().insert(run.engine, figure);
         }
+    }
+    // What accompanies others may complete no transfer while they last, and has no figure then.
+    if traffic.until.is_some() {
+        found.retain(|_, by| by.keys().any(|engine| *engine != Engine::Model));
     }
     // Formulas count no packets, and where nothing was lost there is nothing to compare.
     found.retain(|what, by| *what != What::Loss || by.values().any(|it| it.value > 0.0));
@@ -154,14 +157,14 @@ fn judgement(
     let (Some(figure), Some(reference)) = pair else {
         let absent = if pair.0.is_none() { run } else { middle };
         let because = absence(traffic, absent);
-        return Judgement { verdict: Verdict::Missing, difference: None, because };
+        return Judgement { verdict: Verdict::Missing, difference: None, apart: None, because };
     };
-    let (verdict, difference) = judge(what, figure, reference, tolerances);
+    let (verdict, [difference, apart]) = judge(what, figure, reference, tolerances);
     let because = match (verdict, run.invalid.is_empty()) {
         (_, false) => run.invalid.clone(),
         (Verdict::Agree, true) => Vec::new(),
         (_, true) => reasons(what, traffic, run, middle),
     };
     let verdict = if run.invalid.is_empty() { verdict } else { Verdict::Invalid };
-    Judgement { verdict, difference: Some(difference), because }
+    Judgement { verdict, difference: Some(difference), apart: Some(apart), because }
 }

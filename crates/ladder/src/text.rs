@@ -11,6 +11,8 @@ use trunkline_measure::{Accuracy, Engine};
 use trunkline_report::Section;
 
 const NONE: &str = "–";
+/// A share above this is no agreement by itself.
+const MUCH: f64 = 0.02;
 
 /// The table of one cell, with the accuracy statement below it.
 pub fn terminal(ladder: &Ladder) -> String {
@@ -144,10 +146,16 @@ fn verdict(row: &Row) -> String {
 
 fn told(what: What, engine: Engine, judgement: &Judgement) -> String {
     let engine = name(engine);
-    let by = match (judgement.difference, what) {
-        (None, _) => String::new(),
-        (Some(points), What::Loss) => format!(" {:+.3} points", points * 100.0),
-        (Some(share), _) => format!(" {:+.1} %", share * 100.0),
+    let by = match (judgement.difference, judgement.apart, what) {
+        (Some(points), _, What::Loss) => format!(" {:+.3} points", points * 100.0),
+        // Of a delay that agrees by its distance the share says nothing.
+        (Some(share), Some(apart), _)
+            if judgement.verdict == Verdict::Agree && share.abs() > MUCH =>
+        {
+            format!(" {apart:+.3} {}", what.unit())
+        }
+        (Some(share), ..) => format!(" {:+.1} %", share * 100.0),
+        (None, ..) => String::new(),
     };
     match judgement.verdict {
         Verdict::Agree => format!("{engine} agrees ({})", by.trim_start()),

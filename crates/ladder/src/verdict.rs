@@ -45,17 +45,19 @@ pub struct Judgement {
     /// How much greater the figure is than the one it is held against, as a share of that; of a loss the
     /// difference of the shares. `None` where there is none.
     pub difference: Option<f64>,
+    /// The same in the figure's own unit.
+    pub apart: Option<f64>,
     /// Why, where they do not agree: the greatest cause first.
     pub because: Vec<String>,
 }
 
-/// Holds `figure` against `reference`.
+/// Holds `figure` against `reference`: the outcome, and how far they are apart, as a share and in their unit.
 pub fn judge(
     what: What,
     figure: &Figure,
     reference: &Figure,
     tolerances: &Tolerances,
-) -> (Verdict, f64) {
+) -> (Verdict, [f64; 2]) {
     let apart = figure.value - reference.value;
     let share = if reference.value == 0.0 { apart } else { apart / reference.value };
     let (allowed, difference) = match what {
@@ -72,7 +74,7 @@ pub fn judge(
         (false, true) => Verdict::Undecided,
         (false, false) => Verdict::Differ,
     };
-    (verdict, difference)
+    (verdict, [difference, apart])
 }
 
 #[cfg(test)]

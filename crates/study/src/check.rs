@@ -9,7 +9,8 @@ use crate::part::SIZE;
 use crate::source::Source;
 use crate::term::Term;
 use std::collections::BTreeSet;
-use trunkline_measure::Estimator;
+use trunkline_measure::{Engine, Estimator};
+use trunkline_verify::Trial;
 
 /// Names are unique, and what is named is there.
 pub(crate) fn names(study: &Study) -> Result<(), StudyError> {
@@ -80,7 +81,23 @@ fn experiment(source: &Source, one: &Experiment, known: &BTreeSet<&str>) -> Resu
         }
         _ => one.resolved().iter().try_for_each(|part| part_is_complete(source, one, part))?,
     }
+    if let Measure::Verify { .. } = one.measure {
+        one.resolved().iter().try_for_each(|part| verifiable(source, part))?;
+    }
     published(source, one)
+}
+
+/// Is what a part verifies one path with its probes, in the emulator?
+fn verifiable(source: &Source, part: &Part) -> Result<(), String> {
+    if part.engine != Some(Engine::Emu) {
+        return Err("what is verified is emulated: say engine = \"emu\"".into());
+    }
+    let file = part.scenario.as_deref().unwrap_or_default();
+    let read = source.scenario(file, part.variant.as_deref()).ok_or("its scenario was not read")?;
+    let chosen = read.cells.iter().filter(|cell| part.cell.allows(&cell.cell));
+    chosen
+        .map(Trial::of)
+        .try_for_each(|trial| trial.map(drop).map_err(|error| format!("{file}: {error}")))
 }
 
 fn rows_known(one: &Experiment, known: &BTreeSet<&str>) -> Result<(), String> {
@@ -217,9 +234,9 @@ fn goal(study: &Study, one: &Goal) -> Result<(), String> {
         Judge::Share { tolerance: None, .. } if experiment.tolerance.is_none() => {
             Err(format!("neither it nor {} has a tolerance: give one", experiment.name))
         }
-        Judge::Share { .. } | Judge::MedianRatio { .. } => Ok(()),
+        Judge::Share { .. } | Judge::MedianRatio { .. } | Judge::Between { .. } => Ok(()),
         Judge::Ratio { over, .. } => has_columns(experiment, over.0.keys()),
-        Judge::Peak { along, .. } | Judge::Decline { along, .. } => {
+        Judge::Peak { along, .. } | Judge::Decline { along, .. } | Judge::Falling { along, .. } => {
             has_columns(experiment, std::iter::once(along))
         }
     }

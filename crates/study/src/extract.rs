@@ -23,6 +23,7 @@ pub fn extract(
     let found = found.ok_or_else(|| format!("the run has no traffic {traffic}"))?;
     match measure {
         Measure::Formula { formula, .. } => Err(format!("{formula} is a formula: it has no runs")),
+        Measure::Verify { .. } => Err("a verification is no run".into()),
         Measure::PathDelay => Ok(vec![(None, path_delay(found))]),
         Measure::Retransmissions => Ok(vec![(None, Ok(found.retransmissions as f64))]),
         _ if by_size => Ok(each_size(found, |samples| read(samples, measure))),
@@ -57,9 +58,10 @@ fn read(samples: &[&Sample], measure: &Measure) -> Result<f64, String> {
             let size = samples.first().map_or(0, |sample| sample.size);
             rate(samples).map(|rate| rate * size as f64)
         }
-        Measure::Formula { .. } | Measure::Retransmissions | Measure::PathDelay => {
-            Err("not read from samples".into())
-        }
+        Measure::Formula { .. }
+        | Measure::Retransmissions
+        | Measure::PathDelay
+        | Measure::Verify { .. } => Err("not read from samples".into()),
     }
 }
 

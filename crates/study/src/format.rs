@@ -66,7 +66,7 @@ pub struct Experiment {
     /// The engine that runs it; the simulator where not given.
     pub engine: Option<Engine>,
     /// Of a formula without a published table: the experiment before it for each of whose rows it is
-    /// evaluated.
+    /// evaluated; `where` chooses among them.
     pub rows_of: Option<String>,
     /// Which cells of the scenario's grid count; all where empty.
     #[serde(default)]
@@ -182,6 +182,12 @@ pub enum Measure {
     Retransmissions,
     /// Mean time of a packet or block on the lines of its way: queues, lines and distances, one way.
     PathDelay,
+    /// A figure of the path measured from outside, as `trunkline verify` does, by the probes that the
+    /// scenario's one traffic describes; in the emulator.
+    Verify {
+        /// Which.
+        quantity: Quantity,
+    },
     /// A formula; evaluated for each published row, or each row of another experiment.
     Formula {
         /// Its name.
@@ -190,6 +196,26 @@ pub enum Measure {
         #[serde(default)]
         arguments: BTreeMap<String, Term>,
     },
+}
+
+/// What is measured of a path from outside (LDS report §3.9); times in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Frames that were sent and never came, and that the queue has not refused by its rule.
+    Dropped,
+    /// Frames behind one with a higher number.
+    Reordered,
+    /// Second arrivals.
+    Duplicated,
+    /// Frames sent, both ways.
+    Sent,
+    /// Half of what the mean round trip with the path is longer than without: the delay of one way.
+    Delay,
+    /// Standard deviation of round trips with the path.
+    DeviationWith,
+    /// The same without the path: what the hosts do by themselves.
+    DeviationWithout,
 }
 
 /// A figure about the samples that count.
@@ -405,6 +431,22 @@ pub enum Judge {
         over: Filter,
         /// The least ratio.
         at_least: f64,
+    },
+    /// Ours lies in a range in every row; in the experiment's unit.
+    Between {
+        /// Lowest.
+        low: f64,
+        /// Highest.
+        high: f64,
+    },
+    /// Ours never rises along a key column, but by no more than a slack; among rows that agree in all other
+    /// keys.
+    Falling {
+        /// The key column.
+        along: String,
+        /// In the experiment's unit.
+        #[serde(default)]
+        slack: f64,
     },
     /// Ours is greatest at one of these values of a key column.
     Peak {

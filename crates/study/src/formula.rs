@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 use trunkline_core::{Rate, Span};
 use trunkline_model::Throughput;
-use trunkline_model::formula::{hawley1989 as h89, vandewater1988 as v88};
+use trunkline_model::formula::fairness::{self, Policy};
+use trunkline_model::formula::{hawley1989 as h89, tcp, vandewater1988 as v88};
 
 /// Why a formula has no value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -38,6 +39,21 @@ const FORMULAS: &[Formula] = &[
     ("difference", &["a", "b"], |v| v[0] - v[1]),
     ("sum", &["a", "b"], |v| v[0] + v[1]),
     ("product", &["a", "b"], |v| v[0] * v[1]),
+    ("minimum", &["a", "b"], |v| v[0].min(v[1])),
+    // The square-root model after Floyd 1991, as worked out in trunkline_model::formula::fairness.
+    ("tcp-share-of-longer", &["ratio", "exponent"], |v| fairness::share_of_longer(v[0], v[1])),
+    ("tcp-window-limit", &["window", "round_trip", "queue"], |v| {
+        rate_of(tcp::window_limit(whole(v[0]), span(v[1]), span(v[2])))
+    }),
+    ("tcp-effective-ratio", &["long", "short", "queue"], |v| {
+        fairness::effective_ratio(span(v[0]), span(v[1]), span(v[2]))
+    }),
+    // Both connections have windows of `window` bytes, and what a cap leaves goes to the other.
+    ("tcp-goodput-of-longer", CAPPED, |v| capped(v, 0)),
+    ("tcp-goodput-of-shorter", CAPPED, |v| capped(v, 1)),
+    ("tcp-window-limited-share", &["window", "long", "short", "capacity"], |v| {
+        window_limited_share(whole(v[0]), [span(v[1]), span(v[2])], v[3])
+    }),
     ("h89-round-robin-throughput", &["quantum", "block"], |v| {
         rate_of(h89::round_robin_throughput(finite(v[0]), finite(v[1])))
     }),
@@ -84,6 +100,27 @@ const FORMULAS: &[Formula] = &[
         seconds(v88::correction(whole(v[0]), throughput(v[1]), span(v[2])))
     }),
 ];
+
+/// What [`capped`] takes, in order.
+const CAPPED: &[&str] = &["exponent", "window", "long", "short", "queue", "capacity"];
+
+/// What two connections get of a capacity in bytes a second by the square-root model, weights 1/r^α of their
+/// round trips without the queue, none above its window in each round trip with the queue; the one with the
+/// longer round trip is number 0.
+fn capped(v: &[f64], which: usize) -> f64 {
+    let (window, queue) = (whole(v[1]), span(v[4]));
+    let trips = [span(v[2]), span(v[3])];
+    let weights = fairness::shares(Policy::IncreaseByOne, &trips, v[0]);
+    let caps = trips.map(|trip| tcp::window_limit(window, trip, queue));
+    rate_of(fairness::capped(&weights, &caps, throughput(v[5]))[which])
+}
+
+/// The first one's part of what two connections get whose windows stand in a buffer that loses nothing.
+fn window_limited_share(window: u64, trips: [Span; 2], capacity: f64) -> f64 {
+    let rate = Rate::from_bits_per_second(whole(capacity * 8.0));
+    let (_, each) = fairness::window_limited(&trips.map(|trip| (window, trip)), rate);
+    rate_of(each[0]) / (rate_of(each[0]) + rate_of(each[1]))
+}
 
 fn seconds(span: Span) -> f64 {
     span.as_secs_f64()

@@ -5,6 +5,7 @@ use crate::format::{Goal, Judge};
 use crate::result::{ExperimentResult, GoalResult};
 use crate::table::within;
 use crate::term::median;
+use std::collections::BTreeMap;
 use trunkline_measure::{Key, Row, key_text};
 
 /// Was the goal met by these experiments?
@@ -25,6 +26,8 @@ pub(crate) fn judge(goal: &Goal, experiments: &[ExperimentResult]) -> GoalResult
         }
         Judge::MedianRatio { low, high } => median_ratio(goal, &rows, *low, *high),
         Judge::Ratio { over, at_least } => ratio(goal, &rows, all, over, *at_least),
+        Judge::Between { low, high } => between(goal, &rows, *low, *high),
+        Judge::Falling { along, slack } => falling(goal, &rows, along, *slack),
         Judge::Peak { along, at } => peak(goal, &rows, along, at),
         Judge::Decline { along, at, low, high } => decline(goal, &rows, along, *at, [*low, *high]),
     }
@@ -92,6 +95,67 @@ fn ratio(goal: &Goal, rows: &[&Row], all: &[Row], over: &Filter, at_least: f64) 
     }
     let met = !rows.is_empty() && outside.is_empty();
     verdict(goal, met, format!("least ratio {least:.2} of {} cells", rows.len()), outside)
+}
+
+fn between(goal: &Goal, rows: &[&Row], low: f64, high: f64) -> GoalResult {
+    let inside = |row: &&&Row| row.ours.is_some_and(|ours| (low..=high).contains(&ours));
+    let good = rows.iter().filter(inside).count();
+    let told = |row: &&Row| match row.ours {
+        Some(ours) => format!("{}: {ours:.2}", key_text(&row.key)),
+        None => format!("{}: no value of ours", key_text(&row.key)),
+    };
+    let outside = rows.iter().filter(|row| !inside(row)).map(told).collect();
+    let ours = || rows.iter().filter_map(|row| row.ours);
+    let (least, most) =
+        (ours().fold(f64::INFINITY, f64::min), ours().fold(f64::NEG_INFINITY, f64::max));
+    let met = !rows.is_empty() && good == rows.len();
+    let found = match ours().next() {
+        None => format!("none of {} cells has a value of ours", rows.len()),
+        _ => format!(
+            "{good} of {} cells from {low} to {high}, found {least:.2} to {most:.2}",
+            rows.len()
+        ),
+    };
+    verdict(goal, met, found, outside)
+}
+
+/// Rows that agree in all keys but `along`, each group in order of the number there.
+fn curves(rows: &[&Row], along: &str) -> BTreeMap<String, Vec<(f64, Option<f64>)>> {
+    let mut curves: BTreeMap<String, Vec<(f64, Option<f64>)>> = BTreeMap::new();
+    for row in rows {
+        let Some(place) = row.key.get(along).and_then(|text| text.parse().ok()) else { continue };
+        let others: Key = row
+            .key
+            .iter()
+            .filter(|(column, _)| *column != along)
+            .map(|(c, t)| (c.clone(), t.clone()))
+            .collect();
+        curves.entry(key_text(&others)).or_default().push((place, row.ours));
+    }
+    curves.values_mut().for_each(|curve| curve.sort_by(|one, other| one.0.total_cmp(&other.0)));
+    curves
+}
+
+fn falling(goal: &Goal, rows: &[&Row], along: &str, slack: f64) -> GoalResult {
+    let curves = curves(rows, along);
+    let mut outside = Vec::new();
+    let mut steps = 0;
+    for (name, curve) in &curves {
+        for pair in curve.windows(2) {
+            let ((_, before), (at, after)) = (pair[0], pair[1]);
+            steps += 1;
+            match before.zip(after) {
+                Some((before, after)) if after <= before + slack => {}
+                Some((before, after)) => {
+                    outside.push(format!("{name} at {along} {at}: {after:.2} after {before:.2}"))
+                }
+                None => outside.push(format!("{name} at {along} {at}: no value of ours")),
+            }
+        }
+    }
+    let met = steps > 0 && outside.is_empty();
+    let found = format!("{} of {steps} steps along {along} fall", steps - outside.len());
+    verdict(goal, met, found, outside)
 }
 
 /// Rows with the number under `along`, and ours.
@@ -207,6 +271,29 @@ mod tests {
             !judged(&ROWS, "kind = 'c'", "kind = 'ratio', over = { kind = 'a' }, at_least = 0.1")
                 .met
         );
+    }
+
+    #[test]
+    fn a_range_holds_in_every_row() {
+        let on_a = |judge: &str| judged(&ROWS, "kind = 'a'", judge);
+        assert!(on_a("kind = 'between', low = 9.0, high = 12.0").met);
+        let missed = on_a("kind = 'between', low = 9.0, high = 11.0");
+        assert!(!missed.met && missed.outside == ["kind=a n=2: 12.00"], "{missed:?}");
+        assert!(!judged(&ROWS, "kind = 'c'", "kind = 'between', low = 0, high = 99").met);
+        let missing = [("a", 1, f64::NAN, 10.0)];
+        assert!(!judged(&missing, "", "kind = 'between', low = 0, high = 99").met);
+    }
+
+    #[test]
+    fn a_curve_falls_within_its_slack() {
+        let falling = |rows: &[(&str, u32, f64, f64)], slack: &str| {
+            judged(rows, "", &format!("kind = 'falling', along = 'n', slack = {slack}"))
+        };
+        assert!(falling(&ROWS, "1.5").met, "b has no step of its own");
+        let missed = falling(&ROWS, "1.0");
+        assert!(!missed.met && missed.outside[0].contains("12.00 after 10.50"), "{missed:?}");
+        assert!(!falling(&[("a", 1, 3.0, -1.0), ("a", 2, f64::NAN, -1.0)], "0.0").met);
+        assert!(!falling(&[("a", 1, 3.0, -1.0)], "0.0").met, "no step");
     }
 
     #[test]

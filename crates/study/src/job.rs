@@ -6,10 +6,12 @@ use crate::filter::same;
 use crate::format::{Experiment, Measure, Part};
 use crate::part::SIZE;
 use crate::source::{ScenarioFile, Source};
+use crate::verified;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trunkline_measure::{Engine, Key, Run, check};
 use trunkline_scenario::Scenario;
+use trunkline_verify::report::Row;
 
 /// One cell to be run, and who reads it.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Job {
     pub cell: usize,
     /// Who runs it.
     pub engine: Engine,
+    /// Is the path measured from outside, instead of its traffic?
+    pub verify: bool,
     read: Arc<ScenarioFile>,
     /// Index of each experiment that reads it, with the part.
     uses: Vec<(usize, Part)>,
@@ -45,7 +49,8 @@ pub(crate) fn jobs(source: &Source) -> Vec<Job> {
             continue;
         }
         for part in experiment.resolved() {
-            for (place, job) in cells(source, &part) {
+            let verify = matches!(experiment.measure, Measure::Verify { .. });
+            for (place, job) in cells(source, &part, verify) {
                 let at = *places.entry(place).or_insert_with(|| {
                     jobs.push(job);
                     jobs.len() - 1
@@ -57,17 +62,18 @@ pub(crate) fn jobs(source: &Source) -> Vec<Job> {
     jobs
 }
 
-type Place = (Engine, String, Option<String>, usize);
+/// The engine, whether it verifies, the file, its variant, the cell.
+type Place = (Engine, bool, String, Option<String>, usize);
 
-fn cells(source: &Source, part: &Part) -> Vec<(Place, Job)> {
+fn cells(source: &Source, part: &Part, verify: bool) -> Vec<(Place, Job)> {
     let Some(file) = &part.scenario else { return Vec::new() };
     let Some(read) = source.scenario(file, part.variant.as_deref()) else { return Vec::new() };
     let chosen = read.cells.iter().enumerate().filter(|(_, cell)| part.cell.allows(&cell.cell));
     let job = |(cell, _): (usize, &Scenario)| {
         let (file, variant, read) = (file.clone(), part.variant.clone(), Arc::clone(read));
         let engine = part.engine.unwrap_or(Engine::Sim);
-        let place = (engine, file.clone(), variant.clone(), cell);
-        (place, Job { file, variant, cell, engine, read, uses: Vec::new() })
+        let place = (engine, verify, file.clone(), variant.clone(), cell);
+        (place, Job { file, variant, cell, engine, verify, read, uses: Vec::new() })
     };
     chosen.map(job).collect()
 }
@@ -82,13 +88,18 @@ impl Job {
     pub fn label(&self) -> String {
         let pairs = self.scenario().cell.iter().map(|(key, value)| format!(" {key}={value}"));
         let variant = self.variant.iter().map(|name| format!(" ({name})"));
-        let engine = (self.engine == Engine::Emu).then(|| " (emulated)".to_string());
+        let engine = match (self.verify, self.engine) {
+            (true, _) => Some(" (verified)".to_string()),
+            (false, Engine::Emu) => Some(" (emulated)".to_string()),
+            (false, Engine::Model) => Some(" (predicted)".to_string()),
+            _ => None,
+        };
         std::iter::once(self.file.clone()).chain(engine).chain(variant).chain(pairs).collect()
     }
 
-    /// Rough measure of how long it takes.
+    /// Rough measure of how long it takes: the longest come first, and what is verified last.
     pub fn cost(&self) -> u64 {
-        trunkline_batch::cost(self.scenario())
+        if self.verify { 0 } else { trunkline_batch::cost(self.scenario()) }
     }
 
     /// What every reader finds in the run, or that it failed.
@@ -110,6 +121,26 @@ impl Job {
                     .collect(),
                 notes: run.notes,
             },
+        }
+    }
+
+    /// What every reader finds in a measurement from outside.
+    pub fn verified(&self, experiments: &[Experiment], row: Result<Row, String>) -> Outcome {
+        let row = match row {
+            Err(problem) => return self.failed(experiments, &problem),
+            Ok(row) => row,
+        };
+        let value = |(index, part): &(usize, Part)| {
+            let experiment = &experiments[*index];
+            let Measure::Verify { quantity } = experiment.measure else { return None };
+            let value = verified::quantity(&row, quantity);
+            Some((*index, self.key(experiment, part, None), value))
+        };
+        let problems = row.problems.iter().map(|problem| format!("{}: {problem}", self.label()));
+        Outcome {
+            values: self.uses.iter().filter_map(value).collect(),
+            failures: Vec::new(),
+            notes: problems.collect(),
         }
     }
 

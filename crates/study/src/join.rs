@@ -30,7 +30,8 @@ pub(crate) fn result(
         }
         None if experiment.rows_of.is_some() => {
             let rows = experiment.rows_of.as_ref().and_then(|name| tables.get(name));
-            for row in rows.map(|(_, rows)| rows.as_slice()).unwrap_or_default() {
+            let rows = rows.map(|(_, rows)| rows.as_slice()).unwrap_or_default();
+            for row in rows.iter().filter(|row| experiment.filter.allows(&row.key)) {
                 let found = our_value(experiment, &row.key, ours, tables);
                 tally.ours(&row.key, &found).map_err(wrong)?;
             }

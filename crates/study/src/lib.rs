@@ -30,17 +30,18 @@ mod term;
 #[cfg(test)]
 mod testing;
 mod unit;
+mod verified;
 
 pub use error::StudyError;
 pub use filter::{Choice, Filter, Scalar};
 pub use format::{
-    Experiment, FigureSpec, Goal, Judge, Key, Measure, Parameter, Part, Provenance, Quote,
-    SeriesSpec, Share, Statistic, Study, Variant,
+    Experiment, FigureSpec, Goal, Judge, Key, Measure, Parameter, Part, Provenance, Quantity,
+    Quote, SeriesSpec, Share, Statistic, Study, Variant,
 };
 pub use formula::FormulaError;
 pub use library::{Library, names};
 pub use result::{ExperimentResult, GoalResult, ParameterNote, QuoteResult, StudyResult};
-pub use run::{Engines, Progress, run, run_sources};
+pub use run::{Engines, Makers, Progress, Verifier, run, run_sources};
 pub use source::{ScenarioFile, Source};
 pub use table::Published;
 pub use term::{ColumnTerm, ExperimentTerm, FormulaTerm, Reduce, Side, Term, TermError};

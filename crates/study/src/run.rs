@@ -1,7 +1,7 @@
 //! Running studies: all cells on all processors, then tables, quotes, figures and goals.
 
 use crate::error::{StudyError, one_line};
-use crate::format::{Parameter, Provenance};
+use crate::format::{Experiment, Parameter, Provenance};
 use crate::goal;
 use crate::job::{Job, Ours, Outcome, jobs};
 use crate::keypath;
@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use trunkline_batch::run_all;
 use trunkline_measure::{Engine, Run};
 use trunkline_scenario::Scenario;
+use trunkline_verify::report::Row;
 
 /// How far a run has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +29,29 @@ pub struct Progress {
 /// Makes a run of a scenario in an engine.
 pub type Engines<'a, E> = dyn Fn(Engine, &Scenario) -> Result<Run, E> + Sync + 'a;
 
-/// Runs studies together on `threads` threads, and what is emulated after all else, one cell at a time.
-/// `engines` turns a scenario into a run, `progress` is told of every cell that is done, from those threads.
+/// Measures a scenario's one path from outside (`trunkline_verify::measure`).
+pub type Verifier<'a, E> = dyn Fn(&Scenario) -> Result<Row, E> + Sync + 'a;
+
+/// Who makes what studies ask for.
+pub struct Makers<'a, E> {
+    /// Runs.
+    pub run: &'a Engines<'a, E>,
+    /// Measurements of a path from outside.
+    pub verify: &'a Verifier<'a, E>,
+}
+
+impl<E: std::fmt::Display> Makers<'_, E> {
+    fn outcome(&self, job: &Job, experiments: &[Experiment]) -> Outcome {
+        let line = |error: E| one_line(&error.to_string());
+        match job.verify {
+            true => job.verified(experiments, (self.verify)(job.scenario()).map_err(line)),
+            false => job.outcome(experiments, (self.run)(job.engine, job.scenario()).map_err(line)),
+        }
+    }
+}
+
+/// Runs studies together on `threads` threads; after all else, one cell at a time, what is emulated, and then
+/// what is verified. `makers` turn a scenario into a run, `progress` is told of every cell that is done, from those threads.
 /// Except for what is emulated the result does not depend on the number of threads. Cells of an engine that is
 /// not `wanted` have no value.
 ///
@@ -38,13 +60,13 @@ pub type Engines<'a, E> = dyn Fn(Engine, &Scenario) -> Result<Run, E> + Sync + '
 /// named in [`StudyResult::failures`].
 pub fn run<E: std::fmt::Display>(
     names: &[&str],
-    engines: &Engines<'_, E>,
+    makers: &Makers<'_, E>,
     wanted: &[Engine],
     threads: usize,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Vec<StudyResult>, StudyError> {
     let sources = names.iter().map(|name| Source::open(name)).collect::<Result<Vec<_>, _>>()?;
-    run_sources(&sources, engines, wanted, threads, progress)
+    run_sources(&sources, makers, wanted, threads, progress)
 }
 
 /// Runs studies that have been opened already; see [`run`].
@@ -53,7 +75,7 @@ pub fn run<E: std::fmt::Display>(
 /// Where the tables of a study do not fit together.
 pub fn run_sources<E: std::fmt::Display>(
     sources: &[Source],
-    engines: &Engines<'_, E>,
+    makers: &Makers<'_, E>,
     wanted: &[Engine],
     threads: usize,
     progress: &(dyn Fn(Progress) + Sync),
@@ -69,8 +91,7 @@ pub fn run_sources<E: std::fmt::Display>(
         if !wanted.contains(&job.engine) {
             return job.not_run(experiments, "this engine was not asked for");
         }
-        let run = engines(job.engine, job.scenario()).map_err(|error| one_line(&error.to_string()));
-        job.outcome(experiments, run)
+        makers.outcome(job, experiments)
     };
     let mut studies: Vec<Vec<Outcome>> = sources.iter().map(|_| Vec::new()).collect();
     for (before, jobs, threads) in [(0, &virtual_, threads), (virtual_.len(), &real, 1)] {

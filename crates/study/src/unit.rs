@@ -31,6 +31,9 @@ pub enum Unit {
     /// Thousands of bytes a second.
     #[serde(rename = "kB/s")]
     KilobytesPerSecond,
+    /// Millions of bits a second.
+    #[serde(rename = "Mbit/s")]
+    MegabitsPerSecond,
     /// So many a second.
     #[serde(rename = "1/s")]
     PerSecond,
@@ -47,6 +50,7 @@ impl Unit {
             Unit::Milliseconds => 1e-3,
             Unit::Microseconds => 1e-6,
             Unit::Kilobytes | Unit::KilobytesPerSecond => 1e3,
+            Unit::MegabitsPerSecond => 125e3,
             Unit::Percent => 1e-2,
         }
     }
@@ -62,6 +66,7 @@ impl Unit {
             Unit::Kilobytes => "kB",
             Unit::BytesPerSecond => "B/s",
             Unit::KilobytesPerSecond => "kB/s",
+            Unit::MegabitsPerSecond => "Mbit/s",
             Unit::PerSecond => "1/s",
             Unit::Percent => "%",
         }

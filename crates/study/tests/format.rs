@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{engine, texts};
+use common::{engine, texts, verify};
 use trunkline_measure::{Engine, Run, Verdict};
 use trunkline_scenario::Scenario;
-use trunkline_study::{Library, Source, StudyError, StudyResult, run_sources};
+use trunkline_study::{Library, Makers, Source, StudyError, StudyResult, run_sources};
 
 const STUDY: &str = r#"
 name = "test"
@@ -47,7 +47,8 @@ fn open(study: &str) -> Result<Source, StudyError> {
 fn result(study: &str, engine: &(dyn Fn(&Scenario) -> Result<Run, String> + Sync)) -> StudyResult {
     let source = open(study).expect("a sound study");
     let engines = |_: Engine, scenario: &Scenario| engine(scenario);
-    run_sources(&[source], &engines, &[Engine::Sim], 2, &|_| {}).expect("its tables fit").remove(0)
+    let makers = Makers { run: &engines, verify: &verify };
+    run_sources(&[source], &makers, &[Engine::Sim], 2, &|_| {}).expect("its tables fit").remove(0)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use trunkline_core::{Size, Span};
 use trunkline_measure::{Engine, Run, check};
 use trunkline_scenario::{Scenario, Start, Traffic, Workload};
 use trunkline_sim::SimError;
-use trunkline_study::{names, run};
+use trunkline_study::{Makers, names, run};
 
 /// Repetitions of each message and bytes of each transfer that are left.
 const MESSAGES: u32 = 3;
@@ -52,7 +52,9 @@ fn every_message_of_every_study_has_its_time_booked() {
         *samples.lock().unwrap() += run.traffic.iter().map(|one| one.samples.len()).sum::<usize>();
         Ok(run)
     };
-    run(&names(), &engine, &[Engine::Sim], 2, &|_| {}).unwrap();
+    let verify = |_: &Scenario| unreachable!("the emulator is not asked");
+    let makers = Makers { run: &engine, verify: &verify };
+    run(&names(), &makers, &[Engine::Sim], 2, &|_| {}).unwrap();
     let faults = faults.into_inner().unwrap();
     assert!(faults.is_empty(), "{} faults, the first {}", faults.len(), faults[0]);
     assert!(samples.into_inner().unwrap() > 2000, "too few messages to mean anything");

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::engine;
+use common::{engine, verify};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use trunkline_measure::Engine;
 use trunkline_scenario::{Interface, Returns, Scenario};
-use trunkline_study::{Measure, Source, StudyResult, names, run};
+use trunkline_study::{Makers, Measure, Source, StudyResult, names, run};
 
 fn directory(study: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies").join(study)
@@ -19,13 +19,17 @@ fn open(study: &str) -> Source {
 
 fn results(threads: usize) -> Vec<StudyResult> {
     let engines = |_: Engine, scenario: &Scenario| engine(scenario);
-    run(&names(), &engines, &[Engine::Sim], threads, &|_| {})
-        .unwrap_or_else(|error| panic!("{error}"))
+    let makers = Makers { run: &engines, verify: &verify };
+    let wanted = [Engine::Model, Engine::Sim, Engine::Emu];
+    run(&names(), &makers, &wanted, threads, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn every_study_and_every_scenario_can_be_read() {
-    assert_eq!(names(), ["hawley-beyond", "hawley1989", "vandewater1988", "xunet-beyond"]);
+    assert_eq!(
+        names(),
+        ["hawley-beyond", "hawley1989", "lds2001", "vandewater1988", "xunet-beyond"]
+    );
     for name in names() {
         let source = open(name);
         assert_eq!(source.study.name, name);
@@ -40,6 +44,8 @@ fn the_reports_grids_have_the_cells_of_their_tables() {
     assert_eq!(cells("hawley1989", "unloaded.toml"), 3);
     assert_eq!(cells("hawley1989", "loaded.toml"), 12);
     assert_eq!(cells("hawley1989", "stddev.toml"), 12);
+    assert_eq!(cells("lds2001", "fairness.toml"), 8);
+    assert_eq!(cells("lds2001", "verify.toml"), 5 * 3);
     assert_eq!(cells("vandewater1988", "processes.toml"), 14);
     assert_eq!(cells("vandewater1988", "background-same-host.toml"), 15);
 }
@@ -47,8 +53,13 @@ fn the_reports_grids_have_the_cells_of_their_tables() {
 #[test]
 fn published_tables_have_the_rows_that_their_readme_states() {
     let mut tables = 0;
-    for study in ["hawley1989", "vandewater1988"] {
-        let published = directory(study).join("published");
+    for (study, below) in [
+        ("hawley1989", "published"),
+        ("vandewater1988", "published"),
+        ("lds2001", "published"),
+        ("lds2001", "derived"),
+    ] {
+        let published = directory(study).join(below);
         let readme = std::fs::read_to_string(published.join("README.md")).unwrap();
         for line in readme.lines().filter(|line| line.starts_with("| `")) {
             let parts: Vec<&str> = line.split('|').map(str::trim).collect();
@@ -61,7 +72,7 @@ fn published_tables_have_the_rows_that_their_readme_states() {
         let files = std::fs::read_dir(&published).unwrap().count();
         assert_eq!(files - 1, readme.lines().filter(|line| line.starts_with("| `")).count());
     }
-    assert_eq!(tables, 17);
+    assert_eq!(tables, 17 + 6 + 4);
 }
 
 /// Every row of a table of quotations is held against something, or says why not.
@@ -72,6 +83,8 @@ fn every_quotation_is_compared_or_says_why_not() {
         ("vandewater1988", "published/text_results.csv"),
         ("vandewater1988", "published/rtt_in_text.csv"),
         ("vandewater1988", "published/formulas.csv"),
+        ("lds2001", "published/text_results.csv"),
+        ("lds2001", "published/correctness_targets.csv"),
     ] {
         let source = open(study);
         let text = std::fs::read_to_string(directory(study).join(file)).unwrap();
@@ -229,7 +242,7 @@ fn both_reports_have_the_same_board() {
 /// Every setting of the files of both reports says where it comes from.
 #[test]
 fn every_parameter_has_a_source() {
-    for study in ["hawley1989", "vandewater1988"] {
+    for study in ["hawley1989", "lds2001", "vandewater1988"] {
         let source = open(study);
         let used = used(&source);
         let files = source.scenarios().map(|((file, _), _)| file.clone());
@@ -310,12 +323,13 @@ fn paths(value: &toml::Value) -> Vec<String> {
 }
 
 #[test]
-fn formulas_are_held_against_published_rows_only() {
+fn formulas_have_rows_and_no_scenario() {
     for name in names() {
         for experiment in open(name).study.experiment {
             if matches!(experiment.measure, Measure::Formula { .. }) {
                 assert!(
-                    experiment.published.is_some() && experiment.scenario.is_none(),
+                    (experiment.published.is_some() || experiment.rows_of.is_some())
+                        && experiment.scenario.is_none(),
                     "{}",
                     experiment.name
                 );

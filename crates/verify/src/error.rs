@@ -43,6 +43,12 @@ pub enum VerifyError {
         /// The path's MTU.
         mtu: u32,
     },
+    /// A scenario that describes no measurement of one path.
+    #[error("a verification needs {what}: describe one path and its probes, nothing else")]
+    Scenario {
+        /// What is missing.
+        what: String,
+    },
     /// The machine does not even hold the lowest rate tried.
     #[error(
         "the bare forwarder does not carry {size}-byte probes even at {per_second:.0}/s: the machine is too busy, end other work"

@@ -3,7 +3,8 @@
 //! It has packets of 16 bytes, one kind of link (a FIFO whose departures are known at once), a wheel of a
 //! fixed width that sorts no finer than its slots, no ledger, no counters but the ones that are shown,
 //! no impairments and no other discipline: B3 runs through a FIFO. In B1 a window that grows by one segment a
-//! round trip and is halved by a loss takes the place of TCP; the sender is told of a loss at once.
+//! round trip and is halved by a loss takes the place of TCP; the sender is told of a loss at once and sends
+//! again after a pause.
 
 use super::Outcome;
 use super::constant::{self, ACCESS_DELAY, Constant, RATE, SIZE};
@@ -109,7 +110,7 @@ struct Floor {
 
 /// What happens to the program.
 enum Happening {
-    Timer(u32),
+    Timer { id: u32, at: u64 },
     Arrived { route: u32, at: u64 },
     Lost { route: u32, at: u64 },
 }
@@ -150,7 +151,7 @@ impl Floor {
                 return None;
             }
             let Some(pipe) = self.pipes.get_mut(id as usize) else {
-                return Some(Happening::Timer(id - self.pipes.len() as u32));
+                return Some(Happening::Timer { id: id - self.pipes.len() as u32, at: now });
             };
             let Some(packet) = pipe.ring.pop_front() else { continue };
             pipe.passed += 1;
@@ -193,7 +194,7 @@ pub fn constant(what: Constant) -> impl FnMut() -> Outcome {
         let mut delivered = 0;
         while let Some(happening) = floor.next(what.length.as_nanos()) {
             match happening {
-                Happening::Timer(source) => {
+                Happening::Timer { id: source, .. } => {
                     let number = &mut numbers[source as usize];
                     let now = what.instant(*number).as_nanos();
                     *number += u64::from(sources);
@@ -218,7 +219,12 @@ struct Window {
     threshold: u32,
     /// Acknowledgements to come before another loss counts.
     deaf: u32,
+    /// Does its timer run, after which it sends again?
+    pausing: bool,
 }
+
+/// Between a loss and what is sent again.
+const PAUSE: u64 = 200_000_000;
 
 impl Window {
     const FIRST: Window = Window {
@@ -227,6 +233,7 @@ impl Window {
         under_way: 0,
         threshold: u32::MAX,
         deaf: 0,
+        pausing: true,
     };
 
     fn acknowledged(&mut self) {
@@ -259,21 +266,22 @@ pub fn dumbbell(pairs: usize, length: Time) -> impl FnMut() -> Outcome {
         .flat_map(|pair| [own(pair, 0), 0, own(pair, 1), own(pair, 2), 1, own(pair, 3)])
         .collect();
     let gap = dumbbell::SPREAD.as_nanos() / pairs as u64;
-    let shift = (gap.max(40_000_000) / SLOTS as u64).ilog2() + 1;
+    // Wide enough for all starts.
+    let shift = (dumbbell::SPREAD.as_nanos() / SLOTS as u64).ilog2() + 1;
     let first = pipes.len() as u32;
     let slots = Slots::new(pipes.len() + pairs, shift);
     let mut floor = Floor { slots, pipes, routes, width: 3, dropped: 0 };
     let mut windows = vec![Window::FIRST; pairs];
     move || {
-        floor.slots.insert(first, 0);
+        for pair in 0..pairs as u32 {
+            floor.slots.insert(first + pair, gap * u64::from(pair));
+        }
         let mut delivered = 0;
         while let Some(happening) = floor.next(length.as_nanos()) {
             let (pair, now) = match happening {
-                Happening::Timer(pair) => {
-                    if (pair as usize) < pairs - 1 {
-                        floor.slots.insert(first + pair + 1, gap * u64::from(pair + 1));
-                    }
-                    (pair, gap * u64::from(pair))
+                Happening::Timer { id: pair, at } => {
+                    windows[pair as usize].pausing = false;
+                    (pair, at)
                 }
                 Happening::Arrived { route, at } if route % 2 == 0 => {
                     delivered += 1;
@@ -285,12 +293,17 @@ pub fn dumbbell(pairs: usize, length: Time) -> impl FnMut() -> Outcome {
                     (route / 2, at)
                 }
                 Happening::Lost { route, at } => {
-                    windows[route as usize / 2].lost();
-                    (route / 2, at)
+                    let window = &mut windows[route as usize / 2];
+                    window.lost();
+                    if !std::mem::replace(&mut window.pausing, true) {
+                        floor.slots.insert(first + route / 2, at + PAUSE);
+                    }
+                    continue;
                 }
             };
             let window = &mut windows[pair as usize];
-            let more = window.size.saturating_sub(window.under_way);
+            let free = window.size.saturating_sub(window.under_way);
+            let more = if window.pausing { 0 } else { free };
             window.under_way += more;
             for _ in 0..more {
                 floor.enter(now, 2 * pair, 0, SIZE as u16);
@@ -321,7 +334,7 @@ pub fn fabric(length: Time) -> impl FnMut() -> Outcome {
         let mut delivered = 0;
         while let Some(happening) = floor.next(length.as_nanos()) {
             let (host, now) = match happening {
-                Happening::Timer(host) => (host, u64::from(host) * STAGGER),
+                Happening::Timer { id: host, at } => (host, at),
                 Happening::Arrived { route, at } if route % 2 == 0 => {
                     delivered += 1;
                     floor.enter(at, route + 1, 0, ACK as u16);

@@ -7,6 +7,7 @@
 
 mod bridge;
 mod endings;
+mod ladder;
 mod live;
 mod probe;
 mod programs;

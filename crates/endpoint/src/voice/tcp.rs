@@ -273,7 +273,8 @@ fn open(end: &EndPlan, tuning: &Tuning, band: u8) -> Result<OwnedFd, EndpointErr
             .doing("open a TCP socket", address)?;
         tuning.apply(&socket, address)?;
         // The IP precedence (RFC 791) of a band, by which the path classifies.
-        sockopt::set_ip_tos(&socket, (7 - band.min(7)) << 5).doing("set the precedence", address)?;
+        sockopt::set_ip_tos(&socket, (7 - band.min(7)) << 5)
+            .doing("set the precedence", address)?;
         rustix::net::bind(&socket, &SocketAddrV4::new(address, 0)).doing("bind", address)?;
         Ok(socket)
     })?

@@ -53,8 +53,7 @@ pub(crate) fn predict(
     Ok(())
 }
 
-/// Does a message go out at once? Within the first window, and in full segments or in one, so that
-/// Nagle's algorithm (RFC 896) holds nothing back.
+/// Does a message go out at once? It does within the first window: Nagle's algorithm (RFC 896) is off.
 fn in_one_burst(transport: &Transport, mtu: u32, bytes: u32) -> Result<(), String> {
     let Transport::Tcp(settings) = transport else {
         return Err("answers over another transport than TCP".into());
@@ -63,11 +62,6 @@ fn in_one_burst(transport: &Transport, mtu: u32, bytes: u32) -> Result<(), Strin
     let first = u64::from(tcp.first) * u64::from(tcp.payload);
     if u64::from(bytes) > first.min(tcp.window) {
         return Err(format!("messages of {bytes} bytes, more than the first window of {first}"));
-    }
-    if bytes > tcp.payload && !bytes.is_multiple_of(tcp.payload) {
-        return Err(format!(
-            "messages of {bytes} bytes: when the last segment, which is not full, goes depends on Nagle's algorithm and delayed acknowledgements"
-        ));
     }
     Ok(())
 }

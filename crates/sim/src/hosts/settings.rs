@@ -65,11 +65,14 @@ pub(crate) fn tcp(settings: &TcpSettings, habits: &Habits) -> Result<tcp::Settin
     if let Some(window) = settings.window {
         let window = window.bytes().max(u64::from(tcp.mss));
         tcp.receive_buffer = window;
+        tcp.receive_spare = if profile == tcp::Profile::Linux { window } else { 0 };
         tcp.send_buffer = tcp.send_buffer.max(window);
     }
     if let Some(tick) = tcp.tick {
         tcp.tick_phase = phase(tick, habits);
     }
+    // As a program that measures sets its sockets, in the emulator too (TCP_NODELAY).
+    tcp.nagle = false;
     tcp.seed = habits.seed.stream(&format!("{} congestion", habits.flow)).bits();
     tcp.checked().map_err(|error| error.to_string())
 }

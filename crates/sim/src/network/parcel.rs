@@ -68,12 +68,7 @@ pub(super) struct Label(u64);
 
 impl Leg {
     /// `parcel` on the hop with number `hop` among those of all routes; channel and band are its route's.
-    pub(super) fn new(
-        parcel: &Parcel,
-        hop: u32,
-        (channel, band): (u32, u8),
-        entered: Time,
-    ) -> Leg {
+    pub(super) fn new(parcel: &Parcel, hop: u32, (channel, band): (u32, u8), entered: Time) -> Leg {
         let trace = parcel.trace.map_or(MOST, |trace| trace.0);
         let bits = u64::from(parcel.ecn.bits()) << ECN | u64::from(band & LAST_BAND) << BAND;
         let last = u64::from(parcel.controls) << CONTROLS | bits;

@@ -96,7 +96,16 @@ impl Routes {
         let hops = links.len() as u32;
         let (sent, duplicated, delivered, dropped) = (0, 0, 0, 0);
         let band = LAST_BAND;
-        self.routes.push(Route { channel, band, first, hops, sent, duplicated, delivered, dropped });
+        self.routes.push(Route {
+            channel,
+            band,
+            first,
+            hops,
+            sent,
+            duplicated,
+            delivered,
+            dropped,
+        });
         RouteId(id)
     }
 
@@ -251,7 +260,7 @@ mod tests {
         let route = routes.add(Channel(2), &[LinkId(5), LinkId(0)]);
         assert_eq!(routes.set_off(empty).2, Onward::End);
         let (channel, first, onward) = routes.set_off(route);
-        assert_eq!((channel, onward), (2, Onward::Link(5)));
+        assert_eq!((channel, onward), ((2, LAST_BAND), Onward::Link(5)));
         assert_eq!(routes.after(first), Onward::Link(0));
         assert_eq!(routes.after(first + 1), Onward::End);
         assert_eq!((routes.owner(first), routes.owner(first + 1)), (route, route));

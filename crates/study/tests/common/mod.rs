@@ -2,8 +2,51 @@
 
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
-use trunkline_measure::{Engine, Run, Sample, Step, TrafficRun};
+use trunkline_measure::{Engine, Percentiles, Run, Sample, Step, TrafficRun};
 use trunkline_scenario::{Scenario, Traffic, Workload};
+use trunkline_verify::report::{Lost, Row, Stalls, Thresholds};
+use trunkline_verify::{Trial, limits::Bound, spread::Spread};
+
+/// A verification in which the path does exactly what is set, with 20 us of spread.
+#[allow(dead_code)]
+pub fn verify(scenario: &Scenario) -> Result<Row, String> {
+    let trial = Trial::of(scenario).map_err(|error| error.to_string())?;
+    let spread = Spread { count: 100, deviation: Span::from_micros(20), ..Spread::default() };
+    let row = Row {
+        delay_up: trial.path.up.delay,
+        delay_down: trial.path.down.delay,
+        size: trial.size,
+        offered_per_second: trial.per_second,
+        sent_per_second: trial.per_second,
+        complete: true,
+        bound: Bound::Asked,
+        delay_changes: 0,
+        sent: 1000,
+        refused: 0,
+        lost: Lost::default(),
+        reordered: 0,
+        duplicated: 0,
+        late: 0,
+        uneven: 0,
+        delay_error: Percentiles { count: 1000, ..Percentiles::default() },
+        mean_error_ns: 0,
+        spacing_error: Percentiles::default(),
+        interrupted: 0,
+        near_change: 0,
+        other_fate: 0,
+        slot_open: 0,
+        rtt_with: spread,
+        rtt_without: spread,
+        baseline_lead: Span::ZERO,
+        baseline_p99: Span::ZERO,
+        sender_late: Percentiles::default(),
+        own_statement: Percentiles::default(),
+        stalls: Stalls::default(),
+        clock_stepped: false,
+        problems: Vec::new(),
+    };
+    Ok(row.judged(&Thresholds::default()))
+}
 
 /// The run of a network in which every message takes 3 ms and 10 us a byte, and a little more from sample to
 /// sample; and more in every further cell.
@@ -42,7 +85,14 @@ fn measured(traffic: &Traffic, extra: u64) -> TrafficRun {
         Workload::Paced { size, .. } => vec![(u64::from(*size), 50)],
     };
     let samples = (0..traffic.count).flat_map(|flow| samples(flow, &plan, extra)).collect();
-    TrafficRun { name: traffic.name.clone(), samples, ..TrafficRun::default() }
+    let way = Step { place: 0, cause: Cause::Transmit, span: Span::from_millis(2) };
+    TrafficRun {
+        name: traffic.name.clone(),
+        samples,
+        blocks: vec![way],
+        block_count: 1,
+        ..TrafficRun::default()
+    }
 }
 
 fn samples(flow: u32, plan: &[(u64, u32)], extra: u64) -> Vec<Sample> {

@@ -257,6 +257,7 @@ impl<B: Payload> Tcp<B> {
             self.receiver.acknowledge_now();
         } else {
             let fin = flags.has(Flags::FIN);
+            self.receiver.pushed(flags);
             self.receiver.data(now, position, segment.data, fin, &self.settings);
         }
     }

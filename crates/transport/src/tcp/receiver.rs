@@ -36,6 +36,8 @@ pub struct Receiver<B> {
     /// Is one to be sent now, or with the next data?
     now: bool,
     quick: u8,
+    /// A segment that the sender has pushed has come since the last acknowledgement.
+    pushed: bool,
     /// When one that is held back is sent.
     due: Time,
     /// The other end's time stamp to be echoed.
@@ -72,6 +74,7 @@ impl<B: Payload> Receiver<B> {
             owed: 0,
             now: false,
             quick: settings.quick_acks,
+            pushed: false,
             due: Time::NEVER,
             stamp: None,
             echo: false,
@@ -156,6 +159,11 @@ impl<B: Payload> Receiver<B> {
     /// acknowledgement.
     pub fn probed(&mut self, position: u64) {
         self.now |= position + 1 == self.next;
+    }
+
+    /// The flags of a segment that brings data.
+    pub fn pushed(&mut self, flags: Flags) {
+        self.pushed |= flags.has(Flags::PSH);
     }
 
     /// The data of a segment that starts at `start`, and its FIN.
@@ -263,12 +271,15 @@ impl<B: Payload> Receiver<B> {
         if new >= seen + step && new >= 2 * seen {
             self.now = true;
         }
+        let emptied = self.held == 0 && self.next > self.acked;
+        self.now |= settings.pushes && self.pushed && emptied;
     }
 
     /// The window to be offered now, in octets: what the buffer has room for, never less than was offered
     /// before, and no more unless by a segment or half the buffer.
     fn window(&self, agreed: &Agreed, settings: &Settings) -> u64 {
-        let room = settings.receive_buffer.saturating_sub(self.held);
+        let whole = settings.receive_buffer + settings.receive_spare;
+        let room = whole.saturating_sub(self.held).min(settings.receive_buffer);
         let most = super::settings::MOST_UNSCALED << agreed.receive_scale;
         let before = self.offered.saturating_sub(self.next);
         let step = u64::from(agreed.mss).min(settings.receive_buffer / 2);
@@ -305,7 +316,7 @@ impl<B: Payload> Receiver<B> {
         segment.flags = segment.flags | Flags::ACK;
         segment.flags = segment.flags.with(Flags::ECE, self.echo && !syn);
         self.acked = self.next;
-        (self.now, self.due) = (false, Time::NEVER);
+        (self.now, self.due, self.pushed) = (false, Time::NEVER, false);
         self.owed = self.owed.saturating_sub(1);
     }
 

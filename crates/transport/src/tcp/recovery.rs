@@ -127,7 +127,9 @@ impl<B: Payload> Sender<B> {
     /// counts the receiver's delay as a time stamp would; the controller gets the newest.
     fn measure(&mut self, context: &Context<'_>, heard: &Heard<'_>, taken: &Taken) -> Option<Span> {
         let Context { now, settings, .. } = *context;
-        let newest = taken.newest.map(|sent| now.since(sent));
+        // Without SACK, what lay behind a hole arrived before the hole was filled: nobody knows when.
+        let told = context.agreed.sack || !taken.repaired;
+        let newest = taken.newest.filter(|_| told).map(|sent| now.since(sent));
         newest.into_iter().for_each(|exact| self.rtt.saw(exact));
         if settings.tick.is_some() {
             let clock = settings.slow_clock();
@@ -139,7 +141,7 @@ impl<B: Payload> Sender<B> {
             let millis = super::clock_stamp(now).wrapping_sub(echo);
             Span::from_millis(u64::from(millis))
         });
-        let sample = taken.oldest.map(|sent| now.since(sent)).or(stamped);
+        let sample = taken.oldest.filter(|_| told).map(|sent| now.since(sent)).or(stamped);
         sample.into_iter().for_each(|sample| self.rtt.sample(sample));
         newest
     }

@@ -54,6 +54,8 @@ pub struct Taken {
     pub shortest: Span,
     /// Did a segment sent once arrive after one above it?
     pub reordered: bool,
+    /// Is a segment among them that was sent again?
+    pub repaired: bool,
 }
 
 /// A segment that arrived.
@@ -239,6 +241,7 @@ impl Scoreboard {
             Fate::InFlight => {}
         }
         taken.delivered += len;
+        taken.repaired |= record.times > 1;
         if record.times == 1 {
             taken.oldest = Some(taken.oldest.map_or(record.sent, |sent| sent.min(record.sent)));
             taken.newest = taken.newest.max(Some(record.sent));

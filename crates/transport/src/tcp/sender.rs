@@ -78,6 +78,8 @@ pub struct Sender<B> {
     /// When the windows opened last.
     opened: Time,
     stalled: bool,
+    /// The end of the last segment that was pushed.
+    pushed: u64,
     last_sent: Time,
     /// Was the congestion window what held the sender back?
     pub(super) limited: bool,
@@ -124,6 +126,7 @@ impl<B: Payload> Sender<B> {
             departure: Time::ZERO,
             opened: Time::ZERO,
             stalled: true,
+            pushed: start,
             last_sent: Time::ZERO,
             limited: false,
             round_end: start,
@@ -343,8 +346,20 @@ impl<B: Payload> Sender<B> {
         self.counters.segments += 1;
         self.departed(now, len + u64::from(fin), agreed, settings);
         let cwr = std::mem::take(&mut self.cwr);
-        let push = len == unsent;
+        let push = self.pushes(start, start + len, settings);
         Outgoing { data, fin, push, ect: agreed.ecn, cwr, ..self.outgoing(start, eligible) }
+    }
+
+    /// Is a segment from `start` to `end` pushed: the last there is; or one in which a write ends, or the last
+    /// of half a window?
+    fn pushes(&mut self, start: u64, end: u64, settings: &Settings) -> bool {
+        let half = || end > self.pushed + self.offered.largest / 2;
+        let early = settings.pushes && (half() || self.stream.ends_within(start, end));
+        let push = early || end >= self.stream.end();
+        if push {
+            self.pushed = end;
+        }
+        push
     }
 
     /// After an idle time-out the window that was found before says little (RFC 5681 §4.1).

@@ -85,6 +85,10 @@ pub struct Settings {
     pub mss: u32,
     /// Octets that the receiver holds for an application that does not read; bounds the window.
     pub receive_buffer: u64,
+    /// Octets that it holds beyond that without closing the window. Linux counts twice the buffer that a program
+    /// asks for (socket(7), SO_RCVBUF) while `TCP_WINDOW_CLAMP` keeps the window where it is; in 4.4BSD all that
+    /// waits for the application is taken off (`sbspace`).
+    pub receive_spare: u64,
     /// Octets that the sender keeps unacknowledged at most.
     pub send_buffer: u64,
     /// Segments sent before the first acknowledgement (RFC 6928: 10).
@@ -101,6 +105,10 @@ pub struct Settings {
     pub delayed_ack: Option<Span>,
     /// After how many full segments one is sent whatever happens, at least 1 (RFC 5681 §4.2: 2).
     pub ack_every: u8,
+    /// Push a segment (PSH) in which a write ends, and one for every half of the largest window; and acknowledge at once when the
+    /// application has read all up to a pushed one, as Linux does (`tcp_push`, `forced_push`,
+    /// `tcp_cleanup_rbuf`)?
+    pub pushes: bool,
     /// How many segments are acknowledged at once before any is held back (Linux: 16).
     pub quick_acks: u8,
     /// Does a small segment wait while another one is unacknowledged (RFC 896)?
@@ -209,6 +217,7 @@ impl Settings {
         Settings {
             mss: 1460,
             receive_buffer: 4 << 20,
+            receive_spare: 0,
             send_buffer: 4 << 20,
             initial_window: 10,
             sack: true,
@@ -217,6 +226,7 @@ impl Settings {
             ecn: false,
             delayed_ack: Some(Span::from_millis(100)),
             ack_every: 2,
+            pushes: false,
             quick_acks: 0,
             nagle: true,
             tick: None,
@@ -249,6 +259,7 @@ impl Settings {
             receive_buffer: 3 << 20,
             delayed_ack: Some(Span::from_millis(40)),
             quick_acks: 16,
+            pushes: true,
             min_rto: Span::from_millis(200),
             max_rto: Span::from_secs(120),
             min_rto_above_srtt: true,

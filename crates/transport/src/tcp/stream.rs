@@ -62,6 +62,13 @@ impl<B: Payload> Stream<B> {
         (joined, offered)
     }
 
+    /// Does an offer end after `start` and no later than `end`?
+    pub fn ends_within(&self, start: u64, end: u64) -> bool {
+        let ends = |chunk: &Chunk<B>| chunk.start + u64::from(chunk.data.len());
+        let first = self.chunks.partition_point(|chunk| ends(chunk) <= start);
+        self.chunks.get(first).is_some_and(|chunk| ends(chunk) <= end)
+    }
+
     /// Lets go of the offers that end before `position`.
     pub fn release(&mut self, position: u64) {
         let ends = |chunk: &Chunk<B>| chunk.start + u64::from(chunk.data.len());
@@ -83,6 +90,8 @@ mod tests {
             stream.offer(Time::from_nanos(at), Extent::new(offset, 10));
         }
         assert_eq!(stream.end(), 31);
+        assert!(stream.ends_within(10, 11) && stream.ends_within(1, 30));
+        assert!(!stream.ends_within(11, 20) && !stream.ends_within(31, 40));
         assert_eq!(stream.slice(6, 26), (Extent::new(5, 20), Time::from_nanos(9)));
         stream.release(11);
         assert_eq!(stream.slice(12, 14), (Extent::new(11, 2), Time::from_nanos(5)));

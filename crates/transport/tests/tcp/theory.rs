@@ -108,6 +108,23 @@ fn a_buffered_line_is_kept_busy() {
     }
 }
 
+/// Without SACK a hole is filled long after what lay behind it arrived, which is no round trip of that.
+#[test]
+fn repairs_without_sack_are_not_taken_for_round_trips() {
+    for (kind, sack) in [(Kind::NewReno, false), (Kind::Cubic, false), (Kind::Cubic, true)] {
+        let settings = Settings { mss: 1460, sack, ..Settings::of(Profile::Linux) };
+        let network = bottleneck(12_500_000, 170, millis(20), |_| false);
+        let mut pair = Pair::connected([settings.with_congestion(kind); 2], network);
+        pair.offer(0, u32::MAX);
+        pair.run(at(10_000));
+        let before = pair.taken[1];
+        pair.run(at(40_000));
+        let share = (pair.taken[1] - before) as f64 / 30.0 / (12_500_000.0 * 1448.0 / 1500.0);
+        println!("{kind}, sack {sack}: {share:.3} of the line");
+        assert!(share > 0.8, "{kind}, sack {sack}: {share:.3}");
+    }
+}
+
 /// A window of 65 535 octets over 600 ms: one window in each round trip, whatever the line.
 #[test]
 fn a_window_without_scaling_bounds_a_satellite_path() {
