@@ -7,7 +7,7 @@
 use super::segment::{Flags, IP_HEADER, Offer, Rare, Sack, Segment, TCP_HEADER, Timestamps};
 use super::seq::Seq;
 use crate::Payload;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use core::net::{Ipv4Addr, SocketAddrV4};
 use trunkline_core::{Ecn, Time};
 
 const PROTOCOL: u8 = 6;
