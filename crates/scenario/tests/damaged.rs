@@ -43,8 +43,10 @@ const TOKENS: &[&str] = &[
 
 fn examples() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let mut files: Vec<_> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = |folder: &Path| std::fs::read_dir(folder).unwrap();
+    let all = entries(&folder).chain(entries(&folder.join("ladder")));
+    let mut files: Vec<_> = all.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
     files.sort();
     files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
 }
