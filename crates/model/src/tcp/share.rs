@@ -56,7 +56,7 @@ pub(crate) fn shares(scenario: &Scenario, flows: &[Greedy<'_>]) -> Result<Vec<Sh
             continue;
         }
         match grants[index].limit {
-            Limit::Own => shares[index] = Some(own(&flows[index])),
+            Limit::Own => shares[index] = Some(own_before(scenario, flows, index)),
             Limit::Stage(resource, _) => {
                 let users = users(flows, resource);
                 let given = at_stage(scenario, flows, &grants, &users, resource)?;
@@ -72,6 +72,32 @@ fn own(flow: &Greedy<'_>) -> Share {
     let by_window = rate == tcp::window_limit(flow.tcp.window, flow.round_trip, Span::ZERO);
     let regime = if by_window { Regime::Window } else { Regime::Loss };
     Share { rate, regime, queue: Span::ZERO, users: 1 }
+}
+
+/// The same before lines that overflow: what losses leave just under a line overflows its buffer with its
+/// peaks.
+fn own_before(scenario: &Scenario, flows: &[Greedy<'_>], index: usize) -> Share {
+    let share = own(&flows[index]);
+    match (share.regime, saw_tooth(scenario, flows, index)) {
+        (Regime::Loss, Some(most)) => Share { rate: share.rate.min(most), ..share },
+        _ => share,
+    }
+}
+
+/// What a connection that is alone on its lines would get by overflowing their buffers; `None` where it shares
+/// them, or no saw-tooth is made.
+fn saw_tooth(scenario: &Scenario, flows: &[Greedy<'_>], index: usize) -> Option<Throughput> {
+    let flow = &flows[index];
+    let packet = flow.tcp.payload + flow.tcp.header;
+    let line = |resource: &Resource| {
+        let Treatment::Queue(bytes) = treatment(scenario, *resource, packet).ok()? else {
+            return None;
+        };
+        let buffer = bytes * u64::from(flow.tcp.payload) / u64::from(packet);
+        Some(Line::new(flows, &[index], *resource).saw_tooth(flow, buffer))
+    };
+    let alone = |resource: &&Resource| users(flows, **resource) == [index];
+    flow.demands.keys().filter(alone).filter_map(line).min()
 }
 
 fn users(flows: &[Greedy<'_>], resource: Resource) -> Vec<usize> {
@@ -226,6 +252,17 @@ impl<'f, 'a> Line<'f, 'a> {
 
     /// One connection that overflows a buffer: what its saw-tooth leaves of the line.
     fn alone(&self, user: &Greedy<'_>, buffer: u64, drain: Span) -> Share {
+        let line = self.saw_tooth(user, buffer);
+        let queue = match user.tcp.law {
+            Law::Bbr => Span::ZERO,
+            _ => drain.scaled(1, 2),
+        };
+        let rate = line.min(user.rate(queue, user.loss));
+        self.share(rate, Regime::Overflow(self.resource, 0.0), queue)
+    }
+
+    /// What the saw-tooth of one connection leaves of the line.
+    fn saw_tooth(&self, user: &Greedy<'_>, buffer: u64) -> Throughput {
         let pipe = crate::formula::general::bandwidth_delay_product(self.capacity, user.round_trip);
         let used = match user.tcp.law {
             Law::Reno | Law::ConstantRate => tcp::reno_utilisation(pipe, buffer),
@@ -233,13 +270,7 @@ impl<'f, 'a> Line<'f, 'a> {
             Law::Bbr => tcp::BBR_UTILISATION * (1.0 - user.loss),
         };
         let bytes = self.capacity.millibytes_per_second() as f64 * used;
-        let line = Throughput::from_millibytes_per_second(bytes as u64);
-        let queue = match user.tcp.law {
-            Law::Bbr => Span::ZERO,
-            _ => drain.scaled(1, 2),
-        };
-        let rate = line.min(user.rate(queue, user.loss));
-        self.share(rate, Regime::Overflow(self.resource, 0.0), queue)
+        Throughput::from_millibytes_per_second(bytes as u64)
     }
 
     /// Everybody loses with one probability, the one at which together they fill the line; each by its own
