@@ -142,6 +142,18 @@ mod tests {
         into.insert(start, Extent::new(start, (end - start) as u32))
     }
 
+    /// The longest runs of what has been seen.
+    fn runs_of(seen: &[bool]) -> Vec<Range> {
+        let mut runs: Vec<Range> = Vec::new();
+        for position in (0..seen.len() as u64).filter(|&position| seen[position as usize]) {
+            match runs.last_mut().filter(|run| run.end == position) {
+                Some(run) => run.end += 1,
+                None => runs.push(Range { start: position, end: position + 1 }),
+            }
+        }
+        runs
+    }
+
     #[test]
     fn the_run_that_grew_last_is_named_first() {
         let mut held = Reassembly::new();
@@ -166,8 +178,18 @@ mod tests {
             let mut seen = [false; 300];
             for (start, len) in pieces {
                 let part = &mut seen[start as usize..(start + len) as usize];
-                prop_assert_eq!(put(&mut held, start, start + len), part.contains(&false));
+                let fresh = part.contains(&false);
                 part.fill(true);
+                prop_assert_eq!(put(&mut held, start, start + len), fresh);
+                prop_assert!(held.ranges.iter().copied().eq(runs_of(&seen)));
+                if fresh {
+                    // What came last may have filled several gaps of one run.
+                    let last = held.runs().next().expect("there is one");
+                    prop_assert!(last.start < start + len && start < last.end, "{:?}", last);
+                }
+                let named: Vec<Range> = held.runs().collect();
+                let twice = |index: usize| named[..index].contains(&named[index]);
+                prop_assert!(named.len() <= RECENT && !(0..named.len()).any(twice), "{:?}", named);
                 for range in held.runs() {
                     let run = &seen[range.start as usize..range.end as usize];
                     prop_assert!(!run.contains(&false));
