@@ -1,19 +1,17 @@
 //! One end of a flow: application, requests, protocol, and what has arrived.
 
-use super::clock::{SenderClock, Spent};
 use super::endings::Endings;
 use super::flying::{Aloft, Carried, Flying};
 use super::intervals::Intervals;
 use super::receive::Filled;
-use super::rounds::Rounds;
 use super::speaker::{Language, Speaker};
 use super::tcp::Early;
-use super::trail::Trail;
 use crate::network::RouteId;
 use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::{Ecn, Time};
-use trunkline_transport::Extent;
+use trunkline_measure::{SenderClock, Spent, Trail};
 use trunkline_transport::urp::Part;
+use trunkline_transport::{Extent, Rounds};
 use trunkline_workload::Application;
 
 /// A piece of a system write, as the interface takes it.

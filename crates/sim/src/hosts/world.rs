@@ -1,6 +1,5 @@
 //! Everything that a run consists of, and the loop that drives it.
 
-use super::clock::Waiting;
 use super::end::{Doing, End};
 use super::flying::Flying;
 use super::jobs::{EndId, Job, Jobs, Timer};
@@ -10,6 +9,7 @@ use super::serial::{Done, Serial};
 use crate::network::{Event, LinkId, Network};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Stream, Time};
+use trunkline_measure::Waiting;
 use trunkline_scenario::{Host, Scenario};
 
 /// A host at work.
