@@ -225,10 +225,14 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Sets the time of a probe of the tail, where one would make sense (§7.2).
+    #[inline]
     pub(super) fn arm_tail_probe(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
-        if !Self::racks(agreed, settings) {
-            return;
+        if Self::racks(agreed, settings) {
+            self.time_tail_probe(now);
         }
+    }
+
+    fn time_tail_probe(&mut self, now: Time) {
         let quiet = self.phase == Phase::Open && self.board.arrived() == 0 && !self.probing;
         let (segments, smoothed) = (self.board.segments(), self.rtt.smoothed());
         let wait = match (smoothed.is_zero(), segments) {
