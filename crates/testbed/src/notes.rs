@@ -29,6 +29,7 @@ fn processor(processor: &Processor) -> Vec<String> {
         receive_block,
         control,
         disturbance,
+        unsteady,
     } = processor;
     let costs = |cost: &Cost| *cost != Cost::default();
     named(
@@ -42,6 +43,7 @@ fn processor(processor: &Processor) -> Vec<String> {
             ("receive_block", costs(receive_block)),
             ("control", !control.is_zero()),
             ("disturbance", disturbance.is_some()),
+            ("unsteady", !unsteady.is_zero()),
         ],
     )
 }
