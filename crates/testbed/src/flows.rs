@@ -53,10 +53,7 @@ pub fn prepare(
 }
 
 /// The flows of a batch, each prepared by a thread of its own.
-fn at_once(
-    crew: &Crew,
-    batch: &[(usize, FlowPlan)],
-) -> Vec<(usize, Result<Flow, EndpointError>)> {
+fn at_once(crew: &Crew, batch: &[(usize, FlowPlan)]) -> Vec<(usize, Result<Flow, EndpointError>)> {
     thread::scope(|scope| {
         let threads: Vec<_> = (batch.iter())
             .map(|(index, plan)| (*index, scope.spawn(move || Flow::prepare(crew, plan))))
