@@ -161,7 +161,7 @@ impl Measured<'_> {
             lateness: lateness.percentiles(),
             spacing_error: spacing.percentiles(),
             stalls: between.stalls(),
-            longest_stall: self.after.longest_stall,
+            longest_stall: between.longest_stall(),
             clock_steps: between.clock_steps(),
         }
     }

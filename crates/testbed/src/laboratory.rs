@@ -256,5 +256,5 @@ impl Drop for Network {
     }
 }
 
-/// The span of a whole run that is allowed before `stop_after` counts.
+/// How long after the network has been told to begin anew time begins: it does so within a tenth of a second.
 pub const LEAD: Span = Span::from_millis(150);
