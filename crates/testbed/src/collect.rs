@@ -184,6 +184,7 @@ impl Measured<'_> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = notes::of_hosts(self.scenario);
+        notes.extend(notes::of_strays(self.web.strays()));
         for (index, traffic) in self.scenario.traffic.iter().enumerate() {
             let own = self.flows[index].iter().flat_map(|flow| &flow.notes);
             let mut own: Vec<String> =

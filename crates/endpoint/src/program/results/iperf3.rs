@@ -106,7 +106,7 @@ mod tests {
     use crate::run::FlowRun;
 
     fn read_recorded(command: &str, output: &str, server: Option<&str>) -> FlowRun {
-        read_recorded_of(rate_plan(), command, output, server)
+        read_recorded_of(&rate_plan(), command, output, server)
     }
 
     const CLIENT: &str = include_str!("../../../tests/data/iperf3-client.json");
@@ -132,7 +132,7 @@ mod tests {
         let run = read_recorded("iperf3 -u -c x -J", UDP, None);
         assert_eq!((run.packets_sent, run.packets_received), (4, 4));
         let plan = crate::plan::tests::plan();
-        let run = read_recorded_of(plan, "iperf3 -u -c x -J", UDP, None);
+        let run = read_recorded_of(&plan, "iperf3 -u -c x -J", UDP, None);
         assert_eq!((run.samples.len(), run.packets_sent), (0, 4));
         assert!(run.notes.iter().any(|note| note.contains("no delays")), "{:?}", run.notes);
     }

@@ -120,7 +120,7 @@ mod testing {
 
     /// Reads recorded outputs of a client and perhaps a server that ran from 10 s to 12 s.
     pub fn read_recorded(command: &str, output: &str, server: Option<&str>) -> FlowRun {
-        read_recorded_of(crate::plan::tests::plan(), command, output, server)
+        read_recorded_of(&crate::plan::tests::plan(), command, output, server)
     }
 
     /// A flow whose figure is a rate.
@@ -132,7 +132,7 @@ mod testing {
 
     /// The same as the results of the flow of a plan.
     pub fn read_recorded_of(
-        plan: FlowPlan,
+        plan: &FlowPlan,
         command: &str,
         output: &str,
         server: Option<&str>,
@@ -154,8 +154,7 @@ mod testing {
             added: Vec::new(),
         };
         let server = server.map(finished);
-        let run =
-            read(&Outcome { client: finished(output), server, commands: &commands, plan: &plan });
+        let run = read(&Outcome { client: finished(output), server, commands: &commands, plan });
         for sample in &run.samples {
             let sum: Span = sample.steps.iter().map(|step| step.span).sum();
             assert_eq!(sum, sample.delay());
