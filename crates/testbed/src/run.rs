@@ -88,11 +88,12 @@ fn once(
     let cpu = spare_processor(&laboratory);
     let network = laboratory.start(scenario, plan, monotonic(), cpu)?;
     let crew = Crew::new();
-    let flows = flows::prepare(scenario, plan, &laboratory, &crew)?;
+    let flows = flows::prepare(scenario, plan, &laboratory, &crew, options)?;
     let origin = begin(&network)?;
     let (before, ticks) = (network.snapshot(), Ticks::now());
     let conductor = Conductor::new(scenario, plan, &network, &flows, origin);
-    let states = conductor.run(options, attempt)?;
+    // Nobody waits for programs whose results nobody will read: together they might take long to end.
+    let states = conductor.run(options, attempt).inspect_err(|_| laboratory.end_programs())?;
     let now = Ticks::now();
     flows.iter().flatten().for_each(Flow::stop);
     let flows =
