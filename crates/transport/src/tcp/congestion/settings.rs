@@ -55,6 +55,11 @@ pub struct Settings {
     pub constant_rate_milli: u32,
     /// Does a halved window come down to whole segments, as BSD's did?
     pub whole_segments: bool,
+    /// Is the window a count of segments, as in Linux (`snd_cwnd`)? Then a part of the window itself is what a
+    /// congestion leaves, in whole segments (`tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`), whatever was in
+    /// flight; a time-out within a recovery reduces nothing again (`tcp_enter_loss`); and slow start after a
+    /// time-out counts all that an ACK covers.
+    pub counts_segments: bool,
     /// Is the window reduced less for a congestion mark than for a loss (RFC 8511): by 0.8, CUBIC 0.85?
     pub alternative_backoff: bool,
     /// How CUBIC ends slow start.
@@ -79,6 +84,7 @@ impl Settings {
             increase: 1,
             constant_rate_milli: 100_000,
             whole_segments: false,
+            counts_segments: false,
             alternative_backoff: false,
             start: Start::HyStartPlusPlus,
             fast_convergence: true,
