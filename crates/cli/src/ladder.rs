@@ -212,7 +212,13 @@ fn summary(ladders: &[&Ladder]) -> String {
         let all = tallies.fold(Tally::default(), Tally::plus);
         format!(
             "{name} against sim: {} agree, {} within what phase decides, {} undecided, {} differ with a reason, {} unexplained, {} missing, {} invalid",
-            all.agree, all.phase, all.undecided, all.explained, all.unexplained, all.missing, all.invalid
+            all.agree,
+            all.phase,
+            all.undecided,
+            all.explained,
+            all.unexplained,
+            all.missing,
+            all.invalid
         )
     };
     let cells = ladders.len();

@@ -73,12 +73,11 @@ impl Climb {
         let own = |run: &&Run| run.engine == Engine::Sim && run.cell == scenario.cell;
         let traffic = runs.iter().find(own).into_iter().flat_map(|run| &run.traffic);
         let moves = Moves::of(scenario, traffic.map(|it| it.packets.sent).sum());
-        let work = |phase: &Scenario| {
-            make(Engine::Sim, phase).ok().map(|run| figures_of(scenario, &run))
-        };
+        let work =
+            |phase: &Scenario| make(Engine::Sim, phase).ok().map(|run| figures_of(scenario, &run));
         let phases = run_all(&moves.phases(scenario), self.threads, |_| 0, work, |_, _| {});
         let phases: Vec<Figures> = phases.into_iter().flatten().collect();
-        ladder.consider(&phases, moves);
+        ladder.consider(&phases, moves, &self.tolerances);
     }
 
     fn batch(&self, cells: Vec<Scenario>, engines: Vec<Engine>) -> Batch {

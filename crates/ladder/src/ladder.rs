@@ -88,9 +88,11 @@ impl Ladder {
 
     /// Judges what is apart once more, by what the simulator gave in other phases: `phases` are the figures of
     /// each run, which `moves` made.
-    pub fn consider(&mut self, phases: &[Figures], moves: Moves) {
+    pub fn consider(&mut self, phases: &[Figures], moves: Moves, tolerances: &Tolerances) {
         self.moves = Some(moves);
-        self.rows.iter_mut().filter(|row| row.is_apart()).for_each(|row| row.consider(phases));
+        for row in self.rows.iter_mut().filter(|row| row.is_apart()) {
+            row.consider(phases, tolerances);
+        }
     }
 
     /// How the comparisons of `engine` with the simulator came out.
@@ -117,16 +119,16 @@ impl Row {
         matches!(verdict, Some(Verdict::Differ | Verdict::Undecided))
     }
 
-    fn consider(&mut self, phases: &[Figures]) {
+    fn consider(&mut self, phases: &[Figures], tolerances: &Tolerances) {
+        let own = self.figures.get(&REFERENCE).map(|figure| figure.value);
+        let (Some(own), Some(emulated)) = (own, self.figures.get(&Engine::Emu)) else { return };
         let place = (self.traffic.clone(), self.what);
         let moved = phases.iter().filter_map(|figures| figures.get(&place));
-        let own = self.figures.get(&REFERENCE).map(|figure| figure.value);
-        let values: Vec<f64> = own.into_iter().chain(moved.copied()).collect();
+        let values: Vec<f64> = moved.copied().chain([own]).collect();
         self.range = Range::of(&values);
-        let emulated = self.figures.get(&Engine::Emu);
         let judgement = self.judgements.get_mut(&Engine::Emu);
-        if let (Some(range), Some(emulated), Some(judgement)) = (self.range, emulated, judgement) {
-            judgement.verdict = range.judge(emulated);
+        if let (Some(range), Some(judgement)) = (self.range, judgement) {
+            judgement.verdict = range.judge(self.what, emulated, own, tolerances);
         }
     }
 }
@@ -150,7 +152,7 @@ impl Tally {
 pub type Figures = BTreeMap<(String, What), f64>;
 
 /// Every figure of `run`.
-pub(crate) fn figures_of(scenario: &Scenario, run: &Run) -> Figures {
+pub fn figures_of(scenario: &Scenario, run: &Run) -> Figures {
     let of = |traffic: &Traffic| {
         let found = run.traffic(&traffic.name).map(|it| figures(&traffic.workload, it));
         let name = traffic.name.clone();

@@ -17,7 +17,7 @@ mod verdict;
 pub use because::name;
 pub use climb::{Climb, Climbed};
 pub use figure::{Figure, What, figures};
-pub use ladder::{Figures, Ladder, Row, Tally};
+pub use ladder::{Figures, Ladder, Row, Tally, figures_of};
 pub use phase::Moves;
 pub use shorten::{chosen, shortened};
 pub use text::{section, terminal};

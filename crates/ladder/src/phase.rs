@@ -19,9 +19,12 @@ const PACKETS: u64 = 4_000_000;
 /// Starts are moved by so much where a block takes less: real hosts do not start at the same instant to better
 /// than that.
 const START: Span = Span::from_millis(1);
-/// Each packet leaves its host earlier or later by up to so much: about what the kernel takes to wake a process,
-/// now less and now more.
-const HOST: Span = Span::from_micros(50);
+/// The packets of a flow leave their host earlier or later by up to so much: about what the kernel takes to wake a
+/// process, which for one process is more and for another less.
+const HOST: Span = Span::from_micros(100);
+/// And by no more than this part of the shortest round trip: both ends together move a figure that simply follows
+/// the round trip by 1 %, which is less than the tolerance.
+const PART: u64 = 200;
 
 /// How far the simulations of a scenario moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -30,7 +33,7 @@ pub struct Moves {
     pub runs: u64,
     /// Each flow starts later by up to so much.
     pub starts: Span,
-    /// And each packet leaves its host earlier or later by up to so much, on average neither.
+    /// And the packets of each flow leave each of its hosts earlier or later by up to so much.
     pub packets: Span,
 }
 
@@ -75,15 +78,16 @@ fn up_to(most: Span, stream: &mut Stream) -> Span {
     Span::from_nanos(stream.below(most.as_nanos() + 1))
 }
 
-/// By how much packets can vary without changing their mean delay: no more than the shortest delay of a link that
-/// leaves a host.
+/// By how much packets vary: at most a small part of the shortest round trip over the links at hosts, and no more
+/// than the delay that is to give it back.
 fn packets_of(scenario: &Scenario) -> Span {
-    let at_host = |end: &String| scenario.hosts.iter().any(|host| host.name == *end);
-    let ways = scenario.links.iter().flat_map(|wire| {
-        [(&wire.from, wire.forward.delay), (&wire.to, wire.backward.delay)]
+    let is_host = |end: &String| scenario.hosts.iter().any(|host| host.name == *end);
+    let links = scenario.links.iter().filter(|wire| is_host(&wire.from) || is_host(&wire.to));
+    let room = links.map(|wire| {
+        let (there, back) = (wire.forward.delay, wire.backward.delay);
+        (there + back).scaled(1, PART).min(there).min(back)
     });
-    let delays = ways.filter(|(end, _)| at_host(end)).map(|(_, delay)| delay);
-    delays.min().unwrap_or(Span::ZERO).min(HOST)
+    room.min().unwrap_or(Span::ZERO).min(HOST)
 }
 
 /// How long the largest block of any traffic keeps the slowest line.

@@ -87,9 +87,8 @@ fn because(ladder: &Ladder, row: &Row, engine: Engine, judgement: &Judgement) ->
 
 /// The simulator's own range in words.
 fn phases(what: What, range: &Range, moves: &Moves) -> String {
-    let ends = [range.low, range.high].map(|value| {
-        shown(what, &Figure { value, low: None, high: None, count: 1 })
-    });
+    let ends = [range.low, range.high]
+        .map(|value| shown(what, &Figure { value, low: None, high: None, count: 1 }));
     let Range { runs, .. } = range;
     let Moves { starts, packets, .. } = moves;
     let [low, high] = ends;

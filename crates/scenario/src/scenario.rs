@@ -77,9 +77,10 @@ pub struct Processor {
     pub control: Span,
     /// Other work that gets in the way.
     pub disturbance: Option<Disturbance>,
-    /// Each packet of a flow leaves later by up to so much, evenly drawn; those of one flow in order, those of
-    /// several as it falls out, as with processes that are woken. No key of a file sets it, but who asks how
-    /// much hangs on such things; formulas pass it over, and the emulator's hosts are real ones.
+    /// The packets of each flow leave later by up to so much: most of it drawn once for the flow, a tenth for
+    /// each packet; those of one flow in order. So two flows that are ready at once go first by turns that a
+    /// real host settles. No key of a file sets it, but who asks how much hangs on such things; formulas pass
+    /// it over, and the emulator's hosts are real ones.
     pub unsteady: Span,
 }
 

@@ -6,6 +6,7 @@ use super::intervals::Intervals;
 use super::receive::Filled;
 use super::speaker::{Language, Speaker};
 use super::tcp::Early;
+use super::unsteady::Unsteady;
 use crate::network::RouteId;
 use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::{Ecn, Time};
@@ -131,8 +132,8 @@ pub(crate) struct End {
     pub rounds: Rounds,
     /// Segments between processor, board and path.
     pub in_hand: u32,
-    /// When the last packet leaves, or left, an unsteady host.
-    pub leaves: Time,
+    /// How much later its packets leave, where the host is unsteady.
+    pub unsteady: Option<Unsteady>,
     pub deadline_set: Option<Time>,
     pub deadline_number: u32,
     /// Records of what its peer has not got yet.
@@ -202,7 +203,7 @@ impl End {
             early: BTreeMap::new(),
             rounds: Rounds::default(),
             in_hand: 0,
-            leaves: Time::ZERO,
+            unsteady: None,
             deadline_set: None,
             deadline_number: 0,
             aloft: Aloft::default(),

@@ -23,6 +23,7 @@ mod settings;
 mod speaker;
 mod tag;
 mod tcp;
+mod unsteady;
 mod world;
 
 pub(crate) use world::World;

@@ -28,8 +28,6 @@ pub(crate) struct HostState {
     pub overruns: u64,
     /// Chance of the disturbance.
     pub chance: Stream,
-    /// By how much packets leave later on an unsteady host.
-    pub unsteady: Stream,
     pub places: HostPlaces,
 }
 
@@ -203,11 +201,9 @@ impl<'a> World<'a> {
         self.when(done, end, job);
     }
 
-    /// Gives an end's board a packet to send. On an unsteady host that is later by what is drawn, in the end's
-    /// own order.
+    /// Gives an end's board a packet to send. From an unsteady host it leaves somewhat later.
     pub fn send_off(&mut self, end: EndId, cost: Span, job: Job) {
-        let most = self.host_of(end).processor.unsteady;
-        if most.is_zero() {
+        if self.ends[end.index()].unsteady.is_none() {
             return self.on_board(end, false, cost, job);
         }
         let now = self.net.now();
@@ -216,10 +212,8 @@ impl<'a> World<'a> {
             Done::At(at) => at,
             Done::Promised(promise) => promise.at,
         };
-        let host = self.ends[end.index()].host;
-        let later = Span::from_nanos(self.hosts[host].unsteady.below(most.as_nanos() + 1));
-        let leaves = (done + later).max(self.ends[end.index()].leaves);
-        self.ends[end.index()].leaves = leaves;
+        let unsteady = self.ends[end.index()].unsteady.as_mut();
+        let leaves = unsteady.map_or(done, |unsteady| unsteady.leaves(done));
         self.when(Done::At(leaves), end, job);
     }
 
