@@ -51,6 +51,13 @@ pub fn read(stream: &TcpStream, at: Span) -> Option<TcpReading> {
     })
 }
 
+/// Do segments carry time stamps (RFC 7323)? `None` where the kernel does not say.
+pub fn timestamps(stream: &TcpStream) -> Option<bool> {
+    /// `TCPI_OPT_TIMESTAMPS` of `linux/tcp.h`.
+    const TIMESTAMPS: u8 = 1;
+    getsockopt(stream, Info).ok().map(|info| info.tcpi_options & TIMESTAMPS != 0)
+}
+
 /// Sets the congestion control.
 ///
 /// # Errors

@@ -9,6 +9,7 @@ use crate::wire::frame::{self, REPORT, SHORT};
 use crate::wire::message::{Answer, FlowReport, FlowSpec, Limits, Request, UrpSpec};
 use crate::{ProbeError, clock, stamp, tcp};
 use rustix::event::PollFlags;
+use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -60,6 +61,30 @@ impl Target {
             host: self.host.clone(),
             reason: "the name has no address".into(),
         }))
+    }
+}
+
+/// How this end of a data connection is set.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TcpEnd {
+    /// The congestion control; `None` for the system's own.
+    pub congestion: Option<String>,
+    /// Octets of the receive buffer, which bounds the window; `None` for the system's, which grows.
+    pub receive_buffer: Option<u32>,
+}
+
+impl TcpEnd {
+    /// Connects. The buffer has to be set before, for the window's scale is said in the first segment.
+    fn dial(&self, at: SocketAddr) -> Result<TcpStream, ProbeError> {
+        let socket = Socket::new(Domain::for_address(at), Type::STREAM, None);
+        let socket = socket.naming("open a socket")?;
+        if let Some(octets) = self.receive_buffer {
+            let sized = socket.set_recv_buffer_size(octets as usize);
+            sized.naming("set the receive buffer")?;
+        }
+        let made = socket.connect_timeout(&at.into(), INTRODUCTION.to_duration());
+        made.map_err(|cause| ProbeError::Connect { at, cause })?;
+        Ok(socket.into())
     }
 }
 
@@ -189,17 +214,11 @@ impl Connection {
     /// # Errors
     /// Where it cannot be made, the congestion control is not to be had at either end, or the server
     /// refuses.
-    pub fn join(
-        &self,
-        flow: u16,
-        number: u16,
-        congestion: Option<&str>,
-    ) -> Result<TcpStream, ProbeError> {
+    pub fn join(&self, flow: u16, number: u16, end: &TcpEnd) -> Result<TcpStream, ProbeError> {
         let fail = |cause| ProbeError::Connect { at: self.server, cause };
-        let patience = INTRODUCTION.to_duration();
-        let stream = TcpStream::connect_timeout(&self.server, patience).map_err(fail)?;
+        let stream = end.dial(self.server)?;
         stream.set_nodelay(true).naming("have small messages sent at once")?;
-        if let Some(name) = congestion {
+        if let Some(name) = &end.congestion {
             tcp::set_congestion(&stream, name).map_err(ProbeError::WrongUse)?;
         }
         let code = to_hex(&self.key.join_code(self.cookie, flow, number));
@@ -210,6 +229,25 @@ impl Connection {
             Answer::Ready { .. } => Ok(stream),
             other => Err(unexpected(other)),
         }
+    }
+
+    /// Opens the first `count` data connections of a flow side by side: on a long path one after the other
+    /// would take long.
+    ///
+    /// # Errors
+    /// Where one of them cannot be had.
+    pub fn join_all(
+        &self,
+        flow: u16,
+        count: u16,
+        end: &TcpEnd,
+    ) -> Result<Vec<TcpStream>, ProbeError> {
+        thread::scope(|scope| {
+            let opener = |number: u16| scope.spawn(move || self.join(flow, number, end));
+            let openers: Vec<_> = (0..count).map(opener).collect();
+            let gone = || Err(ProbeError::Gone("a connection could not be opened".into()));
+            openers.into_iter().map(|opener| opener.join().unwrap_or_else(|_| gone())).collect()
+        })
     }
 
     /// The address of this host that faces the server.
