@@ -317,6 +317,9 @@ impl Reading<'_> {
             return Err(CannotTell::TooWide { low, high, unit: "ms", why });
         };
         let height = |curve: &Curve| {
+            if self.known.waits == Waits::Never {
+                return curve.combs[packet].height / self.ways();
+            }
             self.packet_cost(curve, Combs { packet: Some(packet), window: None })[0]
         };
         told(self.spread(|curve| [height(curve); 2]), height(self.curve), "ms", "of the noise")
@@ -360,7 +363,9 @@ impl Reading<'_> {
     /// What a packet costs one way in addition to its bytes, at least and at most.
     fn packet_cost(&self, curve: &Curve, combs: Combs) -> [f64; 2] {
         let byte = self.byte(curve);
-        match (combs.packet, self.known.overhead) {
+        // The jumps of datagrams are those of fragments, whose headers are others than the first packet's.
+        let packet = combs.packet.filter(|_| self.known.waits != Waits::Never);
+        match (packet, self.known.overhead) {
             (Some(packet), bytes) => {
                 let headers = self.known.block.and(bytes).map_or(0.0, f64::from) * byte;
                 [curve.combs[packet].height / self.ways() + headers; 2]

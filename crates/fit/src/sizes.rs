@@ -154,6 +154,7 @@ impl Sweep {
         if block > 0 {
             return [1, block / 2, block, block + 1, 2 * block]
                 .into_iter()
+                .chain(self.doubted.iter().copied())
                 .filter(|&size| size > 0)
                 .collect();
         }

@@ -1,11 +1,14 @@
 //! What the kernel says of a TCP connection, and how it is told which congestion control to use.
 
-use nix::sys::socket::getsockopt;
-// The first of the two needs the other by its bare name.
-use nix::{getsockopt_impl, sockopt_impl};
+use nix::sys::socket::{getsockopt, setsockopt};
+// The last of the three needs the others by their bare names.
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use serde::{Deserialize, Serialize};
+use socket2::SockRef;
+use std::io;
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use trunkline_core::Span;
 
 sockopt_impl!(
@@ -16,6 +19,26 @@ sockopt_impl!(
     libc::TCP_INFO,
     libc::tcp_info
 );
+
+sockopt_impl!(
+    /// `TCP_WINDOW_CLAMP` of tcp(7), in octets.
+    WindowClamp,
+    SetOnly,
+    libc::IPPROTO_TCP,
+    libc::TCP_WINDOW_CLAMP,
+    libc::c_int
+);
+
+/// Bounds the window that a socket offers, before it is connected or listens. The kernel needs a buffer for
+/// it: packets that fill theirs badly would close the window before it is used up.
+///
+/// # Errors
+/// Where the kernel does not take it.
+pub fn set_window(socket: &impl AsFd, octets: u32) -> io::Result<()> {
+    SockRef::from(socket).set_recv_buffer_size((octets as usize).saturating_mul(2))?;
+    setsockopt(socket, WindowClamp, &i32::try_from(octets).unwrap_or(i32::MAX))?;
+    Ok(())
+}
 
 /// What `TCP_INFO` says at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

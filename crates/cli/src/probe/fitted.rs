@@ -101,11 +101,16 @@ fn initial(found: &Found) -> Option<String> {
     let Over::Tcp(tcp) = &found.over else { return None };
     Some(match found.initial.as_ref()? {
         Err(why) => format!("initial window: {why}"),
-        Ok(bytes) => format!(
-            "initial window: {bytes} bytes, {:.1} segments; both ends' congestion control is {}",
-            f64::from(*bytes) / f64::from(tcp.segment),
-            tcp.congestion
-        ),
+        Ok(bytes) => match tcp.initial {
+            Some(1) => format!("initial window: {bytes} bytes, 1 segment of {}", tcp.congestion),
+            Some(count) => {
+                format!("initial window: {bytes} bytes, {count} segments of {}", tcp.congestion)
+            }
+            None => format!(
+                "initial window: {bytes} bytes, which are no whole segments: what the receiver of a \
+                 fresh connection has room for"
+            ),
+        },
     })
 }
 

@@ -5,10 +5,10 @@ use super::sinks::{self, SinkArgs, millis, with_interval};
 use super::target::{Stop, TargetArgs};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::serve::failure;
+use crate::serve::{failure, tcp_window};
 use std::path::PathBuf;
 use std::str::FromStr;
-use trunkline_core::{Seed, Size, Span};
+use trunkline_core::{Seed, Span};
 use trunkline_fit::{Goal, Share};
 use trunkline_probe::Pace;
 use trunkline_probe::client::Event;
@@ -76,10 +76,10 @@ struct Messages {
     /// TCP: the congestion control of both ends [default: the system's]
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
-    /// TCP: this end's receive buffer, which bounds the window of the answers [default: the system's,
-    /// which grows]
-    #[arg(long, value_name = "SIZE")]
-    receive_buffer: Option<Size>,
+    /// TCP: the largest window that this end offers, which bounds answers [default: the system's, which
+    /// grows]
+    #[arg(long, value_name = "SIZE", value_parser = tcp_window)]
+    tcp_window: Option<u32>,
     /// Of the order of sizes and of the instants
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -198,11 +198,6 @@ impl FromStr for Percent {
 }
 
 impl Messages {
-    fn receive_buffer(&self) -> Result<Option<u32>, Failure> {
-        let octets = self.receive_buffer.map(|size| u32::try_from(size.bytes())).transpose();
-        octets.map_err(|_| Failure::wrong_use("--receive-buffer is at most 4 GB"))
-    }
-
     fn pace(&self) -> Pace {
         match (self.every, self.poisson) {
             (Some(span), _) => Pace::Every(span),
@@ -246,7 +241,7 @@ impl Args {
             window: messages.window.map(|Window(block, outstanding)| (block, outstanding)),
             line: false,
             congestion: messages.congestion.clone(),
-            receive_buffer: messages.receive_buffer()?,
+            tcp_window: messages.tcp_window,
         };
         if self.fit.is_some() {
             to_fit(&mut plan);

@@ -90,7 +90,7 @@ pub enum CannotWrite {
     },
     /// Only one way's window makes the sender wait.
     #[error(
-        "no scenario: a window of {window} bytes makes only the {way} wait, and a scenario's connection has one window for both ways; bound the other end's window too (--receive-buffer)"
+        "no scenario: a window of {window} bytes makes only the {way} wait, and a scenario's connection has one window for both ways; bound the other end's window too (--tcp-window)"
     )]
     OneWay {
         /// Bytes.

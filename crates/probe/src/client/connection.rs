@@ -69,18 +69,17 @@ impl Target {
 pub struct TcpEnd {
     /// The congestion control; `None` for the system's own.
     pub congestion: Option<String>,
-    /// Octets of the receive buffer, which bounds the window; `None` for the system's, which grows.
-    pub receive_buffer: Option<u32>,
+    /// Octets of the largest window that this end offers; `None` for the system's, which grows.
+    pub window: Option<u32>,
 }
 
 impl TcpEnd {
-    /// Connects. The buffer has to be set before, for the window's scale is said in the first segment.
+    /// Connects. The window has to be set before, for the window's scale is said in the first segment.
     fn dial(&self, at: SocketAddr) -> Result<TcpStream, ProbeError> {
         let socket = Socket::new(Domain::for_address(at), Type::STREAM, None);
         let socket = socket.naming("open a socket")?;
-        if let Some(octets) = self.receive_buffer {
-            let sized = socket.set_recv_buffer_size(octets as usize);
-            sized.naming("set the receive buffer")?;
+        if let Some(octets) = self.window {
+            tcp::set_window(&socket, octets).naming("set the window")?;
         }
         let made = socket.connect_timeout(&at.into(), INTRODUCTION.to_duration());
         made.map_err(|cause| ProbeError::Connect { at, cause })?;

@@ -177,8 +177,10 @@ impl Measured {
     fn over_found(&self) -> Over {
         match self.over.clone() {
             Over::Tcp(mut tcp) => {
-                let whole = self.initial.as_ref().and_then(|found| found.as_ref().ok());
-                tcp.initial = whole.map(|octets| octets.div_ceil(tcp.segment));
+                let octets = self.initial.as_ref().and_then(|found| found.as_ref().ok());
+                // A congestion window is counted in segments; what is none is the receiver's window.
+                let whole = octets.filter(|octets| octets.is_multiple_of(tcp.segment));
+                tcp.initial = whole.map(|octets| octets / tcp.segment);
                 Over::Tcp(tcp)
             }
             other => other,

@@ -52,9 +52,9 @@ pub struct RttPlan {
     pub line: bool,
     /// TCP: the congestion control of both ends.
     pub congestion: Option<String>,
-    /// TCP: octets of this end's receive buffer, which bounds the window of the answers; `None` for the
+    /// TCP: octets of the largest window that this end offers, which bounds the answers; `None` for the
     /// system's, which grows.
-    pub receive_buffer: Option<u32>,
+    pub tcp_window: Option<u32>,
 }
 
 impl RttPlan {
@@ -73,13 +73,13 @@ impl RttPlan {
             window: None,
             line: false,
             congestion: None,
-            receive_buffer: None,
+            tcp_window: None,
         }
     }
 
     /// How this end of a data connection is set.
     pub(super) fn end(&self) -> TcpEnd {
-        TcpEnd { congestion: self.congestion.clone(), receive_buffer: self.receive_buffer }
+        TcpEnd { congestion: self.congestion.clone(), window: self.tcp_window }
     }
 
     /// The largest message that the transport carries.

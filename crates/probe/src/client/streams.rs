@@ -61,7 +61,7 @@ fn join_all(
     plan: &Transfer,
     flow: u16,
 ) -> Result<Vec<TcpStream>, ProbeError> {
-    let end = TcpEnd { congestion: plan.congestion.clone(), receive_buffer: None };
+    let end = TcpEnd { congestion: plan.congestion.clone(), window: None };
     let streams = connection.join_all(flow, plan.streams, &end)?;
     let limit = |stream: &TcpStream| {
         stream.set_read_timeout(Some(LOOK)).and_then(|()| stream.set_write_timeout(Some(LOOK)))

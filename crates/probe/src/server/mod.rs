@@ -116,6 +116,9 @@ impl Server {
             let sized = SockRef::from(&listener).set_recv_buffer_size(octets);
             sized.naming("set the receive buffer")?;
         }
+        if let Some(octets) = options.tcp_window {
+            crate::tcp::set_window(&listener, octets).naming("set the window")?;
+        }
         let address = listener.local_addr().naming("find the server's own address")?;
         stamp::request(&udp).naming("have arrivals stamped")?;
         // A smaller buffer only loses datagrams earlier, which is counted.
