@@ -36,8 +36,16 @@ sockopt_impl!(
 /// Where the kernel does not take it.
 pub fn set_window(socket: &impl AsFd, octets: u32) -> io::Result<()> {
     SockRef::from(socket).set_recv_buffer_size((octets as usize).saturating_mul(2))?;
-    setsockopt(socket, WindowClamp, &i32::try_from(octets).unwrap_or(i32::MAX))?;
-    Ok(())
+    hold_window(socket, octets)
+}
+
+/// Bounds the window of a connection anew. Since Linux 6.6 the kernel sets its own bound when a longer
+/// segment comes than any before (`tcp_measure_rcv_mss`).
+///
+/// # Errors
+/// Where the kernel does not take it.
+pub fn hold_window(socket: &impl AsFd, octets: u32) -> io::Result<()> {
+    Ok(setsockopt(socket, WindowClamp, &i32::try_from(octets).unwrap_or(i32::MAX))?)
 }
 
 /// What `TCP_INFO` says at one instant.

@@ -5,8 +5,10 @@ use crate::curve::Curve;
 use std::fmt::Write;
 
 /// Most sizes that the file has: each is a traffic of its own, each way.
-const MOST_SIZES: usize = 12;
-/// Messages have the line for themselves: from one to the next at least so many times the longest.
+const MOST_SIZES: usize = 8;
+/// Most datagrams of each: whole bits a second, as a scenario has them, make their turns drift.
+const MOST_REPEAT: u32 = 3;
+/// Each has the line for itself: from one to the next so many times what the longest takes of it.
 const APART: f64 = 3.0;
 /// And at least so long, in milliseconds.
 const LEAST_APART: f64 = 20.0;
@@ -60,11 +62,12 @@ impl PathFit {
         let path = self.line(curve, udp.headers + udp.head, udp.mtu)?;
         let sizes = spread(&wanted.sizes);
         let largest = sizes.last().copied().unwrap_or(1);
-        let slot = (APART * curve.at(largest)).max(LEAST_APART);
+        let longest = path.write + f64::from(IPV4 + udp.payload(largest)) * path.byte;
+        let slot = (APART * longest).max(LEAST_APART);
         // What fragments cost besides their headers is left out.
         let steps: f64 = curve.combs.iter().map(|comb| comb.height.abs()).sum();
         let error = self.worst + steps;
-        let traffic = traffic(&sizes, wanted.repeat.max(1), udp, slot);
+        let traffic = traffic(&sizes, wanted.repeat.clamp(1, MOST_REPEAT), udp, slot);
         Ok(Written { text: self.text(wanted, path, &traffic, error), error })
     }
 }
@@ -104,12 +107,12 @@ kind = "paced"
 from = "{from}"
 to = "{to}"
 size = {payload}
-rate = "{rate:.3}bit/s"
+rate = "{rate}bit/s"
 start = "{start}ns"
 duration = "{duration}ns"
 transport = "udp"
 "#,
-                rate = rate.max(1.0),
+                rate = rate.round().max(1.0),
                 start = (start * 1e6).round(),
                 duration = (duration * 1e6).round(),
             );
@@ -136,7 +139,7 @@ mod tests {
     fn few_sizes_are_spread_over_all() {
         assert_eq!(spread(&[1, 5, 9]), [1, 5, 9]);
         let many = spread(&(1..=100).collect::<Vec<u32>>());
-        assert_eq!((many.len(), many[0], many[11]), (12, 1, 100));
+        assert_eq!((many.len(), many[0], many[MOST_SIZES - 1]), (MOST_SIZES, 1, 100));
         assert_eq!((spread(&[7]), spread(&[])), (vec![7], vec![]));
     }
 }

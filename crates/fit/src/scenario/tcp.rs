@@ -45,7 +45,23 @@ impl PathFit {
     }
 }
 
+/// A simulated receiver opens its window by whole segments at a time (RFC 1122 §4.2.3.3), so that it has to
+/// be a little larger than what is to be outstanding, by this part of a segment.
+const SPARE: u32 = 8;
+/// A simulated sender fills that with part of a segment, which the kernel's does not: messages longer than
+/// the window by less than this part of a segment are left out.
+const ABOUT: u32 = 2;
+
+/// Sizes that the scenario reproduces.
+fn sizes(wanted: &Wanted, tcp: &OverTcp, window: Option<u32>) -> Vec<u32> {
+    let filled =
+        |size: u32| window.is_some_and(|most| size > most && size < most + tcp.segment / ABOUT);
+    wanted.sizes.iter().copied().filter(|&size| !filled(size)).collect()
+}
+
 fn traffic(wanted: &Wanted, tcp: &OverTcp, window: Option<u32>) -> String {
+    let sizes = sizes(wanted, tcp, window);
+    let window = window.map(|bytes| bytes + tcp.segment / SPARE);
     let initial = tcp.initial.map_or(String::new(), |count| format!(", initial_window = {count}"));
     let window = window.map_or(String::new(), |bytes| format!(", window = {bytes}"));
     format!(
@@ -60,7 +76,6 @@ repeat = {repeat}
 reply = "echo"
 transport = {{ kind = "tcp", profile = "linux", congestion = {congestion:?}, mss = {mss}, timestamps = {stamps}{initial}{window} }}
 "#,
-        sizes = wanted.sizes,
         repeat = wanted.repeat.max(1),
         congestion = tcp.congestion,
         mss = tcp.segment + if tcp.timestamps { STAMPS } else { 0 },

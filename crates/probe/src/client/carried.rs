@@ -65,7 +65,7 @@ fn carry_tcp(
     let segment = segment(&stream);
     let timestamps = tcp::timestamps(&stream).unwrap_or(true);
     let congestion = tcp::congestion(&stream).unwrap_or_default();
-    let carrier = Tcp::over(stream).naming("use a data connection")?;
+    let carrier = Tcp::over(stream, plan.tcp_window).naming("use a data connection")?;
     let headers = carrier.overhead() - record::HEAD as u32;
     let known = Known {
         block: segment,

@@ -57,7 +57,7 @@ impl Carrier for Fresh<'_> {
             self.fill().map_err(io::Error::other)?;
         }
         let stream = self.idle.pop().ok_or(io::ErrorKind::NotConnected)?;
-        self.current.insert(Tcp::over(stream)?).send(number, size)
+        self.current.insert(Tcp::over(stream, self.end.window)?).send(number, size)
     }
 
     fn receive(&mut self, until: Time) -> io::Result<Option<Reply>> {

@@ -93,6 +93,9 @@ impl Place<'_> {
             match (&mut &*self.stream).read(buffer) {
                 Ok(0) => return Ok(None),
                 Ok(count) => {
+                    if let Some(octets) = self.shared.options.tcp_window {
+                        tcp::hold_window(self.stream, octets)?;
+                    }
                     self.spend(count);
                     return Ok(Some(count));
                 }
