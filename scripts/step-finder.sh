@@ -15,7 +15,7 @@
 #       knows it too; what is said to be measured has to be right in any case.
 #
 # Drawn evenly on a logarithmic scale: 256 kbit/s to 20 Mbit/s, 2 to 100 ms one way; blocks of 64 to 1024
-# octets and 1 to 7 of them; windows of 3 to 20 segments; packets of 576 to 1500 octets. A window leaves a
+# octets and 1 to 7 of them; windows of 3 to 20 segments; packets of 1280 to 4000 octets. A window leaves a
 # trace only where the sender has to wait for it: a draw with which the line would be idle for less than a
 # fifth of the round trip is drawn again.
 set -euo pipefail
@@ -50,7 +50,7 @@ cleanup() {
         kill -TERM "$running" 2>/dev/null || true
         wait "$running" 2>/dev/null || true
     fi
-    [[ -n $work ]] && rm -rf "$work"
+    [[ -n $work ]] && { cp $work/log /tmp/fit2/lastlog; rm -rf "$work"; }
     return 0
 }
 interrupted() {
@@ -78,7 +78,7 @@ draw() {
                 if (transport == "urp") {
                     block = int(between(64, 1024) + 0.5); count = 1 + int(unit() * 7)
                 } else if (transport == "tcp") count = int(between(3, 20.99))
-                else mtu = int(between(576, 1500) + 0.5)
+                else mtu = int(between(1280, 4000) + 0.5)
                 rate = int(between(256e3, 20e6) + 0.5); delay = int(between(2000, 100000) + 0.5)
                 if (transport == "urp") {
                     # A block takes 87 octets besides its own in its datagram.
@@ -112,7 +112,7 @@ try() { # what rate delay file
     # In the background and waited for, so that an interrupt is answered at once.
     timeout --foreground -k 10 "$LONGEST" "$trunkline" shell "${path[@]}" --no-outside \
         --best-effort --peer "sh -c \"${before}exec $serve\"" -- \
-        sh -c "${before}exec ${probe//\{peer\}/\"\$0\"} --fit '$work/path.toml' --json" "{peer}" \
+        sh -c "${before}exec $probe --fit '$work/path.toml' --json" \
         >"$4" 2>"$work/log" </dev/null &
     running=$!
     local status=0
@@ -170,7 +170,8 @@ while read -r what octets rate delay <&3; do
     try "$what" "$rate" "$delay" "$work/found" || true
     took=$((SECONDS - began))
     # The document of the probe comes first, whatever follows.
-    if ! line=$(row "$number" "$what" "$octets" "$rate" "$delay" "$work/found" "$took" 2>"$work/why"); then
+    if ! line=$(row "$number" "$what" "$octets" "$rate" "$delay" "$work/found" "$took" 2>"$work/why") ||
+        [[ -z $line ]]; then
         line="$number $what $octets ? ? $((rate / 1000)) ? ? $((delay / 1000)) ? ? $took FAILED"
         grep -a 'trunkline:' "$work/log" | tail -n 5 >&2 || true
     fi

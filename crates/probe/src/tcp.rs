@@ -93,8 +93,8 @@ pub fn timestamps(stream: &TcpStream) -> Option<bool> {
 ///
 /// # Errors
 /// One line that names it and what there is.
-pub fn set_congestion(stream: &TcpStream, name: &str) -> Result<(), String> {
-    set_tcp_congestion(stream, name).map_err(|_| {
+pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), String> {
+    set_tcp_congestion(socket, name).map_err(|_| {
         format!(
             "this host's kernel has no congestion control '{name}' for us; it has: {}",
             available()
@@ -102,9 +102,12 @@ pub fn set_congestion(stream: &TcpStream, name: &str) -> Result<(), String> {
     })
 }
 
+/// A congestion control that does not pace and that every Linux kernel has.
+pub const UNPACED: &str = "reno";
+
 /// The congestion control in force.
-pub fn congestion(stream: &TcpStream) -> Option<String> {
-    tcp_congestion(stream).ok()
+pub fn congestion(socket: &impl AsFd) -> Option<String> {
+    tcp_congestion(socket).ok()
 }
 
 /// The congestion controls that the kernel has, separated by spaces.

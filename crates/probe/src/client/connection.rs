@@ -78,6 +78,10 @@ impl TcpEnd {
     fn dial(&self, at: SocketAddr) -> Result<TcpStream, ProbeError> {
         let socket = Socket::new(Domain::for_address(at), Type::STREAM, None);
         let socket = socket.naming("open a socket")?;
+        // A connection that began with a congestion control that paces goes on pacing with any other.
+        if let Some(name) = &self.congestion {
+            tcp::set_congestion(&socket, name).map_err(ProbeError::WrongUse)?;
+        }
         if let Some(octets) = self.window {
             tcp::set_window(&socket, octets).naming("set the window")?;
         }
@@ -217,9 +221,6 @@ impl Connection {
         let fail = |cause| ProbeError::Connect { at: self.server, cause };
         let stream = end.dial(self.server)?;
         stream.set_nodelay(true).naming("have small messages sent at once")?;
-        if let Some(name) = &end.congestion {
-            tcp::set_congestion(&stream, name).map_err(ProbeError::WrongUse)?;
-        }
         let code = to_hex(&self.key.join_code(self.cookie, flow, number));
         let join = Request::Join { cookie: self.cookie, flow, stream: number, code };
         let mut limited = Limited::new(&stream, INTRODUCTION);

@@ -1,6 +1,7 @@
 //! How a sweep goes about a path of which little is known, by transport, and what it says in the end.
 
 use super::rtt::{Measured, RttPlan};
+use crate::tcp;
 use crate::wire::message::Transport;
 use trunkline_core::Seed;
 use trunkline_fit::{
@@ -112,15 +113,12 @@ fn fragments(sweep: &Sweep, line: Line, room: u32, header: u32) -> Sweep {
     }
 }
 
-/// The congestion control that a fit asks for where nothing is said. A sender that paces, as bbr does,
-/// leaves no jumps; this one every kernel has.
-pub const UNPACED: &str = "reno";
-
-/// The sweep of a fit.
+/// Makes a plan one of a fit. A sender that paces, as bbr does, leaves no jumps: another congestion control is
+/// asked for where nothing is said.
 pub fn to_fit(plan: &mut RttPlan) {
     plan.line = true;
     if plan.transport == Transport::Tcp && plan.congestion.is_none() {
-        plan.congestion = Some(UNPACED.into());
+        plan.congestion = Some(tcp::UNPACED.into());
     }
 }
 
