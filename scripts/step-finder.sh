@@ -50,7 +50,7 @@ cleanup() {
         kill -TERM "$running" 2>/dev/null || true
         wait "$running" 2>/dev/null || true
     fi
-    [[ -n $work ]] && { cp $work/log /tmp/fit2/lastlog; rm -rf "$work"; }
+    [[ -n $work ]] && rm -rf "$work"
     return 0
 }
 interrupted() {

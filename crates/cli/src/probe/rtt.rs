@@ -12,7 +12,7 @@ use trunkline_core::{Seed, Span};
 use trunkline_fit::{Goal, Share};
 use trunkline_probe::Pace;
 use trunkline_probe::client::Event;
-use trunkline_probe::client::fitting::{Found, to_fit};
+use trunkline_probe::client::fitting::to_fit;
 use trunkline_probe::client::rtt::{Measured, RttPlan, RttResult, measure};
 use trunkline_probe::result::{PathFigures, SizeFigures, flent, write_samples};
 use trunkline_probe::stamp::calibrate;
@@ -253,11 +253,12 @@ impl Args {
 /// Measures and prints.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = args.plan()?;
+    args.sinks.check(args.fit.as_deref())?;
     let stop = Stop::on_signals()?;
     let connection = args.target.connect(&stop)?;
     let mut progress = Progress::new(0);
     let mut tell = |event: Event| match event {
-        Event::Answer(exchange) => args.sinks.answer("rtt", &exchange),
+        Event::Answer(exchange) => stop.unless(args.sinks.answer("rtt", &exchange)),
         Event::Sent(count) if count % 16 == 0 => progress.tell(&format!("{count} messages sent")),
         Event::Sent(_) => {}
     };
@@ -266,16 +267,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let found = args.fit.is_some().then(|| done.fit());
     done.result.path = found.as_ref().map(PathFigures::of);
     args.sinks.result(&done.result, || table(&done.result))?;
-    save(args, &done, found.as_ref())?;
+    save(args, &done)?;
     stop.check()?;
-    done.failure.map_or(Ok(()), |error| Err(failure(error)))
+    if let Some(error) = done.failure {
+        return Err(failure(error));
+    }
+    // What was not measured to its end makes no scenario.
+    let wanted = args.fit.as_deref().zip(found);
+    wanted.map_or(Ok(()), |(file, found)| fitted::write(&done.result, &found, file))
 }
 
-fn save(args: &Args, done: &Measured, found: Option<&Found>) -> Result<(), Failure> {
+fn save(args: &Args, done: &Measured) -> Result<(), Failure> {
     sinks::write(args.sinks.csv.as_deref(), |out| write_samples(out, &[("rtt", &done.observed)]))?;
-    sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_rtt(done, start))?;
-    let wanted = args.fit.as_deref().zip(found);
-    wanted.map_or(Ok(()), |(file, found)| fitted::write(&done.result, found, file))
+    sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_rtt(done, start))
 }
 
 fn table(result: &RttResult) -> String {

@@ -152,8 +152,11 @@ impl PathFit {
     /// # Errors
     /// Where there is no curve or no slope, or no such path with this transport.
     pub fn scenario(&self, wanted: &Wanted) -> Result<Written, CannotWrite> {
-        let no_curve = CannotWrite::NotFitted(CannotTell::TooLittle { sizes: 0 });
-        let curve = self.curve.as_ref().ok_or(no_curve)?;
+        let no_curve = || match &self.rate {
+            Err(why) => CannotWrite::NotFitted(why.clone()),
+            Ok(_) => CannotWrite::NoSlope,
+        };
+        let curve = self.curve.as_ref().ok_or_else(no_curve)?;
         if let Err(why @ (CannotTell::NotPeriodic { .. } | CannotTell::Open { .. })) = &self.window
         {
             return Err(CannotWrite::NotFitted(why.clone()));

@@ -46,7 +46,18 @@ impl Target {
         let bare = self.host.trim_start_matches('[').trim_end_matches(']');
         let found = (bare, self.port).to_socket_addrs().map_err(|error| fail(error.to_string()))?;
         let found: Vec<SocketAddr> = found.collect();
-        if found.is_empty() { Err(fail("the name has none".into())) } else { Ok(found) }
+        let homeless = |at: &SocketAddr| match at {
+            SocketAddr::V6(at) => at.ip().is_unicast_link_local() && at.scope_id() == 0,
+            SocketAddr::V4(_) => false,
+        };
+        if found.is_empty() {
+            return Err(fail("the name has none".into()));
+        }
+        if found.iter().all(homeless) {
+            let reason = "a link-local address needs its interface: write it as fe80::1%eth0";
+            return Err(fail(reason.into()));
+        }
+        Ok(found)
     }
 
     fn dial(&self) -> Result<(TcpStream, SocketAddr), ProbeError> {

@@ -176,14 +176,20 @@ impl Measured {
         match self.over.clone() {
             Over::Tcp(mut tcp) => {
                 let octets = self.initial.as_ref().and_then(|found| found.as_ref().ok());
-                // A congestion window is counted in segments; what is none is the receiver's window.
-                let whole = octets.filter(|octets| octets.is_multiple_of(tcp.segment));
-                tcp.initial = whole.map(|octets| octets / tcp.segment);
+                tcp.initial = octets.and_then(|&octets| segments(octets, tcp.segment));
                 Over::Tcp(tcp)
             }
             other => other,
         }
     }
+}
+
+/// A congestion window is counted in segments; what is none is the receiver's window. Of a segment a little
+/// may be noise.
+fn segments(octets: u32, segment: u32) -> Option<u32> {
+    let count = (octets + segment / 2) / segment;
+    let off = octets.abs_diff(count * segment);
+    (count > 0 && off <= segment / 100).then_some(count)
 }
 
 fn boundary(over: &Over, samples: &[(u32, f64)], fit: &PathFit) -> Option<Boundary> {
