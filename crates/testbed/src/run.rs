@@ -2,6 +2,7 @@
 
 use crate::collect::Measured;
 use crate::conduct::{Conductor, settle};
+use crate::kernel::sysctls;
 use crate::laboratory::{LEAD, Laboratory, Network};
 use crate::load::{self, Ticks};
 use crate::options::AtWork;
@@ -48,6 +49,8 @@ pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedErr
 fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
     let _at_work = AtWork::begin();
     let plan = Plan::of(scenario)?;
+    // What cannot be built is said before anybody waits for a turn.
+    (0..plan.stations.len()).try_for_each(|station| sysctls(scenario, &plan, station).map(drop))?;
     let privilege = get_rights()?;
     let (host, directory) = (Namespace::current()?, runtime_dir(privilege));
     for line in sweep(&host, &directory)? {
