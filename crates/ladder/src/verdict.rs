@@ -29,12 +29,56 @@ pub enum Verdict {
     Agree,
     /// Beyond the tolerance, but the confidence intervals overlap: more samples would have to tell.
     Undecided,
-    /// Beyond what tolerance and chance allow.
+    /// Beyond the tolerance, but within what the simulator itself gives in other [phases](Range).
+    Phase,
+    /// Beyond what tolerance, chance and phase allow.
     Differ,
     /// One of the engines has no such figure.
     Missing,
     /// The run is not to be used.
     Invalid,
+}
+
+/// What the simulator gives for one figure when the scenario runs in several phases: started a little earlier
+/// or later, with hosts that vary.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Range {
+    /// The least value, in the figure's unit.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+    /// Over so many simulations, the one in the table among them.
+    pub runs: usize,
+}
+
+impl Range {
+    /// A figure whose range is a greater share of it than this hangs on phase more than on what is described.
+    pub const WIDE: f64 = 0.2;
+
+    /// Of the values of several simulations; `None` of less than two.
+    pub fn of(values: &[f64]) -> Option<Range> {
+        let low = values.iter().copied().reduce(f64::min)?;
+        let high = values.iter().copied().reduce(f64::max)?;
+        (values.len() > 1).then_some(Range { low, high, runs: values.len() })
+    }
+
+    /// Its width as a share of its middle.
+    pub fn width(&self) -> f64 {
+        let middle = (self.low + self.high) / 2.0;
+        if middle > 0.0 { (self.high - self.low) / middle } else { 0.0 }
+    }
+
+    /// The outcome for a figure that is beyond the tolerance. Here the range takes the place of the simulator's
+    /// interval, which knows one phase only: a figure outside it differs, unless its own interval reaches it.
+    pub fn judge(&self, figure: &Figure) -> Verdict {
+        let simulated =
+            Figure { value: self.low, low: Some(self.low), high: Some(self.high), count: 1 };
+        match ((self.low..=self.high).contains(&figure.value), figure.overlaps(&simulated)) {
+            (true, _) => Verdict::Phase,
+            (false, true) => Verdict::Undecided,
+            (false, false) => Verdict::Differ,
+        }
+    }
 }
 
 /// One engine held against another.
@@ -105,6 +149,20 @@ mod tests {
         let wide = Figure { low: Some(90.0), high: Some(104.0), ..point(97.0) };
         let found = judge(What::Goodput, &wide, &point(100.0), &Tolerances::default());
         assert_eq!(found.0, Verdict::Undecided);
+    }
+
+    #[test]
+    fn what_phase_decides_is_told_from_what_it_does_not() {
+        let range = Range::of(&[100.0, 90.0, 110.0]).unwrap();
+        assert_eq!((range.low, range.high, range.runs), (90.0, 110.0, 3));
+        assert!((range.width() - 0.2).abs() < 1e-9);
+        assert_eq!(range.judge(&point(109.0)), Verdict::Phase);
+        assert_eq!(range.judge(&point(111.0)), Verdict::Differ);
+        let wide = Figure { low: Some(109.0), high: Some(115.0), ..point(112.0) };
+        assert_eq!(range.judge(&wide), Verdict::Undecided);
+        let apart = Figure { low: Some(110.5), ..wide };
+        assert_eq!(range.judge(&apart), Verdict::Differ);
+        assert_eq!(Range::of(&[1.0]), None);
     }
 
     #[test]

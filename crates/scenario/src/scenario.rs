@@ -77,6 +77,10 @@ pub struct Processor {
     pub control: Span,
     /// Other work that gets in the way.
     pub disturbance: Option<Disturbance>,
+    /// Each packet of a flow leaves later by up to so much, evenly drawn; those of one flow in order, those of
+    /// several as it falls out, as with processes that are woken. No key of a file sets it, but who asks how
+    /// much hangs on such things; formulas pass it over, and the emulator's hosts are real ones.
+    pub unsteady: Span,
 }
 
 /// Other work on a host, by chance: each application operation waits for it with a probability.
@@ -234,6 +238,9 @@ pub struct Traffic {
     pub start: Start,
     /// Between the starts of two flows.
     pub stagger: Span,
+    /// All its flows start so much later than `start` says. No key of a file sets it, but who asks how much
+    /// hangs on the instant at which things happen to start; formulas know no instants and pass it over.
+    pub late: Span,
     /// Ends when the traffic of this name ends; `None`: when its own work is done.
     pub until: Option<String>,
     /// The estimator for its table, by name; `None` for the workload's default.

@@ -36,6 +36,7 @@ fn processor(processor: &Processor) -> Vec<String> {
         receive_block,
         control,
         disturbance,
+        unsteady,
     } = processor;
     let costs = |cost: &Cost| *cost != Cost::default();
     named(
@@ -49,6 +50,7 @@ fn processor(processor: &Processor) -> Vec<String> {
             ("receive_block", costs(receive_block)),
             ("control", !control.is_zero()),
             ("disturbance", disturbance.is_some()),
+            ("unsteady", !unsteady.is_zero()),
         ],
     )
 }

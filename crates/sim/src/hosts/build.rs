@@ -150,6 +150,7 @@ impl<'a> Builder<'a> {
             memory: 0,
             overruns: 0,
             chance: self.scenario.seed.stream(&format!("{} disturbance", host.name)),
+            unsteady: self.scenario.seed.stream(&format!("{} unsteady", host.name)),
             places,
         }
     }

@@ -131,6 +131,8 @@ pub(crate) struct End {
     pub rounds: Rounds,
     /// Segments between processor, board and path.
     pub in_hand: u32,
+    /// When the last packet leaves, or left, an unsteady host.
+    pub leaves: Time,
     pub deadline_set: Option<Time>,
     pub deadline_number: u32,
     /// Records of what its peer has not got yet.
@@ -200,6 +202,7 @@ impl End {
             early: BTreeMap::new(),
             rounds: Rounds::default(),
             in_hand: 0,
+            leaves: Time::ZERO,
             deadline_set: None,
             deadline_number: 0,
             aloft: Aloft::default(),

@@ -28,6 +28,8 @@ pub(crate) struct HostState {
     pub overruns: u64,
     /// Chance of the disturbance.
     pub chance: Stream,
+    /// By how much packets leave later on an unsteady host.
+    pub unsteady: Stream,
     pub places: HostPlaces,
 }
 
@@ -199,6 +201,26 @@ impl<'a> World<'a> {
             done => done,
         };
         self.when(done, end, job);
+    }
+
+    /// Gives an end's board a packet to send. On an unsteady host that is later by what is drawn, in the end's
+    /// own order.
+    pub fn send_off(&mut self, end: EndId, cost: Span, job: Job) {
+        let most = self.host_of(end).processor.unsteady;
+        if most.is_zero() {
+            return self.on_board(end, false, cost, job);
+        }
+        let now = self.net.now();
+        let done = match self.board(end, false).submit(now, cost) {
+            Done::Now => now,
+            Done::At(at) => at,
+            Done::Promised(promise) => promise.at,
+        };
+        let host = self.ends[end.index()].host;
+        let later = Span::from_nanos(self.hosts[host].unsteady.below(most.as_nanos() + 1));
+        let leaves = (done + later).max(self.ends[end.index()].leaves);
+        self.ends[end.index()].leaves = leaves;
+        self.when(Done::At(leaves), end, job);
     }
 
     /// Gives an end's board work with what it receives, of whose end nobody has to be told.
