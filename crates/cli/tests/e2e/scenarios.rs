@@ -259,6 +259,10 @@ fn three_engines_stand_side_by_side() {
         assert_eq!(run["traffic"][0]["packets"]["sent"], 100, "{run}");
     }
     assert_eq!(runs[1]["accuracy"]["frames_out"], 100);
+    let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    let told = |name: &&String| manual.contains(&format!("`{name}`"));
+    assert!(runs[1]["accuracy"].as_object().unwrap().keys().all(|name| told(&name)));
     assert!(runs[1]["invalid"].is_array() && runs[0]["accuracy"].is_null());
 }
 
