@@ -17,6 +17,7 @@
 //! that is not known to be lost (rules 3 and 4 of NextSeg, RFC 6675 §4): a lost tail waits for the timer.
 
 mod agreed;
+mod burst;
 mod clock;
 pub mod congestion;
 mod counters;

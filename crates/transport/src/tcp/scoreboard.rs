@@ -47,7 +47,7 @@ pub struct Taken {
     pub oldest: Option<Time>,
     /// When the newest was.
     pub newest: Option<Time>,
-    /// The segment sent last of all those, by time and then by position (RFC 8985 §5.2, step 2).
+    /// The segment sent last of all those, by time and then by position (RFC 8985 §6.2 step 2).
     pub latest: Option<Latest>,
     /// A round trip shorter than any before: what was sent again and seems to have arrived sooner had
     /// arrived the first time (RFC 8985 §6.2 step 2).
