@@ -36,7 +36,9 @@ pub fn terminal(ladder: &Ladder) -> String {
     }
     let mut text = format!("{}\n{table}\n", heading(ladder));
     for row in &ladder.rows {
-        for (engine, judgement) in &row.judgements {
+        // Why a run is invalid stands once below the table.
+        let sound = row.judgements.iter().filter(|(_, it)| it.verdict != Verdict::Invalid);
+        for (engine, judgement) in sound {
             let because = because(ladder, row, *engine, judgement).join("; ");
             if !because.is_empty() {
                 let (traffic, what, engine) = (&row.traffic, row.what, name(*engine));
