@@ -94,13 +94,13 @@ fn phases(what: What, range: &Range, moves: &Moves) -> String {
     let Range { runs, .. } = range;
     let Moves { starts, packets, .. } = moves;
     let [low, high] = ends;
+    let starts = rounded(starts.as_nanos() as f64);
     let text = format!(
-        "sim gives {low} to {high} in {runs} runs whose flows start up to {} later and whose packets leave up to {packets} sooner or later",
-        rounded(starts.as_nanos() as f64)
+        "sim gives {low} to {high} in {runs} runs (starts up to {starts} later, packets up to {packets} sooner or later)"
     );
     match range.width() > Range::WIDE {
         true => format!(
-            "{text}: {:.0} % of it hang on that, so make the scenario longer or run several seeds",
+            "{text}: it hangs on phase by {:.0} %, so compare several runs, or make the scenario longer",
             range.width() * 100.0
         ),
         false => text,
