@@ -36,7 +36,9 @@ pub fn terminal(ladder: &Ladder) -> String {
     }
     let mut text = format!("{}\n{table}\n", heading(ladder));
     for row in &ladder.rows {
-        for (engine, judgement) in &row.judgements {
+        // Why a run is invalid stands once below the table.
+        let sound = row.judgements.iter().filter(|(_, it)| it.verdict != Verdict::Invalid);
+        for (engine, judgement) in sound {
             let because = because(ladder, row, *engine, judgement).join("; ");
             if !because.is_empty() {
                 let (traffic, what, engine) = (&row.traffic, row.what, name(*engine));
@@ -92,13 +94,13 @@ fn phases(what: What, range: &Range, moves: &Moves) -> String {
     let Range { runs, .. } = range;
     let Moves { starts, packets, .. } = moves;
     let [low, high] = ends;
+    let starts = rounded(starts.as_nanos() as f64);
     let text = format!(
-        "sim gives {low} to {high} in {runs} runs whose flows start up to {} later and whose packets leave up to {packets} sooner or later",
-        rounded(starts.as_nanos() as f64)
+        "sim gives {low} to {high} in {runs} runs (starts up to {starts} later, packets up to {packets} sooner or later)"
     );
     match range.width() > Range::WIDE {
         true => format!(
-            "{text}: {:.0} % of it hang on that, so make the scenario longer or run several seeds",
+            "{text}: it hangs on phase by {:.0} %, so compare several runs, or make the scenario longer",
             range.width() * 100.0
         ),
         false => text,

@@ -24,7 +24,14 @@ fn climbed(host: &Host, files: &[String]) -> Vec<Value> {
     let outcome = host.run(&arguments);
     assert!(outcome.status.success(), "{outcome:#?}");
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
-    document["ladders"].as_array().unwrap().clone()
+    assert!(document["notes"].is_array());
+    let ladders = document["ladders"].as_array().unwrap().clone();
+    for row in ladders.iter().flat_map(|ladder| ladder["rows"].as_array().unwrap()) {
+        // What phase is said to decide has the range that shows it.
+        let decided = row["judgements"]["emu"]["verdict"] == "phase";
+        assert!(!decided || row["range"]["runs"].as_u64() >= Some(2), "{row}");
+    }
+    ladders
 }
 
 /// How far each figure of the emulator is from the simulator's, as a share, by the name of its kind. Those of
@@ -68,6 +75,30 @@ fn the_examples_agree() {
         println!("{kind}: {} figures, median {median:.4}", values.len());
         assert!(values.len() >= 4 && median < 0.03, "{kind}: {values:?}");
     }
+}
+
+#[test]
+fn notes_come_on_demand_and_once() {
+    let host = Host::new();
+    let file = files("examples/ladder").into_iter().find(|it| it.ends_with("t1-drr.toml")).unwrap();
+    let run = |options: &[&str]| {
+        let arguments = [&["ladder", "--engine", "model,sim", &file, &file], options].concat();
+        let outcome = host.run(&arguments);
+        assert!(outcome.status.success(), "{outcome:#?}");
+        outcome.stdout
+    };
+    let notes = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("note: ")).map(str::to_string).collect()
+    };
+    let document: Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let noted = document["notes"].as_array().unwrap().len();
+    let (short, long) = (run(&[]), run(&["--notes"]));
+    assert_eq!((notes(&short).len(), notes(&long).len()), (0, noted));
+    assert!(noted == 0 || short.contains(&format!("{noted} notes of the engines")), "{short}");
+    let mut once = notes(&long);
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), noted);
 }
 
 #[test]

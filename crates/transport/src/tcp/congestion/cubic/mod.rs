@@ -244,7 +244,7 @@ impl Congestion for Cubic {
 
     fn timed_out(&mut self, _now: Time, in_flight: u64) {
         self.remember();
-        if !self.backed_off && !(self.recovering && self.settings.counts_segments) {
+        if !(self.backed_off || self.recovering && self.settings.counts_segments) {
             self.prior = self.window;
             self.threshold = self.least_threshold(self.reduced(in_flight, Reason::Loss));
         }
