@@ -104,6 +104,8 @@ const FEW_STEPS: u32 = 2;
 const DOUBTS: usize = 3;
 /// A comb this high against the round trip of a byte can only be a window's.
 const WINDOW_LIKE: f64 = 0.25;
+/// Round trips on which a step's place hangs where only one step counts.
+const CONFIRMED: u32 = 10;
 /// How well the slope is to be known, as its standard error in units of itself: ±3 % at 95 %.
 const SLOPE: f64 = 0.015;
 /// Round trips are not asked for if more than so many times those made were needed.
@@ -125,8 +127,21 @@ impl Sweep {
             .or_else(|| self.anew(&levels, doubtful))
             .or_else(|| fresh(self.behind_steps(&levels, shape)))
             .or_else(|| fresh(self.beyond(&levels, shape)).filter(|_| found.strange.is_none()))
+            .or_else(|| self.confirmed(&levels, shape))
             .or_else(|| self.closer(&levels))
             .unwrap_or_else(|| self.again(&levels, shape))
+    }
+
+    /// Both sides of the only step of interest once more: a place to the byte hangs on few round trips, and
+    /// where hosts were late at one of the two it is another.
+    fn confirmed(&self, levels: &[Level], shape: &Shape) -> Option<Vec<Ask>> {
+        let step = shape.teeth.first().filter(|_| self.looking.first_only)?.first;
+        let wanted = (CONFIRMED.min(self.most)) as usize;
+        let few = levels.iter().filter(|one| one.size.wrapping_sub(step) < 2);
+        let few = few.filter(|one| one.values.len() < wanted);
+        let ask = |one: &Level| Ask { size: one.size, repeat: (wanted - one.values.len()) as u32 };
+        let asks: Vec<Ask> = few.map(ask).collect();
+        (!asks.is_empty()).then_some(asks)
     }
 
     /// Sizes that are doubted, as often as any.

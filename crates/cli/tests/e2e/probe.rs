@@ -372,8 +372,9 @@ fn the_step_finder_finds_a_path_that_it_does_not_know() {
 fn fitted(between: &Between, name: &str, arguments: &[&str]) -> (Value, String) {
     let file = format!("{}/fit-{name}.toml", env!("CARGO_TARGET_TMPDIR"));
     let arguments = [&["rtt"][..], arguments, &["--fit", &file, "--json"]].concat();
-    let result = done(between.probe(&arguments));
-    (result, std::fs::read_to_string(&file).unwrap())
+    let outcome = between.probe(&arguments).finish();
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    (outcome.statement_of_all(), std::fs::read_to_string(&file).unwrap())
 }
 
 fn near(path: &Value, name: &str, truth: f64) {

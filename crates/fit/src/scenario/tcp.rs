@@ -45,25 +45,23 @@ impl PathFit {
     }
 }
 
-/// A simulated receiver opens its window by whole segments at a time (RFC 1122 §4.2.3.3), so that it has to
-/// be a little larger than what is to be outstanding, by this part of a segment.
-const SPARE: u32 = 8;
-/// A simulated sender fills that with part of a segment, which the kernel's does not: messages longer than
-/// the window by less than this part of a segment are left out.
+/// A simulated receiver that acknowledges every segment, as the kernel does here, opens its window a little
+/// otherwise: messages that just fill it or just do not, to this part of a segment, wait longer there than
+/// with the kernel. They are left out.
 const ABOUT: u32 = 2;
 
 /// Sizes that the scenario reproduces.
 fn sizes(wanted: &Wanted, tcp: &OverTcp, window: Option<u32>) -> Vec<u32> {
-    let filled =
-        |size: u32| window.is_some_and(|most| size > most && size < most + tcp.segment / ABOUT);
+    let about = |size: u32, most: u32| size.abs_diff(most) < tcp.segment / ABOUT;
+    let filled = |size: u32| window.is_some_and(|most| about(size, most));
     wanted.sizes.iter().copied().filter(|&size| !filled(size)).collect()
 }
 
 fn traffic(wanted: &Wanted, tcp: &OverTcp, window: Option<u32>) -> String {
     let sizes = sizes(wanted, tcp, window);
-    let window = window.map(|bytes| bytes + tcp.segment / SPARE);
     let initial = tcp.initial.map_or(String::new(), |count| format!(", initial_window = {count}"));
-    let window = window.map_or(String::new(), |bytes| format!(", window = {bytes}"));
+    let bounded = |bytes| format!(", window = {bytes}, delayed_ack = \"0s\"");
+    let window = window.map_or(String::new(), bounded);
     format!(
         r#"# Sizes are those on the connection: the head of each message is among them.
 [[traffic]]

@@ -203,11 +203,12 @@ fn boundary(over: &Over, samples: &[(u32, f64)], fit: &PathFit) -> Option<Bounda
 
 /// Messages that make a congestion window large enough for these: it doubles in each round trip in which it
 /// is used up, and shrinks while small messages leave it unused (RFC 2861), so that this is done before each
-/// turn.
+/// turn. In any case there is one that fills a segment: Linux offers its window in multiples of the longest
+/// segment seen.
 pub(super) fn warming(sizes: &[u32], segment: u32) -> Vec<u32> {
     let Some(&largest) = sizes.iter().max() else { return Vec::new() };
     let windows = largest.div_ceil(segment.max(1)).div_ceil(INITIAL);
-    let count = if largest <= 2 * segment { 0 } else { 2 + windows.ilog2() };
+    let count = if largest <= 2 * segment { 1 } else { 2 + windows.ilog2() };
     vec![largest; count as usize]
 }
 
