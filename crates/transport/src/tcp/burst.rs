@@ -74,7 +74,7 @@ impl<B: Payload> Sender<B> {
         let slow = window < self.control.slow_start_threshold() / 2;
         let micros = (self.rtt.smoothed().as_nanos() / 1000).max(1);
         let rate = window.saturating_mul(if slow { 2_000_000 } else { 1_200_000 }) / micros;
-        let near = self.rtt.shortest().as_nanos() / 1000 >> 9;
+        let near = (self.rtt.shortest().as_nanos() / 1000) >> 9;
         let more = if near < 32 { LARGEST >> near } else { 0 };
         (rate / 1024 + more).min(LARGEST).max(ENOUGH * mss) / mss * mss
     }
