@@ -10,7 +10,8 @@ export LC_ALL=C
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 here=$(cd "$(dirname "$0")" && pwd)
-trunkline=${TRUNKLINE:-$here/../target/release/trunkline}
+root=$(dirname "$here")
+trunkline=${TRUNKLINE:-$root/target/release/trunkline}
 
 # The transfer lasts SECONDS_BULK; pings begin when it has been under way for SECONDS_SETTLE.
 SECONDS_BULK=20
@@ -148,8 +149,8 @@ judge() { # file of rows
 
 # In the background and waited for, as above.
 ladder() {
-    local page=$here/../target/demo
-    "$trunkline" ladder "$here/../examples/ladder/t1-fifo.toml" "$here/../examples/ladder/t1-round-robin.toml" \
+    local page=$root/target/demo
+    "$trunkline" ladder "$root/examples/ladder/t1-fifo.toml" "$root/examples/ladder/t1-round-robin.toml" \
         --time 15s --out "$page" --force &
     running=$!
     local failed=0

@@ -18,7 +18,8 @@ use trunkline_scenario::Scenario;
 ///
 /// Each cell is cut down, for all engines alike, to the real time that it may take. The formulas and the
 /// emulator are held against the simulator: a delay agrees within 2 % or 100 us, a goodput within 2 %, a loss
-/// within its 95 % interval. The emulator needs root, or user namespaces.
+/// within its 95 % interval. Where the emulator is farther apart, the simulator is asked what it gives when all
+/// starts a little earlier or later. The emulator needs root, or user namespaces.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -47,7 +48,10 @@ pub struct Args {
     out: OutArgs,
     #[command(flatten)]
     threads: ThreadsArgs,
-    /// Print as JSON
+    /// Print what the engines note as well: assumptions, limits, what hosts they had
+    #[arg(long, conflicts_with = "json")]
+    notes: bool,
+    /// Print as JSON, notes included
     #[arg(long)]
     json: bool,
 }
@@ -73,17 +77,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let out = &args.out;
     let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
     let mut all = Vec::new();
+    let mut notes = Notes::default();
     for (file, cells) in files.iter().zip(scenarios) {
         let climbed = climb(&watch, args.climb(), file, cells)?;
         if !args.json {
-            print(file, &climbed)?;
+            output::line(&shown(file, &climbed))?;
         }
+        notes.take(&climbed.outcome.report);
         all.push(climbed);
     }
     let ladders: Vec<&Ladder> = all.iter().flat_map(|it| &it.ladders).collect();
     match args.json {
-        true => output::line(&json!({"format": FORMAT, "ladders": ladders}).to_string())?,
-        false => output::line(&summary(&ladders))?,
+        true => output::line(&document(&ladders, &notes).to_string())?,
+        false => output::line(&(notes.shown(args.notes) + &summary(&ladders)))?,
     }
     if let Some(destination) = destination {
         destination.fill(&report(&all)).map_err(unwritten)?;
@@ -157,7 +163,8 @@ fn climb(
     found?.map_err(|error| Failure::wrong_use(format!("{}: {error}", file.display())))
 }
 
-fn print(file: &Path, climbed: &Climbed) -> Result<(), Failure> {
+/// A file's tables, and which engines could not run it.
+fn shown(file: &Path, climbed: &Climbed) -> String {
     let mut text = format!("{}\n", file.display());
     if climbed.ladders.len() < climbed.cells {
         text += &format!("{} of {} cells\n", climbed.ladders.len(), climbed.cells);
@@ -166,10 +173,37 @@ fn print(file: &Path, climbed: &Climbed) -> Result<(), Failure> {
         text += "repetitions and durations cut to the time allowed\n";
     }
     text += &climbed.ladders.iter().map(terminal).collect::<String>();
-    for note in climbed.outcome.report.notes() {
-        text += &format!("note: {note}\n");
+    for (engine, reason) in &climbed.outcome.report.unavailable {
+        text += &format!("{}: unavailable: {reason}\n", trunkline_ladder::name(*engine));
     }
-    output::line(&text)
+    text
+}
+
+/// What the engines note, each once, in the order in which it came.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn take(&mut self, report: &Report) {
+        for note in report.notes() {
+            if !self.0.contains(&note) {
+                self.0.push(note);
+            }
+        }
+    }
+
+    /// All of them, or how many there are.
+    fn shown(&self, all: bool) -> String {
+        match (all, self.0.len()) {
+            (_, 0) => String::new(),
+            (true, _) => self.0.iter().map(|note| format!("note: {note}\n")).collect(),
+            (false, count) => format!("{count} notes of the engines: --notes, or the page\n"),
+        }
+    }
+}
+
+fn document(ladders: &[&Ladder], notes: &Notes) -> serde_json::Value {
+    json!({"format": FORMAT, "ladders": ladders, "notes": notes.0})
 }
 
 fn summary(ladders: &[&Ladder]) -> String {
@@ -177,8 +211,14 @@ fn summary(ladders: &[&Ladder]) -> String {
         let tallies = ladders.iter().map(|ladder| ladder.tally(engine));
         let all = tallies.fold(Tally::default(), Tally::plus);
         format!(
-            "{name} against sim: {} agree, {} undecided, {} differ with a reason, {} unexplained, {} missing, {} invalid",
-            all.agree, all.undecided, all.explained, all.unexplained, all.missing, all.invalid
+            "{name} against sim: {} agree, {} within what phase decides, {} undecided, {} differ with a reason, {} unexplained, {} missing, {} invalid",
+            all.agree,
+            all.phase,
+            all.undecided,
+            all.explained,
+            all.unexplained,
+            all.missing,
+            all.invalid
         )
     };
     let cells = ladders.len();

@@ -250,95 +250,7 @@ pub(crate) fn cause_of(outcome: Option<SendOutcome>) -> DropCause {
 mod tests {
     use super::*;
     use crate::clock::monotonic;
-    use std::os::fd::BorrowedFd;
-    use trunkline_port::{Received, Refusals};
-
-    /// A port that nothing is asked of.
-    struct Idle;
-
-    impl Port for Idle {
-        fn receive(
-            &mut self,
-            _: usize,
-            _: &mut dyn FnMut(Received<'_>),
-        ) -> Result<usize, PortError> {
-            Ok(0)
-        }
-        fn send(
-            &mut self,
-            _: &mut dyn Iterator<Item = &[u8]>,
-            _: &mut dyn FnMut(usize, SendOutcome),
-        ) -> Result<(), PortError> {
-            panic!("nothing is due")
-        }
-        fn poll_fd(&self) -> BorrowedFd<'_> {
-            panic!("nobody sleeps")
-        }
-        fn check(&mut self) -> Result<(), PortError> {
-            Ok(())
-        }
-        fn kernel_drops(&mut self) -> u64 {
-            0
-        }
-        fn refusals(&self) -> Refusals {
-            Refusals::default()
-        }
-        fn device(&self) -> &str {
-            "idle"
-        }
-        fn mtu(&self) -> u32 {
-            1500
-        }
-        fn backend_name(&self) -> &'static str {
-            "idle"
-        }
-    }
-
-    /// A port that keeps what is sent.
-    #[derive(Default)]
-    struct Keeper(Vec<Vec<u8>>);
-
-    impl Port for Keeper {
-        fn receive(
-            &mut self,
-            _: usize,
-            _: &mut dyn FnMut(Received<'_>),
-        ) -> Result<usize, PortError> {
-            Ok(0)
-        }
-        fn send(
-            &mut self,
-            frames: &mut dyn Iterator<Item = &[u8]>,
-            done: &mut dyn FnMut(usize, SendOutcome),
-        ) -> Result<(), PortError> {
-            for (index, frame) in frames.enumerate() {
-                self.0.push(frame.to_vec());
-                done(index, SendOutcome::Sent);
-            }
-            Ok(())
-        }
-        fn poll_fd(&self) -> BorrowedFd<'_> {
-            panic!("nobody sleeps")
-        }
-        fn check(&mut self) -> Result<(), PortError> {
-            Ok(())
-        }
-        fn kernel_drops(&mut self) -> u64 {
-            0
-        }
-        fn refusals(&self) -> Refusals {
-            Refusals::default()
-        }
-        fn device(&self) -> &str {
-            "keeper"
-        }
-        fn mtu(&self) -> u32 {
-            1500
-        }
-        fn backend_name(&self) -> &'static str {
-            "keeper"
-        }
-    }
+    use crate::testing::Memory;
 
     /// A UDP packet of 20 + 8 + 92 bytes with ECT(0) behind a VLAN tag, its header's checksum right.
     fn ect0_frame() -> Vec<u8> {
@@ -359,7 +271,7 @@ mod tests {
         let key = ChannelKey::default();
         let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
         let (mut pool, mut clock) = (FramePool::new(1 << 20), Clock::default());
-        let (mut tap, mut port) = (CaptureTap::default(), Keeper::default());
+        let (mut tap, mut port) = (CaptureTap::default(), Memory::default());
         let plain = ect0_frame();
         let mut not_capable = plain.clone();
         (not_capable[19], not_capable[29]) = (0, 0x5c);
@@ -371,7 +283,7 @@ mod tests {
         assert_eq!(lane.serve(&mut pool, &mut port, &mut clock, &mut tap).unwrap(), 3);
         let mut marked = plain.clone();
         (marked[19], marked[29]) = (3, 0x59);
-        assert_eq!(port.0, [plain, marked, not_capable]);
+        assert_eq!(*port.outward.lock().unwrap(), [plain, marked, not_capable]);
         assert_eq!((lane.snapshot().marked, lane.snapshot().delivered, pool.held()), (1, 3, 0));
     }
 
@@ -382,19 +294,20 @@ mod tests {
         let key = ChannelKey::default();
         let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
         let (mut pool, mut clock) = (FramePool::new(1 << 20), Clock::default());
-        let mut tap = CaptureTap::default();
+        let (mut tap, mut port) = (CaptureTap::default(), Memory::default());
         // The batch read last ended with a frame of 500 ms ago, and there are more behind it.
         let latest = origin + Span::from_millis(500);
         lane.was_read(monotonic(), Some(latest));
-        lane.serve(&mut pool, &mut Idle, &mut clock, &mut tap).unwrap();
+        lane.serve(&mut pool, &mut port, &mut clock, &mut tap).unwrap();
         let next = latest + Span::from_micros(1);
         lane.accept(next, &[0; 60], &mut pool, &clock, &mut tap);
         assert_eq!(lane.next_wake(), Some(next + delay));
         // All was read at that instant; that the lane is served only now changes nothing.
         let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
         lane.was_read(latest, None);
-        lane.serve(&mut pool, &mut Idle, &mut clock, &mut tap).unwrap();
+        lane.serve(&mut pool, &mut port, &mut clock, &mut tap).unwrap();
         lane.accept(next, &[0; 60], &mut pool, &clock, &mut tap);
         assert_eq!(lane.next_wake(), Some(next + delay));
+        assert!(port.outward.lock().unwrap().is_empty(), "nothing was due");
     }
 }

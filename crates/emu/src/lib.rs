@@ -22,6 +22,8 @@ mod session;
 mod snapshot;
 mod store;
 mod tally;
+#[cfg(test)]
+mod testing;
 mod wait;
 mod web;
 mod work;

@@ -3,13 +3,12 @@
 use crate::clock;
 use crate::context::{Context, Side};
 use crate::run::EndReport;
-use crate::sender_clock::{SenderClock, Spent, cause};
 use crate::shared::Carried;
 use crate::voice::{Taken, Voice, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
-use trunkline_measure::{Sample, SenderState, Step, Trail};
+use trunkline_measure::{Sample, SenderClock, Spent, Step, Trail, Waiting};
 use trunkline_workload::{Action, Application, Draft, Outcome};
 
 /// Actions that one end does before the others of its host get their turn.
@@ -59,6 +58,7 @@ pub(crate) struct End {
     /// What the sender's clock showed when the process began to wait for its write.
     waiting_since: Spent,
     report: EndReport,
+    reported: bool,
 }
 
 impl End {
@@ -73,6 +73,7 @@ impl End {
             clock: SenderClock::new(Time::ZERO),
             waiting_since: Spent::default(),
             report: EndReport::default(),
+            reported: false,
         }
     }
 
@@ -212,7 +213,7 @@ impl End {
             return;
         }
         self.doing = Doing::Ended;
-        self.clock.enter(now, SenderState::Application);
+        self.clock.enter(now, Waiting::Application);
         self.report.sender = self.clock.spent_by(now).to_map();
         self.report.ended = Some(now);
         if self.context.side == Side::Source {
@@ -226,23 +227,23 @@ impl End {
             return;
         }
         let waits = match busy {
-            true => SenderState::Host,
-            false => SenderState::Application,
+            true => Waiting::Host,
+            false => Waiting::Application,
         };
-        self.clock.enter(now, self.voice.state().unwrap_or(waits));
+        self.clock.enter(now, self.voice.waiting().unwrap_or(waits));
     }
 
     /// Books the time since a write began by what the sender waited for.
     fn book_waiting(&mut self, now: Time) {
         let places = self.context.own;
         let spent = self.clock.spent_by(now);
-        for (state, span) in spent.since(&self.waiting_since) {
-            let place = match state {
-                SenderState::Application | SenderState::Host => places.host,
-                SenderState::Request => places.requests,
-                SenderState::Window | SenderState::Recover => places.transport,
+        for (waiting, span) in spent.since(&self.waiting_since) {
+            let place = match waiting {
+                Waiting::Application | Waiting::Host => places.host,
+                Waiting::Request => places.requests,
+                _ => places.transport,
             };
-            self.trail.add_within(now, span, place, cause(state));
+            self.trail.add_within(now, span, place, waiting.cause());
         }
         self.trail.mark(now, places.host, Cause::Host);
     }
@@ -286,7 +287,17 @@ impl End {
         self.doing = Doing::Ended;
         self.report.voice = self.voice.report();
         self.context.shared.report(self.context.side as usize, std::mem::take(&mut self.report));
+        self.reported = true;
         Want { at: None, precise: false, read: false, write: false, over: true }
+    }
+}
+
+impl Drop for End {
+    /// Where its host's thread ends before its flow does.
+    fn drop(&mut self) {
+        if !self.reported {
+            self.context.shared.lose();
+        }
     }
 }
 

@@ -17,7 +17,6 @@ mod flow;
 mod plan;
 mod program;
 mod run;
-mod sender_clock;
 mod shared;
 mod tuning;
 mod voice;

@@ -230,6 +230,7 @@ fn quicken(host: &mut Host, factor: u64) {
         receive_block: cheaper(now.receive_block, factor),
         control: part(now.control, factor),
         disturbance: now.disturbance.map(|it| Disturbance { mean: part(it.mean, factor), ..it }),
+        unsteady: part(now.unsteady, factor),
     };
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn absence(traffic: &str, run: &Run) -> Vec<String> {
 }
 
 /// An engine's name.
-pub(crate) fn name(engine: Engine) -> &'static str {
+pub fn name(engine: Engine) -> &'static str {
     match engine {
         Engine::Model => "model",
         Engine::Sim => "sim",
@@ -99,7 +99,7 @@ fn words(cause: Cause, millis: f64) -> String {
 }
 
 /// Nanoseconds to three figures.
-fn rounded(nanos: f64) -> Span {
+pub(crate) fn rounded(nanos: f64) -> Span {
     let step = 10f64.powi((nanos.max(1.0).log10().floor() as i32 - 2).max(0));
     Span::from_nanos(((nanos / step).round() * step) as u64)
 }

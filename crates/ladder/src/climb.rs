@@ -1,9 +1,10 @@
 //! Scenario files up the ladder: run in every engine and judged.
 
-use crate::ladder::Ladder;
+use crate::ladder::{Figures, Ladder, figures_of};
+use crate::phase::Moves;
 use crate::shorten::{chosen, shortened};
 use crate::verdict::Tolerances;
-use trunkline_batch::{Batch, BatchError, Outcome, Progress};
+use trunkline_batch::{Batch, BatchError, Outcome, Progress, make, run_all};
 use trunkline_core::{Span, Time};
 use trunkline_measure::{Engine, Run};
 use trunkline_scenario::Scenario;
@@ -58,8 +59,25 @@ impl Climb {
             let runs: Vec<Run> = outcome.report.runs.iter().filter(here).cloned().collect();
             Ladder::new(scenario, &runs, &self.tolerances)
         };
-        let ladders = short.iter().map(ladder).collect();
+        let mut ladders: Vec<Ladder> = short.iter().map(ladder).collect();
+        for (scenario, ladder) in short.iter().zip(&mut ladders).filter(|(_, it)| it.is_apart()) {
+            let label = format!("sim in other phases: {}", scenario.name);
+            progress(Progress { done: batch.runs(), label });
+            self.ask_again(scenario, &outcome.report.runs, ladder);
+        }
         Ok(Climbed { ladders, outcome, cells: cells.len(), cut })
+    }
+
+    /// Asks the simulator what it gives in other phases.
+    fn ask_again(&self, scenario: &Scenario, runs: &[Run], ladder: &mut Ladder) {
+        let own = |run: &&Run| run.engine == Engine::Sim && run.cell == scenario.cell;
+        let traffic = runs.iter().find(own).into_iter().flat_map(|run| &run.traffic);
+        let moves = Moves::of(scenario, traffic.map(|it| it.packets.sent).sum());
+        let work =
+            |phase: &Scenario| make(Engine::Sim, phase).ok().map(|run| figures_of(scenario, &run));
+        let phases = run_all(&moves.phases(scenario), self.threads, |_| 0, work, |_, _| {});
+        let phases: Vec<Figures> = phases.into_iter().flatten().collect();
+        ladder.consider(&phases, moves, &self.tolerances);
     }
 
     fn batch(&self, cells: Vec<Scenario>, engines: Vec<Engine>) -> Batch {

@@ -2,11 +2,12 @@
 
 use crate::because::{absence, reasons};
 use crate::figure::{Figure, What, figures};
-use crate::verdict::{Judgement, Tolerances, Verdict, judge};
+use crate::phase::Moves;
+use crate::verdict::{Judgement, Range, Tolerances, Verdict, judge};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trunkline_measure::{Accuracy, Engine, Run, key_text};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{Scenario, Traffic};
 
 /// The rung against which the others are held.
 const REFERENCE: Engine = Engine::Sim;
@@ -20,6 +21,8 @@ pub struct Row {
     pub what: What,
     /// Its values.
     pub figures: BTreeMap<Engine, Figure>,
+    /// What the simulator gives in other phases, where the emulator was apart from it.
+    pub range: Option<Range>,
     /// The other engines, each held against the simulator.
     pub judgements: BTreeMap<Engine, Judgement>,
 }
@@ -35,6 +38,8 @@ pub struct Ladder {
     pub engines: Vec<Engine>,
     /// The figures, traffic by traffic.
     pub rows: Vec<Row>,
+    /// How far the simulations moved of which the rows' ranges are made; `None` where none were needed.
+    pub moves: Option<Moves>,
     /// How exactly the emulation was carried out.
     pub accuracy: Option<Accuracy>,
     /// Why the emulation is not to be used; empty where it is.
@@ -46,6 +51,8 @@ pub struct Ladder {
 pub struct Tally {
     /// [`Verdict::Agree`].
     pub agree: usize,
+    /// [`Verdict::Phase`].
+    pub phase: usize,
     /// [`Verdict::Undecided`].
     pub undecided: usize,
     /// [`Verdict::Differ`] with a reason.
@@ -68,8 +75,23 @@ impl Ladder {
             cell: key_text(&scenario.cell),
             engines: runs.iter().map(|run| run.engine).collect(),
             rows: (0..scenario.traffic.len()).flat_map(rows).collect(),
+            moves: None,
             accuracy: emulation.and_then(|run| run.accuracy.clone()),
             invalid: emulation.map(|run| run.invalid.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Is a figure of the emulator apart from the simulator's, so that other phases are worth asking?
+    pub fn is_apart(&self) -> bool {
+        self.rows.iter().any(Row::is_apart)
+    }
+
+    /// Judges what is apart once more, by what the simulator gave in other phases: `phases` are the figures of
+    /// each run, which `moves` made.
+    pub fn consider(&mut self, phases: &[Figures], moves: Moves, tolerances: &Tolerances) {
+        self.moves = Some(moves);
+        for row in self.rows.iter_mut().filter(|row| row.is_apart()) {
+            row.consider(phases, tolerances);
         }
     }
 
@@ -79,6 +101,7 @@ impl Ladder {
         for judgement in self.rows.iter().filter_map(|row| row.judgements.get(&engine)) {
             *match judgement.verdict {
                 Verdict::Agree => &mut tally.agree,
+                Verdict::Phase => &mut tally.phase,
                 Verdict::Undecided => &mut tally.undecided,
                 Verdict::Differ if judgement.because.is_empty() => &mut tally.unexplained,
                 Verdict::Differ => &mut tally.explained,
@@ -90,11 +113,32 @@ impl Ladder {
     }
 }
 
+impl Row {
+    fn is_apart(&self) -> bool {
+        let verdict = self.judgements.get(&Engine::Emu).map(|it| it.verdict);
+        matches!(verdict, Some(Verdict::Differ | Verdict::Undecided))
+    }
+
+    fn consider(&mut self, phases: &[Figures], tolerances: &Tolerances) {
+        let own = self.figures.get(&REFERENCE).map(|figure| figure.value);
+        let (Some(own), Some(emulated)) = (own, self.figures.get(&Engine::Emu)) else { return };
+        let place = (self.traffic.clone(), self.what);
+        let moved = phases.iter().filter_map(|figures| figures.get(&place));
+        let values: Vec<f64> = moved.copied().chain([own]).collect();
+        self.range = Range::of(&values);
+        let judgement = self.judgements.get_mut(&Engine::Emu);
+        if let (Some(range), Some(judgement)) = (self.range, judgement) {
+            judgement.verdict = range.judge(self.what, emulated, own, tolerances);
+        }
+    }
+}
+
 impl Tally {
     /// Both together.
     pub fn plus(self, other: Tally) -> Tally {
         Tally {
             agree: self.agree + other.agree,
+            phase: self.phase + other.phase,
             undecided: self.undecided + other.undecided,
             explained: self.explained + other.explained,
             unexplained: self.unexplained + other.unexplained,
@@ -102,6 +146,20 @@ impl Tally {
             invalid: self.invalid + other.invalid,
         }
     }
+}
+
+/// The figures of one run, by traffic.
+pub type Figures = BTreeMap<(String, What), f64>;
+
+/// Every figure of `run`.
+pub fn figures_of(scenario: &Scenario, run: &Run) -> Figures {
+    let of = |traffic: &Traffic| {
+        let found = run.traffic(&traffic.name).map(|it| figures(&traffic.workload, it));
+        let name = traffic.name.clone();
+        let named = move |(what, figure): (What, Figure)| ((name.clone(), what), figure.value);
+        found.into_iter().flatten().map(named).collect::<Figures>()
+    };
+    scenario.traffic.iter().flat_map(of).collect()
 }
 
 fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances) -> Vec<Row> {
@@ -121,7 +179,7 @@ fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances
     found.retain(|what, by| *what != What::Loss || by.values().any(|it| it.value > 0.0));
     let row = |(what, figures): (What, BTreeMap<Engine, Figure>)| {
         let judgements = judgements(what, &traffic.name, &figures, runs, tolerances);
-        Row { traffic: traffic.name.clone(), what, figures, judgements }
+        Row { traffic: traffic.name.clone(), what, figures, range: None, judgements }
     };
     found.into_iter().map(row).collect()
 }

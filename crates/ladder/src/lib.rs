@@ -9,13 +9,16 @@ mod because;
 mod climb;
 mod figure;
 mod ladder;
+mod phase;
 mod shorten;
 mod text;
 mod verdict;
 
+pub use because::name;
 pub use climb::{Climb, Climbed};
 pub use figure::{Figure, What, figures};
-pub use ladder::{Ladder, Row, Tally};
+pub use ladder::{Figures, Ladder, Row, Tally, figures_of};
+pub use phase::Moves;
 pub use shorten::{chosen, shortened};
 pub use text::{section, terminal};
-pub use verdict::{Judgement, Tolerances, Verdict, judge};
+pub use verdict::{Judgement, Range, Tolerances, Verdict, judge};

@@ -1,9 +1,10 @@
 //! The ladder as a table for the terminal and for the page.
 
-use crate::because::name;
+use crate::because::{name, rounded};
 use crate::figure::{Figure, What};
 use crate::ladder::{Ladder, Row};
-use crate::verdict::{Judgement, Verdict};
+use crate::phase::Moves;
+use crate::verdict::{Judgement, Range, Verdict};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write;
 use trunkline_core::Span;
@@ -36,7 +37,7 @@ pub fn terminal(ladder: &Ladder) -> String {
     let mut text = format!("{}\n{table}\n", heading(ladder));
     for row in &ladder.rows {
         for (engine, judgement) in &row.judgements {
-            let because = judgement.because.join("; ");
+            let because = because(ladder, row, *engine, judgement).join("; ");
             if !because.is_empty() {
                 let (traffic, what, engine) = (&row.traffic, row.what, name(*engine));
                 let _ = writeln!(text, "  {traffic}, {what}: {engine}: {because}");
@@ -60,19 +61,47 @@ pub fn section(ladders: &[Ladder]) -> Section {
     let rows = ladders.iter().flat_map(|ladder| ladder.rows.iter().map(move |row| (ladder, row)));
     let rows = rows.map(|(ladder, row)| {
         let place = [ladder.scenario.clone(), ladder.cell.clone()];
-        let because = row.judgements.iter().filter(|(_, it)| !it.because.is_empty());
-        let because =
-            because.map(|(engine, it)| format!("{}: {}", name(*engine), it.because.join("; ")));
-        let because = because.collect::<Vec<String>>().join(" | ");
+        let told = |(engine, judgement): (&Engine, &Judgement)| {
+            let because = because(ladder, row, *engine, judgement).join("; ");
+            (!because.is_empty()).then(|| format!("{}: {because}", name(*engine)))
+        };
+        let because = row.judgements.iter().filter_map(told).collect::<Vec<String>>().join(" | ");
         let accuracy = ladder.accuracy.as_ref().map(statement).unwrap_or_default();
         place.into_iter().chain(entries(ladder, row)).chain([because, accuracy]).collect()
     });
     Section {
         name: "ladder".into(),
         heading: "Predicted, simulated, emulated".into(),
-        about: "Each figure in every engine; formulas and emulator are held against the simulator. Agreement: a delay within 2 % or 100 us, a goodput within 2 %, a loss within its 95 % interval.".into(),
+        about: "Each figure in every engine; formulas and emulator are held against the simulator. Agreement: a delay within 2 % or 100 us, a goodput within 2 %, a loss within its 95 % interval. What phase decides is what the simulator itself gives when starts and hosts vary.".into(),
         columns,
         rows: rows.collect(),
+    }
+}
+
+/// What the simulator gives in other phases, and the reasons.
+fn because(ladder: &Ladder, row: &Row, engine: Engine, judgement: &Judgement) -> Vec<String> {
+    let asked = row.range.filter(|_| engine == Engine::Emu).zip(ladder.moves);
+    let range = asked.map(|(range, moves)| phases(row.what, &range, &moves));
+    range.into_iter().chain(judgement.because.iter().cloned()).collect()
+}
+
+/// The simulator's own range in words.
+fn phases(what: What, range: &Range, moves: &Moves) -> String {
+    let ends = [range.low, range.high]
+        .map(|value| shown(what, &Figure { value, low: None, high: None, count: 1 }));
+    let Range { runs, .. } = range;
+    let Moves { starts, packets, .. } = moves;
+    let [low, high] = ends;
+    let text = format!(
+        "sim gives {low} to {high} in {runs} runs whose flows start up to {} later and whose packets leave up to {packets} sooner or later",
+        rounded(starts.as_nanos() as f64)
+    );
+    match range.width() > Range::WIDE {
+        true => format!(
+            "{text}: {:.0} % of it hang on that, so make the scenario longer or run several seeds",
+            range.width() * 100.0
+        ),
+        false => text,
     }
 }
 
@@ -159,6 +188,7 @@ fn told(what: What, engine: Engine, judgement: &Judgement) -> String {
     };
     match judgement.verdict {
         Verdict::Agree => format!("{engine} agrees ({})", by.trim_start()),
+        Verdict::Phase => format!("{engine}{by}, within what phase decides"),
         Verdict::Undecided => format!("{engine}{by}, which chance allows"),
         Verdict::Differ if judgement.because.is_empty() => {
             format!("{engine} differs{by}, unexplained")

@@ -21,6 +21,19 @@ impl Default for Tolerances {
     }
 }
 
+impl Tolerances {
+    /// How far from `reference` a figure may be, in its unit. Of losses the intervals tell.
+    pub(crate) fn allowed(&self, what: What, reference: f64) -> f64 {
+        match what {
+            What::RoundTrip { .. } | What::Interval { .. } | What::OneWay => {
+                (self.delay_share * reference).max(self.delay_ms)
+            }
+            What::Goodput => self.goodput_share * reference,
+            What::Loss => 0.0,
+        }
+    }
+}
+
 /// The outcome of one comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -29,12 +42,68 @@ pub enum Verdict {
     Agree,
     /// Beyond the tolerance, but the confidence intervals overlap: more samples would have to tell.
     Undecided,
-    /// Beyond what tolerance and chance allow.
+    /// Beyond the tolerance, but within what the simulator itself gives in other [phases](Range).
+    Phase,
+    /// Beyond what tolerance, chance and phase allow.
     Differ,
     /// One of the engines has no such figure.
     Missing,
     /// The run is not to be used.
     Invalid,
+}
+
+/// What the simulator gives for one figure when the scenario runs in several phases: started a little earlier
+/// or later, with hosts that vary.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Range {
+    /// The least value, in the figure's unit.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+    /// Over so many simulations, the one in the table among them.
+    pub runs: usize,
+}
+
+impl Range {
+    /// A figure whose range is a greater share of it than this hangs on phase more than on what is described.
+    pub const WIDE: f64 = 0.2;
+
+    /// Of the values of several simulations; `None` of less than two.
+    pub fn of(values: &[f64]) -> Option<Range> {
+        let low = values.iter().copied().reduce(f64::min)?;
+        let high = values.iter().copied().reduce(f64::max)?;
+        (values.len() > 1).then_some(Range { low, high, runs: values.len() })
+    }
+
+    /// Its width as a share of its middle.
+    pub fn width(&self) -> f64 {
+        let middle = (self.low + self.high) / 2.0;
+        if middle > 0.0 { (self.high - self.low) / middle } else { 0.0 }
+    }
+
+    /// The outcome for a figure that is beyond the tolerance of `reference`, the simulator's. Here the range takes
+    /// the place of the simulator's interval, which knows one phase only: a figure outside it differs, unless
+    /// its own interval reaches it. Where the range is wider than the tolerance, that counts at its ends as well.
+    pub fn judge(
+        &self,
+        what: What,
+        figure: &Figure,
+        reference: f64,
+        tolerances: &Tolerances,
+    ) -> Verdict {
+        let allowed = |end: f64| tolerances.allowed(what, end);
+        let farthest = (self.high - reference).max(reference - self.low);
+        let (low, high) = match farthest > allowed(reference) {
+            true => (self.low - allowed(self.low), self.high + allowed(self.high)),
+            false => (self.low, self.high),
+        };
+        let simulated = Figure { value: low, low: Some(low), high: Some(high), count: 1 };
+        match ((low..=high).contains(&figure.value), figure.overlaps(&simulated)) {
+            (true, _) => Verdict::Phase,
+            (false, true) => Verdict::Undecided,
+            (false, false) => Verdict::Differ,
+        }
+    }
 }
 
 /// One engine held against another.
@@ -60,14 +129,8 @@ pub fn judge(
 ) -> (Verdict, [f64; 2]) {
     let apart = figure.value - reference.value;
     let share = if reference.value == 0.0 { apart } else { apart / reference.value };
-    let (allowed, difference) = match what {
-        What::RoundTrip { .. } | What::Interval { .. } | What::OneWay => {
-            let allowed = tolerances.delay_share * reference.value;
-            (allowed.max(tolerances.delay_ms), share)
-        }
-        What::Goodput => (tolerances.goodput_share * reference.value, share),
-        What::Loss => (0.0, apart),
-    };
+    let allowed = tolerances.allowed(what, reference.value);
+    let difference = if what == What::Loss { apart } else { share };
     let verdict = match (apart.abs() <= allowed, figure.overlaps(reference)) {
         (true, _) => Verdict::Agree,
         (false, true) if what == What::Loss => Verdict::Agree,
@@ -105,6 +168,27 @@ mod tests {
         let wide = Figure { low: Some(90.0), high: Some(104.0), ..point(97.0) };
         let found = judge(What::Goodput, &wide, &point(100.0), &Tolerances::default());
         assert_eq!(found.0, Verdict::Undecided);
+    }
+
+    #[test]
+    fn what_phase_decides_is_told_from_what_it_does_not() {
+        let range = Range::of(&[100.0, 90.0, 110.0]).unwrap();
+        assert_eq!((range.low, range.high, range.runs), (90.0, 110.0, 3));
+        assert!((range.width() - 0.2).abs() < 1e-9);
+        let of = |range: Range, figure: &Figure| {
+            range.judge(What::Goodput, figure, 100.0, &Tolerances::default())
+        };
+        assert_eq!(of(range, &point(109.0)), Verdict::Phase);
+        assert_eq!(of(range, &point(112.0)), Verdict::Phase, "2 % beyond an end that phase moves");
+        assert_eq!(of(range, &point(113.0)), Verdict::Differ);
+        let wide = Figure { low: Some(112.0), high: Some(116.0), ..point(114.0) };
+        assert_eq!(of(range, &wide), Verdict::Undecided);
+        let apart = Figure { low: Some(112.5), ..wide };
+        assert_eq!(of(range, &apart), Verdict::Differ);
+        // Where phase moves nothing much, it excuses nothing.
+        let narrow = Range { low: 99.0, high: 101.9, runs: 39 };
+        assert_eq!(of(narrow, &point(102.5)), Verdict::Differ);
+        assert_eq!(Range::of(&[1.0]), None);
     }
 
     #[test]

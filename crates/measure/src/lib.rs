@@ -18,6 +18,7 @@ mod table;
 mod times;
 mod trail;
 mod violation;
+mod waiting;
 
 pub use accuracy::Accuracy;
 pub use compare::{Comparison, Counted, Row, Tolerance, Verdict, compare};
@@ -36,3 +37,4 @@ pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};
 pub use times::{Percentiles, Times};
 pub use trail::Trail;
 pub use violation::{Violation, check};
+pub use waiting::{SenderClock, Spent, Waiting};

@@ -21,6 +21,12 @@ impl Trail {
         Trail { origin, until: origin, steps: Vec::new() }
     }
 
+    /// Starts anew at `origin`, in the memory that it has.
+    pub fn restart(&mut self, origin: Time) {
+        (self.origin, self.until) = (origin, origin);
+        self.steps.clear();
+    }
+
     /// Books the time from the last booking to `now`. An instant that has been passed books nothing.
     pub fn mark(&mut self, now: Time, place: u16, cause: Cause) {
         self.add(now.since(self.until), place, cause);
@@ -77,5 +83,7 @@ mod tests {
         assert_eq!((sum, trail.until()), (Span::from_nanos(110), Time::from_nanos(210)));
         assert_eq!(trail.steps().len(), 3);
         assert_eq!(trail.steps()[0].span, Span::from_nanos(40));
+        trail.restart(Time::from_nanos(300));
+        assert_eq!(trail, Trail::new(Time::from_nanos(300)));
     }
 }

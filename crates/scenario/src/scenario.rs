@@ -77,6 +77,11 @@ pub struct Processor {
     pub control: Span,
     /// Other work that gets in the way.
     pub disturbance: Option<Disturbance>,
+    /// The packets of each flow leave later by up to so much: most of it drawn once for the flow, a tenth for
+    /// each packet; those of one flow in order. So two flows that are ready at once go first by turns that a
+    /// real host settles. No key of a file sets it, but who asks how much hangs on such things; formulas pass
+    /// it over, and the emulator's hosts are real ones.
+    pub unsteady: Span,
 }
 
 /// Other work on a host, by chance: each application operation waits for it with a probability.
@@ -234,6 +239,9 @@ pub struct Traffic {
     pub start: Start,
     /// Between the starts of two flows.
     pub stagger: Span,
+    /// All its flows start so much later than `start` says. No key of a file sets it, but who asks how much
+    /// hangs on the instant at which things happen to start; formulas know no instants and pass it over.
+    pub late: Span,
     /// Ends when the traffic of this name ends; `None`: when its own work is done.
     pub until: Option<String>,
     /// The estimator for its table, by name; `None` for the workload's default.

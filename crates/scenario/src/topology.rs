@@ -197,6 +197,7 @@ mod tests {
             reply_transport: urp,
             start: Start::At(Span::ZERO),
             stagger: Span::ZERO,
+            late: Span::ZERO,
             until: None,
             estimator: None,
             band: 7,

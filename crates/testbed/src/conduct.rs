@@ -8,7 +8,7 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_emu::monotonic;
 use trunkline_endpoint::Flow;
-use trunkline_scenario::{Scenario, Start};
+use trunkline_scenario::{Scenario, Start, Traffic};
 
 /// How often it is looked what has happened. Starts at a stated time are exact all the same.
 const LOOK: Duration = Duration::from_millis(5);
@@ -92,9 +92,9 @@ impl<'a> Conductor<'a> {
                 && let Some(at) = self.starts_at(index)
             {
                 self.states[index].started = true;
-                let stagger = self.scenario.traffic[index].stagger;
+                let Traffic { stagger, late, .. } = self.scenario.traffic[index];
                 for (flow, place) in std::iter::zip(&self.flows[index], 0..) {
-                    flow.start(at + stagger.scaled(place, 1));
+                    flow.start(at + late + stagger.scaled(place, 1));
                 }
             }
         }

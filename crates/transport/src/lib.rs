@@ -9,10 +9,12 @@
 
 pub mod envelope;
 mod payload;
+mod rounds;
 pub mod tcp;
 pub mod urp;
 
 pub use payload::{Extent, Payload};
+pub use rounds::Rounds;
 
 use trunkline_core::Time;
 

@@ -3,7 +3,6 @@
 mod datagrams;
 mod envelopes;
 mod octets;
-mod rounds;
 mod tcp;
 mod urp;
 
@@ -19,7 +18,7 @@ use crate::shared::Carried;
 use crate::wire::Wire;
 use std::os::fd::{AsFd, BorrowedFd};
 use trunkline_core::Time;
-use trunkline_measure::SenderState;
+use trunkline_measure::Waiting;
 use trunkline_scenario::Transport;
 
 /// Bytes that may wait at the protocol when a system write returns, as in the simulator.
@@ -148,11 +147,11 @@ impl Voice {
     }
 
     /// What keeps what was written from being on its way; `None` where nothing does.
-    pub fn state(&self) -> Option<SenderState> {
+    pub fn waiting(&self) -> Option<Waiting> {
         match self {
-            Voice::Datagrams(voice) => (!voice.written()).then_some(SenderState::Host),
-            Voice::Urp(voice) => voice.state(),
-            Voice::Tcp(voice) => (!voice.written()).then_some(SenderState::Window),
+            Voice::Datagrams(voice) => (!voice.written()).then_some(Waiting::Host),
+            Voice::Urp(voice) => voice.waiting(),
+            Voice::Tcp(voice) => (!voice.written()).then_some(Waiting::Window),
         }
     }
 

@@ -3,7 +3,6 @@
 use super::datagrams::add;
 use super::envelopes::{decode, encode};
 use super::octets;
-use super::rounds::Rounds;
 use super::{Taken, WAITING_BYTES, Write, wire_notes};
 use crate::EndpointError;
 use crate::clock;
@@ -16,11 +15,11 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
-use trunkline_measure::{SenderState, Step, Trail};
+use trunkline_measure::{Step, Trail, Waiting};
 use trunkline_scenario::{Echo, Interface, Split, UrpSettings};
-use trunkline_transport::Payload;
 use trunkline_transport::envelope::{self, Envelope, Reader};
 use trunkline_transport::urp::{self, Block, Kind, Part, Profile, Segment, Settings};
+use trunkline_transport::{Extent, Payload, Rounds};
 
 /// Requests that may wait for the interface when a system write returns, as in the simulator.
 const WAITING_REQUESTS: usize = 1;
@@ -165,17 +164,17 @@ impl Urp {
         self.urp.deadline()
     }
 
-    pub fn state(&self) -> Option<SenderState> {
+    pub fn waiting(&self) -> Option<Waiting> {
         if self.urp.recovering() {
-            return Some(SenderState::Recover);
+            return Some(Waiting::Recover);
         }
         if self.urp.blocked() {
-            return Some(SenderState::Window);
+            return Some(Waiting::Window);
         }
         if self.urp.unsent() > 0 || self.blocked() {
-            return Some(SenderState::Host);
+            return Some(Waiting::Host);
         }
-        (!self.queue.is_empty()).then_some(SenderState::Request)
+        (!self.queue.is_empty()).then_some(Waiting::Request)
     }
 
     pub fn pump(&mut self, mut now: Time, context: &Context) {
@@ -251,7 +250,7 @@ impl Urp {
         } else {
             self.blocks_sent += 1;
             let answered = self.bytes_offered - self.urp.unsent() - self.urp.unechoed();
-            self.rounds.count(self.bytes_sent, Payload::len(&block.data), answered);
+            self.rounds.count(Extent::new(self.bytes_sent, Payload::len(&block.data)), answered);
             self.bytes_sent += u64::from(Payload::len(&block.data));
         }
         let message = self.message_ending_in(block).map(|message| {

@@ -77,6 +77,7 @@ pub fn traffic(
         reply_transport: transport.clone(),
         start: Start::At(Span::ZERO),
         stagger: Span::ZERO,
+        late: Span::ZERO,
         until: None,
         estimator: None,
         band: 7,

@@ -23,6 +23,7 @@ pub(super) fn processor(table: &Reader<'_>) -> Result<Processor, Wrong> {
         receive_block: table.cost("receive_block")?,
         control: table.span("control")?,
         disturbance,
+        unsteady: trunkline_core::Span::ZERO,
     })
 }
 

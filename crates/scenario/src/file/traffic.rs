@@ -30,6 +30,7 @@ pub(super) fn traffic(table: &Reader<'_>) -> Result<Traffic, Wrong> {
         reply_transport,
         start: start(table)?,
         stagger: table.span("stagger")?,
+        late: Span::ZERO,
         until: table.text("until")?,
         estimator: estimator(table)?,
         band: table.whole("band")?,

@@ -1,12 +1,10 @@
 //! Applications: what they ask for, and what they have measured.
 
-use super::clock::{SenderClock, Waiting};
 use super::end::Doing;
 use super::jobs::{EndId, Job, Timer};
-use super::trail::Trail;
 use super::world::World;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::Sample;
+use trunkline_measure::{Sample, SenderClock, Trail, Waiting};
 use trunkline_workload::{Action, Draft, Outcome};
 
 impl World<'_> {

@@ -7,6 +7,7 @@ use super::segments::Segments;
 use super::serial::Serial;
 use super::settings::Habits;
 use super::speaker::{Language, Speaker};
+use super::unsteady::Unsteady;
 use super::world::{HostPlaces, HostState, World};
 use crate::SimError;
 use crate::network::{LinkId, Network, RouteId};
@@ -183,12 +184,23 @@ impl<'a> Builder<'a> {
         let [our_habits, their_habits] = [&habits[0], &habits[1]];
         let end = |host, route, languages: [&Transport; 2], habits, app| {
             let speaker = Speaker::new(languages, habits, &traffic.name)?;
-            Ok(End::new((host, index, flow), route, app, speaker, Language::of(languages[1])))
+            let end =
+                End::new((host, index, flow), route, app, speaker, Language::of(languages[1]));
+            Ok(End { unsteady: self.unsteady(host, &name), ..end })
         };
         Ok([
             end(from, there, [ours, theirs], [our_habits, their_habits], app)?,
             end(to, back, [theirs, ours], [their_habits, our_habits], peer)?,
         ])
+    }
+
+    /// How much later packets of a flow leave a host.
+    fn unsteady(&self, host: usize, flow: &str) -> Option<Unsteady> {
+        let Scenario { hosts, seed, .. } = self.scenario;
+        let Host { name, processor, .. } = &hosts[host];
+        let most = processor.unsteady;
+        let stream = || seed.stream(&format!("{name} unsteady {flow}"));
+        (!most.is_zero()).then(|| Unsteady::new(most, stream()))
     }
 
     /// What the protocol of a flow has from its host.

@@ -1,19 +1,18 @@
 //! One end of a flow: application, requests, protocol, and what has arrived.
 
-use super::clock::{SenderClock, Spent};
 use super::endings::Endings;
 use super::flying::{Aloft, Carried, Flying};
 use super::intervals::Intervals;
 use super::receive::Filled;
-use super::rounds::Rounds;
 use super::speaker::{Language, Speaker};
 use super::tcp::Early;
-use super::trail::Trail;
+use super::unsteady::Unsteady;
 use crate::network::RouteId;
 use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::{Ecn, Time};
-use trunkline_transport::Extent;
+use trunkline_measure::{SenderClock, Spent, Trail};
 use trunkline_transport::urp::Part;
+use trunkline_transport::{Extent, Rounds};
 use trunkline_workload::Application;
 
 /// A piece of a system write, as the interface takes it.
@@ -133,6 +132,8 @@ pub(crate) struct End {
     pub rounds: Rounds,
     /// Segments between processor, board and path.
     pub in_hand: u32,
+    /// How much later its packets leave, where the host is unsteady.
+    pub unsteady: Option<Unsteady>,
     pub deadline_set: Option<Time>,
     pub deadline_number: u32,
     /// Records of what its peer has not got yet.
@@ -202,6 +203,7 @@ impl End {
             early: BTreeMap::new(),
             rounds: Rounds::default(),
             in_hand: 0,
+            unsteady: None,
             deadline_set: None,
             deadline_number: 0,
             aloft: Aloft::default(),

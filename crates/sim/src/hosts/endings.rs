@@ -3,9 +3,9 @@
 //! TCP carries octets and nothing else: where a message ends is known to its reader from outside. An empty
 //! message takes one octet of the stream, because TCP cannot carry nothing; its reader gets none.
 
-use super::clock::Spent;
 use super::flying::Carried;
 use std::collections::VecDeque;
+use trunkline_measure::Spent;
 
 /// A message that has been handed to TCP and not yet to its reader.
 #[derive(Debug)]
@@ -80,9 +80,9 @@ impl Endings {
 
 #[cfg(test)]
 mod tests {
-    use super::super::trail::Trail;
     use super::*;
     use trunkline_core::Time;
+    use trunkline_measure::Trail;
 
     fn endings(places: &[(u64, bool)]) -> Endings {
         let mut endings = Endings::default();

@@ -4,9 +4,9 @@
 //! path makes has a trace of its own, so that records are not looked up by the trace but by what the
 //! packet says: a block's number and how often it has been sent, or a datagram's number.
 
-use super::trail::Trail;
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Time};
+use trunkline_measure::Trail;
 use trunkline_transport::urp::Seq;
 use trunkline_workload::Stamp;
 

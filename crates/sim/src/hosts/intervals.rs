@@ -4,11 +4,10 @@
 //! the interval is booked by the states that the sender was in. So the sender's clock is read at the very
 //! instant at which an interval ends, by a timer.
 
-use super::clock::Spent;
 use super::jobs::{EndId, Timer};
 use super::world::World;
 use trunkline_core::{Span, Time};
-use trunkline_measure::Step;
+use trunkline_measure::{Spent, Step};
 use trunkline_scenario::Workload;
 use trunkline_workload::Draft;
 

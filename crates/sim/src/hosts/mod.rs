@@ -6,7 +6,6 @@
 mod apps;
 mod arrive;
 mod build;
-mod clock;
 mod collect;
 mod end;
 mod endings;
@@ -16,7 +15,6 @@ mod jobs;
 mod measured;
 mod receive;
 mod requests;
-mod rounds;
 mod schedule;
 mod segments;
 mod send;
@@ -25,7 +23,7 @@ mod settings;
 mod speaker;
 mod tag;
 mod tcp;
-mod trail;
+mod unsteady;
 mod world;
 
 pub(crate) use world::World;

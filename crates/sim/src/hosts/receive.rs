@@ -4,10 +4,10 @@ use super::end::{Arrival, Doing};
 use super::flying::Carried;
 use super::jobs::{EndId, Job, Timer};
 use super::speaker::Delivered;
-use super::trail::Trail;
 use super::world::World;
 use std::collections::VecDeque;
 use trunkline_core::{Cause, Span, Time};
+use trunkline_measure::Trail;
 use trunkline_scenario::{Echo, ProtocolPlace, Returns};
 use trunkline_workload::Outcome;
 

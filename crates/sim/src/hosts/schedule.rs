@@ -4,7 +4,7 @@ use super::end::Doing;
 use super::jobs::{EndId, Timer};
 use super::world::World;
 use trunkline_core::Time;
-use trunkline_scenario::Start;
+use trunkline_scenario::{Start, Traffic};
 
 impl World<'_> {
     /// Starts the traffic whose time has come, and asks for a timer for what starts later.
@@ -41,9 +41,9 @@ impl World<'_> {
     }
 
     fn schedule_flows(&mut self, traffic: usize, at: Time) {
-        let stagger = self.scenario.traffic[traffic].stagger;
+        let Traffic { stagger, late, .. } = self.scenario.traffic[traffic];
         for (index, sender) in self.senders_of(traffic).into_iter().enumerate() {
-            let at = at + stagger.scaled(index as u64, 1);
+            let at = at + late + stagger.scaled(index as u64, 1);
             self.net.set_timer(at, Timer::Start(sender.0 / 2).number());
         }
     }

@@ -74,7 +74,7 @@ impl World<'_> {
             true => interface.control,
             false => interface.send_block.of(out.envelopes()),
         };
-        self.on_board(id, false, cost, Job::Sent(out));
+        self.send_off(id, cost, Job::Sent(out));
     }
 
     /// A segment leaves the board.

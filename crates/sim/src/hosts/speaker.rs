@@ -1,11 +1,11 @@
 //! What an end speaks: URP, TCP, or nothing but datagrams.
 
-use super::clock::Waiting;
 use super::flying::Carried;
 use super::settings::{self, Habits};
 use crate::SimError;
 use std::collections::VecDeque;
 use trunkline_core::Time;
+use trunkline_measure::Waiting;
 use trunkline_scenario::{Transport, UDP_HEADER};
 use trunkline_transport::Extent;
 use trunkline_transport::tcp::{self, Blocked, Tcp};

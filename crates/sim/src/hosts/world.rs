@@ -1,6 +1,5 @@
 //! Everything that a run consists of, and the loop that drives it.
 
-use super::clock::Waiting;
 use super::end::{Doing, End};
 use super::flying::Flying;
 use super::jobs::{EndId, Job, Jobs, Timer};
@@ -10,6 +9,7 @@ use super::serial::{Done, Serial};
 use crate::network::{Event, LinkId, Network};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Stream, Time};
+use trunkline_measure::Waiting;
 use trunkline_scenario::{Host, Scenario};
 
 /// A host at work.
@@ -199,6 +199,22 @@ impl<'a> World<'a> {
             done => done,
         };
         self.when(done, end, job);
+    }
+
+    /// Gives an end's board a packet to send. From an unsteady host it leaves somewhat later.
+    pub fn send_off(&mut self, end: EndId, cost: Span, job: Job) {
+        if self.ends[end.index()].unsteady.is_none() {
+            return self.on_board(end, false, cost, job);
+        }
+        let now = self.net.now();
+        let done = match self.board(end, false).submit(now, cost) {
+            Done::Now => now,
+            Done::At(at) => at,
+            Done::Promised(promise) => promise.at,
+        };
+        let unsteady = self.ends[end.index()].unsteady.as_mut();
+        let leaves = unsteady.map_or(done, |unsteady| unsteady.leaves(done));
+        self.when(Done::At(leaves), end, job);
     }
 
     /// Gives an end's board work with what it receives, of whose end nobody has to be told.

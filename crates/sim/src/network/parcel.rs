@@ -184,6 +184,9 @@ impl Metered for Laden {
     fn channel(&self) -> Channel {
         self.leg.channel()
     }
+    fn band(&self) -> u8 {
+        self.leg.band()
+    }
     fn ecn(&self) -> Ecn {
         self.leg.ecn()
     }
@@ -227,6 +230,8 @@ mod tests {
             let parcel = Parcel { route: RouteId(7), size, controls, ecn, tag, trace };
             let mut leg = Leg::new(&parcel, hop, (9, band), Time::ZERO);
             prop_assert_eq!(leg.band(), band);
+            let laden = Laden::new(leg);
+            prop_assert_eq!((laden.band(), laden.channel()), (band, leg.channel()));
             prop_assert_eq!((leg.hop(), leg.parcel(RouteId(7))), (hop, parcel));
             let next = leg.onward(Time::from_nanos(3));
             prop_assert_eq!((next.hop(), next.parcel(RouteId(7))), (hop + 1, parcel));

@@ -44,7 +44,7 @@ fn newreno_follows_the_square_root_law() {
     }
 }
 
-/// RFC 9438 section 5.1, equation 5: 1.054 (RTT / p)^(3/4) with losses at equal distances. Independent ones
+/// RFC 9438 §5 and §5.1: 1.054 (RTT / p)^(3/4) with losses at equal distances. Independent ones
 /// let it have more, as the square root law shows.
 #[test]
 fn cubic_follows_its_law() {

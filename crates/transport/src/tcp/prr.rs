@@ -50,7 +50,7 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// RFC 6937 §4's first example: one loss, 20 segments outstanding, window to be halved.
+    /// RFC 6937 §3.1's first example: one loss, 20 segments outstanding, window to be halved.
     #[test]
     fn one_loss_sends_one_segment_for_every_other_acknowledgement() {
         let mut prr = Prr::begin(20);

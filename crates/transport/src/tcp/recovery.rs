@@ -279,7 +279,7 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Three duplicates begin a recovery, but not those that answer what a time-out sent again (RFC 6582
-    /// §3.2 step 1); 4.4BSD did not ask.
+    /// §3.2 step 2); 4.4BSD did not ask.
     fn begin_unless_repeated(&mut self, context: &Context<'_>) {
         let repeated = self.recover > 0 && self.board.una() <= self.recover;
         let asks = context.settings.recovery == Recovery::NewReno;
@@ -417,7 +417,7 @@ impl<B: Payload> Sender<B> {
     }
 
     /// The timer starts again with each acknowledgement of something new (RFC 6298 §5.3); in a recovery
-    /// without SACK only with the first (the "impatient" variant of RFC 6582 §4).
+    /// without SACK only with the first (RFC 6582 §3.2 step 3, "impatient" in RFC 3782 §4).
     fn rewind_timer(&mut self, context: &Context<'_>, progress: bool) {
         if !progress {
             return;

@@ -336,6 +336,7 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Sends `len` new octets, and the FIN if these are the last.
+    #[inline]
     pub(super) fn send_new(
         &mut self,
         now: Time,
@@ -449,6 +450,7 @@ impl<B: Payload> Sender<B> {
     }
 
     /// `octets` have gone out.
+    #[inline]
     fn departed(&mut self, now: Time, octets: u64, agreed: &Agreed, settings: &Settings) {
         let in_flight = self.board.in_flight();
         self.control.sent(now, octets, in_flight);

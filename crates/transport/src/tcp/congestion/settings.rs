@@ -44,8 +44,8 @@ pub struct Settings {
     pub initial_window: Option<u64>,
     /// How congestion avoidance counts. CUBIC and BBR always count bytes.
     pub counting: Counting,
-    /// L of RFC 3465: segments for which one ACK counts in slow start at most. The RFC allows up to 2; a
-    /// sender that paces or sees ACKs merged on their way may want more (RFC 9406 §4.2).
+    /// L of RFC 3465: segments for which one ACK counts in slow start at most. Its §2.3 allows up to 2; a
+    /// sender that paces or sees ACKs merged on their way may want more (RFC 9406 §4.3).
     pub slow_start_limit: u8,
     /// Segments that the window grows by in each round trip of congestion avoidance, for the Reno kinds:
     /// 1 by the standard, K for "increase-by-K" (RFC 2760 §3.4).

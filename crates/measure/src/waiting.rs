@@ -1,12 +1,12 @@
 //! What a sender was waiting for, and for how long.
 
+use crate::SenderState;
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
-use trunkline_measure::SenderState;
 
 /// What a sender waits for: the states of a run, with the windows of TCP told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waiting {
+pub enum Waiting {
     /// The application has nothing to send.
     Application,
     /// The processor's or the board's work.
@@ -58,7 +58,7 @@ impl Waiting {
 
 /// Adds up the time spent waiting for each. The spans sum to the time since the start.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SenderClock {
+pub struct SenderClock {
     waiting: Waiting,
     since: Time,
     spent: Spent,
@@ -66,7 +66,7 @@ pub(crate) struct SenderClock {
 
 /// The time spent waiting for each.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Spent([Span; ALL.len()]);
+pub struct Spent([Span; ALL.len()]);
 
 impl SenderClock {
     /// A clock that starts with [`Waiting::Application`].

@@ -1,10 +1,11 @@
 //! Rounds: what a sender could send of a message before it had to wait for an answer.
 
+use crate::Extent;
 use std::collections::BTreeMap;
 
 /// Counts the bytes of each round of the first message of each size.
 #[derive(Debug, Default)]
-pub(super) struct Rounds {
+pub struct Rounds {
     /// Where the round began in the stream.
     from: u64,
     of: BTreeMap<u32, Vec<u32>>,
@@ -21,22 +22,25 @@ impl Rounds {
         }
     }
 
-    /// A block of `bytes` at `place` goes out for the first time, when everything up to `answered` has been
-    /// answered for. A round ends when the answer to its first block has come.
-    pub fn count(&mut self, place: u64, bytes: u32, answered: u64) {
-        let Some((size, begin)) = self.counting.filter(|&(_, begin)| place >= begin) else {
+    /// Data go out for the first time, when everything up to `answered` has been answered for. A round
+    /// ends when the answer to its first block has come. A segment may hold parts of other messages too,
+    /// which do not count.
+    pub fn count(&mut self, data: Extent, answered: u64) {
+        let Some((size, begin)) = self.counting else { return };
+        let end = begin + u64::from(size);
+        let (from, to) = (data.offset.max(begin), data.end().min(end));
+        if from >= to {
             return;
-        };
+        }
         let Some(rounds) = self.of.get_mut(&size) else { return };
         if rounds.is_empty() || answered > self.from {
-            self.from = place;
+            self.from = from;
             rounds.push(0);
         }
         if let Some(round) = rounds.last_mut() {
-            *round += bytes;
+            *round += (to - from) as u32;
         }
-        let whole = place + u64::from(bytes) >= begin + u64::from(size);
-        self.counting = self.counting.filter(|_| !whole);
+        self.counting = self.counting.filter(|_| to < end);
     }
 
     /// The rounds of each size whose message has been sent whole.
@@ -56,11 +60,23 @@ mod tests {
     fn a_round_ends_with_an_answer() {
         let mut rounds = Rounds::default();
         rounds.begin(1024, 100);
-        [100, 352, 604].into_iter().for_each(|place| rounds.count(place, 252, 100));
-        assert!(rounds.whole().is_empty(), "the message is not sent yet");
+        for offset in [100, 352, 604] {
+            rounds.count(Extent::new(offset, 252), 100);
+        }
         rounds.begin(7, 2000);
-        rounds.count(856, 252, 352);
-        rounds.count(1108, 16, 604);
+        assert!(rounds.whole().is_empty(), "the message is not sent yet");
+        rounds.count(Extent::new(856, 252), 352);
+        rounds.count(Extent::new(1108, 16), 604);
+        rounds.count(Extent::new(1124, 50), 1124);
         assert_eq!(rounds.whole(), BTreeMap::from([(1024, vec![756, 268])]));
+    }
+
+    #[test]
+    fn a_segment_of_several_messages_counts_for_each_its_part() {
+        let mut rounds = Rounds::default();
+        rounds.begin(100, 50);
+        rounds.count(Extent::new(0, 80), 0);
+        rounds.count(Extent::new(80, 80), 80);
+        assert_eq!(rounds.whole(), BTreeMap::from([(100, vec![30, 70])]));
     }
 }
