@@ -172,7 +172,8 @@ impl Congestion for Reno {
 
     fn timed_out(&mut self, _now: Time, in_flight: u64) {
         self.remember();
-        if !(self.backed_off || self.recovering && self.counts_segments) {
+        let reduced_already = self.recovering && self.counts_segments;
+        if !(self.backed_off || reduced_already) {
             self.threshold = self.reduced(in_flight, Reason::Loss);
         }
         self.window = self.mss();

@@ -244,7 +244,8 @@ impl Congestion for Cubic {
 
     fn timed_out(&mut self, _now: Time, in_flight: u64) {
         self.remember();
-        if !(self.backed_off || self.recovering && self.settings.counts_segments) {
+        let reduced_already = self.recovering && self.settings.counts_segments;
+        if !(self.backed_off || reduced_already) {
             self.prior = self.window;
             self.threshold = self.least_threshold(self.reduced(in_flight, Reason::Loss));
         }
