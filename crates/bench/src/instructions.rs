@@ -14,7 +14,10 @@ use std::sync::Mutex;
 const HARNESS: &str = "none";
 /// Every discipline in its command-line form. Quanta are of the load's packet size, so that a packet is
 /// one piece: with smaller ones it is several, and each costs the same again.
-const DISCIPLINES: [&str; 8] = [
+///
+/// No time passes in the load, so that nothing waits long enough to be dropped or marked: what is counted of the
+/// disciplines that look at times is the way of a packet, not their controllers' updates.
+const DISCIPLINES: [&str; 11] = [
     "fifo",
     "round-robin:quantum=500",
     "two-lists:quantum=500",
@@ -23,6 +26,9 @@ const DISCIPLINES: [&str; 8] = [
     "codel",
     "fq-codel:quantum=500",
     "epd",
+    "pie",
+    "dualpi2",
+    "sfq:quantum=500",
 ];
 /// Numbers of active channels.
 const CHANNELS: [u64; 3] = [10, 1000, 100_000];

@@ -39,7 +39,9 @@ impl Failure {
         }
         let text = error.render().to_string();
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let told: Vec<&str> = lines.take_while(|line| !line.starts_with("Usage:")).collect();
+        let lines = lines.take_while(|line| !line.starts_with("Usage:"));
+        // How to pass what looks like an option as a value is rarely what was meant.
+        let told: Vec<&str> = lines.filter(|line| !line.starts_with("tip: to pass")).collect();
         let told = told.join(" ");
         let told = told.strip_prefix("error: ").unwrap_or(&told);
         let told = told.strip_suffix("For more information, try '--help'.").unwrap_or(told);

@@ -6,14 +6,15 @@ use crate::progress::bar;
 use crate::scenario::{FileArgs, OutArgs, ThreadsArgs, facts, unwritten};
 use crate::work::Watch;
 use clap::ValueEnum;
-use trunkline_batch::{Batch, Outcome, reseed};
+use trunkline_batch::{Batch, Outcome, failures, reseed};
 use trunkline_measure::Engine;
 use trunkline_report::{Report, json, terminal};
 
 /// Run a scenario file: every cell of its grid in every engine that is asked for.
 ///
 /// Prints one table with a column for each engine, and what a reader has to know below it. Fails (exit
-/// status 1) where no engine could run, or a run broke a law of conservation.
+/// status 1) where no engine could run, a run broke a law of conservation, a run in real time is INVALID, or
+/// a program failed in it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -29,6 +30,9 @@ pub struct Args {
     seed: Option<u64>,
     #[command(flatten)]
     threads: ThreadsArgs,
+    /// Do not fail where a run in real time is INVALID
+    #[arg(long)]
+    best_effort: bool,
     /// Print run.json instead of the table
     #[arg(long)]
     json: bool,
@@ -86,7 +90,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         true => output::stream(|out| json(&report, out))?,
         false => output::line(terminal(&report).trim_end())?,
     }
-    verdict(&report, &violations)
+    verdict(&report, &violations)?;
+    in_real_time(&report, args.best_effort)
 }
 
 /// Gets the rights that the emulator needs, which has to be done before any thread starts. Where they are not
@@ -129,5 +134,23 @@ fn verdict(report: &Report, violations: &[String]) -> Result<(), Failure> {
             Err(Failure::failed(format!("no engine could run: {reason}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// Fails where what was emulated must not be used, or is not what was asked for: a script shall not take the
+/// figures for good.
+fn in_real_time(report: &Report, best_effort: bool) -> Result<(), Failure> {
+    let failed = report.runs.iter().flat_map(failures).next();
+    if let Some(failed) = failed {
+        return Err(Failure::failed(format!("in real time {failed}")));
+    }
+    let invalid: Vec<&String> = report.runs.iter().filter_map(|run| run.invalid.first()).collect();
+    match invalid.first().filter(|_| !best_effort) {
+        Some(first) => Err(Failure::failed(format!(
+            "{} of {} runs in real time are INVALID, first because {first}; repeat on a quieter machine, or accept them with --best-effort",
+            invalid.len(),
+            report.runs.iter().filter(|run| run.engine == Engine::Emu).count()
+        ))),
+        None => Ok(()),
     }
 }

@@ -50,6 +50,10 @@ pub struct Args {
     /// TCP's receive buffer, which bounds the window [default: the system's, which grows]
     #[arg(long, value_name = "SIZE", help_heading = "Transports")]
     receive_buffer: Option<Size>,
+    /// The largest window that this end of TCP offers [default: the system's, which grows]
+    #[arg(long, value_name = "SIZE", value_parser = tcp_window, conflicts_with = "receive_buffer",
+          help_heading = "Transports")]
+    tcp_window: Option<u32>,
     /// Print what happened as JSON at the end
     #[arg(long)]
     json: bool,
@@ -71,6 +75,13 @@ fn time(text: &str) -> Result<Span, String> {
     }
 }
 
+/// A window of TCP, in octets: from a small segment to what window scaling allows (RFC 7323 §2.3).
+pub fn tcp_window(text: &str) -> Result<u32, String> {
+    let size: Size = text.parse().map_err(|error: trunkline_core::ParseError| error.to_string())?;
+    let octets = u32::try_from(size.bytes()).ok().filter(|n| (1024..=1 << 30).contains(n));
+    octets.ok_or_else(|| format!("'{text}' is no window of TCP: write one from 1KiB to 1GiB"))
+}
+
 /// Serves until a signal comes.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let options = Options {
@@ -81,6 +92,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         max_sessions: args.max_sessions as usize,
         window: (args.window.0, args.window.1),
         receive_buffer: args.receive_buffer.map(|size| size.bytes() as usize),
+        tcp_window: args.tcp_window,
         ..Options::at(SocketAddr::new(args.bind, args.port))
     };
     let (sender, signal) = channel();

@@ -181,11 +181,11 @@ impl fmt::Display for Time {
 impl FromStr for Span {
     type Err = ParseError;
 
-    /// Reads `1.5ms`. Units: `ns`, `us` (or `µs`), `ms`, `s`, `min`. A bare `0` needs no unit.
+    /// Reads `1.5ms`. Units: `ns`, `us` (or `µs`), `ms`, `s`, `min`, `h`. A bare `0` needs no unit.
     fn from_str(text: &str) -> Result<Span, ParseError> {
         let reading = Reading {
             what: "time",
-            allowed: "ns, us, ms, s, min",
+            allowed: "ns, us, ms, s, min, h",
             example: "250ms",
             finest: "1ns",
         };
@@ -196,6 +196,7 @@ impl FromStr for Span {
                 "ms" => Some(1_000_000),
                 "s" | "sec" => Some(1_000_000_000),
                 "min" => Some(60_000_000_000),
+                "h" => Some(3_600_000_000_000),
                 _ => None,
             })
             .map(Span)
@@ -229,6 +230,7 @@ mod tests {
             ("0.000000001s", 1),
             ("12µs", 12_000),
             ("1min", 60_000_000_000),
+            ("1h", 3_600_000_000_000),
             ("1.000001ms", 1_000_001),
         ] {
             assert_eq!(text.parse::<Span>().unwrap().as_nanos(), nanos, "{text}");

@@ -58,6 +58,7 @@ pub(crate) struct End {
     /// What the sender's clock showed when the process began to wait for its write.
     waiting_since: Spent,
     report: EndReport,
+    reported: bool,
 }
 
 impl End {
@@ -72,6 +73,7 @@ impl End {
             clock: SenderClock::new(Time::ZERO),
             waiting_since: Spent::default(),
             report: EndReport::default(),
+            reported: false,
         }
     }
 
@@ -285,7 +287,17 @@ impl End {
         self.doing = Doing::Ended;
         self.report.voice = self.voice.report();
         self.context.shared.report(self.context.side as usize, std::mem::take(&mut self.report));
+        self.reported = true;
         Want { at: None, precise: false, read: false, write: false, over: true }
+    }
+}
+
+impl Drop for End {
+    /// Where its host's thread ends before its flow does.
+    fn drop(&mut self) {
+        if !self.reported {
+            self.context.shared.lose();
+        }
     }
 }
 

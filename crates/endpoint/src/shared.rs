@@ -98,6 +98,8 @@ pub(crate) struct Shared {
     pub ways: [Way; 2],
     reports: Mutex<[Option<EndReport>; 2]>,
     reported: Condvar,
+    /// An end has gone without a report: the thread of its host has ended.
+    lost: AtomicBool,
 }
 
 impl Shared {
@@ -110,6 +112,7 @@ impl Shared {
             ways: [Way::default(), Way::default()],
             reports: Mutex::new([None, None]),
             reported: Condvar::new(),
+            lost: AtomicBool::new(false),
         }
     }
 
@@ -133,8 +136,24 @@ impl Shared {
         self.done.store(at.as_nanos().max(1), Ordering::Release);
     }
 
-    /// Has the sender ended, and has what it sent been read, or been waited for long enough?
+    /// An end goes without a report: nobody needs to wait for it.
+    pub fn lose(&self) {
+        // Under the lock, so that nobody looks before and waits after.
+        let _reports = lock(&self.reports);
+        self.lost.store(true, Ordering::Release);
+        self.reported.notify_all();
+    }
+
+    fn lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// Has the sender ended, and has what it sent been read, or been waited for long enough? Or is an end
+    /// lost?
     pub fn ended(&self, now: Time, linger: Span) -> bool {
+        if self.lost() {
+            return true;
+        }
         let done = self.done.load(Ordering::Acquire);
         let late = now > Time::from_nanos(done) + linger;
         done != 0 && (late || self.ways[0].drained())
@@ -148,7 +167,9 @@ impl Shared {
     /// Waits for both ends' reports.
     pub fn reports(&self, patience: Duration) -> Option<[EndReport; 2]> {
         let reports = lock(&self.reports);
-        let missing = |reports: &mut [Option<EndReport>; 2]| reports.iter().any(Option::is_none);
+        let missing = |reports: &mut [Option<EndReport>; 2]| {
+            !self.lost() && reports.iter().any(Option::is_none)
+        };
         let waited = self.reported.wait_timeout_while(reports, patience, missing);
         let (mut reports, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let [source, destination] = &mut *reports;
@@ -159,4 +180,27 @@ impl Shared {
 /// A thread that panicked has said so; what it left is still good to read.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn who_waits_for_an_end_that_is_lost_waits_no_more() {
+        let shared = Shared::new();
+        shared.report(0, EndReport::default());
+        assert!(!shared.ended(Time::from_nanos(1), Span::ZERO));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                let begun = Instant::now();
+                let reports = shared.reports(Duration::from_secs(3600));
+                (reports.is_none(), begun.elapsed() < Duration::from_secs(1800))
+            });
+            shared.lose();
+            assert_eq!(waits.join().unwrap(), (true, true));
+        });
+        assert!(shared.ended(Time::from_nanos(1), Span::ZERO));
+    }
 }

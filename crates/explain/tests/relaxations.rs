@@ -33,7 +33,7 @@ prop_compose! {
             processor: Processor {
                 write: costs[0], read: costs[1], request: costs[2], interrupt: costs[3],
                 send_block: costs[4], receive_block: costs[5], control: costs[6].fixed, disturbance: None,
-                unsteady: Span::ZERO,
+                unsteady: trunkline_core::Span::ZERO,
             },
             interface: Interface {
                 requests,

@@ -13,7 +13,7 @@ use crate::{Exchange, Far, Stamp};
 use serde::Serialize;
 use trunkline_measure::quantile;
 
-/// Clocks drift apart by at most this much: the frequency tolerance of RFC 5905 (§7.1, `MAXFREQ`).
+/// Clocks drift apart by at most this much: `MAXFREQ` of RFC 5905 (appendix A.5.5.6).
 pub const FASTEST_DRIFT: f64 = 500e-6;
 /// Exchanges of which the quickest is taken, as in the clock filter of RFC 5905 §10.
 const WINDOW: usize = 8;

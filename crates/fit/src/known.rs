@@ -2,6 +2,7 @@
 
 use crate::curve::Packets;
 use crate::line::Line;
+use crate::steps::Looking;
 use serde::Serialize;
 use trunkline_measure::Interval;
 
@@ -35,6 +36,20 @@ pub enum Opens {
     AsWhole,
 }
 
+/// On which ways the sender waits for its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waits {
+    /// On all ways on which the size matters.
+    AllWays,
+    /// On the way out alone: only there the window is so small.
+    Out,
+    /// On the way back alone.
+    Back,
+    /// Nowhere: datagrams wait for no window, and a jump is what one more packet costs.
+    Never,
+}
+
 /// What is known beforehand. All of it may be left out; what then cannot be told is said.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Known {
@@ -53,6 +68,10 @@ pub struct Known {
     pub per_message: Option<Interval>,
     /// The line, where datagrams measured it.
     pub line: Option<Line>,
+    /// Where the sender waits.
+    pub waits: Waits,
+    /// What kind of jumps count.
+    pub looking: Looking,
 }
 
 impl Known {
@@ -66,7 +85,14 @@ impl Known {
             opens: None,
             per_message: None,
             line: None,
+            waits: Waits::AllWays,
+            looking: Looking::default(),
         }
+    }
+
+    /// How often a message of one byte more than the window waits.
+    pub(crate) fn jumps(&self) -> f64 {
+        if self.waits == Waits::AllWays { self.pattern.ways() } else { 1.0 }
     }
 
     /// How user bytes become bytes on the line.
@@ -112,6 +138,9 @@ pub enum CannotTell {
         /// The least jump that would have been seen.
         height: f64,
     },
+    /// Datagrams.
+    #[error("cannot tell: datagrams wait for no window; measure with urp or tcp")]
+    NoWindow,
     /// A jump has not been narrowed to the byte.
     #[error(
         "cannot tell: delay jumps between {before} and {behind} bytes; measure the sizes between them"

@@ -32,6 +32,7 @@
 //! assert_eq!(fit.window, Ok(756));
 //! ```
 
+mod boundary;
 mod clock;
 mod curve;
 pub mod flent;
@@ -53,9 +54,10 @@ mod stopping;
 mod summary;
 mod variation;
 
+pub use boundary::{Boundary, waits};
 pub use clock::{Clock, ClockError, FASTEST_DRIFT, OneWay, Stretch};
 pub use curve::{Comb, Curve, Packets, Teeth};
-pub use known::{CannotTell, Fitted, Known, Opens, Pattern};
+pub use known::{CannotTell, Fitted, Known, Opens, Pattern, Waits};
 pub use line::Line;
 pub use load::{Compared, Degradation, Figure};
 pub use loss::{Loss, Share};
@@ -63,9 +65,9 @@ pub use observation::{Exchange, Far, Lost, Observations, Stamp, Way};
 pub use order::Reordering;
 pub use outlier::{OutlierRule, outliers};
 pub use path::PathFit;
-pub use scenario::{CannotWrite, Wanted, Written};
+pub use scenario::{CannotWrite, Over, OverTcp, OverUdp, Wanted, Written};
 pub use sizes::{Ask, Suspects, Sweep};
-pub use steps::Gap;
+pub use steps::{Gap, Looking};
 pub use stopping::{Center, Goal, Look, Progress, Stopping};
 pub use summary::{Direction, Spread, Summary};
 pub use variation::{delay_variation, interarrival_jitter};

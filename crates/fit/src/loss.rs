@@ -17,7 +17,7 @@ pub struct Loss {
     /// Answers that did not come back, of the messages that reached the far host.
     pub back: Share,
     /// How many runs of so many lost messages one after the other there were, by length (loss runs or
-    /// "loss periods", RFC 3357 §4.4).
+    /// "loss periods", RFC 3357 §4).
     pub runs: BTreeMap<u64, u64>,
 }
 

@@ -17,7 +17,7 @@
 //! empty message. An echo does all this twice, so that its jumps are of about two round trips (§2.5.2).
 
 use crate::curve::{Comb, Curve, HEADERS, Packets, Regression, Shape, redrawn};
-use crate::known::{CannotTell, Fitted, Known, Opens};
+use crate::known::{CannotTell, Fitted, Known, Opens, Waits};
 use crate::level::{Level, levels};
 use crate::steps::{Scan, scan, settle};
 use serde::Serialize;
@@ -77,8 +77,13 @@ impl PathFit {
     /// Without `known` figures the widest plausible ones are taken. What the hosts spend on each byte
     /// cannot be told from the line's time and is part of the rate.
     pub fn of(samples: &[(u32, f64)], known: Known, seed: Seed) -> PathFit {
-        let levels = levels(samples);
-        let found = scan(&levels, known.packets());
+        let mut levels = levels(samples);
+        let found = scan(&levels, known.packets(), known.looking);
+        if let Some(most) = found.shape.teeth.first().filter(|_| known.looking.first_only) {
+            // What comes behind the first jump's turn is not described by it.
+            let turn = known.block.unwrap_or(most.first).max(2);
+            levels.retain(|one| one.size <= most.first.saturating_add(turn));
+        }
         let settled = settle(&levels, &found.shape).filter(|_| levels.len() >= 4);
         let Some((curve, shape)) = settled else { return nothing(levels.len(), known) };
         let (levels, curve) = unsettled(levels, curve, &shape);
@@ -93,7 +98,7 @@ impl PathFit {
             draws: &draws,
             known,
             problem,
-            blunt: if late { 0.0 } else { found.blunt },
+            blunt: if late || found.overlooked.is_none() { 0.0 } else { found.blunt },
             overlooked: found.overlooked.filter(|_| !late),
         };
         reading.fit()
@@ -226,6 +231,10 @@ impl Reading<'_> {
     /// long and their cost explains it.
     fn combs(&self) -> Result<Combs, CannotTell> {
         let combs = &self.curve.combs;
+        if self.known.waits == Waits::Never {
+            let packet = (!combs.is_empty()).then_some(0);
+            return Ok(Combs { packet, window: None });
+        }
         let highest = combs.iter().map(|comb| comb.height).fold(0.0, f64::max);
         let first = |a: &usize, b: &usize| combs[*a].teeth.first.cmp(&combs[*b].teeth.first);
         let high = (0..combs.len()).filter(|&at| combs[at].height >= ABOUT * highest);
@@ -263,10 +272,16 @@ impl Reading<'_> {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
         }
+        if self.known.waits == Waits::Never {
+            return Err(CannotTell::NoWindow);
+        }
         let window = combs.window.ok_or_else(|| {
             let largest = self.levels.last().map_or(0, |one| one.size);
             let error = quantile(&self.levels.iter().map(|one| one.error).collect::<Vec<_>>(), 0.5);
-            CannotTell::NoJump { largest, height: (8.0 * error).max(self.blunt) }
+            CannotTell::NoJump {
+                largest,
+                height: (8.0 * error).max(self.blunt).max(self.known.looking.least),
+            }
         })?;
         Ok(self.curve.combs[window].teeth.first)
     }
@@ -302,6 +317,9 @@ impl Reading<'_> {
             return Err(CannotTell::TooWide { low, high, unit: "ms", why });
         };
         let height = |curve: &Curve| {
+            if self.known.waits == Waits::Never {
+                return curve.combs[packet].height / self.ways();
+            }
             self.packet_cost(curve, Combs { packet: Some(packet), window: None })[0]
         };
         told(self.spread(|curve| [height(curve); 2]), height(self.curve), "ms", "of the noise")
@@ -345,7 +363,9 @@ impl Reading<'_> {
     /// What a packet costs one way in addition to its bytes, at least and at most.
     fn packet_cost(&self, curve: &Curve, combs: Combs) -> [f64; 2] {
         let byte = self.byte(curve);
-        match (combs.packet, self.known.overhead) {
+        // The jumps of datagrams are those of fragments, whose headers are others than the first packet's.
+        let packet = combs.packet.filter(|_| self.known.waits != Waits::Never);
+        match (packet, self.known.overhead) {
             (Some(packet), bytes) => {
                 let headers = self.known.block.and(bytes).map_or(0.0, f64::from) * byte;
                 [curve.combs[packet].height / self.ways() + headers; 2]
@@ -377,14 +397,15 @@ impl Reading<'_> {
         // Where packets have no comb of their own, each jump contains one packet's cost.
         let apart = combs.packet.is_some() || curve.packets != Packets::UNKNOWN;
         let own = if apart { [0.0; 2] } else { packet };
-        let jump = comb.height / self.ways();
+        let jump = comb.height / self.known.jumps();
         let low = jump - answer[1] - own[1] + bytes[0] * byte + packets[0] * packet[0];
         let high = jump - answer[0] - own[0] + bytes[1] * byte + packets[1] * packet[1];
         // What a packet costs beyond its headers may come before the answer to it, or behind.
         let late = combs.packet.map_or(0.0, |packet| curve.combs[packet].height / self.ways());
         let high = high + late.max(0.0);
         // What was overlooked may be part of a jump, or hide part of it.
-        let (low, high) = (low - self.blunt / self.ways(), high + self.blunt / self.ways());
+        let (low, high) =
+            (low - self.blunt / self.known.jumps(), high + self.blunt / self.known.jumps());
         let most = self.empty(curve, combs)[1];
         self.bounded(curve, combs, [low.clamp(0.0, most), high.clamp(0.0, most)])
     }

@@ -2,7 +2,7 @@
 
 use crate::curve::{Curve, Packets, Regression, Shape, Teeth};
 use crate::level::{Level, levels};
-use crate::steps::{Gap, scan, settle};
+use crate::steps::{Gap, Looking, scan, settle};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -71,6 +71,11 @@ pub struct Sweep {
     /// How user bytes become bytes on the line. Where that is known, packets' own steps are none, the sweep
     /// begins with sizes about one packet's, and of a gap it first tries the packets' ends in it.
     pub packets: Packets,
+    /// What kind of jumps is gone after.
+    pub looking: Looking,
+    /// Of these sizes as many round trips as of any are wanted, before the sweep is done: a jump is
+    /// suspected there that may be small.
+    pub doubted: Vec<u32>,
 }
 
 impl Default for Sweep {
@@ -83,6 +88,8 @@ impl Default for Sweep {
             slope: true,
             suspects: Vec::new(),
             packets: Packets::UNKNOWN,
+            looking: Looking::default(),
+            doubted: Vec::new(),
         }
     }
 }
@@ -110,7 +117,7 @@ impl Sweep {
         if levels.is_empty() {
             return self.asks(&levels, self.first());
         }
-        let found = scan(&levels, self.packets);
+        let found = scan(&levels, self.packets, self.looking);
         let shape = &found.shape;
         let fresh = |sizes| Some(self.asks(&levels, sizes)).filter(|asks| !asks.is_empty());
         let doubtful = found.strange.map(|(size, _)| size).or(found.overlooked);
@@ -118,7 +125,19 @@ impl Sweep {
             .or_else(|| self.anew(&levels, doubtful))
             .or_else(|| fresh(self.behind_steps(&levels, shape)))
             .or_else(|| fresh(self.beyond(&levels, shape)).filter(|_| found.strange.is_none()))
+            .or_else(|| self.closer(&levels))
             .unwrap_or_else(|| self.again(&levels, shape))
+    }
+
+    /// Sizes that are doubted, as often as any.
+    fn closer(&self, levels: &[Level]) -> Option<Vec<Ask>> {
+        let ask = |one: &Level| {
+            let left = (self.most as usize).saturating_sub(one.values.len()) as u32;
+            (left > 0).then_some(Ask { size: one.size, repeat: left })
+        };
+        let doubted = levels.iter().filter(|one| self.doubted.contains(&one.size));
+        let asks: Vec<Ask> = doubted.filter_map(ask).collect();
+        (!asks.is_empty()).then_some(asks)
     }
 
     fn asks(&self, levels: &[Level], sizes: Vec<u32>) -> Vec<Ask> {
@@ -135,6 +154,7 @@ impl Sweep {
         if block > 0 {
             return [1, block / 2, block, block + 1, 2 * block]
                 .into_iter()
+                .chain(self.doubted.iter().copied())
                 .filter(|&size| size > 0)
                 .collect();
         }
@@ -175,12 +195,28 @@ impl Sweep {
     /// Both sides of the first steps of each comb that have not become too slow.
     fn behind_steps(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
         let quick = |size: u32| self.expected(levels, shape, size) <= self.longest;
-        let count = if self.packets.block > 0 { FEW_STEPS } else { STEPS };
+        let count = match (self.looking.first_only, self.packets.block > 0) {
+            (true, _) => return self.behind_first(levels, shape),
+            (_, true) => FEW_STEPS,
+            _ => STEPS,
+        };
         let steps = shape.teeth.iter().flat_map(|teeth| teeth.sizes(count).enumerate());
         steps
             .filter(|&(at, size)| at < 2 || quick(size))
             .flat_map(|(_, size)| [size, size.saturating_add(1)])
             .collect()
+    }
+
+    /// Both sides of the only step of interest, and a size on each side of it that tells a step from one
+    /// level that was disturbed.
+    fn behind_first(&self, levels: &[Level], shape: &Shape) -> Vec<u32> {
+        let Some(step) = shape.teeth.first().map(|teeth| teeth.first) else { return Vec::new() };
+        let width = if self.packets.block > 0 { self.packets.block } else { step };
+        let [before, behind] = [step - width.min(step - 1) / 2, step + (width / 2).max(2)];
+        let near =
+            |size: u32| levels.iter().any(|one| one.size.abs_diff(size) < (width / 4).max(1));
+        let sides = [before, behind].into_iter().filter(|&size| !near(size));
+        sides.chain([step, step + 1]).collect()
     }
 
     fn expected(&self, levels: &[Level], shape: &Shape, size: u32) -> f64 {
@@ -192,7 +228,8 @@ impl Sweep {
         let Some(top) = levels.last().filter(|top| top.size < self.largest) else {
             return Vec::new();
         };
-        let seen = settle(levels, shape).is_some_and(|(curve, _)| shows_window(&curve));
+        let first = self.looking.first_only && !shape.teeth.is_empty();
+        let seen = first || settle(levels, shape).is_some_and(|(curve, _)| shows_window(&curve));
         if seen || top.millis > self.longest {
             return Vec::new();
         }

@@ -23,6 +23,16 @@ const ALIKE: f64 = 0.2;
 /// By how much beyond what disturbed it.
 const BLUNTER: f64 = 1.3;
 
+/// What kind of jumps are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Looking {
+    /// Only for the first jump: those behind it are not looked at, where they need not come at its
+    /// multiples (slow start, a receive window that moves, fragments).
+    pub first_only: bool,
+    /// Only for jumps higher than so many milliseconds.
+    pub least: f64,
+}
+
 /// Two neighbouring sizes between which delay jumps, by how much is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Gap {
@@ -51,18 +61,19 @@ pub(crate) struct Scan {
 /// Scans levels, which ascend by size. Small irregularities that fit no comb (a reader that is woken once
 /// for one packet and once for all others, say) must not hide a window's jumps: where the scan meets one
 /// it begins anew with a blunter eye. A shape that stays strange is returned as it looked first.
-pub(crate) fn scan(levels: &[Level], packets: Packets) -> Scan {
-    let first = scan_with(levels, packets, 0.0);
+pub(crate) fn scan(levels: &[Level], packets: Packets, looking: Looking) -> Scan {
+    let first = scan_with(levels, packets, looking, looking.least);
     let mut found = first.clone();
     for _ in 0..BLINKS {
         let Some((_, off)) = found.strange else { return found };
-        found = scan_with(levels, packets, found.blunt.max(off.abs() * BLUNTER));
+        let blunt = found.blunt.max(off.abs() * BLUNTER);
+        found = scan_with(levels, packets, looking, blunt);
         found.overlooked = first.strange.map(|(size, _)| size);
     }
     first
 }
 
-fn scan_with(levels: &[Level], packets: Packets, blunt: f64) -> Scan {
+fn scan_with(levels: &[Level], packets: Packets, looking: Looking, blunt: f64) -> Scan {
     let shape = Shape { packets, teeth: Vec::new() };
     let mut found = Scan { shape, open: None, strange: None, blunt, overlooked: None };
     let mut calm: Vec<Level> = Vec::new();
@@ -78,6 +89,9 @@ fn scan_with(levels: &[Level], packets: Packets, blunt: f64) -> Scan {
             continue;
         }
         if off != 0.0 && !found.take(off, &calm, next.size) {
+            return found;
+        }
+        if looking.first_only && !found.shape.teeth.is_empty() {
             return found;
         }
         calm.push(next.clone());
@@ -176,7 +190,7 @@ mod tests {
     }
 
     fn seen(samples: &[(u32, f64)]) -> Scan {
-        scan(&levels(samples), Packets::UNKNOWN)
+        scan(&levels(samples), Packets::UNKNOWN, Looking::default())
     }
 
     fn nothing() -> Scan {
@@ -209,6 +223,30 @@ mod tests {
         let sizes = [1, 2, 16, 17, 112, 113];
         let found = seen(&noisy(&window(84, 98.0), &sizes, 0.1, &mut stream));
         assert_eq!(found.open, Some(Gap { before: 17, behind: 112 }));
+    }
+
+    #[test]
+    fn only_the_first_step_is_looked_at_where_no_more_is_wanted() {
+        let mut stream = Seed(4).stream("steps");
+        // Slow start: the second step is three times as far as the first.
+        let sizes = [1, 40, 84, 85, 100, 168, 169, 252, 253, 300];
+        let doubling = |size: u32| {
+            54.0 + 0.02 * f64::from(size)
+                + 98.0 * f64::from(size > 84)
+                + 60.0 * f64::from(size > 252)
+        };
+        let samples: Vec<(u32, f64)> = sizes
+            .iter()
+            .flat_map(|&size| [size; 12])
+            .map(|size| (size, doubling(size) + 0.1 * stream.normal()))
+            .collect();
+        let first = Looking { first_only: true, least: 3.0 };
+        let found = scan(&levels(&samples), Packets::UNKNOWN, first);
+        assert_eq!(found.shape.teeth, [Teeth::multiples(84)]);
+        assert_eq!((found.strange, found.overlooked), (None, None));
+        assert!(seen(&samples).strange.is_some() || seen(&samples).overlooked.is_some());
+        let high = Looking { first_only: true, least: 200.0 };
+        assert_eq!(scan(&levels(&samples), Packets::UNKNOWN, high).shape.teeth, []);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How much delay varies from one packet to the next.
 
 /// Differences between the delays of successive packets: the IP packet delay variation of RFC 3393 with
-/// the selection function "next packet sent" (§2.1, §4.5). In the unit of `delays`, which are in the
+/// the selection function "next packet sent" (§2.5, §4.5). In the unit of `delays`, which are in the
 /// order of sending; a lost packet breaks the pair on both its sides, so pass `None` for it.
 pub fn delay_variation(delays: &[Option<f64>]) -> Vec<f64> {
     delays.windows(2).filter_map(|pair| Some(pair[1]? - pair[0]?)).collect()

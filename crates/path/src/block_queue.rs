@@ -102,6 +102,12 @@ impl<T> BlockQueue<T> {
         }
     }
 
+    /// Is there one item only? May be false where more have been there.
+    #[inline(always)]
+    pub(crate) fn is_single(&self) -> bool {
+        self.head.len() == 1 && self.beyond.is_none()
+    }
+
     /// Takes the last item.
     pub fn pop_back(&mut self) -> Option<T> {
         let Some(beyond) = &mut self.beyond else { return self.head.pop_back() };

@@ -6,7 +6,7 @@ use trunkline_path::{AnyDiscipline, Discipline, DisciplineSpec, Drops, Limit};
 
 const MS: u64 = 1_000_000;
 
-/// RFC 8289 §5, in its own names, with `sqrt` in floating point and 0 for "no time".
+/// RFC 8289 §5.2 to §5.6, in its own names, with `sqrt` in floating point and 0 for "no time".
 struct RfcCodel {
     target: u64,
     interval: u64,

@@ -41,7 +41,7 @@ fn defaults_and_keys() {
         (
             "dualpi2:classic=20",
             "dualpi2:target=15ms,update=16ms,alpha=0.16,beta=3.2,coupling=2,step=1ms,\
-             scheduler=wrr,classic=20%,shift=30ms,limit=77p",
+             scheduler=wrr,classic=20%,shift=50ms,limit=77p",
         ),
         ("sfq:perturb=0s", "sfq:buckets=1024,quantum=1514,perturb=0ns,limit=77p"),
         ("epd", "epd:threshold=1000,limit=1200"),

@@ -1,11 +1,14 @@
 //! What the kernel says of a TCP connection, and how it is told which congestion control to use.
 
-use nix::sys::socket::getsockopt;
-// The first of the two needs the other by its bare name.
-use nix::{getsockopt_impl, sockopt_impl};
+use nix::sys::socket::{getsockopt, setsockopt};
+// The last of the three needs the others by their bare names.
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use serde::{Deserialize, Serialize};
+use socket2::SockRef;
+use std::io;
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use trunkline_core::Span;
 
 sockopt_impl!(
@@ -16,6 +19,34 @@ sockopt_impl!(
     libc::TCP_INFO,
     libc::tcp_info
 );
+
+sockopt_impl!(
+    /// `TCP_WINDOW_CLAMP` of tcp(7), in octets.
+    WindowClamp,
+    SetOnly,
+    libc::IPPROTO_TCP,
+    libc::TCP_WINDOW_CLAMP,
+    libc::c_int
+);
+
+/// Bounds the window that a socket offers, before it is connected or listens. The kernel needs a buffer for
+/// it: packets that fill theirs badly would close the window before it is used up.
+///
+/// # Errors
+/// Where the kernel does not take it.
+pub fn set_window(socket: &impl AsFd, octets: u32) -> io::Result<()> {
+    SockRef::from(socket).set_recv_buffer_size((octets as usize).saturating_mul(2))?;
+    hold_window(socket, octets)
+}
+
+/// Bounds the window of a connection anew. Since Linux 6.6 the kernel sets its own bound when a longer
+/// segment comes than any before (`tcp_measure_rcv_mss`).
+///
+/// # Errors
+/// Where the kernel does not take it.
+pub fn hold_window(socket: &impl AsFd, octets: u32) -> io::Result<()> {
+    Ok(setsockopt(socket, WindowClamp, &i32::try_from(octets).unwrap_or(i32::MAX))?)
+}
 
 /// What `TCP_INFO` says at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,12 +82,19 @@ pub fn read(stream: &TcpStream, at: Span) -> Option<TcpReading> {
     })
 }
 
+/// Do segments carry time stamps (RFC 7323)? `None` where the kernel does not say.
+pub fn timestamps(stream: &TcpStream) -> Option<bool> {
+    /// `TCPI_OPT_TIMESTAMPS` of `linux/tcp.h`.
+    const TIMESTAMPS: u8 = 1;
+    getsockopt(stream, Info).ok().map(|info| info.tcpi_options & TIMESTAMPS != 0)
+}
+
 /// Sets the congestion control.
 ///
 /// # Errors
 /// One line that names it and what there is.
-pub fn set_congestion(stream: &TcpStream, name: &str) -> Result<(), String> {
-    set_tcp_congestion(stream, name).map_err(|_| {
+pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), String> {
+    set_tcp_congestion(socket, name).map_err(|_| {
         format!(
             "this host's kernel has no congestion control '{name}' for us; it has: {}",
             available()
@@ -64,9 +102,12 @@ pub fn set_congestion(stream: &TcpStream, name: &str) -> Result<(), String> {
     })
 }
 
+/// A congestion control that does not pace and that every Linux kernel has.
+pub const UNPACED: &str = "reno";
+
 /// The congestion control in force.
-pub fn congestion(stream: &TcpStream) -> Option<String> {
-    tcp_congestion(stream).ok()
+pub fn congestion(socket: &impl AsFd) -> Option<String> {
+    tcp_congestion(socket).ok()
 }
 
 /// The congestion controls that the kernel has, separated by spaces.

@@ -75,12 +75,14 @@ pub(crate) fn rate(bytes_per_second: f64, deviation: f64) -> String {
     scaled(bytes_per_second * 8.0, deviation * 8.0, &RATES)
 }
 
-/// A deviation of no more than a ten-thousandth of the value is not worth its digits.
+/// A deviation of no more than a ten-thousandth of the value is not worth its digits. One of more than ten times
+/// the value decides upon the unit.
 fn scaled(value: f64, deviation: f64, units: &[(f64, &str)]) -> String {
     if !value.is_finite() {
         return NONE.into();
     }
-    let fits = units.iter().find(|(factor, _)| value.abs() >= *factor).or(units.last());
+    let size = value.abs().max(if deviation.is_finite() { deviation / 10.0 } else { 0.0 });
+    let fits = units.iter().find(|(factor, _)| size >= *factor).or(units.last());
     let (factor, unit) = fits.copied().unwrap_or((1.0, ""));
     if deviation.is_finite() && deviation > value.abs() * 1e-4 {
         format!("{} ± {} {unit}", short(value / factor), brief(deviation / factor))
@@ -124,6 +126,8 @@ mod tests {
     fn few_digits_in_a_fitting_unit() {
         assert_eq!(time(12_345_678.0, 123_456.0), "12.35 ± 0.12 ms");
         assert_eq!(time(0.0, 0.0), "0 ns");
+        assert_eq!(time(0.0, 5.5e7), "0 ± 55 ms");
+        assert_eq!(time(600.0, 310_000.0), "0.6 ± 310 µs");
         assert_eq!(rate(193_000.0, 0.01), "1.544 Mbit/s");
         assert_eq!(
             (short(0.05), short(1234.5), short(1e9)),

@@ -161,7 +161,7 @@ impl Measured<'_> {
             lateness: lateness.percentiles(),
             spacing_error: spacing.percentiles(),
             stalls: between.stalls(),
-            longest_stall: self.after.longest_stall,
+            longest_stall: between.longest_stall(),
             clock_steps: between.clock_steps(),
         }
     }
@@ -184,6 +184,7 @@ impl Measured<'_> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = notes::of_hosts(self.scenario);
+        notes.extend(notes::of_strays(self.web.strays()));
         for (index, traffic) in self.scenario.traffic.iter().enumerate() {
             let own = self.flows[index].iter().flat_map(|flow| &flow.notes);
             let mut own: Vec<String> =

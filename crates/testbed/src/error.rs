@@ -63,6 +63,9 @@ pub enum TestbedError {
         /// Bytes to be had.
         available: u64,
     },
+    /// The system does not let the process build a laboratory.
+    #[error("{0}")]
+    Rights(String),
     /// A flow cannot be prepared.
     #[error("traffic '{traffic}': {source}")]
     Flow {
@@ -112,7 +115,7 @@ impl TestbedError {
                         denied.iter().any(|other| other.raw_os_error() == errno)
                     })
             }
-            TestbedError::Port(PortError::Permission { .. }) => true,
+            TestbedError::Rights(_) | TestbedError::Port(PortError::Permission { .. }) => true,
             _ => false,
         }
     }

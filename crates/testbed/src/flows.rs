@@ -2,10 +2,10 @@
 
 use crate::laboratory::Laboratory;
 use crate::plan::{Plan, addresses};
-use crate::{TestbedError, frame, places};
+use crate::{Options, TestbedError, frame, places};
 use std::thread;
 use trunkline_core::Span;
-use trunkline_endpoint::{Crew, EndPlan, Flow, FlowPlan};
+use trunkline_endpoint::{Crew, EndPlan, EndpointError, Flow, FlowPlan};
 use trunkline_scenario::{Scenario, Traffic, Transport};
 
 /// Connections that are made at the same time.
@@ -16,12 +16,13 @@ const PATIENCE: Span = Span::from_millis(100);
 /// The flows of each traffic, ready to start. TCP connections are made here, across the network.
 ///
 /// # Errors
-/// Where a flow cannot be had on real hosts.
+/// Where a flow cannot be had on real hosts, or the run is broken off.
 pub fn prepare(
     scenario: &Scenario,
     plan: &Plan,
     laboratory: &Laboratory,
     crew: &Crew,
+    options: &Options<'_>,
 ) -> Result<Vec<Vec<Flow>>, TestbedError> {
     let mut plans = Vec::new();
     let mut channel = 0;
@@ -37,15 +38,10 @@ pub fn prepare(
     }
     let mut flows: Vec<Vec<Flow>> = scenario.traffic.iter().map(|_| Vec::new()).collect();
     for batch in plans.chunks(AT_ONCE) {
-        let made: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = (batch.iter())
-                .map(|(index, plan)| (index, scope.spawn(move || Flow::prepare(crew, plan))))
-                .collect();
-            let join = |(index, thread): (&usize, thread::ScopedJoinHandle<'_, _>)| {
-                (*index, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            };
-            threads.into_iter().map(join).collect()
-        });
+        if options.is_cancelled() {
+            return Err(TestbedError::Cancelled);
+        }
+        let made = at_once(crew, batch);
         for (index, flow) in made {
             let traffic = &scenario.traffic[index].name;
             let flow =
@@ -54,6 +50,19 @@ pub fn prepare(
         }
     }
     Ok(flows)
+}
+
+/// The flows of a batch, each prepared by a thread of its own.
+fn at_once(crew: &Crew, batch: &[(usize, FlowPlan)]) -> Vec<(usize, Result<Flow, EndpointError>)> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = (batch.iter())
+            .map(|(index, plan)| (*index, scope.spawn(move || Flow::prepare(crew, plan))))
+            .collect();
+        let join = |(index, thread): (usize, thread::ScopedJoinHandle<'_, _>)| {
+            (index, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        };
+        threads.into_iter().map(join).collect()
+    })
 }
 
 fn flow_plan(

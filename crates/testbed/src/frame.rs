@@ -25,7 +25,8 @@ fn packet(scenario: &Scenario, traffic: &Traffic) -> u32 {
         Transport::Tcp(tcp) => tcp.mss.map_or(scenario.mtu, |mss| mss.saturating_add(TRAILER)),
         Transport::Urp(urp) => {
             let body = if urp.packet == 0 { u32::from(urp.block) } else { urp.packet };
-            capsule(body)
+            // Whether an envelope is a control takes a bit more.
+            capsule(body + body.div_ceil(8))
         }
         Transport::Datagram | Transport::Udp => capsule(message(&traffic.workload)),
     };
@@ -72,5 +73,17 @@ mod tests {
         assert_eq!(with(100), 1500);
         assert_eq!(with(9000), 9000 + 28 + HEADER as u32 + 64);
         assert_eq!(with(65_507), 65_535);
+    }
+
+    #[test]
+    fn the_largest_block_travels_whole() {
+        let scenario = scenario(
+            "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
+             [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = 4096\n\
+             transport = { block = 4096, packet = 0 }\n",
+        );
+        let mtu = mtu(&scenario, &Plan::of(&scenario).unwrap(), 0);
+        // 4096 octets, as many bits, and what is written beside them.
+        assert!(mtu > UDP_HEADER + HEADER as u32 + 4096 + 512 + 4, "{mtu}");
     }
 }

@@ -201,9 +201,9 @@ fn arena(plan: &Plan) -> Result<u64, TestbedError> {
     }
 }
 
-impl Drop for Laboratory {
-    /// Ends whatever still runs in the hosts. Namespaces and devices go with their last descriptor.
-    fn drop(&mut self) {
+impl Laboratory {
+    /// Ends whatever runs in the hosts, also what has left the process group in which it was started.
+    pub fn end_programs(&self) {
         for signal in [Signal::TERM, Signal::KILL] {
             let kill = |host: &Namespace| kill_processes_in(host.inode(), signal.as_raw());
             let left: usize = self.stations.iter().map(|host| kill(host).unwrap_or(0)).sum();
@@ -212,6 +212,13 @@ impl Drop for Laboratory {
             }
             std::thread::sleep(GRACE);
         }
+    }
+}
+
+impl Drop for Laboratory {
+    /// Ends whatever still runs in the hosts. Namespaces and devices go with their last descriptor.
+    fn drop(&mut self) {
+        self.end_programs();
     }
 }
 
@@ -249,5 +256,5 @@ impl Drop for Network {
     }
 }
 
-/// The span of a whole run that is allowed before `stop_after` counts.
+/// How long after the network has been told to begin anew time begins: it does so within a tenth of a second.
 pub const LEAD: Span = Span::from_millis(150);

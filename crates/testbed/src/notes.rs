@@ -14,6 +14,13 @@ pub fn of_hosts(scenario: &Scenario) -> Vec<String> {
     scenario.hosts.iter().filter_map(line).collect()
 }
 
+/// What hosts sent that no traffic's way carries, such as broadcasts.
+pub fn of_strays(frames: u64) -> Option<String> {
+    (frames > 0).then(|| {
+        format!("{frames} frames went to nobody at the far end of a traffic and were not carried")
+    })
+}
+
 fn named(prefix: &str, keys: &[(&str, bool)]) -> Vec<String> {
     let given = keys.iter().filter(|(_, given)| *given);
     given.map(|(key, _)| format!("{prefix}.{key}")).collect()
@@ -82,7 +89,7 @@ mod tests {
              [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'pipe'\nto = 'b'\nsize = 100\n\
              rate = '1Mbit/s'\nduration = '1s'\ntransport = { kind = 'udp' }\n",
         );
-        assert!(of_hosts(&scenario).is_empty());
+        assert!(of_hosts(&scenario).is_empty() && of_strays(0).is_none());
         let host = &mut scenario.hosts[0];
         host.processor.write = Cost { fixed: Span::from_micros(400), ..Cost::default() };
         host.interface.requests = Some(1);

@@ -4,8 +4,9 @@ use crate::TestbedError;
 use std::sync::{Mutex, PoisonError};
 use trunkline_lab::{Privilege, enter_user_namespace_if_needed};
 
-/// What was got. Inside of a user namespace nobody can tell any more who one was outside.
-static HELD: Mutex<Option<Privilege>> = Mutex::new(None);
+/// What was got, or why not. Inside of a user namespace nobody can tell any more who one was outside; and who was
+/// refused while the process had one thread shall hear that, and not later that it has several.
+static HELD: Mutex<Option<Result<Privilege, String>>> = Mutex::new(None);
 
 /// Gets the rights that a laboratory needs: those of root, or of a user namespace, into which a process can go
 /// only while it has one thread. [`run`](crate::run) does it too, which then is too late without root.
@@ -14,10 +15,9 @@ static HELD: Mutex<Option<Privilege>> = Mutex::new(None);
 /// Where the system allows neither.
 pub fn get_rights() -> Result<Privilege, TestbedError> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    match *held {
-        Some(privilege) => Ok(privilege),
-        None => Ok(*held.insert(enter_user_namespace_if_needed()?)),
-    }
+    let found = held
+        .get_or_insert_with(|| enter_user_namespace_if_needed().map_err(|error| error.to_string()));
+    found.clone().map_err(TestbedError::Rights)
 }
 
 #[cfg(test)]
@@ -28,7 +28,10 @@ mod tests {
     fn rights_are_got_once() {
         match get_rights() {
             Ok(first) => assert_eq!(get_rights().unwrap(), first),
-            Err(error) => assert!(error.is_permission(), "{error}"),
+            Err(error) => {
+                assert!(error.is_permission(), "{error}");
+                assert_eq!(get_rights().unwrap_err().to_string(), error.to_string());
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::collect::Measured;
 use crate::conduct::{Conductor, settle};
+use crate::kernel::sysctls;
 use crate::laboratory::{LEAD, Laboratory, Network};
 use crate::load::{self, Ticks};
 use crate::options::AtWork;
@@ -14,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_emu::{keep_off, monotonic, processors};
-use trunkline_endpoint::{Crew, Flow};
+use trunkline_endpoint::{Crew, Flow, FlowRun};
 use trunkline_lab::{Namespace, RunState, runtime_dir, sweep};
 use trunkline_measure::Run;
 use trunkline_scenario::Scenario;
@@ -48,6 +49,8 @@ pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedErr
 fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
     let _at_work = AtWork::begin();
     let plan = Plan::of(scenario)?;
+    // What cannot be built is said before anybody waits for a turn.
+    (0..plan.stations.len()).try_for_each(|station| sysctls(scenario, &plan, station).map(drop))?;
     let privilege = get_rights()?;
     let (host, directory) = (Namespace::current()?, runtime_dir(privilege));
     for line in sweep(&host, &directory)? {
@@ -88,26 +91,20 @@ fn once(
     let cpu = spare_processor(&laboratory);
     let network = laboratory.start(scenario, plan, monotonic(), cpu)?;
     let crew = Crew::new();
-    let flows = flows::prepare(scenario, plan, &laboratory, &crew)?;
+    let flows = flows::prepare(scenario, plan, &laboratory, &crew, options)?;
     let origin = begin(&network)?;
     let (before, ticks) = (network.snapshot(), Ticks::now());
     let conductor = Conductor::new(scenario, plan, &network, &flows, origin);
-    let states = conductor.run(options, attempt)?;
-    let now = Ticks::now();
-    flows.iter().flatten().for_each(Flow::stop);
-    let flows =
-        flows.into_iter().map(|flows| flows.into_iter().map(Flow::join).collect()).collect();
+    // Nobody waits for programs whose results nobody will read: together they might take long to end.
+    let states = conductor.run(options, attempt).inspect_err(|_| laboratory.end_programs())?;
+    let machine = machine_since(&ticks, foreign);
+    let flows = joined(flows);
     let ended = monotonic();
-    let machine = Machine {
-        foreign,
-        busy: now.busy_since(&ticks),
-        stolen: now.stolen_since(&ticks),
-        lasted: ended.since(origin),
-    };
+    let machine = Machine { lasted: ended.since(origin), ..machine };
     let live = std::sync::Arc::clone(network.live());
     let (after, web, result) = network.end();
     result?;
-    let web = &web;
+    let (web, live) = (&web, &*live);
     let measured = Measured {
         scenario,
         plan,
@@ -118,10 +115,23 @@ fn once(
         before,
         after,
         web,
-        live: &live,
+        live,
         machine,
     };
     Ok(measured.into_run())
+}
+
+/// What the machine did since `before`, of a run that lasts no longer.
+fn machine_since(before: &Ticks, foreign: f64) -> Machine {
+    let now = Ticks::now();
+    let (busy, stolen) = (now.busy_since(before), now.stolen_since(before));
+    Machine { foreign, busy, stolen, lasted: Span::ZERO }
+}
+
+/// Ends all flows that have not ended, at the same time, and takes what they have measured.
+fn joined(flows: Vec<Vec<Flow>>) -> Vec<Vec<FlowRun>> {
+    flows.iter().flatten().for_each(Flow::stop);
+    flows.into_iter().map(|flows| flows.into_iter().map(Flow::join).collect()).collect()
 }
 
 /// Keeps everything but the emulator off a processor, where there are several, and gives that processor's

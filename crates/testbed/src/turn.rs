@@ -11,6 +11,9 @@ use trunkline_core::Span;
 
 /// The file whose lock is the turn.
 const FILE: &str = "testbed.lock";
+/// The file whose lock is the right to the next turn: who gives a turn back and wants another one at once, as
+/// between the cells of a grid, finds it taken by whoever waits.
+const NEXT: &str = "testbed.next";
 /// How often it is looked whether the turn has come.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -32,28 +35,49 @@ impl Turn {
         waiting: &dyn Fn(),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Turn, TestbedError> {
-        let failed = |error: Errno| TestbedError::System {
-            what: "open the lock of the testbed",
-            source: error.into(),
-        };
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = open(directory.join(FILE), flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-        let begun = Instant::now();
-        let mut told = false;
+        let mut wait = Wait { begun: Instant::now(), patience, told: false, waiting, cancelled };
+        let next = open_lock(directory, NEXT)?;
+        wait.acquire(&next)?;
+        let file = open_lock(directory, FILE)?;
+        wait.acquire(&file)?;
+        Ok(Turn { _lock: file })
+    }
+}
+
+fn open_lock(directory: &Path, name: &str) -> Result<OwnedFd, TestbedError> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    open(directory.join(name), flags, Mode::RUSR | Mode::WUSR).map_err(failed)
+}
+
+fn failed(error: Errno) -> TestbedError {
+    TestbedError::System { what: "open the lock of the testbed", source: error.into() }
+}
+
+/// A wait for one lock after the other.
+struct Wait<'a> {
+    begun: Instant,
+    patience: Duration,
+    told: bool,
+    waiting: &'a dyn Fn(),
+    cancelled: &'a dyn Fn() -> bool,
+}
+
+impl Wait<'_> {
+    fn acquire(&mut self, file: &OwnedFd) -> Result<(), TestbedError> {
         loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Turn { _lock: file }),
+            match flock(file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(()),
                 Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                 Err(error) => return Err(failed(error)),
             }
-            if !std::mem::replace(&mut told, true) {
-                waiting();
+            if !std::mem::replace(&mut self.told, true) {
+                (self.waiting)();
             }
-            if cancelled() {
+            if (self.cancelled)() {
                 return Err(TestbedError::Cancelled);
             }
-            if begun.elapsed() > patience {
-                let waited = Span::from_secs(begun.elapsed().as_secs());
+            if self.begun.elapsed() > self.patience {
+                let waited = Span::from_secs(self.begun.elapsed().as_secs());
                 return Err(TestbedError::Taken { waited });
             }
             sleep(LOOK);
@@ -79,5 +103,31 @@ mod tests {
         assert_eq!(told.get(), 2);
         drop(first);
         assert!(wait(Duration::ZERO, false).is_ok());
+    }
+
+    #[test]
+    fn who_waits_goes_before_who_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let wait = || Turn::wait(directory.path(), Duration::from_secs(60), &|| (), &|| false);
+        let order = std::sync::Mutex::new(Vec::new());
+        let first = wait().unwrap();
+        std::thread::scope(|scope| {
+            let (told, waits) = std::sync::mpsc::channel();
+            let order = &order;
+            let directory = &directory;
+            scope.spawn(move || {
+                let waiting = || told.send(()).unwrap();
+                let patience = Duration::from_secs(60);
+                let turn = Turn::wait(directory.path(), patience, &waiting, &|| false);
+                order.lock().unwrap().push("waited");
+                drop(turn.unwrap());
+            });
+            waits.recv().unwrap();
+            drop(first);
+            let again = wait().unwrap();
+            order.lock().unwrap().push("came back");
+            drop(again);
+        });
+        assert_eq!(*order.lock().unwrap(), ["waited", "came back"]);
     }
 }

@@ -44,6 +44,11 @@ impl Between<'_> {
     fn stalled(&self) -> Span {
         self.after.stalled.saturating_sub(self.before.stalled)
     }
+    /// The longest stall during the run, or at most how long it was: the emulator knows the longest since its
+    /// start, which may have been before time began.
+    pub fn longest_stall(&self) -> Span {
+        self.after.longest_stall.min(self.stalled())
+    }
     /// Stalls during the run.
     pub fn stalls(&self) -> u64 {
         self.after.stalls.saturating_sub(self.before.stalls)
@@ -193,6 +198,20 @@ mod tests {
         let late = judged(&leg(1000, 11), Span::from_millis(5), none);
         assert!(late[0].contains("n>b: 11 of 1000 frames left more than 100us late"), "{late:?}");
         assert_eq!(judged(&leg(1000, 11), Span::from_millis(50), none), [""; 0]);
+    }
+
+    #[test]
+    fn a_stall_before_the_run_is_none_of_its_own() {
+        let span = Span::from_millis;
+        let stalled = |all, longest| Snapshot {
+            stalled: span(all),
+            longest_stall: span(longest),
+            ..Snapshot::default()
+        };
+        let (before, after) = (stalled(30, 30), stalled(30, 30));
+        assert!(Between { before: &before, after: &after }.longest_stall().is_zero());
+        let after = stalled(34, 30);
+        assert_eq!(Between { before: &before, after: &after }.longest_stall(), span(4));
     }
 
     #[test]

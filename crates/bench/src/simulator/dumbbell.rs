@@ -3,6 +3,7 @@
 use super::constant::{ACCESS_DELAY, ACCESS_LIMIT, RATE, SIZE, link};
 use super::{Outcome, Switches};
 use anyhow::Result;
+use std::sync::Arc;
 use trunkline_core::{Channel, Ecn, Rate, Seed, Span, Time};
 use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
 use trunkline_sim::{Event, LinkId, Network, Parcel, RouteId};
@@ -79,8 +80,9 @@ impl Dumbbell {
             network.add_route(Channel(2 * pair + 1), &[own[2], links[1], own[3]]);
             links.extend(own);
         }
+        let settings = Arc::new(settings());
         let flow = || -> Result<Flow> {
-            let tcp = || Tcp::connected(settings(), &settings());
+            let tcp = || Tcp::connected(Arc::clone(&settings), &settings);
             Ok(Flow { sender: tcp()?, receiver: tcp()?, armed: Time::NEVER })
         };
         let flows = (0..pairs).map(|_| flow()).collect::<Result<_>>()?;

@@ -88,6 +88,7 @@ impl Args {
 /// Measures and prints.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = args.plan();
+    args.sinks.check(None)?;
     let stop = Stop::on_signals()?;
     let connection = args.target.connect(&stop)?;
     let each = plan.transfer.duration + plan.warmup;
@@ -97,7 +98,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut tell = |run: &BulkRun| {
         count += 1;
         progress.tell(&format!("{count} runs done"));
-        run.directions.iter().for_each(|found| lines(args, found));
+        stop.unless(run.directions.iter().all(|found| lines(args, found)));
     };
     let done = measure(&connection, &plan, &mut tell).map_err(failure)?;
     drop(progress);
@@ -108,9 +109,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     done.failure.map_or(Ok(()), |error| Err(failure(error)))
 }
 
-/// Prints the intervals of a direction, where lines were asked for.
-pub fn lines(args: &Args, found: &BulkFigures) {
-    for interval in &found.intervals {
+/// Prints the intervals of a direction, where lines were asked for. Does anybody still listen?
+pub fn lines(args: &Args, found: &BulkFigures) -> bool {
+    found.intervals.iter().all(|interval| {
         args.sinks.line(&Line::Interval {
             phase: "bulk",
             direction: found.direction.name(),
@@ -118,8 +119,8 @@ pub fn lines(args: &Args, found: &BulkFigures) {
             length_s: interval.length_s,
             octets: interval.octets,
             goodput_bit_per_s: interval.goodput_bit_per_s,
-        });
-    }
+        })
+    })
 }
 
 fn rows(result: &BulkResult) -> Vec<IntervalRow<'_>> {

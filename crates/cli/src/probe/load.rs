@@ -88,11 +88,12 @@ impl Args {
 /// Measures and prints.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = args.plan();
+    args.sinks.check(None)?;
     let stop = Stop::on_signals()?;
     let connection = args.target.connect(&stop)?;
     let mut progress = Progress::new(0);
     let mut tell = |phase: Phase, event: Event| match event {
-        Event::Answer(exchange) => args.sinks.answer(phase.name(), &exchange),
+        Event::Answer(exchange) => stop.unless(args.sinks.answer(phase.name(), &exchange)),
         Event::Sent(count) if count % 16 == 0 => {
             progress.tell(&format!("{}: {count} messages sent", phase.name()));
         }

@@ -1,6 +1,7 @@
 //! `trunkline probe`: measurement of a real path, with a `trunkline serve` at its other end.
 
 mod bulk;
+mod fitted;
 mod load;
 mod rtt;
 mod sinks;

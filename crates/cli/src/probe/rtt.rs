@@ -1,16 +1,18 @@
 //! `trunkline probe rtt`: round trips.
 
+use super::fitted;
 use super::sinks::{self, SinkArgs, millis, with_interval};
 use super::target::{Stop, TargetArgs};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::serve::failure;
-use std::path::{Path, PathBuf};
+use crate::serve::{failure, tcp_window};
+use std::path::PathBuf;
 use std::str::FromStr;
 use trunkline_core::{Seed, Span};
-use trunkline_fit::{CannotTell, Fitted, Goal, PathFit, Share, Wanted};
+use trunkline_fit::{Goal, Share};
 use trunkline_probe::Pace;
 use trunkline_probe::client::Event;
+use trunkline_probe::client::fitting::to_fit;
 use trunkline_probe::client::rtt::{Measured, RttPlan, RttResult, measure};
 use trunkline_probe::result::{PathFigures, SizeFigures, flent, write_samples};
 use trunkline_probe::stamp::calibrate;
@@ -74,6 +76,10 @@ struct Messages {
     /// TCP: the congestion control of both ends [default: the system's]
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
+    /// TCP: the largest window that this end offers, which bounds answers [default: the system's, which
+    /// grows]
+    #[arg(long, value_name = "SIZE", value_parser = tcp_window)]
+    tcp_window: Option<u32>,
     /// Of the order of sizes and of the instants
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -222,10 +228,10 @@ impl Args {
         let swept = messages.sweep.map_or(messages.sizes.clone(), Sweep::sizes);
         let wanted = self.fit.is_some() && messages.sizes.is_empty() && messages.sweep.is_none();
         let sweep = messages.sweep.and_then(Sweep::adaptive);
-        Ok(RttPlan {
+        let mut plan = RttPlan {
             transport: messages.transport,
             sizes: swept,
-            sweep: sweep.or_else(|| wanted.then(trunkline_fit::Sweep::default)),
+            sweep: sweep.or_else(|| wanted.then(|| fitted::sweep(messages.transport))),
             pace: messages.pace(),
             count: repetition.count.unwrap_or(if free { u64::MAX } else { COUNT }),
             duration: repetition.duration.unwrap_or(LONGEST),
@@ -233,20 +239,26 @@ impl Args {
             goal,
             seed: Seed(messages.seed),
             window: messages.window.map(|Window(block, outstanding)| (block, outstanding)),
-            line: self.fit.is_some(),
+            line: false,
             congestion: messages.congestion.clone(),
-        })
+            tcp_window: messages.tcp_window,
+        };
+        if self.fit.is_some() {
+            to_fit(&mut plan);
+        }
+        Ok(plan)
     }
 }
 
 /// Measures and prints.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = args.plan()?;
+    args.sinks.check(args.fit.as_deref())?;
     let stop = Stop::on_signals()?;
     let connection = args.target.connect(&stop)?;
     let mut progress = Progress::new(0);
     let mut tell = |event: Event| match event {
-        Event::Answer(exchange) => args.sinks.answer("rtt", &exchange),
+        Event::Answer(exchange) => stop.unless(args.sinks.answer("rtt", &exchange)),
         Event::Sent(count) if count % 16 == 0 => progress.tell(&format!("{count} messages sent")),
         Event::Sent(_) => {}
     };
@@ -255,64 +267,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let found = args.fit.is_some().then(|| done.fit());
     done.result.path = found.as_ref().map(PathFigures::of);
     args.sinks.result(&done.result, || table(&done.result))?;
-    save(args, &done, found.as_ref())?;
+    save(args, &done)?;
     stop.check()?;
-    done.failure.map_or(Ok(()), |error| Err(failure(error)))
-}
-
-fn save(args: &Args, done: &Measured, found: Option<&PathFit>) -> Result<(), Failure> {
-    sinks::write(args.sinks.csv.as_deref(), |out| write_samples(out, &[("rtt", &done.observed)]))?;
-    sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_rtt(done, start))?;
-    args.fit.as_deref().zip(found).map_or(Ok(()), |(file, found)| fit(done, found, file))
-}
-
-/// Says what the path seems to be, and writes the scenario.
-fn fit(done: &Measured, found: &PathFit, file: &Path) -> Result<(), Failure> {
-    for line in sayings(found) {
-        eprintln!("trunkline: {line}");
+    if let Some(error) = done.failure {
+        return Err(failure(error));
     }
-    let result = &done.result;
-    let wanted = Wanted {
-        name: "fitted".into(),
-        about: format!(
-            "measured to {} by {}, {} messages",
-            result.server, result.transport, result.sent
-        ),
-        sizes: result.sizes.iter().map(|size| size.size_octets).collect(),
-        repeat: 10,
-        reply: 0,
-    };
-    let written = found.scenario(&wanted).map_err(Failure::failed)?;
-    sinks::write(Some(file), |out| out.write_all(written.text.as_bytes()))?;
-    eprintln!(
-        "trunkline: {} reproduces the round trips within {} ms",
-        file.display(),
-        millis(written.error)
-    );
-    Ok(())
+    // What was not measured to its end makes no scenario.
+    let wanted = args.fit.as_deref().zip(found);
+    wanted.map_or(Ok(()), |(file, found)| fitted::write(&done.result, &found, file))
 }
 
-fn sayings(found: &PathFit) -> Vec<String> {
-    let said =
-        |what: &str, figure: &Result<Fitted, CannotTell>, show: fn(f64) -> String| match figure {
-            Ok(it) => {
-                let (low, high) = (show(it.interval.low), show(it.interval.high));
-                format!("{what}: {} ({low} to {high})", show(it.value))
-            }
-            Err(why) => format!("{what}: {why}"),
-        };
-    let window = match &found.window {
-        Ok(bytes) => format!("window: {bytes} bytes"),
-        Err(why) => format!("window: {why}"),
-    };
-    let ms = |value: f64| format!("{} ms", millis(value));
-    vec![
-        window,
-        said("rate", &found.rate, sinks::rate),
-        said("one-way propagation", &found.delay, ms),
-        said("both hosts, for each message", &found.per_message, ms),
-        said("each packet besides its bytes", &found.per_packet, ms),
-    ]
+fn save(args: &Args, done: &Measured) -> Result<(), Failure> {
+    sinks::write(args.sinks.csv.as_deref(), |out| write_samples(out, &[("rtt", &done.observed)]))?;
+    sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_rtt(done, start))
 }
 
 fn table(result: &RttResult) -> String {

@@ -5,7 +5,7 @@ use crate::output;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 use trunkline_fit::Exchange;
 use trunkline_fit::flent::FlentError;
@@ -32,21 +32,21 @@ pub struct SinkArgs {
 }
 
 impl SinkArgs {
-    /// Prints an answer as it comes, where lines were asked for.
-    pub fn answer(&self, phase: &str, exchange: &Exchange) {
-        if self.json_lines {
-            self.line(&Line::answer(phase, exchange));
-        }
+    /// Fails where a file that is to be written cannot be, before anything is measured.
+    pub fn check(&self, another: Option<&Path>) -> Result<(), Failure> {
+        let files = [self.csv.as_deref(), self.flent.as_deref(), another];
+        files.into_iter().flatten().try_for_each(writable)
     }
 
-    /// Prints a line, where lines were asked for.
-    pub fn line(&self, line: &Line<'_>) {
-        if self.json_lines
-            && let Ok(text) = line.text()
-        {
-            // A reader that has gone is noticed when the result is printed.
-            let _ = output::line(&text);
-        }
+    /// Prints an answer as it comes, where lines were asked for. Does anybody still listen?
+    pub fn answer(&self, phase: &str, exchange: &Exchange) -> bool {
+        !self.json_lines || self.line(&Line::answer(phase, exchange))
+    }
+
+    /// Prints a line, where lines were asked for. Does anybody still listen?
+    pub fn line(&self, line: &Line<'_>) -> bool {
+        let text = if self.json_lines { line.text().ok() } else { None };
+        text.is_none_or(|text| writeln!(stdout().lock(), "{text}").is_ok())
     }
 
     /// Prints the result: as JSON, as the last line, or as the table that `table` gives.
@@ -63,6 +63,22 @@ impl SinkArgs {
             return output::line(&Line::Result { result: &result }.text()?);
         }
         output::line(&table())
+    }
+}
+
+/// Is there a place for this file?
+fn writable(path: &Path) -> Result<(), Failure> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    match parent {
+        _ if path.is_dir() => {
+            Err(Failure::wrong_use(format!("{} is a directory: name a file", path.display())))
+        }
+        Some(parent) if !parent.is_dir() => Err(Failure::wrong_use(format!(
+            "cannot write {}: there is no directory {}",
+            path.display(),
+            parent.display()
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::support::{Host, LIMIT, Outcome, Running, skipped};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::net::{TcpStream, UdpSocket};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use trunkline_core::Span;
 use trunkline_emu::hosts::{Hosts, inner_devices};
 use trunkline_emu::{Plan, Session, SessionOptions, SessionThread};
 use trunkline_lab::Namespace;
-use trunkline_scenario::{PathSpec, Settings};
+use trunkline_scenario::{PathSpec, Scenario, Settings};
 
 const KEY: &str = "a key for these tests";
 
@@ -365,4 +366,126 @@ fn the_step_finder_finds_a_path_that_it_does_not_know() {
         assert!(std::fs::read_to_string(&file).unwrap().contains("[[link]]"));
         stop(server);
     }
+}
+
+/// What the probe found, and the scenario that it wrote.
+fn fitted(between: &Between, name: &str, arguments: &[&str]) -> (Value, String) {
+    let file = format!("{}/fit-{name}.toml", env!("CARGO_TARGET_TMPDIR"));
+    let arguments = [&["rtt"][..], arguments, &["--fit", &file, "--json"]].concat();
+    let result = done(between.probe(&arguments));
+    (result, std::fs::read_to_string(&file).unwrap())
+}
+
+fn near(path: &Value, name: &str, truth: f64) {
+    let off = number(&path[name]["value"]) / truth - 1.0;
+    assert!(off.abs() < 0.05, "{name}: {path}");
+}
+
+/// Simulated medians by traffic and size, in milliseconds.
+fn simulated(text: &str) -> BTreeMap<(String, u64), f64> {
+    let cells = Scenario::parse(text, "fitted.toml").unwrap();
+    let run = trunkline_sim::run(&cells[0]).unwrap();
+    let mut found = BTreeMap::new();
+    for traffic in &run.traffic {
+        let mut sizes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for one in &traffic.samples {
+            sizes.entry(one.size).or_default().push(one.delay().as_millis_f64());
+        }
+        for (size, mut delays) in sizes {
+            delays.sort_by(f64::total_cmp);
+            found.insert((traffic.name.clone(), size), delays[delays.len() / 2]);
+        }
+    }
+    found
+}
+
+/// Of each size measured that the scenario has the simulated round trip lies within 5 % of the median. A
+/// busy machine makes some answers late: then it may lie lower, but not below the quicker ones.
+fn reproduces(result: &Value, simulated: impl Fn(u64) -> Option<f64>) {
+    let mut compared = 0;
+    for size in result["sizes"].as_array().unwrap() {
+        let Some(found) = simulated(size["size_octets"].as_u64().unwrap()) else { continue };
+        let (quick, median) =
+            (number(&size["response_ms"]["p5"]), number(&size["response_ms"]["median"]));
+        assert!(found > 0.95 * quick && found < 1.05 * median, "{found} ms: {size}");
+        compared += 1;
+    }
+    assert!(compared >= 5, "{compared} sizes compared");
+}
+
+#[test]
+fn a_window_of_tcp_is_found_and_simulated() {
+    let Some(between) = Between::new("rate=4mbit delay=15ms") else { return };
+    let window = 5 * 1448;
+    let bounded = window.to_string();
+    let server = between.serve(&["--tcp-window", &bounded]);
+    let arguments = ["--transport", "tcp", "--tcp-window", &bounded];
+    let (result, text) = fitted(&between, "tcp", &arguments);
+    let path = &result["path"];
+    assert_eq!(
+        (&path["window_octets"], &path["window_waits"]),
+        (&window.into(), &"all-ways".into())
+    );
+    assert_eq!(path["segment"]["octets"], 1448, "{path}");
+    near(path, "rate_bit_per_s", 4e6);
+    near(path, "delay_ms", 15.0);
+    let sim = simulated(&text);
+    let head = path["head_octets"].as_u64().unwrap();
+    reproduces(&result, |size| sim.get(&("echo".into(), size + head)).copied());
+    stop(server);
+}
+
+#[test]
+fn the_initial_window_of_fresh_connections_is_found() {
+    let Some(between) = Between::new("rate=10mbit delay=15ms") else { return };
+    let server = between.serve(&[]);
+    let (result, text) = fitted(&between, "initial", &["--transport", "tcp"]);
+    let path = &result["path"];
+    // The kernel's own: ten segments (RFC 6928), on which its makers may change their minds.
+    let count = number(&path["initial_window_segments"]);
+    assert!((4.0..=20.0).contains(&count), "{path}");
+    assert_eq!(number(&path["initial_window_octets"]), 1448.0 * count);
+    assert!(path["window_octets"].is_null() && path["cannot_tell"]["window_octets"].is_string());
+    near(path, "rate_bit_per_s", 10e6);
+    near(path, "delay_ms", 15.0);
+    assert!(text.contains(&format!("initial_window = {count}")), "{text}");
+    let sim = simulated(&text);
+    reproduces(&result, |size| sim.get(&("echo".into(), size + 24)).copied());
+    stop(server);
+}
+
+#[test]
+fn a_window_of_one_way_alone_is_told() {
+    let Some(between) = Between::new("rate=4mbit delay=15ms") else { return };
+    let server = between.serve(&["--tcp-window", "7240"]);
+    let probe = between.probe(&["rtt", "--transport", "tcp", "--fit", "/dev/null", "--json"]);
+    let outcome = probe.finish();
+    let result = outcome.statement_of_all();
+    assert_eq!(result["path"]["window_octets"], 7240, "{}", result["path"]);
+    assert_eq!(result["path"]["window_waits"], "out");
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(outcome.complaint().contains("only the messages wait"), "{outcome:#?}");
+    stop(server);
+}
+
+#[test]
+fn datagrams_tell_rate_distance_and_where_they_are_cut() {
+    let Some(between) = Between::new("rate=1mbit delay=12ms") else { return };
+    let server = between.serve(&[]);
+    let (result, text) = fitted(&between, "udp", &["--transport", "udp"]);
+    let path = &result["path"];
+    // 1500 octets less the headers of IP, UDP and the message.
+    assert_eq!(path["segment"]["octets"], 1432, "{path}");
+    assert_eq!(path["segment"]["told_by"], "measurement", "{path}");
+    near(path, "rate_bit_per_s", 1e6);
+    near(path, "delay_ms", 12.0);
+    let sim = simulated(&text);
+    reproduces(&result, |size| {
+        let way = |name: &str| {
+            let name = format!("{name}-{size}");
+            sim.iter().find(|((traffic, _), _)| *traffic == name).map(|(_, delay)| *delay)
+        };
+        Some(way("up")? + way("down")?)
+    });
+    stop(server);
 }

@@ -1,6 +1,6 @@
 //! Scenario files through `run` and `predict`.
 
-use crate::support::{Host, Outcome, files_of, skipped};
+use crate::support::{Host, Outcome, files_of, programs_of, skipped};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
@@ -246,7 +246,8 @@ fn three_engines_stand_side_by_side() {
     let home = place();
     let file = path(&home, "second.toml");
     fs::write(&file, SECOND.replace("DURATION", "1s")).unwrap();
-    let arguments = ["run", &file, "--engine", "sim,emu", "--json"];
+    // Other tests keep the machine busy.
+    let arguments = ["run", &file, "--engine", "sim,emu", "--json", "--best-effort"];
     let Some(outcome) = Host::new().run_well(&arguments) else { return };
     let json: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
     let runs = json["runs"].as_array().unwrap();
@@ -258,7 +259,51 @@ fn three_engines_stand_side_by_side() {
         assert_eq!(run["traffic"][0]["packets"]["sent"], 100, "{run}");
     }
     assert_eq!(runs[1]["accuracy"]["frames_out"], 100);
+    let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    let told = |name: &&String| manual.contains(&format!("`{name}`"));
+    assert!(runs[1]["accuracy"].as_object().unwrap().keys().all(|name| told(&name)));
     assert!(runs[1]["invalid"].is_array() && runs[0]["accuracy"].is_null());
+}
+
+#[test]
+fn a_program_that_fails_makes_the_run_fail() {
+    let home = place();
+    let file = path(&home, "fails.toml");
+    let text =
+        SECOND.replace("DURATION", "1s").replace("transport = \"udp\"", "command = 'exit 3'");
+    fs::write(&file, text).unwrap();
+    let outcome = Host::new().run(&["run", &file, "--engine", "emu", "--best-effort"]);
+    if outcome.stdout.contains("unavailable") {
+        return skipped(&outcome.stdout);
+    }
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    let complaint = outcome.complaint();
+    assert!(complaint.contains("'ticks' failed: 'exit 3': exit status: 3"), "{complaint}");
+}
+
+#[test]
+fn programs_that_heed_no_signal_end_with_a_run_that_is_broken_off() {
+    let home = place();
+    let file = path(&home, "stubborn.toml");
+    let stubborn =
+        "count = 4\ncommand = \"trap '' TERM; setsid sleep 600 & while :; do sleep 601; done\"";
+    let text = SECOND.replace("DURATION", "1s").replace("10s", "10min");
+    fs::write(&file, text.replace("transport = \"udp\"", stubborn)).unwrap();
+    let host = Host::new();
+    let running = host.start(&["run", &file, "--engine", "emu"]);
+    let pid = running.pid();
+    let until = Instant::now() + Duration::from_secs(20);
+    while programs_of(pid).is_empty() && Instant::now() < until {
+        sleep(Duration::from_millis(20));
+    }
+    sleep(Duration::from_secs(1));
+    running.signal(Signal::INT);
+    let outcome = running.finish();
+    if outcome.stdout.contains("unavailable") {
+        return skipped(&outcome.stdout);
+    }
+    host.assert_nothing_left(pid);
 }
 
 #[test]

@@ -112,7 +112,7 @@ impl Live {
 }
 
 fn one_more(counter: &AtomicU64) {
-    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
 }
 
 impl WayCounts {
@@ -138,10 +138,10 @@ impl WayCounts {
     /// What has become of the way's frames. While the dataplane works on one, it counts as in flight.
     pub fn conservation(&self) -> Conservation {
         // What has gone is read first: a frame is never seen to go before it came.
-        let delivered = self.delivered.load(Ordering::Relaxed);
-        let dropped = self.dropped.load(Ordering::Relaxed);
-        let duplicated = self.duplicated.load(Ordering::Relaxed);
-        let sent = self.sent.load(Ordering::Relaxed);
+        let delivered = self.delivered.load(Ordering::Acquire);
+        let dropped = self.dropped.load(Ordering::Acquire);
+        let duplicated = self.duplicated.load(Ordering::Acquire);
+        let sent = self.sent.load(Ordering::Acquire);
         let in_flight = (sent + duplicated).saturating_sub(delivered + dropped);
         Conservation { sent, duplicated, delivered, dropped, in_flight }
     }

@@ -63,6 +63,13 @@ impl Commands {
         let names_port = program.server.as_deref().is_some_and(|text| text.contains("{port}"));
         Ok(Commands { kind, client, server, port, names_port, added })
     }
+
+    /// Does the server end by itself after one client?
+    pub fn serves_once(&self) -> bool {
+        let once =
+            |server: &str| kind_of(server) == Kind::Iperf3 && has(server, &["-1", "--one-off"]);
+        self.server.as_deref().is_some_and(once)
+    }
 }
 
 fn fill(command: &str, peer: Ipv4Addr, port: u16) -> String {

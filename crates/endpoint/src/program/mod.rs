@@ -180,8 +180,23 @@ impl Stage {
             }
         }
         let client = client.finish(ending);
-        let server = self.server.take().map(|server| server.finish(Ending::Stopped));
+        let patience = if ending == Ending::Natural { self.patience() } else { Span::ZERO };
+        let server = self.server.take().map(|mut server| {
+            let limit = clock::now() + patience;
+            while !server.ended() && clock::now() < limit {
+                server.wait(LOOK);
+            }
+            server.finish(Ending::Stopped)
+        });
         read(&Outcome { client, server, commands: &self.commands, plan: &self.plan })
+    }
+}
+
+impl Stage {
+    /// How long the server has to end by itself, where it does that: it hears of the client's end as much later
+    /// as the path is long, and what it prints before is not whole.
+    fn patience(&self) -> Span {
+        if self.commands.serves_once() { self.plan.linger.scaled(2, 1) } else { Span::ZERO }
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 use trunkline_core::Span;
 use trunkline_endpoint::{Crew, Flow, FlowRun, clock};
-use trunkline_scenario::{Program, Transport};
+use trunkline_scenario::{Program, Transport, Workload};
 
 fn installed(program: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
@@ -17,7 +17,11 @@ fn installed(program: &str) -> bool {
 }
 
 fn prepare(hosts: &Hosts, command: &str, server: Option<&str>) -> Result<Flow, String> {
-    let (_, workload) = (0, super::support::workloads().remove(0).0);
+    // One whose figure is a rate where that is what the program measures.
+    let is_rate = command.starts_with("iperf3") || command.starts_with("curl");
+    let of_kind = |workload: &Workload| matches!(workload, Workload::Bulk { .. }) == is_rate;
+    let mut workloads = super::support::workloads().into_iter().map(|(workload, ..)| workload);
+    let workload = workloads.find(of_kind).unwrap();
     let mut plan = hosts.plan(workload, &Transport::Udp);
     plan.program = Some(Program { command: command.into(), server: server.map(Into::into) });
     Flow::prepare(&Crew::new(), &plan).map_err(|error| error.to_string())
@@ -82,6 +86,18 @@ fn iperf3_is_read_at_the_receiver() {
 }
 
 #[test]
+fn an_iperf3_server_for_one_client_tells_of_its_intervals() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    if !installed("iperf3") {
+        return;
+    }
+    let client = "iperf3 -u -c {peer} -p {port} -t 1 -i 0.25 -b 2M -l 500";
+    let run = run(&hosts, client, Some("iperf3 -s -1 -p {port}"), LONG);
+    assert!(run.samples.len() >= 3, "{run:?}");
+    assert!(run.notes.iter().all(|note| !note.contains("whole run")), "{:?}", run.notes);
+}
+
+#[test]
 fn irtt_and_curl_are_read() {
     let Some(hosts) = Hosts::build(MTU) else { return };
     if installed("irtt") {
@@ -114,5 +130,5 @@ fn the_placeholders_are_the_other_end_and_one_port() {
     let run = run(&hosts, "echo {peer} {port} >&2; exit 5", None, LONG);
     let note = run.notes.iter().find(|note| note.starts_with("error: ")).unwrap();
     assert!(note.contains("10.78.0.2 2"), "{note}");
-    assert_eq!(run.samples.len(), 1, "the run time");
+    assert!(run.samples.is_empty(), "a failure is no measurement: {run:?}");
 }

@@ -7,7 +7,7 @@ use lab::{Path, measure, noise};
 use std::collections::BTreeMap;
 use tcp::TcpPath;
 use trunkline_core::{Seed, Stream};
-use trunkline_fit::{CannotTell, Fitted, Known, Opens, PathFit, Pattern, Sweep, Wanted};
+use trunkline_fit::{CannotTell, Fitted, Known, Opens, Over, PathFit, Pattern, Sweep, Wanted};
 use trunkline_measure::Interval;
 
 /// Log-uniform.
@@ -153,6 +153,7 @@ fn wanted(samples: &[(u32, f64)]) -> Wanted {
         sizes,
         repeat: 1,
         reply: 1,
+        over: Over::Urp,
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::throughput::{SECOND, Throughput};
 use trunkline_core::Span;
 
-/// CUBIC's C in segments per second cubed (RFC 9438 §5).
+/// CUBIC's C in segments per second cubed (RFC 9438 §5.1).
 pub const CUBIC_C: f64 = 0.4;
 /// CUBIC's β (RFC 9438 §4.6).
 pub const CUBIC_BETA: f64 = 0.7;
@@ -99,7 +99,7 @@ pub fn pftk_simple(path: &Pftk) -> Option<f64> {
 }
 
 /// The mean window of CUBIC by its own law: (C (3 + β) / (4 (1 − β)))^¼ RTT^¾ / p^¾ segments, 1.054
-/// (RTT/p)^¾ (RFC 9438 §5.1, equation 5).
+/// (RTT/p)^¾ (RFC 9438 §5, with C and β put in §5.1).
 ///
 /// Holds for a greedy sender, losses at regular intervals, no time-outs, without fast convergence; valid
 /// where it is above Reno's window.
@@ -112,7 +112,7 @@ pub fn cubic_window(round_trip: Span, loss: f64) -> f64 {
 }
 
 /// CUBIC's mean window, its Reno-friendly region included: the larger of its own law and √(3 / 2p)
-/// (RFC 9438 §4.3, §5.1).
+/// (RFC 9438 §4.3, §5).
 pub fn cubic_or_reno_window(round_trip: Span, loss: f64) -> f64 {
     cubic_window(round_trip, loss).max(square_root_window(loss, 1))
 }

@@ -6,7 +6,7 @@ use crate::Limit;
 use std::collections::VecDeque;
 use trunkline_core::{DropCause, Metered, Span, Time};
 
-/// CoDel's constants (RFC 8289 §5).
+/// CoDel's constants (RFC 8289 §5.3).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Law {
     /// The standing delay that is acceptable (TARGET).
@@ -15,14 +15,15 @@ pub(super) struct Law {
     pub interval: Span,
     /// Bytes up to which a queue is never dropped from (MAXPACKET).
     pub mtu: u32,
-    /// Are packets marked, that can be, instead of dropped (RFC 8290 §4.2)?
+    /// Are packets marked, that can be, instead of dropped (RFC 8290 §5.2.6)?
     pub ecn: bool,
-    /// The delay above which every packet is marked that can be; the longest span, where there is none.
+    /// The delay above which every packet is marked that can be (RFC 8290 §5.2.7); the longest span, where
+    /// there is none.
     pub ce_threshold: Span,
 }
 
 impl Law {
-    /// When the next drop is due after one at `at`: `at + interval / sqrt(count)` (RFC 8289 §5).
+    /// When the next drop is due after one at `at`: `at + interval / sqrt(count)` (RFC 8289 §5.6).
     ///
     /// Exact integer arithmetic, the same on every machine: the square root of interval² / count, rounded
     /// down to a nanosecond. So each step is less than 1 ns shorter than the real number.
@@ -56,7 +57,7 @@ pub(super) trait Source<P> {
     fn bytes(&self) -> u64;
 }
 
-/// CoDel's variables for one queue (RFC 8289 §5).
+/// CoDel's variables for one queue (RFC 8289 §5.2).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Control {
     /// When the delay will have been above target for an interval. `None` while it is below.
@@ -76,7 +77,7 @@ struct Head<P> {
 }
 
 impl Control {
-    /// The next packet to send; those that CoDel gives up go to `drops` (RFC 8289 §5, `dequeue`). A packet
+    /// The next packet to send; those that CoDel gives up go to `drops` (RFC 8289 §5.5, `dequeue`). A packet
     /// that is marked instead is sent, and counts as a drop in all else.
     #[inline]
     pub fn dequeue<P: Metered>(
@@ -128,7 +129,7 @@ impl Control {
         self.drop_next = law.next_drop(now, self.count);
     }
 
-    /// Takes out the head and judges its delay (RFC 8289 §5, `dodequeue`).
+    /// Takes out the head and judges its delay (RFC 8289 §5.6, `dodequeue`).
     #[inline]
     fn next<P: Metered>(&mut self, law: &Law, now: Time, source: &mut impl Source<P>) -> Head<P> {
         let Some((came, packet)) = source.pop() else {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use trunkline_core::{DropCause, Ecn, Metered, Span, Stream, Time};
 
-/// The parameters of DualPI2, with the names of RFC 9332 appendix A.1.
+/// The parameters of DualPI2, with the names of RFC 9332 appendix A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2Settings {
@@ -37,7 +37,7 @@ pub struct DualPi2Settings {
     pub shift: Span,
 }
 
-/// Which of the two queues is served next, where both hold packets (RFC 9332 §4.2.2).
+/// Which of the two queues is served next, where both hold packets (RFC 9332 §4.2.2 and appendix A.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DualScheduler {
@@ -49,8 +49,8 @@ pub enum DualScheduler {
 }
 
 impl DualPi2Settings {
-    /// The defaults with `limit`: RFC 9332 appendix A.1 and, for step, share and update, those of Linux; the
-    /// shift is ours, twice the target.
+    /// The defaults with `limit`: RFC 9332 appendix A.1, with the update of 16 ms and the gains rounded for it that
+    /// it gives for Linux; step and share are Linux's. The shift is that of appendix A.2 for the public Internet.
     pub(super) fn with_limit(limit: Limit) -> DualPi2Settings {
         DualPi2Settings {
             limit,
@@ -62,7 +62,7 @@ impl DualPi2Settings {
             step: Span::from_millis(1),
             scheduler: DualScheduler::Wrr,
             classic: 10,
-            shift: Span::from_millis(30),
+            shift: Span::from_millis(50),
         }
     }
 
@@ -89,6 +89,7 @@ impl DualPi2Settings {
 ///
 /// Where the RFC leaves a choice:
 /// * Chances are drawn, and p_C by drawing p' twice; the RFC's own code counts instead.
+/// * The low-latency queue marks from one delay on, as in Linux; the RFC recommends a ramp from 0.8 to 1.2 ms.
 /// * The step looks at the time that a packet has waited when it leaves, and only while another one waits
 ///   behind it: on a slow line one packet alone may take longer than the step.
 /// * The last packet of both queues is never dropped, so that the line is not idle for it.
@@ -135,7 +136,7 @@ enum Verdict {
 }
 
 impl Control {
-    /// An update (appendix A.1, `dualpi2_update`).
+    /// An update (appendix A.2, `dualpi2_update`).
     fn update(&mut self, settings: &DualPi2Settings, delay: Span) {
         let DualPi2Settings { alpha, beta, target, .. } = *settings;
         self.base = self.base.plus(change(alpha, beta, target, delay, self.before));

@@ -10,12 +10,13 @@ use trunkline_core::{Channel, Metered, Span, Time};
 /// queues that have become active go before those that keep holding data.
 ///
 /// Where the RFC leaves a choice or its text and Linux differ:
-/// * The hash is the same in every run: it takes no random perturbation (§4.1.1 asks for one against attackers).
+/// * The hash is the same in every run: it takes no random perturbation (§4.1 salts it against attackers).
 /// * A queue's turn ends when its credits are zero or less ("has already dequeued at least a quantum of
 ///   bytes", §4.2), as in Linux.
 /// * Over the limit, packets go one by one from the head of the fattest queue until the rest fits
-///   (§4.1). Linux drops up to 64 at once to save searches; here a search costs nothing. "Fattest" is within 5.9 %.
-/// * A queue is never dropped from by CoDel while at most `mtu` bytes wait *in that queue* (RFC 8289 §5,
+///   (§5.2.3). §4.1 takes half of that queue, up to 64 packets, to save searches; here a search costs nothing.
+///   "Fattest" is within 5.9 %.
+/// * A queue is never dropped from by CoDel while at most `mtu` bytes wait *in that queue* (RFC 8289 §5.6,
 ///   applied to each queue); Linux compares the bytes of all queues.
 ///
 /// A queue's CoDel variables outlive its packets, as its re-entry rule needs; there are as many as
@@ -50,9 +51,9 @@ pub struct FqCodelSettings {
     pub interval: Span,
     /// Bytes in a queue up to which CoDel does not drop.
     pub mtu: u32,
-    /// Are packets marked, that can be, instead of dropped (§4.2)?
+    /// Are packets marked, that can be, instead of dropped (§5.2.6)?
     pub ecn: bool,
-    /// The delay above which every packet is marked that can be.
+    /// The delay above which every packet is marked that can be (§5.2.7).
     pub ce_threshold: Option<Span>,
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use trunkline_core::{DropCause, Metered, Probability, Span, Stream, Time};
 
-/// The parameters of PIE, with the names of RFC 8033 §4 and §5.
+/// The parameters of PIE, with the names of RFC 8033 §4, §5 and appendix A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PieSettings {
@@ -26,7 +26,8 @@ pub struct PieSettings {
     pub beta: Gain,
     /// How long nothing is dropped once a queue has been quiet (MAX_BURST).
     pub burst: Span,
-    /// User bytes of one maximal packet: while no more than two of them wait, nothing is dropped.
+    /// User bytes of one maximal packet: while no more than two of them wait, nothing is dropped (as in Linux;
+    /// §4.1 has two of mean size).
     pub mtu: u32,
     /// Are packets marked, that can be, instead of dropped (§5.1)?
     pub ecn: bool,
@@ -35,7 +36,7 @@ pub struct PieSettings {
 }
 
 impl PieSettings {
-    /// The RFC's defaults with `limit`: §4.2, §4.3 and §4.5; mark_ecnth §5.1.
+    /// The RFC's defaults with `limit`: target and update §4.2, burst §4.4, the gains appendix A, mark_ecnth §5.1.
     pub(super) fn with_limit(limit: Limit) -> PieSettings {
         PieSettings {
             limit,
@@ -72,11 +73,13 @@ pub(super) fn gain_range(what: &'static str, gain: Gain) -> Result<(), SpecError
 /// probability that a controller holds where the delay is the target.
 ///
 /// Where the RFC leaves a choice:
-/// * Delay is that of the packet served last, none once nothing waits (§5.2: timestamps instead of an
-///   estimate of the departure rate).
+/// * Delay is that of the packet served last, none once nothing waits (§4.3: timestamps instead of an
+///   estimate of the departure rate, §5.2).
 /// * Drops are spread out (§5.4): none before the probabilities of the packets since the last one sum to
 ///   0.85, one for certain when they sum to 8.5.
 /// * Large steps are capped (§5.5): at most 2 points at an update, once the probability is 10 % or more.
+/// * A burst's allowance is renewed at updates (as in Linux), not at each arrival (§4.4).
+/// * The probability decays only while both delays are zero (§4.2; appendix B has half the target).
 /// * Updates are at multiples of their period, whatever else happens, and the controller is always on
 ///   (§5.3 turns it off at times).
 #[derive(Debug)]

@@ -81,7 +81,7 @@ pub enum DisciplineSpec {
         /// User bytes in a queue up to which CoDel never drops from it: one maximal packet.
         #[serde(default = "default_mtu")]
         mtu: u32,
-        /// Are packets marked, that can be, instead of dropped (RFC 8290 §4.2)?
+        /// Are packets marked, that can be, instead of dropped (RFC 8290 §5.2.6)?
         #[serde(default = "marks")]
         ecn: bool,
         /// The delay above which every packet is marked that can be, whatever CoDel says.
@@ -109,7 +109,7 @@ fn default_mtu() -> u32 {
     1500
 }
 
-/// RFC 8290 takes ECN for granted.
+/// RFC 8290 §5.2.6: ECN is on unless it is turned off.
 fn marks() -> bool {
     true
 }

@@ -76,19 +76,19 @@ const QUANTUM: u32 = 64;
 /// Bytes of a frame of two-lists: the most data of a Datakit trunk frame (Hawley 1989 §2.1); the
 /// patent's abstract gives no figure.
 const FRAME: u32 = 256;
-/// Bytes of each turn: an Ethernet frame of the largest size (RFC 8290 §5.2).
+/// Bytes of each turn: an Ethernet frame of the largest size (RFC 8290 §5.2.4).
 const PACKET_QUANTUM: u32 = 1514;
 /// The eight priorities of IEEE 802.1p.
 const BANDS: u8 = 8;
-/// RFC 8289 §5 and RFC 8290 §5.2.
+/// RFC 8289 §5.3 and RFC 8290 §5.2.2.
 const TARGET: Span = Span::from_millis(5);
-/// RFC 8289 §5 and RFC 8290 §5.2.
+/// RFC 8289 §5.3 and RFC 8290 §5.2.1.
 const INTERVAL: Span = Span::from_millis(100);
-/// The largest IP packet on Ethernet (RFC 8289 §5 asks for the interface's).
+/// The largest IP packet on Ethernet (RFC 8289 §5.3 asks for the interface's).
 const MTU: u32 = 1500;
-/// RFC 8290 §5.2.
+/// RFC 8290 §5.2.5.
 const FLOWS: u32 = 1024;
-/// RFC 8290 §5.2.
+/// RFC 8290 §5.2.3.
 const FQ_LIMIT: Limit = Limit::Packets(10_240);
 /// Cells (LDS report §3.10).
 const EPD_THRESHOLD: u64 = 1000;
@@ -114,12 +114,12 @@ impl DisciplineSpec {
     /// | `fq-codel` | `flows=1024`, `quantum=1514`, `target=5ms`, `interval=100ms`, `mtu=1500`, `ecn=true`, `ce_threshold`, `limit=10240p` |
     /// | `epd` | `threshold=1000`, `limit=1200`, both in cells |
     /// | `pie` | `target=15ms`, `update=15ms`, `alpha=0.125`, `beta=1.25`, `burst=150ms`, `mtu=1500`, `ecn=true`, `mark_below=10%`, `limit` |
-    /// | `dualpi2` | `target=15ms`, `update=16ms`, `alpha=0.16`, `beta=3.2`, `coupling=2`, `step=1ms`, `scheduler=wrr` (or `ts-fifo`), `classic=10%`, `shift=30ms`, `limit` |
+    /// | `dualpi2` | `target=15ms`, `update=16ms`, `alpha=0.16`, `beta=3.2`, `coupling=2`, `step=1ms`, `scheduler=wrr` (or `ts-fifo`), `classic=10%`, `shift=50ms`, `limit` |
     /// | `sfq` | `buckets=1024`, `quantum=1514`, `perturb=10s` (0s: never), `limit` |
     ///
     /// Quanta, frames and MTUs are in bytes. Where the table gives a limit no default it is `default_limit`.
-    /// Sources: Hawley 1989 §1.4 (quantum 64), RFC 8289 §5, RFC 8290 §5.2, the LDS report §3.10 (epd), RFC 8033
-    /// §4 and §5 (pie), RFC 9332 appendix A.1 and Linux (dualpi2), McKenney 1990 and Linux (sfq);
+    /// Sources: Hawley 1989 §1.4 (quantum 64), RFC 8289 §5.3, RFC 8290 §5.2, the LDS report §3.10 (epd), RFC 8033
+    /// §4, §5 and appendix A (pie), RFC 9332 appendix A and Linux (dualpi2), McKenney 1990 and Linux (sfq);
     /// the other figures of two-lists are ours, for its patent gives none.
     pub fn parse(text: &str, default_limit: Limit) -> Result<DisciplineSpec, DisciplineTextError> {
         let (kind, pairs) = text.trim().split_once(':').unwrap_or((text.trim(), ""));

@@ -12,8 +12,8 @@ use crate::wire::datagram::HEAD;
 use crate::wire::envelopes::{self, fitting};
 use crate::wire::message::{FlowSpec, Transport, UrpSpec};
 use crate::wire::record;
-use crate::{ProbeError, clock};
-use trunkline_fit::{Known, Opens, Pattern, Suspects};
+use crate::{ProbeError, clock, tcp};
+use trunkline_fit::{Known, Opens, Over, OverTcp, OverUdp, Pattern, Suspects, Waits};
 
 /// What carries a flow, and what is known of it.
 pub(super) struct Carried {
@@ -21,6 +21,10 @@ pub(super) struct Carried {
     pub carrier: Box<dyn Carrier + Send>,
     pub suspects: Suspects,
     pub known: Known,
+    /// Octets of each message's head that the sender's window counts with the user's.
+    pub head: u32,
+    /// The same in a scenario.
+    pub over: Over,
 }
 
 pub(super) fn carry(
@@ -39,10 +43,16 @@ fn carry_udp(connection: &Connection, spec: FlowSpec) -> Result<Carried, ProbeEr
     let flow = connection.flow(spec)?;
     let carrier = Udp(Datagrams::open(connection, flow)?);
     let (mtu, headers) = (carrier.0.mtu(), carrier.overhead());
-    let room = mtu.map(|mtu| mtu.saturating_sub(headers));
-    let known = Known { block: room, overhead: Some(headers), ..Known::only(Pattern::Echo) };
+    let known =
+        Known { overhead: Some(headers), waits: Waits::Never, ..Known::only(Pattern::Echo) };
     let suspects = Suspects { mtu, headers, ..Suspects::default() };
-    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
+    let over = Over::Udp(OverUdp {
+        headers: carrier.0.headers(),
+        head: HEAD as u32,
+        mtu: mtu.unwrap_or(MTU),
+        fragment: carrier.0.fragment(),
+    });
+    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known, head: 0, over })
 }
 
 fn carry_tcp(
@@ -51,9 +61,11 @@ fn carry_tcp(
     spec: FlowSpec,
 ) -> Result<Carried, ProbeError> {
     let flow = connection.flow(spec)?;
-    let stream = connection.join(flow, 0, plan.congestion.as_deref())?;
+    let stream = connection.join(flow, 0, &plan.end())?;
     let segment = segment(&stream);
-    let carrier = Tcp::over(stream).naming("use a data connection")?;
+    let timestamps = tcp::timestamps(&stream).unwrap_or(true);
+    let congestion = tcp::congestion(&stream).unwrap_or_default();
+    let carrier = Tcp::over(stream, plan.tcp_window).naming("use a data connection")?;
     let headers = carrier.overhead() - record::HEAD as u32;
     let known = Known {
         block: segment,
@@ -65,7 +77,14 @@ fn carry_tcp(
     // The record's head is part of the first segment.
     let room = segment.map(|octets| octets.saturating_sub(record::HEAD as u32));
     let suspects = Suspects { segment: room, ..Suspects::default() };
-    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known })
+    let over = Over::Tcp(OverTcp {
+        segment: segment.unwrap_or(SEGMENT),
+        timestamps,
+        congestion,
+        initial: None,
+    });
+    let head = record::HEAD as u32;
+    Ok(Carried { flow, carrier: Box::new(carrier), suspects, known, head, over })
 }
 
 fn carry_urp(
@@ -96,9 +115,13 @@ fn carry_urp(
     // A sweep is to find the window: it is no suspect there.
     let window = plan.sweep.is_none().then(|| block * u32::from(urp.outstanding));
     let suspects = Suspects { segment: Some(block), window, ..Suspects::default() };
-    Ok(Carried { flow, carrier: Box::new(UrpOver::new(datagrams, channel)), suspects, known })
+    let carrier = Box::new(UrpOver::new(datagrams, channel));
+    Ok(Carried { flow, carrier, suspects, known, head: 0, over: Over::Urp })
 }
 
+/// The largest packet, and the segment in it, where the system does not say: Ethernet's.
+const MTU: u32 = 1500;
+const SEGMENT: u32 = 1448;
 /// Envelopes of a block's trailer with its check sum, and controls among them.
 const TRAILER: (u32, u32) = (9, 3);
 

@@ -9,6 +9,7 @@ use crate::wire::frame::{self, REPORT, SHORT};
 use crate::wire::message::{Answer, FlowReport, FlowSpec, Limits, Request, UrpSpec};
 use crate::{ProbeError, clock, stamp, tcp};
 use rustix::event::PollFlags;
+use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -45,7 +46,18 @@ impl Target {
         let bare = self.host.trim_start_matches('[').trim_end_matches(']');
         let found = (bare, self.port).to_socket_addrs().map_err(|error| fail(error.to_string()))?;
         let found: Vec<SocketAddr> = found.collect();
-        if found.is_empty() { Err(fail("the name has none".into())) } else { Ok(found) }
+        let homeless = |at: &SocketAddr| match at {
+            SocketAddr::V6(at) => at.ip().is_unicast_link_local() && at.scope_id() == 0,
+            SocketAddr::V4(_) => false,
+        };
+        if found.is_empty() {
+            return Err(fail("the name has none".into()));
+        }
+        if found.iter().all(homeless) {
+            let reason = "a link-local address needs its interface: write it as fe80::1%eth0";
+            return Err(fail(reason.into()));
+        }
+        Ok(found)
     }
 
     fn dial(&self) -> Result<(TcpStream, SocketAddr), ProbeError> {
@@ -60,6 +72,33 @@ impl Target {
             host: self.host.clone(),
             reason: "the name has no address".into(),
         }))
+    }
+}
+
+/// How this end of a data connection is set.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TcpEnd {
+    /// The congestion control; `None` for the system's own.
+    pub congestion: Option<String>,
+    /// Octets of the largest window that this end offers; `None` for the system's, which grows.
+    pub window: Option<u32>,
+}
+
+impl TcpEnd {
+    /// Connects. The window has to be set before, for the window's scale is said in the first segment.
+    fn dial(&self, at: SocketAddr) -> Result<TcpStream, ProbeError> {
+        let socket = Socket::new(Domain::for_address(at), Type::STREAM, None);
+        let socket = socket.naming("open a socket")?;
+        // A connection that began with a congestion control that paces goes on pacing with any other.
+        if let Some(name) = &self.congestion {
+            tcp::set_congestion(&socket, name).map_err(ProbeError::WrongUse)?;
+        }
+        if let Some(octets) = self.window {
+            tcp::set_window(&socket, octets).naming("set the window")?;
+        }
+        let made = socket.connect_timeout(&at.into(), INTRODUCTION.to_duration());
+        made.map_err(|cause| ProbeError::Connect { at, cause })?;
+        Ok(socket.into())
     }
 }
 
@@ -189,19 +228,10 @@ impl Connection {
     /// # Errors
     /// Where it cannot be made, the congestion control is not to be had at either end, or the server
     /// refuses.
-    pub fn join(
-        &self,
-        flow: u16,
-        number: u16,
-        congestion: Option<&str>,
-    ) -> Result<TcpStream, ProbeError> {
+    pub fn join(&self, flow: u16, number: u16, end: &TcpEnd) -> Result<TcpStream, ProbeError> {
         let fail = |cause| ProbeError::Connect { at: self.server, cause };
-        let patience = INTRODUCTION.to_duration();
-        let stream = TcpStream::connect_timeout(&self.server, patience).map_err(fail)?;
+        let stream = end.dial(self.server)?;
         stream.set_nodelay(true).naming("have small messages sent at once")?;
-        if let Some(name) = congestion {
-            tcp::set_congestion(&stream, name).map_err(ProbeError::WrongUse)?;
-        }
         let code = to_hex(&self.key.join_code(self.cookie, flow, number));
         let join = Request::Join { cookie: self.cookie, flow, stream: number, code };
         let mut limited = Limited::new(&stream, INTRODUCTION);
@@ -210,6 +240,25 @@ impl Connection {
             Answer::Ready { .. } => Ok(stream),
             other => Err(unexpected(other)),
         }
+    }
+
+    /// Opens the first `count` data connections of a flow side by side: on a long path one after the other
+    /// would take long.
+    ///
+    /// # Errors
+    /// Where one of them cannot be had.
+    pub fn join_all(
+        &self,
+        flow: u16,
+        count: u16,
+        end: &TcpEnd,
+    ) -> Result<Vec<TcpStream>, ProbeError> {
+        thread::scope(|scope| {
+            let opener = |number: u16| scope.spawn(move || self.join(flow, number, end));
+            let openers: Vec<_> = (0..count).map(opener).collect();
+            let gone = || Err(ProbeError::Gone("a connection could not be opened".into()));
+            openers.into_iter().map(|opener| opener.join().unwrap_or_else(|_| gone())).collect()
+        })
     }
 
     /// The address of this host that faces the server.

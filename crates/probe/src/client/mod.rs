@@ -5,6 +5,8 @@ mod carried;
 mod carrier;
 mod connection;
 mod exchange;
+pub mod fitting;
+mod fresh;
 mod hosts;
 mod ledger;
 mod line;
@@ -17,7 +19,7 @@ mod udp_carrier;
 mod urp_carrier;
 
 pub use carrier::{Carrier, Reply};
-pub use connection::{Connection, Target};
+pub use connection::{Connection, Target, TcpEnd};
 pub use exchange::{Course, Ended, Event, Exchanged, exchange};
 pub use hosts::Hosts;
 pub use ledger::Ledger;

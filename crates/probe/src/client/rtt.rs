@@ -3,7 +3,10 @@
 use super::Connection;
 use super::carried::{Carried, carry};
 use super::carrier::Carrier;
+use super::connection::TcpEnd;
 use super::exchange::{Course, Ended, Event, Exchanged, exchange};
+use super::fitting;
+use super::fresh::Fresh;
 use super::hosts::{self, Hosts};
 use super::ledger::Ledger;
 use super::line;
@@ -18,7 +21,9 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::iter::repeat_n;
 use trunkline_core::{Seed, Span};
-use trunkline_fit::{Clock, Goal, Known, Observations, Packets, PathFit, Sweep};
+use trunkline_fit::{
+    Ask, CannotTell, Clock, Goal, Known, Looking, Observations, Over, PathFit, Suspects, Sweep,
+};
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -47,6 +52,9 @@ pub struct RttPlan {
     pub line: bool,
     /// TCP: the congestion control of both ends.
     pub congestion: Option<String>,
+    /// TCP: octets of the largest window that this end offers, which bounds the answers; `None` for the
+    /// system's, which grows.
+    pub tcp_window: Option<u32>,
 }
 
 impl RttPlan {
@@ -65,7 +73,13 @@ impl RttPlan {
             window: None,
             line: false,
             congestion: None,
+            tcp_window: None,
         }
+    }
+
+    /// How this end of a data connection is set.
+    pub(super) fn end(&self) -> TcpEnd {
+        TcpEnd { congestion: self.congestion.clone(), window: self.tcp_window }
     }
 
     /// The largest message that the transport carries.
@@ -166,13 +180,12 @@ pub struct Measured {
     pub failure: Option<ProbeError>,
     /// What is known of the path before anything is fitted to it.
     pub known: Known,
-}
-
-impl Measured {
-    /// The path that the round trips say.
-    pub fn fit(&self) -> PathFit {
-        PathFit::of(&self.observed.round_trips(), self.known, Seed(self.result.seed))
-    }
+    /// Octets of each message's head that the sender's window counts with the user's.
+    pub head: u32,
+    /// What carried the messages.
+    pub over: Over,
+    /// TCP, where a path is to be fitted: octets that a fresh connection sends before it waits.
+    pub initial: Option<Result<u32, CannotTell>>,
 }
 
 /// Measures round trips; `tell` hears of each message.
@@ -188,6 +201,7 @@ pub fn measure(
     let mut flow = Probes::open(connection, plan)?;
     if plan.line {
         flow.known.line = line::measure(connection, &timing, plan.seed)?;
+        flow.known.looking = flow.looking(plan);
     }
     let course = flow.course(plan);
     let (done, hosts) = hosts::during(connection, || match &plan.sweep {
@@ -195,11 +209,16 @@ pub fn measure(
         None => flow.run(connection, &course, tell),
     });
     let (exchanged, report) = done;
+    let initial = match exchanged.ended {
+        Ended::Stopped | Ended::ServerGone => None,
+        _ => flow.initial_window(connection, plan, &course),
+    };
     let failure = failure(connection, &exchanged, &*flow.carrier);
     let observed = flow.observed(&exchanged, report.as_ref());
     let result =
         document(connection, plan, &flow, &exchanged, &observed, report.as_ref(), hosts, timing);
-    Ok(Measured { result, observed, failure, known: flow.known })
+    let Probes { known, head, over, .. } = flow;
+    Ok(Measured { result, observed, failure, known, head, over, initial })
 }
 
 fn failure(
@@ -279,9 +298,12 @@ fn by_size(
 pub struct Probes {
     flow: u16,
     carrier: Box<dyn Carrier + Send>,
+    spec: FlowSpec,
     sizes: Vec<u32>,
-    suspects: Vec<u32>,
+    suspects: Suspects,
     known: Known,
+    head: u32,
+    over: Over,
 }
 
 impl Probes {
@@ -311,13 +333,13 @@ impl Probes {
             congestion: plan.congestion.clone(),
             urp: None,
         };
-        let Carried { flow, carrier, suspects, known } = carry(connection, plan, spec)?;
-        let suspects = suspects.sizes(largest);
+        let Carried { flow, carrier, suspects, known, head, over } =
+            carry(connection, plan, spec.clone())?;
         let sizes = match plan.sizes.is_empty() {
-            true => suspects.clone(),
+            true => suspects.sizes(largest),
             false => plan.sizes.clone(),
         };
-        Ok(Probes { flow, carrier, sizes, suspects, known })
+        Ok(Probes { flow, carrier, spec, sizes, suspects, known, head, over })
     }
 
     /// What is to be sent.
@@ -359,44 +381,49 @@ impl Probes {
         tell: &mut dyn FnMut(Event),
     ) -> (Exchanged, Option<FlowReport>) {
         let sweep = self.fitted(sweep);
-        let (began, mut ledger, mut turn) = (clock::now(), Ledger::default(), 0);
-        let mut measured = BTreeSet::new();
-        let exchanged = loop {
-            let samples = ledger.observations(None, 0, true).round_trips();
-            let asks = sweep.next(&samples);
-            let each = asks.iter().flat_map(|ask| repeat_n(ask.size, ask.repeat as usize));
-            measured.extend(asks.iter().map(|ask| ask.size));
-            turn += 1;
-            let part = Course {
-                sizes: each.collect(),
-                rounds: 1,
-                duration: (began + course.duration).since(clock::now()),
-                seed: Seed(course.seed.0.wrapping_add(turn)),
-                goal: None,
-                ..course.clone()
-            };
-            let done = exchange(&mut *self.carrier, &part, ledger, &|| over(connection), tell);
-            if asks.is_empty() || done.ended != Ended::Count {
-                break done;
-            }
-            ledger = done.ledger;
-        };
-        self.sizes = measured.into_iter().collect();
-        (Exchanged { began, ..exchanged }, connection.collect(self.flow).ok())
+        let warm = self.warm_up(&sweep);
+        let over = || over(connection);
+        let (exchanged, sizes) =
+            swept(&mut *self.carrier, course, &sweep, (self.head, warm), &over, tell);
+        self.sizes = sizes;
+        (exchanged, connection.collect(self.flow).ok())
     }
 
-    /// The sweep as what is known makes it: where datagrams have told the rate, nothing is repeated for its
-    /// sake, and on a long path, where jumps are high, little else.
     fn fitted(&self, sweep: &Sweep) -> Sweep {
-        let packets =
-            if self.carrier.overhead() == 0 { self.known.packets() } else { Packets::UNKNOWN };
-        let suspects = self.suspects.clone();
-        let line = self.known.line.filter(|_| packets != Packets::UNKNOWN);
-        let Some(line) = line else { return Sweep { suspects, packets, ..sweep.clone() } };
-        let block = f64::from(packets.block + packets.overhead);
-        let once = TURNS * line.trip.value + BLOCKS * 2.0 * block * line.byte.value;
-        let repeat = ((BUDGET_MS / once) as u32).clamp(LEAST, sweep.repeat);
-        Sweep { suspects: Vec::new(), packets, repeat, slope: false, ..sweep.clone() }
+        let (known, over, suspects) = (&self.known, &self.over, &self.suspects);
+        fitting::Course { known, over, suspects }.sweep(sweep)
+    }
+
+    /// Segments with which TCP's congestion window begins to be made large enough for the sizes to come.
+    fn warm_up(&self, sweep: &Sweep) -> Option<u32> {
+        let adaptive = matches!(self.over, Over::Tcp(_)) && sweep.looking.first_only;
+        adaptive.then_some(self.known.block.unwrap_or(1))
+    }
+
+    /// What kind of jumps is looked for with this plan.
+    fn looking(&self, plan: &RttPlan) -> Looking {
+        plan.sweep.as_ref().map_or_else(Looking::default, |sweep| self.fitted(sweep).looking)
+    }
+
+    /// How much fresh connections send before they wait: each message has one for itself.
+    fn initial_window(
+        &self,
+        connection: &Connection,
+        plan: &RttPlan,
+        course: &Course,
+    ) -> Option<Result<u32, CannotTell>> {
+        let sweep = plan.sweep.as_ref().filter(|_| matches!(self.over, Over::Tcp(_)))?;
+        let sweep = Sweep { doubted: Vec::new(), ..self.fitted(sweep) };
+        let known = self.known.line.map(|_| self.known)?;
+        let mut fresh = Fresh::new(connection, self.spec.clone(), plan.end());
+        let over = || over(connection);
+        let course = Course { pace: Pace::OneOutstanding, ..course.clone() };
+        let (done, _) = swept(&mut fresh, &course, &sweep, (self.head, None), &over, &mut |_| {});
+        let samples = done.ledger.observations(None, 0, true).round_trips();
+        // A server that is gone is noticed elsewhere.
+        let _ = fresh.clear();
+        let samples = fitting::with_head(&samples, self.head);
+        Some(PathFit::of(&samples, known, plan.seed).window)
     }
 
     /// What was observed, with what the server says of it.
@@ -415,14 +442,45 @@ fn over(connection: &Connection) -> Option<Ended> {
     }
 }
 
-/// About how many round trips and blocks' times each way a sweep takes that measures each size once, at worst
-/// (a window of seven blocks).
-const TURNS: f64 = 26.0;
-const BLOCKS: f64 = 73.0;
-/// How long such a sweep should take, in milliseconds.
-const BUDGET_MS: f64 = 12_000.0;
-/// Messages of each size in any case.
-const LEAST: u32 = 3;
-
+/// Sends messages of the sizes that a sweep asks for, and gives these. Sizes of the sweep are `head` octets
+/// longer than the messages. With `warm` octets of a segment, each turn is preceded by messages that make
+/// the sender's congestion window large enough for it; they do not count.
+fn swept(
+    carrier: &mut dyn Carrier,
+    course: &Course,
+    sweep: &Sweep,
+    (head, warm): (u32, Option<u32>),
+    over: &dyn Fn() -> Option<Ended>,
+    tell: &mut dyn FnMut(Event),
+) -> (Exchanged, Vec<u32>) {
+    let (began, mut ledger, mut turn) = (clock::now(), Ledger::default(), 0);
+    let mut measured = BTreeSet::new();
+    loop {
+        let samples = ledger.observations(None, 0, true).round_trips();
+        let asks = sweep.next(&fitting::with_head(&samples, head));
+        let sizes = |ask: &Ask| repeat_n(ask.size.saturating_sub(head).max(1), ask.repeat as usize);
+        let each: Vec<u32> = asks.iter().flat_map(sizes).collect();
+        measured.extend(each.iter().copied());
+        turn += 1;
+        let part = Course {
+            sizes: each,
+            rounds: 1,
+            duration: (began + course.duration).since(clock::now()),
+            seed: Seed(course.seed.0.wrapping_add(turn)),
+            goal: None,
+            ..course.clone()
+        };
+        if let Some(segment) = warm {
+            let part = Course { sizes: fitting::warming(&part.sizes, segment), ..part.clone() };
+            // Why it ended, if it did, the messages that count will be told as well.
+            let _ = exchange(carrier, &part, Ledger::default(), over, &mut |_| {});
+        }
+        let done = exchange(carrier, &part, ledger, over, tell);
+        if asks.is_empty() || done.ended != Ended::Count {
+            return (Exchanged { began, ..done }, measured.into_iter().collect());
+        }
+        ledger = done.ledger;
+    }
+}
 /// The largest size that is chosen without being asked for: beyond it lie several packets of every kind.
 const LARGEST: u32 = 4096;

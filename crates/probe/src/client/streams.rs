@@ -1,7 +1,7 @@
 //! A bulk transfer over parallel connections of the kernel's TCP.
 
-use super::Connection;
 use super::transfer::{Direction, Transfer, Transferred, received_far, received_near};
+use super::{Connection, TcpEnd};
 use crate::bins::Bins;
 use crate::bucket::Bucket;
 use crate::error::Naming;
@@ -61,25 +61,13 @@ fn join_all(
     plan: &Transfer,
     flow: u16,
 ) -> Result<Vec<TcpStream>, ProbeError> {
-    thread::scope(|scope| {
-        // Side by side: on a long path one after the other would take long.
-        let opener = |number: u16| scope.spawn(move || join_one(connection, plan, flow, number));
-        let openers: Vec<_> = (0..plan.streams).map(opener).collect();
-        let gone = || Err(ProbeError::Gone("a connection could not be opened".into()));
-        openers.into_iter().map(|opener| opener.join().unwrap_or_else(|_| gone())).collect()
-    })
-}
-
-fn join_one(
-    connection: &Connection,
-    plan: &Transfer,
-    flow: u16,
-    number: u16,
-) -> Result<TcpStream, ProbeError> {
-    let stream = connection.join(flow, number, plan.congestion.as_deref())?;
-    let both =
-        stream.set_read_timeout(Some(LOOK)).and_then(|()| stream.set_write_timeout(Some(LOOK)));
-    both.naming("use a data connection").map(|()| stream)
+    let end = TcpEnd { congestion: plan.congestion.clone(), window: None };
+    let streams = connection.join_all(flow, plan.streams, &end)?;
+    let limit = |stream: &TcpStream| {
+        stream.set_read_timeout(Some(LOOK)).and_then(|()| stream.set_write_timeout(Some(LOOK)))
+    };
+    streams.iter().try_for_each(limit).naming("use a data connection")?;
+    Ok(streams)
 }
 
 fn send_all(

@@ -28,14 +28,16 @@ pub struct Tcp {
     answer: Option<(Record, usize)>,
     ready: VecDeque<Reply>,
     began: Time,
+    /// Octets of the largest window that this end offers.
+    window: Option<u32>,
 }
 
 impl Tcp {
-    /// Over a connection that has joined its flow.
+    /// Over a connection that has joined its flow, whose window was bounded to so many octets.
     ///
     /// # Errors
     /// Where it cannot be made not to block.
-    pub fn over(stream: TcpStream) -> io::Result<Tcp> {
+    pub fn over(stream: TcpStream, window: Option<u32>) -> io::Result<Tcp> {
         stream.set_nonblocking(true)?;
         Ok(Tcp {
             stream,
@@ -44,6 +46,7 @@ impl Tcp {
             answer: None,
             ready: VecDeque::new(),
             began: clock::now(),
+            window,
         })
     }
 
@@ -66,7 +69,12 @@ impl Tcp {
         loop {
             match (&self.stream).read(&mut buffer) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(count) => self.take(&buffer[..count], clock::now())?,
+                Ok(count) => {
+                    self.take(&buffer[..count], clock::now())?;
+                    if let Some(octets) = self.window {
+                        tcp::hold_window(&self.stream, octets)?;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if is_silence(&error) => return Ok(()),
                 Err(error) => return Err(error),

@@ -122,6 +122,11 @@ impl Datagrams {
         if self.server.is_ipv6() { UDP_IPV6 } else { UDP_IPV4 }
     }
 
+    /// Octets of headers of each further fragment (RFC 791 §3.1, RFC 8200 §4.5).
+    pub fn fragment(&self) -> u32 {
+        if self.server.is_ipv6() { 48 } else { 20 }
+    }
+
     /// The largest IP packet that the system believes the path to carry whole.
     pub fn mtu(&self) -> Option<u32> {
         let found = match self.server {

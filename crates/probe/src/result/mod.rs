@@ -8,7 +8,7 @@ mod samples;
 
 pub use figures::{Figures, GoalFigures, OneDirection, Outliers, SizeFigures};
 pub use lines::Line;
-pub use path::{Known, LineFigures, PathFigures};
+pub use path::{Known, LineFigures, PathFigures, SegmentFigures, ToldBy};
 pub use samples::{IntervalRow, write_intervals, write_samples};
 
 /// The number of the format of every JSON document and line. Within it fields are added, never removed or

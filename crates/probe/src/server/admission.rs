@@ -31,6 +31,8 @@ pub struct Options {
     /// Octets that a connection's receive buffer holds, which bounds TCP's window; `None` for the
     /// system's own, which grows.
     pub receive_buffer: Option<usize>,
+    /// Octets of the largest window that its end of TCP offers; `None` for the system's, which grows.
+    pub tcp_window: Option<u32>,
 }
 
 impl Options {
@@ -47,6 +49,7 @@ impl Options {
             idle: Span::from_secs(120),
             window: (1024, 7),
             receive_buffer: None,
+            tcp_window: None,
         }
     }
 

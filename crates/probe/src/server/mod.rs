@@ -70,6 +70,8 @@ fn one_more(count: &Count) {
 #[derive(Debug)]
 pub(crate) struct Shared {
     options: Options,
+    /// The system's congestion control, where connections begin with another.
+    congestion: Option<String>,
     udp: UdpSocket,
     sessions: Mutex<BTreeMap<u64, Arc<Session>>>,
     pending: connections::Pending,
@@ -116,6 +118,14 @@ impl Server {
             let sized = SockRef::from(&listener).set_recv_buffer_size(octets);
             sized.naming("set the receive buffer")?;
         }
+        if let Some(octets) = options.tcp_window {
+            crate::tcp::set_window(&listener, octets).naming("set the window")?;
+        }
+        // Connections begin without pacing, which none of them would lose again when its client asks for
+        // another congestion control; who asks for none gets the system's later.
+        let congestion = crate::tcp::congestion(&listener);
+        let begun = crate::tcp::set_congestion(&listener, crate::tcp::UNPACED);
+        let congestion = congestion.filter(|_| begun.is_ok());
         let address = listener.local_addr().naming("find the server's own address")?;
         stamp::request(&udp).naming("have arrivals stamped")?;
         // A smaller buffer only loses datagrams earlier, which is counted.
@@ -123,6 +133,7 @@ impl Server {
         let _ = SockRef::from(&udp).set_send_buffer_size(BUFFER);
         let shared = Arc::new(Shared {
             options,
+            congestion,
             udp,
             sessions: Mutex::default(),
             pending: connections::Pending::default(),

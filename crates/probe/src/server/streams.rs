@@ -52,7 +52,8 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn serve(&self) -> io::Result<()> {
-        if let Some(name) = &self.flow.spec.congestion
+        let asked = self.flow.spec.congestion.as_ref().or(self.shared.congestion.as_ref());
+        if let Some(name) = asked
             && let Err(reason) = tcp::set_congestion(self.stream, name)
         {
             return frame::send(&mut &*self.stream, &Answer::Refused { reason });
@@ -93,6 +94,9 @@ impl Place<'_> {
             match (&mut &*self.stream).read(buffer) {
                 Ok(0) => return Ok(None),
                 Ok(count) => {
+                    if let Some(octets) = self.shared.options.tcp_window {
+                        tcp::hold_window(self.stream, octets)?;
+                    }
                     self.spend(count);
                     return Ok(Some(count));
                 }

@@ -138,7 +138,7 @@ impl Network {
         let (class, hop, onward) = self.routes.set_off(parcel.route);
         let link = match onward {
             Onward::Link(link) => Some(link),
-            Onward::End => None,
+            Onward::End(_) => None,
         };
         self.note(link, parcel.route, parcel.size, RecordKind::Sent, None);
         match link {
@@ -258,8 +258,7 @@ impl Network {
                 self.enter(next, leg.onward(self.now));
                 None
             }
-            Onward::End => {
-                let route = self.routes.delivered(hop);
+            Onward::End(route) => {
                 self.note(Some(id), route, leg.size, RecordKind::Arrived, None);
                 let arrived = Event::Arrived(leg.parcel(route));
                 if self.ready.is_empty() {
@@ -399,7 +398,13 @@ impl Network {
     /// What the packets of a route waited for on each of its hops, summed over those that have passed it.
     /// Empty sums where [`keep_ledger`](Network::keep_ledger) was told not to.
     pub fn route_ledger(&self, route: RouteId) -> Vec<HopSums> {
-        self.routes.ledger(route)
+        let mut sums = self.routes.ledger(route);
+        if !self.ledger {
+            // Packets are counted all the same: what a route has delivered follows from it.
+            let nothing = |link| HopSums { link, packets: 0, queue: 0, transmit: 0, propagate: 0 };
+            sums.iter_mut().for_each(|hop| *hop = nothing(hop.link));
+        }
+        sums
     }
 
     /// What became of the packets of a route.

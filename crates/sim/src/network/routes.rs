@@ -31,11 +31,11 @@ pub(super) struct Shares {
 
 /// The top bit of a sum.
 const TOP: u64 = 1 << 63;
-/// Where a packet goes from the last link of its route.
-const END: u32 = u32::MAX;
+/// Set where a packet goes no further: what else there is then is its route.
+const END: u32 = 1 << 31;
 
-/// A link of a route, with the sums of its packets and the link behind it: half a cache line. What does not
-/// fit is in [`Routes::carries`].
+/// A link of a route, with the sums of its packets and what is behind it, the next link or the route's end: half
+/// a cache line. What does not fit is in [`Routes::carries`].
 #[derive(Debug, Clone, Copy)]
 struct Hop {
     queue: u64,
@@ -45,16 +45,28 @@ struct Hop {
     next: u32,
 }
 
+/// All that a packet needs to set off: half a cache line, so that the ways there and back of a connection share one.
+/// What was delivered has passed the last hop, whose packets are counted.
 #[derive(Debug, Clone, Copy)]
 struct Route {
-    channel: u32,
-    band: u8,
-    first: u32,
-    hops: u32,
     sent: u64,
-    duplicated: u64,
-    delivered: u64,
     dropped: u64,
+    channel: u32,
+    /// Its first hop, and the link of that.
+    first: u32,
+    link: u32,
+    /// The number of its hops, and its band in the lowest byte.
+    hops_and_band: u32,
+}
+
+impl Route {
+    fn hops(&self) -> u32 {
+        self.hops_and_band >> 8
+    }
+
+    fn band(&self) -> u8 {
+        self.hops_and_band as u8
+    }
 }
 
 /// Where a packet goes.
@@ -62,8 +74,8 @@ struct Route {
 pub(super) enum Onward {
     /// Onto this link.
     Link(u32),
-    /// It has arrived.
-    End,
+    /// It has arrived, at the end of this route.
+    End(RouteId),
 }
 
 /// All routes. Their hops lie one after the other, so that a packet needs only its hop's number.
@@ -71,12 +83,14 @@ pub(super) enum Onward {
 pub(super) struct Routes {
     routes: Vec<Route>,
     hops: Vec<Hop>,
-    /// The route of each hop, asked for only where a packet ends, and its own link.
+    /// The route of each hop, asked for only where a packet is lost or recorded, and its own link.
     owners: Vec<u32>,
     links: Vec<LinkId>,
     /// How often the top bit of each sum of a hop has been set and taken out again: packets, queue, transmit,
     /// propagate. While all top bits are clear nothing can have gone over, so that one look at them suffices.
     carries: BTreeMap<u32, [u64; 4]>,
+    /// Copies made of the packets of a route.
+    duplicated: BTreeMap<u32, u64>,
 }
 
 impl Routes {
@@ -88,43 +102,29 @@ impl Routes {
         let channel = u32::try_from(channel.0).expect("channels are numbered below 2^32");
         let (first, id) = (self.hops.len() as u32, self.routes.len() as u32);
         assert!(self.hops.len() + links.len() < MOST as usize, "a network has at most 2^24 hops");
-        let next = links.iter().skip(1).map(|link| link.0).chain([END]);
+        let end = END | id;
+        let next = links.iter().skip(1).map(|link| link.0).chain([end]);
         let fresh = |next| Hop { queue: 0, transmit: 0, propagate: 0, packets: 0, next };
         self.hops.extend(next.map(fresh).take(links.len()));
         self.links.extend_from_slice(links);
         self.owners.resize(self.hops.len(), id);
-        let hops = links.len() as u32;
-        let (sent, duplicated, delivered, dropped) = (0, 0, 0, 0);
-        let band = LAST_BAND;
-        self.routes.push(Route {
-            channel,
-            band,
-            first,
-            hops,
-            sent,
-            duplicated,
-            delivered,
-            dropped,
-        });
+        let link = links.first().map_or(end, |link| link.0);
+        let hops_and_band = (links.len() as u32) << 8 | u32::from(LAST_BAND);
+        self.routes.push(Route { sent: 0, dropped: 0, channel, first, link, hops_and_band });
         RouteId(id)
     }
 
     pub(super) fn set_band(&mut self, route: RouteId, band: u8) {
-        self.routes[route.0 as usize].band = band.min(LAST_BAND);
+        let route = &mut self.routes[route.0 as usize];
+        route.hops_and_band = route.hops() << 8 | u32::from(band.min(LAST_BAND));
     }
 
     /// Counts a packet that sets off; its channel and band, its first hop and where that is.
+    #[inline]
     pub(super) fn set_off(&mut self, route: RouteId) -> ((u32, u8), u32, Onward) {
         let route = &mut self.routes[route.0 as usize];
         route.sent += 1;
-        let onward = match route.hops {
-            0 => {
-                route.delivered += 1;
-                Onward::End
-            }
-            _ => Onward::Link(self.links[route.first as usize].0),
-        };
-        ((route.channel, route.band), route.first, onward)
+        ((route.channel, route.band()), route.first, beyond(route.link))
     }
 
     /// Adds what a packet waited for on `hop`. Where it goes next.
@@ -162,22 +162,21 @@ impl Routes {
         sums.packets &= (1 << 31) - 1;
     }
 
-    /// Where a packet goes that has passed `hop`.
+    /// Counts a packet that has passed `hop`, without adding what it waited for. Where it goes next.
     #[inline]
-    pub(super) fn after(&self, hop: u32) -> Onward {
-        beyond(self.hops[hop as usize].next)
+    pub(super) fn after(&mut self, hop: u32) -> Onward {
+        let sums = &mut self.hops[hop as usize];
+        sums.packets = sums.packets.wrapping_add(1);
+        let (packets, next) = (sums.packets, sums.next);
+        if packets >> 31 != 0 {
+            self.carry(hop, &Shares { queue: 0, transmit: 0, propagate: 0 });
+        }
+        beyond(next)
     }
 
     /// The route of a packet on `hop`.
     pub(super) fn owner(&self, hop: u32) -> RouteId {
         RouteId(self.owners[hop as usize])
-    }
-
-    /// Counts a packet that has come to the end of its route by way of `hop`.
-    pub(super) fn delivered(&mut self, hop: u32) -> RouteId {
-        let route = self.owner(hop);
-        self.routes[route.0 as usize].delivered += 1;
-        route
     }
 
     /// Counts a packet lost on `hop`.
@@ -189,14 +188,13 @@ impl Routes {
 
     /// Counts extra copies made on `hop`.
     pub(super) fn duplicated(&mut self, hop: u32, copies: u64) {
-        let route = self.owner(hop);
-        self.routes[route.0 as usize].duplicated += copies;
+        *self.duplicated.entry(self.owner(hop).0).or_default() += copies;
     }
 
     /// What the packets of a route waited for, hop by hop.
     pub(super) fn ledger(&self, route: RouteId) -> Vec<HopSums> {
-        let Route { first, hops, .. } = self.routes[route.0 as usize];
-        (first..first + hops).map(|hop| self.sums(hop)).collect()
+        let route = &self.routes[route.0 as usize];
+        (route.first..route.first + route.hops()).map(|hop| self.sums(hop)).collect()
     }
 
     fn sums(&self, index: u32) -> HopSums {
@@ -214,7 +212,13 @@ impl Routes {
 
     /// What became of the packets of a route.
     pub(super) fn counts(&self, route: RouteId) -> Conservation {
-        let Route { sent, duplicated, delivered, dropped, .. } = self.routes[route.0 as usize];
+        let own = &self.routes[route.0 as usize];
+        let Route { sent, dropped, .. } = *own;
+        let duplicated = self.duplicated.get(&route.0).copied().unwrap_or(0);
+        let delivered = match own.hops() {
+            0 => sent,
+            hops => self.sums(own.first + hops - 1).packets,
+        };
         let in_flight = sent + duplicated - delivered - dropped;
         Conservation { sent, duplicated, delivered, dropped, in_flight }
     }
@@ -230,7 +234,7 @@ impl Routes {
 
 #[inline(always)]
 fn beyond(next: u32) -> Onward {
-    if next == END { Onward::End } else { Onward::Link(next) }
+    if next & END == 0 { Onward::Link(next) } else { Onward::End(RouteId(next & !END)) }
 }
 
 #[cfg(test)]
@@ -258,12 +262,12 @@ mod tests {
         let mut routes = Routes::default();
         let empty = routes.add(Channel(1), &[]);
         let route = routes.add(Channel(2), &[LinkId(5), LinkId(0)]);
-        assert_eq!(routes.set_off(empty).2, Onward::End);
+        assert_eq!(routes.set_off(empty).2, Onward::End(empty));
         let (channel, first, onward) = routes.set_off(route);
         assert_eq!((channel, onward), ((2, LAST_BAND), Onward::Link(5)));
         assert_eq!(routes.after(first), Onward::Link(0));
-        assert_eq!(routes.after(first + 1), Onward::End);
+        assert_eq!(routes.after(first + 1), Onward::End(route));
         assert_eq!((routes.owner(first), routes.owner(first + 1)), (route, route));
-        assert_eq!(size_of::<Hop>(), 32);
+        assert_eq!((size_of::<Hop>(), size_of::<Route>()), (32, 32));
     }
 }

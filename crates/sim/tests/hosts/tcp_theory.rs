@@ -33,17 +33,18 @@ fn mean_window(congestion: &str, loss: f64, millis: u64, seeds: u64) -> f64 {
 
 /// A window that grows by one a round trip and is halved by each loss: with losses at equal distances
 /// sqrt(3 / 2p) in the mean (Mathis et al. 1997), with independent ones 1.31 / sqrt(p), 7 % more (Ott, Kemperman
-/// and Mathis 1996). Two losses in a window are one halving, which adds some per cent at 1 %.
+/// and Mathis 1996). Two losses in a window are one halving, which adds some per cent at 1 %; the round trip of a
+/// repair, in which nothing grows, takes more off epochs of eight.
 #[test]
 fn newreno_follows_the_square_root_law() {
     for loss in [0.01, 0.002] {
         let window = mean_window("newreno", loss, 100, 4);
         let ratio = window * loss.sqrt() / 1.31;
-        assert!((0.93..1.1).contains(&ratio), "loss {loss}: {window} segments, {ratio} of the law");
+        assert!((0.86..1.1).contains(&ratio), "loss {loss}: {window} segments, {ratio} of the law");
     }
 }
 
-/// RFC 9438 section 5.1, equation 5: 1.054 (RTT / p)^(3/4) with losses at equal distances. Independent ones
+/// RFC 9438 §5 and §5.1: 1.054 (RTT / p)^(3/4) with losses at equal distances. Independent ones
 /// let it have more, as the square root law shows.
 #[test]
 fn cubic_follows_its_law() {

@@ -17,6 +17,7 @@
 //! that is not known to be lost (rules 3 and 4 of NextSeg, RFC 6675 §4): a lost tail waits for the timer.
 
 mod agreed;
+mod burst;
 mod clock;
 pub mod congestion;
 mod counters;
@@ -226,6 +227,7 @@ impl<B: Payload> Tcp<B> {
     }
 
     /// Takes in a segment.
+    #[inline]
     pub fn receive(&mut self, now: Time, segment: Segment<B>) {
         match self.state {
             State::Open => self.receive_open(now, segment),
@@ -322,11 +324,13 @@ impl<B: Payload> Tcp<B> {
         self.receiver.counters.acks += 1;
         let seq = self.first.plus(self.sender.next());
         let none = B::default();
-        let segment = Segment::new(seq, Seq::default(), Flags::NONE, 0, none, now);
-        self.finish(now, segment, self.agreed.mss)
+        let mut segment = Segment::new(seq, Seq::default(), Flags::NONE, 0, none, now);
+        self.finish(now, &mut segment, self.agreed.mss);
+        segment
     }
 
     /// The header of what goes out.
+    #[inline]
     fn segment(&mut self, now: Time, out: Outgoing<B>) -> Segment<B> {
         let flags = Flags::NONE
             .with(Flags::SYN, out.syn)
@@ -341,12 +345,14 @@ impl<B: Payload> Tcp<B> {
         if out.syn {
             return self.finish_syn(now, segment);
         }
-        self.finish(now, segment, spare)
+        self.finish(now, &mut segment, spare);
+        segment
     }
 
     /// Acknowledgement, window and options, SACK where `spare` octets are enough for it.
-    fn finish(&mut self, now: Time, mut segment: Segment<B>, spare: u32) -> Segment<B> {
-        self.receiver.tell(&mut segment, &self.agreed, &self.settings);
+    #[inline]
+    fn finish(&mut self, now: Time, segment: &mut Segment<B>, spare: u32) {
+        self.receiver.tell(segment, &self.agreed, &self.settings);
         if self.agreed.timestamps {
             let echo = self.receiver.echo_of_stamp();
             segment.timestamps = Some(Timestamps { value: clock_stamp(now), echo });
@@ -358,7 +364,6 @@ impl<B: Payload> Tcp<B> {
         if self.agreed.sack && spare >= 4 + 8 * most as u32 {
             segment.rare = self.receiver.sack(most).map(|sack| Box::new(Rare::Sack(sack)));
         }
-        segment
     }
 
     /// When [`expire`](Tcp::expire) is to be called.

@@ -30,8 +30,9 @@ impl Prr {
     }
 
     /// An acknowledgement has delivered `delivered` octets, `in_flight` are in flight, and recovery shall
-    /// end at a window of `target`. The bound is the one with slow start (PRR-SSRB).
-    pub fn acked(&mut self, delivered: u64, in_flight: u64, target: u64, mss: u32) {
+    /// end at a window of `target`. The bound is the one with slow start (PRR-SSRB) where the acknowledgement
+    /// is `safe`, else the conservative one (PRR-CRB).
+    pub fn acked(&mut self, delivered: u64, in_flight: u64, target: u64, mss: u32, safe: bool) {
         self.delivered += delivered;
         let unspent = self.delivered.saturating_sub(self.out);
         self.room = if in_flight > target {
@@ -39,7 +40,7 @@ impl Prr {
             let due = due.div_ceil(u128::from(self.outstanding));
             u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.out)
         } else {
-            let limit = unspent.max(delivered) + u64::from(mss);
+            let limit = unspent.max(delivered) + if safe { u64::from(mss) } else { 0 };
             (target - in_flight).min(limit)
         };
     }
@@ -49,14 +50,14 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// RFC 6937 §4's first example: one loss, 20 segments outstanding, window to be halved.
+    /// RFC 6937 §3.1's first example: one loss, 20 segments outstanding, window to be halved.
     #[test]
     fn one_loss_sends_one_segment_for_every_other_acknowledgement() {
         let mut prr = Prr::begin(20);
         let (mut in_flight, mut sent) = (19, 0);
         for ack in 1..=18u64 {
             in_flight -= 1;
-            prr.acked(1, in_flight, 10, 1);
+            prr.acked(1, in_flight, 10, 1, true);
             let goes = prr.room();
             prr.sent(goes);
             in_flight += goes;
@@ -76,7 +77,7 @@ mod tests {
         let mut spare = Vec::new();
         for _ in 0..4 {
             in_flight -= 1;
-            prr.acked(1, in_flight, 10, 1);
+            prr.acked(1, in_flight, 10, 1, true);
             spare.push(prr.room());
             in_flight += prr.room();
             prr.sent(prr.room());

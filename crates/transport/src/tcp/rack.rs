@@ -24,7 +24,7 @@ pub enum Early {
     Tail,
 }
 
-/// The state of RFC 8985 §5.2 and §7.1.
+/// The state of RFC 8985 §5.3 and §7.1.
 #[derive(Debug, Clone)]
 pub struct Rack {
     /// The segment sent last among those that have arrived.
@@ -51,7 +51,8 @@ pub struct Rack {
 
 /// For how many recoveries a wider allowance is kept (§6.2 step 4).
 const KEEP: u8 = 16;
-/// What a lone segment's acknowledgement may be held back (§7.2; Linux takes TCP_RTO_MIN).
+/// What a lone segment's acknowledgement may be held back (§7.2, TLP.max_ack_delay, which it leaves open; Linux
+/// takes TCP_RTO_MIN).
 const MAX_ACK_DELAY: Span = Span::from_millis(200);
 /// The probe's time before any round trip is known (§7.2).
 const FIRST_PROBE: Span = Span::from_secs(1);
@@ -110,7 +111,8 @@ impl Rack {
         self.reordering_seen = true;
     }
 
-    /// Takes note of what has arrived (§6.2 steps 2 and 3).
+    /// Takes note of what has arrived (§6.2 steps 2 and 3). The round trip is that of the segment sent last, the
+    /// exact form in step 5, and not that of the segment that arrived last.
     fn saw(&mut self, now: Time, taken: &Taken) {
         self.reordering_seen |= taken.reordered;
         if let Some(latest) = taken.latest
@@ -190,7 +192,8 @@ impl<B: Payload> Sender<B> {
         Span::from_nanos(reach).min(self.rtt.smoothed())
     }
 
-    /// Finds out what is lost, after an acknowledgement or when the early timer has run out (§6.2 step 5).
+    /// Finds out what is lost, after an acknowledgement or when the early timer has run out (§6.2 step 5). The timer
+    /// is set to the first segment's time; the RFC sets it to the last one's.
     pub(super) fn judge_by_time(&mut self, now: Time, taken: Option<&Taken>, agreed: &Agreed) {
         if let (Some(rack), Some(taken)) = (&mut self.rack, taken) {
             rack.saw(now, taken);
@@ -222,10 +225,14 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Sets the time of a probe of the tail, where one would make sense (§7.2).
+    #[inline]
     pub(super) fn arm_tail_probe(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
-        if !Self::racks(agreed, settings) {
-            return;
+        if Self::racks(agreed, settings) {
+            self.time_tail_probe(now);
         }
+    }
+
+    fn time_tail_probe(&mut self, now: Time) {
         let quiet = self.phase == Phase::Open && self.board.arrived() == 0 && !self.probing;
         let (segments, smoothed) = (self.board.segments(), self.rtt.smoothed());
         let wait = match (smoothed.is_zero(), segments) {
@@ -291,7 +298,7 @@ impl<B: Payload> Sender<B> {
         Some(out)
     }
 
-    /// Does an acknowledgement tell what became of the probe (§7.4)? Two answers to a repeated last segment,
+    /// Does an acknowledgement tell what became of the probe (§7.4.2)? Two answers to a repeated last segment,
     /// the second a duplicate, show that both copies arrived; if there was one only, the loss that it has
     /// repaired counts as congestion.
     pub(super) fn judge_tail_probe(&mut self, now: Time, ack: u64, repeated: bool) {

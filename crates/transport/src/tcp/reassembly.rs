@@ -16,7 +16,7 @@ pub struct Range {
 pub struct Reassembly<B> {
     pieces: VecDeque<(u64, B)>,
     /// The runs that the pieces form.
-    ranges: Vec<Range>,
+    ranges: VecDeque<Range>,
     /// The starts of the runs, the one that grew last first (RFC 2018 §4).
     recent: Vec<u64>,
 }
@@ -26,7 +26,7 @@ const RECENT: usize = 4;
 
 impl<B: Payload> Reassembly<B> {
     pub const fn new() -> Reassembly<B> {
-        Reassembly { pieces: VecDeque::new(), ranges: Vec::new(), recent: Vec::new() }
+        Reassembly { pieces: VecDeque::new(), ranges: VecDeque::new(), recent: Vec::new() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -37,7 +37,10 @@ impl<B: Payload> Reassembly<B> {
     pub fn insert(&mut self, start: u64, mut data: B) -> bool {
         let (mut at, mut fresh) = (start, false);
         while !data.is_empty() {
-            let index = self.pieces.partition_point(|(begin, piece)| end(*begin, piece) <= at);
+            let index = match self.pieces.back() {
+                Some((begin, piece)) if end(*begin, piece) <= at => self.pieces.len(),
+                _ => self.pieces.partition_point(|(begin, piece)| end(*begin, piece) <= at),
+            };
             let (gap, skip) = match self.pieces.get(index) {
                 Some((begin, piece)) if *begin <= at => (0, end(*begin, piece) - at),
                 Some((begin, _)) => (begin - at, 0),
@@ -55,15 +58,33 @@ impl<B: Payload> Reassembly<B> {
         fresh
     }
 
-    /// Joins a run to the others.
-    fn note(&mut self, mut run: Range) {
+    /// Joins a run to the others. Most lie behind all of them, or go on where the last one ends.
+    fn note(&mut self, run: Range) {
+        match self.ranges.back_mut() {
+            Some(last) if last.end == run.start => {
+                last.end = run.end;
+                let grown = *last;
+                if self.recent.first() != Some(&grown.start) {
+                    self.recall(grown);
+                }
+            }
+            Some(last) if last.end > run.start => self.join(run),
+            _ => {
+                self.ranges.push_back(run);
+                self.recall(run);
+            }
+        }
+    }
+
+    fn join(&mut self, mut run: Range) {
         let first = self.ranges.partition_point(|range| range.end < run.start);
         let last = self.ranges.partition_point(|range| range.start <= run.end);
         if first < last {
             run.start = run.start.min(self.ranges[first].start);
             run.end = run.end.max(self.ranges[last - 1].end);
         }
-        self.ranges.splice(first..last, [run]);
+        self.ranges.drain(first..last);
+        self.ranges.insert(first, run);
         self.recall(run);
     }
 
@@ -80,8 +101,8 @@ impl<B: Payload> Reassembly<B> {
         }
         let (start, piece) = self.pieces.pop_front()?;
         let reached = end(start, &piece);
-        match self.ranges.first_mut() {
-            Some(range) if range.end <= reached => drop(self.ranges.remove(0)),
+        match self.ranges.front_mut() {
+            Some(range) if range.end <= reached => drop(self.ranges.pop_front()),
             Some(range) => range.start = reached,
             None => {}
         }
@@ -121,6 +142,18 @@ mod tests {
         into.insert(start, Extent::new(start, (end - start) as u32))
     }
 
+    /// The longest runs of what has been seen.
+    fn runs_of(seen: &[bool]) -> Vec<Range> {
+        let mut runs: Vec<Range> = Vec::new();
+        for position in (0..seen.len() as u64).filter(|&position| seen[position as usize]) {
+            match runs.last_mut().filter(|run| run.end == position) {
+                Some(run) => run.end += 1,
+                None => runs.push(Range { start: position, end: position + 1 }),
+            }
+        }
+        runs
+    }
+
     #[test]
     fn the_run_that_grew_last_is_named_first() {
         let mut held = Reassembly::new();
@@ -145,8 +178,18 @@ mod tests {
             let mut seen = [false; 300];
             for (start, len) in pieces {
                 let part = &mut seen[start as usize..(start + len) as usize];
-                prop_assert_eq!(put(&mut held, start, start + len), part.contains(&false));
+                let fresh = part.contains(&false);
                 part.fill(true);
+                prop_assert_eq!(put(&mut held, start, start + len), fresh);
+                prop_assert!(held.ranges.iter().copied().eq(runs_of(&seen)));
+                if fresh {
+                    // What came last may have filled several gaps of one run.
+                    let last = held.runs().next().expect("there is one");
+                    prop_assert!(last.start < start + len && start < last.end, "{:?}", last);
+                }
+                let named: Vec<Range> = held.runs().collect();
+                let twice = |index: usize| named[..index].contains(&named[index]);
+                prop_assert!(named.len() <= RECENT && !(0..named.len()).any(twice), "{:?}", named);
                 for range in held.runs() {
                     let run = &seen[range.start as usize..range.end as usize];
                     prop_assert!(!run.contains(&false));

@@ -29,6 +29,13 @@ pub struct Heard<'a> {
     pub marked: bool,
 }
 
+impl Context<'_> {
+    /// Is there no SACK, and do duplicates stand for it as in Linux?
+    fn emulates_sack(&self) -> bool {
+        self.settings.emulates_sack && !self.agreed.sack
+    }
+}
+
 /// Everything that the handling of one acknowledgement looks at.
 struct Context<'a> {
     now: Time,
@@ -75,10 +82,12 @@ impl<B: Payload> Sender<B> {
         }
         self.counters.duplicate_acks += u64::from(duplicate);
         self.look_for_needless(&context, heard, progress);
+        let lost = self.board.lost();
         self.judge(&context, progress, told, &taken);
+        let safe = progress && self.board.lost() <= lost;
         self.judge_tail_probe(now, heard.ack, repeated || duplicate);
         self.mark(&context, heard);
-        self.tell_controller(&context, &taken, rtt, heard.ack);
+        self.tell_controller(&context, &taken, rtt, (heard.ack, safe));
         self.rewind_timer(&context, progress);
         true
     }
@@ -205,11 +214,16 @@ impl<B: Payload> Sender<B> {
         let over = match self.phase {
             Phase::Open => false,
             Phase::Recovery if self.leaves_early(context) => progress,
+            _ if context.emulates_sack() => una > self.recover,
             _ => una >= self.recover,
         };
         if over && progress {
             self.leave(context.now);
-        } else if self.phase == Phase::Recovery && progress && !context.agreed.sack {
+        } else if self.phase == Phase::Recovery
+            && progress
+            && una < self.recover
+            && !context.agreed.sack
+        {
             // A partial acknowledgement: the next one missing is lost (RFC 6582 §3.2 step 3).
             self.board.lose(0);
             self.force = true;
@@ -265,7 +279,7 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Three duplicates begin a recovery, but not those that answer what a time-out sent again (RFC 6582
-    /// §3.2 step 1); 4.4BSD did not ask.
+    /// §3.2 step 2); 4.4BSD did not ask.
     fn begin_unless_repeated(&mut self, context: &Context<'_>) {
         let repeated = self.recover > 0 && self.board.una() <= self.recover;
         let asks = context.settings.recovery == Recovery::NewReno;
@@ -356,7 +370,7 @@ impl<B: Payload> Sender<B> {
         context: &Context<'_>,
         taken: &Taken,
         rtt: Option<Span>,
-        ack: u64,
+        (ack, safe): (u64, bool),
     ) {
         let Context { now, agreed, settings, before, .. } = *context;
         if taken.delivered == 0 && taken.acked == 0 {
@@ -373,7 +387,9 @@ impl<B: Payload> Sender<B> {
         if self.phase == Phase::Recovery
             && let Some(prr) = &mut self.prr
         {
-            prr.acked(taken.delivered, in_flight, target, agreed.mss);
+            // Linux is bold only after progress without another loss, which became RFC 9937 §6.2.
+            let bold = safe || !settings.counts_segments;
+            prr.acked(taken.delivered, in_flight, target, agreed.mss, bold);
         }
         let rate_sample = self.board.rate_sample(self.rtt.shortest(), before);
         self.control.acked(&Ack {
@@ -387,13 +403,21 @@ impl<B: Payload> Sender<B> {
             in_flight,
             rate_sample,
             round_start,
-            window_limited: self.limited,
+            window_limited: self.limited || self.half_used(before, settings),
             recovering,
         });
     }
 
+    /// Linux counts a window of slow start as used where half of it is (`tcp_is_cwnd_limited`).
+    fn half_used(&self, before: u64, settings: &Settings) -> bool {
+        let window = self.control.window();
+        settings.counts_segments
+            && window < self.control.slow_start_threshold()
+            && window < before.saturating_mul(2)
+    }
+
     /// The timer starts again with each acknowledgement of something new (RFC 6298 §5.3); in a recovery
-    /// without SACK only with the first (the "impatient" variant of RFC 6582 §4).
+    /// without SACK only with the first (RFC 6582 §3.2 step 3, "impatient" in RFC 3782 §4).
     fn rewind_timer(&mut self, context: &Context<'_>, progress: bool) {
         if !progress {
             return;
@@ -405,6 +429,7 @@ impl<B: Payload> Sender<B> {
             return self.stop_early();
         }
         let patient = self.phase == Phase::Recovery && !context.agreed.sack;
+        let patient = patient && !context.emulates_sack();
         if !patient || !std::mem::replace(&mut self.restarted, true) {
             self.due = self.rtt.due(context.now, context.settings);
         }
@@ -427,6 +452,9 @@ impl<B: Payload> Sender<B> {
             // A SYN says nothing of the path's congestion.
             self.board.lose_all();
         } else {
+            if self.board.una() >= self.recover {
+                self.control.recovered(now);
+            }
             self.control.timed_out(now, self.board.outstanding());
             match Self::racks(agreed, settings) {
                 true => self.lose_what_is_old(now, agreed),

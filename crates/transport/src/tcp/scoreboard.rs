@@ -47,7 +47,7 @@ pub struct Taken {
     pub oldest: Option<Time>,
     /// When the newest was.
     pub newest: Option<Time>,
-    /// The segment sent last of all those, by time and then by position (RFC 8985 §5.2, step 2).
+    /// The segment sent last of all those, by time and then by position (RFC 8985 §6.2 step 2).
     pub latest: Option<Latest>,
     /// A round trip shorter than any before: what was sent again and seems to have arrived sooner had
     /// arrived the first time (RFC 8985 §6.2 step 2).
@@ -159,6 +159,7 @@ impl Scoreboard {
     }
 
     /// A new segment goes out.
+    #[inline]
     pub fn push(&mut self, now: Time, eligible: Time, len: u16) {
         let in_flight = self.in_flight();
         if let Some(sampling) = &mut self.sampling {
@@ -194,6 +195,7 @@ impl Scoreboard {
     }
 
     /// Everything before `ack` has arrived.
+    #[inline]
     pub fn advance(&mut self, now: Time, ack: u64, taken: &mut Taken) {
         debug_assert!(ack <= self.next);
         taken.acked += ack.saturating_sub(self.una);
@@ -228,6 +230,7 @@ impl Scoreboard {
     }
 
     /// `len` octets of `record`, which is at `index`, are out of the books as whatever they were.
+    #[inline]
     fn account(&mut self, now: Time, index: usize, record: Record, len: u64, taken: &mut Taken) {
         match record.fate {
             Fate::Arrived => {
@@ -306,10 +309,12 @@ impl Scoreboard {
     }
 
     /// The first record that waits to be sent again.
+    #[inline]
     pub fn next_lost(&mut self) -> Option<usize> {
-        if self.lost == 0 {
-            return None;
-        }
+        if self.lost == 0 { None } else { self.search_lost() }
+    }
+
+    fn search_lost(&mut self) -> Option<usize> {
         let from = self.index_of(self.search);
         let found = self.records.range(from..).position(|record| record.fate == Fate::Lost);
         let index = from + found?;

@@ -3,6 +3,7 @@
 
 use super::Blocked;
 use super::agreed::Agreed;
+use super::burst::Burst;
 use super::congestion::{Congestion, Controller};
 use super::counters::Sending;
 use super::half::Offered;
@@ -80,7 +81,8 @@ pub struct Sender<B> {
     stalled: bool,
     /// The end of the last segment that was pushed.
     pushed: u64,
-    last_sent: Time,
+    pub(super) last_sent: Time,
+    pub(super) burst: Burst,
     /// Was the congestion window what held the sender back?
     pub(super) limited: bool,
     /// What is to be acknowledged before the round is over.
@@ -128,6 +130,7 @@ impl<B: Payload> Sender<B> {
             stalled: true,
             pushed: start,
             last_sent: Time::ZERO,
+            burst: Burst::default(),
             limited: false,
             round_end: start,
             cwr: false,
@@ -175,9 +178,10 @@ impl<B: Payload> Sender<B> {
         self.control.window().saturating_sub(self.in_flight(agreed.mss, settings))
     }
 
-    /// Does PRR say what goes out during recovery? It wants SACK, and a window that shrinks with the loss.
+    /// Does PRR say what goes out during recovery? It wants SACK or what stands for it, and a window that shrinks with the loss.
     pub(super) fn reduces_by_rate(&self, agreed: &Agreed, settings: &Settings) -> bool {
-        settings.prr && agreed.sack && !settings.congestion.wants_rate_samples()
+        let sack = agreed.sack || settings.emulates_sack;
+        settings.prr && sack && !settings.congestion.wants_rate_samples()
     }
 
     /// The SYN goes out.
@@ -227,6 +231,9 @@ impl<B: Payload> Sender<B> {
             Some(Blocked::Receiver)
         } else if settings.send_buffer.saturating_sub(self.board.outstanding()) < full {
             Some(Blocked::SendBuffer)
+        } else if settings.defers && full == mss {
+            // It waits for the next acknowledgement, to send several segments at once.
+            Some(Blocked::Congestion)
         } else {
             Some(Blocked::Small)
         }
@@ -319,7 +326,7 @@ impl<B: Payload> Sender<B> {
             return None;
         }
         self.wake(now, settings);
-        let len = self.sendable(agreed, settings);
+        let len = self.sendable(now, agreed, settings);
         let unsent = self.unsent();
         let fin = self.closing && !self.finished() && len == unsent;
         if len == 0 && !fin {
@@ -329,6 +336,7 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Sends `len` new octets, and the FIN if these are the last.
+    #[inline]
     pub(super) fn send_new(
         &mut self,
         now: Time,
@@ -346,7 +354,8 @@ impl<B: Payload> Sender<B> {
         self.counters.segments += 1;
         self.departed(now, len + u64::from(fin), agreed, settings);
         let cwr = std::mem::take(&mut self.cwr);
-        let push = self.pushes(start, start + len, settings);
+        let together = self.burst.sent(len);
+        let push = self.pushes(start, start + len, settings) || together;
         Outgoing { data, fin, push, ect: agreed.ecn, cwr, ..self.outgoing(start, eligible) }
     }
 
@@ -374,18 +383,20 @@ impl<B: Payload> Sender<B> {
     /// How many new octets go into the next segment, 0 for none. A segment that is not full waits, unless
     /// it is all there is and nothing is outstanding (Nagle, RFC 896) or it is half the largest window ever
     /// offered (RFC 9293 §3.8.6.2.1).
-    fn sendable(&mut self, agreed: &Agreed, settings: &Settings) -> u64 {
+    fn sendable(&mut self, now: Time, agreed: &Agreed, settings: &Settings) -> u64 {
         let (mss, unsent) = (u64::from(agreed.mss), self.unsent());
         let window = self.offered.edge.saturating_sub(self.board.next());
         let buffer = settings.send_buffer.saturating_sub(self.board.outstanding());
         let room = self.room(agreed, settings);
         let others = window.min(buffer);
-        self.limited = room < mss && others >= mss;
+        self.limited = room < mss && (others >= mss || settings.counts_segments);
         let len = mss.min(unsent).min(others).min(room);
         let whole =
             len == unsent && (!settings.nagle || self.closing || self.board.outstanding() == 0);
         let worth = len == mss || whole || 2 * len >= self.offered.largest.max(1);
-        if worth { len } else { 0 }
+        let goes =
+            worth && len > 0 && self.lets_go(now, len, (room.min(others), others), mss, settings);
+        if goes { len } else { 0 }
     }
 
     /// Nothing can be sent: where that is the other end's window alone, it will be probed.
@@ -439,6 +450,7 @@ impl<B: Payload> Sender<B> {
     }
 
     /// `octets` have gone out.
+    #[inline]
     fn departed(&mut self, now: Time, octets: u64, agreed: &Agreed, settings: &Settings) {
         let in_flight = self.board.in_flight();
         self.control.sent(now, octets, in_flight);

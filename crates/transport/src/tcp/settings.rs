@@ -150,6 +150,19 @@ pub struct Settings {
     pub prr: bool,
     /// Loss detection by time, and tail loss probes (RFC 8985)? Needs SACK on both sides.
     pub rack: bool,
+    /// Are windows counts of segments, as in Linux? Beside what the controllers then do
+    /// ([`congestion::Settings::counts_segments`]): the first window is so many segments of whatever size
+    /// (`tcp_init_cwnd`), and a window counts as used when it is full although the other end's is full too, and
+    /// in slow start when half of it is (`tcp_is_cwnd_limited`).
+    pub counts_segments: bool,
+    /// Where SACK is not agreed upon, do as Linux does: duplicates stand for SACK (`tcp_add_reno_sack`), so that
+    /// recovery goes by [`prr`](Settings::prr) all the same; it lasts until more is acknowledged than was
+    /// outstanding when it began (`tcp_is_non_sack_preventing_reopen`); each partial acknowledgement starts the
+    /// timer anew?
+    pub emulates_sack: bool,
+    /// May a sender with more to send wait until its window lets several segments out at once
+    /// (`tcp_tso_should_defer`)?
+    pub defers: bool,
     /// Undo reductions found needless by duplicate SACK (RFC 3708) or by time stamps (RFC 3522, 4015)?
     pub undo: bool,
     /// Does the window restart after an idle time-out (RFC 5681 §4.1)?
@@ -246,6 +259,9 @@ impl Settings {
             limited_transmit: true,
             prr: true,
             rack: true,
+            counts_segments: false,
+            emulates_sack: false,
+            defers: false,
             undo: true,
             idle_restart: true,
         }
@@ -265,6 +281,9 @@ impl Settings {
             min_rto_above_srtt: true,
             congestion: Kind::Cubic,
             slow_start_limit: u8::MAX,
+            counts_segments: true,
+            emulates_sack: true,
+            defers: true,
             start: Start::HyStart,
             ..Settings::modern()
         }
@@ -356,7 +375,7 @@ impl Settings {
     /// What the congestion controller is told, with `mss` octets of data in a full segment.
     pub(super) fn controller(&self, mss: u32) -> congestion::Settings {
         let initial = u64::from(self.initial_window) * u64::from(mss);
-        let modest = self.initial_window > 2;
+        let modest = self.initial_window > 2 && !self.counts_segments;
         // RFC 6928 §2 bounds ten segments by 14 600 octets, but for two segments.
         let bound = (2 * u64::from(mss)).max(14_600);
         let initial =
@@ -366,6 +385,7 @@ impl Settings {
             counting: self.counting,
             slow_start_limit: self.slow_start_limit,
             whole_segments: self.tick.is_some(),
+            counts_segments: self.counts_segments,
             start: self.start,
             seed: self.seed,
             ..congestion::Settings::new(self.congestion, mss)

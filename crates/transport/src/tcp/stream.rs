@@ -12,6 +12,16 @@ struct Chunk<B> {
     offered: Time,
 }
 
+impl<B: Payload> Chunk<B> {
+    /// What it has from `start`, which lies in it, to before `end`.
+    #[inline]
+    fn cut(&self, start: u64, end: u64) -> B {
+        let mut data = self.data.clone();
+        data.take_front((start - self.start) as u32);
+        data.take_front((end - start).min(u64::from(u32::MAX)) as u32)
+    }
+}
+
 /// The offers that are not acknowledged yet, in order. An offer is kept whole until all of it is.
 #[derive(Debug, Clone)]
 pub struct Stream<B> {
@@ -44,7 +54,19 @@ impl<B: Payload> Stream<B> {
     }
 
     /// The octets from `start` to before `end`, and when the last of them was offered.
+    #[inline]
     pub fn slice(&self, start: u64, end: u64) -> (B, Time) {
+        let whole = |chunk: &&Chunk<B>| {
+            chunk.start <= start && start < end && end - chunk.start <= u64::from(chunk.data.len())
+        };
+        match self.chunks.front().filter(whole) {
+            Some(chunk) => (chunk.cut(start, end), chunk.offered),
+            None => self.gather(start, end),
+        }
+    }
+
+    /// The same, from however many offers.
+    fn gather(&self, start: u64, end: u64) -> (B, Time) {
         let first = match self.chunks.front() {
             Some(chunk) if start < chunk.start + u64::from(chunk.data.len()) => 0,
             _ => self.chunks.partition_point(|chunk| chunk.start <= start).saturating_sub(1),
@@ -52,9 +74,7 @@ impl<B: Payload> Stream<B> {
         let (mut joined, mut offered) = (B::default(), Time::ZERO);
         let mut at = start;
         for chunk in self.chunks.iter().skip(first).take_while(|chunk| chunk.start < end) {
-            let mut data = chunk.data.clone();
-            data.take_front((at - chunk.start) as u32);
-            let part = data.take_front((end - at).min(u64::from(u32::MAX)) as u32);
+            let part = chunk.cut(at, end);
             at += u64::from(part.len());
             joined.append(part);
             offered = chunk.offered;

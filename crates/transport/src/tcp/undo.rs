@@ -38,7 +38,7 @@ impl Undo {
     }
 
     /// A duplicate SACK of `octets` came: true where everything sent again has been told of, so that all
-    /// of it had arrived the first time (RFC 3708 §2, as Linux has it).
+    /// of it had arrived the first time (RFC 3708 §3, as Linux has it).
     pub fn duplicate(&mut self, octets: u64) -> bool {
         if !self.armed || self.octets == 0 {
             return false;

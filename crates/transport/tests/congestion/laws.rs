@@ -44,7 +44,7 @@ fn assert_within(measured: f64, law: f64, tolerance: f64, what: &str) {
     assert!(off <= tolerance, "{what}: {measured:.2} segments, the law says {law:.2}");
 }
 
-/// W = √(3 / 2p) (Mathis et al. 1997; RFC 9438 §5.1), for every kind that halves and adds one.
+/// W = √(3 / 2p) (Mathis et al. 1997; RFC 9438 §4.3), for every kind that halves and adds one.
 #[test]
 fn reno_follows_the_square_root_law() {
     for kind in [Kind::Reno, Kind::NewReno] {
@@ -89,7 +89,7 @@ fn the_constant_rate_policy_has_the_same_rate_at_every_round_trip() {
     }
 }
 
-/// AVG_W = (C(3 + β) / (4(1 − β)))^¼ · RTT^¾ / p^¾ (RFC 9438 §5.1, equation 5).
+/// AVG_W = (C(3 + β) / (4(1 − β)))^¼ · RTT^¾ / p^¾ (RFC 9438 §5).
 fn cubic_law(rtt: Span, every: u64) -> f64 {
     (0.4f64 * 3.7 / 1.2 * (rtt.as_secs_f64() * every as f64).powi(3)).powf(0.25)
 }

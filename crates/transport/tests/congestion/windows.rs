@@ -118,6 +118,39 @@ fn reductions_have_a_floor_and_may_be_whole() {
     assert_eq!(flow.window(), 3 * SEGMENT);
 }
 
+/// As in Linux: half of the window in whole segments, whatever is in flight, and a time-out within a recovery
+/// takes nothing more; slow start after it counts all that is acknowledged, and so does what follows it.
+#[test]
+fn windows_may_be_counts_of_segments() {
+    let settings = Settings {
+        counts_segments: true,
+        slow_start_limit: 255,
+        ..Settings::new(Kind::NewReno, MSS)
+    };
+    let mut flow = avoiding(settings, 5);
+    flow.congested(at(0), 50 * SEGMENT, Reason::Loss);
+    assert_eq!(flow.window(), 2 * SEGMENT);
+    flow.timed_out(at(1), 50 * SEGMENT);
+    assert_eq!((flow.window(), flow.slow_start_threshold()), (SEGMENT, 2 * SEGMENT));
+    // One segment to the threshold, and six at two for each segment more.
+    acks(&mut flow, 1, 7 * SEGMENT);
+    assert_eq!(flow.window(), 5 * SEGMENT);
+    let cubic = Settings { counts_segments: true, ..Settings::new(Kind::Cubic, MSS) };
+    let mut flow = Controller::new(&cubic);
+    flow.congested(at(0), SEGMENT, Reason::Loss);
+    assert_eq!(flow.window(), 7 * SEGMENT);
+    flow.timed_out(at(1), SEGMENT);
+    assert_eq!(flow.slow_start_threshold(), 7 * SEGMENT);
+}
+
+#[test]
+fn what_was_known_to_have_arrived_makes_no_window_grow() {
+    let mut flow = avoiding(Settings::new(Kind::NewReno, MSS), 20);
+    let ack = Ack::of(at(1), 44 * SEGMENT);
+    flow.acked(&Ack { delivered: SEGMENT, ..ack });
+    assert_eq!(flow.window(), 20 * SEGMENT);
+}
+
 /// RFC 5681 §3.1: when the segment that timed out had been sent again already, the threshold stays.
 #[test]
 fn a_repeated_time_out_keeps_the_threshold() {

@@ -1,6 +1,7 @@
 //! TCP between two ends.
 
 mod handshake;
+mod linux;
 mod lossy;
 mod pair;
 mod rack;

@@ -112,7 +112,9 @@ fn a_buffered_line_is_kept_busy() {
 #[test]
 fn repairs_without_sack_are_not_taken_for_round_trips() {
     for (kind, sack) in [(Kind::NewReno, false), (Kind::Cubic, false), (Kind::Cubic, true)] {
-        let settings = Settings { mss: 1460, sack, ..Settings::of(Profile::Linux) };
+        // As Linux does it, a repair takes a round trip for each of the 800 segments that slow start loses.
+        let emulates_sack = false;
+        let settings = Settings { mss: 1460, sack, emulates_sack, ..Settings::of(Profile::Linux) };
         let network = bottleneck(12_500_000, 170, millis(20), |_| false);
         let mut pair = Pair::connected([settings.with_congestion(kind); 2], network);
         pair.offer(0, u32::MAX);

@@ -1,6 +1,6 @@
 //! iperf3: the JSON of its `-J`, of the client and, where the data go there, of the server.
 
-use super::{Reading, seconds};
+use super::{Reading, is_rate, seconds};
 use crate::program::child::Ending;
 use serde_json::Value;
 use trunkline_core::Span;
@@ -18,6 +18,9 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let end = client.get("end")?;
     if totals(reading, end).is_none() && !stopped {
         return None;
+    }
+    if !is_rate(&reading.outcome.plan.workload) {
+        return without_delays(reading, end);
     }
     let server = reading.outcome.server.as_ref().map(|server| reports(&server.output));
     let server =
@@ -37,6 +40,17 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     }
     let sum = reading.run.samples.iter().map(|sample| sample.size).sum();
     reading.run.delivered_bytes = reading.run.delivered_bytes.max(sum);
+    Some(())
+}
+
+/// Of a traffic whose figure is a delay: iperf3 measures none, and an interval is none either.
+fn without_delays(reading: &mut Reading<'_>, end: &Value) -> Option<()> {
+    let sum = end.get("sum_received").or_else(|| end.get("sum"))?;
+    let number = |name: &str| sum.get(name).and_then(Value::as_f64);
+    let rate = number("bits_per_second").unwrap_or(0.0) / 1e6;
+    let jitter = end.pointer("/sum/jitter_ms").and_then(Value::as_f64);
+    let jitter = jitter.map(|jitter| format!(", jitter {jitter:.3} ms")).unwrap_or_default();
+    reading.note(format!("iperf3: {rate:.3} Mbit/s received{jitter}; it measures no delays"));
     Some(())
 }
 
@@ -87,8 +101,13 @@ fn reports(text: &str) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::read_recorded;
+    use super::super::testing::{rate_plan, read_recorded_of};
     use super::*;
+    use crate::run::FlowRun;
+
+    fn read_recorded(command: &str, output: &str, server: Option<&str>) -> FlowRun {
+        read_recorded_of(&rate_plan(), command, output, server)
+    }
 
     const CLIENT: &str = include_str!("../../../tests/data/iperf3-client.json");
     const SERVER: &str = include_str!("../../../tests/data/iperf3-server.json");
@@ -112,6 +131,10 @@ mod tests {
         assert!(run.notes[0].contains("whole run"));
         let run = read_recorded("iperf3 -u -c x -J", UDP, None);
         assert_eq!((run.packets_sent, run.packets_received), (4, 4));
+        let plan = crate::plan::tests::plan();
+        let run = read_recorded_of(&plan, "iperf3 -u -c x -J", UDP, None);
+        assert_eq!((run.samples.len(), run.packets_sent), (0, 4));
+        assert!(run.notes.iter().any(|note| note.contains("no delays")), "{:?}", run.notes);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::run::FlowRun;
 use rustix::time::{ClockId, clock_gettime};
 use trunkline_core::{Cause, Span, Time};
 use trunkline_measure::{Sample, Step};
+use trunkline_scenario::Workload;
 
 /// A program's run.
 pub(super) struct Outcome<'a> {
@@ -40,7 +41,7 @@ pub(super) fn read(outcome: &Outcome<'_>) -> FlowRun {
         Kind::Curl => curl::read(&mut reading),
         Kind::Other => None,
     };
-    if understood.is_none() {
+    if understood.is_none() && reading.outcome.client.succeeded() {
         reading.run_time();
     }
     reading.judge();
@@ -70,14 +71,18 @@ impl Reading<'_> {
         self.run.samples.push(Sample { flow, index, size, intended: start, start, end, steps });
     }
 
-    /// The one thing that is known of a program whose results are not: how long it ran.
+    /// The one thing that is known of a program whose results are not: how long it ran. Of a traffic whose
+    /// figure is a rate that is no measurement, for what was carried in that time is not known.
     fn run_time(&mut self) {
         let Finished { started, ended, .. } = self.outcome.client;
-        self.sample(0, started, &[ended.since(started)]);
-        self.note(
-            "of this program only its run time is known: iperf3, ping, irtt and curl are read"
-                .into(),
-        );
+        let ran = ended.since(started);
+        if !is_rate(&self.outcome.plan.workload) {
+            self.sample(0, started, &[ran]);
+        }
+        self.note(format!(
+            "of this program only its run time is known, {}: iperf3, ping, irtt and curl are read",
+            ran.rounded()
+        ));
     }
 
     /// Says what went wrong.
@@ -89,6 +94,11 @@ impl Reading<'_> {
             self.note(format!("'{}' was still running and was stopped", commands.client));
         }
     }
+}
+
+/// Is the figure of such a traffic bytes over time?
+fn is_rate(workload: &Workload) -> bool {
+    matches!(workload, Workload::Bulk { .. } | Workload::Push { .. } | Workload::Greedy { .. })
 }
 
 /// The instant of CLOCK_MONOTONIC at a time since 1970 by CLOCK_REALTIME, in nanoseconds.
@@ -106,9 +116,27 @@ fn seconds(value: f64) -> Span {
 #[cfg(test)]
 mod testing {
     use super::*;
+    use trunkline_core::Size;
 
     /// Reads recorded outputs of a client and perhaps a server that ran from 10 s to 12 s.
     pub fn read_recorded(command: &str, output: &str, server: Option<&str>) -> FlowRun {
+        read_recorded_of(&crate::plan::tests::plan(), command, output, server)
+    }
+
+    /// A flow whose figure is a rate.
+    pub fn rate_plan() -> FlowPlan {
+        let workload =
+            Workload::Push { bytes: Size::from_bytes(9), write: 9, repeat: 1, store: Span::ZERO };
+        FlowPlan { workload, ..crate::plan::tests::plan() }
+    }
+
+    /// The same as the results of the flow of a plan.
+    pub fn read_recorded_of(
+        plan: &FlowPlan,
+        command: &str,
+        output: &str,
+        server: Option<&str>,
+    ) -> FlowRun {
         let finished = |text: &str| Finished {
             started: Time::from_nanos(10_000_000_000),
             ended: Time::from_nanos(12_000_000_000),
@@ -125,10 +153,8 @@ mod testing {
             names_port: false,
             added: Vec::new(),
         };
-        let plan = crate::plan::tests::plan();
         let server = server.map(finished);
-        let run =
-            read(&Outcome { client: finished(output), server, commands: &commands, plan: &plan });
+        let run = read(&Outcome { client: finished(output), server, commands: &commands, plan });
         for sample in &run.samples {
             let sum: Span = sample.steps.iter().map(|step| step.span).sum();
             assert_eq!(sum, sample.delay());
@@ -141,6 +167,40 @@ mod testing {
         let run = read_recorded("make coffee", "coffee\n", None);
         assert_eq!((run.samples.len(), run.samples[0].delay()), (1, Span::from_secs(2)));
         assert!(run.notes[0].contains("run time"));
+    }
+
+    /// What is known of `false`, or of `true`, in a traffic with this workload.
+    fn known(status: i32, workload: Workload) -> FlowRun {
+        let client = Finished {
+            started: Time::from_nanos(10),
+            ended: Time::from_nanos(30),
+            status: Some(std::os::unix::process::ExitStatusExt::from_raw(status << 8)),
+            ending: Ending::Natural,
+            output: String::new(),
+            errors: String::new(),
+        };
+        let commands = Commands {
+            kind: Kind::Other,
+            client: "false".into(),
+            server: None,
+            port: 1,
+            names_port: false,
+            added: Vec::new(),
+        };
+        let plan = FlowPlan { workload, ..crate::plan::tests::plan() };
+        read(&Outcome { client, server: None, commands: &commands, plan: &plan })
+    }
+
+    #[test]
+    fn neither_a_failure_nor_a_time_without_bytes_is_a_measurement() {
+        let delay = crate::plan::tests::plan().workload;
+        let rate = rate_plan().workload;
+        assert_eq!(known(0, delay.clone()).samples.len(), 1);
+        let failed = known(1, delay);
+        assert_eq!((failed.samples.len(), failed.notes.len()), (0, 1));
+        assert!(failed.notes[0].starts_with("error: 'false': exit status: 1"), "{failed:?}");
+        let unknown = known(0, rate);
+        assert!(unknown.samples.is_empty() && unknown.notes[0].contains("run time"), "{unknown:?}");
     }
 
     #[test]

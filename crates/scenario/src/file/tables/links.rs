@@ -195,7 +195,7 @@ static DISCIPLINE: Table = Table {
         parameter("step", "1ms", "Delay above which dualpi2 marks every low-latency packet"),
         parameter("scheduler", "wrr", "How dualpi2 chooses between its queues: wrr or ts-fifo"),
         parameter("classic", "10%", "Share of the line of dualpi2's classic queue, with wrr"),
-        parameter("shift", "30ms", "How much longer its packets wait, with ts-fifo"),
+        parameter("shift", "50ms", "How much longer its packets wait, with ts-fifo"),
         parameter("buckets", "1024", "Queues of sfq"),
         parameter("perturb", "10s", "How often sfq changes its hash; 0s: never"),
     ]],

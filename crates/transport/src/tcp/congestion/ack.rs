@@ -35,6 +35,13 @@ pub struct Ack {
 }
 
 impl Ack {
+    /// Bytes that may make the window grow: what is acknowledged and was not known to have arrived. The ACK that
+    /// ends a recovery covers a whole window, nearly all of which earlier ACKs have told of; counted again it
+    /// would make the window grow by two segments at once. (Linux hands `acked_sacked` to its controllers.)
+    pub(super) fn news(&self) -> u64 {
+        self.acked.min(self.delivered)
+    }
+
     /// An ACK of `acked` bytes at `now` and nothing else worth telling: window-limited, no recovery, no
     /// measurement. Fields are set from there.
     pub const fn of(now: Time, acked: u64) -> Ack {

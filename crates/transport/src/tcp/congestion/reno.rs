@@ -23,6 +23,7 @@ pub struct Reno {
     counting: Counting,
     slow_start_limit: u8,
     whole_segments: bool,
+    counts_segments: bool,
     alternative_backoff: bool,
     /// In fast recovery, as the calls of `congested` and `recovered` have it.
     recovering: bool,
@@ -48,7 +49,8 @@ impl Reno {
             constant_rate_milli: if by_rate { settings.constant_rate_milli.max(1) } else { 0 },
             counting: settings.counting,
             slow_start_limit: settings.slow_start_limit.max(1),
-            whole_segments: settings.whole_segments,
+            whole_segments: settings.whole_segments || settings.counts_segments,
+            counts_segments: settings.counts_segments,
             alternative_backoff: settings.alternative_backoff,
             recovering: false,
             backed_off: false,
@@ -61,10 +63,12 @@ impl Reno {
     }
 
     /// Slow start: adds what was acknowledged, L segments for an ACK at most, and answers what of it is
-    /// left over for congestion avoidance (RFC 3465 §2.2). After a time-out L is 1 (§2.3).
+    /// left over for congestion avoidance (RFC 3465 §2.2). After a time-out L is 1 (§2.3), not so in Linux.
     fn slow_start(&mut self, acked: u64) -> u64 {
         let limit = match self.counting {
-            Counting::Bytes if !self.starting_again => u64::from(self.slow_start_limit),
+            Counting::Bytes if !self.starting_again || self.counts_segments => {
+                u64::from(self.slow_start_limit)
+            }
             _ => 1,
         };
         let counted = acked.min(limit * self.mss());
@@ -113,6 +117,7 @@ impl Reno {
     /// Half of what is in flight, or 0.8 of it for a mark with [`Settings::alternative_backoff`]
     /// (RFC 8511 §3.1); at least two segments (RFC 5681 equation 4).
     fn reduced(&self, in_flight: u64, reason: Reason) -> u64 {
+        let in_flight = if self.counts_segments { self.window } else { in_flight };
         let reduced = match reason {
             Reason::EcnEcho if self.alternative_backoff => in_flight / 5 * 4,
             _ => in_flight / 2,
@@ -143,7 +148,7 @@ impl Congestion for Reno {
             return;
         }
         let rest =
-            if self.window < self.threshold { self.slow_start(ack.acked) } else { ack.acked };
+            if self.window < self.threshold { self.slow_start(ack.news()) } else { ack.news() };
         if rest > 0 && self.window >= self.threshold {
             self.avoid(ack, rest);
         }
@@ -167,7 +172,7 @@ impl Congestion for Reno {
 
     fn timed_out(&mut self, _now: Time, in_flight: u64) {
         self.remember();
-        if !self.backed_off {
+        if !self.backed_off && !(self.recovering && self.counts_segments) {
             self.threshold = self.reduced(in_flight, Reason::Loss);
         }
         self.window = self.mss();

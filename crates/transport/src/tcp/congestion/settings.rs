@@ -44,8 +44,8 @@ pub struct Settings {
     pub initial_window: Option<u64>,
     /// How congestion avoidance counts. CUBIC and BBR always count bytes.
     pub counting: Counting,
-    /// L of RFC 3465: segments for which one ACK counts in slow start at most. The RFC allows up to 2; a
-    /// sender that paces or sees ACKs merged on their way may want more (RFC 9406 §4.2).
+    /// L of RFC 3465: segments for which one ACK counts in slow start at most. Its §2.3 allows up to 2; a
+    /// sender that paces or sees ACKs merged on their way may want more (RFC 9406 §4.3).
     pub slow_start_limit: u8,
     /// Segments that the window grows by in each round trip of congestion avoidance, for the Reno kinds:
     /// 1 by the standard, K for "increase-by-K" (RFC 2760 §3.4).
@@ -55,6 +55,11 @@ pub struct Settings {
     pub constant_rate_milli: u32,
     /// Does a halved window come down to whole segments, as BSD's did?
     pub whole_segments: bool,
+    /// Is the window a count of segments, as in Linux (`snd_cwnd`)? Then a part of the window itself is what a
+    /// congestion leaves, in whole segments (`tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`), whatever was in
+    /// flight; a time-out within a recovery reduces nothing again (`tcp_enter_loss`); and slow start after a
+    /// time-out counts all that an ACK covers.
+    pub counts_segments: bool,
     /// Is the window reduced less for a congestion mark than for a loss (RFC 8511): by 0.8, CUBIC 0.85?
     pub alternative_backoff: bool,
     /// How CUBIC ends slow start.
@@ -79,6 +84,7 @@ impl Settings {
             increase: 1,
             constant_rate_milli: 100_000,
             whole_segments: false,
+            counts_segments: false,
             alternative_backoff: false,
             start: Start::HyStartPlusPlus,
             fast_convergence: true,

@@ -1,6 +1,6 @@
 //! The largest bandwidth of the last ten round trips.
 
-/// Round trips that a sample counts for: a whole cycle of probing and two more (BBR draft §4.1.2.1,
+/// Round trips that a sample counts for: a whole cycle of probing and two more (BBR draft §4.1.1.2,
 /// BtlBwFilterLen).
 pub(super) const ROUNDS: usize = 10;
 

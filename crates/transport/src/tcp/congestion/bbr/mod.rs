@@ -21,7 +21,7 @@ use trunkline_core::{Rate, Span, Time};
 
 /// A gain of one; gains are in thousandths.
 const UNITY: u64 = 1_000;
-/// 2/ln 2: the smallest gain with which the rate doubles each round trip (draft §4.1.1, BBRHighGain).
+/// 2/ln 2: the smallest gain with which the rate doubles each round trip (draft §4.3.2.1, BBRHighGain).
 const HIGH_GAIN: u64 = 2_885;
 /// How long the shortest round trip counts (draft §4.1.2.2, RTpropFilterLen).
 const MIN_RTT_LIFE: Span = Span::from_secs(10);
@@ -161,7 +161,7 @@ impl Bbr {
     }
 
     /// A sample limited by the application, or by our own probing, counts only where it is larger than
-    /// what is known (draft §4.1.2.3).
+    /// what is known (draft §4.1.1.5).
     fn learn_bandwidth(&mut self, sample: &RateSample) {
         let Some(rate) = sample.bytes_per_second() else { return };
         if rate >= self.bandwidth() || !self.limited(sample) {

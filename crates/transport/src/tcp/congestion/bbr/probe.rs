@@ -4,12 +4,12 @@ use super::super::{Ack, RateSample};
 use super::{Bbr, HIGH_GAIN, UNITY};
 use trunkline_core::{Span, Time};
 
-/// Pacing gains of the eight phases, in thousandths (draft §4.3.3).
+/// Pacing gains of the eight phases, in thousandths (draft §4.3.4.1).
 const CYCLE: [u64; 8] = [1_250, 750, UNITY, UNITY, UNITY, UNITY, UNITY, UNITY];
 /// How much may be in flight while probing for bandwidth, in pipes: two, because ACKs come late and
-/// together (draft §4.2.3.2).
+/// together (draft §4.3.4.1).
 const WINDOW_GAIN: u64 = 2_000;
-/// Segments in flight while probing for the round trip, and the least window (draft §4.2.3.2,
+/// Segments in flight while probing for the round trip, and the least window (draft §4.2.3.3,
 /// BBRMinPipeCwnd).
 pub(super) const PROBE_RTT_SEGMENTS: u64 = 4;
 /// How long it probes for the round trip at least (draft §4.3.5, ProbeRTTDuration).
@@ -62,7 +62,7 @@ impl Mode {
 }
 
 impl Bbr {
-    /// Begins to probe for bandwidth, in any phase but the one that drains (draft §4.3.3). Which, is drawn,
+    /// Begins to probe for bandwidth, in any phase but the one that drains (draft §4.3.4.2). Which, is drawn,
     /// so that flows do not probe together.
     fn probe_bandwidth(&mut self, now: Time) {
         let drawn = (self.draw() % 7) as u8;
@@ -79,7 +79,7 @@ impl Bbr {
     }
 
     /// A phase lasts a round trip; the one with more until the queue shows it or something is lost, the
-    /// one with less until the queue is gone (draft §4.3.3).
+    /// one with less until the queue is gone (draft §4.3.4.3).
     pub(super) fn advance_cycle(&mut self, ack: &Ack, sample: &RateSample) {
         let Mode::ProbeBandwidth { phase, since } = self.mode else { return };
         let passed = self.min_rtt().is_some_and(|rtt| ack.now.since(since) > rtt);
@@ -97,7 +97,7 @@ impl Bbr {
         }
     }
 
-    /// Draft §4.3.2.2 and §4.3.2.3.
+    /// Draft §4.3.3.
     pub(super) fn check_drain(&mut self, ack: &Ack) {
         if self.mode == Mode::Startup && self.full.reached {
             self.mode = Mode::Drain;

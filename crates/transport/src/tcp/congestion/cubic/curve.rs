@@ -16,14 +16,14 @@ pub(super) fn steps(span: Span) -> u64 {
     ((nanos << STEPS) / 1_000_000_000).min(LONGEST)
 }
 
-/// C·t³ in bytes, C = 0.4 segments/s³ (RFC 9438 §4.1.2 and §5).
+/// C·t³ in bytes, C = 0.4 segments/s³ (RFC 9438 §4.1.1 and §5.1).
 fn cube(time: u64, mss: u64) -> u64 {
     let time = u128::from(time.min(LONGEST));
     let wide = (time * time * time * u128::from(4 * mss)) >> (3 * STEPS);
     u64::try_from(wide).unwrap_or(u64::MAX) / 10
 }
 
-/// W_cubic(t) = C·(t − K)³ + W_max in bytes (RFC 9438 equation 1); times in steps.
+/// W_cubic(t) = C·(t − K)³ + W_max in bytes (RFC 9438 figure 1); times in steps.
 pub(super) fn window(time: u64, k: u64, plateau: u64, mss: u64) -> u64 {
     match time.checked_sub(k) {
         Some(after) => plateau.saturating_add(cube(after, mss)),
@@ -31,7 +31,7 @@ pub(super) fn window(time: u64, k: u64, plateau: u64, mss: u64) -> u64 {
     }
 }
 
-/// K = ∛((W_max − cwnd_epoch) / C) in steps (RFC 9438 equation 2); the difference in bytes.
+/// K = ∛((W_max − cwnd_epoch) / C) in steps (RFC 9438 figure 2); the difference in bytes.
 pub(super) fn time_to_plateau(difference: u64, mss: u64) -> u64 {
     let cubed = (u128::from(difference) * 10) << (3 * STEPS);
     cube_root(cubed / u128::from(4 * mss)).min(LONGEST)

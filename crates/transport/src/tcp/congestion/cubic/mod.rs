@@ -92,9 +92,9 @@ impl Cubic {
         };
         let Advice::Grow(divisor) = advice else {
             self.threshold = self.window;
-            return ack.acked;
+            return ack.news();
         };
-        let counted = ack.acked.min(limit * mss);
+        let counted = ack.news().min(limit * mss);
         let step = (counted / divisor).min(self.threshold - self.window);
         self.window += step;
         if self.window < self.threshold { 0 } else { counted - step }
@@ -150,11 +150,13 @@ impl Cubic {
     /// β of what is in flight, 0.7 (§4.6); 0.85 for a mark with [`Settings::alternative_backoff`]
     /// (RFC 8511 §3.1).
     fn reduced(&self, in_flight: u64, reason: Reason) -> u64 {
-        let in_flight = in_flight.min(MOST_WINDOW);
-        match reason {
-            Reason::EcnEcho if self.settings.alternative_backoff => in_flight * 17 / 20,
-            _ => in_flight * 7 / 10,
-        }
+        let counts = self.settings.counts_segments;
+        let from = if counts { self.window } else { in_flight.min(MOST_WINDOW) };
+        let reduced = match reason {
+            Reason::EcnEcho if self.settings.alternative_backoff => from * 17 / 20,
+            _ => from * 7 / 10,
+        };
+        if counts { reduced - reduced % self.mss() } else { reduced }
     }
 
     fn remember(&mut self) {
@@ -214,7 +216,7 @@ impl Congestion for Cubic {
             return self.pause(ack.now);
         }
         self.heard = ack.now;
-        let rest = if self.window < self.threshold { self.slow_start(ack) } else { ack.acked };
+        let rest = if self.window < self.threshold { self.slow_start(ack) } else { ack.news() };
         if rest > 0 && self.window >= self.threshold {
             self.avoid(ack, rest);
         }
@@ -242,7 +244,7 @@ impl Congestion for Cubic {
 
     fn timed_out(&mut self, _now: Time, in_flight: u64) {
         self.remember();
-        if !self.backed_off {
+        if !self.backed_off && !(self.recovering && self.settings.counts_segments) {
             self.prior = self.window;
             self.threshold = self.least_threshold(self.reduced(in_flight, Reason::Loss));
         }

@@ -1,6 +1,12 @@
 //! Writes the scenario file of a path that was fitted, so that the simulator and the emulator can stand in
 //! for the path that was measured.
 
+mod datagrams;
+mod tcp;
+
+pub use datagrams::OverUdp;
+pub use tcp::OverTcp;
+
 use crate::curve::Curve;
 use crate::known::{CannotTell, Fitted, Pattern};
 use crate::path::PathFit;
@@ -13,6 +19,17 @@ const MOST_OUTSTANDING: u32 = 7;
 const TRAILER: f64 = 4.0;
 /// URP's answer to a block, in bytes.
 const ANSWER: f64 = 1.0;
+
+/// What carried the messages, and carries them in the scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Over {
+    /// Blocks of URP.
+    Urp,
+    /// A connection of TCP.
+    Tcp(OverTcp),
+    /// Datagrams.
+    Udp(OverUdp),
+}
 
 /// What the file is to say beside the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +44,8 @@ pub struct Wanted {
     pub repeat: u32,
     /// Bytes of each answer, where it is not the whole message.
     pub reply: u32,
+    /// What carries them.
+    pub over: Over,
 }
 
 /// A scenario file.
@@ -69,6 +88,16 @@ pub enum CannotWrite {
         /// Bytes.
         period: u32,
     },
+    /// Only one way's window makes the sender wait.
+    #[error(
+        "no scenario: a window of {window} bytes makes only the {way} wait, and a scenario's connection has one window for both ways; bound the other end's window too (--tcp-window)"
+    )]
+    OneWay {
+        /// Bytes.
+        window: u32,
+        /// Which.
+        way: &'static str,
+    },
     /// The jumps are higher than an empty message's round trip leaves room for.
     #[error(
         "no scenario: jumps of {jump:.3} ms do not fit into a round trip of {empty:.3} ms, so something else than distance makes the sender wait"
@@ -80,6 +109,22 @@ pub enum CannotWrite {
         empty: f64,
     },
 }
+
+/// A path without its transport.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Line {
+    /// Milliseconds for each byte.
+    byte: f64,
+    /// One-way propagation, in milliseconds.
+    delay: f64,
+    /// What each write costs a host, in milliseconds.
+    write: f64,
+    /// The largest packet, in bytes.
+    mtu: u32,
+}
+
+/// The largest packet where nothing is said: a scenario's default.
+const MTU: u32 = 1500;
 
 /// A path as URP sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,30 +140,56 @@ struct Geometry {
 }
 
 impl PathFit {
-    /// The scenario file of this path: two hosts, a link, and interactive traffic over URP with the window
-    /// that was found. Every figure stands beside its estimate and interval, or beside the reason why it
+    /// The scenario file of this path: two hosts, a link, and traffic over the transport that was measured,
+    /// with the window that was found. Datagrams go each way for themselves. Every figure stands beside its estimate and interval, or beside the reason why it
     /// could not be told, in a comment.
     ///
     /// The scenario reproduces the curve: where propagation and hosts' costs could not be told apart, it
-    /// has one division of many. Packets are taken as URP's blocks, so that the headers of what was
+    /// has one division of many. With URP packets are taken as URP's blocks, so that the headers of what was
     /// measured are spread over a block's bytes, and a window longer than seven blocks is divided into
     /// fewer and longer ones.
     ///
     /// # Errors
-    /// Where there is no curve or no slope, or no such path with URP.
+    /// Where there is no curve or no slope, or no such path with this transport.
     pub fn scenario(&self, wanted: &Wanted) -> Result<Written, CannotWrite> {
-        let no_curve = CannotWrite::NotFitted(CannotTell::TooLittle { sizes: 0 });
-        let curve = self.curve.as_ref().ok_or(no_curve)?;
+        let no_curve = || match &self.rate {
+            Err(why) => CannotWrite::NotFitted(why.clone()),
+            Ok(_) => CannotWrite::NoSlope,
+        };
+        let curve = self.curve.as_ref().ok_or_else(no_curve)?;
         if let Err(why @ (CannotTell::NotPeriodic { .. } | CannotTell::Open { .. })) = &self.window
         {
             return Err(CannotWrite::NotFitted(why.clone()));
         }
+        match &wanted.over {
+            Over::Urp => self.over_urp(curve, wanted),
+            Over::Tcp(tcp) => self.over_tcp(curve, wanted, tcp),
+            Over::Udp(udp) => self.over_udp(curve, wanted, udp),
+        }
+    }
+
+    fn over_urp(&self, curve: &Curve, wanted: &Wanted) -> Result<Written, CannotWrite> {
         let geometry = self.geometry(curve, wanted)?;
         if geometry.byte <= 0.0 {
             return Err(CannotWrite::NoSlope);
         }
         let error = self.reproduction_error(curve, geometry);
-        Ok(Written { text: self.text(wanted, geometry, error), error })
+        let Geometry { byte, delay, write, .. } = geometry;
+        let path = Line { byte, delay, write, mtu: MTU };
+        let traffic = self.traffic_text(wanted, geometry);
+        Ok(Written { text: self.text(wanted, path, &traffic, error), error })
+    }
+
+    /// The line of a transport whose packets carry their headers, which the curve counts from the second
+    /// packet on: `headers` are those of the first.
+    fn line(&self, curve: &Curve, headers: u32, mtu: u32) -> Result<Line, CannotWrite> {
+        let byte = curve.slope / self.known.pattern.ways();
+        if byte <= 0.0 {
+            return Err(CannotWrite::NoSlope);
+        }
+        let empty = (curve.base - 2.0 * f64::from(headers) * byte).max(0.0);
+        let trip = self.delay.as_ref().map_or(empty, |delay| 2.0 * delay.value).min(empty);
+        Ok(Line { byte, delay: trip / 2.0, write: (empty - trip) / 2.0, mtu })
     }
 
     fn geometry(&self, curve: &Curve, wanted: &Wanted) -> Result<Geometry, CannotWrite> {
@@ -212,13 +283,13 @@ impl PathFit {
         self.worst + within + steps + 2.0 * ways * TRAILER * geometry.byte
     }
 
-    fn text(&self, wanted: &Wanted, geometry: Geometry, error: f64) -> String {
+    fn text(&self, wanted: &Wanted, path: Line, traffic: &str, error: f64) -> String {
         let head = format!(
             "name = {:?}\nabout = {:?}\nstop_after = \"604800s\"\n\n",
             one_line(&wanted.name),
             one_line(&wanted.about),
         );
-        self.comments(error) + &head + &path_text(geometry) + &self.traffic_text(wanted, geometry)
+        self.comments(error) + &head + &path_text(path) + traffic
     }
 
     fn traffic_text(&self, wanted: &Wanted, geometry: Geometry) -> String {
@@ -270,7 +341,7 @@ transport = {{ kind = "urp", block = {block}, outstanding = {outstanding}, packe
     }
 }
 
-fn path_text(geometry: Geometry) -> String {
+fn path_text(path: Line) -> String {
     let nanos = |millis: f64| (millis * 1e6).round();
     format!(
         r#"[processor.measured]
@@ -287,11 +358,12 @@ processor = "measured"
 between = ["near", "far"]
 rate = "{rate}bit/s"
 delay = "{delay}ns"
-
+{mtu}
 "#,
-        write = nanos(geometry.write),
-        rate = (8_000.0 / geometry.byte).round().max(1.0),
-        delay = nanos(geometry.delay),
+        write = nanos(path.write),
+        rate = (8_000.0 / path.byte).round().max(1.0),
+        delay = nanos(path.delay),
+        mtu = if path.mtu == MTU { String::new() } else { format!("mtu = {}\n", path.mtu) },
     )
 }
 

@@ -1,0 +1,135 @@
+//! `trunkline probe rtt --fit`: what the path seems to be, in words and as a scenario.
+
+use super::sinks::{self, millis};
+use crate::failure::Failure;
+use std::path::Path;
+use trunkline_fit::{CannotTell, Fitted, Over, Sweep, Waits, Wanted};
+use trunkline_probe::client::fitting::Found;
+use trunkline_probe::client::rtt::RttResult;
+use trunkline_probe::result::{SegmentFigures, ToldBy};
+use trunkline_probe::wire::datagram;
+use trunkline_probe::wire::message::Transport;
+
+/// Messages of each size in the scenario.
+const REPEAT: u32 = 10;
+
+/// The sweep of a fit over a transport, before anything is known.
+pub fn sweep(transport: Transport) -> Sweep {
+    let largest = match transport {
+        Transport::Udp => datagram::MOST_USER,
+        Transport::Tcp | Transport::Urp => Sweep::default().largest,
+    };
+    Sweep { largest, ..Sweep::default() }
+}
+
+/// Says what the path seems to be, and writes the scenario.
+pub fn write(result: &RttResult, found: &Found, file: &Path) -> Result<(), Failure> {
+    for line in sayings(result, found) {
+        eprintln!("trunkline: {line}");
+    }
+    let wanted = Wanted {
+        name: "fitted".into(),
+        about: format!(
+            "measured to {} by {}, {} messages",
+            result.server, result.transport, result.sent
+        ),
+        sizes: sizes(result, found),
+        repeat: REPEAT,
+        reply: 0,
+        over: found.over.clone(),
+    };
+    let written = found.fit.scenario(&wanted).map_err(Failure::failed)?;
+    sinks::write(Some(file), |out| out.write_all(written.text.as_bytes()))?;
+    eprintln!(
+        "trunkline: {} reproduces the round trips within {} ms",
+        file.display(),
+        millis(written.error)
+    );
+    Ok(())
+}
+
+/// The sizes measured, as far as the fit describes them.
+fn sizes(result: &RttResult, found: &Found) -> Vec<u32> {
+    let all = result.sizes.iter().map(|size| size.size_octets + found.head);
+    let described = found.described();
+    all.filter(|size| *size <= described).collect()
+}
+
+fn figure(what: &str, figure: &Result<Fitted, CannotTell>, show: fn(f64) -> String) -> String {
+    match figure {
+        Ok(it) => {
+            let (low, high) = (show(it.interval.low), show(it.interval.high));
+            format!("{what}: {} ({low} to {high})", show(it.value))
+        }
+        Err(why) => format!("{what}: {why}"),
+    }
+}
+
+fn sayings(result: &RttResult, found: &Found) -> Vec<String> {
+    let ms = |value: f64| format!("{} ms", millis(value));
+    let fit = &found.fit;
+    let mut lines = vec![window(found)];
+    lines.extend(initial(found));
+    lines.extend(result.path.as_ref().and_then(|path| path.segment).map(|it| segment(found, &it)));
+    lines.extend([
+        figure("rate", &fit.rate, sinks::rate),
+        figure("one-way propagation", &fit.delay, ms),
+        figure("both hosts, for each message", &fit.per_message, ms),
+        figure("each packet besides its bytes", &fit.per_packet, ms),
+    ]);
+    lines
+}
+
+fn window(found: &Found) -> String {
+    let bytes = match &found.fit.window {
+        Err(why) => return format!("window: {why}"),
+        Ok(bytes) => bytes,
+    };
+    let with_head = match found.head {
+        0 => String::new(),
+        head => format!(", with the head of {head} bytes of each message"),
+    };
+    let ways = match found.fit.known.waits {
+        Waits::Out => "; only messages wait for it, answers do not",
+        Waits::Back => "; only answers wait for it, messages do not",
+        Waits::AllWays | Waits::Never => "",
+    };
+    format!("window: {bytes} bytes{with_head}{ways}")
+}
+
+fn initial(found: &Found) -> Option<String> {
+    let Over::Tcp(tcp) = &found.over else { return None };
+    Some(match found.initial.as_ref()? {
+        Err(why) => format!("initial window: {why}"),
+        Ok(bytes) => match tcp.initial {
+            Some(1) => format!("initial window: {bytes} bytes, 1 segment of {}", tcp.congestion),
+            Some(count) => {
+                format!("initial window: {bytes} bytes, {count} segments of {}", tcp.congestion)
+            }
+            None => format!(
+                "initial window: {bytes} bytes, which are no whole segments: what the receiver of a \
+                 fresh connection has room for"
+            ),
+        },
+    })
+}
+
+fn segment(found: &Found, it: &SegmentFigures) -> String {
+    let (what, says) = match &found.over {
+        Over::Udp(_) => ("largest message in one packet", "IP_MTU"),
+        _ => ("segment", "TCP_INFO"),
+    };
+    let jump = it.jump_ms.map(|jump| {
+        let error =
+            it.jump_error_ms.map_or(String::new(), |error| format!(" ±{}", millis(2.0 * error)));
+        format!("{}{error} ms", millis(jump))
+    });
+    let how = match (it.told_by, jump) {
+        (ToldBy::Measurement, Some(jump)) => format!("measured: one byte more takes {jump} longer"),
+        (_, Some(jump)) => {
+            format!("not measured, the socket says so ({says}); one byte more takes {jump} longer")
+        }
+        (_, None) => format!("not measured, the socket says so ({says})"),
+    };
+    format!("{what}: {} bytes, {how}", it.octets)
+}
