@@ -1,13 +1,14 @@
 //! `trunkline ladder`: scenarios predicted, simulated and emulated, and whether the three agree.
 
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, counted};
 use crate::progress::bar;
 use crate::run::{EngineName, get_rights};
 use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten};
 use crate::work::Watch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use trunkline_batch::failures;
 use trunkline_core::Span;
 use trunkline_ladder::{Climb, Climbed, Ladder, Tally, Tolerances, section, terminal};
 use trunkline_measure::Engine;
@@ -197,7 +198,9 @@ impl Notes {
         match (all, self.0.len()) {
             (_, 0) => String::new(),
             (true, _) => self.0.iter().map(|note| format!("note: {note}\n")).collect(),
-            (false, count) => format!("{count} notes of the engines: --notes, or the page\n"),
+            (false, count) => {
+                format!("{} of the engines: --notes, or the page\n", counted(count as u64, "note"))
+            }
         }
     }
 }
@@ -221,8 +224,8 @@ fn summary(ladders: &[&Ladder]) -> String {
             all.invalid
         )
     };
-    let cells = ladders.len();
-    format!("{cells} cells\n{}\n{}", of(Engine::Model, "model"), of(Engine::Emu, "emu"))
+    let cells = counted(ladders.len() as u64, "cell");
+    format!("{cells}\n{}\n{}", of(Engine::Model, "model"), of(Engine::Emu, "emu"))
 }
 
 /// Everything on one page.
@@ -250,6 +253,10 @@ fn verdict(all: &[Climbed], strict: bool) -> Result<(), Failure> {
         return Err(Failure::failed(format!(
             "the results break a law that they must keep: {first}: this is a fault of the program, please report it with the scenario"
         )));
+    }
+    let runs = all.iter().flat_map(|it| &it.outcome.report.runs);
+    if let Some(failed) = runs.flat_map(failures).next() {
+        return Err(Failure::failed(format!("in real time {failed}")));
     }
     let tallies = all.iter().flat_map(|it| &it.ladders).map(|it| it.tally(Engine::Emu));
     let unexplained = tallies.fold(Tally::default(), Tally::plus).unexplained;

@@ -18,3 +18,8 @@ pub fn stream(fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
         _ => Ok(()),
     }
 }
+
+/// A number with its noun: "1 cell", "2 cells".
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

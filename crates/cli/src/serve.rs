@@ -1,8 +1,9 @@
 //! `trunkline serve`: the other end of `trunkline probe`.
 
 use crate::failure::Failure;
+use crate::output::{self, counted};
 use crate::probe::Window;
-use crate::{output, signals};
+use crate::signals;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
@@ -107,9 +108,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return output::line(&serde_json::to_string_pretty(&seen)?);
     }
     output::line(&format!(
-        "{} sessions; refused: {} by address, {} by key, {} too many; connections that said nothing: {}, \
+        "{}; refused: {} by address, {} by key, {} too many; connections that said nothing: {}, \
          something else: {}; datagrams: {} good, {} garbage",
-        seen.sessions,
+        counted(seen.sessions, "session"),
         seen.refused_addresses,
         seen.refused_keys,
         seen.refused_full,

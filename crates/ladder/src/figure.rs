@@ -14,7 +14,7 @@ pub enum What {
         /// User bytes.
         size: u64,
     },
-    /// Median time from one write's return to the next one's; in milliseconds.
+    /// Mean time from one write's return to the next one's, for most return at once and few wait; in milliseconds.
     Interval {
         /// User bytes of a write.
         size: u64,
@@ -86,15 +86,18 @@ impl Figure {
 
 /// Every figure of a traffic's run, in the order in which they are shown.
 pub fn figures(workload: &Workload, run: &TrafficRun) -> Vec<(What, Figure)> {
-    let delays = |what: fn(u64) -> What| -> Vec<(What, Figure)> {
-        run.sizes().into_iter().filter_map(|size| Some((what(size), median(run, size)?))).collect()
+    let delays = |what: fn(u64) -> What, estimator: Estimator| -> Vec<(What, Figure)> {
+        run.sizes()
+            .into_iter()
+            .filter_map(|size| Some((what(size), delay(run, size, estimator)?)))
+            .collect()
     };
     let mut found = match workload {
         Workload::Interactive { .. } | Workload::TimedEcho { .. } => {
-            delays(|size| What::RoundTrip { size })
+            delays(|size| What::RoundTrip { size }, Estimator::MEDIAN)
         }
-        Workload::TimedTransfer { .. } => delays(|size| What::Interval { size }),
-        Workload::Paced { .. } => delays(|_| What::OneWay),
+        Workload::TimedTransfer { .. } => delays(|size| What::Interval { size }, Estimator::Mean),
+        Workload::Paced { .. } => delays(|_| What::OneWay, Estimator::MEDIAN),
         Workload::Bulk { .. } | Workload::Push { .. } | Workload::Greedy { .. } => {
             goodput(run).map(|figure| (What::Goodput, figure)).into_iter().collect()
         }
@@ -103,8 +106,8 @@ pub fn figures(workload: &Workload, run: &TrafficRun) -> Vec<(What, Figure)> {
     found
 }
 
-fn median(run: &TrafficRun, size: u64) -> Option<Figure> {
-    let estimate = run.estimate(size, Quantity::Delay, Estimator::MEDIAN)?;
+fn delay(run: &TrafficRun, size: u64, estimator: Estimator) -> Option<Figure> {
+    let estimate = run.estimate(size, Quantity::Delay, estimator)?;
     let count = run.of_size(size).count() as u64;
     Some(Figure { value: estimate.value, low: estimate.low, high: estimate.high, count })
 }

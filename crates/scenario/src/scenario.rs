@@ -255,8 +255,8 @@ pub struct Traffic {
 
 /// An outside program that makes a traffic in the emulator.
 ///
-/// In both commands `{peer}` stands for the address of the other end, `{port}` for a port that is free for
-/// this flow.
+/// In both commands `{own}` stands for the address of the command's host, `{peer}` for that of the other end,
+/// `{port}` for a port that is free for this flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// The command on the host `from`.

@@ -14,6 +14,9 @@ const PORTS: std::ops::Range<u16> = 20_000..29_000;
 /// Where the next search begins, so that two flows never get the same one soon after each other.
 static NEXT: AtomicU16 = AtomicU16::new(0);
 
+/// What is put in for, in braces.
+const PLACEHOLDERS: [&str; 3] = ["own", "peer", "port"];
+
 /// Programs whose results are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -33,8 +36,8 @@ pub(crate) struct Commands {
     pub port: u16,
     /// Does the server listen on that port, as far as its command says?
     pub names_port: bool,
-    /// What was added to the commands.
-    pub added: Vec<String>,
+    /// What was added to the commands, and what looks like a placeholder in them and is none.
+    pub notes: Vec<String>,
 }
 
 impl Commands {
@@ -42,26 +45,26 @@ impl Commands {
     pub fn new(program: &Program, plan: &FlowPlan) -> Result<Commands, EndpointError> {
         let port = free_port(&plan.destination.namespace, plan.destination.address)?;
         let (near, far) = (plan.source.address, plan.destination.address);
-        let mut added = Vec::new();
+        let mut notes = unknown(program);
         let kind = kind_of(&program.command);
-        let mut client = fill(&program.command, far, port);
+        let mut client = fill(&program.command, [near, far], port);
         for addition in additions(kind, &client) {
             client = with(kind, &client, addition);
-            added
+            notes
                 .push(format!("'{addition}' added to the command, so that its result can be read"));
         }
         let server = program.server.as_deref().map(|command| {
-            let mut server = fill(command, near, port);
+            let mut server = fill(command, [far, near], port);
             for addition in server_additions(&server, &client) {
                 server = format!("{server} {addition}");
-                added.push(format!(
+                notes.push(format!(
                     "'{addition}' added to the server's command, so that its result can be read"
                 ));
             }
             server
         });
         let names_port = program.server.as_deref().is_some_and(|text| text.contains("{port}"));
-        Ok(Commands { kind, client, server, port, names_port, added })
+        Ok(Commands { kind, client, server, port, names_port, notes })
     }
 
     /// Does the server end by itself after one client?
@@ -72,8 +75,29 @@ impl Commands {
     }
 }
 
-fn fill(command: &str, peer: Ipv4Addr, port: u16) -> String {
-    command.replace("{peer}", &peer.to_string()).replace("{port}", &port.to_string())
+/// Puts in the addresses, the program's own and its peer's, and the port.
+fn fill(command: &str, [own, peer]: [Ipv4Addr; 2], port: u16) -> String {
+    let filled = command.replace("{own}", &own.to_string()).replace("{peer}", &peer.to_string());
+    filled.replace("{port}", &port.to_string())
+}
+
+/// A word in braces that is no placeholder is the program's own, or a slip.
+fn unknown(program: &Program) -> Vec<String> {
+    let commands = [Some(&program.command), program.server.as_ref()];
+    let braced = commands.into_iter().flatten().flat_map(|command| {
+        command.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(word, _)| word)
+    });
+    let a_name = |word: &&str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    let other = braced.filter(a_name).filter(|word| !PLACEHOLDERS.contains(word));
+    other
+        .map(|word| {
+            format!(
+                "'{{{word}}}' is left to the program: {{own}}, {{peer}} and {{port}} are filled in"
+            )
+        })
+        .collect()
 }
 
 /// The program that a command runs, by its first word that is neither a variable nor a wrapper.
@@ -210,8 +234,19 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled() {
-        let peer = Ipv4Addr::new(10, 0, 0, 2);
-        assert_eq!(fill("x -c {peer} -p {port}", peer, 20_001), "x -c 10.0.0.2 -p 20001");
+        let both = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+        let filled = fill("x -B {own} -c {peer} -p {port}", both, 20_001);
+        assert_eq!(filled, "x -B 10.0.0.1 -c 10.0.0.2 -p 20001");
+    }
+
+    #[test]
+    fn a_slip_in_a_placeholder_is_told() {
+        let told = |command: &str, server: Option<&str>| {
+            unknown(&Program { command: command.into(), server: server.map(Into::into) })
+        };
+        assert!(told("awk '{print $1}' {peer} ${HOME}", Some("x {own} {port} {}")).is_empty());
+        let notes = told("ping {per}", Some("x {prt}"));
+        assert!(notes.len() == 2 && notes[0].starts_with("'{per}'"), "{notes:?}");
     }
 
     #[test]

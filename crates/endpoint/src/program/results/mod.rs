@@ -31,8 +31,8 @@ struct Reading<'a> {
 
 /// What the program has measured.
 pub(super) fn read(outcome: &Outcome<'_>) -> FlowRun {
-    let mut run = FlowRun { notes: outcome.commands.added.clone(), ..FlowRun::default() };
-    run.ended = (outcome.client.ending == Ending::Natural).then_some(outcome.client.ended);
+    let ended = (outcome.client.ending == Ending::Natural).then_some(outcome.client.ended);
+    let run = FlowRun { ended, ..FlowRun::default() };
     let mut reading = Reading { outcome, run };
     let understood = match outcome.commands.kind {
         Kind::Iperf3 => iperf3::read(&mut reading),
@@ -45,6 +45,8 @@ pub(super) fn read(outcome: &Outcome<'_>) -> FlowRun {
         reading.run_time();
     }
     reading.judge();
+    // What went wrong comes first.
+    reading.run.notes.extend_from_slice(&outcome.commands.notes);
     reading.run
 }
 
@@ -151,7 +153,7 @@ mod testing {
             server: None,
             port: 1,
             names_port: false,
-            added: Vec::new(),
+            notes: Vec::new(),
         };
         let server = server.map(finished);
         let run = read(&Outcome { client: finished(output), server, commands: &commands, plan });
@@ -185,7 +187,7 @@ mod testing {
             server: None,
             port: 1,
             names_port: false,
-            added: Vec::new(),
+            notes: Vec::new(),
         };
         let plan = FlowPlan { workload, ..crate::plan::tests::plan() };
         read(&Outcome { client, server: None, commands: &commands, plan: &plan })

@@ -95,7 +95,7 @@ pub(in crate::file) static TRAFFIC: Table = Table {
                 "command",
                 One(Kind::Text),
                 Optional,
-                "In the emulator this program makes the traffic, on the host `from`; {peer} and {port} are filled in",
+                "In the emulator this program makes the traffic, on the host `from`; {own}, {peer} and {port} are filled in",
             ),
             key(
                 "server",
