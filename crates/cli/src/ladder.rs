@@ -69,6 +69,11 @@ const FORMAT: u32 = 1;
 /// What the short form takes.
 const SHORT: (Span, usize) = (Span::from_secs(2), 1);
 
+/// Packets that simulations of a cell in other phases may send, all together: some seconds of a processor.
+const PHASES: u64 = 4_000_000;
+/// The same in the short form.
+const PHASES_SHORT: u64 = 400_000;
+
 /// Runs, prints and writes.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let files = files(&args.paths)?;
@@ -111,6 +116,7 @@ impl Args {
             cells,
             allowed,
             attempts: if self.short { Some(1) } else { self.attempts },
+            phases: if self.short { PHASES_SHORT } else { PHASES },
             threads: self.threads.number(),
             tolerances: Tolerances::default(),
         }

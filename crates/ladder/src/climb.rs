@@ -20,6 +20,8 @@ pub struct Climb {
     pub allowed: Span,
     /// How often an emulation is made at most, until it is valid; `None` for the testbed's own.
     pub attempts: Option<u32>,
+    /// Packets that the simulations of a cell in other phases may send, all together.
+    pub phases: u64,
     /// How many simulations are made at once.
     pub threads: usize,
     /// How far engines may be apart.
@@ -72,7 +74,7 @@ impl Climb {
     fn ask_again(&self, scenario: &Scenario, runs: &[Run], ladder: &mut Ladder) {
         let own = |run: &&Run| run.engine == Engine::Sim && run.cell == scenario.cell;
         let traffic = runs.iter().find(own).into_iter().flat_map(|run| &run.traffic);
-        let moves = Moves::of(scenario, traffic.map(|it| it.packets.sent).sum());
+        let moves = Moves::of(scenario, traffic.map(|it| it.packets.sent).sum(), self.phases);
         let work =
             |phase: &Scenario| make(Engine::Sim, phase).ok().map(|run| figures_of(scenario, &run));
         let phases = run_all(&moves.phases(scenario), self.threads, |_| 0, work, |_, _| {});

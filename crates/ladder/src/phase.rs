@@ -14,8 +14,6 @@ use trunkline_scenario::{Scenario, Traffic, Transport};
 const FULL: u64 = 39;
 /// And no fewer than these.
 const FEWEST: u64 = 8;
-/// Packets that all of them together may send: some seconds of a processor.
-const PACKETS: u64 = 4_000_000;
 /// Starts are moved by so much where a block takes less: real hosts do not start at the same instant to better
 /// than that.
 const START: Span = Span::from_millis(1);
@@ -38,10 +36,10 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// Those for `scenario`, of which one simulation sends `packets` packets. The number of runs follows from
-    /// that, not from a clock, so that it is the same on every machine.
-    pub fn of(scenario: &Scenario, packets: u64) -> Moves {
-        let runs = (PACKETS / packets.max(1)).clamp(FEWEST, FULL);
+    /// Those for `scenario`, of which one simulation sends `packets` packets, where all together may send
+    /// `budget`. The number of runs follows from that, not from a clock, so that it is the same on every machine.
+    pub fn of(scenario: &Scenario, packets: u64, budget: u64) -> Moves {
+        let runs = (budget / packets.max(1)).clamp(FEWEST, FULL);
         Moves { runs, starts: longest_block(scenario).max(START), packets: packets_of(scenario) }
     }
 

@@ -8,6 +8,9 @@ use trunkline_ladder::{Figures, Ladder, Moves, Row, Tolerances, Verdict, figures
 use trunkline_measure::{Engine, Run};
 use trunkline_scenario::Scenario;
 
+/// Packets that all simulations of a test may send together.
+const BUDGET: u64 = 4_000_000;
+
 /// A download beside an upload, whose acknowledgements queue among the upload's blocks.
 const FILE: &str = r#"
     name = "up and down"
@@ -50,7 +53,7 @@ fn simulated(scenario: &Scenario) -> Run {
 
 fn moves(scenario: &Scenario) -> Moves {
     let sent = simulated(scenario).traffic.iter().map(|traffic| traffic.packets.sent).sum();
-    Moves::of(scenario, sent)
+    Moves::of(scenario, sent, BUDGET)
 }
 
 fn asked(scenario: &Scenario) -> Vec<Figures> {
@@ -142,16 +145,16 @@ fn the_same_seed_gives_the_same_phases() {
 #[test]
 fn long_scenarios_are_asked_less_often() {
     let scenario = scenario();
-    let runs = |packets| Moves::of(&scenario, packets).runs;
+    let runs = |packets| Moves::of(&scenario, packets, BUDGET).runs;
     assert_eq!((runs(0), runs(1000), runs(200_000), runs(100_000_000)), (39, 39, 20, 8));
 }
 
 #[test]
 fn hosts_vary_within_what_their_links_leave() {
     let mut scenario = scenario();
-    assert_eq!(Moves::of(&scenario, 1).packets, Span::from_micros(100));
+    assert_eq!(Moves::of(&scenario, 1, BUDGET).packets, Span::from_micros(100));
     scenario.links[0].forward.delay = Span::ZERO;
-    let moves = Moves::of(&scenario, 1);
+    let moves = Moves::of(&scenario, 1, BUDGET);
     assert_eq!(moves.packets, Span::ZERO);
     assert!(moves.phases(&scenario).iter().all(|it| it.hosts[0].processor.unsteady.is_zero()));
 }

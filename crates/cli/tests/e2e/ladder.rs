@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Files that one run takes, so that it ends within the time that a test may take.
-const TOGETHER: usize = 6;
+const TOGETHER: usize = 4;
 
 /// The scenario files of a folder of this repository.
 fn files(folder: &str) -> Vec<String> {
