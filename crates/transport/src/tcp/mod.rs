@@ -23,6 +23,7 @@ pub mod congestion;
 mod counters;
 mod half;
 mod handshake;
+mod interactive;
 mod prr;
 mod rack;
 mod reassembly;
@@ -51,6 +52,7 @@ use agreed::Agreed;
 use congestion::{Congestion, Controller};
 use half::Half;
 use handshake::State;
+use interactive::Pulse;
 use reassembly::Range;
 use receiver::Receiver;
 use recovery::Heard;
@@ -220,6 +222,12 @@ impl<B: Payload> Tcp<B> {
     pub fn segment_size(&self) -> u32 {
         self.agreed.mss
     }
+    /// What this end knows of the round trip; one that never sent knows the shortest time-out.
+    fn pulse(&self) -> Pulse {
+        let smoothed = self.smoothed_rtt();
+        let timeout = if smoothed.is_zero() { self.settings.min_rto } else { self.timeout() };
+        Pulse { smoothed, timeout }
+    }
     /// What happened so far.
     pub fn counters(&self) -> Counters {
         let sending = self.sender.get().map(|sender| sender.counters).unwrap_or_default();
@@ -260,7 +268,8 @@ impl<B: Payload> Tcp<B> {
         } else {
             let fin = flags.has(Flags::FIN);
             self.receiver.pushed(flags);
-            self.receiver.data(now, position, segment.data, fin, &self.settings);
+            let pulse = self.pulse();
+            self.receiver.data(now, position, (segment.data, fin), pulse, &self.settings);
         }
     }
 
@@ -339,6 +348,9 @@ impl<B: Payload> Tcp<B> {
             .with(Flags::CWR, out.cwr);
         let seq = self.first.plus(out.start);
         let spare = self.agreed.mss.saturating_sub(out.data.len());
+        if !out.data.is_empty() {
+            self.receiver.answered(now);
+        }
         let mut segment = Segment::new(seq, Seq::default(), flags, 0, out.data, out.eligible);
         segment.first_sent = out.first_sent;
         segment.ecn = if out.ect { Ecn::Ect0 } else { Ecn::NotEct };
@@ -376,7 +388,8 @@ impl<B: Payload> Tcp<B> {
 
     /// Does what is due.
     pub fn expire(&mut self, now: Time) {
-        self.receiver.expire(now);
+        let pulse = self.pulse();
+        self.receiver.expire(now, pulse);
         if let Some(sender) = self.sender.get_mut() {
             sender.expire(now, &self.agreed, &self.settings);
         }

@@ -2,6 +2,7 @@
 
 use super::agreed::Agreed;
 use super::counters::Receiving;
+use super::interactive::{Arrival, Interactive, Pulse};
 use super::reassembly::{Range, Reassembly};
 use super::segment::{Flags, Sack, Segment, Timestamps};
 use super::seq::Seq;
@@ -36,7 +37,10 @@ pub struct Receiver<B> {
     /// Is one to be sent now, or with the next data?
     now: bool,
     quick: u8,
-    /// A segment that the sender has pushed has come since the last acknowledgement.
+    /// Where the application's answers decide how long one is held back.
+    interactive: Option<Box<Interactive>>,
+    /// A segment that the sender has pushed has come since the last acknowledgement; where
+    /// [`Interactive`] keeps count, the last segment was.
     pushed: bool,
     /// When one that is held back is sent.
     due: Time,
@@ -74,6 +78,7 @@ impl<B: Payload> Receiver<B> {
             owed: 0,
             now: false,
             quick: settings.quick_acks,
+            interactive: settings.interactive.then(|| Box::new(Interactive::new(settings))),
             pushed: false,
             due: Time::NEVER,
             stamp: None,
@@ -163,11 +168,19 @@ impl<B: Payload> Receiver<B> {
 
     /// The flags of a segment that brings data.
     pub fn pushed(&mut self, flags: Flags) {
-        self.pushed |= flags.has(Flags::PSH);
+        let pushed = flags.has(Flags::PSH);
+        self.pushed = pushed || (self.pushed && self.interactive.is_none());
     }
 
     /// The data of a segment that starts at `start`, and its FIN.
-    pub fn data(&mut self, now: Time, start: u64, data: B, fin: bool, settings: &Settings) {
+    pub fn data(
+        &mut self,
+        now: Time,
+        start: u64,
+        (data, fin): (B, bool),
+        pulse: Pulse,
+        settings: &Settings,
+    ) {
         let len = u64::from(data.len());
         if len == 0 && !fin {
             return;
@@ -184,9 +197,12 @@ impl<B: Payload> Receiver<B> {
         self.largest = self.largest.max(data.len());
         if start == self.next && self.gaps.as_ref().is_none_or(|gaps| gaps.held.is_empty()) {
             self.accept(data);
-            return self.in_order(now, settings);
+            return match self.interactive {
+                Some(_) => self.with_the_answer(now, len as u32, pulse, settings),
+                None => self.in_order(now, settings),
+            };
         }
-        self.out_of_order(start, data);
+        self.out_of_order(start, data, settings);
     }
 
     /// Data that start at the position expected.
@@ -218,9 +234,28 @@ impl<B: Payload> Receiver<B> {
         }
     }
 
+    /// The same, where the application's answers decide how long.
+    fn with_the_answer(&mut self, now: Time, len: u32, pulse: Pulse, settings: &Settings) {
+        let Some(interactive) = &mut self.interactive else { return };
+        let window = self.offered.saturating_sub(self.acked);
+        let arrival = Arrival { len, pushed: self.pushed, window };
+        interactive.arrived(now, arrival, pulse, settings);
+        let held = self.next - self.acked;
+        let most = u64::from(settings.ack_every - 1) * u64::from(interactive.full());
+        let Some(longest) = settings.delayed_ack.filter(|_| held <= most && !interactive.quick())
+        else {
+            self.now = true;
+            return;
+        };
+        let hold = interactive.hold(pulse, longest);
+        // One that is nearly due is not waited for (`tcp_send_delayed_ack`).
+        self.now |= self.due <= now + hold.scaled(1, 4);
+        self.due = self.due.min(settings.fast_clock().due(now, hold));
+    }
+
     /// Something came before what is missing, or twice, or it fills a gap: every such segment is
     /// acknowledged at once (RFC 5681 §4.2).
-    fn out_of_order(&mut self, start: u64, mut data: B) {
+    fn out_of_order(&mut self, start: u64, mut data: B, settings: &Settings) {
         let end = start + u64::from(data.len());
         let old = self.next.saturating_sub(start).min(u64::from(data.len()));
         data.take_front(old as u32);
@@ -232,6 +267,10 @@ impl<B: Payload> Receiver<B> {
         if self.next == before && !fresh && end > start {
             self.counters.duplicates += 1;
             self.repeated(start, end);
+            let window = self.offered.saturating_sub(self.acked);
+            if let Some(interactive) = &mut self.interactive {
+                interactive.disturbed(window, settings);
+            }
         } else if old > 0 {
             self.repeated(start, start + old);
         }
@@ -272,7 +311,11 @@ impl<B: Payload> Receiver<B> {
             self.now = true;
         }
         let emptied = self.held == 0 && self.next > self.acked;
-        self.now |= settings.pushes && self.pushed && emptied;
+        let asked = match &self.interactive {
+            Some(interactive) => interactive.read(),
+            None => settings.pushes && self.pushed,
+        };
+        self.now |= asked && emptied;
     }
 
     /// The window to be offered now, in octets: what the buffer has room for, never less than was offered
@@ -297,10 +340,20 @@ impl<B: Payload> Receiver<B> {
     }
 
     /// The time to hold one back is over.
-    pub fn expire(&mut self, now: Time) {
+    pub fn expire(&mut self, now: Time, pulse: Pulse) {
         if self.due <= now {
             self.due = Time::NEVER;
             self.now = true;
+            if let Some(interactive) = &mut self.interactive {
+                interactive.missed(pulse);
+            }
+        }
+    }
+
+    /// Data are sent: perhaps the answer to what came.
+    pub fn answered(&mut self, now: Time) {
+        if let Some(interactive) = &mut self.interactive {
+            interactive.sent(now);
         }
     }
 
@@ -315,6 +368,11 @@ impl<B: Payload> Receiver<B> {
         segment.ack = self.first.plus(self.next);
         segment.flags = segment.flags | Flags::ACK;
         segment.flags = segment.flags.with(Flags::ECE, self.echo && !syn);
+        if (self.next > self.acked || self.pending())
+            && let Some(interactive) = &mut self.interactive
+        {
+            interactive.acknowledged();
+        }
         self.acked = self.next;
         (self.now, self.due, self.pushed) = (false, Time::NEVER, false);
         self.owed = self.owed.saturating_sub(1);

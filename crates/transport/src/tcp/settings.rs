@@ -19,8 +19,8 @@ pub enum Profile {
     /// What the RFCs in force ask for, each by the letter.
     #[default]
     Trunkline,
-    /// Linux 6: time-outs from 200 ms on, delayed acknowledgements of 40 ms after a quick start, CUBIC
-    /// (`net/ipv4/tcp*.c`, `include/net/tcp.h`: TCP_RTO_MIN, TCP_DELACK_MIN, TCP_MAX_QUICKACKS).
+    /// Linux 6: time-outs from 200 ms on, delayed acknowledgements from 40 to 200 ms after a quick start, CUBIC
+    /// (`net/ipv4/tcp*.c`, `include/net/tcp.h`: TCP_RTO_MIN, TCP_ATO_MIN, TCP_DELACK_MAX, TCP_MAX_QUICKACKS).
     Linux,
     /// 4.4BSD, "Net/3" (1993): clocks of 500 and 200 ms, fast recovery that the first new acknowledgement
     /// ends, no SACK, no scaling, an initial window of one segment (Wright and Stevens, *TCP/IP
@@ -101,7 +101,8 @@ pub struct Settings {
     pub window_scaling: bool,
     /// Offer explicit congestion notification (RFC 3168)?
     pub ecn: bool,
-    /// How long an acknowledgement may be held back; `None`: never.
+    /// How long an acknowledgement may be held back; `None`: never. With [`interactive`](Settings::interactive)
+    /// it is the longest time, and the time itself goes by the gaps between segments, from 40 ms on.
     pub delayed_ack: Option<Span>,
     /// After how many full segments one is sent whatever happens, at least 1 (RFC 5681 §4.2: 2).
     pub ack_every: u8,
@@ -109,8 +110,12 @@ pub struct Settings {
     /// application has read all up to a pushed one, as Linux does (`tcp_push`, `forced_push`,
     /// `tcp_cleanup_rbuf`)?
     pub pushes: bool,
-    /// How many segments are acknowledged at once before any is held back (Linux: 16).
+    /// How many segments are acknowledged at once before any is held back (Linux: 16, and no more than half a
+    /// window).
     pub quick_acks: u8,
+    /// Does an acknowledgement wait for the application's answer once there has been one in time, as in Linux
+    /// ("pingpong" mode since the first answer: `tcp_event_data_sent`, `tcp_cleanup_rbuf`)?
+    pub interactive: bool,
     /// Does a small segment wait while another one is unacknowledged (RFC 896)?
     pub nagle: bool,
     /// The tick of the retransmission timer, where it is coarse: 500 ms in BSD. Round trips are then
@@ -241,6 +246,7 @@ impl Settings {
             ack_every: 2,
             pushes: false,
             quick_acks: 0,
+            interactive: false,
             nagle: true,
             tick: None,
             fast_tick: None,
@@ -273,8 +279,9 @@ impl Settings {
     const fn linux() -> Settings {
         Settings {
             receive_buffer: 3 << 20,
-            delayed_ack: Some(Span::from_millis(40)),
+            delayed_ack: Some(Span::from_millis(200)),
             quick_acks: 16,
+            interactive: true,
             pushes: true,
             min_rto: Span::from_millis(200),
             max_rto: Span::from_secs(120),

@@ -89,3 +89,58 @@ fn segments_wait_for_each_other_where_the_next_acknowledgement_is_near() {
     assert!(alone(true, 5_200_000) < 0.1);
     assert!(alone(true, 520_000) > 0.9);
 }
+
+/// How many segments without data each end sends while 20 messages of `octets` are answered with as many,
+/// each `after` it came, 10 ms each way.
+fn bare(profile: Profile, octets: u32, after: Span) -> [usize; 2] {
+    let settings = Settings { nagle: false, ..Settings::of(profile) };
+    let mut pair = Pair::connected([settings; 2], delay(millis(10))).traced();
+    for _ in 0..20 {
+        pair.offer(0, octets);
+        pair.run(pair.now + millis(10) + after);
+        pair.offer(1, octets);
+        pair.run(pair.now + millis(11));
+    }
+    [0, 1].map(|way| pair.sent(way).iter().filter(|sent| sent.2 == 0).count())
+}
+
+#[test]
+fn acknowledgements_ride_on_answers_that_come_in_time() {
+    assert_eq!(
+        bare(Profile::Linux, 100, millis(5)),
+        [1, 1],
+        "nobody has answered before the first"
+    );
+    assert_eq!(bare(Profile::Linux, 1448, millis(39)), [1, 1]);
+    let [_, late] = bare(Profile::Linux, 100, millis(60));
+    assert_eq!(late, 20, "answers that late are not waited for");
+    let [_, patient] = bare(Profile::Trunkline, 100, millis(60));
+    assert_eq!(patient, 0, "a hold of 100 ms waits for them from the first on");
+}
+
+/// An answer that fails to come costs one hold of 40 ms, and ends the waiting.
+#[test]
+fn a_missing_answer_ends_the_waiting() {
+    let settings = Settings { nagle: false, ..linux(true) };
+    let mut pair = Pair::connected([settings; 2], delay(millis(10))).traced();
+    for (now, end) in [(0, 0), (11, 1), (30, 0), (130, 0), (230, 0)] {
+        pair.run(at(now));
+        pair.offer(end, 100);
+    }
+    pair.run(at(400));
+    let acks: Vec<u64> =
+        pair.sent(1).iter().filter(|sent| sent.2 == 0).map(|sent| sent.0).collect();
+    assert_eq!(acks, [10, 80, 140, 240]);
+}
+
+/// Bulk data are acknowledged one by one at first, then two by two.
+#[test]
+fn a_stream_is_acknowledged_quickly_and_then_in_pairs() {
+    let settings = Settings { mss: 1000, ..linux(true) };
+    let network = bottleneck(1_000_000, 1000, millis(5), |_| false);
+    let mut pair = Pair::connected([settings; 2], network).traced();
+    pair.offer(0, 400_000);
+    pair.run(at(2000));
+    let acks = pair.sent(1).len();
+    assert!((200..=220).contains(&acks), "{acks} for 400 segments, 16 of them singly");
+}
