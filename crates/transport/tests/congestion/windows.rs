@@ -47,6 +47,16 @@ fn slow_start_counts_two_segments_for_an_ack_at_most() {
     flow.timed_out(at(2), flow.window());
     acks(&mut flow, 1, 5 * SEGMENT);
     assert_eq!(flow.window(), 2 * SEGMENT, "and one after a time-out");
+    // CUBIC the same (RFC 9438 §4.10 leaves slow start as it is); Linux has no such limit.
+    for (counts_segments, window) in [(false, 2), (true, 6)] {
+        let settings =
+            Settings { counts_segments, slow_start_limit: 255, ..Settings::new(Kind::Cubic, MSS) };
+        let mut flow = Controller::new(&settings);
+        acks(&mut flow, 90, SEGMENT);
+        flow.timed_out(at(2), flow.window());
+        acks(&mut flow, 1, 5 * SEGMENT);
+        assert_eq!(flow.window(), window * SEGMENT, "segments counted: {counts_segments}");
+    }
 }
 
 #[test]

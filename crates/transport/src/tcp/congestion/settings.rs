@@ -57,8 +57,9 @@ pub struct Settings {
     pub whole_segments: bool,
     /// Is the window a count of segments, as in Linux (`snd_cwnd`)? Then a part of the window itself is what a
     /// congestion leaves, in whole segments (`tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`), whatever was in
-    /// flight; a time-out within a recovery reduces nothing again (`tcp_enter_loss`); and slow start after a
-    /// time-out counts all that an ACK covers.
+    /// flight; a time-out within a recovery reduces nothing again (`tcp_enter_loss`); slow start after a
+    /// time-out counts all that an ACK covers; and CUBIC grows by whole segments, behind Reno's law rather than
+    /// along it, whose gain stays at 8/15 of a segment (`bictcp_update`; RFC 9438 §4.3 has 9/17, then 1).
     pub counts_segments: bool,
     /// Is the window reduced less for a congestion mark than for a loss (RFC 8511): by 0.8, CUBIC 0.85?
     pub alternative_backoff: bool,

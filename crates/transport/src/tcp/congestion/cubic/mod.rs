@@ -6,10 +6,12 @@
 
 mod curve;
 mod hystart;
+mod segments;
 
 use super::settings::{MOST_WINDOW, Settings};
 use super::{Ack, Congestion, Reason};
 use hystart::{Advice, Watch};
+use segments::{Segments, Step};
 use trunkline_core::Time;
 
 /// Fractions of a byte in which the Reno-friendly window is counted, as a power of two.
@@ -24,6 +26,8 @@ struct Epoch {
     k: u64,
     /// W_est, in 2⁻¹⁰ bytes.
     estimate: u64,
+    /// The counts where windows are in segments.
+    segments: Segments,
 }
 
 /// What is put back when a congestion was none (§4.9).
@@ -56,6 +60,8 @@ pub struct Cubic {
     recovering: bool,
     /// No ACK has come since the last time-out.
     backed_off: bool,
+    /// In the slow start after a time-out.
+    starting_again: bool,
 }
 
 impl Cubic {
@@ -74,6 +80,7 @@ impl Cubic {
             settings: *settings,
             recovering: false,
             backed_off: false,
+            starting_again: false,
         }
     }
 
@@ -88,7 +95,7 @@ impl Cubic {
         let (limit, advice) = if first {
             (self.watch.limit(&self.settings), self.watch.advise(ack, self.window, mss))
         } else {
-            (u64::from(self.settings.slow_start_limit.max(1)), Advice::Grow(1))
+            (self.limit_again(), Advice::Grow(1))
         };
         let Advice::Grow(divisor) = advice else {
             self.threshold = self.window;
@@ -100,13 +107,23 @@ impl Cubic {
         if self.window < self.threshold { 0 } else { counted - step }
     }
 
+    /// Segments that an ACK counts for in a slow start that is not the first: one after a time-out
+    /// (RFC 3465 §2.3), not so in Linux.
+    fn limit_again(&self) -> u64 {
+        match self.starting_again && !self.settings.counts_segments {
+            true => 1,
+            false => u64::from(self.settings.slow_start_limit.max(1)),
+        }
+    }
+
     /// The beginning of a stage of congestion avoidance (§4.2). Without a plateau, after a time-out or a
     /// slow start that ended without loss, K is 0 and the plateau is here (§4.8, §4.10).
     fn begin_epoch(&mut self, now: Time) -> Epoch {
+        let segments = Segments::new(self.plateau.is_none());
         let plateau = self.plateau.unwrap_or(0).max(self.window);
         self.plateau = Some(plateau);
         let k = curve::time_to_plateau(plateau - self.window, self.mss());
-        let epoch = Epoch { began: now, k, estimate: self.window << FINE };
+        let epoch = Epoch { began: now, k, estimate: self.window << FINE, segments };
         self.epoch = Some(epoch);
         self.credit = 0;
         epoch
@@ -124,6 +141,9 @@ impl Cubic {
     /// Congestion avoidance (§4.2 to §4.5).
     fn avoid(&mut self, ack: &Ack, acked: u64) {
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(ack.now));
+        if self.settings.counts_segments {
+            return self.avoid_in_segments(epoch, ack, acked);
+        }
         epoch.estimate += self.friendly_growth(&epoch, acked);
         epoch.estimate = epoch.estimate.min(MOST_WINDOW << FINE);
         self.epoch = Some(epoch);
@@ -135,6 +155,21 @@ impl Cubic {
         } else {
             self.approach(curve(elapsed + ack.smoothed_rtt), acked);
         }
+    }
+
+    /// The same as Linux does it: see [`segments`]. The curve is looked up the shortest round trip from now.
+    fn avoid_in_segments(&mut self, mut epoch: Epoch, ack: &Ack, acked: u64) {
+        let (mss, window) = (self.mss(), self.window);
+        let step = Step { now: ack.now, acked: acked.min(MOST_WINDOW), window, mss };
+        if epoch.segments.count(&step) {
+            epoch.estimate += (epoch.segments.friendly(&step) * mss) << FINE;
+            epoch.estimate = epoch.estimate.min(MOST_WINDOW << FINE);
+            let time = curve::steps(ack.now.since(epoch.began) + ack.min_rtt);
+            let curve = curve::window(time, epoch.k, self.plateau.unwrap_or(window), mss);
+            epoch.segments.reprice(&step, curve, epoch.estimate >> FINE);
+        }
+        self.window += epoch.segments.grow(&step) * mss;
+        self.epoch = Some(epoch);
     }
 
     /// Moves towards where the curve will be a round trip from now, by (target − window)/window of what
@@ -221,6 +256,7 @@ impl Congestion for Cubic {
             self.avoid(ack, rest);
         }
         self.window = self.window.min(MOST_WINDOW);
+        self.starting_again &= self.window < self.threshold;
     }
 
     fn congested(&mut self, _now: Time, in_flight: u64, reason: Reason) {
@@ -254,6 +290,7 @@ impl Congestion for Cubic {
         self.window = self.mss();
         self.recovering = false;
         self.backed_off = true;
+        self.starting_again = true;
     }
 
     fn undone(&mut self, now: Time) {
@@ -267,6 +304,7 @@ impl Congestion for Cubic {
         }
         self.recovering = false;
         self.backed_off = false;
+        self.starting_again = false;
     }
 
     fn restarted_after_idle(&mut self, now: Time) {
