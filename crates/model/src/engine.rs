@@ -81,9 +81,13 @@ fn messages(
     let traffic = &scenario.traffic[index];
     let flow = Flow::new(scenario, index, 0)?;
     flow.uncovered(scenario).map_or(Ok(()), Err)?;
+    let at_once = match traffic.workload {
+        Workload::Interactive { repeat, every, .. } => repeat > 1 && every.is_zero(),
+        _ => true,
+    };
     let mut add = |what, flow: &Flow<'_>| {
         for &size in sizes {
-            let terms = round_trip(&flow.there, &flow.back, size, answer(size));
+            let terms = round_trip(&flow.there, &flow.back, (size, answer(size)), at_once);
             let value = Figure::Time(terms.total());
             list.push(prediction(traffic, u64::from(size), what, value, terms.0));
         }

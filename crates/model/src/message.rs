@@ -51,13 +51,28 @@ pub(crate) fn rounds_of(talk: &Talk<'_>, bytes: u32) -> Vec<u32> {
     rounds::rounds(bytes, &interface.split, one, speech.block, outstanding)
 }
 
-/// A message and its answer.
-pub(crate) fn round_trip(there: &Talk<'_>, back: &Talk<'_>, bytes: u32, answer: u32) -> Terms {
+/// A message and its answer. A message that goes out `at_once` when the answer to the one before has come finds
+/// the protocol's own answer to that ahead of it.
+pub(crate) fn round_trip(
+    there: &Talk<'_>,
+    back: &Talk<'_>,
+    (bytes, answer): (u32, u32),
+    at_once: bool,
+) -> Terms {
     let mut terms = Terms::default();
+    if at_once {
+        echo_ahead(&mut terms, back, there, (last_block(back, answer), bytes));
+    }
     let last = one_way(&mut terms, there, bytes);
     echo_ahead(&mut terms, there, back, (last, answer));
     one_way(&mut terms, back, answer);
     terms
+}
+
+/// User bytes of a message's last block.
+fn last_block(talk: &Talk<'_>, bytes: u32) -> u32 {
+    let requests = talk.speech.requests(bytes, &talk.from.0.interface.split);
+    requests.last().and_then(|blocks| blocks.last()).copied().unwrap_or(0)
 }
 
 /// From the start of the system write to the end of the read that takes the last block, whose size it
@@ -168,6 +183,7 @@ fn carrying(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
     let spent = talk.way.spent(&burst(&packets));
     for (stage, span) in talk.way.stages.iter().zip(spent) {
         queued(terms, stage, &packets);
+        slot(terms, stage);
         terms.add(
             ("its packets", "D(p, h) = max(D(p−1, h), D(p, h−1)) + bits / rate", LINE),
             &stage.place,
@@ -201,6 +217,14 @@ fn queued(terms: &mut Terms, stage: &Stage, packets: &[Packet]) {
     terms.add((name, formula, QUEUE), &stage.place, Cause::Queue, wait, numbers);
 }
 
+/// A line with slots that nothing keeps busy.
+fn slot(terms: &mut Terms, stage: &Stage) {
+    if stage.queue.is_zero() && stage.turns.is_none() {
+        let name = ("for the next slot", "slot / 2, the mean over all phases", LINE);
+        terms.add(name, &stage.place, Cause::Queue, stage.to_slot(), stage.describe());
+    }
+}
+
 /// The last block from the receiver's board to the application.
 fn taking(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
     let host = talk.to.0;
@@ -221,7 +245,7 @@ fn taking(terms: &mut Terms, talk: &Talk<'_>, data: u32) {
     );
 }
 
-/// The answer's first block finds the protocol's own answer to the message before it on the lines.
+/// What `back` sends finds the protocol's own answer to what `there` brought before it on the lines.
 fn echo_ahead(terms: &mut Terms, there: &Talk<'_>, back: &Talk<'_>, (last, answer): (u32, u32)) {
     if !there.speech.answers() {
         return;

@@ -187,7 +187,7 @@ pub(crate) fn whole_terms(
         whole.store.to_string(),
     );
     if let Some(answer) = whole.answer {
-        let confirmed = message::round_trip(there, back, 0, answer);
+        let confirmed = message::round_trip(there, back, (0, answer), false);
         terms.0.extend(
             confirmed
                 .0

@@ -237,6 +237,14 @@ impl Stage {
         }
     }
 
+    /// What a packet that finds nothing ahead waits for the next slot, where the line has slots: half of one, the
+    /// mean over all phases.
+    pub fn to_slot(&self) -> Span {
+        let Kind::Line(Some(rate), framing) = self.kind else { return Span::ZERO };
+        let (bits, (of, all)) = (framing.slot_bits().unwrap_or(0), framing.line_share());
+        Span::from_secs(1).scaled(bits * all, rate.bits_per_second() * of).scaled(1, 2)
+    }
+
     /// What `packets` of one block wait here behind other traffic.
     pub fn wait(&self, packets: &[Packet]) -> Span {
         self.queue + self.turns.map_or(Span::ZERO, |turns| turns.wait(packets))

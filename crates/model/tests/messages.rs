@@ -69,6 +69,13 @@ fn packets_cut_through() {
     net.traffic[0].transport = urp(28, 3, 0);
     net.traffic[0].reply_transport = urp(28, 3, 0);
     assert_eq!(round_trip(&net, 28), Span::from_micros(3 * 320 + 10 + 3 * 160));
+    // One message right after the other: the ECHO of the answer is ahead of the next message too.
+    let Workload::Interactive { repeat, .. } = &mut net.traffic[0].workload else { panic!() };
+    *repeat = 5;
+    assert_eq!(round_trip(&net, 28), Span::from_micros(10 + 3 * 320 + 10 + 3 * 160));
+    let Workload::Interactive { every, .. } = &mut net.traffic[0].workload else { panic!() };
+    *every = Span::from_secs(1);
+    assert_eq!(round_trip(&net, 28), Span::from_micros(3 * 320 + 10 + 3 * 160));
 }
 
 /// Vande Water's 84-byte window over 3000 miles: equation 4, to the time of the bits themselves.
@@ -163,6 +170,22 @@ fn loaded(trunk: &trunkline_path::LinkSpec, outstanding: u8) -> Scenario {
     net
 }
 
+/// A cell of 424 bits leaves at the beginning of a slot only; 260 of 270 columns carry cells (LDS report §3.2).
+#[test]
+fn a_line_with_slots_is_waited_for() {
+    let mut spec = link(2_700_000, Span::from_millis(10));
+    spec.framing = "atm-aal5".parse().unwrap();
+    let mut net = pair(&spec);
+    net.traffic.push(traffic("echo", ("a", "b"), echo(&[10]), &Transport::Datagram));
+    // One cell each way in 424/2.6 = 163.077 us, and half of that before it.
+    let expected = Span::from_nanos(20_000_000 + 3 * 163_077);
+    assert!(
+        round_trip(&net, 10).abs_diff(expected) < Span::from_nanos(5),
+        "{}",
+        round_trip(&net, 10)
+    );
+}
+
 /// The round robin program empties its input fifo before it sends (Hawley 1989 §2.2).
 #[test]
 fn a_trunk_board_takes_in_before_it_sends() {
@@ -172,7 +195,10 @@ fn a_trunk_board_takes_in_before_it_sends() {
         "output_first":false}"#;
     let board: trunkline_path::TrunkProcessor = serde_json::from_str(json).unwrap();
     let mut net = pair(&trunk);
-    net.traffic.push(traffic("echo", ("a", "b"), echo(&[28]), &urp(28, 3, 16)));
+    let mut once = echo(&[28]);
+    let Workload::Interactive { repeat, .. } = &mut once else { panic!() };
+    *repeat = 1;
+    net.traffic.push(traffic("echo", ("a", "b"), once, &urp(28, 3, 16)));
     let without = round_trip(&net, 28);
     net.links[0].forward.processor = Some(board);
     // Two packets of 18 envelopes in, one of 16 bytes out; the other goes out while the line is busy.

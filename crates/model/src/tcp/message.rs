@@ -37,7 +37,7 @@ pub(crate) fn predict(
             notes.push(format!("{}: no formula covers {why}", traffic.name));
             continue;
         }
-        let terms = round_trip(&loaded.there, &loaded.back, size, answer(size));
+        let terms = round_trip(&loaded.there, &loaded.back, (size, answer(size)), false);
         list.push(Prediction {
             traffic: traffic.name.clone(),
             size: u64::from(size),
