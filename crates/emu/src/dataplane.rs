@@ -1,6 +1,7 @@
 //! The real-time loop: one thread that reads, lets the links work, and writes.
 
 use crate::EmuError;
+use crate::awake::Awake;
 use crate::capture::CaptureTap;
 use crate::clock::Clock;
 use crate::lane::Lane;
@@ -196,6 +197,7 @@ impl<W: Work> Dataplane<W> {
 
     fn turn(&mut self) -> Result<(), EmuError> {
         let Options { cpu, busy } = self.options;
+        let _while_it_turns = Awake::hold();
         let mut scheduling = Scheduling::prepare(cpu, busy, self.clock.now())?;
         let mut bed = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
         let mut doze = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;

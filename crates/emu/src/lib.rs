@@ -9,6 +9,7 @@
 //! the two ports of its way.
 
 pub mod accuracy;
+mod awake;
 pub mod capture;
 mod clock;
 mod dataplane;
@@ -28,6 +29,7 @@ mod wait;
 mod web;
 mod work;
 
+pub use awake::Awake;
 pub use clock::monotonic;
 pub use dataplane::{Dataplane, Inlet, Options, Remote};
 pub use error::EmuError;

@@ -4,6 +4,7 @@ use crate::VerifyError;
 use crate::generator::{self, Course, Recording, realtime};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::atomic::AtomicBool;
+use trunkline_emu::Awake;
 use trunkline_emu::hosts::{Hosts, device, inner_devices};
 use trunkline_emu::{Plan, Session, SessionOptions, SessionThread};
 use trunkline_lab::{End, Namespace, create_veth};
@@ -30,6 +31,8 @@ pub struct Laboratory {
     emulated: [Box<dyn Port>; 2],
     cpus: Cpus,
     hosts: Hosts,
+    /// So that what is measured without the emulator finds the processors as awake as with it.
+    _awake: Awake,
 }
 
 /// Where the threads run.
@@ -78,7 +81,7 @@ impl Laboratory {
         let direct = [open(near, DIRECT)?, open(far, DIRECT)?];
         let emulated = [open(near, &device(0))?, open(far, &device(0))?];
         let cpus = Cpus::choose(&allowed_cpus(), cpu);
-        Ok(Laboratory { direct, emulated, cpus, hosts })
+        Ok(Laboratory { direct, emulated, cpus, hosts, _awake: Awake::hold() })
     }
 
     /// The namespaces, to be written down for the next run's clean-up.
