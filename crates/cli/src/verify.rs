@@ -7,11 +7,12 @@ use crate::progress::Progress;
 use crate::{describe, emulation, signals};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use trunkline_core::Span;
 use trunkline_measure::Percentiles;
 use trunkline_port::Backend;
 use trunkline_scenario::{PathSpec, Scenario, Settings};
+use trunkline_testbed::{AtWork, broken_off};
 use trunkline_verify::report::{FORMAT, Report, Row, Thresholds};
 use trunkline_verify::sweep::{LDS_DELAYS, LDS_LOADS, LDS_SIZES, LDS_STEP, Load, Sweep};
 use trunkline_verify::{Emulator, Laboratory};
@@ -104,26 +105,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     verdict(&rows)
 }
 
-/// Set when measurements for studies have to end, and how many are at work.
-static BROKEN_OFF: AtomicBool = AtomicBool::new(false);
-static AT_WORK: AtomicUsize = AtomicUsize::new(0);
-
-/// Ends measurements for studies, for good; they remove what they have built.
-pub fn break_off() {
-    BROKEN_OFF.store(true, Ordering::Relaxed);
-}
-
-/// Is one at work?
-pub fn at_work() -> bool {
-    AT_WORK.load(Ordering::Relaxed) > 0
-}
-
 /// Measures the one path of a scenario from outside, for a study.
 pub fn measure(scenario: &Scenario) -> Result<Row, String> {
-    AT_WORK.fetch_add(1, Ordering::Relaxed);
-    let made = in_laboratory(scenario);
-    AT_WORK.fetch_sub(1, Ordering::Relaxed);
-    made.map_err(|failure| failure.message().to_string())
+    let _at_work = AtWork::begin();
+    in_laboratory(scenario).map_err(|failure| failure.message().to_string())
 }
 
 fn in_laboratory(scenario: &Scenario) -> Result<Row, Failure> {
@@ -132,7 +117,7 @@ fn in_laboratory(scenario: &Scenario) -> Result<Row, Failure> {
     for namespace in laboratory.namespaces() {
         state.note_namespace(namespace)?;
     }
-    Ok(trunkline_verify::measure(scenario, &mut laboratory, &BROKEN_OFF)?)
+    Ok(trunkline_verify::measure(scenario, &mut laboratory, broken_off())?)
 }
 
 /// A flag that SIGINT, SIGTERM and SIGHUP set.

@@ -1,7 +1,7 @@
 //! Long work that a signal ends at once.
 
 use crate::failure::Failure;
-use crate::{signals, verify};
+use crate::signals;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -66,9 +66,8 @@ impl Watch {
     /// Has testbeds end, and waits for that.
     fn clear_up(&self) {
         trunkline_testbed::break_off();
-        verify::break_off();
         let until = Instant::now() + GRACE;
-        while (trunkline_testbed::at_work() || verify::at_work()) && Instant::now() < until {
+        while trunkline_testbed::at_work() && Instant::now() < until {
             thread::sleep(LOOK);
         }
     }

@@ -56,13 +56,16 @@ mod tests {
         assert_eq!([Some("haltpoll\n"), Some("menu\n"), None].map(longest), [0, 2, 2]);
     }
 
-    /// The register tells the least of all wishes.
+    /// The register tells the least of all wishes, of other processes too.
     #[test]
-    fn what_is_granted_stands_in_the_register() {
-        let awake = Awake::hold();
-        let register = std::fs::read(REGISTER).ok().and_then(|bytes| bytes.try_into().ok());
-        if let (Some(_), Some(bytes)) = (&awake._wish, register) {
-            assert!(i32::from_ne_bytes(bytes) <= longest(governor().as_deref()));
+    fn what_may_be_asked_for_stands_in_the_register() {
+        let _awake = Awake::hold();
+        match (OpenOptions::new().write(true).open(REGISTER), std::fs::read(REGISTER)) {
+            (Ok(_), Ok(bytes)) => {
+                let least = i32::from_ne_bytes(bytes.try_into().unwrap());
+                assert!(least <= longest(governor().as_deref()), "{least} us");
+            }
+            (Err(error), _) | (_, Err(error)) => eprintln!("SKIPPED: {REGISTER}: {error}"),
         }
     }
 }

@@ -28,7 +28,7 @@ mod turn;
 mod validity;
 
 pub use error::TestbedError;
-pub use options::{Options, Progress, at_work, break_off};
+pub use options::{AtWork, Options, Progress, at_work, break_off, broken_off};
 pub use rights::get_rights;
 pub use run::run;
 pub use validity::{FOREIGN, LATENESS, LATENESS_SHARE, SATURATED, STALLED, STOLEN};

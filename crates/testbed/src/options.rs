@@ -20,11 +20,19 @@ pub fn at_work() -> bool {
     AT_WORK.load(Ordering::Relaxed) > 0
 }
 
-/// Counts as a testbed at work.
+/// Set when every testbed is to end.
+pub fn broken_off() -> &'static AtomicBool {
+    &BROKEN_OFF
+}
+
+/// Counts as a testbed at work, for as long as it is kept. For whoever builds a laboratory of another kind, and
+/// heeds [`broken_off`].
 #[derive(Debug)]
-pub(crate) struct AtWork(());
+pub struct AtWork(());
 
 impl AtWork {
+    /// The work begins.
+    #[must_use]
     pub fn begin() -> AtWork {
         AT_WORK.fetch_add(1, Ordering::Relaxed);
         AtWork(())

@@ -282,50 +282,46 @@ fn a_program_that_fails_makes_the_run_fail() {
     assert!(complaint.contains("'ticks' failed: 'exit 3': exit status: 3"), "{complaint}");
 }
 
-#[test]
-fn programs_that_heed_no_signal_end_with_a_run_that_is_broken_off() {
+/// Breaks a run of `text` off once there is what `begun` looks for, and sees that nothing is left of it. `None`
+/// where runs in real time are not permitted.
+fn broken_off(name: &str, text: &str, begun: impl Fn(u32) -> bool) -> Option<Outcome> {
     let home = place();
-    let file = path(&home, "stubborn.toml");
-    let stubborn =
-        "count = 4\ncommand = \"trap '' TERM; setsid sleep 600 & while :; do sleep 601; done\"";
-    let text = SECOND.replace("DURATION", "1s").replace("10s", "10min");
-    fs::write(&file, text.replace("transport = \"udp\"", stubborn)).unwrap();
+    let file = path(&home, name);
+    fs::write(&file, text).unwrap();
     let host = Host::new();
     let running = host.start(&["run", &file, "--engine", "emu"]);
     let pid = running.pid();
     let until = Instant::now() + Duration::from_secs(20);
-    while programs_of(pid).is_empty() && Instant::now() < until {
+    while !begun(pid) && Instant::now() < until {
         sleep(Duration::from_millis(20));
     }
+    let begun = begun(pid);
     sleep(Duration::from_secs(1));
     running.signal(Signal::INT);
     let outcome = running.finish();
     if outcome.stdout.contains("unavailable") {
-        return skipped(&outcome.stdout);
+        skipped(&outcome.stdout);
+        return None;
     }
+    assert!(begun, "nothing had begun after 20 s: {outcome:#?}");
     host.assert_nothing_left(pid);
+    Some(outcome)
+}
+
+#[test]
+fn programs_that_heed_no_signal_end_with_a_run_that_is_broken_off() {
+    let stubborn =
+        "count = 4\ncommand = \"trap '' TERM; setsid sleep 600 & while :; do sleep 601; done\"";
+    let text = SECOND.replace("DURATION", "1s").replace("10s", "10min");
+    let text = text.replace("transport = \"udp\"", stubborn);
+    broken_off("stubborn.toml", &text, |pid| !programs_of(pid).is_empty());
 }
 
 #[test]
 fn a_signal_ends_an_emulated_run_and_nothing_is_left() {
-    let home = place();
-    let file = path(&home, "minutes.toml");
-    fs::write(&file, SECOND.replace("10s", "10min").replace("DURATION", "5min")).unwrap();
-    let host = Host::new();
-    let running = host.start(&["run", &file, "--engine", "emu"]);
-    let pid = running.pid();
-    let until = Instant::now() + Duration::from_secs(5);
-    while files_of(pid).is_empty() && Instant::now() < until {
-        sleep(Duration::from_millis(20));
-    }
-    sleep(Duration::from_secs(1));
-    running.signal(Signal::INT);
-    let outcome = running.finish();
-    if outcome.stdout.contains("unavailable") {
-        return skipped(&outcome.stdout);
-    }
-    assert!(!outcome.status.success(), "{outcome:#?}");
-    host.assert_nothing_left(pid);
+    let text = SECOND.replace("10s", "10min").replace("DURATION", "5min");
+    let outcome = broken_off("minutes.toml", &text, |pid| !files_of(pid).is_empty());
+    assert!(outcome.is_none_or(|it| !it.status.success()));
 }
 
 #[test]

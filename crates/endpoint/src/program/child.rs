@@ -59,6 +59,8 @@ impl Child {
     pub fn start(namespace: &Namespace, command: &str) -> Result<Child, EndpointError> {
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::null());
+        // As `shell` does: whose program it is.
+        shell.env("TRUNKLINE_PID", std::process::id().to_string());
         shell.stdout(Stdio::piped()).stderr(Stdio::piped());
         let options = SpawnOptions { own_group: true, ..SpawnOptions::default() };
         let started = clock::now();
