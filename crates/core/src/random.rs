@@ -1,6 +1,7 @@
 //! Seeded randomness: one stream for each component, found by name, so that adding a component does
 //! not move the numbers of the others.
 
+use crate::Span;
 use crate::parse::{ParseError, number_and_unit};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -40,6 +41,11 @@ impl Stream {
     /// Uniform in `0..bound`, without bias worth naming (below 2^-64); 0 where `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Uniform from zero to `most`, both included, to the nanosecond.
+    pub fn span_to(&mut self, most: Span) -> Span {
+        Span::from_nanos(self.below(most.as_nanos().saturating_add(1)))
     }
 
     /// Uniform in `[0, 1)`, 53 bits.
@@ -178,6 +184,17 @@ mod tests {
         assert_eq!(draw(7, "loss"), draw(7, "loss"));
         assert_ne!(draw(7, "loss"), draw(7, "jitter"));
         assert_ne!(draw(7, "loss"), draw(8, "loss"));
+    }
+
+    #[test]
+    fn spans_reach_both_their_ends() {
+        let mut stream = Seed(1).stream("test");
+        let most = Span::from_nanos(3);
+        let mut drawn: Vec<u64> = (0..200).map(|_| stream.span_to(most).as_nanos()).collect();
+        drawn.sort();
+        drawn.dedup();
+        assert_eq!(drawn, [0, 1, 2, 3]);
+        assert_eq!(stream.span_to(Span::ZERO), Span::ZERO);
     }
 
     #[test]

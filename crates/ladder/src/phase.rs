@@ -6,7 +6,7 @@
 //! know no other. So it is asked again, with everything moved by what nobody has described.
 
 use serde::Serialize;
-use trunkline_core::{Rate, Seed, Span, Stream};
+use trunkline_core::{Rate, Seed, Span};
 use trunkline_scenario::{Scenario, Traffic, Transport};
 
 /// Simulations in all, the one in the table among them. If the emulator's figure were one more of them, it would
@@ -52,10 +52,10 @@ impl Moves {
         let mut stream = scenario.seed.stream(&format!("phase {number}"));
         let mut moved = Scenario { seed: Seed(stream.bits()), ..scenario.clone() };
         for traffic in &mut moved.traffic {
-            traffic.late = up_to(self.starts, &mut stream);
+            traffic.late = stream.span_to(self.starts);
             // So that the last flow moves no farther against the first than traffics against each other.
             let apart = self.starts.scaled(1, u64::from(traffic.count.max(1)));
-            traffic.stagger += up_to(apart, &mut stream);
+            traffic.stagger += stream.span_to(apart);
         }
         for host in &mut moved.hosts {
             host.processor.unsteady = self.packets.scaled(2, 1);
@@ -70,10 +70,6 @@ impl Moves {
         }
         moved
     }
-}
-
-fn up_to(most: Span, stream: &mut Stream) -> Span {
-    Span::from_nanos(stream.below(most.as_nanos() + 1))
 }
 
 /// By how much packets vary: at most a small part of the shortest round trip over the links at hosts, and no more

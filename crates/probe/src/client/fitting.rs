@@ -99,8 +99,10 @@ fn doubts(once: f64) -> u32 {
 /// on it. Of an IP header both ways at least half must show.
 fn fragments(sweep: &Sweep, line: Line, room: u32, header: u32) -> Sweep {
     let once = 25.0 * (line.trip.value + 2.0 * f64::from(room) * line.byte.value);
+    // The smallest packet that IP allows leaves no room beside the head of a message.
+    let below = |octets: u32| room.saturating_sub(octets);
     let suspects: Vec<u32> =
-        [room / 4, room / 2, room - 2, room - 1, room, room + 1, room + 2, room + room / 2].into();
+        [room / 4, room / 2, below(2), below(1), room, room + 1, room + 2, room + room / 2].into();
     Sweep {
         largest: sweep.largest.min(2 * room),
         repeat: repeat(once, sweep),
@@ -108,7 +110,7 @@ fn fragments(sweep: &Sweep, line: Line, room: u32, header: u32) -> Sweep {
         slope: false,
         suspects,
         looking: Looking { first_only: true, least: f64::from(header) * line.byte.value },
-        doubted: vec![room - 1, room, room + 1],
+        doubted: vec![below(1), room, room + 1],
         ..sweep.clone()
     }
 }

@@ -22,20 +22,16 @@ impl Unsteady {
     /// Up to `most` later.
     pub fn new(most: Span, mut chance: Stream) -> Unsteady {
         let each = most.scaled(1, EACH);
-        let steady = up_to(most - each, &mut chance);
+        let steady = chance.span_to(most - each);
         Unsteady { steady, each, chance, last: Time::ZERO }
     }
 
     /// When a packet leaves with which the host is done at `done`; never before the one in front of it.
     pub fn leaves(&mut self, done: Time) -> Time {
-        let at = done + self.steady + up_to(self.each, &mut self.chance);
+        let at = done + self.steady + self.chance.span_to(self.each);
         self.last = self.last.max(at);
         self.last
     }
-}
-
-fn up_to(most: Span, chance: &mut Stream) -> Span {
-    Span::from_nanos(chance.below(most.as_nanos() + 1))
 }
 
 #[cfg(test)]
