@@ -188,7 +188,8 @@ impl Stage {
             }
             server.finish(Ending::Stopped)
         });
-        read(&Outcome { client, server, commands: &self.commands, plan: &self.plan })
+        let (commands, plan, offset) = (&self.commands, &self.plan, clock::wall_offset());
+        read(&Outcome { client, server, commands, plan, offset })
     }
 }
 

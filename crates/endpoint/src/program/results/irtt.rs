@@ -1,6 +1,6 @@
 //! irtt: the JSON of its `-o`.
 
-use super::{Reading, monotonic};
+use super::Reading;
 use serde_json::Value;
 use trunkline_core::Span;
 
@@ -37,13 +37,15 @@ fn sample(reading: &mut Reading<'_>, trip: &Value, length: u64) -> Option<()> {
     // One way is known where both ends stamp; the rest of the round trip is the other.
     let there = Span::from_nanos(delay("send").unwrap_or(0)).min(rtt);
     let index = u32::try_from(number).ok()?;
-    reading.numbered(index, length, monotonic(sent), &[there, rtt.saturating_sub(there)]);
+    let start = reading.monotonic(sent);
+    reading.numbered(index, length, start, &[there, rtt.saturating_sub(there)]);
     Some(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::read_recorded;
+    use super::*;
 
     #[test]
     fn a_recorded_run_is_read() {
@@ -54,6 +56,9 @@ mod tests {
         assert_eq!((first.size, first.delay().as_nanos()), (60, 151_516));
         let steps: Vec<u64> = first.steps.iter().map(|step| step.span.as_nanos()).collect();
         assert_eq!(steps, [94_401, 57_115]);
+        let apart: Vec<Span> =
+            run.samples.windows(2).map(|pair| pair[1].start - pair[0].start).collect();
+        assert!(apart.iter().all(|gap| *gap > Span::from_millis(1)), "{apart:?}");
     }
 
     #[test]

@@ -7,10 +7,8 @@ mod ping;
 
 use super::child::{Ending, Finished};
 use super::command::{Commands, Kind};
-use crate::clock;
 use crate::plan::FlowPlan;
 use crate::run::FlowRun;
-use rustix::time::{ClockId, clock_gettime};
 use trunkline_core::{Cause, Span, Time};
 use trunkline_measure::{Sample, Step};
 use trunkline_scenario::Workload;
@@ -21,6 +19,8 @@ pub(super) struct Outcome<'a> {
     pub server: Option<Finished>,
     pub commands: &'a Commands,
     pub plan: &'a FlowPlan,
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC, in nanoseconds: programs stamp by the one, samples by the other.
+    pub offset: i64,
 }
 
 /// What a reader of results fills in.
@@ -66,6 +66,11 @@ impl Reading<'_> {
         self.numbered(index, size, start, spans);
     }
 
+    /// The instant of CLOCK_MONOTONIC at a time since 1970 by CLOCK_REALTIME, in nanoseconds.
+    fn monotonic(&self, realtime: u64) -> Time {
+        Time::from_nanos(realtime.saturating_add_signed(self.outcome.offset.saturating_neg()))
+    }
+
     fn numbered(&mut self, index: u32, size: u64, start: Time, spans: &[Span]) {
         let (flow, place) = (self.outcome.plan.flow, self.outcome.plan.places.path);
         let steps = spans.iter().map(|&span| Step { place, cause: Cause::Host, span }).collect();
@@ -101,13 +106,6 @@ impl Reading<'_> {
 /// Is the figure of such a traffic bytes over time?
 fn is_rate(workload: &Workload) -> bool {
     matches!(workload, Workload::Bulk { .. } | Workload::Push { .. } | Workload::Greedy { .. })
-}
-
-/// The instant of CLOCK_MONOTONIC at a time since 1970 by CLOCK_REALTIME, in nanoseconds.
-fn monotonic(realtime: u64) -> Time {
-    let time = clock_gettime(ClockId::Realtime);
-    let real = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-    clock::now().before(Span::from_nanos(real.saturating_sub(realtime)))
 }
 
 /// A number of seconds as a span. Programs print it with as many digits as they have.
@@ -156,7 +154,13 @@ mod testing {
             notes: Vec::new(),
         };
         let server = server.map(finished);
-        let run = read(&Outcome { client: finished(output), server, commands: &commands, plan });
+        let run = read(&Outcome {
+            client: finished(output),
+            server,
+            commands: &commands,
+            plan,
+            offset: 0,
+        });
         for sample in &run.samples {
             let sum: Span = sample.steps.iter().map(|step| step.span).sum();
             assert_eq!(sum, sample.delay());
@@ -190,7 +194,7 @@ mod testing {
             notes: Vec::new(),
         };
         let plan = FlowPlan { workload, ..crate::plan::tests::plan() };
-        read(&Outcome { client, server: None, commands: &commands, plan: &plan })
+        read(&Outcome { client, server: None, commands: &commands, plan: &plan, offset: 0 })
     }
 
     #[test]

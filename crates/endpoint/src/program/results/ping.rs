@@ -1,6 +1,6 @@
 //! ping of iputils: text, a line for each answer.
 
-use super::{Reading, monotonic, seconds};
+use super::{Reading, seconds};
 use trunkline_core::Span;
 
 /// Bytes of ICMP's header, which ping counts.
@@ -14,7 +14,7 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     for answer in output.lines().filter_map(answer) {
         // Without time stamps only the order is known.
         start = match answer.at {
-            Some(at) => monotonic(at).before(answer.rtt),
+            Some(at) => reading.monotonic(at).before(answer.rtt),
             None => start,
         };
         reading.numbered(answer.number.saturating_sub(1), answer.bytes, start, &[answer.rtt]);
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(rtts, [33_000, 34_000, 32_000]);
         assert!(run.samples.iter().all(|sample| sample.size == 100));
         let gap = run.samples[1].start - run.samples[0].start;
-        assert!(gap.abs_diff(Span::from_nanos(207_896_000)) < Span::from_millis(5), "{gap}");
+        assert_eq!(gap, Span::from_nanos(207_896_000));
         assert_eq!((run.packets_sent, run.packets_received, run.notes.len()), (3, 3, 0));
     }
 
