@@ -56,7 +56,9 @@ pub fn cut_super_frame(data: &[u8]) {
     }
     let Some(gso) = offload.gso else { return };
     let (mut scratch, mut pieces) = (Vec::new(), Vec::<Vec<u8>>::new());
-    let Ok(count) = segment(frame, gso, &mut scratch, &mut |piece| pieces.push(piece.into()))
+    let unfinished = offload.checksum.map(|(start, field)| (start.into(), field.into()));
+    let Ok(count) =
+        segment(frame, gso, unfinished, &mut scratch, &mut |piece| pieces.push(piece.into()))
     else {
         return assert_eq!(pieces.len(), 0, "refused, but pieces were handed out");
     };

@@ -1,7 +1,7 @@
 //! A path in words.
 
 use trunkline_path::impairment::ImpairmentSpec;
-use trunkline_path::{Framing, LinkSpec};
+use trunkline_path::{CatchUp, Framing, LinkSpec};
 use trunkline_scenario::PathSpec;
 
 /// Both directions in one line.
@@ -35,6 +35,9 @@ pub fn link(link: &LinkSpec) -> String {
         parts.push(link.framing.to_string());
     }
     parts.push(format!("{} one way", link.delay));
+    if link.catch_up != CatchUp::default() {
+        parts.push(format!("catch-up {}", link.catch_up));
+    }
     if link.rate.is_some() || link.trace.is_some() {
         parts.push(link.discipline.to_string());
     }

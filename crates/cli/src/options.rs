@@ -23,7 +23,8 @@ const WHOLE: [(&str, &str, &str); 3] = [
     (
         "mtu",
         "BYTES",
-        "Largest network-layer packet of the interfaces made for the path [default: 1500]",
+        "Largest network-layer packet of the interfaces made for the path, 68 to 65535; IPv6 needs 1280 \
+         [default: 1500]",
     ),
     (
         "key",

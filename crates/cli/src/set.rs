@@ -8,7 +8,8 @@ use trunkline_scenario::Settings;
 
 /// Change settings of a running path while traffic flows.
 ///
-/// Packets under way keep their release times, order is kept, and nothing is lost. A plain setting
+/// Packets under way keep their release times, order is kept, and nothing is lost. After a shorter delay
+/// packets catch up no faster than the line carries (catch-up=at-once: in one burst). A plain setting
 /// holds for both directions, up- or down- before it for one. All settings are changed, or none.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -17,7 +18,7 @@ Examples:
   trunkline set rate=2mbit up-loss=1% --after 5s
   trunkline set jitter=none limit=64KiB --pid 4711
 
-Can change: delay, rate, limit, loss, bit-errors, duplicate, reorder, jitter.")]
+Can change: delay, catch-up, rate, limit, loss, bit-errors, duplicate, reorder, jitter.")]
 pub struct Args {
     /// Settings, each NAME=VALUE
     #[arg(required = true, value_name = "NAME=VALUE")]

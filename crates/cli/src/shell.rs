@@ -13,7 +13,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use trunkline_core::Rate;
-use trunkline_emu::hosts::{Addresses, Hosts, addresses, inner_devices};
+use trunkline_emu::hosts::{Addresses, Hosts, addresses, carries_ipv6, inner_devices};
 use trunkline_emu::{Plan, keep_off, processors};
 use trunkline_lab::{Namespace, Outside, RunState, Unreachable, kill_processes_in};
 use trunkline_scenario::PathSpec;
@@ -158,6 +158,9 @@ fn announce(names: &[String], paths: &[PathSpec], outside: &Result<Outside, Opti
         let Addresses { near, far, .. } = addresses(index);
         let name = if name.is_empty() { "peer" } else { name };
         eprintln!("trunkline: {name} {far} (here {near}): {}", describe::path(path));
+        if !carries_ipv6(path.mtu) {
+            eprintln!("trunkline: {name} has no IPv6, which needs --mtu 1280 or more");
+        }
     }
     match outside {
         Ok(_) => eprintln!("trunkline: the world outside is reached through the peer"),
@@ -177,7 +180,7 @@ fn in_company(
     let (sender, events) = channel();
     listen_for_signals(&sender)?;
     let peer = match &args.peer {
-        Some(text) => Some(start_peer(text, hosts, names, &sender, &events)?),
+        Some(text) => Some(start_peer(text, hosts, (names, paths), &sender, &events)?),
         None => None,
     };
     let (words, command) = near_command(args, names, paths);
@@ -207,12 +210,12 @@ fn listen_for_signals(sender: &Sender<Event>) -> Result<(), Failure> {
 fn start_peer(
     text: &str,
     hosts: &Hosts,
-    names: &[String],
+    (names, paths): (&[String], &[PathSpec]),
     sender: &Sender<Event>,
     events: &Receiver<Event>,
 ) -> Result<Program, Failure> {
     let mut command = Command::new("sh");
-    command.args(["-c", text]).envs(environment(names, true)).stdout(io::stderr());
+    command.args(["-c", text]).envs(environment(names, paths, true)).stdout(io::stderr());
     let ended = report(sender, Event::PeerEnded);
     let program = Program::start(&hosts.fars[0], command, true, ended)?;
     let mut early = None;
@@ -237,7 +240,7 @@ fn near_command(args: &Args, names: &[String], paths: &[PathSpec]) -> (String, C
         words.push(std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into()));
     }
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).envs(environment(names, false));
+    command.args(&words[1..]).envs(environment(names, paths, false));
     if interactive {
         let prompt = format!("[trunkline {}] ", describe::short(&paths[0]));
         command.env("PROMPT_COMMAND", format!("PS1=\"{prompt}$PS1\"; unset PROMPT_COMMAND"));
@@ -247,14 +250,16 @@ fn near_command(args: &Args, names: &[String], paths: &[PathSpec]) -> (String, C
 }
 
 /// The addresses of the other ends, as seen from the near end or from a far one.
-fn environment(names: &[String], far: bool) -> Vec<(String, String)> {
+fn environment(names: &[String], paths: &[PathSpec], far: bool) -> Vec<(String, String)> {
     let mut variables = Vec::new();
-    for (index, name) in names.iter().enumerate() {
+    for (index, (name, path)) in names.iter().zip(paths).enumerate() {
         let ends = addresses(index);
         let (v4, v6) = if far { (ends.near, ends.near6) } else { (ends.far, ends.far6) };
         let suffix = if index == 0 { String::new() } else { format!("_{}", name.to_uppercase()) };
         variables.push((format!("TRUNKLINE_PEER{suffix}"), v4.to_string()));
-        variables.push((format!("TRUNKLINE_PEER6{suffix}"), v6.to_string()));
+        if carries_ipv6(path.mtu) {
+            variables.push((format!("TRUNKLINE_PEER6{suffix}"), v6.to_string()));
+        }
     }
     variables.push(("TRUNKLINE_PID".into(), std::process::id().to_string()));
     variables

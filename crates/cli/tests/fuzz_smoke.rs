@@ -133,7 +133,8 @@ impl Noise {
 /// A super-frame of TCP over IPv4 (kind 1) or IPv6 (kind 4) as the kernel hands it over, in a VLAN or not.
 fn super_frame(v6: bool, vlan: bool, payload: usize) -> Vec<u8> {
     let mut frame = vec![1, if v6 { 4 } else { 1 }];
-    for word in [0u16, 1448, 34, 16] {
+    let transport = 14 + if vlan { 4 } else { 0 } + if v6 { 40 } else { 20 };
+    for word in [0u16, 1448, transport, 16] {
         frame.extend(word.to_ne_bytes());
     }
     frame.extend([2; 12]);
@@ -294,8 +295,12 @@ fn the_good_inputs_are_accepted_by_somebody() {
     let frame = super_frame(true, true, 5000);
     let mut pieces = 0;
     let (header, rest) = frame.split_first_chunk().unwrap();
-    let gso = trunkline_port::offload::Offload::read(header).gso.unwrap();
-    let count = trunkline_port::segment::segment(rest, gso, &mut Vec::new(), &mut |_| pieces += 1);
+    let offload = trunkline_port::offload::Offload::read(header);
+    let unfinished = offload.checksum.map(|(start, field)| (start.into(), field.into()));
+    let mut count_them = |_: &[u8]| pieces += 1;
+    let gso = offload.gso.unwrap();
+    let count =
+        trunkline_port::segment::segment(rest, gso, unfinished, &mut Vec::new(), &mut count_them);
     assert_eq!((count, pieces), (Ok(4), 4));
     let [packed, _] = backplane_packets();
     assert_eq!(Packet::unpack(&packed).unwrap().envelopes().len(), 16);

@@ -11,6 +11,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -18,6 +19,9 @@ use tokio::time::timeout;
 const ANSWER_LIMIT: usize = 16 << 20;
 /// How long an answer may take. Twice the server's patience with others that it may serve first.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often, and at what intervals, to look whether a run that broke a connection off is ending.
+const LOOKS: u32 = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 
 /// A way to a running path. Its calls block, and must not be made from within a Tokio runtime.
 #[derive(Debug, Clone)]
@@ -77,8 +81,25 @@ impl Client {
             .build()
             .map_err(system)?;
         let answer = runtime.block_on(async { timeout(PATIENCE, exchange(stream, request)).await });
-        let (status, bytes) = answer.map_err(|_| ControlError::Silent(self.socket.clone()))??;
+        let answer = answer.map_err(|_| ControlError::Silent(self.socket.clone()))?;
+        let (status, bytes) = answer.map_err(|failure| self.explain(failure))?;
         understand(status, &bytes)
+    }
+
+    /// Tells why there was no answer: what came was none, the run has ended meanwhile, or neither.
+    fn explain(&self, failure: NoAnswer) -> ControlError {
+        let cause = match failure {
+            NoAnswer::Unclear(text) => return ControlError::Answer(text),
+            NoAnswer::BrokenOff(text) => text,
+        };
+        // A run that ends closes its connections before its socket.
+        for _ in 0..LOOKS {
+            if !matches!(probe(&self.socket), Ok(Probe::Alive(_))) {
+                return ControlError::Ended(self.socket.clone());
+            }
+            sleep(BETWEEN_LOOKS);
+        }
+        ControlError::BrokenOff { path: self.socket.clone(), cause }
     }
 }
 
@@ -86,18 +107,44 @@ fn unclear(error: impl std::fmt::Display) -> ControlError {
     ControlError::Answer(error.to_string())
 }
 
+/// Why an exchange brought no answer.
+enum NoAnswer {
+    /// What came is none.
+    Unclear(String),
+    /// The connection ended before there was one.
+    BrokenOff(String),
+}
+
+impl From<hyper::Error> for NoAnswer {
+    fn from(error: hyper::Error) -> NoAnswer {
+        match error.is_parse() {
+            true => NoAnswer::Unclear(error.to_string()),
+            false => NoAnswer::BrokenOff(error.to_string()),
+        }
+    }
+}
+
+/// Reads a body's end: too long, or an error of the connection.
+fn cut_short(error: Box<dyn std::error::Error + Send + Sync>) -> NoAnswer {
+    match error.downcast::<hyper::Error>() {
+        Ok(error) => NoAnswer::from(*error),
+        Err(error) => NoAnswer::Unclear(error.to_string()),
+    }
+}
+
 async fn exchange(
     stream: UnixStream,
     request: Request<Full<Bytes>>,
-) -> Result<(u16, Bytes), ControlError> {
-    let stream = tokio::net::UnixStream::from_std(stream).map_err(unclear)?;
-    let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(unclear)?;
+) -> Result<(u16, Bytes), NoAnswer> {
+    let stream = tokio::net::UnixStream::from_std(stream)
+        .map_err(|error| NoAnswer::BrokenOff(error.to_string()))?;
+    let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
     // Ends with the runtime; what goes wrong on the way is told to the sender, too.
     tokio::spawn(connection);
-    let response = sender.send_request(request).await.map_err(unclear)?;
+    let response = sender.send_request(request).await?;
     let status = response.status().as_u16();
     let body = Limited::new(response.into_body(), ANSWER_LIMIT).collect().await;
-    Ok((status, body.map_err(unclear)?.to_bytes()))
+    Ok((status, body.map_err(cut_short)?.to_bytes()))
 }
 
 fn understand(status: u16, bytes: &[u8]) -> Result<Value, ControlError> {

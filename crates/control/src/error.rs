@@ -71,6 +71,17 @@ pub enum ControlError {
     /// What came back is not an answer.
     #[error("the run's answer cannot be understood: {0}; is it of another version?")]
     Answer(String),
+    /// The run ended while it was asked.
+    #[error("the run behind {} ended before it answered; what was asked of it is void", .0.display())]
+    Ended(PathBuf),
+    /// The run goes on, but not with this connection.
+    #[error("the run behind {} broke the connection off ({cause}); ask again", .path.display())]
+    BrokenOff {
+        /// The socket.
+        path: PathBuf,
+        /// What the connection came to.
+        cause: String,
+    },
     /// No answer in time.
     #[error("the run behind {} does not answer; look whether it hangs", .0.display())]
     Silent(PathBuf),

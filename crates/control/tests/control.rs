@@ -263,8 +263,8 @@ fn a_client_of_a_run_that_ended_is_told_so() {
     let waiting = std::thread::spawn(move || client.get("/"));
     drop(deaf.accept().unwrap());
     let error = waiting.join().unwrap().unwrap_err();
-    // The probe and the request are one connection; it closed without an answer.
-    assert!(matches!(error, ControlError::Answer(_)), "{error}");
+    // The probe and the request are one connection; it closed without an answer, and somebody still listens.
+    assert!(matches!(error, ControlError::BrokenOff { .. }), "{error}");
 }
 
 #[test]
@@ -311,4 +311,41 @@ fn a_socket_of_another_user_is_a_matter_of_permission() {
     let error = stranger.join().unwrap();
     assert!(matches!(error, ControlError::Permission { .. }), "{error}");
     assert!(run.client().get("/").is_ok());
+}
+
+/// A run that takes a connection and ends: `answer` is what it still says.
+fn ending(answer: &'static [u8], accepts: bool, goes_on: bool) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("1.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let run = std::thread::spawn(move || {
+        // The client's first connection only looks whether somebody is there.
+        drop(listener.accept().unwrap());
+        if accepts {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 16]).unwrap();
+            stream.write_all(answer).unwrap();
+        } else {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        goes_on.then_some(listener)
+    });
+    let client = Client::connect(&socket).unwrap();
+    let told = client.patch("/v1/path", &setting("delay", "1ms")).unwrap_err().to_string();
+    drop(run.join().unwrap());
+    told
+}
+
+#[test]
+fn a_run_that_ends_before_it_answers_is_told_from_one_that_cannot_be_understood() {
+    for (answer, accepts) in
+        [(&b""[..], true), (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{", true), (b"", false)]
+    {
+        let told = ending(answer, accepts, false);
+        assert!(told.contains("ended before it answered"), "{told}");
+    }
+    let told = ending(b"", true, true);
+    assert!(told.contains("broke the connection off"), "{told}");
+    let told = ending(b"SSH-2.0-none\r\n\r\n", true, false);
+    assert!(told.contains("another version"), "{told}");
 }

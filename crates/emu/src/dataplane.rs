@@ -109,12 +109,17 @@ pub struct Remote {
 
 impl Remote {
     /// Changes a setting of the lane with index `lane` at the instant `at` of [`monotonic`](crate::monotonic),
-    /// or when the request is read, at once as a rule, if that is later.
+    /// or when the request is read, at once as a rule, if that is later. A dataplane that ends takes no more
+    /// changes ([`Remote::is_ending`]).
     pub fn change(&self, lane: usize, at: Time, change: Change) {
-        // A dataplane that has ended takes no more changes; its end is reported elsewhere.
         let _ = self.requests.send(Request { lane, at, change });
         self.shared.asked.store(true, Ordering::Release);
         self.shared.waker.wake();
+    }
+
+    /// Has the run ended, or been told to?
+    pub fn is_ending(&self) -> bool {
+        self.shared.stop.load(Ordering::Acquire) || self.shared.ended.load(Ordering::Acquire)
     }
 
     /// Ends the run.

@@ -14,6 +14,14 @@ use trunkline_lab::{End, IpNet, LabError, Mac, Namespace, create_veth};
 const IPV4_PREFIX: [u8; 2] = [10, 77];
 const IPV6_PREFIX: [u16; 2] = [0xfd00, 0x746c];
 
+/// The least MTU with which there is IPv6 (RFC 8200 §5).
+const IPV6_LEAST_MTU: u32 = 1280;
+
+/// Can hosts speak IPv6 over devices of `mtu` bytes?
+pub fn carries_ipv6(mtu: u32) -> bool {
+    mtu >= IPV6_LEAST_MTU
+}
+
 /// Namespaces joined by device pairs, with nothing emulated yet.
 #[derive(Debug)]
 pub struct Hosts {
@@ -57,7 +65,8 @@ pub fn inner_devices(index: usize) -> (String, String) {
 }
 
 impl Hosts {
-    /// Builds a near host and one far host for each of `mtus`.
+    /// Builds a near host and one far host for each of `mtus`. They have no IPv6 address where the MTU is too
+    /// small for one ([`carries_ipv6`]).
     ///
     /// # Errors
     /// Where the laboratory cannot be built, for want of permission as a rule.
@@ -106,37 +115,39 @@ impl Hosts {
             &end(&self.middle, &inner_far, mac(index, 4)),
             mtu,
         )?;
-        for name in [&inner_near, &inner_far] {
-            self.middle.set_offloads_off(name)?;
+        // Hosts send frames of wire size with finished checksums.
+        for (namespace, name) in [
+            (&self.middle, &inner_near),
+            (&self.middle, &inner_far),
+            (&self.near, &near_device),
+            (&far, &far_device),
+        ] {
+            namespace.set_offloads_off(name)?;
         }
-        let ours = addresses(index);
-        let here = (IpAddr::from(ours.near), IpAddr::from(ours.near6));
-        let there = (IpAddr::from(ours.far), IpAddr::from(ours.far6));
-        settle(&self.near, &near_device, here, there, far_mac)?;
-        settle(&far, &far_device, there, here, near_mac)?;
+        let Addresses { near, far: beyond, near6, far6 } = addresses(index);
+        let v6 = carries_ipv6(mtu).then_some((near6.into(), far6.into()));
+        let pairs = [Some((near.into(), beyond.into())), v6];
+        for (near, beyond) in pairs.into_iter().flatten() {
+            settle(&self.near, &near_device, near, (beyond, far_mac))?;
+            settle(&far, &far_device, beyond, (near, near_mac))?;
+        }
         self.fars.push(far);
         Ok(())
     }
 }
 
-/// Gives a host its addresses, its neighbour, and a device that sends wire-size frames with finished
-/// checksums. Neighbours are permanent: a path with ten seconds of delay is too long for ARP.
+/// Gives a host an address and its neighbour. Neighbours are permanent: a path with ten seconds of delay is too
+/// long for ARP.
 fn settle(
     namespace: &Namespace,
     device: &str,
-    own: (IpAddr, IpAddr),
-    peer: (IpAddr, IpAddr),
-    peer_mac: Mac,
+    own: IpAddr,
+    (peer, peer_mac): (IpAddr, Mac),
 ) -> Result<(), LabError> {
-    namespace.set_offloads_off(device)?;
-    for (address, prefix) in [(own.0, 24), (own.1, 64)] {
-        let net = IpNet::new(address, prefix);
-        namespace.add_address(device, net.expect("24 and 64 are prefix lengths"))?;
-    }
-    for address in [peer.0, peer.1] {
-        namespace.add_neighbour(device, address, peer_mac)?;
-    }
-    Ok(())
+    let prefix = if own.is_ipv4() { 24 } else { 64 };
+    let net = IpNet::new(own, prefix).expect("24 and 64 are prefix lengths");
+    namespace.add_address(device, net)?;
+    namespace.add_neighbour(device, peer, peer_mac)
 }
 
 /// Locally administered Ethernet addresses: "tl", the path, the host.

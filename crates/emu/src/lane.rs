@@ -218,7 +218,7 @@ impl Lane {
     pub fn change(&mut self, at: Time, change: Change) {
         self.lag = match &change {
             Change::Delay(delay) => self.lag.min(*delay),
-            Change::Rate(_) | Change::Limit(_) => self.lag,
+            Change::Rate(_) | Change::Limit(_) | Change::CatchUp(_) => self.lag,
             _ => Span::ZERO,
         };
         self.link.schedule(at, change);
@@ -285,6 +285,32 @@ mod tests {
         (marked[19], marked[29]) = (3, 0x59);
         assert_eq!(*port.outward.lock().unwrap(), [plain, marked, not_capable]);
         assert_eq!((lane.snapshot().marked, lane.snapshot().delivered, pool.held()), (1, 3, 0));
+    }
+
+    #[test]
+    fn frames_without_memory_are_counted_and_the_others_go_on() {
+        const OFFERED: u64 = 20_000;
+        let (delay, origin) = (Span::from_millis(1), monotonic().before(Span::from_secs(1)));
+        let spec = LinkSpec { delay, ..LinkSpec::default() };
+        let key = ChannelKey::default();
+        let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
+        let (mut pool, mut clock) = (FramePool::new(0), Clock::default());
+        let (mut tap, mut port) = (CaptureTap::default(), Memory::default());
+        let frame = ect0_frame();
+        (0..OFFERED).for_each(|_| lane.accept(origin, &frame, &mut pool, &clock, &mut tap));
+        let full = lane.snapshot();
+        let room = full.in_flight;
+        assert!((1..OFFERED).contains(&room) && pool.held() == room, "room for {room}");
+        assert_eq!((full.entered, full.dropped["no-buffer"]), (OFFERED, OFFERED - room));
+        assert_eq!(full.dropped_by_emulator, OFFERED - room);
+        // What has left makes room.
+        lane.was_read(monotonic(), None);
+        let sent = lane.serve(&mut pool, &mut port, &mut clock, &mut tap).unwrap();
+        assert_eq!((sent as u64, pool.held()), (room, 0));
+        lane.accept(monotonic(), &frame, &mut pool, &clock, &mut tap);
+        let end = lane.snapshot();
+        assert_eq!((end.entered, end.delivered, end.in_flight), (OFFERED + 1, room, 1));
+        assert_eq!(end.dropped["no-buffer"], OFFERED - room);
     }
 
     #[test]

@@ -171,6 +171,9 @@ impl Session {
         if needed > self.arena {
             return Err(EmuError::Memory { needed, available: self.arena }.into());
         }
+        if self.remote.is_ending() {
+            return Err(ChangeError::Ending);
+        }
         for (direction, change) in changes {
             self.remote.change(2 * index + direction as usize, at, change);
         }
@@ -195,6 +198,9 @@ pub enum ChangeError {
     /// No path of this name.
     #[error("there is no path '{0}' in this run: `trunkline show` lists them")]
     NoPath(String),
+    /// Nothing is carried any more.
+    #[error("this run is ending: nothing was changed")]
+    Ending,
     /// Several paths, and none named.
     #[error("this run has several paths: name one of {0} with --link")]
     Several(String),

@@ -15,8 +15,10 @@ use trunkline_scenario::TcpSettings;
 const HEADERS: u32 = 20 + 20;
 /// The largest value of `TCP_MAXSEG` (`MAX_TCP_WINDOW` of `net/tcp.h`).
 const MOST_SEGMENT: u32 = 32_767;
-/// The smallest (`TCP_MIN_MSS` there).
-const LEAST_SEGMENT: u32 = 88;
+/// The smallest value (`TCP_MIN_MSS` there). Smaller segments come about by the route's metrics alone.
+const LEAST_OPTION: u32 = 88;
+/// The smallest segment that the kernel sends (`tcp_min_snd_mss`, which cannot be lower).
+const LEAST_SEGMENT: u32 = 48;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
 
@@ -61,7 +63,8 @@ impl Tuning {
         let segment = settings.mss.unwrap_or(mtu.saturating_sub(HEADERS));
         if segment < LEAST_SEGMENT {
             return Err(EndpointError::Transport(format!(
-                "the kernel's TCP has no segments of {segment} bytes: give it {LEAST_SEGMENT} or more"
+                "the kernel's TCP sends no segments of {segment} bytes: give mss {LEAST_SEGMENT} or more, or mtu {} or more",
+                LEAST_SEGMENT + HEADERS
             )));
         }
         Ok(Tuning {
@@ -94,8 +97,10 @@ impl Tuning {
         sockopt::set_tcp_congestion(socket, self.congestion)
             .doing("choose the congestion control", address)?;
         sockopt::set_tcp_nodelay(socket, true).doing("send small segments at once", address)?;
-        set_socket_option(socket, SocketOption::MaxSegment, self.segment as i32)
-            .doing("set the segment size", address)?;
+        if self.segment >= LEAST_OPTION {
+            set_socket_option(socket, SocketOption::MaxSegment, self.segment as i32)
+                .doing("set the segment size", address)?;
+        }
         if let Some(window) = self.window {
             // The kernel doubles it. With less, packets that fill their buffers badly would close the window
             // before it is used up.
@@ -318,10 +323,14 @@ mod tests {
 
     #[test]
     fn a_segment_that_the_kernel_does_not_take_is_refused() {
-        let settings = TcpSettings { mss: Some(87), ..Default::default() };
-        let refused = Tuning::new(&settings, 1500).unwrap_err().to_string();
-        assert!(refused.contains("87") && refused.contains("88"), "{refused}");
-        assert!(Tuning::new(&TcpSettings { mss: Some(88), ..settings }, 1500).is_ok());
+        let settings = TcpSettings { mss: Some(47), ..Default::default() };
+        let small = Tuning::new(&TcpSettings::default(), 87);
+        for refused in [Tuning::new(&settings, 1500), small] {
+            let refused = refused.unwrap_err().to_string();
+            let parts = ["segments of 47 bytes", "mss 48", "mtu 88"];
+            assert!(parts.iter().all(|part| refused.contains(part)), "{refused}");
+        }
+        assert!(Tuning::new(&TcpSettings { mss: Some(48), ..settings }, 1500).is_ok());
         assert_eq!(Tuning::new(&TcpSettings::default(), 65_535).unwrap().segment, MOST_SEGMENT);
     }
 

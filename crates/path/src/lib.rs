@@ -20,6 +20,7 @@
 
 mod block_queue;
 mod board;
+mod catch_up;
 mod classify;
 mod delay;
 pub mod discipline;
@@ -36,6 +37,7 @@ mod schedule;
 mod spec;
 
 pub use block_queue::BlockQueue;
+pub use catch_up::CatchUp;
 pub use classify::{ChannelKey, Class, classify, mark_frame};
 pub use delay::DelayLine;
 pub use discipline::{

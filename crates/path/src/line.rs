@@ -1,5 +1,6 @@
 //! The line: one piece at a time, at the line's rate, exactly.
 
+use crate::catch_up::Gap;
 use crate::framing::{Framer, Piece};
 use crate::pace::{Pace, Trace, add};
 use crate::{Framing, Service};
@@ -125,6 +126,15 @@ impl Wire {
         self.pace.speed().map(|speed| speed.rate())
     }
 
+    /// The least part of `gap` that has to stay between two packets ([`Pace::spacing`]); nothing where the
+    /// line has no rate and the first one `arrived` before the second left.
+    pub fn spacing(&self, gap: Gap, arrived: bool) -> Span {
+        match self.pace {
+            Pace::Unlimited if arrived => Span::ZERO,
+            _ => self.pace.spacing(gap),
+        }
+    }
+
     /// Changes the rate at `at`, where a slot clock starts anew. The piece being sent, if any, now ends at
     /// `done`.
     fn set_rate(&mut self, at: Time, done: Option<Time>, new: Option<Rate>) {
@@ -168,6 +178,8 @@ impl Wire {
 pub struct Line<P> {
     wire: Wire,
     current: Option<(Time, Service<P>)>,
+    /// For how long there was nothing on the line since somebody asked.
+    idle: Span,
 }
 
 impl<P: Metered> Line<P> {
@@ -180,12 +192,12 @@ impl<P: Metered> Line<P> {
         trace: Option<&[u64]>,
         origin: Time,
     ) -> Line<P> {
-        Line { wire: Wire::new(framing, rate, trace, origin), current: None }
+        Line::resume(Wire::new(framing, rate, trace, origin), None, Span::ZERO)
     }
 
-    /// A line on which `wire` has sent a piece that ends at the stated time, if any.
-    pub(crate) fn resume(wire: Wire, current: Option<(Time, Service<P>)>) -> Line<P> {
-        Line { wire, current }
+    /// A line on which `wire` has sent a piece that ends at the stated time, if any, after it was `idle`.
+    pub(crate) fn resume(wire: Wire, current: Option<(Time, Service<P>)>, idle: Span) -> Line<P> {
+        Line { wire, current, idle }
     }
 
     /// When the piece on the line ends.
@@ -203,6 +215,7 @@ impl<P: Metered> Line<P> {
     #[inline]
     pub fn start(&mut self, at: Time, service: Service<P>) {
         debug_assert!(self.current.is_none());
+        self.idle += at.since(self.wire.free_at());
         let done = self.wire.send(at, service.piece());
         self.current = Some((done, service));
     }
@@ -211,6 +224,17 @@ impl<P: Metered> Line<P> {
     #[inline]
     pub fn finish(&mut self) -> Option<(Time, Service<P>)> {
         self.current.take()
+    }
+
+    /// For how long there was nothing on the line since this was asked last.
+    #[inline]
+    pub(crate) fn take_idle(&mut self) -> Span {
+        std::mem::take(&mut self.idle)
+    }
+
+    /// The wire.
+    pub(crate) fn wire(&self) -> &Wire {
+        &self.wire
     }
 
     /// The time that a packet's own bits take on an idle line, without waiting for a slot.

@@ -1,6 +1,7 @@
 //! What decides when bits leave: a rate, exactly; a slot clock; a trace of delivery opportunities.
 
 use crate::Framing;
+use crate::catch_up::Gap;
 use crate::opportunities::OPPORTUNITY_BYTES;
 use trunkline_core::{Rate, Span, Time};
 
@@ -40,6 +41,16 @@ impl Pace {
         }
     }
 
+    /// The least part of `gap` that has to stay between two packets, lest the second come out faster than
+    /// the line carries: the time for which it was at work, with a trace the packet's time at its mean rate.
+    pub fn spacing(&self, gap: Gap) -> Span {
+        match self {
+            Pace::Constant(_) | Pace::Slotted(_) => gap.whole.saturating_sub(gap.idle),
+            Pace::Trace(trace) => gap.whole.min(trace.mean(gap.bytes)),
+            Pace::Unlimited => gap.whole.scaled(LEFT.0, LEFT.1),
+        }
+    }
+
     /// When `bits` that start at `at` have left, and the part of a nanosecond after that. `remainder` is
     /// the part by which what was sent before, back to back, ended late.
     #[inline]
@@ -55,6 +66,10 @@ impl Pace {
         }
     }
 }
+
+/// The part of a gap that a line without a rate leaves between two packets that catch up: three quarters, so
+/// that they come out at most a third faster than they came.
+const LEFT: (u64, u64) = (3, 4);
 
 /// How long bits take at a rate, exactly: whole nanoseconds and a remainder in units of `1 / per`
 /// nanoseconds. Found without dividing, by a reciprocal and a correction.
@@ -165,6 +180,12 @@ impl Trace {
         let nanos: Vec<u64> = milliseconds.iter().map(|ms| ms * 1_000_000).collect();
         let period = nanos.last().copied().unwrap_or(0).max(1);
         Trace { nanos, period, origin, index: 0, left: OPPORTUNITY_BYTES }
+    }
+
+    /// The time of `bytes` at the mean rate.
+    fn mean(&self, bytes: u32) -> Span {
+        let offered = self.nanos.len() as u64 * OPPORTUNITY_BYTES;
+        Span::from_nanos(self.period).scaled(u64::from(bytes), offered)
     }
 
     /// The instant of opportunity `index`, counted through all repetitions.

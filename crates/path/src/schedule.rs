@@ -1,7 +1,7 @@
 //! Settings that change by the clock: a list of changes at stated instants, once or over and over.
 
 use crate::impairment::{Setting, SettingError, form, serde_as_text};
-use crate::{Change, Limit, SpecError};
+use crate::{CatchUp, Change, Limit, SpecError};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -39,7 +39,7 @@ pub enum ScheduleError {
 }
 
 const STEP_FORM: &str = "a time and settings, such as 5s rate=1mbit delay=80ms, or repeat 20s";
-const KEYS: &str = "one of rate=, delay=, limit=, loss=, bit-errors=, duplicate=, reorder= or jitter= \
+const KEYS: &str = "one of rate=, delay=, catch-up=, limit=, loss=, bit-errors=, duplicate=, reorder= or jitter= \
                     and its value, such as rate=10mbit";
 
 /// Shortest round: a shorter one would keep the engine busy with nothing but changes.
@@ -132,6 +132,10 @@ impl FromStr for Change {
             ("rate", "unlimited") => Ok(Change::Rate(None)),
             ("rate", rate) => Ok(Change::Rate(Some(rate.parse::<Rate>()?))),
             ("delay", delay) => Ok(Change::Delay(delay.parse()?)),
+            ("catch-up", text) => {
+                let wrong = |_| form("way to catch up", text, "catch-up=drain or catch-up=at-once");
+                Ok(Change::CatchUp(text.parse::<CatchUp>().map_err(wrong)?))
+            }
             ("limit", limit) => Ok(Change::Limit(limit.parse::<Limit>()?)),
             (key, value) => Setting::parse(key, value).ok_or_else(wrong)?.map(Change::Setting),
         }
@@ -145,6 +149,7 @@ impl fmt::Display for Change {
             Change::Delay(delay) => write!(f, "delay={delay}"),
             Change::Rate(Some(rate)) => write!(f, "rate={rate}"),
             Change::Rate(None) => write!(f, "rate=unlimited"),
+            Change::CatchUp(catch_up) => write!(f, "catch-up={catch_up}"),
             Change::Limit(limit) => write!(f, "limit={limit}"),
             Change::Setting(setting) => setting.fmt(f),
             Change::Impairments(spec) => {
@@ -213,6 +218,7 @@ mod tests {
             "rate=10Mbit/s",
             "rate=unlimited",
             "delay=80ms",
+            "catch-up=at-once",
             "limit=1000p",
             "loss=ge:p=1%,r=20%,good=0%,bad=100%",
             "bit-errors=0.0001%",

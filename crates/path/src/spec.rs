@@ -1,7 +1,9 @@
 //! The description of one direction of a path, checked before anything is built from it.
 
 use crate::impairment::{ImpairmentSpec, LossModel, Setting};
-use crate::{Change, DeliveryTrace, DisciplineSpec, Framing, Limit, Schedule, TrunkProcessor};
+use crate::{
+    CatchUp, Change, DeliveryTrace, DisciplineSpec, Framing, Limit, Schedule, TrunkProcessor,
+};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trunkline_core::{Rate, Size, Span};
@@ -16,6 +18,9 @@ pub struct LinkSpec {
     pub framing: Framing,
     /// Propagation delay, one way.
     pub delay: Span,
+    /// How packets catch up with those under way after the delay has been made shorter.
+    #[serde(skip_serializing_if = "is_default")]
+    pub catch_up: CatchUp,
     /// The queue discipline in front of the line.
     pub discipline: DisciplineSpec,
     /// How much the line takes out of the discipline ahead of time (Hawley's output fifo).
@@ -40,6 +45,7 @@ impl Default for LinkSpec {
             rate: None,
             framing: Framing::None,
             delay: Span::ZERO,
+            catch_up: CatchUp::default(),
             discipline: DisciplineSpec::Fifo { limit: Limit::Bytes(1 << 30) },
             output_buffer: Size::default(),
             processor: None,
@@ -162,6 +168,10 @@ impl LinkSpec {
 /// A delivery trace counts in milliseconds; its opportunities at both ends of a stretch count.
 const TRACE_STEP: Span = Span::from_millis(1);
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 fn never_changes(schedule: &Schedule) -> bool {
     schedule.steps.is_empty()
 }
@@ -185,7 +195,7 @@ impl State {
         match change {
             Change::Delay(delay) => self.delay = *delay,
             Change::Rate(rate) => self.rate = *rate,
-            Change::Limit(_) => {}
+            Change::Limit(_) | Change::CatchUp(_) => {}
             Change::Impairments(spec) => self.impairments = spec.clone(),
             Change::Setting(setting) => self.impairments.set(setting.clone()),
         }

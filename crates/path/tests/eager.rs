@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use trunkline_core::{Channel, Counts, DropCause, Packet, Rate, Seed, Span, Time};
-use trunkline_path::{Backlog, Change, DisciplineSpec, Framing, Limit, Link, LinkSpec};
+use trunkline_path::{Backlog, CatchUp, Change, DisciplineSpec, Framing, Limit, Link, LinkSpec};
 
 /// What happens `gap` nanoseconds after what happened before.
 #[derive(Debug, Clone)]
@@ -91,12 +91,17 @@ fn any_limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
+fn any_catch_up() -> impl Strategy<Value = CatchUp> {
+    prop::sample::select(vec![CatchUp::Drain, CatchUp::AtOnce])
+}
+
 fn any_change() -> impl Strategy<Value = Change> {
     let texts = ["loss=30%", "duplicate=20%", "jitter=3ms", "reorder=20%:5ms", "jitter=none"];
     let setting = prop::sample::select(texts.to_vec()).prop_map(|text| text.parse().unwrap());
     prop_oneof![
         (0u64..20_000_000).prop_map(|nanos| Change::Delay(Span::from_nanos(nanos))),
         any_rate().prop_map(Change::Rate),
+        any_catch_up().prop_map(Change::CatchUp),
         any_limit().prop_map(Change::Limit),
         setting,
     ]
@@ -122,10 +127,12 @@ fn any_spec() -> impl Strategy<Value = LinkSpec> {
     let framings = framings.into_iter().chain([Framing::Datakit]).collect::<Vec<_>>();
     let framing = prop::sample::select(framings);
     let delay = prop_oneof![Just(0u64), 0u64..20_000_000];
-    (any_rate(), framing, delay, any_limit()).prop_map(|(rate, framing, delay, limit)| LinkSpec {
+    let parts = (any_rate(), framing, delay, any_limit(), any_catch_up());
+    parts.prop_map(|(rate, framing, delay, limit, catch_up)| LinkSpec {
         rate,
         framing,
         delay: Span::from_nanos(delay),
+        catch_up,
         discipline: DisciplineSpec::Fifo { limit },
         ..LinkSpec::default()
     })

@@ -23,7 +23,7 @@ fn new(settings: &str, seed: u64) -> Impairments {
 }
 
 fn judge(impairments: &mut Impairments, at: Time, size: u32) -> Fate {
-    impairments.judge(at, DELAY, &Packet::new(Channel(1), size, at, ()))
+    impairments.judge(at, DELAY, Span::ZERO, &Packet::new(Channel(1), size, at, ()))
 }
 
 /// The fates of `count` packets of 1000 bytes that leave the line `spacing` apart.
@@ -237,7 +237,8 @@ fn nothing_arrives_before_it_left_or_out_of_order_where_the_delay_is_cut() {
             let at = Time::from_nanos(n * 1_000_000);
             let delay = Span::from_millis(n % 20);
             let packet = Packet::new(Channel(1), 100, at, ());
-            let Fate::Arrives { release, unordered, .. } = impairments.judge(at, delay, &packet)
+            let Fate::Arrives { release, unordered, .. } =
+                impairments.judge(at, delay, Span::ZERO, &packet)
             else {
                 panic!("lost")
             };

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use trunkline_core::{Cause, Channel, Counts, DropCause, Packet, Rate, Seed, Span, Time};
-use trunkline_path::{Change, DisciplineSpec, Framing, Limit, Link, LinkSpec};
+use trunkline_path::{CatchUp, Change, DisciplineSpec, Framing, Limit, Link, LinkSpec};
 
 /// What happens `gap` nanoseconds after what happened before.
 #[derive(Debug, Clone)]
@@ -138,6 +138,10 @@ fn any_limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
+fn any_catch_up() -> impl Strategy<Value = CatchUp> {
+    prop::sample::select(vec![CatchUp::Drain, CatchUp::AtOnce])
+}
+
 fn any_change(wild: bool) -> impl Strategy<Value = Change> {
     let mut texts = vec!["loss=0%", "loss=30%", "loss=ge:p=10%,r=20%", "bit-errors=1e-5"];
     texts.extend(["duplicate=20%", "duplicate=0%"]);
@@ -150,6 +154,7 @@ fn any_change(wild: bool) -> impl Strategy<Value = Change> {
     prop_oneof![
         (0u64..20_000_000).prop_map(|nanos| Change::Delay(Span::from_nanos(nanos))),
         any_rate().prop_map(Change::Rate),
+        any_catch_up().prop_map(Change::CatchUp),
         any_limit().prop_map(Change::Limit),
         setting,
     ]
@@ -278,13 +283,14 @@ proptest! {
         prop_assert_eq!(changed, under_way(play(&spec, seed, Steps::Big, &calm)));
     }
 
-    /// On a line without a limit the release times are known: the delay in force at arrival, or the
-    /// release of the packet in front where that is later.
+    /// On a line without a rate the release times are known: the delay in force at arrival, or behind the
+    /// packet in front if that is under way still, at once or after three quarters of the gap between them.
     #[test]
     fn releases_follow_the_delay_in_force(
         arrivals in prop::collection::vec((0u64..3_000_000, prop::option::of(0u64..10_000_000)), 1..100),
+        catch_up in any_catch_up(),
     ) {
-        let spec = LinkSpec { delay: Span::from_millis(5), ..LinkSpec::default() };
+        let spec = LinkSpec { delay: Span::from_millis(5), catch_up, ..LinkSpec::default() };
         let mut script = Script::new();
         let (mut now, mut delay, mut expected) = (0, 5_000_000, Vec::<u64>::new());
         for (gap, new) in arrivals {
@@ -295,7 +301,9 @@ proptest! {
                 script.push((gap, Event::Change { ahead: 0, change }));
             }
             script.push((if new.is_some() { 0 } else { gap }, Event::Arrive { size: 100 }));
-            expected.push((now + delay).max(expected.last().copied().unwrap_or(0)));
+            let last = expected.last().copied().unwrap_or(0);
+            let behind = if catch_up == CatchUp::Drain && last > now { gap * 3 / 4 } else { 0 };
+            expected.push((now + delay).max(last + behind));
         }
         let outcome = play(&spec, 1, Steps::Big, &script);
         let releases: Vec<u64> =

@@ -42,15 +42,15 @@ impl Intake {
             _ => (start, 0),
         };
         let frame = &mut buffer[start..];
-        match offload {
-            Offload { gso: Some(gso), .. } => {
+        let checksum = offload.checksum;
+        let unfinished = checksum.map(|(from, field)| (usize::from(from) + shift, field.into()));
+        match (offload.gso, unfinished) {
+            (Some(gso), unfinished) => {
                 let mut hand = |piece: &[u8]| sink(Received { bytes: piece, stamp });
-                segment(frame, gso, &mut self.scratch, &mut hand)
+                segment(frame, gso, unfinished, &mut self.scratch, &mut hand)
                     .unwrap_or_else(|reason| self.refuse(reason))
             }
-            Offload { checksum: Some((from, field)), .. }
-                if !checksum::finish(frame, usize::from(from) + shift, usize::from(field)) =>
-            {
+            (None, Some((from, field))) if !checksum::finish(frame, from, field) => {
                 self.refuse(Unsegmentable::Checksum)
             }
             _ => {

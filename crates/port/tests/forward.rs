@@ -13,6 +13,8 @@ use trunkline_port::{Backend, Port, PortError, SendOutcome, open};
 
 const V4: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 const V6: [&str; 2] = ["fd77::1", "fd77::2"];
+const TUNNELLED: [&str; 2] = ["10.79.0.1", "10.79.0.2"];
+const TUNNELLED6: [&str; 2] = ["fd79::1", "fd79::2"];
 const TAGGED: [&str; 2] = ["10.78.0.1", "10.78.0.2"];
 /// Of every transfer.
 const BYTES: usize = 48 << 20;
@@ -43,6 +45,22 @@ impl Path {
                 let made = space.vlan("tlv", device, 5);
                 if made {
                     space.address("tlv", TAGGED[side].parse().unwrap(), 24);
+                }
+                made
+            },
+        )
+    }
+
+    /// Adds VXLAN devices over IPv4 or IPv6; false, with a message, where the kernel has none.
+    fn tunnelled(&self, v6: bool, checksum: bool) -> bool {
+        let outer = if v6 { V6 } else { V4 };
+        [(&self.client, "tlc", 0), (&self.server, "tls", 1)].into_iter().all(
+            |(space, device, side)| {
+                let ends = [outer[side], outer[1 - side]].map(|text| text.parse().unwrap());
+                let made = space.vxlan("tlx", device, ends, checksum);
+                if made {
+                    space.address("tlx", TUNNELLED[side].parse().unwrap(), 24);
+                    space.address("tlx", TUNNELLED6[side].parse().unwrap(), 64);
                 }
                 made
             },
@@ -222,5 +240,29 @@ fn datagrams(path: &Path, from: &str, to: &str) {
     for sent in data.chunks(1000) {
         let got = server.recv(&mut buffer).expect("a datagram of a super-frame");
         assert_eq!(&buffer[..got], sent);
+    }
+}
+
+/// Over each of the four kinds of outer header; TCP and UDP in super-frames, over both inner protocols.
+#[test]
+fn everything_through_vxlan() {
+    for (v6, checksum) in [(false, false), (false, true), (true, false), (true, true)] {
+        let Some(path) = Path::new(1500) else { return };
+        if !path.tunnelled(v6, checksum) {
+            return;
+        }
+        let what = format!("outer IPv6 {v6}, outer checksum {checksum}");
+        for to in [TUNNELLED[1], TUNNELLED6[1]] {
+            let seen = path.forwarding(|| transfer(&path, to));
+            println!("{what}, TCP to {to}: {seen:?}");
+            assert_eq!((seen.refused, seen.largest), (0, 1514), "{what}: {seen:?}");
+            assert!(seen.same_stamp > 1000, "{what}: {seen:?}");
+        }
+        for (from, to) in [(TUNNELLED[0], TUNNELLED[1]), (TUNNELLED6[0], TUNNELLED6[1])] {
+            let seen = path.forwarding(|| datagrams(&path, from, to));
+            println!("{what}, UDP to {to}: {seen:?}");
+            assert_eq!(seen.refused, 0, "{what}: {seen:?}");
+            assert!(seen.same_stamp >= 7, "{what}: {seen:?}");
+        }
     }
 }

@@ -14,7 +14,7 @@ mod setting;
 mod topology;
 
 pub use file::ScenarioError;
-pub use path::{Direction, PathSpec, SettingError, Settings};
+pub use path::{Direction, MTUS, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
 pub use scenario::{
     Cost, Disturbance, Echo, Host, Interface, Node, Processor, Program, ProtocolPlace, Reply,

@@ -7,6 +7,10 @@ use thiserror::Error;
 use trunkline_core::Seed;
 use trunkline_path::{Change, ChannelKey, LinkSpec, SpecError};
 
+/// Largest network-layer packets that a path can have, in bytes: from what every IPv4 module can forward (RFC
+/// 791 §3.2, Fragmentation) to the longest IPv4 packet.
+pub const MTUS: std::ops::RangeInclusive<u32> = 68..=65_535;
+
 /// A direction of a path. Up is from the near end (where the command runs, or the first interface).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -191,9 +195,10 @@ impl Whole {
                 self.seed = Seed(seed.map_err(|_| wrong(format!("'{value}' is no whole number")))?);
             }
             "mtu" => {
-                let mtu = value.parse().ok().filter(|mtu| (576..=65_535).contains(mtu));
+                let mtu = value.parse().ok().filter(|mtu| MTUS.contains(mtu));
                 self.mtu = mtu.ok_or_else(|| {
-                    wrong(format!("'{value}' is no MTU: it lies between 576 and 65535 bytes"))
+                    let (least, most) = MTUS.into_inner();
+                    wrong(format!("'{value}' is no MTU: it lies between {least} and {most} bytes"))
                 })?;
             }
             _ => return Ok(false),
@@ -330,7 +335,8 @@ mod tests {
             (&["up-rate=-3mbit"], &["up-rate", "negative"]),
             (&["rate"], &["name=value"]),
             (&["delay=2000min"], &["delay", "3600s"]),
-            (&["mtu=12"], &["576"]),
+            (&["mtu=67"], &["mtu", "68", "65535"]),
+            (&["mtu=65536"], &["68"]),
             (&["framing=atm-aal5"], &["--rate"]),
             (&["key=mood"], &["five-tuple"]),
             (&["queue=lifo"], &["lifo", "fifo"]),

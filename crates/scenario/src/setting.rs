@@ -147,6 +147,17 @@ pub const SETTINGS: &[Setting] = &[
         live: Some(|link| Change::Delay(link.delay)),
     },
     Setting {
+        name: "catch-up",
+        value: "HOW",
+        help: "After the delay was made shorter, packets keep their order and catch up with those under way: \
+               'drain' at the line's rate [default], or 'at-once', all in one burst",
+        apply: |draft, text| {
+            draft.spec.catch_up = read(text)?;
+            Ok(())
+        },
+        live: Some(|link| Change::CatchUp(link.catch_up)),
+    },
+    Setting {
         name: "rate",
         value: "RATE",
         help: "Line rate in bits per second (10Mbit/s, 56kbit), or 'unlimited'",

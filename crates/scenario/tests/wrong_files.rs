@@ -131,7 +131,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("delay = \"5ms\"", "latency = \"5ms\"",
      "t1.toml:28: link.trunk.latency: found no such key: did you mean 'delay'?"),
     ("delay = \"5ms\"", "xyzzy = \"5ms\"",
-     "t1.toml:28: link.trunk.xyzzy: found no such key: [[link]] takes name, between, preset, forward, backward, rate, delay, loss, bit_errors, duplicate, reorder, jitter, trace, schedule, module, discipline, limit, output_buffer, framing, processor"),
+     "t1.toml:28: link.trunk.xyzzy: found no such key: [[link]] takes name, between, preset, forward, backward, rate, delay, catch_up, loss, bit_errors, duplicate, reorder, jitter, trace, schedule, module, discipline, limit, output_buffer, framing, processor"),
     ("discipline = \"fifo\"", "queue = \"fifo\"",
      "t1.toml:19: module.fifo.queue: found no such key: did you mean 'discipline'?"),
     ("stop_after", "stopafter",
@@ -243,7 +243,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("module = \"fifo\"", "discipline = \"epd\"\nlimit = \"9kB\"",
      "t1.toml:27: link.trunk.limit: found \"9kB\": the limit of epd is in cells, not 9000B: write 187c"),
     ("loss = \"1%\"", "schedule = \"5s rat=1mbit\"",
-     "t1.toml:29: link.trunk.schedule: found \"5s rat=1mbit\": line 1 of the schedule, '5s rat=1mbit': 'rat=1mbit' is no setting: write one of rate=, delay=, limit=, loss=, bit-errors=, duplicate=, reorder= or jitter= and its value, such as rate=10mbit"),
+     "t1.toml:29: link.trunk.schedule: found \"5s rat=1mbit\": line 1 of the schedule, '5s rat=1mbit': 'rat=1mbit' is no setting: write one of rate=, delay=, catch-up=, limit=, loss=, bit-errors=, duplicate=, reorder= or jitter= and its value, such as rate=10mbit"),
     ("rate = \"1.544Mbit/s\"", "trace = \"/nonexistent\"",
      "t1.toml:27: link.trunk.trace: found \"/nonexistent\": cannot read '/nonexistent': No such file or directory (os error 2); give the path of a text file"),
     // Trunk processors.

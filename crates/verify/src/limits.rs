@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use trunkline_core::Span;
 use trunkline_path::LinkSpec;
-use trunkline_scenario::{PathSpec, Settings};
+use trunkline_scenario::{MTUS, PathSpec, Settings};
 
 /// How long one rate is tried.
 const TRY: Span = Span::from_millis(250);
@@ -111,7 +111,7 @@ pub fn slower_line_rate(path: &PathSpec, size: u32) -> Option<f64> {
 /// Never: the settings are constants.
 pub fn bare(mtu: u32) -> PathSpec {
     let mut settings = Settings::default();
-    settings.add("mtu", &mtu.clamp(576, 65_535).to_string());
+    settings.add("mtu", &mtu.clamp(*MTUS.start(), *MTUS.end()).to_string());
     settings.resolve().expect("constant settings")
 }
 

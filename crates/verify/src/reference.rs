@@ -34,8 +34,27 @@ impl Reference<'_> {
     /// What the path prescribes for probes that enter at the given instants (ascending); `None` for
     /// those that it drops.
     pub fn prescribe(&self, entries: &[Time]) -> Vec<Option<Prescribed>> {
-        let mut link = Link::new(self.spec, self.seed, self.name, self.origin);
-        for &(at, delay) in self.changes {
+        let mut prescribed = self.carry(self.spec, self.changes, entries);
+        if !self.changes.is_empty() {
+            // A packet that catches up waits behind the line too. No delay moves what leaves the line.
+            let calm = self.carry(&of_one_delay(self.spec), &[], entries);
+            for (ours, calm) in prescribed.iter_mut().zip(calm) {
+                if let (Some(ours), Some(calm)) = (ours, calm) {
+                    ours.off_line = calm.off_line;
+                }
+            }
+        }
+        prescribed
+    }
+
+    fn carry(
+        &self,
+        spec: &LinkSpec,
+        changes: &[(Time, Span)],
+        entries: &[Time],
+    ) -> Vec<Option<Prescribed>> {
+        let mut link = Link::new(spec, self.seed, self.name, self.origin);
+        for &(at, delay) in changes {
             link.schedule(at, Change::Delay(delay));
         }
         let mut prescribed = vec![None; entries.len()];
@@ -49,6 +68,13 @@ impl Reference<'_> {
         collect(&mut link, Time::NEVER, &mut prescribed);
         prescribed
     }
+}
+
+/// The same line with the delay that it has at the start.
+fn of_one_delay(spec: &LinkSpec) -> LinkSpec {
+    let mut spec = spec.clone();
+    spec.schedule.steps.retain(|(_, change)| !matches!(change, Change::Delay(_)));
+    spec
 }
 
 /// Lets the line work until nothing waits for it. Not simply to the end of time: a repeating schedule
@@ -115,9 +141,11 @@ mod tests {
             [(at(3_000_000), Span::from_millis(12)), (at(6_000_000), Span::from_millis(1))];
         let entries: Vec<Time> = (1..8).map(|ms| at(ms * 1_000_000)).collect();
         let got = reference(&spec, 40, &changes).prescribe(&entries);
-        let releases: Vec<u64> =
-            got.iter().map(|p| p.unwrap().release.as_nanos() / 1_000_000).collect();
-        assert_eq!(releases, [11, 12, 15, 16, 17, 17, 17], "order is kept after the shortening");
+        let releases: Vec<u64> = got.iter().map(|p| p.unwrap().release.as_nanos() / 1000).collect();
+        let off_line = got.iter().map(|p| p.unwrap().off_line);
+        assert!(off_line.eq(entries), "a line without a rate holds nothing");
+        let caught_up_by_quarters = [11_000, 12_000, 15_000, 16_000, 17_000, 17_750, 18_500];
+        assert_eq!(releases, caught_up_by_quarters, "order is kept after the shortening");
     }
 
     #[test]

@@ -59,6 +59,90 @@ fn a_path_is_changed_while_it_runs_and_shows_it() {
 }
 
 #[test]
+fn a_change_asked_for_later_is_made_then() {
+    let host = Host::new();
+    if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
+        return;
+    }
+    let gate = gate("gate-later");
+    let _ = std::fs::remove_file(&gate);
+    let script = format!(
+        "echo ready >&2; until test -e {}; do sleep 0.05; done; ping -n -c 1 {{peer}}; sleep 4; ping -n -c 1 {{peer}}",
+        gate.display()
+    );
+    let path = ["shell", "--best-effort", "--no-outside", "--json", "--delay", "5ms"];
+    let mut running = host.start(&[&path, &["--", "sh", "-c", &script][..]].concat());
+    running.await_line("ready");
+    // Both at once, later; the description says from now on what will be.
+    let told =
+        ask(&host, &["set", "up-delay=300ms", "down-delay=500ms", "--after", "4s"], running.pid());
+    assert!(told.stdout.contains("300ms") && told.stdout.contains("500ms"), "{told:#?}");
+    std::fs::write(&gate, "").unwrap();
+    let outcome = running.finish();
+    assert!(outcome.status.success(), "{outcome:#?}");
+    let times = outcome.ping_times();
+    assert!(times.len() == 2 && times[0] < 800.0 && times[1] >= 800.0, "{outcome:#?}");
+}
+
+/// The delay is cut and restored, with rates and jitter in between, while datagrams fill half of the line.
+#[test]
+fn two_hundred_changes_under_load_lose_nothing() {
+    let host = Host::new();
+    if !installed(&["iperf3"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none()
+    {
+        return;
+    }
+    let path = [
+        "shell",
+        "--best-effort",
+        "--no-outside",
+        "--json",
+        "--rate",
+        "16mbit",
+        "--delay",
+        "150ms",
+    ];
+    let load = [
+        "--peer",
+        "iperf3 -s -1 >&2",
+        "--",
+        "sh",
+        "-c",
+        "echo ready >&2; iperf3 -c {peer} -u -b 8M -l 1000 -t 8 >&2",
+    ];
+    let mut running = host.start(&[&path, &load[..]].concat());
+    running.await_line("ready");
+    std::thread::sleep(Duration::from_secs(1));
+    let changes = [
+        "delay=5ms",
+        "delay=150ms",
+        "rate=32mbit",
+        "jitter=4ms",
+        "delay=20ms",
+        "rate=16mbit",
+        "jitter=none",
+        "delay=100ms",
+    ];
+    let pid = running.pid().to_string();
+    let mut made = 0;
+    for change in changes.into_iter().cycle().take(200) {
+        made += u32::from(host.start(&["set", change, "--pid", &pid]).finish().status.success());
+    }
+    let outcome = running.finish();
+    assert!(outcome.status.success() && made >= 100, "{made} changes: {outcome:#?}");
+    for direction in ["up", "down"] {
+        // That the counts add up is asserted of every lane.
+        let lane = outcome.lane(direction);
+        assert_eq!(
+            lane.count("entered"),
+            lane.count("delivered") + lane.count("in_flight"),
+            "{lane:?}"
+        );
+    }
+    assert!(outcome.lane("up").count("delivered") >= 7000, "{outcome:#?}");
+}
+
+#[test]
 fn a_path_can_be_watched_until_it_ends() {
     let host = Host::new();
     if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {

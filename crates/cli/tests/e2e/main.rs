@@ -9,6 +9,7 @@ mod bridge;
 mod endings;
 mod ladder;
 mod live;
+mod losses;
 mod probe;
 mod programs;
 mod scenarios;

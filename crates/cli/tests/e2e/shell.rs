@@ -66,6 +66,28 @@ fn loss_is_counted_by_cause_and_ipv6_works() {
 }
 
 #[test]
+fn paths_too_small_for_ipv6_do_without_and_say_so() {
+    let host = Host::new();
+    if !installed(&["ping"]) {
+        return;
+    }
+    for (mtu, v6) in
+        [("68", false), ("296", false), ("576", false), ("1279", false), ("1280", true)]
+    {
+        // The largest echo request that fits: headers of IPv4 and ICMP are 28 bytes.
+        let size = (mtu.parse::<u32>().unwrap() - 28).to_string();
+        let script = format!("ping -n -c 1 -M do -s {size} {{peer}} && echo 6=$TRUNKLINE_PEER6");
+        let Some(outcome) = host.run_well(&with(&["--mtu", mtu], &["sh", "-c", &script])) else {
+            return;
+        };
+        let told = outcome.stderr.contains("peer has no IPv6, which needs --mtu 1280 or more");
+        assert_eq!(told, !v6, "{outcome:#?}");
+        let address = if v6 { "6=fd00:746c::1\n" } else { "6=\n" };
+        assert!(outcome.stdout.contains(address), "{mtu}: {outcome:#?}");
+    }
+}
+
+#[test]
 fn two_links_in_one_process() {
     let host = Host::new();
     if !installed(&["ping"]) {

@@ -288,6 +288,11 @@ impl Lane {
         self.0[name].as_u64().unwrap_or_else(|| panic!("no {name}: {self:?}"))
     }
 
+    /// How many packets were dropped by `cause`, in the words of the statement.
+    pub fn dropped(&self, cause: &str) -> u64 {
+        self.0["dropped"][cause].as_u64().unwrap_or(0)
+    }
+
     /// The mean time that packets spent on `cause`, in the words of the statement.
     pub fn mean_delay(&self, cause: &str) -> Option<String> {
         let entries = self.0["mean_delay"].as_array().unwrap().iter();

@@ -54,7 +54,7 @@ fn quantities() {
         (&["--limit", "12x"], 2, &["--limit", "'x'", "KiB"]),
         (&["--limit", "0"], 2, &["--limit", "out of range"]),
         (&["--output-buffer", "-1B"], 2, &["--output-buffer", "negative"]),
-        (&["--mtu", "12"], 2, &["--mtu", "576"]),
+        (&["--mtu", "12"], 2, &["--mtu", "68"]),
         (&["--seed", "x"], 2, &["--seed", "whole number"]),
         (&["--bound", "3"], 2, &["--bound", "no unit"]),
     ]);

@@ -124,7 +124,7 @@ impl Leg {
     pub fn change(&mut self, at: Time, change: Change) {
         self.slack = match &change {
             Change::Delay(delay) => self.slack.min(*delay),
-            Change::Rate(_) | Change::Limit(_) => self.slack,
+            Change::Rate(_) | Change::Limit(_) | Change::CatchUp(_) => self.slack,
             _ => Span::ZERO,
         };
         self.link.schedule(at, change);

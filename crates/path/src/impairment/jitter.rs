@@ -183,9 +183,10 @@ impl Jitters {
         Jitters { stream, gauss: None, debt: 0, last: None, spread: Spread::default() }
     }
 
-    /// Forgets the debt, which belonged to the setting before this one. Order goes on.
+    /// Forgets the debt and the last packet's jitter, which belonged to the setting before this one. Order
+    /// goes on elsewhere.
     pub(super) fn change(&mut self) {
-        self.debt = 0;
+        (self.debt, self.last) = (0, None);
     }
 
     /// Draws the next packet's jitter in nanoseconds, within what `delay` allows.

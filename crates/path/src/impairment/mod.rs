@@ -180,11 +180,19 @@ impl Impairments {
         self.order.ordered = release;
     }
 
-    /// Decides the fate of `packet`, which left the line at `departed` and would arrive `delay` later.
-    pub fn judge(&mut self, departed: Time, delay: Span, packet: &impl Metered) -> Fate {
+    /// Decides the fate of `packet`, which left the line at `departed` and would arrive `delay` later, or
+    /// later by `behind`, where it has to wait for those in front of it.
+    pub fn judge(
+        &mut self,
+        departed: Time,
+        delay: Span,
+        behind: Span,
+        packet: &impl Metered,
+    ) -> Fate {
         self.packets += 1;
+        let due = departed + delay + behind;
         if self.quiet {
-            let release = self.order.settle(departed + delay, false);
+            let release = self.order.settle(due, false);
             return Fate::Arrives { release, unordered: false, copies: 1 };
         }
         let lost = self.losses.strike(&self.spec.loss);
@@ -199,7 +207,7 @@ impl Impairments {
         if damage.0 {
             return Fate::Lost(DropCause::BitError);
         }
-        let mut release = departed + delay;
+        let mut release = due;
         let mut unordered = false;
         if let Some((jitter, drawn)) = drawn {
             release = shifted(release, self.jitters.place(&jitter, drawn, departed, delay));
@@ -230,6 +238,11 @@ impl Impairments {
         let mut spec = self.spec.clone();
         spec.set(setting);
         self.set_spec(&spec);
+    }
+
+    /// When the last packet that keeps order is released.
+    pub(crate) fn last_release(&self) -> Time {
+        self.order.ordered
     }
 
     /// The impairments in force.

@@ -6,7 +6,9 @@ use super::staged::{Inherited, Staged};
 use crate::discipline::GivenUp;
 use crate::impairment::Achieved;
 use crate::line::{Line, Mark, Wire};
-use crate::{Backlog, BlockQueue, DisciplineSpec, Limit, LinkSpec, Piece, Service, aal5_cells};
+use crate::{
+    Backlog, BlockQueue, CatchUp, DisciplineSpec, Limit, LinkSpec, Piece, Service, aal5_cells,
+};
 use std::collections::VecDeque;
 use trunkline_core::{Carried, Counts, DropCause, Metered, Seed, Span, Time};
 
@@ -84,7 +86,8 @@ struct Rest {
     marks: Option<VecDeque<Mark>>,
     /// What the engine has lost itself. Seldom anything.
     told: Option<Box<Counts>>,
-    /// For the impairments and slot clock of a [`Staged`] link that goes on from here.
+    /// For when the delay changes, and for the impairments and slot clock of a [`Staged`] link that goes on from here.
+    catch_up: CatchUp,
     seed: Seed,
     name: Box<str>,
     origin: Time,
@@ -118,6 +121,7 @@ impl<P: Carried> Eager<P> {
             dropped_bytes: 0,
             marks: wire.needs_marks().then(VecDeque::new),
             told: None,
+            catch_up: spec.catch_up,
             seed,
             name: name.into(),
             origin,
@@ -367,23 +371,26 @@ impl<P: Carried> Eager<P> {
         let Left { packets: judged, last, .. } = self.rest.left;
         let waiting = self.call_back();
         let wire = self.rewound(&waiting);
+        // How long the line was idle before what is on it now.
+        let idle = waiting.front().map_or(Span::ZERO, |ride| ride.packet.entered().since(last));
         let mut waiting = waiting.into_iter();
         let current = waiting.next().map(|ride| (ride.departed, Service::whole(ride.packet)));
         let delay = self.rides.delay;
         let ring = std::mem::take(&mut self.rides.ring);
         let spec = LinkSpec {
             delay,
+            catch_up: self.rest.catch_up,
             discipline: DisciplineSpec::Fifo { limit: self.rest.limit },
             ..LinkSpec::default()
         };
         let mut staged = Staged::new(&spec, self.rest.seed, &self.rest.name, self.rest.origin);
         staged.inherit(Inherited {
             under_way: Rides { ring, wire: wire.clone(), delay },
-            line: Line::resume(wire, current),
+            line: Line::resume(wire, current, idle),
             queue: waiting.map(|ride| ride.packet).collect(),
             clock: self.last_doing(),
             judged,
-            last_release: if judged > 0 { last + delay } else { Time::ZERO },
+            last: (judged > 0).then_some((last, last + delay)),
             counts,
             given_up: std::mem::take(&mut self.given_up),
         });
@@ -425,6 +432,7 @@ fn plain(spec: &LinkSpec) -> LinkSpec {
         rate: spec.rate,
         framing: spec.framing,
         delay: spec.delay,
+        catch_up: spec.catch_up,
         discipline: spec.discipline.clone(),
         ..LinkSpec::default()
     }

@@ -5,7 +5,7 @@ mod rides;
 mod staged;
 
 use crate::impairment::{Achieved, ImpairmentSpec, Setting};
-use crate::{Backlog, Limit, LinkSpec};
+use crate::{Backlog, CatchUp, Limit, LinkSpec};
 use eager::Eager;
 use staged::Staged;
 use trunkline_core::{Carried, Cause, Counts, DropCause, Rate, Seed, Span, Time};
@@ -36,8 +36,10 @@ enum Way<P> {
 /// A setting that changes while traffic flows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// The delay; packets under way keep theirs.
+    /// The delay; packets under way keep theirs, and what follows catches up with them.
     Delay(Span),
+    /// How it catches up.
+    CatchUp(CatchUp),
     /// The line's rate; what is on the line goes on at the new rate.
     Rate(Option<Rate>),
     /// The discipline's limit; what waits stays.

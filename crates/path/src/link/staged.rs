@@ -3,6 +3,7 @@
 use super::rides::Rides;
 use super::{Change, Delivered, book_departure};
 use crate::board::Board;
+use crate::catch_up::{CatchUp, Front, Gap};
 use crate::discipline::GivenUp;
 use crate::impairment::{Achieved, Fate, Impairments};
 use crate::outlet::Outlet;
@@ -20,6 +21,8 @@ pub(super) struct Staged<P> {
     line: Line<P>,
     impairments: Impairments,
     delay: Span,
+    catch_up: CatchUp,
+    front: Front,
     in_flight: DelayLine<P>,
     /// What had left before this link took over from an eager one, and is released before anything that
     /// keeps its order.
@@ -49,9 +52,9 @@ pub(super) struct Inherited<P> {
     pub queue: Vec<P>,
     /// The last thing that has happened.
     pub clock: Time,
-    /// How many packets have left the line, and when the last of them is released.
+    /// How many packets have left the line, when the last of them did, and when it is released.
     pub judged: u64,
-    pub last_release: Time,
+    pub last: Option<(Time, Time)>,
     /// What became of the packets.
     pub counts: Counts,
     pub given_up: GivenUp<P>,
@@ -68,6 +71,8 @@ impl<P: Carried> Staged<P> {
             line: Line::new(spec.framing, spec.rate, spec.trace.as_deref(), origin),
             impairments: Impairments::new(&spec.impairments, seed, name),
             delay: spec.delay,
+            catch_up: spec.catch_up,
+            front: Front::default(),
             in_flight: DelayLine::default(),
             under_way: None,
             plan: Plan::new(&spec.schedule, origin),
@@ -101,7 +106,10 @@ impl<P: Carried> Staged<P> {
 
     /// Goes on where an eager link stopped.
     pub fn inherit(&mut self, from: Inherited<P>) {
-        self.impairments.resume(from.judged, from.last_release);
+        if let Some((departed, release)) = from.last {
+            self.impairments.resume(from.judged, release);
+            self.front = Front::resume(departed, release);
+        }
         self.under_way = Some(from.under_way);
         self.line = from.line;
         (self.clock, self.counts) = (from.clock, from.counts);
@@ -246,11 +254,14 @@ impl<P: Carried> Staged<P> {
             let nominal = self.line.nominal(packet.size(), packet.controls());
             book_departure(&mut packet, at, nominal);
         }
-        match self.impairments.judge(at, self.delay, &packet) {
+        let due = self.due_after(at, packet.size());
+        let behind = due.since(at + self.delay);
+        match self.impairments.judge(at, self.delay, behind, &packet) {
             Fate::Lost(cause) => self.drops.push(packet, cause),
             Fate::Arrives { release, unordered, copies } => {
                 packet.set_copies(copies);
-                packet.book(Cause::Propagate, release.since(at));
+                packet.book(Cause::Queue, behind);
+                packet.book(Cause::Propagate, release.since(at + behind));
                 self.counts.duplicated += u64::from(copies.saturating_sub(1));
                 let release = match unordered {
                     true => self.in_flight.push_unordered(release, packet),
@@ -259,6 +270,17 @@ impl<P: Carried> Staged<P> {
                 self.release = self.release.min(release);
             }
         }
+    }
+
+    /// When a packet of `bytes` that leaves the line at `at` is due at the far end without impairments.
+    #[inline]
+    fn due_after(&mut self, at: Time, bytes: u32) -> Time {
+        let idle = self.line.take_idle();
+        let (wire, catch_up) = (self.line.wire(), self.catch_up);
+        self.front.follow(at, self.delay, |whole, under_way| match catch_up {
+            CatchUp::Drain => wire.spacing(Gap { whole, idle, bytes }, !under_way),
+            CatchUp::AtOnce => Span::ZERO,
+        })
     }
 
     /// [`advance`](Staged::advance) and [`take`](Staged::take).
@@ -343,13 +365,24 @@ impl<P: Carried> Staged<P> {
     fn apply(&mut self, change: Change) {
         match change {
             Change::Delay(delay) => self.delay = delay,
+            Change::CatchUp(catch_up) => self.catch_up = catch_up,
             Change::Rate(rate) => self.line.set_rate(self.clock, rate),
             Change::Limit(limit) => self.discipline.set_limit(limit),
-            Change::Impairments(spec) => self.impairments.set_spec(&spec),
-            Change::Setting(setting) => self.impairments.set(setting),
+            Change::Impairments(spec) => self.impair(|impairments| impairments.set_spec(&spec)),
+            Change::Setting(setting) => self.impair(|impairments| impairments.set(setting)),
         }
         self.look_ahead();
         self.work(self.clock);
+    }
+
+    /// Makes a change of impairments. What comes after a change of the jitter catches up with what it has
+    /// held, as after a change of the delay.
+    fn impair(&mut self, change: impl FnOnce(&mut Impairments)) {
+        let jitter = self.impairments.spec().jitter;
+        change(&mut self.impairments);
+        if self.impairments.spec().jitter != jitter {
+            self.front.hold(self.impairments.last_release());
+        }
     }
 
     pub fn delay(&self) -> Span {

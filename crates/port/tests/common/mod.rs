@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::mem::zeroed;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::thread;
 use trunkline_port::{Port, Received, SendOutcome};
@@ -75,6 +76,36 @@ impl Space {
         true
     }
 
+    /// A VXLAN device `name` over `lower`, up, to `remote`; its outer UDP has checksums where `checksum` says so.
+    /// False, with a message, where the kernel has none.
+    pub fn vxlan(&self, name: &str, lower: &str, ends: [IpAddr; 2], checksum: bool) -> bool {
+        // The numbers are those of IFLA_VXLAN_… in linux/if_link.h.
+        let [id, link, port, v4_sums, no_v6_sums_sent, no_v6_sums_taken] = [1, 3, 15, 18, 19, 20];
+        let answer = self.run(|| {
+            let mut data = nest(id, &77u32.to_ne_bytes());
+            data.extend(nest(link, &(index(lower) as u32).to_ne_bytes()));
+            data.extend(nest(port, &4789u16.to_be_bytes()));
+            data.extend(nest(v4_sums, &[u8::from(checksum)]));
+            data.extend(nest(no_v6_sums_sent, &[u8::from(!checksum)]));
+            data.extend(nest(no_v6_sums_taken, &[u8::from(!checksum)]));
+            for (address, (v4, v6)) in ends.into_iter().zip([(4, 17), (2, 16)]) {
+                data.extend(match address {
+                    IpAddr::V4(address) => nest(v4, &address.octets()),
+                    IpAddr::V6(address) => nest(v6, &address.octets()),
+                });
+            }
+            let message = Message::link(libc::RTM_NEWLINK, 0).name(name).kind("vxlan", &data);
+            message.ask(libc::NLM_F_CREATE | libc::NLM_F_EXCL)
+        });
+        if answer == libc::EOPNOTSUPP {
+            println!("SKIPPED: this kernel has no VXLAN devices");
+            return false;
+        }
+        assert_eq!(answer, 0, "netlink: {}", io::Error::from_raw_os_error(answer));
+        self.set_up(name, true);
+        true
+    }
+
     /// Sets a device up or down.
     pub fn set_up(&self, name: &str, up: bool) {
         self.run(|| {
@@ -115,8 +146,8 @@ impl Space {
     }
 
     /// Gives a device an address.
-    pub fn address(&self, name: &str, address: std::net::IpAddr, prefix: u8) {
-        use std::net::IpAddr::{V4, V6};
+    pub fn address(&self, name: &str, address: IpAddr, prefix: u8) {
+        use IpAddr::{V4, V6};
         let (family, bytes) = match address {
             V4(v4) => (libc::AF_INET, v4.octets().to_vec()),
             V6(v6) => (libc::AF_INET6, v6.octets().to_vec()),

@@ -77,6 +77,12 @@ static TRUNK_PROCESSOR: Table = Table {
 const LINE: &[Key] = &[
     setting("rate", "rate", "1.544Mbit/s", "Line rate, or \"unlimited\", which holds if left out"),
     setting("delay", "delay", "250ms", "Propagation delay one way, 0 to 3600s"),
+    setting(
+        "catch_up",
+        "catch-up",
+        "drain",
+        "How packets catch up after a schedule made the delay shorter: drain or at-once",
+    ),
     setting("loss", "loss", "1%", "Random loss: a share, ge:p=1%,r=20% or trace:FILE"),
     setting("bit_errors", "bit-errors", "1e-7", "Bit error ratio"),
     setting("duplicate", "duplicate", "0.1%", "Share of packets delivered twice"),
