@@ -13,11 +13,18 @@ pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
     let verdict = accuracy.verdict();
     if args.json {
         let reasons = match &verdict {
-            Verdict::Valid => &[][..],
-            Verdict::Invalid(reasons) => reasons,
+            Verdict::Valid => Vec::new(),
+            Verdict::Nothing => vec![accuracy.nothing()],
+            Verdict::Invalid(reasons) => reasons.clone(),
         };
-        let valid = reasons.is_empty();
-        let statement = json!({"format": 1, "valid": valid, "reasons": reasons, "bound": args.bound, "state": snapshot});
+        let statement = json!({
+            "format": 1,
+            "verdict": verdict.name(),
+            "valid": verdict == Verdict::Valid,
+            "reasons": reasons,
+            "bound": args.bound,
+            "state": snapshot,
+        });
         output::line(&statement.to_string())?;
     } else {
         for line in accuracy.to_string().lines() {

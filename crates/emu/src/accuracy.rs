@@ -6,14 +6,33 @@ use trunkline_core::{Cause, Span};
 
 /// How late a run's frames may be before it is called invalid, unless told otherwise.
 pub const DEFAULT_BOUND: Span = Span::from_micros(100);
+/// A stall this long makes a run invalid, however few frames it met: programs notice it by themselves (the
+/// least retransmission time-out of Linux's TCP is twice as long).
+const LONG_STALL: Span = Span::from_millis(100);
+/// And so do stalls of this share of the run, in percent, once they are more than a moment.
+const STALLED: u64 = 1;
+const MOMENT: Span = Span::from_millis(10);
 
 /// Was the machine good enough for what was asked of it?
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Every direction kept its schedule within the bound.
     Valid,
+    /// No frame was to leave, so that there is nothing to judge.
+    Nothing,
     /// Some did not, or the emulator lost frames; the reasons, one each.
     Invalid(Vec<String>),
+}
+
+impl Verdict {
+    /// The verdict in a word, for programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Valid => "valid",
+            Verdict::Nothing => "nothing",
+            Verdict::Invalid(_) => "invalid",
+        }
+    }
 }
 
 /// The statement on a finished run.
@@ -34,6 +53,8 @@ impl<'a> Accuracy<'a> {
     pub fn verdict(&self) -> Verdict {
         let mut reasons: Vec<String> =
             self.snapshot.lanes.iter().flat_map(|lane| self.complaints(lane)).collect();
+        reasons.extend(self.of_stamps());
+        reasons.extend(self.of_stalls());
         if !reasons.is_empty() && self.snapshot.interruptions + self.snapshot.stalls > 0 {
             reasons.push(format!(
                 "the machine interrupted the emulator {} times for more than 20us ({} in all) and stalled it {} times for more than 1ms (longest {})",
@@ -43,7 +64,47 @@ impl<'a> Accuracy<'a> {
                 self.snapshot.longest_stall.rounded()
             ));
         }
-        if reasons.is_empty() { Verdict::Valid } else { Verdict::Invalid(reasons) }
+        match (reasons.is_empty(), self.left()) {
+            (false, _) => Verdict::Invalid(reasons),
+            (true, 0) => Verdict::Nothing,
+            (true, _) => Verdict::Valid,
+        }
+    }
+
+    /// Frames that left.
+    fn left(&self) -> u64 {
+        self.snapshot.lanes.iter().map(|lane| lane.lateness.count).sum()
+    }
+
+    /// Arrivals that are not known well enough: lateness is counted from them.
+    fn of_stamps(&self) -> Vec<String> {
+        let Snapshot { stamps_uncertain, stamp_uncertainty, stamps_replaced, .. } = self.snapshot;
+        let mut found = Vec::new();
+        if *stamps_uncertain > 0 && *stamp_uncertainty > self.bound {
+            found.push(format!(
+                "the wall clock was stepped, and whether {stamps_uncertain} frames came before or after is not known: their arrival is uncertain by up to {}",
+                stamp_uncertainty.rounded()
+            ));
+        }
+        if *stamps_replaced > 0 {
+            found.push(format!(
+                "{stamps_replaced} frames carried arrival stamps that cannot be true: when they came is not known"
+            ));
+        }
+        found
+    }
+
+    fn of_stalls(&self) -> Option<String> {
+        let Snapshot { uptime, stalls, stalled, longest_stall, .. } = self.snapshot;
+        let much = *stalled > uptime.scaled(STALLED, 100).max(MOMENT);
+        (much || *longest_stall >= LONG_STALL).then(|| {
+            format!(
+                "the emulator did not run for {} of {}, in {stalls} stalls, the longest of {}",
+                stalled.rounded(),
+                uptime.rounded(),
+                longest_stall.rounded()
+            )
+        })
     }
 
     fn complaints(&self, lane: &LaneSnapshot) -> Vec<String> {
@@ -88,17 +149,35 @@ impl fmt::Display for Accuracy<'_> {
             Verdict::Valid => {
                 write!(f, "VALID: 99 in 100 frames left within {} of their time", self.bound)
             }
+            Verdict::Nothing => write!(f, "{}", self.nothing()),
             Verdict::Invalid(reasons) => write!(f, "INVALID: {}", reasons.join("; ")),
         }
     }
 }
 
 impl Accuracy<'_> {
+    /// Why there is nothing to judge.
+    pub fn nothing(&self) -> String {
+        let sum =
+            |field: fn(&LaneSnapshot) -> u64| self.snapshot.lanes.iter().map(field).sum::<u64>();
+        match sum(|lane| lane.entered) {
+            0 => "nothing to judge: no frame was offered to the path".into(),
+            entered => format!(
+                "nothing to judge: of {entered} frames that entered none was to leave: the path dropped {}, and {} were still under way",
+                sum(|lane| lane.dropped.values().sum()),
+                sum(|lane| lane.in_flight)
+            ),
+        }
+    }
+
     fn write_machine(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Snapshot {
             stalls,
             longest_stall,
             clock_steps,
+            stamps_corrected,
+            stamps_uncertain,
+            stamp_uncertainty,
             stamps_replaced,
             interruptions,
             interrupted,
@@ -119,7 +198,17 @@ impl Accuracy<'_> {
             )?;
         }
         if *clock_steps > 0 {
-            writeln!(f, "the wall clock was stepped {clock_steps} times during the run")?;
+            writeln!(
+                f,
+                "the wall clock was stepped {clock_steps} times during the run; arrival stamps put right: {stamps_corrected}"
+            )?;
+        }
+        if *stamps_uncertain > 0 {
+            writeln!(
+                f,
+                "{stamps_uncertain} arrivals close to a step of the wall clock are uncertain by up to {}",
+                stamp_uncertainty.rounded()
+            )?;
         }
         if *stamps_replaced > 0 {
             writeln!(
@@ -191,6 +280,64 @@ mod tests {
         assert!(matches!(verdict(lane(10_000, 101)), Verdict::Invalid(_)));
         assert_eq!(verdict(lane(6, 1)), Verdict::Valid);
         assert!(matches!(verdict(lane(6, 2)), Verdict::Invalid(_)));
+    }
+
+    fn changed(change: impl Fn(&mut Snapshot)) -> Verdict {
+        let mut snapshot = Snapshot {
+            lanes: vec![lane(10_000, 0)],
+            uptime: Span::from_secs(60),
+            ..Snapshot::default()
+        };
+        change(&mut snapshot);
+        Accuracy::of(&snapshot, DEFAULT_BOUND).verdict()
+    }
+
+    fn stalled(uptime: u64, stalled: u64, longest: u64) -> Verdict {
+        changed(|snapshot| {
+            snapshot.uptime = Span::from_millis(uptime);
+            snapshot.stalls = 3;
+            snapshot.stalled = Span::from_millis(stalled);
+            snapshot.longest_stall = Span::from_millis(longest);
+        })
+    }
+
+    #[test]
+    fn a_long_stall_and_many_short_ones_make_a_run_invalid_though_no_frame_was_late() {
+        assert_eq!(stalled(3_600_000, 99, 99), Verdict::Valid);
+        assert!(matches!(stalled(3_600_000, 100, 100), Verdict::Invalid(_)));
+        assert_eq!(stalled(5_000, 50, 9), Verdict::Valid);
+        assert!(matches!(stalled(5_000, 51, 9), Verdict::Invalid(_)));
+        assert_eq!(stalled(100, 9, 9), Verdict::Valid, "one moment of a short run");
+    }
+
+    #[test]
+    fn arrivals_that_are_not_known_make_a_run_invalid() {
+        assert_eq!(changed(|it| (it.clock_steps, it.stamps_corrected) = (1, 40)), Verdict::Valid);
+        let uncertain = |micros| {
+            changed(|it| {
+                it.stamps_uncertain = 1;
+                it.stamp_uncertainty = Span::from_micros(micros);
+            })
+        };
+        assert_eq!(uncertain(100), Verdict::Valid);
+        assert!(matches!(uncertain(101), Verdict::Invalid(_)));
+        let Verdict::Invalid(reasons) = changed(|it| it.stamps_replaced = 2) else { panic!() };
+        assert!(reasons[0].contains("2 frames carried"), "{reasons:?}");
+    }
+
+    #[test]
+    fn a_run_that_no_frame_left_is_not_valid() {
+        let told = |lanes: Vec<LaneSnapshot>| {
+            let snapshot = Snapshot { lanes, ..Snapshot::default() };
+            let accuracy = Accuracy::of(&snapshot, DEFAULT_BOUND);
+            assert_eq!(accuracy.verdict(), Verdict::Nothing);
+            accuracy.to_string()
+        };
+        assert!(told(vec![LaneSnapshot::default()]).contains("no frame was offered to the path"));
+        let mut lost = LaneSnapshot { entered: 7, in_flight: 2, ..LaneSnapshot::default() };
+        lost.dropped.insert("loss".into(), 5);
+        let told = told(vec![lost]);
+        assert!(told.contains("of 7 frames") && told.contains("dropped 5, and 2 were"), "{told}");
     }
 
     #[test]

@@ -1,36 +1,111 @@
 //! The emulator's clock: CLOCK_MONOTONIC, with kernel stamps of CLOCK_REALTIME brought over to it.
+//!
+//! The offset between the two clocks is constant but for steps of the wall clock, because whatever slews
+//! one slews the other. A reading of the wall clock between two readings of the other bounds the offset
+//! from both sides, however long the three took. Bounds that exclude each other are a step.
+//!
+//! A step lies between the last comparison that did not show it and the first that does. A stamp read
+//! after it was made with the old offset or with the new one. Where only one of the two gives an arrival
+//! that is possible, that one is true; else the arrival is uncertain by the size of the step.
 
-use rustix::time::{ClockId, clock_gettime};
+mod offset;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use source::Source;
+pub use source::monotonic;
+
+use offset::Offset;
+use source::System;
 use trunkline_core::{Span, Time};
 
-/// A change of the offset between the two clocks beyond this is a step, not an adjustment of pace.
-const STEP: i64 = 1_000_000;
-/// A comparison of the clocks that took longer than this was interrupted and is not used.
-const PROMPT: Span = Span::from_micros(2);
-/// A stamp further ahead than this is not believed,
-const AHEAD: Span = Span::from_millis(10);
-/// nor one older than this.
-const OLDEST: Span = Span::from_millis(500);
+/// A frame may lie this long between its stamp and the ring, because the kernel's work was put off.
+const LIMBO: Span = Span::from_millis(1);
+/// Steps that are remembered until the frames that were stamped before them have been read.
+const STEPS: usize = 8;
+/// The first offset is narrowed by this many comparisons.
+const FIRST: usize = 16;
 
-/// Reads the clock and converts stamps. [`Clock::now`] also keeps the offset fresh.
+/// A step of the wall clock.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// The offset until then.
+    before: i64,
+    /// It came after this instant,
+    after: Time,
+    /// and by this one.
+    by: Time,
+}
+
+/// What is known of the arrivals at one port.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Arrivals {
+    /// All that came before this instant has been read.
+    drained: Time,
+}
+
+impl Arrivals {
+    /// Notes that a reading begun at `began` left nothing behind.
+    pub fn drained(&mut self, began: Time) {
+        self.drained = began;
+    }
+}
+
+/// What became of stamps that were no plain matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stamps {
+    /// Made before a step of the clock and read after it, and brought over by the offset of their time.
+    pub corrected: u64,
+    /// Made close to a step: before or after it, nobody knows.
+    pub uncertain: u64,
+    /// By how much the arrival of one of those is uncertain at most.
+    pub uncertainty: Span,
+    /// Impossible by any offset, and replaced by the time of reading.
+    pub replaced: u64,
+}
+
+/// Reads the clock and converts stamps.
 #[derive(Debug)]
 pub struct Clock {
-    /// CLOCK_REALTIME less CLOCK_MONOTONIC.
-    offset: i64,
+    source: Box<dyn Source>,
+    offset: Offset,
+    /// When the clocks were last compared.
+    compared: Time,
     now: Time,
     /// Nothing is taken to have come before this.
     start: Time,
+    /// The latest steps, the oldest first.
+    recent: Vec<Step>,
     steps: u64,
-    unbelieved: u64,
+    stamps: Stamps,
 }
 
 impl Default for Clock {
     fn default() -> Clock {
-        Clock { offset: offset().0, now: monotonic(), start: Time::ZERO, steps: 0, unbelieved: 0 }
+        Clock::over(Box::new(System))
     }
 }
 
 impl Clock {
+    /// A clock that reads `source`.
+    pub(crate) fn over(source: Box<dyn Source>) -> Clock {
+        let (offset, now) = Offset::read(&*source);
+        let mut clock = Clock {
+            source,
+            offset,
+            compared: now,
+            now,
+            start: Time::ZERO,
+            recent: Vec::with_capacity(STEPS),
+            steps: 0,
+            stamps: Stamps::default(),
+        };
+        (0..FIRST).for_each(|_| clock.synchronise());
+        (clock.steps, clock.recent) = (0, Vec::with_capacity(STEPS));
+        clock
+    }
+
     /// From here on, what was stamped before now is taken to have come now.
     pub fn start(&mut self) {
         self.start = self.now();
@@ -38,89 +113,134 @@ impl Clock {
 
     /// The time now. Only the monotonic clock is read.
     pub fn now(&mut self) -> Time {
-        self.now = monotonic();
+        self.now = self.source.monotonic();
         self.now
     }
 
-    /// Brings the offset between the clocks up to date; to be called before stamps are converted.
+    /// Compares the clocks; to be called before stamps are converted.
     pub fn synchronise(&mut self) {
-        let (offset, took) = offset();
-        let stepped = (offset - self.offset).abs() > STEP + took.as_nanos() as i64;
-        self.steps += u64::from(stepped);
-        if stepped || took < PROMPT {
-            self.offset = offset;
+        let (offset, now) = Offset::read(&*self.source);
+        self.now = now;
+        match self.offset.narrowed(offset) {
+            Some(narrowed) => self.offset = narrowed,
+            None => self.step_to(offset, now),
         }
-        self.now();
+        self.compared = now;
     }
 
-    /// The instant of a kernel stamp (CLOCK_REALTIME in nanoseconds). A stamp from before a clock
-    /// step, or none at all, counts as now.
-    pub fn stamp(&mut self, realtime: Option<u64>) -> Time {
+    fn step_to(&mut self, offset: Offset, now: Time) {
+        self.steps += 1;
+        if self.recent.len() == STEPS {
+            self.recent.remove(0);
+        }
+        let before = self.offset.middle();
+        self.recent.push(Step { before, after: self.compared, by: now });
+        self.offset = offset;
+    }
+
+    /// Compares the clocks after a reading that brought `frames`: what was stamped after a step during the
+    /// reading was brought over by the old offset.
+    pub fn read(&mut self, frames: usize) {
+        if frames == 0 {
+            return;
+        }
+        let steps = self.steps;
+        self.synchronise();
+        if let Some(step) = self.recent.last().filter(|_| self.steps > steps) {
+            let apart = Span::from_nanos(step.before.abs_diff(self.offset.middle()));
+            self.uncertain(frames as u64, apart);
+        }
+    }
+
+    /// The instant of a kernel stamp (CLOCK_REALTIME in nanoseconds) at a port. No stamp counts as now, and
+    /// so does one that no offset explains.
+    pub fn stamp(&mut self, realtime: Option<u64>, port: &Arrivals) -> Time {
         let Some(realtime) = realtime else { return self.now };
-        let nanos = i64::try_from(realtime).unwrap_or(i64::MAX).saturating_sub(self.offset);
-        let stamp = Time::from_nanos(u64::try_from(nanos).unwrap_or(0));
-        // A frame may have come since the clock was read.
-        if stamp < self.start {
-            return self.start;
+        let realtime = i64::try_from(realtime).unwrap_or(i64::MAX);
+        if let Some(at) = self.bring_over(realtime, port) {
+            return at;
         }
-        if stamp.since(self.now) > AHEAD || self.now.since(stamp) > OLDEST {
-            self.unbelieved += 1;
-            return self.now;
-        }
-        stamp
+        // It may have come, and the clock have been stepped, since they were read last.
+        self.synchronise();
+        self.bring_over(realtime, port).unwrap_or_else(|| {
+            self.stamps.replaced += 1;
+            self.now
+        })
     }
 
-    /// How often CLOCK_REALTIME was stepped by more than a millisecond.
+    /// The arrival by the only offset that gives a possible one. Of several the present one is taken.
+    fn bring_over(&mut self, realtime: i64, port: &Arrivals) -> Option<Time> {
+        let present = self.possible(realtime, self.offset.middle(), port, self.last_step(port));
+        if self.recent.is_empty() {
+            return present;
+        }
+        let mut old: Option<Time> = None;
+        for (index, step) in self.recent.iter().enumerate() {
+            if step.by + LIMBO < port.drained {
+                continue;
+            }
+            let since = index.checked_sub(1).map(|earlier| self.recent[earlier].after);
+            let at = self.possible(realtime, step.before, port, Some(since.unwrap_or_default()));
+            old = at.filter(|&at| at <= step.by).or(old);
+        }
+        match (present, old) {
+            (Some(present), Some(old)) => {
+                self.uncertain(1, present.max(old).since(present.min(old)));
+                Some(present)
+            }
+            (None, Some(old)) => {
+                self.stamps.corrected += 1;
+                Some(old)
+            }
+            (present, None) => present,
+        }
+    }
+
+    /// The instant after which the present offset holds, if frames of before may still come from `port`.
+    fn last_step(&self, port: &Arrivals) -> Option<Time> {
+        let last = self.recent.last().filter(|step| step.by + LIMBO >= port.drained);
+        last.map(|step| step.after)
+    }
+
+    /// The arrival by `offset`, which was true from `after` on, if a frame that is read now can have come
+    /// then.
+    fn possible(
+        &self,
+        realtime: i64,
+        offset: i64,
+        port: &Arrivals,
+        after: Option<Time>,
+    ) -> Option<Time> {
+        let nanos = u64::try_from(realtime.saturating_sub(offset)).unwrap_or(0);
+        let at = Time::from_nanos(nanos);
+        let ahead = at.since(self.now);
+        if ahead > self.offset.width() {
+            return None;
+        }
+        let floor = port.drained.before(LIMBO);
+        let too_old = after.is_some_and(|after| at + self.offset.width() < after.max(floor));
+        // What lay in the ring at the start may be of any age.
+        let from_before = at < self.start && floor > self.start;
+        (!too_old && !from_before).then(|| at.min(self.now).max(self.start))
+    }
+
+    fn uncertain(&mut self, frames: u64, apart: Span) {
+        self.stamps.uncertain += frames;
+        self.stamps.uncertainty = self.stamps.uncertainty.max(apart);
+    }
+
+    /// How often CLOCK_REALTIME was stepped.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// How many stamps lay well in the future or more than half a second back.
-    pub fn unbelieved(&self) -> u64 {
-        self.unbelieved
+    /// What became of stamps that were no plain matter.
+    pub fn stamps(&self) -> Stamps {
+        self.stamps
     }
 
     /// The CLOCK_REALTIME instant, in nanoseconds, of an instant of this clock.
     pub fn realtime(&self, at: Time) -> u64 {
-        (at.as_nanos() as i64).saturating_add(self.offset) as u64
-    }
-}
-
-fn read(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// CLOCK_MONOTONIC now.
-pub fn monotonic() -> Time {
-    Time::from_nanos(read(ClockId::Monotonic))
-}
-
-/// The offset between the clocks, with how long the comparison took.
-fn offset() -> (i64, Span) {
-    let before = monotonic();
-    let realtime = read(ClockId::Realtime) as i64;
-    let after = monotonic();
-    // The instant between two readings of one clock belongs to the reading of the other in between.
-    let between = (before.as_nanos() + after.as_nanos()) / 2;
-    (realtime - between as i64, after.since(before))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stamps_come_over() {
-        let mut clock = Clock::default();
-        clock.synchronise();
-        let realtime = read(ClockId::Realtime);
-        let now = clock.now();
-        let stamp = clock.stamp(Some(realtime));
-        assert!(now.since(stamp) < Span::from_millis(100), "{now} {stamp}");
-        assert_eq!(clock.stamp(None), now);
-        assert_eq!(clock.stamp(Some(realtime + 10_000_000_000)), now, "from the future");
-        assert_eq!(clock.stamp(Some(1)), now, "from the distant past");
-        assert_eq!((clock.unbelieved(), clock.steps()), (2, 0));
+        (at.as_nanos() as i64).saturating_add(self.offset.middle()) as u64
     }
 }

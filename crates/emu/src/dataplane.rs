@@ -5,6 +5,7 @@ use crate::awake::Awake;
 use crate::capture::CaptureTap;
 use crate::clock::Clock;
 use crate::lane::Lane;
+use crate::machine::{Machine, Rest};
 use crate::pairs::Pairs;
 use crate::pool::FramePool;
 use crate::scheduling::Scheduling;
@@ -35,10 +36,8 @@ const HURRY: Span = Span::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest time that arrivals may lie in the ring unseen, while they are not due.
 const DOZE: Span = Span::from_millis(1);
-/// Not having run for this long, against the plan, is a stall of the machine.
-const STALL: Span = Span::from_millis(1);
-/// While it spins or works, having lost this much is an interruption: spacing suffers.
-const INTERRUPTION: Span = Span::from_micros(20);
+/// At the end the rings are emptied, by this many readings at most: a whole ring, several times over.
+const LAST_READINGS: usize = 1024;
 /// Nor does work on a frame take longer than this, unless the machine took the processor away.
 const WORK: u64 = 5_000;
 
@@ -77,16 +76,6 @@ pub struct Dataplane<W = Pairs> {
     requests: Receiver<Request>,
     shared: Arc<Shared>,
     machine: Machine,
-}
-
-/// What the machine did to this thread.
-#[derive(Default)]
-struct Machine {
-    stalls: u64,
-    stalled: Span,
-    longest_stall: Span,
-    interruptions: u64,
-    interrupted: Span,
 }
 
 struct Shared {
@@ -192,7 +181,7 @@ impl<W: Work> Dataplane<W> {
 
     /// The same, and gives the work back for what else it can tell.
     pub fn run_to_end(mut self) -> (Snapshot, W, Result<(), EmuError>) {
-        let result = self.turn();
+        let result = self.turn().and_then(|()| self.last_turn());
         self.work.account();
         self.clock.now();
         self.shared.ended.store(true, Ordering::Release);
@@ -211,22 +200,23 @@ impl<W: Work> Dataplane<W> {
         }
         // What came before the start is taken to have come with it.
         self.clock.start();
-        let mut expected = self.clock.now();
-        let mut active = expected;
-        let mut pulse = expected;
+        let mut rest = Rest::none(self.clock.now());
+        let mut active = rest.from;
+        let mut pulse = rest.from;
         let mut wanted_since = None;
-        let mut slept = false;
         while !self.shared.stop.load(Ordering::Acquire) {
-            let begun = self.notice_stall(expected, slept);
+            let begun = self.clock.now();
             if self.shared.asked.swap(false, Ordering::AcqRel) {
                 self.take_requests();
                 wanted_since = wanted_since.or_else(|| self.shared.wanted().then_some(begun));
             }
-            let received = self.work.receive(&mut self.clock)?;
+            let taken = self.work.receive(&mut self.clock)?;
+            self.machine.resumed(&rest, begun, taken.earliest);
             let sent = self.work.serve(&mut self.clock)?;
-            let work = Span::from_nanos(WORK * (received + sent) as u64);
-            let now = self.notice_stall(begun + work, false);
-            if received + sent > 0 {
+            let work = Span::from_nanos(WORK * (taken.most + sent) as u64);
+            let now = self.clock.now();
+            self.machine.resumed(&Rest::none(begun + work), now, None);
+            if taken.most + sent > 0 {
                 active = now;
             }
             let next = self.work.next_wake();
@@ -241,21 +231,33 @@ impl<W: Work> Dataplane<W> {
             {
                 wanted_since = None;
             }
-            expected = match self.options.busy || received >= BUDGET {
-                true => now,
+            rest = match self.options.busy || taken.most >= BUDGET {
+                true => Rest::none(now),
                 false => self.rest(now, next, active, &mut bed, &mut doze)?,
             };
-            slept = expected > now;
-            if slept {
+            if rest.slept() {
                 scheduling.slept(now, self.clock.now());
             } else if scheduling.pause(now) {
-                expected = self.clock.now();
+                rest = Rest::none(self.clock.now());
             }
         }
         Ok(())
     }
 
-    /// Sleeps as long as nothing can be due. Returns when it meant to be awake again.
+    /// Reads what came before the end, lest it be lost in silence, and lets leave what is due by now: after
+    /// a stall that may be much, and the statement has to tell of it.
+    fn last_turn(&mut self) -> Result<(), EmuError> {
+        for _ in 0..LAST_READINGS {
+            let taken = self.work.receive(&mut self.clock)?;
+            self.work.serve(&mut self.clock)?;
+            if taken.most < BUDGET {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps as long as nothing can be due.
     fn rest(
         &mut self,
         now: Time,
@@ -263,24 +265,24 @@ impl<W: Work> Dataplane<W> {
         active: Time,
         bed: &mut Bed,
         doze: &mut Bed,
-    ) -> Result<Time, EmuError> {
+    ) -> Result<Rest, EmuError> {
         let until_next = next.map_or(PULSE, |next| next.since(now)).min(PULSE);
         let free = until_next.saturating_sub(SPIN);
         if free.is_zero() {
-            return Ok(now);
+            return Ok(Rest::none(now));
         }
         let tolerance = self.work.patience().saturating_sub(SPIN + SPIN);
         if tolerance > SPIN && now.since(active) < DOZE + DOZE {
             // Frames keep coming and are not due for a while: let them gather in the ring.
             let nap = free.min(tolerance).min(DOZE);
-            let woken = doze.sleep(nap).map_err(EmuError::Wait)?;
-            return Ok(if woken { self.clock.now() } else { now + nap });
+            doze.sleep(nap).map_err(EmuError::Wait)?;
+            return Ok(Rest { from: now, until: now + nap, by_frames: false });
         }
         if tolerance <= SPIN && now.since(active) < LINGER {
-            return Ok(now);
+            return Ok(Rest::none(now));
         }
-        let woken = bed.sleep(free).map_err(EmuError::Wait)?;
-        Ok(if woken { self.clock.now() } else { now + free })
+        bed.sleep(free).map_err(EmuError::Wait)?;
+        Ok(Rest { from: now, until: now + free, by_frames: true })
     }
 
     /// Makes the changes asked for by [`Remote::change`].
@@ -290,24 +292,6 @@ impl<W: Work> Dataplane<W> {
         while let Ok(Request { lane, at, change }) = self.requests.try_recv() {
             self.work.change(lane, at.max(now), change);
         }
-    }
-
-    /// Counts the time since `expected`, when this thread should have gone on, as an interruption or a
-    /// stall if it is long. Waking from a sleep is always late by some tens of microseconds, which is
-    /// what the spinning before a release is for. Returns the time now.
-    fn notice_stall(&mut self, expected: Time, slept: bool) -> Time {
-        let now = self.clock.now();
-        let lost = now.since(expected);
-        if lost > INTERRUPTION && !slept {
-            self.machine.interruptions += 1;
-            self.machine.interrupted += lost;
-        }
-        if lost > STALL {
-            self.machine.stalls += 1;
-            self.machine.stalled += lost;
-            self.machine.longest_stall = self.machine.longest_stall.max(lost);
-        }
-        now
     }
 
     /// Gives whoever waits for it the state; waits for their lock only where `patient`. Returns whether
@@ -326,6 +310,7 @@ impl<W: Work> Dataplane<W> {
     }
 
     fn snapshot(&self) -> Snapshot {
+        let stamps = self.clock.stamps();
         Snapshot {
             uptime: crate::clock::monotonic().since(self.started),
             lanes: self.work.lanes(),
@@ -335,7 +320,10 @@ impl<W: Work> Dataplane<W> {
             interruptions: self.machine.interruptions,
             interrupted: self.machine.interrupted,
             clock_steps: self.clock.steps(),
-            stamps_replaced: self.clock.unbelieved(),
+            stamps_corrected: stamps.corrected,
+            stamps_uncertain: stamps.uncertain,
+            stamp_uncertainty: stamps.uncertainty,
+            stamps_replaced: stamps.replaced,
         }
     }
 }
@@ -350,4 +338,43 @@ impl Shared {
 fn due(now: Time, last: Time, period: Span, longest: Span, quiet: bool) -> bool {
     let since = now.since(last);
     (quiet && since >= period) || since >= longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Side;
+    use crate::testing::Memory;
+    use trunkline_core::Seed;
+    use trunkline_path::{ChannelKey, LinkSpec};
+
+    /// A path whose near port holds a frame stamped `ago` before now.
+    fn path_with_frame(ago: Span) -> (Dataplane, Remote) {
+        let origin = crate::monotonic().before(Span::from_secs(100));
+        let lane = |name, side| {
+            let (spec, key) = (LinkSpec::default(), ChannelKey::default());
+            Lane::new(name, side, &spec, key, Seed(1), origin, Span::ZERO)
+        };
+        let stamp = Clock::default().realtime(crate::monotonic().before(ago));
+        let near = Memory { stamp: Some(stamp), ..Memory::default() };
+        near.inward.lock().unwrap().push(vec![0; 60]);
+        let inlets = vec![
+            Inlet { port: Box::new(near), lane: 0 },
+            Inlet { port: Box::new(Memory::default()), lane: 1 },
+        ];
+        let lanes = vec![lane("up", Side::Near), lane("down", Side::Far)];
+        let (pool, tap) = (FramePool::new(1 << 20), CaptureTap::default());
+        Dataplane::new(inlets, lanes, pool, tap, Options::default()).unwrap()
+    }
+
+    #[test]
+    fn what_lies_unread_at_the_end_is_counted() {
+        // The loop is told to stop while it stands still, and frames have come meanwhile.
+        let (dataplane, remote) = path_with_frame(Span::from_secs(3));
+        remote.stop();
+        let (snapshot, result) = dataplane.run();
+        result.unwrap();
+        let up = &snapshot.lanes[0];
+        assert_eq!((up.entered, up.delivered), (1, 1));
+    }
 }

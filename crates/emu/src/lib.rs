@@ -16,6 +16,7 @@ mod dataplane;
 mod error;
 pub mod hosts;
 mod lane;
+mod machine;
 mod pairs;
 mod pool;
 mod scheduling;

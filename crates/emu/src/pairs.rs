@@ -2,12 +2,12 @@
 
 use crate::EmuError;
 use crate::capture::CaptureTap;
-use crate::clock::Clock;
+use crate::clock::{Arrivals, Clock};
 use crate::dataplane::{BUDGET, Inlet};
 use crate::lane::Lane;
 use crate::pool::FramePool;
 use crate::snapshot::LaneSnapshot;
-use crate::work::Work;
+use crate::work::{Taken, Work};
 use trunkline_core::{Span, Time};
 use trunkline_path::Change;
 use trunkline_port::Port;
@@ -15,6 +15,8 @@ use trunkline_port::Port;
 /// Paths of one lane for each direction, between two ports each.
 pub struct Pairs {
     inlets: Vec<Inlet>,
+    /// What is known of the arrivals at each inlet's port.
+    arrivals: Vec<Arrivals>,
     lanes: Vec<Lane>,
     /// For each lane, the inlet whose port its frames leave by.
     outlets: Vec<usize>,
@@ -30,7 +32,8 @@ impl Pairs {
         let outlets = (0..lanes.len())
             .map(|lane| inlets.iter().position(|inlet| inlet.lane == lane ^ 1).unwrap_or(0))
             .collect();
-        Pairs { inlets, lanes, outlets, pool, tap, unstamped: false }
+        let arrivals = vec![Arrivals::default(); inlets.len()];
+        Pairs { inlets, arrivals, lanes, outlets, pool, tap, unstamped: false }
     }
 }
 
@@ -39,24 +42,30 @@ impl Work for Pairs {
         self.inlets.iter().map(|inlet| &*inlet.port as &dyn Port)
     }
 
-    fn receive(&mut self, clock: &mut Clock) -> Result<usize, EmuError> {
-        let Pairs { inlets, lanes, pool, tap, unstamped, .. } = self;
+    fn receive(&mut self, clock: &mut Clock) -> Result<Taken, EmuError> {
+        let Pairs { inlets, arrivals, lanes, pool, tap, unstamped, .. } = self;
         clock.synchronise();
         let began = clock.now();
-        let mut received = 0;
-        for Inlet { port, lane } in inlets {
+        let (mut taken, mut frames) = (Taken::default(), 0);
+        for (Inlet { port, lane }, arrivals) in std::iter::zip(inlets, arrivals) {
             let lane = &mut lanes[*lane];
             let mut latest = None;
             let count = port.receive(BUDGET, &mut |frame| {
-                let at = clock.stamp(frame.stamp);
+                let at = clock.stamp(frame.stamp, arrivals);
                 latest = Some(at);
+                taken.note(at);
                 *unstamped |= frame.stamp.is_none();
                 lane.accept(at, frame.bytes, pool, clock, tap);
             })?;
+            if count < BUDGET {
+                arrivals.drained(began);
+            }
             lane.was_read(began, latest.filter(|_| count >= BUDGET));
-            received = received.max(count);
+            taken.most = taken.most.max(count);
+            frames += count;
         }
-        Ok(received)
+        clock.read(frames);
+        Ok(taken)
     }
 
     fn serve(&mut self, clock: &mut Clock) -> Result<usize, EmuError> {

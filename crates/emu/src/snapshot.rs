@@ -68,7 +68,16 @@ pub struct Snapshot {
     pub interrupted: Span,
     /// How often the wall clock was stepped.
     pub clock_steps: u64,
-    /// Arrival stamps that could not be believed and were replaced by the time of reading.
+    /// Arrival stamps made before a step of the wall clock and read after it, and put right.
+    #[serde(default)]
+    pub stamps_corrected: u64,
+    /// Arrival stamps of which nobody knows whether a step came before or after.
+    #[serde(default)]
+    pub stamps_uncertain: u64,
+    /// By how much the arrival of one of those is uncertain at most.
+    #[serde(default)]
+    pub stamp_uncertainty: Span,
+    /// Arrival stamps that cannot be true and were replaced by the time of reading.
     pub stamps_replaced: u64,
 }
 

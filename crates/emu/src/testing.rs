@@ -1,19 +1,32 @@
 //! A port for unit tests that exists in memory only.
 
-use std::os::fd::BorrowedFd;
+use crate::clock::Source;
+use rustix::event::{EventfdFlags, eventfd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
+use trunkline_core::{Span, Time};
 use trunkline_port::{Port, PortError, Received, Refusals, SendOutcome};
 
 /// Frames that a test shares with a port.
 pub(crate) type Frames = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// A port that hands out what was put in, once, and keeps what is sent.
-#[derive(Default)]
 pub(crate) struct Memory {
     /// What is to be received.
     pub inward: Frames,
     /// What has been sent.
     pub outward: Frames,
+    /// The stamp of what is received.
+    pub stamp: Option<u64>,
+    /// Nothing ever comes by it.
+    pub quiet: OwnedFd,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        let quiet = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        Memory { inward: Frames::default(), outward: Frames::default(), stamp: None, quiet }
+    }
 }
 
 impl Port for Memory {
@@ -23,7 +36,7 @@ impl Port for Memory {
         sink: &mut dyn FnMut(Received<'_>),
     ) -> Result<usize, PortError> {
         let frames = std::mem::take(&mut *self.inward.lock().unwrap());
-        frames.iter().for_each(|bytes| sink(Received { bytes, stamp: None }));
+        frames.iter().for_each(|bytes| sink(Received { bytes, stamp: self.stamp }));
         Ok(frames.len())
     }
     fn send(
@@ -38,7 +51,7 @@ impl Port for Memory {
         Ok(())
     }
     fn poll_fd(&self) -> BorrowedFd<'_> {
-        panic!("nobody sleeps")
+        self.quiet.as_fd()
     }
     fn check(&mut self) -> Result<(), PortError> {
         Ok(())
@@ -57,5 +70,48 @@ impl Port for Memory {
     }
     fn backend_name(&self) -> &'static str {
         "memory"
+    }
+}
+
+/// Two clocks that a test moves. Copies are the same clocks.
+#[derive(Debug, Clone)]
+pub(crate) struct Hands(Arc<Mutex<(Time, i64)>>);
+
+impl Hands {
+    /// Clocks that stand at `monotonic` and `realtime`.
+    pub fn at(monotonic: Time, realtime: i64) -> Hands {
+        Hands(Arc::new(Mutex::new((monotonic, realtime))))
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, span: Span) {
+        let mut hands = self.0.lock().unwrap();
+        hands.0 += span;
+        hands.1 += span.as_nanos() as i64;
+    }
+
+    /// Sets the wall clock.
+    pub fn step(&self, nanos: i64) {
+        self.0.lock().unwrap().1 += nanos;
+    }
+
+    /// The monotonic clock.
+    pub fn now(&self) -> Time {
+        self.0.lock().unwrap().0
+    }
+
+    /// The wall clock, as the kernel stamps with it.
+    pub fn stamp(&self) -> u64 {
+        self.0.lock().unwrap().1 as u64
+    }
+}
+
+impl Source for Hands {
+    fn monotonic(&self) -> Time {
+        self.now()
+    }
+
+    fn realtime(&self) -> i64 {
+        self.0.lock().unwrap().1
     }
 }

@@ -7,16 +7,32 @@ use trunkline_core::{Span, Time};
 use trunkline_path::Change;
 use trunkline_port::Port;
 
+/// What a reading brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Taken {
+    /// The most frames that came from one port.
+    pub most: usize,
+    /// When the first of all came.
+    pub earliest: Option<Time>,
+}
+
+impl Taken {
+    /// Notes a frame that came at `at`.
+    pub fn note(&mut self, at: Time) {
+        self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
+    }
+}
+
 /// What a dataplane's loop does with frames. The loop decides when, and when it may sleep.
 pub trait Work {
     /// The ports whose frames end a sleep.
     fn ports(&self) -> impl Iterator<Item = &dyn Port>;
 
-    /// Reads what waits at the ports; answers the most frames that came from one of them.
+    /// Reads what waits at the ports.
     ///
     /// # Errors
     /// Where receiving fails.
-    fn receive(&mut self, clock: &mut Clock) -> Result<usize, EmuError>;
+    fn receive(&mut self, clock: &mut Clock) -> Result<Taken, EmuError>;
 
     /// Lets the links work and sends what is due; answers how many frames that were.
     ///

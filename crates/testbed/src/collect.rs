@@ -2,7 +2,7 @@
 
 use crate::conduct::State;
 use crate::plan::{Circuit, Plan};
-use crate::validity::{Between, Exit, Machine, complaints, mean_path};
+use crate::validity::{Between, Exit, Machine, complaints, mean_path, nothing_left};
 use crate::{notes, places};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
@@ -121,8 +121,17 @@ impl Measured<'_> {
 
     /// The emulator's counts of a traffic's frames, both ways.
     fn conservation(&self, traffic: usize) -> Conservation {
+        self.sum_of(self.circuits_of(traffic))
+    }
+
+    /// The same of all frames.
+    fn frames(&self) -> Conservation {
+        self.sum_of(0..self.plan.circuits.len())
+    }
+
+    fn sum_of(&self, circuits: impl Iterator<Item = usize>) -> Conservation {
         let mut sum = Conservation::default();
-        for way in self.circuits_of(traffic).flat_map(|number| [2 * number, 2 * number + 1]) {
+        for way in circuits.flat_map(|number| [2 * number, 2 * number + 1]) {
             let counts = self.live.way(way).conservation();
             sum.sent += counts.sent;
             sum.duplicated += counts.duplicated;
@@ -152,11 +161,10 @@ impl Measured<'_> {
     fn accuracy(&self, legs: &[LegResult]) -> Accuracy {
         let (lateness, spacing) = self.web.punctuality();
         let between = Between { before: &self.before, after: &self.after };
-        let ways = 0..2 * self.plan.circuits.len();
-        let counts: Vec<Conservation> = ways.map(|way| self.live.way(way).conservation()).collect();
+        let frames = self.frames();
         Accuracy {
-            frames_in: counts.iter().map(|way| way.sent).sum(),
-            frames_out: counts.iter().map(|way| way.delivered).sum(),
+            frames_in: frames.sent,
+            frames_out: frames.delivered,
             dropped_by_emulator: legs.iter().map(|leg| leg.counts.dropped_by_emulator()).sum(),
             lateness: lateness.percentiles(),
             spacing_error: spacing.percentiles(),
@@ -179,7 +187,9 @@ impl Measured<'_> {
         }
         let exits: Vec<Exit<'_>> = exits.into_values().collect();
         let between = Between { before: &self.before, after: &self.after };
-        complaints(accuracy, &exits, between, &self.machine)
+        let mut found = complaints(accuracy, &exits, between, &self.machine);
+        found.extend(nothing_left(&self.frames()));
+        found
     }
 
     fn notes(&self) -> Vec<String> {

@@ -3,7 +3,7 @@
 
 use trunkline_core::Span;
 use trunkline_emu::{HopSums, LegResult, Snapshot};
-use trunkline_measure::Accuracy;
+use trunkline_measure::{Accuracy, Conservation};
 
 /// One frame in a hundred may leave later than this,
 pub const LATENESS: Span = Span::from_micros(100);
@@ -53,6 +53,10 @@ impl Between<'_> {
     pub fn stalls(&self) -> u64 {
         self.after.stalls.saturating_sub(self.before.stalls)
     }
+    /// Arrival stamps during the run that cannot be true.
+    fn stamps_replaced(&self) -> u64 {
+        self.after.stamps_replaced.saturating_sub(self.before.stamps_replaced)
+    }
     /// Steps of the clock during the run.
     pub fn clock_steps(&self) -> u64 {
         self.after.clock_steps.saturating_sub(self.before.clock_steps)
@@ -99,6 +103,18 @@ pub fn complaints(
     found
 }
 
+/// Of a run that no frame left nothing was measured but what the network dropped.
+pub fn nothing_left(frames: &Conservation) -> Option<String> {
+    let Conservation { sent, delivered, in_flight, .. } = *frames;
+    match (sent, delivered) {
+        (0, 0) => Some("no frame was sent: there is nothing to judge".into()),
+        (sent, 0) if in_flight > 0 => Some(format!(
+            "of {sent} frames that were sent none left the network, and {in_flight} were still under way at the end"
+        )),
+        _ => None,
+    }
+}
+
 /// With fewer than 200 frames, one in a hundred is none or one: a single late frame is forgiven.
 fn late(exit: &Exit<'_>) -> Option<String> {
     let Exit { name, leg, path } = exit;
@@ -134,6 +150,12 @@ fn of_clock(between: Between<'_>, lasted: Span) -> Vec<String> {
     }
     if between.clock_steps() > 0 {
         found.push(format!("the clock was set {} times during the run", between.clock_steps()));
+    }
+    if between.stamps_replaced() > 0 {
+        found.push(format!(
+            "{} frames carried arrival stamps that cannot be true: when they came is not known",
+            between.stamps_replaced()
+        ));
     }
     found
 }
@@ -215,13 +237,24 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_no_frame_left_measured_nothing_but_losses() {
+        let told = |sent, delivered, dropped, in_flight| {
+            nothing_left(&Conservation { sent, delivered, dropped, in_flight, duplicated: 0 })
+        };
+        assert!(told(0, 0, 0, 0).unwrap().contains("no frame was sent"));
+        assert!(told(9, 0, 2, 7).unwrap().contains("none left the network, and 7 were"));
+        assert_eq!((told(9, 0, 9, 0), told(9, 1, 0, 8)), (None, None));
+    }
+
+    #[test]
     fn every_fault_of_the_machine_is_named() {
         let sound = leg(1000, 0);
         type Change = fn(&mut Accuracy, &mut Snapshot, &mut Machine);
-        let faults: [(Change, &str); 6] = [
+        let faults: [(Change, &str); 7] = [
             (|accuracy, _, _| accuracy.dropped_by_emulator = 3, "lost 3 frames"),
             (|_, after, _| after.stalled = Span::from_millis(101), "101ms of 10s"),
             (|_, after, _| after.clock_steps = 1, "clock was set 1 times"),
+            (|_, after, _| after.stamps_replaced = 2, "2 frames carried arrival stamps"),
             (|_, _, machine| machine.foreign = 0.4, "40 % of the processors just before"),
             (|_, _, machine| machine.busy = vec![0.96, 1.0], "busy for 96 %"),
             (|_, _, machine| machine.stolen = 0.06, "took 6 %"),

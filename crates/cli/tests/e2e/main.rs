@@ -14,6 +14,7 @@ mod probe;
 mod programs;
 mod scenarios;
 mod shell;
+mod stalls;
 mod studies;
 mod support;
 mod tutorial;

@@ -17,12 +17,12 @@ pub use leg::LegResult;
 pub use plan::{LanePlan, WayPlan, WebPlan, way_mac};
 
 use crate::EmuError;
-use crate::clock::Clock;
+use crate::clock::{Arrivals, Clock};
 use crate::dataplane::BUDGET;
 use crate::lane::LAG;
 use crate::pool::FramePool;
 use crate::snapshot::LaneSnapshot;
-use crate::work::Work;
+use crate::work::{Taken, Work};
 use counts::Way;
 use leg::Leg;
 use std::collections::VecDeque;
@@ -60,6 +60,7 @@ pub struct Web {
 /// A port, and what has come in by it.
 struct Inlet {
     port: Box<dyn Port>,
+    arrivals: Arrivals,
     waiting: VecDeque<Packet<Transit>>,
     /// The leg that answers for what the port lost.
     entry: Option<usize>,
@@ -88,6 +89,7 @@ impl Web {
         let legs = lanes.into_iter().enumerate().map(leg).collect();
         let inlet = |(index, port)| Inlet {
             port,
+            arrivals: Arrivals::default(),
             waiting: VecDeque::with_capacity(WAITING),
             entry: ways.iter().find(|way| way.entry == index).map(|way| way.lanes[0]),
             ring_drops: 0,
@@ -177,13 +179,20 @@ impl Web {
     }
 
     /// Reads what waits at a port; answers how many frames came, and when the last of them did.
-    fn read(&mut self, index: usize, clock: &mut Clock) -> Result<(usize, Time), EmuError> {
+    fn read(
+        &mut self,
+        index: usize,
+        clock: &mut Clock,
+        taken: &mut Taken,
+    ) -> Result<(usize, Time), EmuError> {
         let Web { inlets, legs, ways, pool, live, strays, unstamped, .. } = self;
-        let Inlet { port, waiting, .. } = &mut inlets[index];
+        let Inlet { port, waiting, arrivals, .. } = &mut inlets[index];
         let mut latest = waiting.back().map_or(Time::ZERO, |packet| packet.entered);
         let count = port.receive(BUDGET, &mut |frame| {
             // Stamps that come out of order are put into it: a port is one wire.
-            latest = latest.max(clock.stamp(frame.stamp));
+            let at = clock.stamp(frame.stamp, arrivals);
+            taken.note(at);
+            latest = latest.max(at);
             *unstamped |= frame.stamp.is_none();
             let enters = |&way: &usize| ways.get(way).is_some_and(|it| it.entry == index);
             let Some(way) = way_of(frame.bytes).filter(enters) else {
@@ -301,22 +310,26 @@ impl Work for Web {
         self.inlets.iter().map(|inlet| &*inlet.port as &dyn Port)
     }
 
-    fn receive(&mut self, clock: &mut Clock) -> Result<usize, EmuError> {
+    fn receive(&mut self, clock: &mut Clock) -> Result<Taken, EmuError> {
         if let Some(origin) = self.live.wanted_restart() {
             self.restart(origin);
         }
         clock.synchronise();
-        let mut settled = clock.now().before(self.lag);
-        let mut most = 0;
+        let began = clock.now();
+        let mut settled = began.before(self.lag);
+        let (mut taken, mut frames) = (Taken::default(), 0);
         for index in 0..self.inlets.len() {
-            let (count, latest) = self.read(index, clock)?;
-            if count >= BUDGET {
-                settled = settled.min(latest);
+            let (count, latest) = self.read(index, clock, &mut taken)?;
+            match count < BUDGET {
+                true => self.inlets[index].arrivals.drained(began),
+                false => settled = settled.min(latest),
             }
-            most = most.max(count);
+            taken.most = taken.most.max(count);
+            frames += count;
         }
+        clock.read(frames);
         self.settled = settled;
-        Ok(most)
+        Ok(taken)
     }
 
     fn serve(&mut self, clock: &mut Clock) -> Result<usize, EmuError> {

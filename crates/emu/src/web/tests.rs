@@ -39,7 +39,11 @@ impl Bench {
     fn new(specs: &[LinkSpec]) -> Bench {
         let (near, far) = (Frames::default(), Frames::default());
         let port = |inward: &Frames, outward: &Frames| -> Box<dyn Port> {
-            Box::new(Memory { inward: Arc::clone(inward), outward: Arc::clone(outward) })
+            Box::new(Memory {
+                inward: Arc::clone(inward),
+                outward: Arc::clone(outward),
+                ..Memory::default()
+            })
         };
         let lane = |(index, spec): (usize, &LinkSpec)| LanePlan {
             name: format!("lane{index}"),

@@ -1,0 +1,97 @@
+//! Runs whose emulator is stopped for a while: the statement must tell what the programs saw.
+
+use crate::support::{Host, Outcome, installed};
+use rustix::process::Signal;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use trunkline_core::Span;
+
+/// A path that is pinged every 10 ms, whose emulator stands still for `stop` in between. Gives the outcome
+/// and how long it stood still at least.
+fn stopped(host: &Host, options: &[&str], stop: Duration) -> Option<(Outcome, Span)> {
+    let shell = ["shell", "--no-outside", "--json", "--delay", "1ms", "--rate", "20mbit"];
+    if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
+        return None;
+    }
+    let script = "echo ready >&2; ping -n -i 0.01 -c 300 {peer}";
+    let mut running = host.start(&[&shell, options, &["--", "sh", "-c", script]].concat());
+    running.await_line("ready");
+    sleep(Duration::from_millis(500));
+    let began = Instant::now();
+    running.signal(Signal::STOP);
+    // The signal has been delivered to all threads a moment later.
+    sleep(stop + Duration::from_millis(20));
+    let stood = began.elapsed() - Duration::from_millis(20);
+    running.signal(Signal::CONT);
+    Some((running.finish(), Span::from_nanos(stood.as_nanos() as u64)))
+}
+
+fn span(value: &serde_json::Value) -> Span {
+    value.as_str().unwrap_or_else(|| panic!("no time: {value}")).parse().unwrap()
+}
+
+/// The statement knows of the stall, and of frames as late as the programs saw them.
+fn assert_told(outcome: &Outcome, stood: Span) {
+    let statement = outcome.statement();
+    assert_eq!(statement["valid"], false, "{outcome:#?}");
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    let state = &statement["state"];
+    assert!(span(&state["longest_stall"]) >= stood, "{stood}: {outcome:#?}");
+    let late = state["lanes"].as_array().unwrap().iter().map(|lane| span(&lane["lateness"]["max"]));
+    let late = late.max().unwrap();
+    let seen = outcome.ping_times().into_iter().fold(0.0, f64::max);
+    assert!(seen > stood.as_millis_f64() * 0.9, "the stop did not matter: {outcome:#?}");
+    assert!(late.as_millis_f64() > seen * 0.9, "late {late}, but {seen} ms seen: {outcome:#?}");
+}
+
+#[test]
+fn a_stall_of_a_sleeping_emulator_is_told() {
+    let host = Host::new();
+    for millis in [300, 1500] {
+        let Some((outcome, stood)) = stopped(&host, &[], Duration::from_millis(millis)) else {
+            return;
+        };
+        assert_told(&outcome, stood);
+    }
+}
+
+#[test]
+fn a_stall_of_an_emulator_that_never_sleeps_is_told() {
+    let host = Host::new();
+    for millis in [300, 1500] {
+        let busy = stopped(&host, &["--busy"], Duration::from_millis(millis));
+        let Some((outcome, stood)) = busy else { return };
+        assert_told(&outcome, stood);
+    }
+}
+
+#[test]
+fn a_program_that_ends_while_the_emulator_stands_still_was_not_served() {
+    let host = Host::new();
+    if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
+        return;
+    }
+    let shell = ["shell", "--no-outside", "--json", "--delay", "1ms"];
+    // ping gives up while the emulator stands still; what it sent lies unread.
+    let script = "echo ready >&2; sleep 0.5; ping -n -q -i 0.01 -w 1 {peer}; true";
+    let mut running = host.start(&[&shell, &["--", "sh", "-c", script][..]].concat());
+    running.await_line("ready");
+    sleep(Duration::from_millis(300));
+    running.signal(Signal::STOP);
+    sleep(Duration::from_millis(2500));
+    running.signal(Signal::CONT);
+    let outcome = running.finish();
+    assert_eq!(outcome.statement()["valid"], false, "{outcome:#?}");
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    assert!(outcome.lane("up").count("entered") > 50, "{outcome:#?}");
+}
+
+#[test]
+fn a_run_without_a_frame_is_not_called_valid() {
+    let host = Host::new();
+    // The first frames of IPv6 are sent as soon as the devices are there: they are all under way at the end.
+    let shell = ["shell", "--no-outside", "--delay", "60s", "--", "true"];
+    let Some(outcome) = host.run_well(&shell) else { return };
+    assert!(outcome.stderr.contains("nothing to judge"), "{outcome:#?}");
+    assert!(!outcome.stderr.contains(" VALID"), "{outcome:#?}");
+}
