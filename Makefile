@@ -15,9 +15,9 @@ build: ## Build the trunkline command: target/release/trunkline
 demo: build ## A T1 trunk with FIFO and with round robin: real programs, then predicted, simulated and emulated (two minutes)
 	scripts/demo.sh
 
-test: ## All tests of the workspace, the end-to-end ones included
+test: ## All tests of the workspace, the end-to-end ones included; tells what was skipped, and why
 	scripts/needs.sh test
-	cargo test --workspace --locked
+	scripts/test.sh --workspace
 
 bench: ## The dataplane against a bare forwarder and direct veth; instructions per packet; the simulator per packet-hop
 	scripts/bench.sh

@@ -26,7 +26,7 @@ pub struct Args {
     /// The far interface
     b: String,
     #[command(flatten)]
-    path: PathArgs,
+    pub(crate) path: PathArgs,
     /// Another pair of interfaces with a path of its own, in the same process: 'NAME C D delay=270ms'.
     /// May be given several times
     #[arg(long, value_name = "NAME C D SETTINGS", help_heading = "Ends")]

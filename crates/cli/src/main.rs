@@ -3,6 +3,8 @@
 mod bridge;
 mod calibrate;
 mod describe;
+#[cfg(test)]
+mod documented;
 mod emulation;
 mod explain;
 mod failure;

@@ -27,7 +27,7 @@ use trunkline_scenario::PathSpec;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
-    path: PathArgs,
+    pub(crate) path: PathArgs,
     /// Run COMMAND (by sh -c) at the far end, and start the program when it listens
     #[arg(long, value_name = "COMMAND", help_heading = "Ends")]
     peer: Option<String>,

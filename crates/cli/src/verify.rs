@@ -26,7 +26,7 @@ use trunkline_verify::{Emulator, Laboratory};
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
-    path: PathArgs,
+    pub(crate) path: PathArgs,
     /// Sizes of the probes in bytes of IP packet, from 40 [default: 40,576,1500 up to the MTU]
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', help_heading = "Probes")]
     sizes: Vec<u32>,

@@ -295,8 +295,7 @@ fn runs_are_found_by_number() {
 fn a_socket_of_another_user_is_a_matter_of_permission() {
     let run = running();
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can become another user");
-        return;
+        return trunkline_skip::skipped("only root can become another user");
     }
     // Even where the directory lets them in, the socket does not.
     let open = std::fs::Permissions::from_mode(0o755);

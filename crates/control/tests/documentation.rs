@@ -74,14 +74,6 @@ fn percentiles(count: u64) -> Percentiles {
     Percentiles { count, mean, min, p50, p99, p999, max }
 }
 
-fn curl_is_here() -> bool {
-    let found = Command::new("curl").arg("--version").output().is_ok();
-    if !found {
-        eprintln!("skipped: curl does not run here");
-    }
-    found
-}
-
 /// What `command` prints, with SOCKET set.
 fn run(command: &str, socket: &Path) -> String {
     let output = Command::new("sh").args(["-c", command]).env("SOCKET", socket).output().unwrap();
@@ -115,7 +107,7 @@ fn rerun(page: &str, socket: &Path) -> (String, usize) {
 
 #[test]
 fn the_page_is_as_the_server_answers() {
-    if !curl_is_here() {
+    if !trunkline_skip::installed(&["curl"]) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

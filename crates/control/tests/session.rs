@@ -10,7 +10,7 @@ use std::time::Duration;
 use trunkline_control::{Client, ControlError, Server, SessionController, SetRequest};
 use trunkline_emu::capture::{Capture, CaptureFilter};
 use trunkline_emu::hosts::{Hosts, addresses, inner_devices};
-use trunkline_emu::{Plan, Session, SessionOptions, SessionThread, Snapshot};
+use trunkline_emu::{EmuError, Plan, Session, SessionOptions, SessionThread, Snapshot};
 use trunkline_scenario::{PathSpec, Settings};
 
 const DATAGRAMS: usize = 50;
@@ -21,14 +21,17 @@ fn path() -> PathSpec {
     settings.resolve().unwrap()
 }
 
-/// The hosts, or `None` with a message.
+/// The hosts, or `None` and a note if this user may not make them.
 fn hosts() -> Option<Hosts> {
     match Hosts::build(&[1500]) {
         Ok(hosts) => Some(hosts),
-        Err(error) => {
-            eprintln!("skipped: no laboratory can be built here: {error}");
+        Err(EmuError::Lab(error))
+            if error.errno() == Some(rustix::io::Errno::PERM.raw_os_error()) =>
+        {
+            trunkline_skip::skipped(error);
             None
         }
+        Err(error) => panic!("{error}"),
     }
 }
 

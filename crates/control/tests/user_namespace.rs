@@ -3,33 +3,43 @@
 use rustix::process::{Uid, geteuid};
 use std::process::Command;
 use trunkline_control::runtime_dir;
+use trunkline_skip::{installed, skipped};
 
 const CHILD: &str = "TRUNKLINE_TEST_SHOW_DIRECTORY";
 
-/// The directory as seen by this program, run again by `wrapper`, or `None` with a message.
+/// The directory as seen by this program, run again by `wrapper`, or `None` and a note if the system does not let
+/// the wrapper do its work.
 fn seen_through(wrapper: &[&str]) -> Option<String> {
+    if !installed(&wrapper[..1]) {
+        return None;
+    }
     let output = Command::new(wrapper[0])
         .args(&wrapper[1..])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "inside_and_outside_agree", "--nocapture"])
         .env(CHILD, "1")
         .env_remove("XDG_RUNTIME_DIR")
-        .output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let found = text.as_ref().ok().and_then(|text| {
-        text.lines().find_map(|line| line.split_once("directory=").map(|(_, path)| path.into()))
-    });
-    if found.is_none() {
-        eprintln!("skipped: {wrapper:?} does not run here: {text:?}");
+        .output()
+        .unwrap();
+    let [said, complained] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    if complained.contains("Operation not permitted") || complained.contains("Permission denied") {
+        skipped(format_args!("{wrapper:?}: {complained}"));
+        return None;
     }
-    found
+    let mut told = said.lines().filter_map(|line| line.split_once("directory="));
+    let (_, path) = told.next().unwrap_or_else(|| panic!("{wrapper:?}: {said}{complained}"));
+    Some(path.into())
+}
+
+fn tell() {
+    println!("\ndirectory={}", runtime_dir().unwrap().display());
 }
 
 #[test]
 fn inside_and_outside_agree() {
     if std::env::var_os(CHILD).is_some() {
-        println!("\ndirectory={}", runtime_dir().unwrap().display());
-        return;
+        return tell();
     }
     let uid = 45_678;
     let user = format!("--reuid={uid}");

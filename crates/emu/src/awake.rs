@@ -65,7 +65,9 @@ mod tests {
                 let least = i32::from_ne_bytes(bytes.try_into().unwrap());
                 assert!(least <= longest(governor().as_deref()), "{least} us");
             }
-            (Err(error), _) | (_, Err(error)) => eprintln!("SKIPPED: {REGISTER}: {error}"),
+            (Err(error), _) | (_, Err(error)) => {
+                trunkline_skip::skipped(format_args!("{REGISTER}: {error}"));
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ use trunkline_core::DropCause;
 use trunkline_emu::capture::{
     Capture, CaptureError, CaptureFilter, CaptureSummary, CaptureTap, Side,
 };
+use trunkline_skip::{installed, skipped};
 
 /// 14 November 2023, with nanoseconds that a rounding would show.
 const START: u64 = 1_700_000_000_123_456_789;
@@ -307,9 +308,11 @@ fn a_disk_that_fills_up_ends_the_capture_and_leaves_whole_blocks() {
         command
     };
     let mount = format!("mount -t tmpfs -o size=1m tltest {}", directory.path().display());
-    if !unshare().arg(&mount).output().is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no mount namespace with a small disk can be had here");
+    if !installed(&["unshare"]) {
         return;
+    }
+    if !unshare().arg(&mount).output().unwrap().status.success() {
+        return skipped("no mount namespace with a small disk can be had here");
     }
     let name = "a_disk_that_fills_up_ends_the_capture_and_leaves_whole_blocks";
     let run = format!("{mount} && exec \"$0\" --exact {name} --nocapture");
@@ -353,18 +356,14 @@ fn fill(path: &Path) {
     }
 }
 
-/// What `program` prints, or `None` with a message where it is not installed.
+/// What `program` prints, or `None` and a note if it is not installed.
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
-    match Command::new(program).args(arguments).output() {
-        Ok(output) => {
-            assert!(output.status.success(), "{program}: {}", printed(&output));
-            Some(String::from_utf8_lossy(&output.stdout).into_owned())
-        }
-        Err(error) => {
-            eprintln!("skipped: {program} does not run here ({error})");
-            None
-        }
-    }
+    let output = installed(&[program]).then(|| {
+        let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+        Command::new(program).args(arguments).env("PATH", path).output().unwrap()
+    })?;
+    assert!(output.status.success(), "{program}: {}", printed(&output));
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Flent itself reads what is written for it, where Flent is installed.
+//! Flent itself reads what is written for it, if it is installed.
 
 use std::path::Path;
 use std::process::Command;
@@ -37,8 +37,7 @@ fn flent(file: &Path, arguments: &[&str]) -> Option<String> {
 
 #[test]
 fn flent_reads_sums_up_and_plots_each_kind() {
-    if Command::new("flent").arg("--version").output().is_err() {
-        eprintln!("skipped: flent is not installed (Debian: apt-get install flent)");
+    if !trunkline_skip::installed(&["flent"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

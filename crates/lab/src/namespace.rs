@@ -203,7 +203,7 @@ pub(crate) mod tests {
     pub(crate) fn namespace() -> Option<Namespace> {
         match Namespace::create() {
             Err(error) if error.errno() == Some(libc::EPERM) => {
-                eprintln!("SKIPPED: {error}");
+                trunkline_skip::skipped(error);
                 None
             }
             made => Some(made.expect("a namespace")),

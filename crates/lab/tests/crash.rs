@@ -71,7 +71,7 @@ fn start(host: &Namespace, directory: &Path) -> Run {
 
 fn examine() {
     let host = match Namespace::create() {
-        Err(error) if error.errno() == Some(libc::EPERM) => return eprintln!("SKIPPED: {error}"),
+        Err(error) if error.errno() == Some(libc::EPERM) => return trunkline_skip::skipped(error),
         made => made.unwrap(),
     };
     let directory: PathBuf = env::temp_dir().join(format!("tl-crash-{}", std::process::id()));

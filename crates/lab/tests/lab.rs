@@ -11,6 +11,7 @@ use trunkline_lab::{
     End, LabError, Mac, Namespace, Outside, RunState, SpawnOptions, create_veth, kill_processes_in,
     processes_in, spawn, sweep,
 };
+use trunkline_skip::skipped;
 
 /// Longer than any step takes, so that a fault ends the test.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 fn namespace() -> Option<Namespace> {
     match Namespace::create() {
         Err(error) if error.errno() == Some(libc::EPERM) => {
-            eprintln!("SKIPPED: {error}");
+            skipped(error);
             None
         }
         made => Some(made.expect("a namespace")),
@@ -352,15 +353,14 @@ fn ping_works_for_an_ordinary_user() {
     if std::fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().nth(2) == Some("1"))
     {
-        eprintln!("SKIPPED: only root can become another user");
-        return;
+        return skipped("only root can become another user");
     }
     for far in ["10.77.0.2", "fd77::2"] {
         let mut su = Command::new("su");
         su.args(["nobody", "-s", "/bin/sh", "-c", &format!("ping -n -c 1 -W 5 {far}")]);
         su.stdout(Stdio::piped()).stderr(Stdio::piped());
         match spawn(&a, su, SpawnOptions::default()) {
-            Err(error) => eprintln!("SKIPPED: {error}"),
+            Err(error) => skipped(error),
             Ok(child) => {
                 let output = child.wait_with_output().unwrap();
                 assert!(output.status.success(), "ping {far}: {output:?}");

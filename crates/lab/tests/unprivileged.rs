@@ -13,6 +13,7 @@ use trunkline_lab::{
     End, LabError, Namespace, Outside, Privilege, RunState, SpawnOptions, Unreachable, create_veth,
     enter_user_namespace_if_needed, processes_in, runtime_dir, spawn,
 };
+use trunkline_skip::skipped;
 
 /// `nobody` on Debian and most others.
 const NOBODY: u32 = 65534;
@@ -24,10 +25,10 @@ fn main() {
     }
     match env::var_os(AGAIN) {
         Some(_) => refuse_threads(),
-        None => return eprintln!("SKIPPED: run as root to try this as another user"),
+        None => return skipped("only root can become another user"),
     }
     match enter_user_namespace_if_needed() {
-        Err(error @ LabError::UserNamespace { .. }) => eprintln!("SKIPPED: {error}"),
+        Err(error @ LabError::UserNamespace { .. }) => skipped(error),
         entered => examine(entered.unwrap()),
     }
 }
@@ -41,7 +42,7 @@ fn start_again() {
     let mut command = Command::new(env::current_exe().unwrap());
     command.env(AGAIN, "1").env_remove("XDG_RUNTIME_DIR").uid(NOBODY).gid(NOBODY).current_dir("/");
     match command.status() {
-        Err(error) => eprintln!("SKIPPED: the test cannot be started as user {NOBODY}: {error}"),
+        Err(error) => skipped(format_args!("cannot be started as user {NOBODY}: {error}")),
         Ok(status) => assert!(status.success(), "as user {NOBODY}: {status}"),
     }
 }
@@ -86,7 +87,7 @@ fn programs(near: &Namespace, privilege: Privilege) {
         let id = output(near, &["id", "-u"], options).unwrap();
         assert_eq!(String::from_utf8_lossy(&id.stdout).trim(), user.to_string());
         match output(near, &["ping", "-n", "-c", "1", "-W", "5", "10.77.0.2"], options) {
-            Err(error) => eprintln!("SKIPPED: {error}"),
+            Err(error) => skipped(error),
             Ok(output) => assert!(output.status.success(), "ping as {user}: {output:?}"),
         }
     }

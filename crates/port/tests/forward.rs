@@ -198,7 +198,7 @@ fn tcp_over_xdp_with_complete_frames() {
     let Some(path) = Path::new(1500) else { return };
     let port = |device| match path.middle.run(|| open(device, Backend::Xdp)) {
         Err(error @ PortError::Permission { .. }) => {
-            println!("SKIPPED: {error}");
+            trunkline_skip::skipped(error);
             None
         }
         other => Some(other.expect(device)),

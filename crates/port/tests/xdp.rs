@@ -17,7 +17,7 @@ fn port(space: &Space, device: &str) -> Option<Box<dyn Port>> {
     match space.run(|| open(device, Backend::Xdp)) {
         Ok(port) => Some(port),
         Err(error @ PortError::Permission { .. }) => {
-            println!("SKIPPED: {error}");
+            trunkline_skip::skipped(error);
             None
         }
         Err(error) => panic!("{error}"),

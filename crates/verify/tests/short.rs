@@ -34,7 +34,7 @@ fn laboratory(mtu: u32) -> Option<Laboratory> {
         Err(VerifyError::Emulator(trunkline_emu::EmuError::Lab(error)))
             if error.errno() == Some(1) =>
         {
-            eprintln!("SKIPPED: {error}");
+            trunkline_skip::skipped(error);
             None
         }
         built => Some(built.expect("a laboratory")),

@@ -6,6 +6,7 @@
 //! anything was: runs are started with `--best-effort`.
 
 mod bridge;
+mod console;
 mod endings;
 mod ladder;
 mod live;

@@ -3,13 +3,14 @@
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use trunkline_core::Span;
 use trunkline_lab::{Namespace, SpawnOptions, spawn};
+pub use trunkline_skip::{installed, skipped};
 
 /// No run takes longer than this, or it is killed and the test fails.
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -17,21 +18,9 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 /// Runs on a machine of few processors would make each other late: one test at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Says that a test, or part of one, was not run, and why.
-pub fn skipped(reason: impl std::fmt::Display) {
-    eprintln!("SKIPPED: {reason}");
-}
-
-/// Are the programs installed? Says which is not.
-pub fn installed(programs: &[&str]) -> bool {
-    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
-    let found =
-        |program: &&str| path.split(':').any(|dir| PathBuf::from(dir).join(program).exists());
-    let missing = programs.iter().find(|program| !found(program));
-    if let Some(missing) = missing {
-        skipped(format_args!("{missing} is not installed: scripts/needs.sh test"));
-    }
-    missing.is_none()
+/// Does the command say that this user may have no laboratory?
+pub fn is_forbidden(said: &str) -> bool {
+    said.contains("no permission to make a user namespace")
 }
 
 /// The machine's network as the runs of one test see it.
@@ -88,12 +77,45 @@ impl Host {
     /// Runs a laboratory that has to succeed; nothing where this user may have none.
     pub fn run_well(&self, arguments: &[&str]) -> Option<Outcome> {
         let outcome = self.run(arguments);
-        if outcome.status.code() == Some(1) && outcome.stderr.contains("user namespace") {
+        if outcome.status.code() == Some(1) && is_forbidden(&outcome.stderr) {
             skipped(&outcome.stderr);
             return None;
         }
         assert!(outcome.status.success(), "{arguments:?}: {outcome:#?}");
         Some(outcome)
+    }
+
+    /// Runs a laboratory with pings in it until a run is VALID, three times at most, and checks their round trips:
+    /// `expected` gives, in the order of the pings, how many there are and the least milliseconds of each.
+    ///
+    /// No ping is faster than its path. In a VALID run the shortest is at most a millisecond slower and the middle
+    /// one three: what the ends need. What an INVALID run admits to be late by is allowed besides. The shortest of
+    /// all runs is always held to 20 ms: no machine at work explains more.
+    pub fn ping_well(&self, arguments: &[&str], expected: &[(usize, f64)]) -> Option<Outcome> {
+        let mut shortest = vec![f64::INFINITY; expected.len()];
+        for attempt in 1.. {
+            let outcome = self.run_well(arguments)?;
+            let valid = outcome.statement()["valid"] == true;
+            let mut times = outcome.ping_times();
+            let wanted: usize = expected.iter().map(|(count, _)| count).sum();
+            assert_eq!(times.len(), wanted, "{outcome:#?}");
+            let late = if valid { 0.0 } else { outcome.lateness() };
+            for ((count, least), shortest) in expected.iter().zip(&mut shortest) {
+                let mut own: Vec<f64> = times.drain(..count).collect();
+                own.sort_by(f64::total_cmp);
+                *shortest = shortest.min(own[0]);
+                let middle = own[own.len() / 2];
+                assert!(own[0] >= *least, "{} ms of {least}: {outcome:#?}", own[0]);
+                assert!(own[0] < least + 1.0 + late, "{} ms of {least}: {outcome:#?}", own[0]);
+                assert!(middle < least + 3.0 + late, "{middle} ms of {least}: {outcome:#?}");
+            }
+            if valid || attempt == 3 {
+                let slow = |((_, least), time): (&(usize, f64), &f64)| *time > least + 20.0;
+                assert!(!expected.iter().zip(&shortest).any(slow), "{shortest:?}: {outcome:#?}");
+                return Some(outcome);
+            }
+        }
+        None
     }
 
     /// No program, state file, device or masquerading table of the run with this process number.
@@ -261,6 +283,16 @@ impl Outcome {
             "the counts do not add up: {lane:?}"
         );
         lane
+    }
+
+    /// The milliseconds that the statement admits for a frame there and a frame back: the latest of each direction.
+    pub fn lateness(&self) -> f64 {
+        let statement = self.statement();
+        let lanes = statement["state"]["lanes"].as_array().unwrap().iter();
+        let latest = |lane: &serde_json::Value| -> Span {
+            lane["lateness"]["max"].as_str().unwrap().parse().unwrap()
+        };
+        lanes.map(latest).map(|span| span.as_secs_f64() * 1e3).sum()
     }
 
     /// The line that says what went wrong: the last one, and the only one of its kind.

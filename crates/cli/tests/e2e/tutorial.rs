@@ -1,35 +1,10 @@
 //! The tutorial, as written: its files are saved and its commands run.
 
+use crate::console::{agree, blocks, commands};
 use crate::support::Host;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-
-/// What a block of the tutorial holds.
-struct Block<'a> {
-    language: &'a str,
-    text: &'a str,
-}
-
-fn blocks(text: &str) -> Vec<Block<'_>> {
-    let odd = text.split("```").skip(1).step_by(2);
-    odd.filter_map(|block| block.split_once('\n'))
-        .map(|(language, text)| Block { language, text })
-        .collect()
-}
-
-/// A command with the lines that it is said to print.
-fn commands(text: &str) -> Vec<(&str, Vec<&str>)> {
-    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
-    for line in text.lines() {
-        match (line.strip_prefix("$ "), found.last_mut()) {
-            (Some(command), _) => found.push((command, Vec::new())),
-            (None, Some((_, printed))) if line != "…" => printed.push(line),
-            _ => {}
-        }
-    }
-    found
-}
 
 /// Built and set up already, or, like the studies, minutes long and tested elsewhere.
 fn is_left_out(command: &str) -> bool {
@@ -74,25 +49,4 @@ fn check(home: &Path, command: &str, printed: &[&str]) {
         let found = said.lines().any(|one| agree(one, line));
         assert!(found, "{command}: no line '{line}' in\n{said}");
     }
-}
-
-/// Do two lines say the same, figures to a twentieth? A better simulator may change the last digits of what
-/// the tutorial shows; its words may not become untrue.
-fn agree(one: &str, other: &str) -> bool {
-    let is_figure = |c: char| c.is_ascii_digit() || c == '.';
-    let words = |line: &str| line.replace(|c| is_figure(c) || " █+-".contains(c), "");
-    let figures = |line: &str| -> Vec<f64> {
-        let parts = line.split(|c| !is_figure(c));
-        parts.filter_map(|part| part.trim_end_matches('.').parse().ok()).collect()
-    };
-    let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 0.05 * b.abs().max(2.0);
-    let (left, right) = (figures(one), figures(other));
-    words(one) == words(other) && left.len() == right.len() && left.iter().zip(&right).all(near)
-}
-
-#[test]
-fn lines_agree_by_words_and_nearly_by_figures() {
-    assert!(agree("keys 115.2 ± 21 ms  -0.0 %", "keys    115 ± 21.3 ms +0.0 %"));
-    assert!(!agree("keys 115.2 ms", "keys 130 ms") && !agree("keys 115.2 ms", "files 115.2 ms"));
-    assert!(!agree("1 B 5 ms", "1 B ms"));
 }

@@ -1,6 +1,6 @@
 //! As somebody who is not root.
 
-use crate::support::{Host, installed, skipped};
+use crate::support::{Host, installed, is_forbidden, skipped};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn nobody_can_ping_over_a_path() {
     host.assert_nothing_left(outcome.pid);
     let left = Path::new("/tmp/trunkline-65534").join(format!("{}.json", outcome.pid));
     assert!(!left.exists());
-    if outcome.stderr.contains("user namespace") && !outcome.status.success() {
+    if is_forbidden(&outcome.stderr) && !outcome.status.success() {
         return skipped(&outcome.stderr);
     }
     assert!(outcome.status.success(), "{outcome:#?}");

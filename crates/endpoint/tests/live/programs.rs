@@ -1,20 +1,11 @@
 //! Outside programs between namespaces. One that is not installed is skipped with a message.
 
 use super::support::{Hosts, MTU, check_sums};
-use std::process::Command;
 use std::time::Duration;
 use trunkline_core::Span;
 use trunkline_endpoint::{Crew, Flow, FlowRun, clock};
 use trunkline_scenario::{Program, Transport, Workload};
-
-fn installed(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
-    let found = found.is_ok_and(|output| output.status.success());
-    if !found {
-        eprintln!("SKIPPED: {program} is not installed");
-    }
-    found
-}
+use trunkline_skip::installed;
 
 fn prepare(hosts: &Hosts, command: &str, server: Option<&str>) -> Result<Flow, String> {
     // One whose figure is a rate where that is what the program measures.
@@ -46,7 +37,7 @@ const LONG: Span = Span::from_secs(30);
 #[test]
 fn ping_is_read() {
     let Some(hosts) = Hosts::build(MTU) else { return };
-    if !installed("ping") {
+    if !installed(&["ping"]) {
         return;
     }
     let run = run(&hosts, "ping -c 4 -i 0.05 -s 100 {peer}", None, LONG);
@@ -60,7 +51,7 @@ fn ping_is_read() {
 #[test]
 fn a_ping_that_nobody_answers_is_an_error_and_a_stopped_one_is_none() {
     let Some(hosts) = Hosts::build(MTU) else { return };
-    if !installed("ping") {
+    if !installed(&["ping"]) {
         return;
     }
     let silent = run(&hosts, "ping -c 1 -W 0.2 10.78.0.9", None, LONG);
@@ -73,7 +64,7 @@ fn a_ping_that_nobody_answers_is_an_error_and_a_stopped_one_is_none() {
 #[test]
 fn iperf3_is_read_at_the_receiver() {
     let Some(hosts) = Hosts::build(MTU) else { return };
-    if !installed("iperf3") {
+    if !installed(&["iperf3"]) {
         return;
     }
     let (client, server) =
@@ -88,7 +79,7 @@ fn iperf3_is_read_at_the_receiver() {
 #[test]
 fn an_iperf3_server_for_one_client_tells_of_its_intervals() {
     let Some(hosts) = Hosts::build(MTU) else { return };
-    if !installed("iperf3") {
+    if !installed(&["iperf3"]) {
         return;
     }
     let client = "iperf3 -u -c {peer} -p {port} -t 1 -i 0.25 -b 2M -l 500";
@@ -100,7 +91,7 @@ fn an_iperf3_server_for_one_client_tells_of_its_intervals() {
 #[test]
 fn irtt_and_curl_are_read() {
     let Some(hosts) = Hosts::build(MTU) else { return };
-    if installed("irtt") {
+    if installed(&["irtt"]) {
         let (client, server) =
             ("irtt client -i 20ms -d 200ms -q {peer}:{port}", "irtt server -b 0.0.0.0:{port}");
         let run = run(&hosts, client, Some(server), LONG);
@@ -109,7 +100,7 @@ fn irtt_and_curl_are_read() {
         assert!((2..=10).contains(&answered) && run.packets_received == answered as u64, "{run:?}");
         assert!(run.samples.iter().all(|sample| sample.steps.len() == 2));
     }
-    if installed("curl") && installed("python3") {
+    if installed(&["curl", "python3"]) {
         let server = "exec python3 -m http.server {port} --directory /proc/self/fdinfo";
         let run = run(&hosts, "curl http://{peer}:{port}/", Some(server), LONG);
         assert_eq!(run.samples.len(), 1, "{run:?}");

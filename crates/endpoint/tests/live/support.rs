@@ -23,7 +23,7 @@ impl Hosts {
         match Hosts::try_build(mtu) {
             Ok(hosts) => Some(hosts),
             Err(error) if error.errno() == Some(rustix::io::Errno::PERM.raw_os_error()) => {
-                eprintln!("SKIPPED: {error}");
+                trunkline_skip::skipped(error);
                 None
             }
             Err(error) => panic!("{error}"),

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::thread;
 use trunkline_port::{Port, Received, SendOutcome};
+use trunkline_skip::skipped;
 
 /// A network namespace of our own. It ends, with its devices, when the last handle and the last socket
 /// in it are closed: nothing to clean up, whatever happens.
@@ -24,7 +25,7 @@ impl Space {
         match made.join().expect("the thread does not panic") {
             Ok(file) => Some(Space(file)),
             Err(error) => {
-                println!("SKIPPED: cannot make a network namespace ({error}); run as root");
+                skipped(format_args!("cannot make a network namespace ({error}); run as root"));
                 None
             }
         }
@@ -68,7 +69,7 @@ impl Space {
             message.ask(libc::NLM_F_CREATE | libc::NLM_F_EXCL)
         });
         if answer == libc::EOPNOTSUPP {
-            println!("SKIPPED: this kernel has no VLAN devices");
+            skipped("this kernel has no VLAN devices");
             return false;
         }
         assert_eq!(answer, 0, "netlink: {}", io::Error::from_raw_os_error(answer));
