@@ -23,6 +23,7 @@ kind = "bulk"
 from = "a"
 to = "b"
 bytes = "20kB"
+transport = "urp"
 [[traffic]]
 name = "keys"
 kind = "interactive"
@@ -31,6 +32,7 @@ to = "b"
 sizes = [1]
 repeat = 30
 estimator = "hawley-minimum"
+transport = "urp"
 [[traffic]]
 name = "ticks"
 kind = "timed-transfer"
@@ -38,6 +40,7 @@ from = "a"
 to = "b"
 sizes = [100]
 duration = "1s"
+transport = "urp"
 "#;
 
 fn cells() -> Vec<Scenario> {

@@ -48,14 +48,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// A cell under its coordinates, where it has any.
 fn text(cell: &Scenario, found: &Predictions) -> String {
     match cell.cell.is_empty() {
-        true => found.text(),
-        false => format!("== {} ==\n{}", key_text(&cell.cell), found.text()),
+        true => format!("{}\n{}", transports(cell), found.text()),
+        false => format!("== {} ==\n{}\n{}", key_text(&cell.cell), transports(cell), found.text()),
     }
+}
+
+/// A line for each traffic with what its ends speak.
+fn transports(cell: &Scenario) -> String {
+    cell.traffic.iter().map(|it| format!("{}: {}\n", it.name, it.spoken())).collect()
 }
 
 fn of_cell(cell: &Scenario, found: &Predictions) -> Value {
     let list: Vec<Value> = found.list.iter().map(of_prediction).collect();
-    json!({"cell": cell.cell, "predictions": list, "notes": found.notes})
+    let spoken = cell.traffic.iter().map(|it| (it.name.clone(), it.spoken().into()));
+    let spoken: serde_json::Map<String, Value> = spoken.collect();
+    json!({"cell": cell.cell, "transports": spoken, "predictions": list, "notes": found.notes})
 }
 
 fn of_prediction(prediction: &Prediction) -> Value {

@@ -81,7 +81,7 @@ kind = "bulk"
 from = "a"
 to = "b"
 count = [1, 2, 3]
-transport = { block = 9, outstanding = 7 }
+transport = { kind = "urp", block = 9, outstanding = 7 }
 until = "u"
 [[traffic]]
 name = "u"

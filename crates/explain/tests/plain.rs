@@ -10,7 +10,7 @@ fn scenario(links: &str, traffic: &str) -> Scenario {
     Scenario::parse(&file, "plain.toml").expect("a scenario").remove(0)
 }
 
-const WIDE: &str = "transport = { block = 1024, outstanding = 7 }\n";
+const WIDE: &str = "transport = { kind = 'urp', block = 1024, outstanding = 7 }\n";
 
 fn messages(more: &str) -> String {
     format!(
@@ -69,7 +69,7 @@ fn over_a_lossy_line_it_is_the_loss() {
 fn ideal_hosts_far_apart_are_bound_by_distance_and_their_transfers_by_the_window() {
     let traffic = messages("sizes = [1]\nrepeat = 50")
         + &bulk(
-            "bytes = '1MB'\nstart_after = 'messages'\ntransport = { block = 252, outstanding = 3 }",
+            "bytes = '1MB'\nstart_after = 'messages'\ntransport = { kind = 'urp', block = 252, outstanding = 3 }",
         );
     let explanation = explain(&scenario("rate = '10Mbit/s'\ndelay = '100ms'", &traffic)).unwrap();
     assert_eq!(binds(&explanation, "messages"), Binding::One(Constraint::Distance));

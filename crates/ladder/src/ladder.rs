@@ -17,6 +17,8 @@ const REFERENCE: Engine = Engine::Sim;
 pub struct Row {
     /// The traffic.
     pub traffic: String,
+    /// What its ends speak.
+    pub transport: String,
     /// Which figure.
     pub what: What,
     /// Its values.
@@ -179,7 +181,8 @@ fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances
     found.retain(|what, by| *what != What::Loss || by.values().any(|it| it.value > 0.0));
     let row = |(what, figures): (What, BTreeMap<Engine, Figure>)| {
         let judgements = judgements(what, &traffic.name, &figures, runs, tolerances);
-        Row { traffic: traffic.name.clone(), what, figures, range: None, judgements }
+        let (traffic, transport) = (traffic.name.clone(), traffic.spoken());
+        Row { traffic, transport, what, figures, range: None, judgements }
     };
     found.into_iter().map(row).collect()
 }

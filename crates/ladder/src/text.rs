@@ -126,7 +126,7 @@ fn entries(ladder: &Ladder, row: &Row) -> Vec<String> {
         None => NONE.into(),
     };
     let values = ladder.engines.iter().map(value);
-    let first = [row.traffic.clone(), row.what.to_string()];
+    let first = [format!("{} ({})", row.traffic, row.transport), row.what.to_string()];
     first.into_iter().chain(values).chain([verdict(row)]).collect()
 }
 

@@ -30,7 +30,7 @@ const FILE: &str = r#"
     from = "home"
     to = "server"
     bytes = "50kB"
-    transport = { block = 1024, outstanding = 7, packet = 0 }
+    transport = { kind = "urp", block = 1024, outstanding = 7, packet = 0 }
     until = "download"
     [[traffic]]
     name = "download"
@@ -39,7 +39,7 @@ const FILE: &str = r#"
     to = "home"
     bytes = "500kB"
     repeat = 2
-    transport = { block = 4096, outstanding = 7, packet = 0 }
+    transport = { kind = "urp", block = 4096, outstanding = 7, packet = 0 }
     start_after = "upload:50kB"
 "#;
 

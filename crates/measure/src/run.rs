@@ -51,6 +51,8 @@ pub struct Run {
 pub struct TrafficRun {
     /// The traffic's name.
     pub name: String,
+    /// What its ends speak, in a few words; empty where it is not known.
+    pub transport: String,
     /// One entry for each measurement, flow by flow in order of time.
     pub samples: Vec<Sample>,
     /// Are the samples' sizes what was measured, as with a greedy connection's bytes in each interval, not what

@@ -34,10 +34,12 @@ fn traffic_run(
     predictions: &Predictions,
     places: &mut Vec<String>,
 ) -> TrafficRun {
-    let Traffic { name, count, workload, .. } = &scenario.traffic[index];
+    let traffic = &scenario.traffic[index];
+    let Traffic { name, count, workload, .. } = traffic;
     let own = predictions.list.iter().filter(|p| &p.traffic == name && p.what.is_measured());
     TrafficRun {
         name: name.clone(),
+        transport: traffic.spoken(),
         samples: own
             .filter_map(|prediction| sample(prediction, places))
             .flat_map(|sample| (0..*count).map(move |flow| Sample { flow, ..sample.clone() }))

@@ -14,6 +14,7 @@ use trunkline_scenario::*;
 /// TCP with 1000 user bytes in each segment, 1040 on the line.
 fn transport(congestion: &str, window: u64) -> Transport {
     Transport::Tcp(TcpSettings {
+        profile: "trunkline".into(),
         congestion: Some(congestion.into()),
         window: Some(Size::from_bytes(window)),
         timestamps: Some(false),

@@ -126,6 +126,7 @@ impl<'a> RunJson<'a> {
 #[derive(Serialize)]
 struct TrafficJson<'a> {
     name: &'a str,
+    transport: &'a str,
     summary: Vec<Value>,
     packets: trunkline_measure::Conservation,
     delivered_bytes: u64,
@@ -144,6 +145,7 @@ impl<'a> TrafficJson<'a> {
         let blocks = step_sums(run, traffic.blocks.iter().copied(), traffic.block_count);
         TrafficJson {
             name: &traffic.name,
+            transport: &traffic.transport,
             summary: sizes.filter_map(|size| digest.get(run, &traffic.name, size)).map(summed).collect(),
             packets: traffic.packets,
             delivered_bytes: traffic.delivered_bytes,

@@ -19,6 +19,8 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Line {
     pub(crate) traffic: String,
+    /// What its ends speak.
+    pub(crate) transport: String,
     pub(crate) what: String,
     /// One for each engine.
     pub(crate) entries: Vec<Entry>,
@@ -177,7 +179,7 @@ impl<'a> Table<'a> {
             },
         };
         let entries = self.columns.iter().map(entry).collect();
-        Line { traffic: name.into(), what, entries }
+        Line { traffic: name.into(), transport: self.transport(name), what, entries }
     }
 
     fn counted(&self, name: &str, what: &str, print: impl Fn(&TrafficRun) -> String) -> Line {
@@ -190,7 +192,14 @@ impl<'a> Table<'a> {
             )
         };
         let entries = self.columns.iter().map(entry).collect();
-        Line { traffic: name.into(), what: what.into(), entries }
+        let (traffic, transport) = (name.into(), self.transport(name));
+        Line { traffic, transport, what: what.into(), entries }
+    }
+
+    fn transport(&self, name: &str) -> String {
+        let runs = self.columns.iter().filter_map(|(_, run)| run.and_then(|run| run.traffic(name)));
+        let mut known = runs.map(|traffic| &traffic.transport).filter(|it| !it.is_empty());
+        known.next().cloned().unwrap_or_default()
     }
 
     fn absent(&self, engine: Engine) -> Entry {

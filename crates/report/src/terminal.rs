@@ -45,7 +45,11 @@ fn table(digest: &Digest<'_>) -> Table {
         }
         _ => name.to_string(),
     };
-    let first = overview.coordinates.iter().cloned().chain(["traffic".into(), String::new()]);
+    let first = overview.coordinates.iter().cloned().chain([
+        "traffic".into(),
+        "transport".into(),
+        String::new(),
+    ]);
     table.set_header(first.chain(overview.engines.iter().map(engine)));
     for (index, block) in overview.blocks.iter().enumerate() {
         if index > 0 {
@@ -54,16 +58,18 @@ fn table(digest: &Digest<'_>) -> Table {
         let mut place = block.place.clone();
         let mut traffic = "";
         for line in &block.lines {
-            let name = if traffic == line.traffic { "" } else { &line.traffic };
+            let known = traffic == line.traffic;
+            let [name, transport] = [&line.traffic, &line.transport]
+                .map(|text| if known { String::new() } else { text.clone() });
             let entries = line.entries.iter().map(printed);
-            let first = place.iter().cloned().chain([name.to_string(), line.what.clone()]);
+            let first = place.iter().cloned().chain([name, transport, line.what.clone()]);
             table.add_row(first.chain(entries));
             traffic = &line.traffic;
             // Coordinates are shown once.
             place.iter_mut().for_each(String::clear);
         }
     }
-    align(&mut table, overview.coordinates.len() + 2);
+    align(&mut table, overview.coordinates.len() + 3);
     table
 }
 

@@ -157,6 +157,18 @@ fn what_is_shown_is_what_was_measured() {
 }
 
 #[test]
+fn every_table_names_the_transport() {
+    let report = fixture::report();
+    let files = written(&report);
+    let texts = [&terminal(&report), &page(&report), &files["cells.csv"], &files["run.json"]];
+    for text in texts {
+        for transport in ["tcp cubic", "urp 3 x 256 B"] {
+            assert!(text.contains(transport), "no '{transport}' in {text}");
+        }
+    }
+}
+
+#[test]
 fn the_page_is_well_formed_and_needs_nothing_else() {
     for report in [fixture::report(), with_comparison(), nasty(), Report::default()] {
         let text = page(&report);

@@ -1,6 +1,7 @@
 //! A scenario: hosts, nodes, links and traffic, checked and typed. One value is one cell of a grid.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use trunkline_core::{Rate, Seed, Size, Span};
 use trunkline_path::LinkSpec;
 
@@ -265,6 +266,16 @@ pub struct Program {
     pub server: Option<String>,
 }
 
+impl Traffic {
+    /// What its ends speak, in a few words; both ends where they differ.
+    pub fn spoken(&self) -> String {
+        match self.transport == self.reply_transport {
+            true => self.transport.to_string(),
+            false => format!("{}; back {}", self.transport, self.reply_transport),
+        }
+    }
+}
+
 /// When a traffic starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
@@ -375,13 +386,37 @@ pub enum Transport {
     Tcp(TcpSettings),
 }
 
+/// The protocol with what decides most of its throughput: `tcp cubic`, `urp 3 x 256 B`.
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Transport::Urp(urp) => {
+                write!(f, "urp {} x {} B", urp.outstanding, urp.block)?;
+                profile(f, &urp.profile, &UrpSettings::default().profile)
+            }
+            Transport::Datagram => f.write_str("datagram"),
+            Transport::Udp => f.write_str("udp"),
+            Transport::Tcp(tcp) => {
+                write!(f, "tcp {}", tcp.congestion())?;
+                profile(f, &tcp.profile, &TcpSettings::default().profile)?;
+                tcp.window.map_or(Ok(()), |window| write!(f, ", window {} B", window.bytes()))
+            }
+        }
+    }
+}
+
+/// A profile that is not the usual one.
+fn profile(f: &mut fmt::Formatter<'_>, profile: &str, usual: &str) -> fmt::Result {
+    if profile == usual { Ok(()) } else { write!(f, " ({profile})") }
+}
+
 /// Bytes of the IPv4 header without options (RFC 791) and of UDP's (RFC 768).
 pub const UDP_HEADER: u32 = 20 + 8;
 
 /// Parameters of TCP. What is `None` is as the profile has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSettings {
-    /// Whose habits: `trunkline` (the RFCs of today), `linux`, `bsd-reno` (4.4BSD).
+    /// Whose habits: `linux`, `trunkline` (the RFCs of today), `bsd-reno` (4.4BSD).
     pub profile: String,
     /// Congestion control: `reno`, `newreno`, `constant-rate`, `cubic`, `bbr`.
     pub congestion: Option<String>,
@@ -405,10 +440,22 @@ pub struct TcpSettings {
     pub min_rto: Option<Span>,
 }
 
+impl TcpSettings {
+    /// The congestion control: the one asked for, or the profile's.
+    pub fn congestion(&self) -> &str {
+        match (&self.congestion, self.profile.as_str()) {
+            (Some(congestion), _) => congestion,
+            (None, "linux") => "cubic",
+            (None, "bsd-reno") => "reno",
+            (None, _) => "newreno",
+        }
+    }
+}
+
 impl Default for TcpSettings {
     fn default() -> TcpSettings {
         TcpSettings {
-            profile: "trunkline".into(),
+            profile: "linux".into(),
             congestion: None,
             mss: None,
             window: None,

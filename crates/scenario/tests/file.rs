@@ -150,7 +150,7 @@ to = "b"
 via = ["n"]
 sizes = ["1KiB"]
 reply = 4
-transport = { outstanding = 1 }
+transport = { kind = "urp", outstanding = 1 }
 reply_transport = { block = 64 }
 start_after = "y"
 [[traffic]]
@@ -247,7 +247,7 @@ fn a_grid_has_every_combination_the_first_axis_slowest() {
 
 #[test]
 fn tables_are_told_apart_by_what_differs_and_may_hold_axes() {
-    let urp = "transport = [{ block = 64, outstanding = 1 }, { block = 64, outstanding = [2, 7] }]";
+    let urp = "transport = [{ kind = 'urp', block = 64, outstanding = 1 }, { kind = 'urp', block = 64, outstanding = [2, 7] }]";
     let text = with(DESIGN, "transport = { kind = \"urp\", block = 1024, outstanding = 7 }", urp);
     let cells: Vec<Vec<String>> = parse(&text).iter().map(coordinates).collect();
     let key = "traffic.background.transport";
@@ -388,4 +388,30 @@ fn the_newer_disciplines_have_tables_too() {
             with(DESIGN, "{ kind = \"round-robin\", quantum = 64 }", &format!("\"{text}\""));
         assert_eq!(one(&short).links[0].forward.discipline, expected);
     }
+}
+
+#[test]
+fn what_names_no_transport_speaks_tcp_as_linux_does() {
+    let text = |transport: &str| {
+        format!(
+            "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
+             rate = '100Mbit/s'\ndelay = '20ms'\n[[traffic]]\nname = 'file'\nkind = 'bulk'\n\
+             from = 'a'\nto = 'b'\n{transport}\n"
+        )
+    };
+    let spoken = |transport| {
+        let cells = Scenario::parse(&text(transport), "t.toml").unwrap();
+        cells[0].traffic[0].transport.clone()
+    };
+    for transport in ["", "transport = 'tcp'", "transport = { congestion = 'cubic' }"] {
+        let Transport::Tcp(tcp) = spoken(transport) else { panic!("{:?}", spoken(transport)) };
+        assert_eq!((tcp.profile.as_str(), tcp.congestion()), ("linux", "cubic"), "{transport}");
+    }
+    let reno = spoken("transport = { profile = 'bsd-reno', window = '16KiB' }");
+    assert_eq!(reno.to_string(), "tcp reno (bsd-reno), window 16384 B");
+    assert_eq!(spoken("transport = 'urp'").to_string(), "urp 3 x 256 B");
+    assert_eq!(spoken("").to_string(), "tcp cubic");
+    // A key of another protocol names the remedy.
+    let wrong = Scenario::parse(&text("transport = { block = 1024 }"), "t.toml").unwrap_err();
+    assert!(wrong.to_string().contains("kind = \"urp\""), "{wrong}");
 }

@@ -39,7 +39,7 @@ from = "a"
 to = "b"
 bytes = "1MB"
 count = 4
-transport = { block = 1024, outstanding = 7 }
+transport = { kind = "urp", block = 1024, outstanding = 7 }
 [[traffic]]
 name = "keys"
 kind = "interactive"
@@ -270,21 +270,23 @@ const WRONG: &[(&str, &str, &str)] = &[
      "t1.toml:37: traffic.load.transport.profile: found \"vax\": give one of \"trunkline\", \"v10\", \"plan9\", \"kmc\", \"linux\", \"bsd-reno\""),
     ("outstanding = 7", "timeout = \"0s\"",
      "t1.toml:37: traffic.load.transport.timeout: found \"0s\": give a time from 1ns to 3600s, such as \"250ms\""),
-    ("transport = { block = 1024, outstanding = 7 }", "transport = \"sctp\"",
+    ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = \"sctp\"",
      "t1.toml:37: traffic.load.transport: found \"sctp\": give one of \"urp\", \"datagram\", \"udp\", \"tcp\", or a table with kind, profile, block, outstanding, timeout, packet, congestion, mss, window, initial_window, sack, timestamps, window_scaling, ecn, delayed_ack, min_rto"),
-    ("transport = { block = 1024, outstanding = 7 }", "transport = \"datagram\"",
+    ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = \"datagram\"",
      "t1.toml:37: traffic.load.transport: found \"datagram\": bulk traffic waits for answers, which datagrams have not: use urp or tcp, or kind = \"paced\""),
     ("outstanding = 7", "profile = \"linux\"",
      "t1.toml:37: traffic.load.transport.profile: found \"linux\": urp has the profiles trunkline, v10, plan9, kmc"),
     ("outstanding = 7", "mss = 1000",
      "t1.toml:37: traffic.load.transport.mss: found 1000: urp has no such key; its own are profile, block, outstanding, timeout, packet"),
-    ("transport = { block = 1024, outstanding = 7 }", "transport = \"udp\"",
+    ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = { block = 1024 }",
+     "t1.toml:37: traffic.load.transport.block: found 1024: tcp, which holds where no kind is given, has no such key; write kind = \"urp\", or one of profile, congestion, mss, window, initial_window, sack, timestamps, window_scaling, ecn, delayed_ack, min_rto"),
+    ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = \"udp\"",
      "t1.toml:37: traffic.load.transport: found \"udp\": bulk traffic waits for answers, which datagrams have not: use urp or tcp, or kind = \"paced\""),
     ("outstanding = 7 }", "outstanding = 7 }\nreply_transport = \"tcp\"",
      "t1.toml:38: traffic.load.reply_transport: found \"tcp\": both ends have to speak the same protocol"),
     ("count = 4", "server = \"iperf3 -s\"",
      "t1.toml:36: traffic.load.server: found \"iperf3 -s\": it serves a command: give that as well"),
-    ("transport = { block = 1024, outstanding = 7 }", "transport = { kind = \"datagram\", block = 1 }",
+    ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = { kind = \"datagram\", block = 1 }",
      "t1.toml:37: traffic.load.transport.block: found 1: datagrams have no such key; leave it out"),
     // Kinds of traffic.
     ("kind = \"bulk\"", "kind = \"bulky\"",

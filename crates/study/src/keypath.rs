@@ -42,7 +42,7 @@ mod tests {
 
     fn file() -> Value {
         let text = "[interface.kmc]\nrequests = 1\n[[link]]\nname = 't1'\nrate = '1Mbit/s'\n\
-                    [[traffic]]\nname = 'bulk'\ntransport = { block = 256 }";
+                    [[traffic]]\nname = 'bulk'\ntransport = { kind = 'urp', block = 256 }";
         Value::Table(text.parse().unwrap())
     }
 

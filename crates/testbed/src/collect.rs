@@ -68,6 +68,7 @@ impl Measured<'_> {
         let traffic = &self.scenario.traffic[index];
         let mut run = TrafficRun {
             name: traffic.name.clone(),
+            transport: traffic.spoken(),
             amounts: matches!(traffic.workload, Workload::Greedy { .. }),
             packets: self.conservation(index),
             ..TrafficRun::default()

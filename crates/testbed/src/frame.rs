@@ -80,7 +80,7 @@ mod tests {
         let scenario = scenario(
             "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
              [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = 4096\n\
-             transport = { block = 4096, packet = 0 }\n",
+             transport = { kind = 'urp', block = 4096, packet = 0 }\n",
         );
         let mtu = mtu(&scenario, &Plan::of(&scenario).unwrap(), 0);
         // 4096 octets, as many bits, and what is written beside them.

@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn profiles_and_what_the_scenario_says_instead() {
-        let modern = Connection::of(&TcpSettings::default(), 1500).unwrap();
+        let profile = |name: &str| TcpSettings { profile: name.into(), ..TcpSettings::default() };
+        let modern = Connection::of(&profile("trunkline"), 1500).unwrap();
         assert_eq!((modern.payload, modern.header, modern.first), (1448, 52, 10));
         assert_eq!((modern.law, modern.slowed_by()), (Law::Reno, 1));
-        let profile = |name: &str| TcpSettings { profile: name.into(), ..TcpSettings::default() };
         let old = Connection::of(&profile("bsd-reno"), 9180).unwrap();
         assert_eq!((old.payload, old.header, old.window, old.first), (9140, 40, 65_535, 1));
         assert_eq!(old.slowed_by(), 2);

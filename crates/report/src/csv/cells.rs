@@ -41,7 +41,8 @@ const FIRST: [&str; 31] = [
 
 /// The columns after those that every file has.
 pub(crate) fn columns() -> Vec<String> {
-    FIRST.into_iter().map(String::from).chain(cause_columns()).collect()
+    let first = FIRST.into_iter().map(String::from);
+    first.chain(cause_columns()).chain(["transport".into()]).collect()
 }
 
 /// Writes the file.
@@ -61,6 +62,7 @@ pub(crate) fn cells(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> 
                 mean.as_nanos().to_string()
             });
         }
+        rows.field(&summary.traffic.transport);
         rows.end()?;
     }
     Ok(())

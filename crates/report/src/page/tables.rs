@@ -37,7 +37,7 @@ pub(super) fn overview(digest: &Digest<'_>) -> String {
         .coordinates
         .iter()
         .map(String::as_str)
-        .chain(["traffic", ""])
+        .chain(["traffic", "transport", ""])
         .chain(table.engines.iter().copied())
         .map(|name| format!("<th>{}</th>", escaped(name)))
         .collect();
@@ -47,7 +47,7 @@ pub(super) fn overview(digest: &Digest<'_>) -> String {
         for (index, line) in block.lines.iter().enumerate() {
             let first: String = place
                 .iter()
-                .chain([&line.traffic, &line.what])
+                .chain([&line.traffic, &line.transport, &line.what])
                 .map(|text| format!("<td>{}</td>", escaped(text)))
                 .collect();
             let entries: String = line.entries.iter().map(entry).collect();

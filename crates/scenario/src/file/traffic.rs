@@ -4,7 +4,7 @@ use super::error::{Wrong, list};
 use super::reader::{Reader, complaint, size};
 use super::transport;
 use super::tree::Value;
-use crate::{Program, Reply, Start, Traffic, Transport, UrpSettings, Workload};
+use crate::{Program, Reply, Start, TcpSettings, Traffic, Transport, Workload};
 use trunkline_core::{Size, Span};
 use trunkline_measure::Estimator;
 
@@ -140,7 +140,7 @@ fn reply(table: &Reader<'_>) -> Result<Reply, Wrong> {
 fn spoken(kind: &str) -> Transport {
     match kind {
         "paced" => Transport::Datagram,
-        _ => Transport::Urp(UrpSettings::default()),
+        _ => Transport::Tcp(TcpSettings::default()),
     }
 }
 

@@ -19,17 +19,28 @@ pub(super) fn read(table: &Reader<'_>, key: &str, default: &Transport) -> Result
     };
     let kind = if inner.has("kind") { inner.word("kind")? } else { name(default) };
     if let Some(foreign) = inner.foreign(kind) {
-        let own: Vec<&str> = inner.own(kind).collect();
-        let problem = match own.is_empty() {
-            true => format!("{} have no such key; leave it out", plural(kind)),
-            false => format!("{kind} has no such key; its own are {}", list(own.into_iter())),
-        };
-        return Err(inner.found(foreign, &problem));
+        return Err(inner.found(foreign, &problem(&inner, kind, foreign)));
     }
     match plain(kind, default) {
         Transport::Urp(urp) => self::urp(&inner, urp).map(Transport::Urp),
         Transport::Tcp(tcp) => self::tcp(&inner, tcp).map(Transport::Tcp),
         datagrams => Ok(datagrams),
+    }
+}
+
+/// Why `kind` does not take the key `foreign`, and what would.
+fn problem(table: &Reader<'_>, kind: &str, foreign: &str) -> String {
+    let own: Vec<&str> = table.own(kind).collect();
+    if own.is_empty() {
+        return format!("{} have no such key; leave it out", plural(kind));
+    }
+    let own = list(own);
+    let others = PROFILES.iter().map(|(name, _)| *name);
+    match others.filter(|_| !table.has("kind")).find(|it| table.own(it).any(|key| key == foreign)) {
+        Some(other) => format!(
+            "{kind}, which holds where no kind is given, has no such key; write kind = \"{other}\", or one of {own}"
+        ),
+        None => format!("{kind} has no such key; its own are {own}"),
     }
 }
 
@@ -45,11 +56,13 @@ fn plain(kind: &str, default: &Transport) -> Transport {
     }
 }
 
-/// The protocol's name in a file. A table that names none and inherits none speaks URP.
+/// The protocol's name in a file.
 fn name(transport: &Transport) -> &'static str {
     match transport {
         Transport::Tcp(_) => "tcp",
-        _ => "urp",
+        Transport::Urp(_) => "urp",
+        Transport::Udp => "udp",
+        Transport::Datagram => "datagram",
     }
 }
 
@@ -136,11 +149,10 @@ mod tests {
     fn the_schemas_defaults_are_the_types_defaults() {
         let text = "kind = 'urp'\nblock = 256\noutstanding = 3\ntimeout = '1s'\npacket = 16\n";
         let schema = tables::TRANSPORT.table().unwrap();
-        for key in schema.keys().filter(|key| key.name != "kind" && key.only != ["tcp"]) {
+        for key in schema.keys().filter(|key| key.only == ["urp"]) {
             let crate::file::schema::Need::Default(default) = key.need else { panic!() };
             let written = text.contains(&format!("{} = {default}\n", key.name))
-                || text.contains(&format!("{} = '{default}'\n", key.name))
-                || key.name == "profile" && default == "trunkline";
+                || text.contains(&format!("{} = '{default}'\n", key.name));
             assert!(written, "{} {default}", key.name);
         }
         let tree = tree::parse(text).unwrap();

@@ -267,7 +267,8 @@ mod tests {
 
     #[test]
     fn segments_are_given_back() {
-        let traffic = "kind = \"bulk\"\nbytes = \"500kB\"\ncount = 3\ntransport = \"tcp\"";
+        let traffic = "kind = \"bulk\"\nbytes = \"500kB\"\ncount = 3\n\
+                       transport = { kind = 'tcp', profile = 'trunkline' }";
         let (records, segments, in_flight) = kept_of(traffic, 7000);
         assert!(records <= in_flight && in_flight < 100, "{records} records, {in_flight} packets");
         // Besides those on the path, those between interface and protocol.
@@ -278,7 +279,8 @@ mod tests {
     fn records_of_hops_are_given_back() {
         let paced = "kind = \"paced\"\nsize = 100\nrate = \"500kbit/s\"\nduration = \"20s\"";
         assert_eq!(kept(paced, 1000), (0, 0));
-        let (kept, in_flight) = kept("kind = \"bulk\"\nbytes = \"200kB\"\ncount = 3", 700);
+        let (kept, in_flight) =
+            kept("kind = \"bulk\"\nbytes = \"200kB\"\ncount = 3\ntransport = 'urp'", 700);
         assert!(kept <= in_flight && in_flight < 100, "{kept} records, {in_flight} packets");
     }
 }

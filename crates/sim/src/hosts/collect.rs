@@ -43,6 +43,7 @@ impl World<'_> {
             counters.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
         TrafficRun {
             name: self.scenario.traffic[index].name.clone(),
+            transport: self.scenario.traffic[index].spoken(),
             samples,
             amounts: matches!(self.scenario.traffic[index].workload, Workload::Greedy { .. }),
             packets: self.conservation(&ends, measured),

@@ -6,7 +6,8 @@ use trunkline_measure::Run;
 
 fn bulk(more: &str) -> String {
     let text = "[[traffic]]\nname = \"bulk\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"20kB\"\n";
-    format!("{text}{more}\n")
+    let transport = if more.contains("transport") { "" } else { "transport = \"urp\"\n" };
+    format!("{text}{transport}{more}\n")
 }
 
 /// `text` with settings added to its link.
@@ -35,7 +36,7 @@ fn lost_packets_are_sent_again_and_their_time_is_booked() {
 #[test]
 fn copies_change_nothing() {
     let messages = "[[traffic]]\nname = \"keys\"\nkind = \"interactive\"\nfrom = \"a\"\nto = \"b\"\n\
-                    sizes = [1, 12]\nrepeat = 50\n";
+                    sizes = [1, 12]\nrepeat = 50\ntransport = \"urp\"\n";
     let run = faulty("duplicate = \"100%\"", messages);
     let keys = traffic(&run, "keys");
     assert_eq!((keys.samples.len(), keys.delivered_bytes), (100, 2 * 50 * 13));
@@ -48,7 +49,7 @@ fn copies_change_nothing() {
 #[test]
 fn what_a_copy_saves_is_booked() {
     let keys = "[[traffic]]\nname = \"keys\"\nkind = \"interactive\"\nfrom = \"a\"\nto = \"b\"\n\
-                sizes = [1, 12, 40]\nrepeat = 300\n";
+                sizes = [1, 12, 40]\nrepeat = 300\ntransport = \"urp\"\n";
     let far = "[[host]]\nname = \"b\"\nprocessor = \"cpu\"\ninterface = \"board\"\n[[node]]\nname = \"n\"\n\
                [[link]]\nbetween = [\"n\", \"b\"]\nloss = \"5%\"\ndelay = \"1ms\"\n\
                reorder = \"5%:3ms\"\n";
@@ -94,7 +95,7 @@ fn a_peer_that_never_answers_is_given_up() {
 #[test]
 fn a_sender_does_not_wait_for_a_dead_peers_answer() {
     let keys = "[[traffic]]\nname = \"keys\"\nkind = \"interactive\"\nfrom = \"a\"\nto = \"b\"\nsizes = [1]\n\
-                repeat = 9\nevery = \"1s\"\n";
+                repeat = 9\nevery = \"1s\"\ntransport = \"urp\"\n";
     let settings = "backward = { schedule = \"2050ms loss=100%\" }";
     let run = faulty(settings, &format!("{keys}{}", bulk("start_after = \"keys\"")));
     assert_eq!(traffic(&run, "keys").samples.len(), 3);
@@ -109,7 +110,8 @@ fn a_stuck_channel_ends_with_the_run() {
     let mut stuck = 0;
     for seed in 0..4 {
         let settings = "loss = \"1%\"\nduplicate = \"50%\"";
-        let profile = "transport = { profile = \"v10\", block = 12, outstanding = 1 }";
+        let profile =
+            "transport = { kind = \"urp\", profile = \"v10\", block = 12, outstanding = 1 }";
         let text = format!("seed = {seed}\nstop_after = \"5min\"\n{}", pair(FREE));
         let run = run(&with_link(&format!("{text}{}", bulk(profile)), settings));
         if let Some(note) = run.notes.iter().find(|note| note.contains("not finished")) {
@@ -126,7 +128,7 @@ fn a_stuck_channel_ends_with_the_run() {
 fn a_run_in_which_no_time_passes_ends() {
     let text = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]\n\
                 [[traffic]]\nname = \"echo\"\nkind = \"timed-echo\"\nfrom = \"a\"\nto = \"b\"\nsizes = [1]\n\
-                duration = \"1s\"\n";
+                duration = \"1s\"\ntransport = \"urp\"\n";
     let run = run(text);
     assert_eq!((run.ended, run.notes.len()), (Time::ZERO, 1));
     assert!(run.notes[0].contains("no time passes"));

@@ -61,7 +61,7 @@ kind = "bulk"
 from = "tempel"
 to = "coma"
 bytes = "20kB"
-transport = { block = 256, outstanding = 7 }
+transport = { kind = "urp", block = 256, outstanding = 7 }
 until = "keys"
 [[traffic]]
 name = "keys"
@@ -70,7 +70,7 @@ from = "coma"
 to = "tempel"
 sizes = [1, 64, 65, 512]
 repeat = 3
-transport = { block = 28, outstanding = 3, profile = "kmc" }
+transport = { kind = "urp", block = 28, outstanding = 3, profile = "kmc" }
 start_after = "bulk:5kB"
 "#;
 
@@ -135,7 +135,7 @@ kind = "bulk"
 from = "near"
 to = "far"
 bytes = "100kB"
-transport = { kind = "tcp", congestion = "bbr" }
+transport = { kind = "tcp", profile = "trunkline", congestion = "bbr" }
 [[traffic]]
 name = "keys"
 kind = "interactive"
@@ -144,7 +144,7 @@ to = "far"
 sizes = [1, 5000]
 repeat = 3
 every = "200ms"
-transport = { kind = "tcp", sack = false, timestamps = false }
+transport = { kind = "tcp", profile = "trunkline", sack = false, timestamps = false }
 "#;
 
 /// Everything that a run says, one thing on each line.

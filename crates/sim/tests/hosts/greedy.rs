@@ -22,7 +22,7 @@ fn greedy(more: &str) -> String {
 /// A window of 7 blocks of 256 bytes each round trip of 40 ms and the time of a block and its echo.
 #[test]
 fn a_window_limits_a_greedy_connection() {
-    let text = greedy("transport = { block = 256, outstanding = 7, packet = 0 }");
+    let text = greedy("transport = { kind = 'urp', block = 256, outstanding = 7, packet = 0 }");
     let run = run(&text.replace("5ms", "20ms"));
     let greedy = traffic(&run, "greedy");
     assert_eq!(greedy.samples.len(), 8, "whole intervals of 200 ms between 0.5 s and 2.1 s");
@@ -40,7 +40,7 @@ fn a_window_limits_a_greedy_connection() {
 /// Where the line is cut the receiver reads nothing, and that is measured.
 #[test]
 fn silence_is_a_measurement() {
-    let run = run(&greedy("").replace("delay = \"5ms\"", "loss = \"100%\""));
+    let run = run(&greedy("transport = 'urp'").replace("delay = \"5ms\"", "loss = \"100%\""));
     let greedy = traffic(&run, "greedy");
     assert_eq!(greedy.samples.iter().map(|it| it.size).sum::<u64>(), 0);
     for sample in &greedy.samples {
@@ -52,8 +52,9 @@ fn silence_is_a_measurement() {
 /// A connection that only accompanies another is measured as long as that.
 #[test]
 fn company_is_measured_as_long_as_it_lasts() {
-    let other = "until = \"short\"\n[[traffic]]\nname = \"short\"\nkind = \"greedy\"\nfrom = \"a\"\n\
-                 to = \"b\"\nduration = \"1s\"\nwarm_up = \"100ms\"\ninterval = \"100ms\"\n";
+    let other = "transport = 'urp'\nuntil = \"short\"\n[[traffic]]\nname = \"short\"\nkind = \"greedy\"\nfrom = \"a\"\n\
+                 to = \"b\"\nduration = \"1s\"\nwarm_up = \"100ms\"\ninterval = \"100ms\"\n\
+                 transport = 'urp'\n";
     let run = run(&greedy(other));
     assert_eq!(traffic(&run, "short").samples.len(), 9);
     let lengths = traffic(&run, "greedy").samples.len();

@@ -136,7 +136,7 @@ fn a_slow_reader_closes_the_window() {
     let board = "[processor.cpu]\n[interface.board]\necho = \"consumption\"\nmemory = 900\n";
     let push = "[[traffic]]\nname = \"push\"\nkind = \"push\"\nfrom = \"a\"\nto = \"b\"\n\
                 bytes = \"20KiB\"\nwrite = 1024\nstore = \"20ms\"\n\
-                transport = { block = 256, outstanding = 3, timeout = \"10s\" }\n";
+                transport = { kind = \"urp\", block = 256, outstanding = 3, timeout = \"10s\" }\n";
     let run = run(&pair(&format!("{board}{push}")));
     let delay = only(&run);
     let (stored, line) = (Span::from_millis(20 * 20), tenths(80 * 260 * 80));

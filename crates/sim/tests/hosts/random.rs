@@ -107,7 +107,7 @@ impl Plan {
         // A bulk flow of its own that goes on as long as the first traffic.
         if self.company {
             text += "[[traffic]]\nname = \"company\"\nkind = \"bulk\"\nbytes = 900\nfrom = \"a\"\nto = \"b\"\n\
-                     until = \"t0\"\n";
+                     until = \"t0\"\ntransport = \"urp\"\n";
         }
         if self.datagrams {
             text += "[[traffic]]\nname = \"d\"\nkind = \"paced\"\nsize = 90\nrate = \"40kbit/s\"\n\
@@ -134,7 +134,7 @@ impl Flows {
         };
         format!(
             "[[traffic]]\nname = \"t{index}\"\n{}\n{ends}\ncount = {count}\nstagger = \"10ms\"\n\
-             transport = {{ profile = \"{profile}\", block = {block}, outstanding = {outstanding}, \
+             transport = {{ kind = \"urp\", profile = \"{profile}\", block = {block}, outstanding = {outstanding}, \
              packet = {packet} }}\n",
             WORKLOADS[self.workload]
         )

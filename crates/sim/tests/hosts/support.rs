@@ -55,7 +55,7 @@ kind = "interactive"
 from = "a"
 to = "b"
 sizes = [100]
-transport = { block = 256, packet = 0 }
+transport = { kind = "urp", block = 256, packet = 0 }
 "#;
 
 /// The traffic called `name`.

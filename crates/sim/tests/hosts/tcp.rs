@@ -5,9 +5,10 @@ use trunkline_core::{Cause, Span};
 use trunkline_measure::{SenderState, check};
 
 fn messages(hosts: &str, sizes: &str, more: &str) -> String {
+    let profile = if more.contains("profile") { "" } else { ", profile = \"trunkline\"" };
     pair(&format!(
         "{hosts}[[traffic]]\nname = \"t\"\nkind = \"interactive\"\nsizes = {sizes}\nfrom = \"a\"\n\
-         to = \"b\"\ntransport = {{ kind = \"tcp\"{more} }}\n"
+         to = \"b\"\ntransport = {{ kind = \"tcp\"{profile}{more} }}\n"
     ))
 }
 
@@ -52,7 +53,7 @@ fn the_windows_are_told_apart() {
         let text = format!(
             "{FREE}[[traffic]]\nname = \"t\"\nkind = \"greedy\"\nfrom = \"a\"\nto = \"b\"\n\
              duration = \"6s\"\nwarm_up = \"1s\"\ninterval = \"1s\"\n\
-             transport = {{ kind = \"tcp\", {transport} }}\n"
+             transport = {{ kind = \"tcp\", profile = \"trunkline\", {transport} }}\n"
         );
         run(&pair(&text).replace("5ms", "50ms"))
     };
@@ -76,7 +77,7 @@ fn the_windows_are_told_apart() {
 fn an_empty_message_comes_through() {
     let run = run(&pair(&format!(
         "{FREE}[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nbytes = 30000\nrepeat = 3\nfrom = \"a\"\n\
-         to = \"b\"\ntransport = {{ kind = \"tcp\" }}\n"
+         to = \"b\"\ntransport = {{ kind = \"tcp\", profile = \"trunkline\" }}\n"
     )));
     let tcp = traffic(&run, "t");
     assert_eq!((tcp.samples.len(), tcp.delivered_bytes), (3, 3 * 30_004));

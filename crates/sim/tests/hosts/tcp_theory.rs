@@ -11,7 +11,7 @@ fn greedy(link: &str, seconds: u64, transport: &str, seed: u64) -> Run {
          [[link]]\nbetween = [\"a\", \"b\"]\n{link}\n\
          [[traffic]]\nname = \"t\"\nkind = \"greedy\"\nfrom = \"a\"\nto = \"b\"\n\
          duration = \"{duration}s\"\nwarm_up = \"10s\"\ninterval = \"1s\"\nwrite = 65536\n\
-         transport = {{ kind = \"tcp\", {transport} }}\n"
+         transport = {{ kind = \"tcp\", profile = \"trunkline\", {transport} }}\n"
     ))
 }
 

@@ -52,7 +52,7 @@ pub(in crate::file) static TRAFFIC: Table = Table {
                 "transport",
                 One(TRANSPORT),
                 Optional,
-                "What the sender's end speaks; urp, and datagram for paced traffic, if left out",
+                "What the sender's end speaks; tcp, and datagram for paced traffic, if left out",
             ),
             key(
                 "reply_transport",
@@ -209,15 +209,15 @@ static TRANSPORT_TABLE: Table = Table {
             key(
                 "kind",
                 One(Kind::Word(PROTOCOLS)),
-                Default("urp"),
-                "The protocol, on which the other keys depend",
+                Optional,
+                "The protocol, on which the other keys depend; tcp, and datagram for paced traffic, if left out",
             ),
             only(
                 &[URP, TCP],
                 "profile",
                 One(Kind::Word(&["trunkline", "v10", "plan9", "kmc", "linux", "bsd-reno"])),
-                Default("trunkline"),
-                "Whose habits",
+                Optional,
+                "Whose habits; linux for tcp and trunkline for urp if left out",
             ),
         ],
         URP_KEYS,
