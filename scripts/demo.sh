@@ -3,7 +3,8 @@
 # transfer, once with one FIFO for all, once with a queue for each channel served round robin.
 # Then the same trunk under Datakit's own protocol: predicted, simulated and emulated, in one table.
 # Ends with 0 where round robin holds the loaded round trip to a fifth of FIFO's, TCP gets 93 % of what
-# the framing leaves it, and the three engines ran, else with 1.
+# the framing leaves it, and the three engines ran, else with 1. What the machine has spoilt is accepted, and
+# marked INVALID in every table.
 set -euo pipefail
 # Figures are written with a point, whatever the user's locale.
 export LC_ALL=C
@@ -98,6 +99,7 @@ measure() { # name, path options
     tail -n 1 "$out/statement" | jq -r '
         "    accuracy: " + ([.state.lanes[] | "\(.name) late by p50 \(.lateness.p50), p99 \(.lateness.p99)"] | join("; "))
         + (if .valid then "; VALID" else "; INVALID against the bound of \(.bound), accepted as best effort" end)' >&2
+    tail -n 1 "$out/statement" | jq -r 'if .valid then empty else "INVALID" end' >"$out/mark"
 }
 
 times() { sed -n 's/.* time=\([0-9.]*\) ms.*/\1/p' "$1" | sort -n; }
@@ -116,15 +118,15 @@ row() { # name
     loaded=$(percentile "$out/loaded" 50) || fail "no ping came back over the loaded trunk"
     p90=$(percentile "$out/loaded" 90)
     goodput=$(goodput_kB "$out/bulk") || fail "iperf3 gave no figure for the receiver"
-    awk -v n="$1" -v i="$idle" -v l="$loaded" -v p="$p90" -v g="$goodput" -v a="$(allowed_kB)" \
-        'BEGIN { printf "%s %s %s %s %.1f %.1f %.1f\n", n, i, l, p, l / i, g, 100 * g / a }'
+    awk -v n="$1" -v i="$idle" -v l="$loaded" -v p="$p90" -v g="$goodput" -v a="$(allowed_kB)" -v m="$(<"$out/mark")" \
+        'BEGIN { printf "%s %s %s %s %.1f %.1f %.1f %s\n", n, i, l, p, l / i, g, 100 * g / a, m }'
 }
 
 table() { # file of rows
     local lost
     printf '\n%s\n' "64-byte pings beside a bulk TCP transfer ($CONGESTION) over a T1 trunk of 1.544 Mbit/s; round trips in ms"
     printf '%s\n' "discipline    idle RTT   loaded RTT      p90   loaded/idle   goodput kB/s   % of framing"
-    awk '{ printf "%-12s %9s %12s %8s %13s %14s %14s\n", $1, $2, $3, $4, $5, $6, $7 }' "$1"
+    awk '{ printf "%-12s %9s %12s %8s %13s %14s %14s%s\n", $1, $2, $3, $4, $5, $6, $7, $8 ? "  " $8 : "" }' "$1"
     printf '%s\n' "Hawley 1989, Datakit, four windows of 7 x 1024, 64-octet messages (reported, not measured here):"
     printf '%-12s %9s %12s %8s %13s %14s\n' fifo 4.99 162 - 32.5 166.8 round-robin 5.0 15.7 - 3.1 173.3
     for name in fifo round-robin; do
@@ -136,9 +138,10 @@ table() { # file of rows
 
 judge() { # file of rows
     awk '
+        $8 { spoilt = " by INVALID figures" }
         $1 == "fifo" { fifo = $3; share["fifo"] = $7 }
         $1 == "round-robin" { rr = $3; share["round-robin"] = $7 }
-        function verdict(ok) { if (!ok) failed = 1; return ok ? "met" : "NOT met" }
+        function verdict(ok) { if (!ok) failed = 1; return (ok ? "met" : "NOT met") spoilt }
         END {
             printf "Round robin holds the loaded round trip to 1/%.1f of FIFO (wanted: 1/5 or less): %s\n", fifo / rr, verdict(rr <= fifo / 5)
             least = share["fifo"] < share["round-robin"] ? share["fifo"] : share["round-robin"]
@@ -151,7 +154,7 @@ judge() { # file of rows
 ladder() {
     local page=$root/target/demo
     "$trunkline" ladder "$root/examples/ladder/t1-fifo.toml" "$root/examples/ladder/t1-round-robin.toml" \
-        --time 15s --out "$page" --force &
+        --time 15s --out "$page" --force --best-effort &
     running=$!
     local failed=0
     wait "$running" || failed=1

@@ -197,17 +197,6 @@ fn place(scenario: &Scenario) -> String {
     }
 }
 
-/// What failed in a run in real time, from its notes: programs, and flows that gave up, each with the name of
-/// its traffic.
-pub fn failures(run: &Run) -> impl Iterator<Item = String> + '_ {
-    let failed = |note: &String| {
-        let (traffic, what) = note.split_once(": error: ")?;
-        Some(format!("traffic '{traffic}' failed: {what}"))
-    };
-    let emulated = run.engine == Engine::Emu;
-    run.notes.iter().filter(move |_| emulated).filter_map(failed)
-}
-
 /// Gives every cell another seed.
 ///
 /// # Errors

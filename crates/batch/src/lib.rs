@@ -8,7 +8,7 @@ mod error;
 mod pool;
 mod shown;
 
-pub use batch::{Batch, Outcome, Progress, failures, make, reseed};
+pub use batch::{Batch, Outcome, Progress, make, reseed};
 pub use cost::cost;
 pub use error::BatchError;
 pub use pool::run_all;

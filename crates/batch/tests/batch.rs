@@ -1,7 +1,7 @@
 //! Grids in every engine: order, threads, what is absent, what is refused.
 
 use std::sync::Mutex;
-use trunkline_batch::{Batch, BatchError, Outcome, cost, failures, reseed, shown};
+use trunkline_batch::{Batch, BatchError, Outcome, cost, reseed, shown};
 use trunkline_measure::{Engine, Estimator, Quantity};
 use trunkline_scenario::Scenario;
 
@@ -121,11 +121,13 @@ fn a_failed_program_is_told_from_a_remark() {
     let notes =
         ["a: error: 'false': exit status: 1", "b: curl: first byte after 2ms"].map(String::from);
     let mut run = trunkline_batch::make(Engine::Model, &cells()[0]).unwrap();
-    (run.notes, run.engine) = (notes.into(), Engine::Emu);
-    let found: Vec<String> = failures(&run).collect();
+    assert!(run.is_valid());
+    run.notes = notes.into();
+    let found: Vec<String> = run.failures().collect();
     assert_eq!(found, ["traffic 'a' failed: 'false': exit status: 1"]);
-    run.engine = Engine::Sim;
-    assert_eq!(failures(&run).count(), 0);
+    assert!(!run.is_valid());
+    run.notes.remove(0);
+    assert!(run.is_valid() && run.doubts().is_empty());
 }
 
 #[test]

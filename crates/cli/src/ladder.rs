@@ -5,10 +5,10 @@ use crate::output::{self, counted};
 use crate::progress::bar;
 use crate::run::{EngineName, get_rights};
 use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten};
+use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use trunkline_batch::failures;
 use trunkline_core::Span;
 use trunkline_ladder::{Climb, Climbed, Ladder, Tally, Tolerances, section, terminal};
 use trunkline_measure::Engine;
@@ -20,7 +20,8 @@ use trunkline_scenario::Scenario;
 /// Each cell is cut down, for all engines alike, to the real time that it may take. The formulas and the
 /// emulator are held against the simulator: a delay agrees within 2 % or 100 us, a goodput within 2 %, a loss
 /// within its 95 % interval. Where the emulator is farther apart, the simulator is asked what it gives when all
-/// starts a little earlier or later. The emulator needs root, or user namespaces.
+/// starts a little earlier or later. The emulator needs root, or user namespaces. Exit status 1 where a value is
+/// INVALID: the machine was too busy for it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -45,6 +46,8 @@ pub struct Args {
     /// Exit status 1 where a figure differs without a reason
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    effort: EffortArgs,
     #[command(flatten)]
     out: OutArgs,
     #[command(flatten)]
@@ -104,7 +107,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let page = files.iter().find(|file| file.ends_with("index.html"));
         page.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
     }
-    verdict(&all, args.strict)
+    verdict(&all, args)
 }
 
 impl Args {
@@ -254,19 +257,16 @@ fn report(all: &[Climbed]) -> Report {
     report
 }
 
-fn verdict(all: &[Climbed], strict: bool) -> Result<(), Failure> {
+fn verdict(all: &[Climbed], args: &Args) -> Result<(), Failure> {
     if let Some(first) = all.iter().flat_map(|it| &it.outcome.violations).next() {
         return Err(Failure::failed(format!(
             "the results break a law that they must keep: {first}: this is a fault of the program, please report it with the scenario"
         )));
     }
-    let runs = all.iter().flat_map(|it| &it.outcome.report.runs);
-    if let Some(failed) = runs.flat_map(failures).next() {
-        return Err(Failure::failed(format!("in real time {failed}")));
-    }
+    validity::check(all.iter().flat_map(|it| &it.outcome.report.runs), args.effort)?;
     let tallies = all.iter().flat_map(|it| &it.ladders).map(|it| it.tally(Engine::Emu));
     let unexplained = tallies.fold(Tally::default(), Tally::plus).unexplained;
-    match strict && unexplained > 0 {
+    match args.strict && unexplained > 0 {
         true => Err(Failure::failed(format!(
             "{unexplained} figures of the emulator differ without a reason, see above"
         ))),

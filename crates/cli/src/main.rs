@@ -26,6 +26,7 @@ mod show;
 mod signals;
 mod statement;
 mod study;
+mod validity;
 mod verify;
 mod work;
 

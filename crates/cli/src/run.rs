@@ -4,9 +4,10 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::bar;
 use crate::scenario::{FileArgs, OutArgs, ThreadsArgs, facts, unwritten};
+use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
 use clap::ValueEnum;
-use trunkline_batch::{Batch, Outcome, failures, reseed};
+use trunkline_batch::{Batch, Outcome, reseed};
 use trunkline_measure::Engine;
 use trunkline_report::{Report, json, terminal};
 
@@ -14,7 +15,7 @@ use trunkline_report::{Report, json, terminal};
 ///
 /// Prints one table with a column for each engine, and what a reader has to know below it. Fails (exit
 /// status 1) where no engine could run, a run broke a law of conservation, a run in real time is INVALID, or
-/// a program failed in it.
+/// something failed in a run: a program, a flow, the data.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -30,9 +31,8 @@ pub struct Args {
     seed: Option<u64>,
     #[command(flatten)]
     threads: ThreadsArgs,
-    /// Do not fail where a run in real time is INVALID
-    #[arg(long)]
-    best_effort: bool,
+    #[command(flatten)]
+    effort: EffortArgs,
     /// Print run.json instead of the table
     #[arg(long)]
     json: bool,
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         false => output::line(terminal(&report).trim_end())?,
     }
     verdict(&report, &violations)?;
-    in_real_time(&report, args.best_effort)
+    validity::check(report.runs.iter(), args.effort)
 }
 
 /// Gets the rights that the emulator needs, which has to be done before any thread starts. Where they are not
@@ -134,23 +134,5 @@ fn verdict(report: &Report, violations: &[String]) -> Result<(), Failure> {
             Err(Failure::failed(format!("no engine could run: {reason}")))
         }
         _ => Ok(()),
-    }
-}
-
-/// Fails where what was emulated must not be used, or is not what was asked for: a script shall not take the
-/// figures for good.
-fn in_real_time(report: &Report, best_effort: bool) -> Result<(), Failure> {
-    let failed = report.runs.iter().flat_map(failures).next();
-    if let Some(failed) = failed {
-        return Err(Failure::failed(format!("in real time {failed}")));
-    }
-    let invalid: Vec<&String> = report.runs.iter().filter_map(|run| run.invalid.first()).collect();
-    match invalid.first().filter(|_| !best_effort) {
-        Some(first) => Err(Failure::failed(format!(
-            "{} of {} runs in real time are INVALID, first because {first}; repeat on a quieter machine, or accept them with --best-effort",
-            invalid.len(),
-            report.runs.iter().filter(|run| run.engine == Engine::Emu).count()
-        ))),
-        None => Ok(()),
     }
 }

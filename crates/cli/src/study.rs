@@ -1,10 +1,11 @@
 //! `trunkline study`: published measurements, done again.
 
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, counted};
 use crate::progress::bar;
 use crate::run::{EngineName, get_rights};
 use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten};
+use crate::validity::{self, EffortArgs};
 use crate::verify;
 use crate::work::Watch;
 use clap::Subcommand;
@@ -58,8 +59,8 @@ Examples:
   trunkline study run hawley1989 vandewater1988 --strict
   trunkline study run ./my-study --json
 
-Exit status: 0 where everything ran, whatever the verdicts; 1 where a run failed, and with --strict where a
-goal was missed.";
+Exit status: 0 where everything ran, whatever the verdicts; 1 where a run failed or is INVALID, and with
+--strict where a goal was missed.";
 
 #[derive(clap::Args)]
 struct ListArgs {
@@ -98,6 +99,8 @@ struct RunArgs {
     /// Exit status 1 where a goal is missed
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    effort: EffortArgs,
     /// Print every table with its published and our values, not only its verdict
     #[arg(long, conflicts_with = "json")]
     tables: bool,
@@ -209,7 +212,7 @@ fn run_studies(args: &RunArgs) -> Result<(), Failure> {
     }
     print(args, &results, &reports)?;
     pages.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
-    verdict(&results, args.strict)
+    verdict(&results, args)
 }
 
 /// A directory for each study, below the one that was named.
@@ -268,19 +271,23 @@ fn result_json(result: &StudyResult, report: &Report) -> Result<Value, serde_jso
         "inferred": result.inferred(),
         "goals": result.goals.iter().map(goal).collect::<Vec<Value>>(),
         "failures": result.failures,
+        "invalid": result.invalid,
         "report": serde_json::from_slice::<Value>(&text)?,
     }))
 }
 
 /// A missed goal is a finding and no failure, unless that is asked for.
-fn verdict(results: &[StudyResult], strict: bool) -> Result<(), Failure> {
+fn verdict(results: &[StudyResult], args: &RunArgs) -> Result<(), Failure> {
     let failed: usize = results.iter().map(|result| result.failures.len()).sum();
     if failed > 0 {
         return Err(Failure::failed(format!("{failed} runs failed, see above")));
     }
+    let invalid: Vec<&String> = results.iter().flat_map(|result| &result.invalid).collect();
+    let runs: usize = results.iter().map(|result| result.runs).sum();
+    validity::spoilt(&invalid, &counted(runs as u64, "cell"), args.effort)?;
     let goals = results.iter().flat_map(|result| &result.goals);
     let (all, missed) = (goals.clone().count(), goals.filter(|goal| !goal.met).count());
-    match strict && missed > 0 {
+    match args.strict && missed > 0 {
         true => Err(Failure::failed(format!("{missed} of {all} goals are missed, see above"))),
         false => Ok(()),
     }

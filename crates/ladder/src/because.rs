@@ -26,11 +26,18 @@ pub(crate) fn reasons(what: What, traffic: &str, run: &Run, reference: &Run) -> 
     found
 }
 
-/// Why `run` has no figure of `traffic`.
-pub(crate) fn absence(traffic: &str, run: &Run) -> Vec<String> {
-    let mut found = vec![format!("{} has no such figure", name(run.engine))];
-    found.extend(notes(traffic, run).take(1));
-    found
+/// Why `run` has no such figure of `traffic`: what it says itself, or what it has counted.
+pub(crate) fn absence(what: What, traffic: &str, run: &Run) -> String {
+    let Some(own) = run.traffic(traffic) else { return "the run has no such traffic".into() };
+    if what == What::Loss {
+        return "no packets were counted".into();
+    }
+    let start = format!("{traffic}: ");
+    let told: Vec<&str> = run.notes.iter().filter_map(|note| note.strip_prefix(&start)).collect();
+    match told.is_empty() {
+        false => told.join("; "),
+        true => format!("nothing was completed; {} B were delivered in all", own.delivered_bytes),
+    }
 }
 
 /// An engine's name.

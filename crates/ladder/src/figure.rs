@@ -70,6 +70,8 @@ pub struct Figure {
     pub high: Option<f64>,
     /// How many samples, or packets, it is made of.
     pub count: u64,
+    /// Is it of a run that must not be used?
+    pub invalid: bool,
 }
 
 impl Figure {
@@ -109,7 +111,8 @@ pub fn figures(workload: &Workload, run: &TrafficRun) -> Vec<(What, Figure)> {
 fn delay(run: &TrafficRun, size: u64, estimator: Estimator) -> Option<Figure> {
     let estimate = run.estimate(size, Quantity::Delay, estimator)?;
     let count = run.of_size(size).count() as u64;
-    Some(Figure { value: estimate.value, low: estimate.low, high: estimate.high, count })
+    let (value, low, high) = (estimate.value, estimate.low, estimate.high);
+    Some(Figure { value, low, high, count, invalid: false })
 }
 
 /// The sum over the flows of each one's mean rate; the interval's halves add as independent errors do.
@@ -122,7 +125,7 @@ fn goodput(run: &TrafficRun) -> Option<Figure> {
     let half = halves.map(|halves| halves.iter().map(|half| half * half).sum::<f64>().sqrt());
     let count = flows.iter().map(Vec::len).sum::<usize>() as u64;
     let (low, high) = half.map(|half| (value - half, value + half)).unzip();
-    value.is_finite().then_some(Figure { value, low, high, count })
+    value.is_finite().then_some(Figure { value, low, high, count, invalid: false })
 }
 
 /// The lost share of the packets whose fate is known, with the interval of Wilson 1927 for independent losses.
@@ -134,7 +137,7 @@ fn loss(run: &TrafficRun) -> Option<Figure> {
     }
     let (low, high) = wilson(packets.dropped as f64, count as f64);
     let value = packets.dropped as f64 / count as f64;
-    Some(Figure { value, low: Some(low), high: Some(high), count })
+    Some(Figure { value, low: Some(low), high: Some(high), count, invalid: false })
 }
 
 /// The 95 % score interval of a share of `of` trials.
@@ -161,7 +164,7 @@ mod tests {
 
     #[test]
     fn points_overlap_where_they_are_equal() {
-        let point = |value| Figure { value, low: None, high: None, count: 1 };
+        let point = |value| Figure { value, low: None, high: None, count: 1, invalid: false };
         assert!(point(1.0).overlaps(&point(1.0)) && !point(1.0).overlaps(&point(1.1)));
         let wide = Figure { low: Some(0.9), high: Some(1.2), ..point(1.0) };
         assert!(wide.overlaps(&point(1.1)) && point(1.2).overlaps(&wide));

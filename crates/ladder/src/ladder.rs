@@ -1,6 +1,6 @@
 //! One cell of a scenario on the ladder.
 
-use crate::because::{absence, reasons};
+use crate::because::{absence, name, reasons};
 use crate::figure::{Figure, What, figures};
 use crate::phase::Moves;
 use crate::verdict::{Judgement, Range, Tolerances, Verdict, judge};
@@ -23,6 +23,8 @@ pub struct Row {
     pub what: What,
     /// Its values.
     pub figures: BTreeMap<Engine, Figure>,
+    /// Why an engine has no value.
+    pub absent: BTreeMap<Engine, String>,
     /// What the simulator gives in other phases, where the emulator was apart from it.
     pub range: Option<Range>,
     /// The other engines, each held against the simulator.
@@ -44,7 +46,7 @@ pub struct Ladder {
     pub moves: Option<Moves>,
     /// How exactly the emulation was carried out.
     pub accuracy: Option<Accuracy>,
-    /// Why the emulation is not to be used; empty where it is.
+    /// Why runs are not to be used, each with its engine; empty where they are.
     pub invalid: Vec<String>,
 }
 
@@ -79,7 +81,7 @@ impl Ladder {
             rows: (0..scenario.traffic.len()).flat_map(rows).collect(),
             moves: None,
             accuracy: emulation.and_then(|run| run.accuracy.clone()),
-            invalid: emulation.map(|run| run.invalid.clone()).unwrap_or_default(),
+            invalid: runs.iter().flat_map(doubts).collect(),
         }
     }
 
@@ -95,6 +97,12 @@ impl Ladder {
         for row in self.rows.iter_mut().filter(|row| row.is_apart()) {
             row.consider(phases, tolerances);
         }
+    }
+
+    /// Values in the table that must not be used, and all values.
+    pub fn invalid_figures(&self) -> (usize, usize) {
+        let all = || self.rows.iter().flat_map(|row| row.figures.values());
+        (all().filter(|figure| figure.invalid).count(), all().count())
     }
 
     /// How the comparisons of `engine` with the simulator came out.
@@ -164,12 +172,19 @@ pub fn figures_of(scenario: &Scenario, run: &Run) -> Figures {
     scenario.traffic.iter().flat_map(of).collect()
 }
 
+/// Why a run is not to be used, with the engine's name.
+fn doubts(run: &Run) -> Vec<String> {
+    let engine = name(run.engine);
+    run.doubts().into_iter().map(|why| format!("{engine}: {why}")).collect()
+}
+
 fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances) -> Vec<Row> {
     let traffic = &scenario.traffic[index];
     let mut found: BTreeMap<What, BTreeMap<Engine, Figure>> = BTreeMap::new();
     for run in runs {
         let of_run = run.traffic(&traffic.name).map(|it| figures(&traffic.workload, it));
         for (what, figure) in of_run.into_iter().flatten() {
+            let figure = Figure { invalid: !run.is_valid(), ..figure };
             found.entry(what).or_default().insert(run.engine, figure);
         }
     }
@@ -181,8 +196,10 @@ fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances
     found.retain(|what, by| *what != What::Loss || by.values().any(|it| it.value > 0.0));
     let row = |(what, figures): (What, BTreeMap<Engine, Figure>)| {
         let judgements = judgements(what, &traffic.name, &figures, runs, tolerances);
+        let absent = runs.iter().filter(|run| !figures.contains_key(&run.engine));
+        let absent = absent.map(|run| (run.engine, absence(what, &traffic.name, run))).collect();
         let (traffic, transport) = (traffic.name.clone(), traffic.spoken());
-        Row { traffic, transport, what, figures, range: None, judgements }
+        Row { traffic, transport, what, figures, absent, range: None, judgements }
     };
     found.into_iter().map(row).collect()
 }
@@ -217,15 +234,16 @@ fn judgement(
 ) -> Judgement {
     let (Some(figure), Some(reference)) = pair else {
         let absent = if pair.0.is_none() { run } else { middle };
-        let because = absence(traffic, absent);
+        let because = vec![format!("{}: {}", name(absent.engine), absence(what, traffic, absent))];
         return Judgement { verdict: Verdict::Missing, difference: None, apart: None, because };
     };
     let (verdict, [difference, apart]) = judge(what, figure, reference, tolerances);
-    let because = match (verdict, run.invalid.is_empty()) {
-        (_, false) => run.invalid.clone(),
+    let doubts: Vec<String> = [run, middle].into_iter().flat_map(doubts).collect();
+    let because = match (verdict, doubts.is_empty()) {
+        (_, false) => doubts.clone(),
         (Verdict::Agree, true) => Vec::new(),
         (_, true) => reasons(what, traffic, run, middle),
     };
-    let verdict = if run.invalid.is_empty() { verdict } else { Verdict::Invalid };
+    let verdict = if doubts.is_empty() { verdict } else { Verdict::Invalid };
     Judgement { verdict, difference: Some(difference), apart: Some(apart), because }
 }

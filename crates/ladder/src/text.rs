@@ -36,6 +36,10 @@ pub fn terminal(ladder: &Ladder) -> String {
     }
     let mut text = format!("{}\n{table}\n", heading(ladder));
     for row in &ladder.rows {
+        for (engine, why) in unjudged(row) {
+            let (traffic, what, engine) = (&row.traffic, row.what, name(engine));
+            let _ = writeln!(text, "  {NONE} {traffic}, {what}: {engine}: {why}");
+        }
         // Why a run is invalid stands once below the table.
         let sound = row.judgements.iter().filter(|(_, it)| it.verdict != Verdict::Invalid);
         for (engine, judgement) in sound {
@@ -50,7 +54,7 @@ pub fn terminal(ladder: &Ladder) -> String {
         let _ = writeln!(text, "emu: {}", statement(accuracy));
     }
     for reason in &ladder.invalid {
-        let _ = writeln!(text, "emu: INVALID: {reason}");
+        let _ = writeln!(text, "INVALID: {reason}");
     }
     text
 }
@@ -67,7 +71,9 @@ pub fn section(ladders: &[Ladder]) -> Section {
             let because = because(ladder, row, *engine, judgement).join("; ");
             (!because.is_empty()).then(|| format!("{}: {because}", name(*engine)))
         };
-        let because = row.judgements.iter().filter_map(told).collect::<Vec<String>>().join(" | ");
+        let absent = unjudged(row).map(|(engine, why)| format!("{NONE} {}: {why}", name(engine)));
+        let because = row.judgements.iter().filter_map(told).chain(absent);
+        let because = because.collect::<Vec<String>>().join(" | ");
         let accuracy = ladder.accuracy.as_ref().map(statement).unwrap_or_default();
         place.into_iter().chain(entries(ladder, row)).chain([because, accuracy]).collect()
     });
@@ -80,6 +86,15 @@ pub fn section(ladders: &[Ladder]) -> Section {
     }
 }
 
+/// Engines without a value of which no judgement tells why.
+fn unjudged(row: &Row) -> impl Iterator<Item = (Engine, &str)> {
+    let judged = |why: &String| {
+        row.judgements.values().any(|it| it.because.iter().any(|told| told.contains(why.as_str())))
+    };
+    let absent = row.absent.iter().filter(move |(_, why)| !judged(why));
+    absent.map(|(engine, why)| (*engine, why.as_str()))
+}
+
 /// What the simulator gives in other phases, and the reasons.
 fn because(ladder: &Ladder, row: &Row, engine: Engine, judgement: &Judgement) -> Vec<String> {
     let asked = row.range.filter(|_| engine == Engine::Emu).zip(ladder.moves);
@@ -89,8 +104,9 @@ fn because(ladder: &Ladder, row: &Row, engine: Engine, judgement: &Judgement) ->
 
 /// The simulator's own range in words.
 fn phases(what: What, range: &Range, moves: &Moves) -> String {
-    let ends = [range.low, range.high]
-        .map(|value| shown(what, &Figure { value, low: None, high: None, count: 1 }));
+    let ends = [range.low, range.high].map(|value| {
+        shown(what, &Figure { value, low: None, high: None, count: 1, invalid: false })
+    });
     let Range { runs, .. } = range;
     let Moves { starts, packets, .. } = moves;
     let [low, high] = ends;
@@ -130,7 +146,7 @@ fn entries(ladder: &Ladder, row: &Row) -> Vec<String> {
     first.into_iter().chain(values).chain([verdict(row)]).collect()
 }
 
-/// A figure with half of its interval.
+/// A figure with half of its interval, marked where it must not be used.
 fn shown(what: What, figure: &Figure) -> String {
     let half = match (figure.low, figure.high) {
         (Some(low), Some(high)) => (high - low) / 2.0,
@@ -142,9 +158,10 @@ fn shown(what: What, figure: &Figure) -> String {
         _ => (figure.value, half, "ms"),
     };
     let places = places(value, half);
+    let mark = if figure.invalid { " INVALID" } else { "" };
     match half > 0.0 {
-        true => format!("{value:.places$} ± {half:.places$} {unit}"),
-        false => format!("{value:.places$} {unit}"),
+        true => format!("{value:.places$} ± {half:.places$} {unit}{mark}"),
+        false => format!("{value:.places$} {unit}{mark}"),
     }
 }
 
@@ -197,7 +214,8 @@ fn told(what: What, engine: Engine, judgement: &Judgement) -> String {
         }
         Verdict::Differ => format!("{engine} differs{by}"),
         Verdict::Missing => format!("{engine} cannot be compared"),
-        Verdict::Invalid => format!("{engine}{by} INVALID"),
+        Verdict::Invalid if by.is_empty() => format!("{engine} INVALID"),
+        Verdict::Invalid => format!("{engine} INVALID ({})", by.trim_start()),
     }
 }
 
@@ -235,6 +253,7 @@ mod tests {
             low: (half > 0.0).then_some(value - half),
             high: (half > 0.0).then_some(value + half),
             count: 9,
+            invalid: false,
         };
         assert_eq!(shown(What::OneWay, &figure(12.3456, 0.0)), "12.35 ms");
         assert_eq!(shown(What::OneWay, &figure(12.3456, 0.123)), "12.35 ± 0.12 ms");

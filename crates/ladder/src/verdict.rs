@@ -97,7 +97,9 @@ impl Range {
             true => (self.low - allowed(self.low), self.high + allowed(self.high)),
             false => (self.low, self.high),
         };
-        let simulated = Figure { value: low, low: Some(low), high: Some(high), count: 1 };
+        let (low_end, high_end) = (Some(low), Some(high));
+        let simulated =
+            Figure { value: low, low: low_end, high: high_end, count: 1, invalid: false };
         match ((low..=high).contains(&figure.value), figure.overlaps(&simulated)) {
             (true, _) => Verdict::Phase,
             (false, true) => Verdict::Undecided,
@@ -145,7 +147,7 @@ mod tests {
     use super::*;
 
     fn point(value: f64) -> Figure {
-        Figure { value, low: None, high: None, count: 1 }
+        Figure { value, low: None, high: None, count: 1, invalid: false }
     }
 
     fn verdict(what: What, value: f64, reference: f64) -> Verdict {

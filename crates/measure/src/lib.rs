@@ -29,6 +29,7 @@ pub use estimator::{Estimate, Estimator, EstimatorError};
 pub use reduce::{Quantity, Reduction, Throughput, compare_runs};
 pub use run::{
     Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun, WindowSample,
+    wrong_blocks,
 };
 pub use share::{order_interval, share_interval};
 pub use stats::{deviation, mean, quantile};

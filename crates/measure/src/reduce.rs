@@ -55,6 +55,25 @@ pub struct Throughput {
 }
 
 impl Run {
+    /// May its figures be used? Not where the machine has spoilt the run, nor where something failed in it.
+    pub fn is_valid(&self) -> bool {
+        self.invalid.is_empty() && self.failures().next().is_none()
+    }
+
+    /// Why its figures must not be used; empty where they may.
+    pub fn doubts(&self) -> Vec<String> {
+        self.invalid.iter().cloned().chain(self.failures()).collect()
+    }
+
+    /// What failed in it, from its notes: outside programs, flows that gave up, data that came out other than they
+    /// went in, each with the name of its traffic.
+    pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
+        self.notes.iter().filter_map(|note| {
+            let (traffic, what) = note.split_once(": error: ")?;
+            Some(format!("traffic '{traffic}' failed: {what}"))
+        })
+    }
+
     /// The traffic of this name.
     pub fn traffic(&self, name: &str) -> Option<&TrafficRun> {
         self.traffic.iter().find(|traffic| traffic.name == name)

@@ -46,6 +46,13 @@ pub struct Run {
     pub accuracy: Option<Accuracy>,
 }
 
+/// The complaint about data that came out other than they went in, the same in every engine.
+pub fn wrong_blocks(blocks: u64) -> String {
+    format!(
+        "{blocks} blocks accepted were not the next of the stream, so that the receiver has wrong data: losses and copies can deceive a protocol that knows a block by its number alone"
+    )
+}
+
 /// What one traffic of the scenario measured, over all its flows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TrafficRun {

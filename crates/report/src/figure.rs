@@ -1,5 +1,6 @@
 //! A figure as data: what is drawn, not how.
 
+use crate::report::INVALID;
 use serde::{Deserialize, Serialize};
 use trunkline_measure::Engine;
 
@@ -136,12 +137,19 @@ pub struct Point {
     /// Upper end of the error bar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+    /// Is it of a run that must not be used? It is crossed out, and its tip says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub invalid: bool,
 }
 
 impl Point {
     /// A point without error bar.
     pub fn new(x: impl Into<Place>, y: f64) -> Point {
-        Point { x: x.into(), y, low: None, high: None }
+        Point { x: x.into(), y, low: None, high: None, invalid: false }
+    }
+    /// The same point of a run that may be used, or not.
+    pub fn of_valid(self, valid: bool) -> Point {
+        Point { invalid: !valid, ..self }
     }
     /// The same point with an error bar that reaches `by` to both sides.
     pub fn spread(self, by: f64) -> Point {
@@ -161,6 +169,18 @@ pub struct Series {
     pub group: Option<String>,
     /// The points.
     pub points: Vec<Point>,
+}
+
+impl Series {
+    /// Its name with what of it must not be used.
+    pub(crate) fn legend(&self) -> String {
+        let invalid = self.points.iter().filter(|point| point.invalid).count();
+        match (invalid, self.points.len()) {
+            (0, _) => self.name.clone(),
+            (some, all) if some == all => format!("{} {INVALID}", self.name),
+            (some, all) => format!("{} ({some} of {all} {INVALID})", self.name),
+        }
+    }
 }
 
 /// A figure.

@@ -4,7 +4,7 @@
 use crate::against::comparison_figures;
 use crate::figure::{Axis, Figure, Kind, Point, Role, Series, distribution};
 use crate::names;
-use crate::report::{Report, Shown, Spot, engine_name};
+use crate::report::{Report, Shown, Spot, engine_name, run_name};
 use crate::steps::step_sums;
 use crate::summary::Digest;
 use std::collections::BTreeSet;
@@ -264,7 +264,7 @@ fn joined(first: &str, second: &str) -> String {
 
 fn point(digest: &Digest<'_>, run: &Run, traffic: &str, size: u64, x: &str) -> Option<Point> {
     let (value, deviation) = digest.get(run, traffic, size)?.value()?;
-    let point = Point::new(x, value);
+    let point = Point::new(x, value).of_valid(run.is_valid());
     Some(if deviation > 0.0 { point.spread(deviation) } else { point })
 }
 
@@ -341,8 +341,8 @@ impl<'a> One<'a> {
         let each = sizes.iter().flat_map(|size| self.runs().map(move |found| (*size, found)));
         let series = each.map(|(size, (run, traffic))| Series {
             name: match sizes.len() {
-                1 => engine_name(run.engine).into(),
-                _ => format!("{}, {size} B", engine_name(run.engine)),
+                1 => run_name(run),
+                _ => format!("{}, {size} B", run_name(run)),
             },
             role: Role::from(run.engine),
             group: None,
@@ -390,7 +390,7 @@ impl<'a> One<'a> {
         let mut series = cause_series();
         for size in self.sizes() {
             for (run, traffic) in self.runs() {
-                let row = format!("{size} B, {}", engine_name(run.engine));
+                let row = format!("{size} B, {}", run_name(run));
                 let Some(found) = self.digest.get(run, &traffic.name, size) else { continue };
                 for ((_, mean), series) in found.ledger.iter().zip(&mut series) {
                     let value = mean.as_nanos() as f64 / divisor;
@@ -408,7 +408,7 @@ impl<'a> One<'a> {
         let Some(size) = sizes.get(sizes.len() / 2).copied() else { return Vec::new() };
         let one = |(run, traffic): (&Run, &TrafficRun)| {
             let engine = engine_name(run.engine);
-            let what = format!("{size} bytes, place by place, {engine}");
+            let what = format!("{size} bytes, place by place, {}", run_name(run));
             let (x, y) = (Axis::category("", ""), Axis::linear("mean time", self.time_unit().1));
             let series = self.places(run, traffic, size);
             self.figure(&format!("places-{engine}"), Kind::Waterfall, &what, x, y, series)
@@ -460,7 +460,7 @@ fn queues(report: &Report, spot: Spot<'_>, cell: usize) -> Option<Figure> {
         .filter(|(_, link)| link.backlog.iter().any(|(_, bytes)| *bytes > 0))
         .take(SERIES)
         .map(|(run, link)| Series {
-            name: format!("{}, {}", engine_name(run.engine), link.name),
+            name: format!("{}, {}", run_name(run), link.name),
             role: Role::from(run.engine),
             group: None,
             points: link

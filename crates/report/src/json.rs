@@ -1,6 +1,7 @@
 //! `run.json`: everything in one document, described in `docs/results.md`.
 
 use crate::names;
+use crate::overview::{Absence, overview};
 use crate::report::{Report, engine_name};
 use crate::steps::step_sums;
 use crate::summary::{Digest, Summary};
@@ -44,6 +45,7 @@ pub(crate) fn write_json(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result
             .collect(),
         scenario: &report.scenario,
         notes: report.notes(),
+        absent: overview(digest).absences,
         comparisons: serde_json::to_value(&report.comparisons)?,
         runs: Runs(digest),
     };
@@ -63,6 +65,7 @@ struct Document<'a> {
     facts: Vec<Value>,
     scenario: &'a str,
     notes: Vec<String>,
+    absent: Vec<Absence>,
     comparisons: Value,
     runs: Runs<'a>,
 }
@@ -94,7 +97,7 @@ struct RunJson<'a> {
     ended_ns: u64,
     places: &'a [String],
     notes: &'a [String],
-    invalid: &'a [String],
+    invalid: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     accuracy: Option<&'a trunkline_measure::Accuracy>,
     traffic: Vec<TrafficJson<'a>>,
@@ -111,7 +114,7 @@ impl<'a> RunJson<'a> {
             ended_ns: run.ended.as_nanos(),
             places: &run.places,
             notes: &run.notes,
-            invalid: &run.invalid,
+            invalid: run.doubts(),
             accuracy: run.accuracy.as_ref(),
             traffic: run
                 .traffic
@@ -185,6 +188,7 @@ fn summed(summary: &Summary<'_>) -> Value {
     let ledger = summary.ledger.iter();
     json!({
         "size_bytes": summary.size,
+        "invalid": !summary.run.is_valid(),
         "n": summary.count,
         "quantity": names::quantity(summary.quantity),
         "unit": summary.unit(),

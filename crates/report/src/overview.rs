@@ -1,8 +1,9 @@
 //! The table with a column for each engine, as texts: the terminal and the page both show it.
 
 use crate::number;
-use crate::report::{Shown, Spot, engine_name};
+use crate::report::{INVALID, Shown, Spot, engine_name};
 use crate::summary::Digest;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use trunkline_measure::{Conservation, Engine, Quantity, Run, TrafficRun};
 
@@ -13,6 +14,28 @@ pub(crate) struct Entry {
     pub(crate) text: String,
     /// How far it is from the reference engine's, where both have a value.
     pub(crate) difference: Option<String>,
+    /// Is it a value of a run that must not be used?
+    pub(crate) invalid: bool,
+    /// Why there is no value, where there is a dash.
+    pub(crate) why: Option<String>,
+}
+
+impl Entry {
+    /// The value, marked where it must not be used.
+    pub(crate) fn marked(&self) -> String {
+        if self.invalid { format!("{} {INVALID}", self.text) } else { self.text.clone() }
+    }
+}
+
+/// A dash of the table, with its reason.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Absence {
+    pub(crate) engine: &'static str,
+    /// The coordinates that tell its cell apart.
+    pub(crate) cell: String,
+    pub(crate) traffic: String,
+    pub(crate) figure: String,
+    pub(crate) reason: String,
 }
 
 /// One row.
@@ -45,6 +68,27 @@ pub(crate) struct Overview {
     /// Headings of the coordinates that tell cells apart.
     pub(crate) coordinates: Vec<String>,
     pub(crate) blocks: Vec<Block>,
+    /// The dashes, in the order of the table.
+    pub(crate) absences: Vec<Absence>,
+}
+
+impl Overview {
+    /// The reasons for the dashes in words: each reason once for a traffic and figure, whatever the cell.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        let mut found: Vec<(String, usize)> = Vec::new();
+        for Absence { engine, traffic, figure, reason, .. } in &self.absences {
+            let text = format!("{engine}, {traffic}, {figure}: {reason}");
+            match found.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, count)) => *count += 1,
+                None => found.push((text, 1)),
+            }
+        }
+        let told = |(text, count)| match count {
+            1 => format!("{} {text}", number::NONE),
+            _ => format!("{} {text} ({count} cells)", number::NONE),
+        };
+        found.into_iter().map(told).collect()
+    }
 }
 
 /// Lays out the table of `report`.
@@ -61,7 +105,11 @@ pub(crate) fn overview(digest: &Digest<'_>) -> Overview {
         scenario.into_iter().chain(keys.iter().map(value)).collect()
     };
     let block = |spot| Block { place: place(spot), lines: Table::at(digest, spot).lines() };
+    let blocks: Vec<Block> = report.spots().into_iter().map(block).collect();
+    let cells = report.spots().into_iter().map(|spot| report.label(spot));
+    let absences = cells.zip(&blocks).flat_map(|(cell, block)| absences(&engines, &cell, block));
     Overview {
+        absences: absences.collect(),
         against: against.filter(|_| engines.len() > 1).map(engine_name),
         absent: engines
             .iter()
@@ -69,9 +117,23 @@ pub(crate) fn overview(digest: &Digest<'_>) -> Overview {
             .map(|engine| engine_name(*engine))
             .collect(),
         coordinates,
-        blocks: report.spots().into_iter().map(block).collect(),
+        blocks,
         engines: engines.into_iter().map(engine_name).collect(),
     }
+}
+
+/// The dashes of one cell.
+fn absences(engines: &[Engine], cell: &str, block: &Block) -> Vec<Absence> {
+    let of_line = |line: &Line| {
+        let (traffic, figure) = (line.traffic.clone(), line.what.clone());
+        let absence = move |(engine, entry): (&Engine, &Entry)| {
+            let (cell, traffic, figure) = (cell.to_string(), traffic.clone(), figure.clone());
+            let reason = entry.why.clone()?;
+            Some(Absence { engine: engine_name(*engine), cell, traffic, figure, reason })
+        };
+        engines.iter().zip(&line.entries).filter_map(absence).collect::<Vec<Absence>>()
+    };
+    block.lines.iter().flat_map(of_line).collect()
 }
 
 /// One cell of the grid, engine by engine.
@@ -140,13 +202,31 @@ impl<'a> Table<'a> {
             Quantity::TotalRate => number::rate(value, 0.0),
         };
         let estimator = shown.estimator;
+        let why = |run: &'a Run| self.why(run, name, size);
         let what = match quantity {
             Quantity::Delay => format!("{}: {estimator}", number::bytes(size)),
             Quantity::Response => format!("{}: {estimator}, as intended", number::bytes(size)),
             Quantity::Rate => format!("{}: {estimator} per flow", number::bytes(size)),
             Quantity::TotalRate => format!("{}: total", number::bytes(size)),
         };
-        self.line(name, what, value, print)
+        self.line(name, what, (value, why), print)
+    }
+
+    /// Why `run` has no figure for `size` bytes of a traffic.
+    fn why(&self, run: &Run, name: &str, size: u64) -> String {
+        let Some(traffic) = run.traffic(name) else { return "the run has no such traffic".into() };
+        match (self.digest.get(run, name, size), traffic.of_size(size).count()) {
+            (Some(row), count) if row.estimate.is_none() && row.throughput.is_none() => {
+                format!("the rule '{}' leaves none of {count} measurements", row.estimator)
+            }
+            (Some(_), _) => "what was measured took no time".into(),
+            (None, _) => noted(run, name).unwrap_or_else(|| {
+                format!(
+                    "nothing of this size was completed; {} B were delivered in all",
+                    traffic.delivered_bytes
+                )
+            }),
+        }
     }
 
     /// What a traffic without measurements delivered, over the whole run.
@@ -156,26 +236,32 @@ impl<'a> Table<'a> {
                 / run.ended.since(trunkline_core::Time::ZERO).as_secs_f64();
             rate.is_finite().then_some((rate, 0.0))
         };
-        self.line(name, "delivered".into(), rate, |(value, _)| number::rate(value, 0.0))
+        let why = |run: &Run| match run.traffic(name) {
+            Some(_) => "the run took no time".to_string(),
+            None => "the run has no such traffic".into(),
+        };
+        self.line(name, "delivered".into(), (rate, why), |(value, _)| number::rate(value, 0.0))
     }
 
     fn line(
         &self,
         name: &str,
         what: String,
-        value: impl Fn(&'a Run) -> Option<(f64, f64)>,
+        (value, why): (impl Fn(&'a Run) -> Option<(f64, f64)>, impl Fn(&'a Run) -> String),
         print: impl Fn((f64, f64)) -> String,
     ) -> Line {
         let against = self.digest.report.against();
         let column = self.columns.iter().find(|(engine, _)| Some(*engine) == against);
         let reference = column.and_then(|(_, run)| run.and_then(&value));
         let entry = |(engine, run): &(Engine, Option<&'a Run>)| match run.and_then(&value) {
-            None => self.absent(*engine),
+            None => self.absent(*engine, run.map(&why)),
             Some(found) => Entry {
                 text: print(found),
                 difference: reference
                     .filter(|_| Some(*engine) != against)
                     .map(|(reference, _)| number::difference(found.0, reference)),
+                invalid: run.is_some_and(|run| !run.is_valid()),
+                why: None,
             },
         };
         let entries = self.columns.iter().map(entry).collect();
@@ -186,9 +272,17 @@ impl<'a> Table<'a> {
         let entry = |(engine, run): &(Engine, Option<&'a Run>)| {
             // Formulas count no packets.
             let counted = |traffic: &&TrafficRun| traffic.packets != Conservation::default();
+            let why = |run: &Run| match run.traffic(name) {
+                Some(_) => "no packets are counted".to_string(),
+                None => "the run has no such traffic".into(),
+            };
             run.and_then(|run| run.traffic(name)).filter(counted).map_or_else(
-                || self.absent(*engine),
-                |traffic| Entry { text: print(traffic), difference: None },
+                || self.absent(*engine, run.map(why)),
+                |traffic| Entry {
+                    text: print(traffic),
+                    invalid: run.is_some_and(|run| !run.is_valid()),
+                    ..Entry::default()
+                },
             )
         };
         let entries = self.columns.iter().map(entry).collect();
@@ -202,11 +296,21 @@ impl<'a> Table<'a> {
         known.next().cloned().unwrap_or_default()
     }
 
-    fn absent(&self, engine: Engine) -> Entry {
-        let text =
-            if self.digest.report.reason(engine).is_some() { "unavailable" } else { number::NONE };
-        Entry { text: text.into(), difference: None }
+    /// No value: the engine is not to be had, which a note tells, or `why`; without that, nobody ran the cell.
+    fn absent(&self, engine: Engine, why: Option<String>) -> Entry {
+        if self.digest.report.reason(engine).is_some() {
+            return Entry { text: "unavailable".into(), ..Entry::default() };
+        }
+        let why = why.unwrap_or_else(|| "this cell was not run".into());
+        Entry { text: number::NONE.into(), why: Some(why), ..Entry::default() }
     }
+}
+
+/// What a run itself says of a traffic.
+fn noted(run: &Run, traffic: &str) -> Option<String> {
+    let own = run.notes.iter().filter_map(|note| note.strip_prefix(traffic)?.strip_prefix(": "));
+    let all: Vec<&str> = own.collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn lost(traffic: &TrafficRun) -> String {

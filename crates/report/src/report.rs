@@ -72,6 +72,17 @@ impl<'a> Spot<'a> {
     }
 }
 
+/// What stands beside each value of a run that must not be used.
+pub(crate) const INVALID: &str = "INVALID";
+
+/// A run's engine in legends and titles, marked where the run is not to be used.
+pub(crate) fn run_name(run: &Run) -> String {
+    match run.is_valid() {
+        true => engine_name(run.engine).into(),
+        false => format!("{} {INVALID}", engine_name(run.engine)),
+    }
+}
+
 /// An engine's name in headings and files.
 pub(crate) fn engine_name(engine: Engine) -> &'static str {
     match engine {

@@ -2,7 +2,7 @@
 
 use crate::names;
 use crate::number;
-use crate::overview::{Entry, overview};
+use crate::overview::{Entry, Overview, overview};
 use crate::report::Report;
 use crate::summary::Digest;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
@@ -16,7 +16,11 @@ pub fn terminal(report: &Report) -> String {
     if report.runs.is_empty() {
         text.push_str("There are no runs to report.\n");
     } else {
-        let _ = writeln!(text, "{}", table(&Digest::of(report)));
+        let overview = overview(&Digest::of(report));
+        let _ = writeln!(text, "{}", table(&overview));
+        overview.reasons().iter().for_each(|reason| {
+            let _ = writeln!(text, "{reason}");
+        });
     }
     for comparison in &report.comparisons {
         let _ = writeln!(text, "{}", terminal_comparison(comparison));
@@ -36,8 +40,7 @@ fn heading(report: &Report) -> String {
     }
 }
 
-fn table(digest: &Digest<'_>) -> Table {
-    let overview = overview(digest);
+fn table(overview: &Overview) -> Table {
     let mut table = plain();
     let engine = |name: &&str| match overview.against {
         Some(against) if against != *name && !overview.absent.contains(name) => {
@@ -75,8 +78,8 @@ fn table(digest: &Digest<'_>) -> Table {
 
 fn printed(entry: &Entry) -> String {
     match &entry.difference {
-        Some(difference) => format!("{}  {difference}", entry.text),
-        None => entry.text.clone(),
+        Some(difference) => format!("{}  {difference}", entry.marked()),
+        None => entry.marked(),
     }
 }
 

@@ -145,13 +145,14 @@ fn each_row_of_samples_sums_to_its_delay() {
 fn what_is_shown_is_what_was_measured() {
     let cells = written(&fixture::report()).remove("cells.csv").unwrap();
     let heads: Vec<&str> = cells.lines().next().unwrap().split(',').collect();
-    let row = cells.lines().find(|line| line.starts_with("sim,t1,fifo,7,keystrokes,64,")).unwrap();
+    let row =
+        cells.lines().find(|line| line.starts_with("sim,t1,fifo,7,valid,keystrokes,64,")).unwrap();
     let row: BTreeMap<&str, &str> = heads.into_iter().zip(row.split(',')).collect();
     // 4764 µs and 0, 100, 200, 300 µs in the queue.
     assert_eq!((row["min_ns"], row["max_ns"], row["value"]), ("4764000", "5064000", "4914000"));
     assert_eq!((row["queue_ns"], row["propagate_ns"], row["n"]), ("150000", "4000000", "4"));
     // Two flows of 100 000 bytes in half a second each.
-    let files = cells.lines().find(|line| line.starts_with("sim,t1,fifo,7,files,")).unwrap();
+    let files = cells.lines().find(|line| line.starts_with("sim,t1,fifo,7,valid,files,")).unwrap();
     assert!(files.contains(",B/s,mean,200000,"), "{files}");
     assert!(files.contains(",200000,400000,2,"), "{files}");
 }
@@ -216,7 +217,7 @@ fn an_empty_report_says_so() {
     let report = Report { title: "Nothing".into(), ..Report::default() };
     assert!(page(&report).contains("There are no runs to report."));
     assert!(terminal(&report).contains("There are no runs to report."));
-    assert_eq!(written(&report)["backlog.csv"], "engine,scenario,seed,link,at_ns,bytes\n");
+    assert_eq!(written(&report)["backlog.csv"], "engine,scenario,seed,validity,link,at_ns,bytes\n");
 }
 
 #[test]
@@ -259,7 +260,8 @@ fn the_manual_names_every_column_and_field() {
         let common = &manual[manual.find("## Columns of every file").unwrap()..];
         for column in columns {
             let name = format!("`{column}`");
-            let common = ["engine", "scenario", "cell.KEY", "seed"].contains(&column.as_str())
+            let common = ["engine", "scenario", "cell.KEY", "seed", "validity"]
+                .contains(&column.as_str())
                 && common.contains(&name);
             assert!(common || part.contains(&name), "{file}: {name} is not described");
         }

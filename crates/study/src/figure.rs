@@ -61,7 +61,7 @@ fn line(
 ) -> Series {
     let point = |row: &&Row| {
         let (x, y) = (place(spec, experiments, row, which)?, side(row, which)?);
-        Some(Point { x, y, low: None, high: None })
+        Some(Point::new(x, y))
     };
     let suffix = if which == Side::Published { " (published)" } else { "" };
     Series {

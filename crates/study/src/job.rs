@@ -32,11 +32,16 @@ pub(crate) struct Job {
 /// One value of ours: whose, under which key, in base units or why there is none.
 pub(crate) type Ours = (usize, Key, Result<f64, String>);
 
+/// What the reason begins with where the machine has spoilt a value.
+pub(crate) const INVALID: &str = "INVALID: ";
+
 /// What a job has found.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     pub values: Vec<Ours>,
     pub failures: Vec<String>,
+    /// Why the cell must not be used, where the machine has spoilt it.
+    pub invalid: Vec<String>,
     pub notes: Vec<String>,
 }
 
@@ -106,9 +111,8 @@ impl Job {
     pub fn outcome(&self, experiments: &[Experiment], run: Result<Run, String>) -> Outcome {
         match run {
             Err(problem) => self.failed(experiments, &problem),
-            Ok(run) if !run.invalid.is_empty() => {
-                self.not_run(experiments, &format!("INVALID: {}", run.invalid.join("; ")))
-            }
+            Ok(run) if !run.invalid.is_empty() => self.spoilt(experiments, &run.invalid.join("; ")),
+            Ok(run) if !run.is_valid() => self.failed(experiments, &run.doubts().join("; ")),
             Ok(run) => Outcome {
                 values: self
                     .uses
@@ -119,6 +123,7 @@ impl Job {
                     .iter()
                     .map(|found| format!("{}: {found}", self.label()))
                     .collect(),
+                invalid: Vec::new(),
                 notes: run.notes,
             },
         }
@@ -137,11 +142,21 @@ impl Job {
             Some((*index, self.key(experiment, part, None), value))
         };
         let problems = row.problems.iter().map(|problem| format!("{}: {problem}", self.label()));
+        let values: Vec<Ours> = self.uses.iter().filter_map(value).collect();
+        let spoilt = values.iter().filter_map(|(_, _, value)| value.as_ref().err());
+        let spoilt = spoilt.filter_map(|why| why.strip_prefix(INVALID)).next();
         Outcome {
-            values: self.uses.iter().filter_map(value).collect(),
             failures: Vec::new(),
+            invalid: spoilt.map(|why| format!("{}: {why}", self.label())).into_iter().collect(),
             notes: problems.collect(),
+            values,
         }
+    }
+
+    /// What its readers have where the machine has spoilt it.
+    fn spoilt(&self, experiments: &[Experiment], why: &str) -> Outcome {
+        let invalid = vec![format!("{}: {why}", self.label())];
+        Outcome { invalid, ..self.not_run(experiments, &format!("{INVALID}{why}")) }
     }
 
     /// What its readers have where nobody ran it.
@@ -158,6 +173,7 @@ impl Job {
         Outcome {
             values: self.uses.iter().map(none).collect(),
             failures: vec![format!("{}: {problem}", self.label())],
+            invalid: Vec::new(),
             notes: Vec::new(),
         }
     }

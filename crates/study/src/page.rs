@@ -54,12 +54,20 @@ impl StudyResult {
             self.parameters.len(),
             self.inferred()
         ));
-        lines.extend(self.failures.iter().take(SHOWN).map(|failure| format!("  FAILED {failure}")));
-        if self.failures.len() > SHOWN {
-            lines.push(format!("  FAILED and {} more, in the report", self.failures.len() - SHOWN));
-        }
+        lines.extend(some("FAILED", &self.failures));
+        lines.extend(some("INVALID", &self.invalid));
         lines.join("\n")
     }
+}
+
+/// The first of `all`, each behind its mark, and how many more there are.
+fn some(mark: &str, all: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> =
+        all.iter().take(SHOWN).map(|text| format!("  {mark} {text}")).collect();
+    if all.len() > SHOWN {
+        lines.push(format!("  {mark} and {} more, in the report", all.len() - SHOWN));
+    }
+    lines
 }
 
 fn goal_line(goal: &GoalResult) -> String {
@@ -111,12 +119,13 @@ fn goals(goals: &[GoalResult]) -> Section {
 
 fn failures(result: &StudyResult) -> Section {
     let own = result.failures.iter().map(|text| vec!["run".to_string(), text.clone()]);
+    let spoilt = result.invalid.iter().map(|text| vec!["INVALID".to_string(), text.clone()]);
     let missing = result
         .experiments
         .iter()
         .flat_map(|one| one.problems.iter().map(|text| vec![one.name.clone(), text.clone()]));
     let notes = result.notes.iter().map(|text| vec!["note".to_string(), text.clone()]);
-    let rows = own.chain(missing).chain(notes).collect();
+    let rows = own.chain(spoilt).chain(missing).chain(notes).collect();
     section("remarks", "Failures and remarks", "", &["where", "what"], rows)
 }
 

@@ -30,6 +30,8 @@ pub struct StudyResult {
     pub parameters: Vec<ParameterNote>,
     /// What went wrong: a run that failed, or that broke a law of conservation. None in a sound result.
     pub failures: Vec<String>,
+    /// Cells that must not be used, because the machine has spoilt them: they have no value.
+    pub invalid: Vec<String>,
     /// What a reader has to know: remarks of the engine, each once.
     pub notes: Vec<String>,
 }
@@ -43,9 +45,11 @@ impl StudyResult {
             .count()
     }
 
-    /// Have all goals been met, and has nothing failed?
+    /// Have all goals been met, has nothing failed, and was nothing spoilt?
     pub fn holds(&self) -> bool {
-        self.failures.is_empty() && self.goals.iter().all(|goal| goal.met)
+        self.failures.is_empty()
+            && self.invalid.is_empty()
+            && self.goals.iter().all(|goal| goal.met)
     }
 
     /// The experiment of this name.

@@ -125,6 +125,7 @@ fn summary(source: &Source, outcomes: Vec<Outcome>) -> Result<StudyResult, Study
             .map(|one| note(source, one))
             .collect::<Result<_, _>>()?,
         failures: Vec::new(),
+        invalid: Vec::new(),
         notes: Vec::new(),
     };
     let values = gather(outcomes, &mut result);
@@ -148,6 +149,7 @@ fn gather(outcomes: Vec<Outcome>, result: &mut StudyResult) -> Vec<Ours> {
     for outcome in outcomes {
         values.extend(outcome.values);
         result.failures.extend(outcome.failures);
+        result.invalid.extend(outcome.invalid);
         let new = outcome.notes.into_iter().filter(|note| seen.insert(note.clone()));
         result.notes.extend(new);
     }

@@ -1,6 +1,7 @@
 //! Figures of a path that was measured from outside (LDS report §3.9).
 
 use crate::format::Quantity;
+use crate::job::INVALID;
 use trunkline_verify::report::Row;
 
 /// The figure, in base units. What was lost and overtaken counts in any case; times say nothing of the path
@@ -9,7 +10,7 @@ pub(crate) fn quantity(row: &Row, quantity: Quantity) -> Result<f64, String> {
     let stalls = &row.stalls;
     let trips = |value: f64| match row.rtt_with.count.min(row.rtt_without.count) {
         _ if stalls.any() => Err(format!(
-            "INVALID: the machine stalled {} times, up to {}",
+            "{INVALID}the machine stalled {} times, up to {}",
             stalls.emulator + stalls.generator,
             stalls.emulator_longest.max(stalls.generator_longest).rounded()
         )),

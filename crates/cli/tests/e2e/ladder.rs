@@ -22,10 +22,12 @@ fn climbed(host: &Host, files: &[String]) -> Vec<Value> {
     let mut arguments = vec!["ladder", "--short", "--json"];
     arguments.extend(files.iter().map(String::as_str));
     let outcome = host.run(&arguments);
-    assert!(outcome.status.success(), "{outcome:#?}");
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert!(document["notes"].is_array());
     let ladders = document["ladders"].as_array().unwrap().clone();
+    let spoilt = ladders.iter().filter(|ladder| is_spoilt(ladder)).count();
+    assert_eq!(outcome.status.code(), Some(i32::from(spoilt > 0)), "{outcome:#?}");
+    assert!(spoilt == 0 || outcome.complaint().contains("INVALID"), "{outcome:#?}");
     for row in ladders.iter().flat_map(|ladder| ladder["rows"].as_array().unwrap()) {
         // What phase is said to decide has the range that shows it.
         let decided = row["judgements"]["emu"]["verdict"] == "phase";
@@ -34,11 +36,42 @@ fn climbed(host: &Host, files: &[String]) -> Vec<Value> {
     ladders
 }
 
-/// How far each figure of the emulator is from the simulator's, as a share, by the name of its kind. Those of
-/// a run that the machine has spoilt are among them: the median does not mind.
-fn distances(ladders: &[Value]) -> BTreeMap<String, Vec<f64>> {
+/// Has the machine spoilt the emulation? Then each of its values is marked, and no other.
+fn is_spoilt(ladder: &Value) -> bool {
+    let spoilt = !ladder["invalid"].as_array().unwrap().is_empty();
+    for row in ladder["rows"].as_array().unwrap() {
+        for (engine, figure) in row["figures"].as_object().unwrap() {
+            assert_eq!(figure["invalid"], spoilt && engine == "emu", "{row}");
+        }
+    }
+    spoilt
+}
+
+/// A figure of the emulator may be so far from the simulator's, as a share, where neither phase nor chance
+/// accounts for it: what kernels do otherwise than our TCP. Fixed before the first run.
+const FAR: f64 = 0.15;
+/// Or so far in milliseconds: what hosts take beside other tests.
+const FAR_MILLIS: f64 = 1.0;
+
+/// Figures of the emulator that are farther from the simulator's than anything known accounts for.
+fn astray(ladder: &Value) -> Vec<&Value> {
+    let far = |row: &&Value| {
+        let judgement = &row["judgements"]["emu"];
+        let verdict = judgement["verdict"].as_str().unwrap();
+        let (share, apart) = (judgement["difference"].as_f64(), judgement["apart"].as_f64());
+        let is_delay =
+            ["round-trip", "one-way", "interval"].contains(&row["what"]["what"].as_str().unwrap());
+        let near = share.is_some_and(|share| share.abs() <= FAR)
+            || is_delay && apart.is_some_and(|millis| millis.abs() <= FAR_MILLIS);
+        verdict == "missing" || verdict == "differ" && !near
+    };
+    ladder["rows"].as_array().unwrap().iter().filter(far).collect()
+}
+
+/// How far each figure of the emulator is from the simulator's, as a share, by the name of its kind.
+fn distances<'a>(ladders: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Vec<f64>> {
     let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for row in ladders.iter().flat_map(|ladder| ladder["rows"].as_array().unwrap()) {
+    for row in ladders.flat_map(|ladder| ladder["rows"].as_array().unwrap()) {
         let kind = row["what"]["what"].as_str().unwrap().to_string();
         if let Some(difference) = row["judgements"]["emu"]["difference"].as_f64() {
             found.entry(kind).or_default().push(difference.abs());
@@ -48,8 +81,8 @@ fn distances(ladders: &[Value]) -> BTreeMap<String, Vec<f64>> {
     found
 }
 
-/// Every example in all three engines. Single figures may suffer from the other tests beside them; the middle
-/// one of each kind must not.
+/// Every example in all three engines: each figure of an emulation that the machine has not spoilt is near the
+/// simulator's, and the middle one of each kind is equal to it.
 #[test]
 fn the_examples_agree() {
     if !installed(&["iperf3"]) {
@@ -68,7 +101,15 @@ fn the_examples_agree() {
         );
     }
     assert!(count >= 30, "{count} of {} were emulated", ladders.len());
-    let distances = distances(&ladders);
+    let sound =
+        || ladders.iter().filter(|ladder| ladder["accuracy"].is_object() && !is_spoilt(ladder));
+    if sound().count() < count / 2 {
+        let told = format!("the machine has spoilt more than half of {count} emulations");
+        return crate::support::skipped(&told);
+    }
+    let astray: Vec<&Value> = sound().flat_map(astray).collect();
+    assert!(astray.is_empty(), "{} figures are astray: {astray:#?}", astray.len());
+    let distances = distances(sound());
     for kind in ["round-trip", "one-way", "goodput"] {
         let values = &distances[kind];
         let median = values[values.len() / 2];
@@ -99,6 +140,53 @@ fn notes_come_on_demand_and_once() {
     once.sort();
     once.dedup();
     assert_eq!(once.len(), noted);
+}
+
+/// Losses, copies and disorder together deceive URP, which knows a block by three bits of its number.
+const DECEIVED: &str = r#"
+    [[host]]
+    name = "a"
+    [[host]]
+    name = "b"
+    [[link]]
+    between = ["a", "b"]
+    rate = "1Mbit/s"
+    delay = "40ms"
+    jitter = "independent:uniform:30ms"
+    duplicate = "20%"
+    loss = "10%"
+    [[traffic]]
+    name = "file"
+    kind = "bulk"
+    from = "a"
+    to = "b"
+    bytes = "50kB"
+    transport = { kind = "urp", block = 256, outstanding = 7, packet = 0 }
+"#;
+
+#[test]
+fn wrong_data_fail_everywhere() {
+    let host = Host::new();
+    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = home.path().join("deceived.toml");
+    std::fs::write(&file, DECEIVED).unwrap();
+    let file = file.to_str().unwrap();
+    for arguments in [
+        &["run", file, "--engine", "sim"][..],
+        &["ladder", file, "--engine", "model,sim", "--best-effort"],
+    ] {
+        let outcome = host.run(arguments);
+        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+        assert!(outcome.complaint().contains("wrong data"), "{outcome:#?}");
+        let values =
+            outcome.stdout.lines().filter(|line| line.contains("file ") && line.contains(" %"));
+        let values: Vec<&str> =
+            values.chain(outcome.stdout.lines().filter(|it| it.contains("bit/s"))).collect();
+        assert!(
+            !values.is_empty() && values.iter().all(|it| it.contains("INVALID")),
+            "{outcome:#?}"
+        );
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
-use trunkline_measure::{Step, Trail, Waiting};
+use trunkline_measure::{Step, Trail, Waiting, wrong_blocks};
 use trunkline_scenario::{Echo, Interface, Split, UrpSettings};
 use trunkline_transport::envelope::{self, Envelope, Reader};
 use trunkline_transport::urp::{self, Block, Kind, Part, Profile, Segment, Settings};
@@ -374,8 +374,7 @@ impl Urp {
         let sending = self.urp.counters().sending;
         let mut notes = wire_notes(&self.wire);
         if self.deceived > 0 {
-            let blocks = self.deceived;
-            notes.push(format!("error: {blocks} blocks accepted were not the next of the stream"));
+            notes.push(format!("error: {}", wrong_blocks(self.deceived)));
         }
         VoiceReport {
             retransmissions: sending.resent,

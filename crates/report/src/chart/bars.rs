@@ -4,10 +4,10 @@ use super::Drawing;
 use super::clean::{Clean, Mark};
 use super::frame::{Frame, Surround, Swatch, bar, error_bar};
 use super::scale::{Ruler, slot};
-use super::style::Look;
+use super::style::{Look, cross};
 use super::svg::{Svg, attributes};
 use super::text;
-use crate::figure::Figure;
+use crate::figure::{Figure, Series};
 use crate::number;
 
 /// The part of a category's width that its bars fill.
@@ -18,14 +18,14 @@ const VALUE_SIZE: f64 = 10.0;
 pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -> Drawing {
     let level = Ruler::Category(clean.categories.clone());
     let upright = Ruler::cover(&figure.y, &clean.heights(), 6, true);
-    let names = figure.series.iter().map(|series| series.name.as_str());
+    let names: Vec<String> = figure.series.iter().map(Series::legend).collect();
     let parts = Surround {
         title: &figure.title,
         level: &level,
         level_caption: figure.x.caption(),
         upright: &upright,
         upright_caption: figure.y.caption(),
-        legend: names.zip(looks.iter().copied()).collect(),
+        legend: names.iter().map(String::as_str).zip(looks.iter().copied()).collect(),
         swatch: Swatch::Bar,
         note: clean.note.clone(),
         height: 280.0,
@@ -60,6 +60,9 @@ impl Group<'_> {
         svg.text("title", &[], &self.tip(series, mark));
         let size = ((width - 1.5).max(0.8), (base - top).abs());
         bar(svg, look, (x - size.0 / 2.0, top.min(base)), size, self.slug);
+        if mark.invalid {
+            cross(svg, x, (top + base) / 2.0);
+        }
         svg.close();
         let crown = self.whisker(svg, x, mark, top);
         self.value(svg, x, crown, width, mark);
@@ -68,7 +71,8 @@ impl Group<'_> {
     fn tip(&self, series: usize, mark: &Mark) -> String {
         let (name, value) = (&self.figure.series[series].name, number::short(mark.y));
         let category = &self.clean.categories[mark.x as usize];
-        format!("{name}, {category}: {value} {}", self.figure.y.unit).trim_end().into()
+        let tip = format!("{name}, {category}: {value} {}", self.figure.y.unit);
+        format!("{}{}", tip.trim_end(), mark.warning())
     }
 
     /// Draws the error bar, if any, and returns the height above which nothing is drawn.

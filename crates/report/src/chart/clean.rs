@@ -12,6 +12,7 @@ pub(crate) struct Mark {
     pub(crate) y: f64,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
+    pub(crate) invalid: bool,
 }
 
 /// The drawable part of a figure.
@@ -64,6 +65,13 @@ pub(crate) fn clean(figure: &Figure) -> Clean {
     Clean { series, categories, note }
 }
 
+impl Mark {
+    /// What its tip ends with.
+    pub(crate) fn warning(&self) -> &'static str {
+        if self.invalid { ", INVALID" } else { "" }
+    }
+}
+
 /// A bar's place holds one bar: returns how many others were taken away.
 fn first_of_each_place(marks: &mut Vec<Mark>) -> usize {
     let before = marks.len();
@@ -96,6 +104,7 @@ fn mark(point: &Point, categories: &[String], x_axis: &Axis, y_axis: &Axis) -> O
         y: point.y,
         low: end(point.low),
         high: end(point.high),
+        invalid: point.invalid,
     })
 }
 

@@ -4,6 +4,7 @@ use super::scale::{Ruler, Tick};
 use super::style::Look;
 use super::svg::{Svg, attributes, coordinate};
 use super::text;
+use crate::report::INVALID;
 
 /// Width of every chart, in pixels.
 pub(crate) const WIDTH: f64 = 720.0;
@@ -261,9 +262,10 @@ fn thinning(count: usize, width: f64) -> usize {
     ((count as f64 * (TICK_SIZE + 5.0) / width).ceil() as usize).max(1)
 }
 
-/// Where each entry of the legend stands, and how many rows there are. One series needs no legend.
+/// Where each entry of the legend stands, and how many rows there are. One series needs no
+/// legend, unless that tells that it must not be used.
 fn legend_places(entries: &[(&str, Look)], top: f64) -> (Vec<(usize, f64, f64)>, usize) {
-    if entries.len() < 2 {
+    if entries.len() < 2 && !entries.iter().any(|(name, _)| name.contains(INVALID)) {
         return (Vec::new(), 0);
     }
     let (mut x, mut row) = (EDGE, 0);

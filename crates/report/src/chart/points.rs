@@ -3,10 +3,10 @@
 use super::clean::{Clean, Mark};
 use super::frame::{Frame, Surround, Swatch, error_bar};
 use super::scale::{Ruler, slot};
-use super::style::{Look, marker};
+use super::style::{Look, cross, marker};
 use super::svg::{Svg, attributes, coordinate};
 use super::{Drawing, WIDTH};
-use crate::figure::{Axis, Figure, Kind};
+use crate::figure::{Axis, Figure, Kind, Series};
 use crate::number;
 
 /// Up to so many markers a series shows each with its value under the pointer; above it only some have one.
@@ -18,14 +18,14 @@ const SPARSE: usize = 9;
 pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -> Drawing {
     let level = level(figure, clean);
     let upright = upright(figure, clean);
-    let names = figure.series.iter().map(|series| series.name.as_str());
+    let names: Vec<String> = figure.series.iter().map(Series::legend).collect();
     let parts = Surround {
         title: &figure.title,
         level: &level,
         level_caption: figure.x.caption(),
         upright: &upright,
         upright_caption: figure.y.caption(),
-        legend: names.zip(looks.iter().copied()).collect(),
+        legend: names.iter().map(String::as_str).zip(looks.iter().copied()).collect(),
         swatch: if figure.kind == Kind::TimeSeries { Swatch::Marker } else { Swatch::Both },
         note: clean.note.clone(),
         height: 300.0,
@@ -149,8 +149,11 @@ fn named_markers(
         svg.open("g", &[]);
         let value = number::short(mark.y);
         let tip = format!("{name}: {at} {}, {value} {}", figure.x.unit, figure.y.unit);
-        svg.text("title", &[], tip.trim_end());
+        svg.text("title", &[], &format!("{}{}", tip.trim_end(), mark.warning()));
         marker(svg, look, x, y);
+        if mark.invalid {
+            cross(svg, x, y);
+        }
         svg.close();
     }
 }

@@ -154,3 +154,10 @@ pub(crate) fn marker(svg: &mut Svg, look: Look, x: f64, y: f64) {
     let place = format!("translate({} {})", super::svg::coordinate(x), super::svg::coordinate(y));
     svg.leaf("path", attributes!["class" = &class, "d" = path, "transform" = &place]);
 }
+
+/// A cross over a point whose value must not be used.
+pub(crate) fn cross(svg: &mut Svg, x: f64, y: f64) {
+    let place = format!("translate({} {})", super::svg::coordinate(x), super::svg::coordinate(y));
+    let path = "M-7 -7L7 7M-7 7L7 -7";
+    svg.leaf("path", attributes!["class" = "tl-invalid", "d" = path, "transform" = &place]);
+}

@@ -9,7 +9,7 @@ pub(crate) use cells::cells;
 pub(crate) use details::{backlog, links, senders, steps};
 pub(crate) use samples::samples;
 
-use crate::report::{Report, engine_name};
+use crate::report::{INVALID, Report, engine_name};
 use crate::summary::Digest;
 use std::io::{self, Write};
 use trunkline_measure::Run;
@@ -18,7 +18,7 @@ use trunkline_measure::Run;
 pub(crate) const COORDINATES: &str = "cell.KEY";
 
 /// The columns with which every file begins.
-pub(crate) const WHERE: [&str; 4] = ["engine", "scenario", COORDINATES, "seed"];
+pub(crate) const WHERE: [&str; 5] = ["engine", "scenario", COORDINATES, "seed", "validity"];
 
 /// A file and its columns, as documented.
 pub(crate) struct File {
@@ -43,7 +43,7 @@ fn named(columns: &[&str]) -> Vec<String> {
     columns.iter().map(|column| (*column).to_string()).collect()
 }
 
-/// Writes rows that all begin with the engine, the cell and the seed.
+/// Writes rows that all begin with the engine, the cell, the seed and whether the run may be used.
 pub(crate) struct Rows<'a> {
     keys: Vec<&'a str>,
     out: &'a mut dyn Write,
@@ -80,6 +80,7 @@ impl<'a> Rows<'a> {
             self.field(run.cell.get(key).map_or("", String::as_str));
         }
         self.number(run.seed);
+        self.field(if run.is_valid() { "valid" } else { INVALID });
     }
 
     /// Adds a field, quoted where it has to be.

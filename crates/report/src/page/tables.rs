@@ -56,12 +56,18 @@ pub(super) fn overview(digest: &Digest<'_>) -> String {
             place.iter_mut().for_each(String::clear);
         }
     }
+    let reasons: String =
+        table.reasons().iter().map(|reason| format!("<li>{}</li>\n", escaped(reason))).collect();
+    let reasons = match reasons.is_empty() {
+        true => String::new(),
+        false => format!("<ul class=\"aside\">\n{reasons}</ul>\n"),
+    };
     let against = table.against.map_or(String::new(), |engine| {
         format!("<p class=\"aside\">Differences in per cent against {engine}.</p>\n")
     });
     format!(
         "<div class=\"wide\">\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n\
-         </table>\n</div>\n{against}"
+         </table>\n</div>\n{reasons}{against}"
     )
 }
 
@@ -69,7 +75,10 @@ fn entry(entry: &Entry) -> String {
     let difference = entry.difference.as_ref().map_or(String::new(), |difference| {
         format!(" <span class=\"aside\">{}</span>", escaped(difference))
     });
-    format!("<td class=\"number\">{}{difference}</td>", escaped(&entry.text))
+    let class = if entry.invalid { "number invalid" } else { "number" };
+    let why =
+        entry.why.as_ref().map_or(String::new(), |why| format!(" title=\"{}\"", escaped(why)));
+    format!("<td class=\"{class}\"{why}>{}{difference}</td>", escaped(&entry.marked()))
 }
 
 /// A published table against ours, with a verdict for each cell, in colour and as a mark.

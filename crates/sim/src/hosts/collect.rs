@@ -6,7 +6,9 @@ use super::measured::Measured;
 use super::world::World;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
-use trunkline_measure::{Conservation, Engine, LinkRun, Run, Sample, SenderState, TrafficRun};
+use trunkline_measure::{
+    Conservation, Engine, LinkRun, Run, Sample, SenderState, TrafficRun, wrong_blocks,
+};
 use trunkline_scenario::{Traffic, Workload};
 
 impl World<'_> {
@@ -142,7 +144,7 @@ impl World<'_> {
         let blocks: u64 = ends.map(|end| end.deceived).sum();
         (blocks > 0).then(|| {
             let name = &traffic.name;
-            format!("error: {name}: {blocks} blocks accepted were not the next of the stream")
+            format!("{name}: error: {}", wrong_blocks(blocks))
         })
     }
 

@@ -139,6 +139,6 @@ fn a_run_in_which_no_time_passes_ends() {
 fn disorder_is_noticed() {
     let run = faulty("jitter = \"independent:uniform:5ms\"", &bulk(""));
     let bulk = traffic(&run, "bulk");
-    let deceived = run.notes.iter().any(|note| note.starts_with("error: bulk: "));
+    let deceived = run.failures().any(|it| it.contains("'bulk'") && it.contains("wrong data"));
     assert!(deceived || bulk.retransmissions > 0);
 }

@@ -1,0 +1,120 @@
+//! Whatever an INVALID run shows is marked, and every dash has its reason.
+
+use trunkline_batch::make;
+use trunkline_ladder::{Ladder, Tolerances, Verdict, section, terminal};
+use trunkline_measure::{Engine, Run};
+use trunkline_scenario::Scenario;
+
+const FILE: &str = r#"
+    name = "two"
+    [[host]]
+    name = "a"
+    [[host]]
+    name = "b"
+    [[link]]
+    between = ["a", "b"]
+    delay = "5ms"
+    rate = "1Mbit/s"
+    limit = "3KiB"
+    [[traffic]]
+    name = "file"
+    kind = "bulk"
+    from = "a"
+    to = "b"
+    bytes = "100kB"
+    repeat = 3
+    transport = { kind = "tcp" }
+    [[traffic]]
+    name = "keys"
+    kind = "interactive"
+    from = "a"
+    to = "b"
+    sizes = [64]
+    repeat = 30
+    transport = { kind = "tcp" }
+"#;
+
+fn scenario() -> Scenario {
+    Scenario::parse(FILE, "t.toml").unwrap().remove(0)
+}
+
+fn runs(invalid: &[&str]) -> Vec<Run> {
+    let scenario = scenario();
+    let simulated = make(Engine::Sim, &scenario).unwrap();
+    assert!(simulated.traffic[0].packets.dropped > 0, "the queue is too long for this test");
+    let invalid = invalid.iter().map(ToString::to_string).collect();
+    let emulated = Run { engine: Engine::Emu, invalid, ..simulated.clone() };
+    vec![make(Engine::Model, &scenario).unwrap(), simulated, emulated]
+}
+
+fn ladder(runs: &[Run]) -> Ladder {
+    Ladder::new(&scenario(), runs, &Tolerances::default())
+}
+
+#[test]
+fn every_value_of_an_invalid_run_is_marked() {
+    let fine = ladder(&runs(&[]));
+    assert_eq!(fine.invalid_figures().0, 0);
+    assert!(!terminal(&fine).contains("INVALID"), "{}", terminal(&fine));
+    let spoilt = ladder(&runs(&["the machine was too busy"]));
+    let values = spoilt.rows.iter().filter(|row| row.figures.contains_key(&Engine::Emu)).count();
+    assert_eq!(spoilt.invalid_figures().0, values);
+    let text = terminal(&spoilt);
+    let units = ["ms INVALID", "bit/s INVALID", "% INVALID"];
+    let marked: usize = units.iter().map(|unit| text.matches(unit).count()).sum();
+    assert_eq!(marked, values, "{text}");
+    assert!(text.contains("INVALID: emu: the machine was too busy"), "{text}");
+    let page = section(&[spoilt.clone()]);
+    let entries =
+        page.rows.iter().flatten().filter(|entry| units.iter().any(|it| entry.ends_with(it)));
+    assert_eq!(entries.count(), values, "{page:#?}");
+    let json = serde_json::to_value(&spoilt).unwrap();
+    for row in json["rows"].as_array().unwrap() {
+        assert_eq!(row["figures"]["emu"]["invalid"], true, "{row}");
+        assert_eq!(row["figures"]["sim"]["invalid"], false, "{row}");
+        assert_eq!(row["judgements"]["emu"]["verdict"], "invalid", "{row}");
+    }
+}
+
+#[test]
+fn what_failed_in_the_simulator_spoils_every_verdict() {
+    let mut runs = runs(&[]);
+    runs[1].notes.push("file: error: 3 blocks are wrong".into());
+    let ladder = ladder(&runs);
+    for row in &ladder.rows {
+        assert!(row.figures[&Engine::Sim].invalid, "{row:#?}");
+        assert!(row.judgements.values().all(|it| it.verdict == Verdict::Invalid), "{row:#?}");
+    }
+    assert!(terminal(&ladder).contains("3 blocks are wrong"));
+}
+
+#[test]
+fn every_dash_has_its_reason() {
+    let mut runs = runs(&[]);
+    // The emulation completed no message, and there is no simulation to hold the others against.
+    let keys = runs[2].traffic.iter_mut().find(|it| it.name == "keys").unwrap();
+    keys.samples.clear();
+    runs.remove(1);
+    let ladder = ladder(&runs);
+    let text = terminal(&ladder);
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains(" – ")).collect();
+    assert!(!rows.is_empty(), "{text}");
+    let mut dashes = 0;
+    for row in &ladder.rows {
+        for engine in &ladder.engines {
+            if !row.figures.contains_key(engine) {
+                dashes += 1;
+                let reason = row.absent.get(engine).expect("a reason in the document");
+                assert!(!reason.is_empty() && text.contains(reason.as_str()), "{reason}: {text}");
+                assert!(
+                    section(&[ladder.clone()])
+                        .rows
+                        .iter()
+                        .flatten()
+                        .any(|it| it.contains(reason.as_str()))
+                );
+            }
+        }
+    }
+    assert!(dashes >= 2, "{ladder:#?}");
+}
