@@ -19,7 +19,7 @@ pub struct Args {
     /// Explain only the cells of the grid where KEY has this value; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     cell: Vec<String>,
-    /// Run everything at its full length instead of as long as a steady figure needs
+    /// Run everything at its full length, also where a part of it gives the same figure
     #[arg(long)]
     full: bool,
     /// Print JSON: an array with an explanation for each cell of the grid
@@ -41,7 +41,10 @@ Exit status: 0 done, 1 the scenario cannot be simulated, 2 wrong use or a wrong 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let cells = Scenario::read(&args.scenario).map_err(Failure::wrong_use)?;
     let cells = chosen(cells, &args.cell)?;
-    let options = Options { full: args.full, traffic: args.traffic.clone() };
+    let mut options = Options { traffic: args.traffic.clone(), ..Options::default() };
+    if args.full {
+        options.budget = u64::MAX;
+    }
     let mut progress = Progress::new(0);
     let count = cells.len();
     let mut explanations = Vec::new();

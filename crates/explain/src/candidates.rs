@@ -2,17 +2,30 @@
 //! realistic steps up to where it is gone.
 
 use crate::constraint::Constraint;
-use crate::relax::{self, PRACTICALLY_NOTHING, Relaxation, has_messages, window};
-use crate::shorten::rivals;
+use crate::focus::{leader, rivals};
+use crate::relax::{
+    Line, PRACTICALLY_NOTHING, Relaxation, has_messages, initial_window, receive_buffer,
+    send_buffer, window,
+};
 use std::collections::BTreeSet;
-use trunkline_core::{DropCause, Rate};
+use trunkline_core::Span;
 use trunkline_measure::Run;
 use trunkline_path::{DisciplineSpec, LinkSpec};
-use trunkline_scenario::{Host, Interface, Processor, Scenario, Traffic, Wire};
+use trunkline_scenario::{
+    Hop, Host, Interface, Processor, Route, Scenario, TcpSettings, Traffic, Transport, Workload,
+};
 
 /// Windows that were to be had, as user bytes of a block and blocks: the KMC's two (Vande Water 1988 §2.5), Hawley's
 /// largest (1989 §4.1), and the largest that URP's numbers and the V10 driver allow.
 const WINDOWS: [(u16, u8); 4] = [(252, 3), (1024, 3), (1024, 7), (4096, 7)];
+
+/// Windows of TCP: the largest without scaling (RFC 7323), and fourfold from there to the largest of all.
+const BUFFERS: [u64; 8] =
+    [65_535, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
+/// Bytes of TCP's buffers that are taken to be enough where no line has a rate.
+const UNKNOWN: u64 = 64 << 20;
+/// First windows of TCP: that of RFC 6928, and larger ones.
+const FIRST_WINDOWS: [u32; 3] = [10, 40, 160];
 
 /// A constraint on a traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +41,12 @@ pub(crate) struct Candidate {
 
 /// All of them for the traffic of index `subject`; `run` shows what overflows.
 pub(crate) fn candidates(scenario: &Scenario, subject: usize, run: &Run) -> Vec<Candidate> {
-    let it = Ground::new(scenario, subject);
+    let it = Ground::new(scenario, subject, run);
     let mut all: Vec<Candidate> = Vec::new();
     all.extend(it.queue());
-    all.extend(it.queue_limit(run));
+    all.extend(it.queue_limit());
     all.extend(it.window());
+    all.extend(it.initial_window());
     all.extend(it.interface());
     for &host in &it.hosts {
         all.extend(it.processor(host));
@@ -41,6 +55,7 @@ pub(crate) fn candidates(scenario: &Scenario, subject: usize, run: &Run) -> Vec<
     all.extend(it.trunk_board());
     all.extend(it.backplane());
     all.extend(it.loss());
+    all.extend(it.ack_path());
     all.extend(it.rate());
     all.extend(it.distance());
     all.sort_by_key(|candidate| candidate.constraint);
@@ -48,32 +63,71 @@ pub(crate) fn candidates(scenario: &Scenario, subject: usize, run: &Run) -> Vec<
 }
 
 /// What a traffic stands on.
-struct Ground<'a> {
-    scenario: &'a Scenario,
-    subject: usize,
-    traffic: &'a Traffic,
+pub(crate) struct Ground<'a> {
+    pub scenario: &'a Scenario,
+    pub subject: usize,
+    pub traffic: &'a Traffic,
+    pub run: &'a Run,
     /// Where its flows end, and where they start.
-    hosts: BTreeSet<usize>,
-    links: BTreeSet<usize>,
-    nodes: BTreeSet<usize>,
+    pub hosts: BTreeSet<usize>,
+    /// The lines that its data cross.
+    pub data: BTreeSet<Line>,
+    /// The lines that answers alone cross.
+    pub answers: BTreeSet<Line>,
+    pub nodes: BTreeSet<usize>,
+    /// The longest way there and back, without any waiting.
+    pub round_trip: Span,
 }
 
 impl<'a> Ground<'a> {
-    fn new(scenario: &'a Scenario, subject: usize) -> Ground<'a> {
+    fn new(scenario: &'a Scenario, subject: usize, run: &'a Run) -> Ground<'a> {
         let traffic = &scenario.traffic[subject];
-        let (mut links, mut nodes, mut hosts) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut it = Ground {
+            scenario,
+            subject,
+            traffic,
+            run,
+            hosts: BTreeSet::new(),
+            data: BTreeSet::new(),
+            answers: BTreeSet::new(),
+            nodes: BTreeSet::new(),
+            round_trip: Span::ZERO,
+        };
         let index = |name: &str| scenario.hosts.iter().position(|host| host.name == name);
+        it.hosts.extend(index(&traffic.to));
         for flow in 0..traffic.count {
-            hosts.extend(index(traffic.source(flow)));
+            it.hosts.extend(index(traffic.source(flow)));
             // A run has shown that there is a way.
-            let Ok(route) = scenario.route(traffic, flow) else { continue };
-            for hop in route.there.iter().chain(&route.back) {
-                links.insert(hop.link);
-                nodes.extend(hop.node);
+            if let Ok(route) = scenario.route(traffic, flow) {
+                it.add(&route);
             }
         }
-        hosts.extend(index(&traffic.to));
-        Ground { scenario, subject, traffic, hosts, links, nodes }
+        it.answers = it.answers.difference(&it.data).copied().collect();
+        it
+    }
+
+    /// Adds the way of a flow. Messages are answered by messages, and datagrams by nothing.
+    fn add(&mut self, route: &Route) {
+        let line = |hop: &Hop| Line { link: hop.link, reversed: hop.reversed };
+        self.data.extend(route.there.iter().map(line));
+        if has_messages(&self.traffic.workload) {
+            self.data.extend(route.back.iter().map(line));
+        } else if !matches!(self.traffic.workload, Workload::Paced { .. }) {
+            self.answers.extend(route.back.iter().map(line));
+        }
+        let hops = || route.there.iter().chain(&route.back);
+        self.nodes.extend(hops().filter_map(|hop| hop.node));
+        let way = hops().map(|hop| line(hop).spec(self.scenario).delay).sum();
+        self.round_trip = self.round_trip.max(way);
+    }
+
+    /// Every line that packets of the traffic cross.
+    pub fn lines(&self) -> Vec<Line> {
+        self.data.union(&self.answers).copied().collect()
+    }
+
+    pub fn spec(&self, line: Line) -> &'a LinkSpec {
+        line.spec(self.scenario)
     }
 
     fn host(&self, host: usize) -> &'a Host {
@@ -84,62 +138,67 @@ impl<'a> Ground<'a> {
         self.hosts.iter().copied().filter(|&host| holds(&self.host(host).interface)).collect()
     }
 
-    fn links_where(&self, holds: impl Fn(&LinkSpec) -> bool) -> Vec<usize> {
-        let wire = |link: usize| &self.scenario.links[link];
-        let either = |wire: &Wire| holds(&wire.forward) || holds(&wire.backward);
-        self.links.iter().copied().filter(|&link| either(wire(link))).collect()
+    /// Of `lines` those of which something holds.
+    pub fn those(
+        &self,
+        lines: &BTreeSet<Line>,
+        holds: impl Fn(Line, &LinkSpec) -> bool,
+    ) -> Vec<Line> {
+        lines.iter().copied().filter(|&line| holds(line, self.spec(line))).collect()
     }
 
     fn names_of_hosts(&self, hosts: &[usize]) -> String {
         join(hosts.iter().map(|&host| self.host(host).name.as_str()))
     }
 
-    fn names_of_links(&self, links: &[usize]) -> String {
+    pub fn names_of_lines(&self, lines: &[Line]) -> String {
+        let links: BTreeSet<usize> = lines.iter().map(|line| line.link).collect();
         join(links.iter().map(|&link| self.scenario.links[link].name.as_str()))
     }
 
     fn queue(&self) -> Option<Candidate> {
         let rivals = rivals(self.scenario, self.subject);
-        // What runs for as long as another traffic does cannot be run without it.
-        let needed = self.traffic.until.is_some();
         if rivals.is_empty() {
             return None;
         }
-        let fifo = |link: &LinkSpec| {
-            link.rate.is_some() && matches!(link.discipline, DisciplineSpec::Fifo { .. })
-        };
-        let links = self.links_where(fifo);
-        let names = join(rivals.iter().map(|&at| self.scenario.traffic[at].name.as_str()));
+        let lines: Vec<Line> =
+            self.lines().into_iter().filter(|&it| self.takes_turns(it)).collect();
+        let names = self.names_of_traffic(&rivals);
         let mut rungs = Vec::new();
-        if !links.is_empty() {
+        if !lines.is_empty() {
             rungs
-                .push(("round robin".to_string(), Relaxation::RoundRobin { links: links.clone() }));
+                .push(("round robin".to_string(), Relaxation::RoundRobin { lines: lines.clone() }));
         }
-        if !needed {
-            rungs.push((format!("without {names}"), Relaxation::Without { traffic: rivals }));
+        // What runs for as long as another traffic does cannot be run without it.
+        let leader = leader(self.scenario, self.subject);
+        let others: Vec<usize> = rivals.into_iter().filter(|&rival| rival != leader).collect();
+        if !others.is_empty() {
+            let to = format!("without {}", self.names_of_traffic(&others));
+            rungs.push((to, Relaxation::Without { traffic: others }));
         }
-        let now = if links.is_empty() {
-            format!("shared with {names}")
-        } else {
-            format!("fifo, shared with {names}")
-        };
-        candidate(Constraint::Queue, String::new(), now, rungs)
+        let fifo = if lines.is_empty() { "" } else { "fifo, " };
+        candidate(Constraint::Queue, String::new(), format!("{fifo}shared with {names}"), rungs)
     }
 
-    fn queue_limit(&self, run: &Run) -> Option<Candidate> {
-        let overflows = |link: usize| {
-            let directions = run.links.iter().skip(2 * link).take(2);
-            directions.map(|link| link.counts.dropped_by(DropCause::QueueLimit)).sum::<u64>() > 0
-        };
-        let links: Vec<usize> = self.links.iter().copied().filter(|&it| overflows(it)).collect();
-        let limits = links.iter().map(|&link| self.scenario.links[link].forward.discipline.limit());
-        let now = limits.map(|limit| limit.to_string()).next()?;
-        let place = self.names_of_links(&links);
-        let rungs = vec![("no limit".into(), Relaxation::QueueLimit { links })];
-        candidate(Constraint::QueueLimit, place, now, rungs)
+    fn takes_turns(&self, line: Line) -> bool {
+        let spec = self.spec(line);
+        spec.rate.is_some() && matches!(spec.discipline, DisciplineSpec::Fifo { .. })
+    }
+
+    fn names_of_traffic(&self, traffic: &[usize]) -> String {
+        join(traffic.iter().map(|&at| self.scenario.traffic[at].name.as_str()))
     }
 
     fn window(&self) -> Option<Candidate> {
+        match (&self.traffic.transport, &self.traffic.reply_transport) {
+            (Transport::Urp(_), _) => self.blocks(),
+            (Transport::Tcp(ours), Transport::Tcp(theirs)) => self.buffers(ours, theirs),
+            _ => None,
+        }
+    }
+
+    /// The window of URP.
+    fn blocks(&self) -> Option<Candidate> {
         let now = window(&self.traffic.transport)?;
         // The answer's window counts where there is an answer of any length.
         let back =
@@ -158,6 +217,56 @@ impl<'a> Ground<'a> {
             None => format!("{now} B"),
         };
         candidate(Constraint::Window, String::new(), text, larger.map(rung).collect())
+    }
+
+    /// The buffers of TCP: what the sender keeps and what the receiver takes. The ladder ends with the first step that holds
+    /// twice what the line carries in a round trip, where that is known.
+    fn buffers(&self, ours: &TcpSettings, theirs: &TcpSettings) -> Option<Candidate> {
+        let way = |from: &TcpSettings, to: &TcpSettings| send_buffer(from).min(receive_buffer(to));
+        let there = way(ours, theirs);
+        let back = has_messages(&self.traffic.workload).then(|| way(theirs, ours));
+        let least = back.map_or(there, |back| back.min(there));
+        let enough = self.in_a_round_trip().map_or(UNKNOWN, |bytes| 2 * bytes);
+        let larger = BUFFERS.into_iter().filter(|&bytes| bytes > least);
+        let too_much =
+            larger.clone().position(|bytes| bytes >= enough).map_or(usize::MAX, |at| at + 1);
+        let rung =
+            |bytes: u64| (binary(bytes), Relaxation::Buffers { traffic: self.subject, bytes });
+        let rungs = larger.take(too_much).map(rung).collect();
+        let sides = [("sender", send_buffer(ours)), ("receiver", receive_buffer(theirs))];
+        let text = match back.filter(|&back| back != there) {
+            Some(back) => format!("{} (back {})", binary(there), binary(back)),
+            None if sides[0].1 == sides[1].1 => binary(there),
+            None => {
+                let side = sides.iter().min_by_key(|side| side.1).map_or("", |side| side.0);
+                format!("{} of the {side}", binary(there))
+            }
+        };
+        candidate(Constraint::Window, String::new(), text, rungs)
+    }
+
+    /// Bytes that the slowest line carries in a round trip.
+    fn in_a_round_trip(&self) -> Option<u64> {
+        let rate = self.data.iter().filter_map(|&line| self.spec(line).rate).min()?;
+        Some(rate.bytes_in(self.round_trip))
+    }
+
+    fn initial_window(&self) -> Option<Candidate> {
+        let (Transport::Tcp(ours), Transport::Tcp(theirs)) =
+            (&self.traffic.transport, &self.traffic.reply_transport)
+        else {
+            return None;
+        };
+        let back = has_messages(&self.traffic.workload).then(|| initial_window(theirs));
+        let least = back.unwrap_or(u32::MAX).min(initial_window(ours));
+        let rung = |segments| {
+            let relaxation = Relaxation::InitialWindow { traffic: self.subject, segments };
+            (format!("{segments} segments"), relaxation)
+        };
+        let rungs = FIRST_WINDOWS.into_iter().filter(|&it| it > least).map(rung).collect();
+        let plural = if least == 1 { "" } else { "s" };
+        let now = format!("{least} segment{plural}");
+        candidate(Constraint::InitialWindow, String::new(), now, rungs)
     }
 
     /// The interface's ways with the host.
@@ -238,10 +347,11 @@ impl<'a> Ground<'a> {
     }
 
     fn trunk_board(&self) -> Option<Candidate> {
-        let links = self.links_where(|link| link.processor.is_some());
-        let place = self.names_of_links(&links);
-        let some = !links.is_empty();
-        let rungs = some.then(|| ("takes no time".into(), Relaxation::TrunkBoard { links }));
+        let lines: Vec<Line> =
+            self.lines().into_iter().filter(|&it| self.spec(it).processor.is_some()).collect();
+        let place = self.names_of_lines(&lines);
+        let some = !lines.is_empty();
+        let rungs = some.then(|| ("takes no time".into(), Relaxation::TrunkBoard { lines }));
         candidate(Constraint::TrunkBoard, place, String::new(), rungs.into_iter().collect())
     }
 
@@ -254,47 +364,9 @@ impl<'a> Ground<'a> {
         let rungs = vec![("no limit".into(), Relaxation::Backplane { nodes })];
         candidate(Constraint::Backplane, place, slowest.to_string(), rungs)
     }
-
-    fn loss(&self) -> Option<Candidate> {
-        let links = self.links_where(impaired);
-        let place = self.names_of_links(&links);
-        let some = !links.is_empty();
-        let rungs = some.then(|| ("none".into(), Relaxation::Loss { links }));
-        candidate(Constraint::Loss, place, "impaired".into(), rungs.into_iter().collect())
-    }
-
-    fn rate(&self) -> Option<Candidate> {
-        let slowest_of = |link: &usize| slowest(&self.scenario.links[*link]);
-        let rate = self.links.iter().filter_map(slowest_of).min()?;
-        let links: Vec<usize> =
-            self.links.iter().copied().filter(|it| slowest_of(it) == Some(rate)).collect();
-        let rung = |factor: u64| {
-            (format!("{factor} times"), Relaxation::Rate { links: links.clone(), factor })
-        };
-        let place = self.names_of_links(&links);
-        candidate(Constraint::Rate, place, rate.to_string(), vec![rung(2), rung(10)])
-    }
-
-    fn distance(&self) -> Option<Candidate> {
-        let links =
-            self.links_where(|link| !link.delay.is_zero() || link.impairments.jitter.is_some());
-        let longest = |link: &usize| {
-            let wire = &self.scenario.links[*link];
-            wire.forward.delay.max(wire.backward.delay)
-        };
-        let total: trunkline_core::Span = links.iter().map(longest).sum();
-        let some = !links.is_empty();
-        let rungs = some.then(|| ("hardly any".into(), Relaxation::Distance { links }));
-        candidate(
-            Constraint::Distance,
-            String::new(),
-            format!("{total} one way"),
-            rungs.into_iter().collect(),
-        )
-    }
 }
 
-fn candidate(
+pub(crate) fn candidate(
     constraint: Constraint,
     place: String,
     now: String,
@@ -307,15 +379,13 @@ fn twice_and_free(rung: impl Fn(u64) -> Relaxation) -> Vec<(String, Relaxation)>
     vec![("twice as fast".into(), rung(2)), ("takes no time".into(), rung(PRACTICALLY_NOTHING))]
 }
 
-/// Does a line do anything to packets that [`Relaxation::Loss`] takes away?
-fn impaired(link: &LinkSpec) -> bool {
-    let mut better = link.clone();
-    relax::perfect(&mut better);
-    better != *link
-}
-
-fn slowest(wire: &Wire) -> Option<Rate> {
-    [wire.forward.rate, wire.backward.rate].into_iter().flatten().min()
+/// Bytes in the largest binary unit of which they are a whole number.
+fn binary(bytes: u64) -> String {
+    match bytes {
+        _ if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes > 0 && bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} B"),
+    }
 }
 
 fn join<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> String {

@@ -12,8 +12,10 @@ pub enum Constraint {
     Queue,
     /// A queue that overflows.
     QueueLimit,
-    /// The transport's window.
+    /// The transport's window: of URP its blocks, of TCP the buffers of both ends.
     Window,
+    /// The window with which TCP begins.
+    InitialWindow,
     /// The interface takes no further request of a channel before the last is answered for.
     Requests,
     /// A system write is cut into several requests.
@@ -32,6 +34,8 @@ pub enum Constraint {
     Backplane,
     /// What the line loses or damages has to be sent again.
     Loss,
+    /// What is worse on the way of the answers than on that of the data: rate, loss, queue.
+    AckPath,
     /// The rate of the slowest line.
     Rate,
     /// Distance. Nothing can be bought but a shorter path.
@@ -45,6 +49,7 @@ impl Constraint {
             Constraint::Queue => "queue",
             Constraint::QueueLimit => "queue limit",
             Constraint::Window => "window",
+            Constraint::InitialWindow => "initial window",
             Constraint::Requests => "interface: requests",
             Constraint::Split => "interface: splitting of writes",
             Constraint::ReceiveBuffers => "interface: receive buffers",
@@ -54,6 +59,7 @@ impl Constraint {
             Constraint::TrunkBoard => "trunk board",
             Constraint::Backplane => "backplane",
             Constraint::Loss => "loss",
+            Constraint::AckPath => "way back",
             Constraint::Rate => "trunk rate",
             Constraint::Distance => "distance",
         }

@@ -6,21 +6,28 @@ use crate::decide::{ENOUGH, RungFigures, binding, is_news, relaxed};
 use crate::explanation::{
     Binding, Explanation, Group, Jump, PairRelaxed, Relaxed, TrafficExplanation,
 };
-use crate::figure::{Figures, Measure, figures};
+use crate::figure::{Figures, Measure, Reading, figures};
+use crate::focus::focus;
+use crate::lengths::{self, BUDGET, Lengths, Measured};
 use crate::rounds::{Rounds, rounds};
 use crate::runner::run_all;
-use crate::shorten::{difference, focus, shorten};
 use crate::{ExplainError, jump, waterfall, words};
 use trunkline_measure::{Run, TrafficRun};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{Scenario, Workload};
 
 /// How an explanation is made.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Run everything at its full length, not only as long as a steady figure needs.
-    pub full: bool,
     /// Explain these traffics alone; all where it is empty.
     pub traffic: Vec<String>,
+    /// Packets over links up to which a run is never cut short; `u64::MAX` runs everything at its full length.
+    pub budget: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { traffic: Vec::new(), budget: BUDGET }
+    }
 }
 
 /// What is being done.
@@ -56,17 +63,18 @@ pub fn explain_with(
         let known: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
         return Err(ExplainError::NoTraffic { name: name.clone(), known: known.join(", ") });
     }
+    let whole = trunkline_sim::run(scenario)?;
     let mut explanation = Explanation {
         scenario: scenario.name.clone(),
         cell: scenario.cell.clone(),
         seed: scenario.seed.0,
-        runs: 0,
+        runs: 1,
         traffic: Vec::new(),
-        notes: Vec::new(),
+        notes: whole.notes.clone(),
     };
     for (index, traffic) in scenario.traffic.iter().enumerate() {
         if options.traffic.is_empty() || options.traffic.contains(&traffic.name) {
-            let mut case = Case::new(scenario, index, options)?;
+            let mut case = Case::new(scenario, &whole, index, options)?;
             case.relax(tell);
             explanation.runs += case.runs;
             explanation.notes.extend(case.notes());
@@ -80,10 +88,10 @@ pub fn explain_with(
 struct Case {
     scenario: Scenario,
     subject: usize,
-    name: String,
-    background: bool,
+    reading: Reading,
     run: Run,
     base: Figures,
+    lengths: Lengths,
     candidates: Vec<Candidate>,
     /// For each candidate and rung.
     rungs: Vec<RungFigures>,
@@ -94,31 +102,40 @@ struct Case {
 }
 
 impl Case {
-    fn new(scenario: &Scenario, index: usize, options: &Options) -> Result<Case, ExplainError> {
-        let (focused, subject) = focus(scenario, index);
-        let long = focused.traffic[subject].workload.clone();
-        let scenario = if options.full { focused } else { shorten(&focused, subject) };
-        let run = trunkline_sim::run(&scenario)?;
-        let traffic = &scenario.traffic[subject];
-        let shorter = difference(&long, &traffic.workload);
-        let shorter = shorter.map(|it| format!("{it}; --full runs everything at its full length"));
-        let notes = shorter.into_iter().chain(run.notes.iter().cloned()).collect();
-        let (name, background) = (traffic.name.clone(), traffic.until.is_some());
-        let base = figures(&run, &name, background);
+    /// The traffic of number `index`, with what overlaps with it. The rest of the scenario is left out where that leaves the
+    /// figures as they were in the `whole` run.
+    fn new(
+        scenario: &Scenario,
+        whole: &Run,
+        index: usize,
+        options: &Options,
+    ) -> Result<Case, ExplainError> {
+        let reading = Reading::of(&scenario.traffic[index], whole);
+        let known = figures(whole, &reading);
+        let (focused, at) = focus(scenario, index);
+        let alone = (focused != *scenario).then(|| trunkline_sim::run(&focused)).transpose()?;
+        let mut runs = usize::from(alone.is_some());
+        let alike = |run: &Run| lengths::agree(&known, &figures(run, &reading));
+        let (scenario, subject, run) = match alone.filter(alike) {
+            Some(run) => (focused, at, run),
+            None => (scenario.clone(), index, whole.clone()),
+        };
+        let base = figures(&run, &reading);
+        let lengths = Lengths::new(&scenario, subject, &reading, (&run, &base), options.budget);
+        runs += lengths.runs;
         let candidates = candidates(&scenario, subject, &run);
-        let (rungs, pairs) = (Vec::new(), Vec::new());
         Ok(Case {
             scenario,
             subject,
-            name,
-            background,
+            reading,
             run,
             base,
+            lengths,
             candidates,
-            rungs,
-            pairs,
-            runs: 1,
-            notes,
+            rungs: Vec::new(),
+            pairs: Vec::new(),
+            runs,
+            notes: Vec::new(),
         })
     }
 
@@ -143,13 +160,15 @@ impl Case {
     }
 
     fn figures(&mut self, scenarios: &[Scenario], tell: &mut dyn FnMut(Stage)) -> RungFigures {
-        let (name, background, runs) = (&self.name, self.background, scenarios.len());
+        let (name, runs) = (&self.reading.name, scenarios.len());
         let told = |done| tell(Stage { traffic: name.clone(), done, runs });
-        let results = run_all(scenarios, |run| figures(run, name, background), told);
-        self.runs += runs;
+        let results = run_all(scenarios, |scenario| self.lengths.measured(scenario), told);
         let failures = results.iter().filter_map(|result| result.as_ref().err());
         self.notes.extend(failures.map(|error| format!("a relaxation could not be run: {error}")));
-        results.into_iter().map(Result::ok).collect()
+        let measured: Vec<&Measured> = results.iter().flatten().collect();
+        self.runs += measured.iter().map(|it| it.runs).sum::<usize>();
+        self.notes.extend(lengths::told(&measured));
+        results.into_iter().map(|result| result.ok().map(|it| it.figures)).collect()
     }
 
     /// Window and requests hold each other up, so they are always tried together; every other pair where, for
@@ -230,16 +249,17 @@ impl Case {
     }
 
     fn explanation(&self) -> TrafficExplanation {
-        let measure = Measure::of(&self.scenario.traffic[self.subject].workload);
-        let transfer = measure == Measure::Throughput;
+        let traffic = &self.scenario.traffic[self.subject];
+        let measure = self.reading.measure(&traffic.workload);
+        let transfer = Measure::of(&traffic.workload) == Measure::Throughput;
         let run = self.traffic_run();
         let verdicts: Vec<Verdict> = self.base.keys().map(|&size| self.verdict(size)).collect();
         let groups = verdicts.chunk_by(|a, b| a.alike(b)).map(|alike| self.group(measure, alike));
         let jumps = jump::jumps(&self.base).into_iter().map(|pair| self.jump(pair));
         TrafficExplanation {
-            name: self.name.clone(),
+            name: self.reading.name.clone(),
             measure,
-            background: self.background,
+            background: traffic.until.is_some(),
             sender: if transfer { waterfall::of_senders(run) } else { Vec::new() },
             blocks: if transfer { waterfall::of_blocks(&self.run, run) } else { Vec::new() },
             groups: groups.collect(),
@@ -269,7 +289,8 @@ impl Case {
             pairs: it.pairs,
             words: Vec::new(),
         };
-        group.words = words::group(measure, self.background, &group);
+        let pace = paces(&self.scenario.traffic[self.subject].workload);
+        group.words = words::group(measure, pace, &group);
         group
     }
 
@@ -287,9 +308,25 @@ impl Case {
     }
 
     fn notes(&self) -> Vec<String> {
-        let nothing = self.base.is_empty().then(|| format!("{}: nothing was measured", self.name));
-        let about = |note: &String| format!("{}: {note}", self.name);
-        nothing.into_iter().chain(self.notes.iter().map(about)).collect()
+        let name = &self.reading.name;
+        let nothing = self.base.is_empty().then(|| format!("{name}: nothing was measured"));
+        let mut notes: Vec<String> = nothing.into_iter().collect();
+        notes.extend(self.notes.iter().map(|note| format!("{name}: {note}")));
+        notes.dedup();
+        notes
+    }
+}
+
+/// May an application be what holds a traffic up?
+fn paces(workload: &Workload) -> bool {
+    match workload {
+        Workload::Paced { .. } => true,
+        Workload::Push { store, .. } => !store.is_zero(),
+        Workload::Interactive { .. }
+        | Workload::TimedEcho { .. }
+        | Workload::Bulk { .. }
+        | Workload::TimedTransfer { .. }
+        | Workload::Greedy { .. } => false,
     }
 }
 

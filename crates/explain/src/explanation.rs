@@ -31,7 +31,7 @@ pub struct TrafficExplanation {
     pub name: String,
     /// What is compared.
     pub measure: Measure,
-    /// Does it run for as long as another traffic does, so that it has a rate alone?
+    /// Does it run for as long as another traffic does?
     pub background: bool,
     /// What the senders waited for, longest first; for transfers.
     pub sender: Vec<StateShare>,

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use trunkline_core::{Span, Time};
 use trunkline_measure::{Run, Sample, TrafficRun, deviation, mean};
-use trunkline_scenario::Workload;
+use trunkline_scenario::{Traffic, Workload};
 
 /// What matters of a traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,6 +45,11 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// The figure of a rate in bytes each second: a byte at a time.
+    fn of_rate(rate: f64, error: f64, samples: usize) -> Figure {
+        Figure { seconds: 1.0 / rate, bytes_per_second: rate, error, samples }
+    }
+
     /// The share of the time that `relaxed` saves: 0.9 where it takes a tenth. Negative where it takes longer.
     pub fn saved_by(&self, relaxed: &Figure) -> f64 {
         1.0 - relaxed.seconds / self.seconds
@@ -57,6 +63,8 @@ impl Figure {
 
 /// Batches from whose means a standard error is made.
 const BATCHES: usize = 8;
+/// The least share of what a paced traffic offers that has to arrive in time for its delay to be its figure.
+const ARRIVES: f64 = 0.9;
 
 /// In place of a size: everything that a traffic delivered, a byte at a time.
 pub(crate) const ALL_OF_IT: u64 = 0;
@@ -64,25 +72,79 @@ pub(crate) const ALL_OF_IT: u64 = 0;
 /// The figures of one traffic by size.
 pub(crate) type Figures = BTreeMap<u64, Figure>;
 
-/// The figures of the traffic called `name`. One that runs for as long as another does has only a rate, that of all
-/// it delivered.
-pub(crate) fn figures(run: &Run, name: &str, accompanies: bool) -> Figures {
-    let Some(traffic) = run.traffic(name) else { return Figures::new() };
-    if accompanies {
-        return accompanying(run, traffic);
+/// How the figures of a traffic are read off a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// The traffic's name.
+    pub name: String,
+    /// Has it only a rate, that of all it delivered?
+    pub whole: bool,
+}
+
+impl Reading {
+    /// The reading of `traffic`, as its unchanged run asks for it: a rate alone where it runs for as long as another
+    /// does, where not one transfer ended, and where datagrams do not arrive as they are offered.
+    pub fn of(traffic: &Traffic, run: &Run) -> Reading {
+        let reading = Reading { name: traffic.name.clone(), whole: false };
+        let Some(measured) = run.traffic(&traffic.name) else { return reading };
+        let whole = traffic.until.is_some()
+            || measured.samples.is_empty()
+            || falls_short(traffic, run, measured);
+        Reading { whole, ..reading }
+    }
+
+    /// What is compared.
+    pub fn measure(&self, workload: &Workload) -> Measure {
+        if self.whole { Measure::Throughput } else { Measure::of(workload) }
+    }
+}
+
+/// Do so many datagrams of a constant rate get lost, or late, that what arrives matters more than when?
+fn falls_short(traffic: &Traffic, run: &Run, measured: &TrafficRun) -> bool {
+    let Workload::Paced { rate, .. } = traffic.workload else { return false };
+    let offered = rate.bits_per_second() as f64 / 8.0 * f64::from(traffic.count);
+    rate_of_all(run, measured).is_none_or(|arrives| arrives < ARRIVES * offered)
+}
+
+/// The figures of a traffic.
+pub(crate) fn figures(run: &Run, reading: &Reading) -> Figures {
+    let Some(traffic) = run.traffic(&reading.name) else { return Figures::new() };
+    let all = |figure| Figures::from([(ALL_OF_IT, figure)]);
+    if reading.whole {
+        return rate_of_all(run, traffic)
+            .map(|rate| all(Figure::of_rate(rate, 0.0, 1)))
+            .unwrap_or_default();
+    }
+    if traffic.amounts {
+        return of_intervals(traffic).map(all).unwrap_or_default();
     }
     let of = |size| figure(traffic, size).map(|figure| (size, figure));
     traffic.sizes().into_iter().filter_map(of).collect()
 }
 
-fn accompanying(run: &Run, traffic: &TrafficRun) -> Figures {
-    let elapsed = run.ended.since(trunkline_core::Time::ZERO).as_secs_f64();
-    if traffic.delivered_bytes == 0 || elapsed == 0.0 {
-        return Figures::new();
+/// Bytes that all flows together delivered in each second of the longest one's life.
+fn rate_of_all(run: &Run, traffic: &TrafficRun) -> Option<f64> {
+    let lives = traffic.sender.iter().map(|states| states.values().copied().sum::<Span>());
+    let longest = lives.max().filter(|life| !life.is_zero());
+    let seconds = longest.unwrap_or(run.ended.since(Time::ZERO)).as_secs_f64();
+    let rate = traffic.delivered_bytes as f64 / seconds;
+    (rate > 0.0 && rate.is_finite()).then_some(rate)
+}
+
+/// The mean rate over the intervals of greedy connections. The error is that of all flows' sums, interval by interval.
+fn of_intervals(traffic: &TrafficRun) -> Option<Figure> {
+    let mut flows: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    let mut sums: BTreeMap<u32, f64> = BTreeMap::new();
+    for sample in &traffic.samples {
+        let (bytes, seconds) = flows.entry(sample.flow).or_default();
+        *bytes += sample.size as f64;
+        *seconds += sample.delay().as_secs_f64();
+        *sums.entry(sample.index).or_default() += sample.size as f64;
     }
-    let rate = traffic.delivered_bytes as f64 / elapsed;
-    let figure = Figure { seconds: 1.0 / rate, bytes_per_second: rate, error: 0.0, samples: 1 };
-    Figures::from([(ALL_OF_IT, figure)])
+    let rate: f64 = flows.values().map(|(bytes, seconds)| bytes / seconds).sum();
+    let sums: Vec<f64> = sums.into_values().collect();
+    let error = standard_error(&sums) / mean(&sums);
+    (rate > 0.0).then(|| Figure::of_rate(rate, error, traffic.samples.len()))
 }
 
 fn figure(traffic: &TrafficRun, size: u64) -> Option<Figure> {
@@ -108,15 +170,24 @@ fn standard_error(values: &[f64]) -> f64 {
     deviation(&means) / (means.len() as f64).sqrt()
 }
 
-/// The samples of one size without the first tenth of each flow, at least one where there are three.
+/// The samples of one size without each flow's warm-up, where it has three or more: the first tenth of them, at
+/// least one, and those that ended within the first tenth of their time. (Writes into an empty send buffer return
+/// at once, so that by number alone they would outweigh the rest.)
 pub(crate) fn settled(traffic: &TrafficRun, size: u64) -> Vec<&Sample> {
     let mut by_flow: BTreeMap<u32, Vec<&Sample>> = BTreeMap::new();
     for sample in traffic.of_size(size) {
         by_flow.entry(sample.flow).or_default().push(sample);
     }
-    let keep = |samples: Vec<_>| {
-        let warm_up = if samples.len() < 3 { 0 } else { samples.len().div_ceil(10) };
-        samples.into_iter().skip(warm_up)
-    };
-    by_flow.into_values().flat_map(keep).collect()
+    by_flow.into_values().flat_map(without_warm_up).collect()
+}
+
+fn without_warm_up(mut samples: Vec<&Sample>) -> Vec<&Sample> {
+    if samples.len() < 3 {
+        return samples;
+    }
+    let (first, last) = (samples[0].start, samples[samples.len() - 1].end);
+    let warm = first + last.since(first).scaled(1, 10);
+    let early = samples.iter().take_while(|sample| sample.end <= warm).count();
+    let count = samples.len().div_ceil(10).max(early).min(samples.len() - 1);
+    samples.split_off(count)
 }

@@ -11,11 +11,13 @@ mod decide;
 mod explain;
 mod explanation;
 mod figure;
+mod focus;
 mod jump;
+mod lengths;
+mod lines;
 mod relax;
 mod rounds;
 mod runner;
-mod shorten;
 mod text;
 mod waterfall;
 mod words;
@@ -26,7 +28,7 @@ pub use explanation::{
     Binding, Bought, Explanation, Group, Jump, PairRelaxed, Relaxed, TrafficExplanation,
 };
 pub use figure::{Figure, Measure};
-pub use relax::{PRACTICALLY_NOTHING, Relaxation};
+pub use relax::{Line, PRACTICALLY_NOTHING, Relaxation};
 pub use rounds::{Queued, Rounds};
 pub use text::text;
 pub use waterfall::{Bar, StateShare};

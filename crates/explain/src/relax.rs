@@ -1,26 +1,52 @@
 //! Relaxations: functions from a scenario to one in which a single thing is better. What a change does
 //! not name it leaves as it is; `docs/explain.md` lists them.
 
-use trunkline_core::{Rate, Span};
+use trunkline_core::{Rate, Size, Span};
 use trunkline_path::impairment::{ImpairmentSpec, Setting};
 use trunkline_path::{Change, DisciplineSpec, Limit, LinkSpec};
 use trunkline_scenario::{
-    Cost, Disturbance, Host, Interface, Processor, Returns, Scenario, Start, Transport,
-    UrpSettings, Workload,
+    Cost, Disturbance, Host, Interface, Processor, Returns, Scenario, Start, TcpSettings,
+    Transport, UrpSettings, Workload,
 };
+use trunkline_transport::tcp::{MOST_UNSCALED, Settings};
 
 /// What a relaxation divides by where nothing at all would let a timed test go on for ever without time
 /// passing.
 pub const PRACTICALLY_NOTHING: u64 = 1000;
 /// Bytes of one channel's turn where a relaxation puts round robin in (Hawley 1989 §1.2).
 const QUANTUM: u32 = 64;
+/// User bytes of an ATM cell.
+const CELL: u64 = 48;
 /// More than ever waits.
 const NO_LIMIT: u64 = 1 << 30;
+
+/// One direction of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Line {
+    /// Index into the scenario's links.
+    pub link: usize,
+    /// Is it the one from the link's second end to its first?
+    pub reversed: bool,
+}
+
+impl Line {
+    /// What the scenario says of it.
+    pub fn spec(self, scenario: &Scenario) -> &LinkSpec {
+        let wire = &scenario.links[self.link];
+        if self.reversed { &wire.backward } else { &wire.forward }
+    }
+
+    /// The other direction of the link.
+    pub fn twin(self) -> Line {
+        Line { reversed: !self.reversed, ..self }
+    }
+}
 
 /// One thing made better. Hosts, nodes, links and traffics are named by their index in the scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relaxation {
-    /// A traffic's window, in both directions where it is smaller: blocks of so many bytes, so many of them.
+    /// The window of a traffic that speaks URP, in both directions where it is smaller: blocks of so many bytes, so
+    /// many of them.
     Window {
         /// The traffic.
         traffic: usize,
@@ -28,6 +54,21 @@ pub enum Relaxation {
         block: u16,
         /// Blocks outstanding.
         outstanding: u8,
+    },
+    /// The buffers of a traffic that speaks TCP, at both ends where they are smaller, with the window scaling that they
+    /// need.
+    Buffers {
+        /// The traffic.
+        traffic: usize,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// The first window of a traffic that speaks TCP, at both ends where it is smaller.
+    InitialWindow {
+        /// The traffic.
+        traffic: usize,
+        /// Segments.
+        segments: u32,
     },
     /// Requests that the interfaces of these hosts take; `None` for no limit.
     Requests {
@@ -70,15 +111,15 @@ pub enum Relaxation {
     },
     /// Lines so many times as fast.
     Rate {
-        /// The links.
-        links: Vec<usize>,
+        /// The lines.
+        lines: Vec<Line>,
         /// How many times.
         factor: u64,
     },
     /// Trunk boards that take no time.
     TrunkBoard {
-        /// The links.
-        links: Vec<usize>,
+        /// The lines.
+        lines: Vec<Line>,
     },
     /// Backplanes without limit.
     Backplane {
@@ -87,29 +128,33 @@ pub enum Relaxation {
     },
     /// Round robin by channel in place of first in, first out.
     RoundRobin {
-        /// The links.
-        links: Vec<usize>,
+        /// The lines.
+        lines: Vec<Line>,
     },
     /// These traffics do not exist. Who waited for them starts at once.
     Without {
         /// The traffics.
         traffic: Vec<usize>,
     },
-    /// Queues that never overflow.
+    /// Queues that hold more: so many bytes, or whatever comes, and then without a rule that drops before they are full.
     QueueLimit {
-        /// The links.
-        links: Vec<usize>,
+        /// The lines.
+        lines: Vec<Line>,
+        /// Bytes; `None` for no limit.
+        bytes: Option<u64>,
     },
     /// Lines that neither lose, damage, duplicate nor reorder.
     Loss {
-        /// The links.
-        links: Vec<usize>,
+        /// The lines.
+        lines: Vec<Line>,
     },
     /// Lines a thousandth as long, without jitter.
     Distance {
-        /// The links.
-        links: Vec<usize>,
+        /// The lines.
+        lines: Vec<Line>,
     },
+    /// All of these.
+    Several(Vec<Relaxation>),
 }
 
 impl Relaxation {
@@ -127,7 +172,18 @@ impl Relaxation {
                 widen(&mut traffic.transport, *block, *outstanding);
                 widen(&mut traffic.reply_transport, *block, *outstanding);
             }
+            Relaxation::Buffers { traffic, bytes } => {
+                let traffic = &mut it.traffic[*traffic];
+                deepen(&mut traffic.transport, *bytes);
+                deepen(&mut traffic.reply_transport, *bytes);
+            }
+            Relaxation::InitialWindow { traffic, segments } => {
+                let traffic = &mut it.traffic[*traffic];
+                begin_with(&mut traffic.transport, *segments);
+                begin_with(&mut traffic.reply_transport, *segments);
+            }
             Relaxation::Without { traffic } => remove(it, traffic),
+            Relaxation::Several(list) => list.iter().for_each(|one| one.change(it)),
             Relaxation::Processor { host, factor } => quicken(&mut it.hosts[*host], *factor),
             Relaxation::Backplane { nodes } => {
                 nodes.iter().for_each(|&node| it.nodes[node].backplane = None);
@@ -141,15 +197,15 @@ impl Relaxation {
             Relaxation::Board { host, .. } => {
                 self.change_interface(&mut it.hosts[*host].interface);
             }
-            Relaxation::Rate { links, .. }
-            | Relaxation::TrunkBoard { links }
-            | Relaxation::RoundRobin { links }
-            | Relaxation::QueueLimit { links }
-            | Relaxation::Loss { links }
-            | Relaxation::Distance { links } => {
-                for &link in links {
-                    self.change_link(&mut it.links[link].forward);
-                    self.change_link(&mut it.links[link].backward);
+            Relaxation::Rate { lines, .. }
+            | Relaxation::TrunkBoard { lines }
+            | Relaxation::RoundRobin { lines }
+            | Relaxation::QueueLimit { lines, .. }
+            | Relaxation::Loss { lines }
+            | Relaxation::Distance { lines } => {
+                for &Line { link, reversed } in lines {
+                    let wire = &mut it.links[link];
+                    self.change_line(if reversed { &mut wire.backward } else { &mut wire.forward });
                 }
             }
         }
@@ -169,13 +225,14 @@ impl Relaxation {
         }
     }
 
-    /// What concerns links.
-    fn change_link(&self, link: &mut LinkSpec) {
+    /// What concerns lines.
+    fn change_line(&self, link: &mut LinkSpec) {
         match self {
             Relaxation::Rate { factor, .. } => speed_up(link, *factor),
             Relaxation::TrunkBoard { .. } => link.processor = None,
             Relaxation::RoundRobin { .. } => take_turns(link),
-            Relaxation::QueueLimit { .. } => unlimit(link),
+            Relaxation::QueueLimit { bytes: None, .. } => unlimit(link),
+            Relaxation::QueueLimit { bytes: Some(bytes), .. } => enlarge(link, *bytes),
             Relaxation::Loss { .. } => perfect(link),
             Relaxation::Distance { .. } => shorten(link),
             _ => {}
@@ -183,14 +240,54 @@ impl Relaxation {
     }
 }
 
-/// User bytes of a transport's window; `None` where it has none.
-pub fn window(transport: &Transport) -> Option<u32> {
+/// User bytes of the window of URP; `None` for what has none, or another.
+pub(crate) fn window(transport: &Transport) -> Option<u32> {
     match transport {
         Transport::Urp(urp) => Some(u32::from(urp.block) * u32::from(urp.outstanding)),
-        Transport::Tcp(tcp) => {
-            tcp.window.map(|window| u32::try_from(window.bytes()).unwrap_or(u32::MAX))
-        }
-        Transport::Datagram | Transport::Udp => None,
+        Transport::Tcp(_) | Transport::Datagram | Transport::Udp => None,
+    }
+}
+
+/// What an end that speaks TCP has where the scenario leaves it to the profile.
+pub(crate) fn profile(tcp: &TcpSettings) -> Settings {
+    // The run has shown that there is such a profile.
+    Settings::of(tcp.profile.parse().unwrap_or_default())
+}
+
+/// The largest window that an end offers.
+pub(crate) fn receive_buffer(tcp: &TcpSettings) -> u64 {
+    let profile = profile(tcp);
+    let buffer = tcp.window.map_or(profile.receive_buffer, Size::bytes);
+    let scales = tcp.window_scaling.unwrap_or(profile.window_scaling);
+    if scales { buffer } else { buffer.min(MOST_UNSCALED) }
+}
+
+/// The most that an end keeps unacknowledged: a window that is asked for only makes it more.
+pub(crate) fn send_buffer(tcp: &TcpSettings) -> u64 {
+    profile(tcp).send_buffer.max(tcp.window.map_or(0, Size::bytes))
+}
+
+/// Segments of an end's first window.
+pub(crate) fn initial_window(tcp: &TcpSettings) -> u32 {
+    tcp.initial_window.unwrap_or(profile(tcp).initial_window)
+}
+
+fn deepen(transport: &mut Transport, bytes: u64) {
+    let Transport::Tcp(tcp) = transport else { return };
+    if receive_buffer(tcp).min(send_buffer(tcp)) >= bytes {
+        return;
+    }
+    tcp.window = Some(Size::from_bytes(bytes.max(receive_buffer(tcp))));
+    if bytes > MOST_UNSCALED && !tcp.window_scaling.unwrap_or(profile(tcp).window_scaling) {
+        tcp.window_scaling = Some(true);
+    }
+}
+
+fn begin_with(transport: &mut Transport, segments: u32) {
+    if let Transport::Tcp(tcp) = transport
+        && initial_window(tcp) < segments
+    {
+        tcp.initial_window = Some(segments);
     }
 }
 
@@ -264,13 +361,41 @@ fn take_turns(link: &mut LinkSpec) {
 }
 
 fn unlimit(link: &mut LinkSpec) {
-    let limit = match link.discipline {
-        DisciplineSpec::Epd { .. } => Limit::Cells(NO_LIMIT),
-        _ => Limit::Bytes(NO_LIMIT),
+    let limit = Limit::Bytes(NO_LIMIT);
+    link.discipline = match link.discipline {
+        DisciplineSpec::FqCodel { quantum, .. } => DisciplineSpec::Drr { limit, quantum },
+        ref early if drops_early(early) => DisciplineSpec::Fifo { limit },
+        ref full => full.clone(),
     };
-    // Only cells in place of bytes could be refused, and the unit fits.
+    // Only cells in place of bytes could be refused, and what counts cells is a fifo now.
     let _ = link.discipline.set_limit(limit);
     link.schedule.steps.retain(|(_, change)| !matches!(change, Change::Limit(_)));
+}
+
+/// Does a discipline drop packets before it is full?
+pub(crate) fn drops_early(discipline: &DisciplineSpec) -> bool {
+    match discipline {
+        DisciplineSpec::Codel { .. }
+        | DisciplineSpec::FqCodel { .. }
+        | DisciplineSpec::Epd { .. }
+        | DisciplineSpec::Pie(_)
+        | DisciplineSpec::DualPi2(_) => true,
+        DisciplineSpec::Fifo { .. }
+        | DisciplineSpec::RoundRobin { .. }
+        | DisciplineSpec::TwoLists { .. }
+        | DisciplineSpec::Drr { .. }
+        | DisciplineSpec::Priority { .. }
+        | DisciplineSpec::Sfq(_) => false,
+    }
+}
+
+fn enlarge(link: &mut LinkSpec, bytes: u64) {
+    // Cells stay cells, with what holds as many bytes.
+    let limit = match link.discipline.limit() {
+        Limit::Cells(_) => Limit::Cells(bytes.div_ceil(CELL)),
+        _ => Limit::Bytes(bytes),
+    };
+    let _ = link.discipline.set_limit(limit);
 }
 
 /// Without impairments but jitter, which belongs to distance.

@@ -1,31 +1,27 @@
-//! Runs scenarios on all cores, and gives what was asked for of each in the order of the asking.
+//! Works scenarios through on all cores, and gives what each came to in the order of the asking.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::thread;
-use trunkline_measure::Run;
 use trunkline_scenario::Scenario;
-use trunkline_sim::SimError;
 
-/// Runs every scenario and reduces each run with `reduce`. `done` is told the number of finished runs
-/// after each. The order of the results is that of the scenarios, whatever finishes first.
+/// Does `work` on every scenario. `done` is told the number of finished ones after each. The order of the results
+/// is that of the scenarios, whatever finishes first.
 pub(crate) fn run_all<T: Send>(
     scenarios: &[Scenario],
-    reduce: impl Fn(&Run) -> T + Sync,
+    work: impl Fn(&Scenario) -> T + Sync,
     mut done: impl FnMut(usize),
-) -> Vec<Result<T, SimError>> {
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<T, SimError>>>> =
-        scenarios.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<T>>> = scenarios.iter().map(|_| Mutex::new(None)).collect();
     let (finished, news) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..workers(scenarios.len()) {
             let finished = finished.clone();
-            let (next, results, reduce) = (&next, &results, &reduce);
+            let (next, results, work) = (&next, &results, &work);
             scope.spawn(move || {
                 while let Some(index) = claim(next, scenarios.len()) {
-                    let result = trunkline_sim::run(&scenarios[index]).map(|run| reduce(&run));
-                    put(&results[index], result);
+                    put(&results[index], work(&scenarios[index]));
                     // Nobody listens where the caller has gone.
                     let _ = finished.send(());
                 }

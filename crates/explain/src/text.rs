@@ -2,8 +2,9 @@
 
 use crate::constraint::Constraint;
 use crate::explanation::{Binding, Bought, Explanation, Group, Relaxed, TrafficExplanation};
+use crate::figure::ALL_OF_IT;
 use crate::waterfall::{Bar, StateShare};
-use crate::words::{Unit, WORTH_A_WORD, span, telling};
+use crate::words::{self, Unit, WORTH_A_WORD, span, telling};
 use std::fmt::Write;
 
 /// Columns of a bar of the whole time.
@@ -34,7 +35,7 @@ pub fn text(explanation: &Explanation) -> String {
 }
 
 fn traffic_text(out: &mut String, traffic: &TrafficExplanation) {
-    let unit = Unit { measure: traffic.measure, background: traffic.background };
+    let unit = Unit { measure: traffic.measure };
     if !traffic.sender.is_empty() {
         let _ = writeln!(out, "\n{}: what the sender waited for", traffic.name);
         traffic.sender.iter().for_each(|state| sender_line(out, state));
@@ -55,14 +56,18 @@ fn traffic_text(out: &mut String, traffic: &TrafficExplanation) {
 }
 
 fn group_text(out: &mut String, name: &str, unit: Unit, group: &Group) {
-    let size = |&(size, figure): &(u64, crate::Figure)| match unit.background {
-        true => format!("all of it {}", unit.figure(&figure)),
-        false => format!("{size} B {}", unit.figure(&figure)),
+    let size = |&(size, figure): &(u64, crate::Figure)| match size {
+        ALL_OF_IT => format!("all of it {}", unit.figure(&figure)),
+        size => format!("{size} B {}", unit.figure(&figure)),
     };
     let sizes: Vec<String> = group.sizes.iter().map(size).collect();
     let _ = writeln!(out, "\n{name}: {}", sizes.join(", "));
     if !group.waterfall.is_empty() {
-        let _ = writeln!(out, "  where the time of {} bytes goes", group.size);
+        let what = match group.size {
+            ALL_OF_IT => "an interval".to_string(),
+            size => words::bytes(size),
+        };
+        let _ = writeln!(out, "  where the time of {what} goes");
         waterfall(out, &group.waterfall, true);
     }
     for sentence in &group.words {

@@ -12,10 +12,10 @@ pub(crate) const WORTH_A_WORD: f64 = 0.03;
 const LISTED: usize = 4;
 
 /// What there is to say of sizes that behave alike.
-pub(crate) fn group(measure: Measure, background: bool, group: &Group) -> Vec<String> {
-    let unit = Unit { measure, background };
+pub(crate) fn group(measure: Measure, paces: bool, group: &Group) -> Vec<String> {
+    let unit = Unit { measure };
     let mut words: Vec<String> = group.rounds.iter().map(rounds).collect();
-    words.push(binding(unit, group));
+    words.push(binding(unit, paces, group));
     words.extend(group.pairs.first().map(|it| pair(unit, group.figure(), it)));
     words
 }
@@ -24,7 +24,6 @@ pub(crate) fn group(measure: Measure, background: bool, group: &Group) -> Vec<St
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unit {
     pub measure: Measure,
-    pub background: bool,
 }
 
 impl Unit {
@@ -38,7 +37,7 @@ impl Unit {
 
     /// Is the figure a delay, and not a rate?
     pub fn is_delay(self) -> bool {
-        self.measure == Measure::Delay && !self.background
+        self.measure == Measure::Delay
     }
 
     /// From one figure to another.
@@ -69,10 +68,7 @@ pub(crate) fn rounds(it: &Rounds) -> String {
 }
 
 fn how(it: &Rounds) -> String {
-    let bytes = match it.bytes {
-        1 => "1 byte goes".to_string(),
-        several => format!("{several} bytes go"),
-    };
+    let bytes = format!("{} {}", bytes(it.bytes.into()), if it.bytes == 1 { "goes" } else { "go" });
     match it.rounds.as_slice() {
         [_] => format!("{bytes} in one round"),
         list if it.by_requests() && !it.by_window() => {
@@ -96,7 +92,7 @@ fn how(it: &Rounds) -> String {
                 "A {}-byte message goes in {} rounds of at most {}",
                 it.bytes,
                 list.len(),
-                count(most, "byte")
+                self::bytes(most.into())
             )
         }
     }
@@ -106,8 +102,10 @@ fn why(it: &Rounds) -> String {
     if it.rounds.len() < 2 {
         return String::new();
     }
-    let window =
-        it.window.filter(|_| it.by_window()).map(|window| format!("the window is {window} bytes"));
+    let window = it
+        .window
+        .filter(|_| it.by_window())
+        .map(|window| format!("the window is {}", bytes(window.into())));
     // To a single request it makes no difference, unless another write follows at once.
     let counts = it.by_requests() || it.transfer;
     let requests = it.outstanding.filter(|_| it.by_window() && counts);
@@ -137,7 +135,7 @@ fn sizes(list: &[u32]) -> String {
     texts.join(" and ")
 }
 
-fn binding(unit: Unit, group: &Group) -> String {
+fn binding(unit: Unit, paces: bool, group: &Group) -> String {
     match &group.binds {
         Binding::One(constraint) => match group.relaxing(*constraint) {
             Some(relaxed) => one(unit, group, relaxed),
@@ -149,11 +147,14 @@ fn binding(unit: Unit, group: &Group) -> String {
             second.name(),
             100.0 * crate::decide::ENOUGH,
         ),
-        Binding::Nothing => {
-            "Nothing that can be relaxed is worth 10 %: the application itself sets the pace."
-                .into()
-        }
+        Binding::Nothing => nothing(paces),
     }
+}
+
+fn nothing(paces: bool) -> String {
+    let most = 100.0 * crate::decide::ENOUGH;
+    let pace = if paces { ": the application itself sets the pace" } else { "" };
+    format!("Nothing that can be relaxed is worth {most:.0} %{pace}.")
 }
 
 fn one(unit: Unit, group: &Group, it: &Relaxed) -> String {
@@ -245,9 +246,9 @@ pub(crate) fn jump(it: &Jump) -> String {
     let rounds: Vec<String> = it.rounds.iter().flatten().map(rounds).collect();
     let rounds = if rounds.len() == 2 { format!(" {}", rounds.join(" ")) } else { String::new() };
     format!(
-        "From {} to {} bytes the time goes from {} to {} ({rise:+.0} %).{rounds}{cause}",
+        "From {} to {} the time goes from {} to {} ({rise:+.0} %).{rounds}{cause}",
         it.from,
-        it.to,
+        bytes(it.to),
         seconds(from.seconds),
         seconds(to.seconds)
     )
@@ -266,8 +267,9 @@ fn ways(constraint: Constraint, rounds: Option<&Rounds>) -> String {
     }
 }
 
-fn count(number: u32, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+/// `1 byte`, `2 bytes`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" })
 }
 
 /// Small numbers as words.

@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 use trunkline_core::{Probability, Rate, Size, Span};
-use trunkline_explain::{PRACTICALLY_NOTHING, Relaxation};
+use trunkline_explain::{Line, PRACTICALLY_NOTHING, Relaxation};
 use trunkline_path::impairment::ImpairmentSpec;
 use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
 use trunkline_scenario::{
-    Cost, Host, Interface, Node, Processor, Scenario, Split, Transport, UrpSettings, Wire,
+    Cost, Host, Interface, Node, Processor, Scenario, Split, TcpSettings, Transport, UrpSettings,
+    Wire,
 };
 
 /// Three hosts, three nodes, three links and three traffics: one more than a relaxation is applied to.
@@ -71,23 +72,43 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn tcp()(
+        window in prop::option::of(64u64..1 << 24),
+        initial_window in prop::option::of(1u32..100),
+        window_scaling in prop::option::of(any::<bool>()),
+        profile in prop::sample::select(vec!["trunkline", "linux", "bsd-reno"]),
+    ) -> Transport {
+        let window = window.map(Size::from_bytes);
+        Transport::Tcp(TcpSettings {
+            profile: profile.into(), window, initial_window, window_scaling, ..TcpSettings::default()
+        })
+    }
+}
+
+fn urp() -> impl Strategy<Value = Transport> {
+    (1u16..5000, 1u8..8).prop_map(|(block, outstanding)| {
+        Transport::Urp(UrpSettings { block, outstanding, ..UrpSettings::default() })
+    })
+}
+
+prop_compose! {
     fn scenario()(
         hosts in prop::collection::vec(host(), COUNT),
         links in prop::collection::vec((link(), link()), COUNT),
-        windows in prop::collection::vec((1u16..5000, 1u8..8), 2 * COUNT),
+        transports in prop::collection::vec(
+            prop_oneof![(urp(), urp()), (tcp(), tcp()), Just((Transport::Udp, Transport::Udp))],
+            COUNT,
+        ),
     ) -> Scenario {
         let text = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
                     [[traffic]]\nname = 't'\nkind = 'interactive'\nfrom = 'a'\nto = 'b'\nsizes = [1]\n";
         let mut scenario = Scenario::parse(text, "t.toml").unwrap().remove(0);
         let traffic = scenario.traffic[0].clone();
-        let urp = |(block, outstanding)| {
-            Transport::Urp(UrpSettings { block, outstanding, ..UrpSettings::default() })
-        };
-        scenario.traffic = (0..COUNT).map(|at| {
+        scenario.traffic = transports.into_iter().enumerate().map(|(at, (ours, theirs))| {
             let mut traffic = traffic.clone();
             traffic.name = format!("t{at}");
-            traffic.transport = urp(windows[2 * at]);
-            traffic.reply_transport = urp(windows[2 * at + 1]);
+            traffic.transport = ours;
+            traffic.reply_transport = theirs;
             traffic
         }).collect();
         scenario.nodes = (0..COUNT).map(|at| Node {
@@ -107,7 +128,9 @@ prop_compose! {
 fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scenario {
     let mut it = after.clone();
     match relaxation {
-        Relaxation::Window { traffic, .. } => {
+        Relaxation::Window { traffic, .. }
+        | Relaxation::Buffers { traffic, .. }
+        | Relaxation::InitialWindow { traffic, .. } => {
             it.traffic[*traffic].transport = before.traffic[*traffic].transport.clone();
             it.traffic[*traffic].reply_transport = before.traffic[*traffic].reply_transport.clone();
         }
@@ -133,25 +156,28 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
             (it.control, it.half_duplex) = (was.control, was.half_duplex);
             it.programmed = was.programmed;
         }),
-        Relaxation::Rate { links, .. } => {
-            lines(&mut it, before, links, |it, was| it.rate = was.rate)
+        Relaxation::Rate { lines, .. } => {
+            undo_lines(&mut it, before, lines, |it, was| it.rate = was.rate)
         }
-        Relaxation::TrunkBoard { links } => {
-            lines(&mut it, before, links, |it, was| it.processor.clone_from(&was.processor));
+        Relaxation::TrunkBoard { lines } => {
+            undo_lines(&mut it, before, lines, |it, was| it.processor.clone_from(&was.processor));
         }
         Relaxation::Backplane { nodes } => {
             nodes.iter().for_each(|&node| it.nodes[node] = before.nodes[node].clone());
         }
-        Relaxation::RoundRobin { links } | Relaxation::QueueLimit { links } => {
-            lines(&mut it, before, links, |it, was| it.discipline.clone_from(&was.discipline));
+        Relaxation::RoundRobin { lines } | Relaxation::QueueLimit { lines, .. } => {
+            undo_lines(&mut it, before, lines, |it, was| it.discipline.clone_from(&was.discipline));
         }
-        Relaxation::Loss { links } => {
-            lines(&mut it, before, links, |it, was| it.impairments = was.impairments.clone());
+        Relaxation::Loss { lines } => {
+            undo_lines(&mut it, before, lines, |it, was| it.impairments = was.impairments.clone());
         }
-        Relaxation::Distance { links } => lines(&mut it, before, links, |it, was| {
+        Relaxation::Distance { lines } => undo_lines(&mut it, before, lines, |it, was| {
             it.delay = was.delay;
             it.impairments.jitter = was.impairments.jitter;
         }),
+        Relaxation::Several(list) => {
+            return list.iter().fold(it, |it, one| undone(one, before, &it));
+        }
         Relaxation::Without { .. } => it.traffic.clone_from(&before.traffic),
     }
     it
@@ -168,47 +194,77 @@ fn interfaces(
         .for_each(|&host| undo(&mut it.hosts[host].interface, &before.hosts[host].interface));
 }
 
-fn lines(
+fn undo_lines(
     it: &mut Scenario,
     before: &Scenario,
-    links: &[usize],
+    lines: &[Line],
     undo: impl Fn(&mut LinkSpec, &LinkSpec),
 ) {
-    for &link in links {
-        undo(&mut it.links[link].forward, &before.links[link].forward);
-        undo(&mut it.links[link].backward, &before.links[link].backward);
+    for line in lines {
+        let wire = &mut it.links[line.link];
+        let spec = if line.reversed { &mut wire.backward } else { &mut wire.forward };
+        undo(spec, line.spec(before));
     }
 }
 
-fn relaxation() -> impl Strategy<Value = Relaxation> {
+fn some() -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::btree_set(0..COUNT, 0..=COUNT).prop_map(|it| it.into_iter().collect())
+}
+
+fn some_lines() -> impl Strategy<Value = Vec<Line>> {
+    let line = (0..COUNT, any::<bool>()).prop_map(|(link, reversed)| Line { link, reversed });
+    prop::collection::btree_set(line, 0..=2 * COUNT).prop_map(|it| it.into_iter().collect())
+}
+
+fn factor() -> impl Strategy<Value = u64> {
+    prop::sample::select(vec![2, PRACTICALLY_NOTHING])
+}
+
+/// What concerns transports and hosts.
+fn at_an_end() -> impl Strategy<Value = Relaxation> {
     let one = 0..COUNT;
-    let some = || {
-        prop::collection::btree_set(0..COUNT, 0..=COUNT)
-            .prop_map(|it| it.into_iter().collect::<Vec<_>>())
-    };
-    let factor = prop::sample::select(vec![2, PRACTICALLY_NOTHING]);
     prop_oneof![
         (one.clone(), 1u16..5000, 1u8..8).prop_map(|(traffic, block, outstanding)| {
             Relaxation::Window { traffic, block, outstanding }
         }),
+        (one.clone(), 1u64..1 << 30)
+            .prop_map(|(traffic, bytes)| Relaxation::Buffers { traffic, bytes }),
+        (one.clone(), 1u32..200)
+            .prop_map(|(traffic, segments)| Relaxation::InitialWindow { traffic, segments }),
         (some(), prop::option::of(1u32..5))
             .prop_map(|(hosts, requests)| Relaxation::Requests { hosts, requests }),
         some().prop_map(|hosts| Relaxation::Split { hosts }),
         (some(), any::<bool>())
             .prop_map(|(hosts, gather)| Relaxation::ReceiveBuffers { hosts, gather }),
         some().prop_map(|hosts| Relaxation::Memory { hosts }),
-        (one.clone(), factor.clone())
-            .prop_map(|(host, factor)| Relaxation::Processor { host, factor }),
-        (one, factor.clone()).prop_map(|(host, factor)| Relaxation::Board { host, factor }),
-        (some(), factor).prop_map(|(links, factor)| Relaxation::Rate { links, factor }),
-        some().prop_map(|links| Relaxation::TrunkBoard { links }),
-        some().prop_map(|nodes| Relaxation::Backplane { nodes }),
-        some().prop_map(|links| Relaxation::RoundRobin { links }),
-        some().prop_map(|traffic| Relaxation::Without { traffic }),
-        some().prop_map(|links| Relaxation::QueueLimit { links }),
-        some().prop_map(|links| Relaxation::Loss { links }),
-        some().prop_map(|links| Relaxation::Distance { links }),
+        (one.clone(), factor()).prop_map(|(host, factor)| Relaxation::Processor { host, factor }),
+        (one, factor()).prop_map(|(host, factor)| Relaxation::Board { host, factor }),
     ]
+}
+
+/// What concerns the way.
+fn on_the_way() -> impl Strategy<Value = Relaxation> {
+    prop_oneof![
+        (some_lines(), factor()).prop_map(|(lines, factor)| Relaxation::Rate { lines, factor }),
+        some_lines().prop_map(|lines| Relaxation::TrunkBoard { lines }),
+        some().prop_map(|nodes| Relaxation::Backplane { nodes }),
+        some_lines().prop_map(|lines| Relaxation::RoundRobin { lines }),
+        some().prop_map(|traffic| Relaxation::Without { traffic }),
+        (some_lines(), prop::option::of(1u64..1 << 20))
+            .prop_map(|(lines, bytes)| Relaxation::QueueLimit { lines, bytes }),
+        some_lines().prop_map(|lines| Relaxation::Loss { lines }),
+        some_lines().prop_map(|lines| Relaxation::Distance { lines }),
+    ]
+}
+
+fn relaxation() -> impl Strategy<Value = Relaxation> {
+    let several = prop::collection::vec(on_the_way(), 0..3);
+    let several = several.prop_map(|mut list| {
+        // Indexes of traffic shift when one is taken out.
+        list.retain(|one| !matches!(one, Relaxation::Without { .. }));
+        Relaxation::Several(list)
+    });
+    prop_oneof![at_an_end(), on_the_way(), several]
 }
 
 proptest! {
@@ -224,15 +280,32 @@ proptest! {
     fn windows_only_grow(scenario in scenario(), block in 1u16..4097, outstanding in 1u8..8) {
         let after = Relaxation::Window { traffic: 0, block, outstanding }.apply(&scenario);
         let window = |transport: &Transport| match transport {
-            Transport::Urp(urp) => u32::from(urp.block) * u32::from(urp.outstanding),
-            _ => 0,
+            Transport::Urp(urp) => Some(u32::from(urp.block) * u32::from(urp.outstanding)),
+            _ => None,
         };
         let wanted = u32::from(block) * u32::from(outstanding);
-        for (was, is) in [
-            (&scenario.traffic[0].transport, &after.traffic[0].transport),
-            (&scenario.traffic[0].reply_transport, &after.traffic[0].reply_transport),
-        ] {
-            prop_assert_eq!(window(is), window(was).max(wanted));
+        for (was, is) in both_ends(&scenario, &after) {
+            prop_assert_eq!(window(is), window(was).map(|was| was.max(wanted)));
+        }
+    }
+
+    #[test]
+    fn buffers_only_grow_and_are_large_enough(scenario in scenario(), bytes in 64u64..1 << 30) {
+        let after = Relaxation::Buffers { traffic: 0, bytes }.apply(&scenario);
+        for (was, is) in both_ends(&scenario, &after) {
+            let (Transport::Tcp(was), Transport::Tcp(is)) = (was, is) else {
+                prop_assert_eq!(was, is);
+                continue;
+            };
+            prop_assert!(is.window >= was.window);
+            let scales = is.window_scaling.unwrap_or(is.profile != "bsd-reno");
+            let unasked = match is.profile.as_str() {
+                "bsd-reno" => 65_535,
+                "linux" => 3 << 20,
+                _ => 4 << 20,
+            };
+            let window = is.window.map_or(unasked, |window| window.bytes());
+            prop_assert!(window >= bytes && (scales || bytes <= 65_535), "{is:?}");
         }
     }
 
@@ -253,4 +326,9 @@ proptest! {
             prop_assert_eq!(&traffic.start, &trunkline_scenario::Start::At(Span::ZERO));
         }
     }
+}
+
+fn both_ends<'a>(was: &'a Scenario, is: &'a Scenario) -> [(&'a Transport, &'a Transport); 2] {
+    let (was, is) = (&was.traffic[0], &is.traffic[0]);
+    [(&was.transport, &is.transport), (&was.reply_transport, &is.reply_transport)]
 }

@@ -1,0 +1,90 @@
+//! Every transport and every kind of traffic: what binds is found, and what a step promises is what the change brings.
+
+use trunkline_explain::{Binding, Constraint, Explanation, Group, explain, text};
+use trunkline_scenario::Scenario;
+
+const HOSTS: &str = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[node]]\nname = 'n'\n\
+                     [[link]]\nbetween = ['a', 'n']\nrate = '100Mbit/s'\n";
+
+fn scenario(trunk: &str, traffic: &str) -> Scenario {
+    let text = format!(
+        "{HOSTS}[[link]]\nname = 'trunk'\nbetween = ['n', 'b']\n{trunk}\n\
+         [[traffic]]\nname = 'it'\nfrom = 'a'\nto = 'b'\n{traffic}\n"
+    );
+    Scenario::parse(&text, "transports.toml").expect("a scenario").remove(0)
+}
+
+fn group(explanation: &Explanation) -> &Group {
+    &explanation.traffic("it").expect("the traffic").groups[0]
+}
+
+/// By how much the best step of `constraint` raises the rate, as a factor.
+fn factor(group: &Group, constraint: Constraint) -> f64 {
+    group.relaxing(constraint).map_or(1.0, |it| 1.0 / (1.0 - it.saved))
+}
+
+/// Bytes that a scenario's first traffic delivers in a second, at full length.
+fn goodput(scenario: &Scenario) -> f64 {
+    let run = trunkline_sim::run(scenario).expect("a run");
+    let samples = &run.traffic[0].samples;
+    let bytes: u64 = samples.iter().map(|sample| sample.size).sum();
+    let seconds: f64 = samples.iter().map(|sample| sample.delay().as_secs_f64()).sum();
+    bytes as f64 / seconds
+}
+
+const LONG: &str = "rate = '100Mbit/s'\ndelay = '50ms'\nlimit = '2MB'";
+
+#[test]
+fn the_window_of_tcp_is_found() {
+    let tcp = "kind = 'bulk'\nbytes = '20MB'\ntransport = { kind = 'tcp', window = '16384B' }";
+    let explanation = explain(&scenario(LONG, tcp)).unwrap();
+    let group = group(&explanation);
+    assert_eq!(group.binds, Binding::One(Constraint::Window), "{}", text(&explanation));
+    assert!(factor(group, Constraint::Window) > 25.0, "{group:#?}");
+}
+
+#[test]
+fn a_rare_loss_is_found_though_a_short_run_sees_none() {
+    let trunk = "rate = '100Mbit/s'\ndelay = '20ms'\nlimit = '2MB'\nloss = '0.05%'";
+    let tcp = "kind = 'bulk'\nbytes = '30MB'\ntransport = { kind = 'tcp', congestion = 'newreno' }";
+    let explanation = explain(&scenario(trunk, tcp)).unwrap();
+    assert_eq!(group(&explanation).binds, Binding::One(Constraint::Loss), "{}", text(&explanation));
+}
+
+#[test]
+fn greedy_connections_have_a_rate_and_are_bound_by_the_line() {
+    let trunk = "rate = '8Mbit/s'\ndelay = '5ms'";
+    // A window that the queue holds: nothing is lost, so that nothing waits behind a hole.
+    let tcp = "{ kind = 'tcp', window = '128KiB' }";
+    let greedy = &format!("kind = 'greedy'\nduration = '10s'\ntransport = {tcp}");
+    let explanation = explain(&scenario(trunk, greedy)).unwrap();
+    let group = group(&explanation);
+    assert_eq!(group.binds, Binding::One(Constraint::Rate), "{}", text(&explanation));
+    let rate = group.figure().bytes_per_second;
+    // 1448 of 1500 bytes.
+    assert!((0.95e6..0.966e6).contains(&rate), "{rate}");
+    assert!(factor(group, Constraint::Rate) > 7.0, "{group:#?}");
+    assert!(!text(&explanation).contains("it: 0 B"), "{}", text(&explanation));
+}
+
+#[test]
+fn a_small_buffer_promises_what_a_large_one_brings() {
+    let trunk = |limit| format!("rate = '20Mbit/s'\ndelay = '25ms'\nlimit = '{limit}'");
+    let tcp = "kind = 'bulk'\nbytes = '40MB'\ntransport = { kind = 'tcp', congestion = 'newreno' }";
+    let small = scenario(&trunk("6kB"), tcp);
+    let true_factor = goodput(&scenario(&trunk("1GiB"), tcp)) / goodput(&small);
+    let explanation = explain(&small).unwrap();
+    let promised = factor(group(&explanation), Constraint::QueueLimit);
+    assert!(
+        (promised / true_factor - 1.0).abs() < 0.05,
+        "promised {promised}, brings {true_factor}"
+    );
+}
+
+#[test]
+fn one_byte_is_not_bytes() {
+    let messages = "kind = 'interactive'\nsizes = [1]\nrepeat = 20\ntransport = 'urp'";
+    let told = text(&explain(&scenario("delay = '3ms'", messages)).unwrap());
+    assert!(told.contains("where the time of 1 byte goes"), "{told}");
+    assert!(!told.contains(" 1 bytes"), "{told}");
+}
