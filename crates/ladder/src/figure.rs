@@ -108,7 +108,7 @@ pub fn figures(workload: &Workload, run: &TrafficRun) -> Vec<(What, Figure)> {
 
 fn delay(run: &TrafficRun, size: u64, estimator: Estimator) -> Option<Figure> {
     let estimate = run.estimate(size, Quantity::Delay, estimator)?;
-    let count = run.of_size(size).count() as u64;
+    let count = run.count(size);
     Some(Figure { value: estimate.value, low: estimate.low, high: estimate.high, count })
 }
 

@@ -6,8 +6,8 @@ use super::measured::Measured;
 use super::world::World;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
-use trunkline_measure::{Conservation, Engine, LinkRun, Run, Sample, SenderState, TrafficRun};
-use trunkline_scenario::{Traffic, Workload};
+use trunkline_measure::{Conservation, Engine, LinkRun, Run, SenderState, TrafficRun};
+use trunkline_scenario::Traffic;
 
 impl World<'_> {
     /// What has been measured.
@@ -33,7 +33,8 @@ impl World<'_> {
     }
 
     fn traffic_run(&mut self, index: usize) -> TrafficRun {
-        let samples = samples(&mut self.traffic[index]);
+        let mut samples = std::mem::take(&mut self.traffic[index].samples);
+        samples.finish();
         let windows = std::mem::take(&mut self.traffic[index].windows);
         let measured = &self.traffic[index];
         let ends: Vec<&End> = self.ends.iter().filter(|end| end.traffic == index).collect();
@@ -44,7 +45,7 @@ impl World<'_> {
         TrafficRun {
             name: self.scenario.traffic[index].name.clone(),
             samples,
-            amounts: matches!(self.scenario.traffic[index].workload, Workload::Greedy { .. }),
+            amounts: self.scenario.traffic[index].workload.is_greedy(),
             packets: self.conservation(&ends, measured),
             delivered_bytes: measured.delivered,
             sender: senders.clone().map(|end| self.states(end)).collect(),
@@ -131,6 +132,7 @@ impl World<'_> {
             notes.extend(gave_up(traffic, state));
             notes.extend(self.deceived(index, traffic));
             notes.extend(self.unfinished(traffic, state));
+            notes.extend(state.samples.note(&traffic.name));
         }
         notes
     }
@@ -162,11 +164,4 @@ fn gave_up(traffic: &Traffic, state: &Measured) -> Option<String> {
     let (name, flows, count) = (&traffic.name, state.gave_up, traffic.count);
     let text = || format!("{name}: {flows} of {count} flows gave up: no answer to any enquiry");
     (flows > 0).then(text)
-}
-
-/// Flow by flow, in order of time.
-fn samples(measured: &mut Measured) -> Vec<Sample> {
-    let mut samples = std::mem::take(&mut measured.samples);
-    samples.sort_by_key(|sample| (sample.flow, sample.end));
-    samples
 }
