@@ -8,7 +8,7 @@ use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
 use clap::ValueEnum;
 use trunkline_batch::{Batch, Outcome, reseed};
-use trunkline_measure::Engine;
+use trunkline_measure::{Engine, Keep};
 use trunkline_report::{Report, json, terminal};
 
 /// Run a scenario file: every cell of its grid in every engine that is asked for.
@@ -29,6 +29,9 @@ pub struct Args {
     /// The seed of all randomness, instead of the file's
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// How many samples of each traffic are kept: all, none or a number, instead of the file's; figures are of all
+    #[arg(long, value_name = "all|none|NUMBER")]
+    samples: Option<Keep>,
     #[command(flatten)]
     threads: ThreadsArgs,
     #[command(flatten)]
@@ -43,7 +46,8 @@ Examples:
   trunkline run examples/t1-trunk.toml
   trunkline run examples/two-hops.toml --engine model,sim,emu
   trunkline run examples/satellite.toml --out results       # then open results/index.html
-  trunkline run examples/lossy-link.toml --engine sim --json > lossy.json";
+  trunkline run examples/lossy-link.toml --engine sim --json > lossy.json
+  trunkline run examples/paced-datagrams.toml --samples none   # figures only, however long it runs";
 
 /// An engine by its name.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -71,6 +75,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (mut cells, text) = args.file.read()?;
     if let Some(seed) = args.seed {
         reseed(&mut cells, seed).map_err(|error| args.file.refused(&error))?;
+    }
+    if let Some(samples) = args.samples {
+        cells.iter_mut().for_each(|cell| cell.samples = samples);
     }
     get_rights(&args.engine);
     let watch = Watch::start()?;

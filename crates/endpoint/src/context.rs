@@ -71,7 +71,7 @@ mod tests {
         let place = |host| EndPlaces { host, ..EndPlaces::default() };
         Context {
             side: Side::Destination,
-            shared: Arc::new(Shared::new()),
+            shared: Arc::new(Shared::new(trunkline_core::Span::ZERO)),
             places: Arc::new(places),
             own: place(1),
             peer: place(2),

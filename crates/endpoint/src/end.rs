@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::context::{Context, Side};
+use crate::plan::FlowPlan;
 use crate::run::EndReport;
 use crate::shared::Carried;
 use crate::voice::{Taken, Voice, Write};
@@ -62,9 +63,9 @@ pub(crate) struct End {
 }
 
 impl End {
-    pub fn new(flow: u32, context: Context, app: Application, voice: Voice) -> End {
+    pub fn new(plan: &FlowPlan, context: Context, app: Application, voice: Voice) -> End {
         End {
-            flow,
+            flow: plan.flow,
             context,
             app,
             voice,
@@ -72,7 +73,7 @@ impl End {
             trail: Trail::new(Time::ZERO),
             clock: SenderClock::new(Time::ZERO),
             waiting_since: Spent::default(),
-            report: EndReport::default(),
+            report: EndReport { samples: plan.samples(), ..EndReport::default() },
             reported: false,
         }
     }

@@ -6,7 +6,7 @@ use crate::end::End;
 use crate::plan::FlowPlan;
 use crate::program::ProgramFlow;
 use crate::run::FlowRun;
-use crate::shared::Shared;
+use crate::shared::{Shared, Way};
 use crate::voice::Voice;
 use crate::{EndpointError, clock};
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl Ends {
         [near, far]: [Voice; 2],
     ) -> Result<Ends, EndpointError> {
         let (sender, receiver) = Application::pair(&plan.workload);
-        let shared = Arc::new(Shared::new());
+        let shared = Arc::new(Shared::new(plan.linger));
         let places = Arc::new(plan.places.clone());
         let (ours, theirs) = (&plan.source, &plan.destination);
         let context = |side, own, peer| {
@@ -130,9 +130,9 @@ impl Ends {
         let source = context(Side::Source, ours.places, theirs.places);
         let destination = context(Side::Destination, theirs.places, ours.places);
         // The peer first, so that it reads before anything comes.
-        let far = End::new(plan.flow, destination, receiver, far);
+        let far = End::new(plan, destination, receiver, far);
         let far = crew.employ(&theirs.namespace, far)?;
-        let near = End::new(plan.flow, source, sender, near);
+        let near = End::new(plan, source, sender, near);
         let near = crew.employ(&ours.namespace, near)?;
         Ok(Ends { shared, wakers: [far, near], linger: plan.linger })
     }
@@ -150,13 +150,27 @@ impl Ends {
     fn join(&self) -> FlowRun {
         self.stop();
         match self.shared.reports(PATIENCE) {
-            Some(reports) => FlowRun::of(reports),
+            Some(reports) => {
+                let mut run = FlowRun::of(reports);
+                let unrecorded = self.shared.ways.iter().map(Way::unrecorded).sum();
+                run.notes.extend(unrecorded_note(unrecorded));
+                run
+            }
             None => FlowRun {
                 notes: vec!["error: a flow's host has not reported: its thread has ended".into()],
                 ..FlowRun::default()
             },
         }
     }
+}
+
+/// That some packets came too late for their records.
+fn unrecorded_note(packets: u64) -> Option<String> {
+    (packets > 0).then(|| {
+        format!(
+            "{packets} packets came after their records had been given up: they count as delivered, their delays are in no figure"
+        )
+    })
 }
 
 impl Drop for Ends {

@@ -1,8 +1,9 @@
 //! What a flow is told before it is prepared.
 
 use std::net::Ipv4Addr;
-use trunkline_core::Span;
+use trunkline_core::{Seed, Span};
 use trunkline_lab::Namespace;
+use trunkline_measure::{Keep, Samples};
 use trunkline_scenario::{Interface, Program, Transport, Workload};
 
 /// A flow of a scenario's traffic between two hosts.
@@ -31,6 +32,17 @@ pub struct FlowPlan {
     pub places: Places,
     /// How long datagrams are waited for after the last was sent: the longest that the path can keep one.
     pub linger: Span,
+    /// How many of its measurements are kept.
+    pub keep: Keep,
+    /// The seed by which those are drawn.
+    pub seed: Seed,
+}
+
+impl FlowPlan {
+    /// No measurements yet.
+    pub(crate) fn samples(&self) -> Samples {
+        Samples::new(self.keep, self.seed, self.workload.is_greedy())
+    }
 }
 
 /// One end of a flow.
@@ -106,6 +118,8 @@ pub(crate) mod tests {
             program: None,
             places: Places::default(),
             linger: Span::ZERO,
+            keep: Keep::default(),
+            seed: Seed(1),
         }
     }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use trunkline_core::{Span, Time};
 use trunkline_lab::TcpInfo;
-use trunkline_measure::{Sample, SenderState, Step};
+use trunkline_measure::{Samples, SenderState, Step};
 
 /// What a flow has measured. All instants are of CLOCK_MONOTONIC until [`rebase`](FlowRun::rebase).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowRun {
     /// One entry for each measurement, in order of time.
-    pub samples: Vec<Sample>,
+    pub samples: Samples,
     /// Bytes handed to the receiving applications, both directions together.
     pub delivered_bytes: u64,
     /// The time that the sender spent in each state, from its first action to its last.
@@ -43,11 +43,7 @@ impl FlowRun {
     /// Counts all instants from `origin` on.
     pub fn rebase(&mut self, origin: Time) {
         let moved = |at: Time| Time::ZERO + at.since(origin);
-        for sample in &mut self.samples {
-            for at in [&mut sample.intended, &mut sample.start, &mut sample.end] {
-                *at = moved(*at);
-            }
-        }
+        self.samples.rebase(moved);
         self.ended = self.ended.map(moved);
     }
 
@@ -62,8 +58,9 @@ impl FlowRun {
             peak_window: destination.voice.peak_window,
             ..FlowRun::default()
         };
-        run.samples = [source.samples, destination.samples].concat();
-        run.samples.sort_by_key(|sample| sample.end);
+        run.samples = source.samples;
+        run.samples.absorb(destination.samples);
+        run.samples.finish();
         let mut blocks = BTreeMap::new();
         for voice in [source.voice, destination.voice] {
             run.retransmissions += voice.retransmissions;
@@ -88,7 +85,7 @@ impl FlowRun {
 /// What one end has measured.
 #[derive(Debug, Default)]
 pub(crate) struct EndReport {
-    pub samples: Vec<Sample>,
+    pub samples: Samples,
     pub delivered: u64,
     pub sender: BTreeMap<SenderState, Span>,
     pub ended: Option<Time>,

@@ -1,7 +1,7 @@
 //! What the two ends of a flow share, beside the packets: both live in this process.
 
 use crate::run::EndReport;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,9 +9,11 @@ use trunkline_core::{Span, Time};
 use trunkline_measure::Trail;
 use trunkline_workload::Stamp;
 
-/// Records of packets under way that are kept at most in each direction; those of lost packets are never
-/// fetched, and the oldest go first.
-const MOST_ALOFT: usize = 1 << 16;
+/// Records of packets under way that are kept in each direction however old they are. Those of lost packets are
+/// never fetched.
+const FEW_ALOFT: usize = 1 << 16;
+/// Records that are kept in each direction at most, some 200 bytes each; the oldest go first.
+const MOST_ALOFT: usize = 1 << 20;
 
 /// What a message brings to the application that reads it: its record, and a datagram's stamp.
 #[derive(Debug, Clone)]
@@ -50,7 +52,7 @@ pub(crate) struct MessageEnd {
 /// One direction of a flow.
 #[derive(Debug, Default)]
 pub(crate) struct Way {
-    aloft: Mutex<BTreeMap<u64, Flying>>,
+    aloft: Mutex<Aloft>,
     ends: Mutex<VecDeque<MessageEnd>>,
     /// Units handed to the network: packets, or bytes of a stream.
     pub sent: AtomicU64,
@@ -61,16 +63,17 @@ pub(crate) struct Way {
 impl Way {
     /// Keeps the records of packet `number`.
     pub fn keep(&self, number: u64, flying: Flying) {
-        let mut aloft = lock(&self.aloft);
-        aloft.insert(number, flying);
-        if aloft.len() > MOST_ALOFT {
-            aloft.pop_first();
-        }
+        lock(&self.aloft).keep(number, flying);
     }
 
     /// The records of packet `number`, once: a copy finds none.
     pub fn fetch(&self, number: u64) -> Option<Flying> {
-        lock(&self.aloft).remove(&number)
+        lock(&self.aloft).fetch(number)
+    }
+
+    /// How many packets came after their records had been given up.
+    pub fn unrecorded(&self) -> u64 {
+        lock(&self.aloft).unrecorded
     }
 
     /// The ends of messages that the reader has not come to.
@@ -81,6 +84,47 @@ impl Way {
     /// Has everything been taken that was sent?
     pub fn drained(&self) -> bool {
         self.taken.load(Ordering::Acquire) >= self.sent.load(Ordering::Acquire)
+    }
+}
+
+/// The records of packets under way.
+#[derive(Debug, Default)]
+struct Aloft {
+    records: BTreeMap<u64, Flying>,
+    /// After so long a packet that has not come is lost, but for what it waits in queues.
+    horizon: Span,
+    /// Numbers of packets whose records were given up, the latest [`MOST_ALOFT`] of them.
+    given_up: BTreeSet<u64>,
+    unrecorded: u64,
+}
+
+impl Aloft {
+    fn keep(&mut self, number: u64, flying: Flying) {
+        let now = flying.block.until();
+        self.records.insert(number, flying);
+        // Two for each that comes, so that the old ones go away as fast as new ones come.
+        for _ in 0..2 {
+            let Some(oldest) = self.records.first_entry() else { return };
+            let old = now.since(oldest.get().block.until()) > self.horizon;
+            let number = *oldest.key();
+            let kept = self.records.len();
+            if kept <= FEW_ALOFT || kept <= MOST_ALOFT && !old {
+                return;
+            }
+            self.records.pop_first();
+            self.given_up.insert(number);
+            if self.given_up.len() > MOST_ALOFT {
+                self.given_up.pop_first();
+            }
+        }
+    }
+
+    fn fetch(&mut self, number: u64) -> Option<Flying> {
+        let found = self.records.remove(&number);
+        if found.is_none() && self.given_up.remove(&number) {
+            self.unrecorded += 1;
+        }
+        found
     }
 }
 
@@ -103,13 +147,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new() -> Shared {
+    /// `linger` is how long a packet can be under way, without its queues.
+    pub fn new(linger: Span) -> Shared {
+        let way = || Way {
+            aloft: Mutex::new(Aloft { horizon: linger.scaled(4, 1), ..Aloft::default() }),
+            ..Way::default()
+        };
         Shared {
             start: AtomicU64::new(Time::NEVER.as_nanos()),
             stop: AtomicBool::new(false),
             done: AtomicU64::new(0),
             delivered: AtomicU64::new(0),
-            ways: [Way::default(), Way::default()],
+            ways: [way(), way()],
             reports: Mutex::new([None, None]),
             reported: Condvar::new(),
             lost: AtomicBool::new(false),
@@ -187,9 +236,38 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
+    /// The records of a packet sent at `at`.
+    fn flying(at: Time) -> Flying {
+        Flying { block: Trail::new(at), message: None }
+    }
+
+    #[test]
+    fn records_of_packets_under_way_are_kept_however_many_they_are() {
+        let shared = Shared::new(Span::from_secs(1));
+        let way = &shared.ways[0];
+        let many = 3 * FEW_ALOFT as u64;
+        (0..many).for_each(|number| way.keep(number, flying(Time::from_nanos(number))));
+        assert!((0..many).all(|number| way.fetch(number).is_some()));
+        assert_eq!(way.unrecorded(), 0);
+    }
+
+    #[test]
+    fn a_packet_that_comes_after_its_record_was_given_up_is_counted() {
+        let shared = Shared::new(Span::from_secs(1));
+        let way = &shared.ways[0];
+        way.keep(0, flying(Time::ZERO));
+        let later = Time::ZERO + Span::from_secs(60);
+        (1..=FEW_ALOFT as u64).for_each(|number| way.keep(number, flying(later)));
+        assert!(way.fetch(0).is_none() && way.fetch(1).is_some());
+        assert_eq!(way.unrecorded(), 1);
+        // Copies find nothing and are no loss of records.
+        assert!(way.fetch(0).is_none() && way.fetch(1).is_none());
+        assert_eq!(way.unrecorded(), 1);
+    }
+
     #[test]
     fn who_waits_for_an_end_that_is_lost_waits_no_more() {
-        let shared = Shared::new();
+        let shared = Shared::new(Span::ZERO);
         shared.report(0, EndReport::default());
         assert!(!shared.ended(Time::from_nanos(1), Span::ZERO));
         std::thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 use crate::figure::What;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Engine, Run, Sample, TrafficRun};
+use trunkline_measure::{Engine, Run, TrafficRun};
 
 /// Causes are named until they make up so much of the difference.
 const ENOUGH: f64 = 0.8;
@@ -76,16 +76,12 @@ fn by_cause(what: What, own: &TrafficRun, other: &TrafficRun) -> Vec<String> {
 /// Mean milliseconds of a sample by cause; `None` where samples have no steps.
 fn ledger(what: What, run: &TrafficRun) -> Option<Vec<(Cause, f64)>> {
     let size = what.size(run)?;
-    let count = run.of_size(size).count();
-    // One step at a host is what an engine books that cannot look into the kernel.
-    let untold = |sample: &Sample| {
-        sample.steps.is_empty() || sample.steps.len() == 1 && sample.steps[0].cause == Cause::Host
-    };
-    if count == 0 || run.of_size(size).any(untold) {
+    let count = run.count(size);
+    if count == 0 || run.any_untold(size) {
         return None;
     }
     let mean = |cause: Cause| {
-        let total: Span = run.of_size(size).map(|sample| sample.booked(cause)).sum();
+        let total = run.booked(size, cause);
         (cause, total.as_millis_f64() / count as f64)
     };
     Some(Cause::ALL.into_iter().map(mean).collect())
@@ -141,7 +137,7 @@ fn notes<'a>(traffic: &'a str, run: &'a Run) -> impl Iterator<Item = String> + '
 mod tests {
     use super::*;
     use trunkline_core::Time;
-    use trunkline_measure::Step;
+    use trunkline_measure::{Sample, Samples, Step};
 
     fn traffic(steps: &[(Cause, u64)]) -> TrafficRun {
         let micros = Span::from_micros;
@@ -150,7 +146,7 @@ mod tests {
         let total = steps.iter().map(|step| step.span).sum();
         let (start, end) = (Time::ZERO, Time::ZERO + total);
         let sample = Sample { flow: 0, index: 0, size: 64, intended: start, start, end, steps };
-        TrafficRun { name: "t".into(), samples: vec![sample], ..TrafficRun::default() }
+        TrafficRun { name: "t".into(), samples: vec![sample].into(), ..TrafficRun::default() }
     }
 
     #[test]
@@ -173,7 +169,7 @@ mod tests {
 
     #[test]
     fn samples_without_steps_explain_nothing() {
-        let bare = TrafficRun { samples: Vec::new(), ..traffic(&[]) };
+        let bare = TrafficRun { samples: Samples::default(), ..traffic(&[]) };
         assert!(by_cause(What::OneWay, &bare, &traffic(&[(Cause::Host, 1)])).is_empty());
     }
 }

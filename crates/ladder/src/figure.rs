@@ -110,7 +110,7 @@ pub fn figures(workload: &Workload, run: &TrafficRun) -> Vec<(What, Figure)> {
 
 fn delay(run: &TrafficRun, size: u64, estimator: Estimator) -> Option<Figure> {
     let estimate = run.estimate(size, Quantity::Delay, estimator)?;
-    let count = run.of_size(size).count() as u64;
+    let count = run.count(size);
     let (value, low, high) = (estimate.value, estimate.low, estimate.high);
     Some(Figure { value, low, high, count, invalid: false })
 }

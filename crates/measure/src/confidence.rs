@@ -75,11 +75,15 @@ pub fn bootstrap_quantile(
 }
 
 fn binomial_quantile(values: &[f64], share: f64, confidence: f64) -> Interval {
-    let deviation = (share * (1.0 - share) / values.len() as f64).sqrt();
-    let half = normal_quantile((1.0 + confidence) / 2.0) * deviation;
+    let half = binomial_half(values.len() as u64, share, confidence);
     let mut values = values.to_vec();
     let low = quantile_of(&mut values, share - half);
     Interval { low, high: quantile_of(&mut values, share + half) }
+}
+
+/// Half the width, as a share, between the quantiles that a quantile's interval spans.
+pub(crate) fn binomial_half(count: u64, share: f64, confidence: f64) -> f64 {
+    normal_quantile((1.0 + confidence) / 2.0) * (share * (1.0 - share) / count as f64).sqrt()
 }
 
 /// A mean with the confidence interval that correlated values allow.

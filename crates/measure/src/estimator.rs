@@ -9,7 +9,7 @@ use std::str::FromStr;
 use trunkline_core::{Seed, Span};
 
 /// Measurements that Hawley drops at each end, "because of possible start-up and ending transients".
-const ENDS: usize = 10;
+pub(crate) const ENDS: usize = 10;
 
 /// A rule by which measurements, in order of time, become one figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,6 +57,19 @@ impl Estimate {
     /// Mean to deviation ratio, the reports' measure of spread; infinite where nothing is spread.
     pub fn ratio(&self) -> f64 {
         self.value / self.deviation
+    }
+
+    /// The same figure in a unit of which so many make one of the present.
+    pub fn scaled(self, many: f64) -> Estimate {
+        let scale = |value: Option<f64>| value.map(|value| value * many);
+        Estimate {
+            value: self.value * many,
+            deviation: self.deviation * many,
+            threshold: scale(self.threshold),
+            low: scale(self.low),
+            high: scale(self.high),
+            ..self
+        }
     }
 
     fn of_kept(value: f64, kept: &[f64]) -> Estimate {
@@ -116,12 +129,17 @@ impl Estimator {
         self.estimate(&millis)
     }
 
-    fn without_ends(self, values: &[f64]) -> Option<&[f64]> {
-        let ends = match self {
+    /// Measurements that it drops at each end of a flow.
+    pub(crate) fn ends(self) -> usize {
+        match self {
             Estimator::HawleyMinimum | Estimator::HawleyAverage => ENDS,
             Estimator::DropFirstLast => 1,
             _ => 0,
-        };
+        }
+    }
+
+    fn without_ends(self, values: &[f64]) -> Option<&[f64]> {
+        let ends = self.ends();
         values.get(ends..values.len().checked_sub(ends)?)
     }
 }

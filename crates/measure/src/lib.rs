@@ -11,6 +11,7 @@ mod confidence;
 mod estimator;
 mod reduce;
 mod run;
+mod samples;
 mod share;
 mod stats;
 mod steady;
@@ -26,11 +27,12 @@ pub use confidence::{
     Interval, MeanInterval, bootstrap, bootstrap_quantile, mean_interval, repetitions,
 };
 pub use estimator::{Estimate, Estimator, EstimatorError};
-pub use reduce::{Quantity, Reduction, Throughput, compare_runs};
+pub use reduce::{Quantity, Reduction, Spread, Throughput, compare_runs};
 pub use run::{
     Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun, WindowSample,
     wrong_blocks,
 };
+pub use samples::{Keep, KeepError, Samples};
 pub use share::{order_interval, share_interval};
 pub use stats::{deviation, mean, quantile};
 pub use steady::steady_from;

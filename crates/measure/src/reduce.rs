@@ -1,12 +1,14 @@
 //! From runs to figures: delays and rates by traffic and size, throughput of simultaneous flows, tables.
 
+use crate::samples::Streamed;
+use crate::stats::quantile;
 use crate::{
-    Cell, Comparison, Estimate, Estimator, Key, Run, Sample, Table, TableError, Tolerance,
+    Cell, Comparison, Estimate, Estimator, Key, Run, Sample, Step, Table, TableError, Tolerance,
     TrafficRun, compare,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use trunkline_core::Span;
+use trunkline_core::{Cause, Span};
 
 /// What is read off each sample of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,13 +34,28 @@ impl Quantity {
     }
 
     /// Of one sample; of [`Quantity::TotalRate`] its part in it.
-    fn of(self, sample: &Sample) -> f64 {
+    pub(crate) fn of(self, sample: &Sample) -> f64 {
         match self {
             Quantity::Delay => sample.delay().as_millis_f64(),
             Quantity::Response => (sample.end - sample.intended).as_millis_f64(),
             Quantity::Rate | Quantity::TotalRate => sample.rate(),
         }
     }
+}
+
+/// How the delays of one size are spread, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Shortest.
+    pub min: f64,
+    /// The median, with its interval.
+    pub median: Estimate,
+    /// Nine in ten are no longer.
+    pub p90: f64,
+    /// 99 in 100 are no longer.
+    pub p99: f64,
+    /// Longest.
+    pub max: f64,
 }
 
 /// What simultaneous flows achieve, in bytes per second.
@@ -83,6 +100,9 @@ impl Run {
 impl TrafficRun {
     /// The sizes measured, ascending; 0 alone where they are [`amounts`](TrafficRun::amounts).
     pub fn sizes(&self) -> Vec<u64> {
+        if let Some(groups) = self.samples.groups() {
+            return groups.keys().copied().collect();
+        }
         if self.amounts {
             return if self.samples.is_empty() { Vec::new() } else { vec![0] };
         }
@@ -90,23 +110,75 @@ impl TrafficRun {
         sizes.into_iter().collect()
     }
 
-    /// The measurements of one size, flow by flow in order of time.
+    /// How many measurements of one size there are, those that are not kept included.
+    pub fn count(&self, size: u64) -> u64 {
+        let kept = || self.of_size(size).count() as u64;
+        self.streamed(size).map_or_else(kept, |group| group.count)
+    }
+
+    /// How many flows have measurements of one size.
+    pub fn flows(&self, size: u64) -> usize {
+        let kept = || self.of_size(size).map(|sample| sample.flow).collect::<BTreeSet<u32>>().len();
+        self.streamed(size).map_or_else(kept, Streamed::flows)
+    }
+
+    /// Where the time of the measurements of one size went: the steps of all, or their sums by place and cause,
+    /// in the order in which they first occurred.
+    pub fn steps(&self, size: u64) -> Vec<Step> {
+        let kept = || self.of_size(size).flat_map(|sample| sample.steps.iter().copied()).collect();
+        self.streamed(size).map_or_else(kept, |group| group.steps.clone())
+    }
+
+    /// The time of all measurements of one size that is booked under `cause`.
+    pub fn booked(&self, size: u64, cause: Cause) -> Span {
+        let kept = || self.of_size(size).map(|sample| sample.booked(cause)).sum();
+        self.streamed(size).map_or_else(kept, |group| group.booked(cause))
+    }
+
+    /// Does any measurement of one size not say where its time went ([`Sample::is_untold`])?
+    pub fn any_untold(&self, size: u64) -> bool {
+        let kept = || self.of_size(size).any(Sample::is_untold);
+        self.streamed(size).map_or_else(kept, |group| group.untold > 0)
+    }
+
+    /// How the delays of one size are spread; `None` without any. Where not all are kept, quantiles come from
+    /// a histogram and are at most 0.1 % off; the extremes are exact.
+    pub fn spread(&self, size: u64) -> Option<Spread> {
+        if let Some(group) = self.streamed(size) {
+            let nanos = |share| group.quantile(Quantity::Delay, share) * 1e6;
+            let median = group.estimate(Quantity::Delay, Estimator::MEDIAN)?.scaled(1e6);
+            let (min, max) = (nanos(0.0), nanos(1.0));
+            return Some(Spread { min, median, p90: nanos(0.9), p99: nanos(0.99), max });
+        }
+        let delays: Vec<f64> =
+            self.of_size(size).map(|sample| sample.delay().as_nanos() as f64).collect();
+        let median = Estimator::MEDIAN.estimate(&delays)?;
+        let nanos = |share| quantile(&delays, share);
+        let (min, max) = (nanos(0.0), nanos(1.0));
+        Some(Spread { min, median, p90: nanos(0.9), p99: nanos(0.99), max })
+    }
+
+    fn streamed(&self, size: u64) -> Option<&Streamed> {
+        self.samples.groups()?.get(&size)
+    }
+
+    /// The measurements of one size that are kept, flow by flow in order of time.
     pub fn of_size(&self, size: u64) -> impl Iterator<Item = &Sample> {
         let all = self.amounts && size == 0;
         self.samples.iter().filter(move |sample| all || sample.size == size)
     }
 
-    /// Their delays.
+    /// The delays of those kept.
     pub fn delays(&self, size: u64) -> Vec<Span> {
         self.of_size(size).map(Sample::delay).collect()
     }
 
-    /// Their rates, in bytes per second.
+    /// The rates of those kept, in bytes per second.
     pub fn rates(&self, size: u64) -> Vec<f64> {
         self.of_size(size).map(Sample::rate).collect()
     }
 
-    /// A quantity of the measurements of one size, one list for each flow in ascending order.
+    /// A quantity of the measurements of one size that are kept, one list for each flow in ascending order.
     pub fn by_flow(&self, size: u64, quantity: Quantity) -> Vec<Vec<f64>> {
         let flows: BTreeSet<u32> = self.of_size(size).map(|sample| sample.flow).collect();
         let of_flow = |flow| self.of_size(size).filter(move |sample| sample.flow == flow);
@@ -116,28 +188,42 @@ impl TrafficRun {
             .collect()
     }
 
-    /// One figure for a quantity of one size. The rules that drop ends drop them from each flow.
+    /// One figure for a quantity of one size. The rules that drop ends drop them from each flow. Where not all
+    /// measurements are kept, means and extremes are those of all, to rounding; quantiles and the rules with
+    /// thresholds come from a histogram, and are at most 0.1 % off.
     pub fn estimate(
         &self,
         size: u64,
         quantity: Quantity,
         estimator: Estimator,
     ) -> Option<Estimate> {
-        estimator.estimate_flows(&self.by_flow(size, quantity))
+        match self.streamed(size) {
+            Some(group) => group.estimate(quantity, estimator),
+            None => estimator.estimate_flows(&self.by_flow(size, quantity)),
+        }
     }
 
     /// Throughput as Hawley's Appendix A gives it (Hawley 1989, section 4.1.1): the estimator (there
     /// [`Estimator::DropFirstLast`]) is applied to each flow's transfers, and the total is the sum over
     /// the flows, as if each kept its rate while all run. `None` where a flow has too few transfers.
+    /// Where not all measurements are kept, rules other than the mean and the minimum take those kept.
     pub fn throughput(&self, size: u64, estimator: Estimator) -> Option<Throughput> {
-        let flows = self.by_flow(size, Quantity::Rate);
-        let figures: Option<Vec<f64>> =
-            flows.iter().map(|flow| Some(estimator.estimate(flow)?.value)).collect();
-        let total: f64 = figures?.iter().sum();
-        let deviation = estimator.estimate_flows(&flows)?.deviation;
-        let conversations = flows.len();
+        let figures = self.figures(size, Quantity::Rate, estimator)?;
+        let total: f64 = figures.iter().sum();
+        let deviation = self.estimate(size, Quantity::Rate, estimator)?.deviation;
+        let conversations = figures.len();
         let per_conversation = total / conversations as f64;
         Some(Throughput { per_conversation, deviation, total, conversations })
+    }
+
+    /// Each flow's own figure.
+    fn figures(&self, size: u64, quantity: Quantity, rule: Estimator) -> Option<Vec<f64>> {
+        let streamed = || self.streamed(size)?.of_flows(quantity, rule);
+        let kept = || {
+            let flows = self.by_flow(size, quantity);
+            flows.iter().map(|flow| Some(rule.estimate(flow)?.value)).collect()
+        };
+        streamed().or_else(kept)
     }
 }
 
@@ -162,7 +248,7 @@ impl Reduction {
     pub fn table(&self, runs: &[Run]) -> Result<Table, TableError> {
         let mut table = Table::new(&self.traffic, self.quantity.unit());
         for run in runs {
-            let Some(traffic) = run.traffic(&self.traffic).filter(|one| !one.samples.is_empty())
+            let Some(traffic) = run.traffic(&self.traffic).filter(|one| one.samples.count() > 0)
             else {
                 table.empty.push(run.cell.clone());
                 continue;
@@ -240,7 +326,7 @@ mod tests {
             seed: 1,
             traffic: vec![TrafficRun {
                 name: "bulk".into(),
-                samples,
+                samples: samples.into(),
                 packets: Conservation::default(),
                 ..TrafficRun::default()
             }],

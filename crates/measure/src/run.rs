@@ -1,6 +1,6 @@
 //! What every engine returns, and what everything that shows or compares results starts from.
 
-use crate::{Accuracy, Times};
+use crate::{Accuracy, Samples, Times};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Counts, Span, Time};
@@ -60,8 +60,8 @@ pub struct TrafficRun {
     pub name: String,
     /// What its ends speak, in a few words; empty where it is not known.
     pub transport: String,
-    /// One entry for each measurement, flow by flow in order of time.
-    pub samples: Vec<Sample>,
+    /// The measurements, flow by flow in order of time; of very many a selection, and sums over all.
+    pub samples: Samples,
     /// Are the samples' sizes what was measured, as with a greedy connection's bytes in each interval, not what
     /// was asked for? Then all samples are one group, under size 0.
     pub amounts: bool,
@@ -131,6 +131,12 @@ impl Sample {
     /// User bytes for each second of the delay.
     pub fn rate(&self) -> f64 {
         self.size as f64 / self.delay().as_secs_f64()
+    }
+
+    /// Does it say no more of its time than that it went by at a host? So do engines that cannot look into the
+    /// kernel.
+    pub fn is_untold(&self) -> bool {
+        self.steps.is_empty() || self.steps.len() == 1 && self.steps[0].cause == Cause::Host
     }
 
     /// The time booked under `cause`.

@@ -101,7 +101,7 @@ pub enum Violation {
 pub fn check(run: &Run) -> Vec<Violation> {
     let mut found = Vec::new();
     for traffic in &run.traffic {
-        found.extend(traffic.samples.iter().flat_map(|sample| of_sample(run, traffic, sample)));
+        found.extend(traffic.samples.told().flat_map(|sample| of_sample(run, traffic, sample)));
         found.extend(of_places(run, traffic));
         found.extend(conserved(format!("traffic '{}'", traffic.name), traffic.packets));
         found.extend(of_rounds(traffic));
@@ -132,7 +132,7 @@ fn of_sample(run: &Run, traffic: &TrafficRun, sample: &Sample) -> Vec<Violation>
 
 fn of_places(run: &Run, traffic: &TrafficRun) -> Option<Violation> {
     let (name, places) = (&traffic.name, run.places.len());
-    let samples = traffic.samples.iter().flat_map(|sample| &sample.steps);
+    let samples = traffic.samples.told().flat_map(|sample| &sample.steps);
     let highest = samples.chain(&traffic.blocks).map(|step| step.place).max()?;
     let missing = usize::from(highest) >= places;
     missing.then(|| Violation::Place { traffic: name.clone(), place: highest, places })
@@ -204,7 +204,7 @@ mod tests {
             seed: 1,
             traffic: vec![TrafficRun {
                 name: "keys".into(),
-                samples: vec![sample],
+                samples: vec![sample].into(),
                 packets: Conservation {
                     sent: 9,
                     delivered: 6,

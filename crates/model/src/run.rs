@@ -4,7 +4,7 @@ use crate::engine::rounds;
 use crate::prediction::{Prediction, Predictions};
 use trunkline_core::{Counts, Span, Time};
 use trunkline_measure::{Engine, LinkRun, Run, Sample, Step, TrafficRun};
-use trunkline_scenario::{Scenario, Traffic, Wire, Workload};
+use trunkline_scenario::{Scenario, Traffic, Wire};
 
 /// The run that shows what was predicted.
 pub(crate) fn build(scenario: &Scenario, predictions: &Predictions) -> Run {
@@ -44,7 +44,7 @@ fn traffic_run(
             .filter_map(|prediction| sample(prediction, places))
             .flat_map(|sample| (0..*count).map(move |flow| Sample { flow, ..sample.clone() }))
             .collect(),
-        amounts: matches!(workload, Workload::Greedy { .. }),
+        amounts: workload.is_greedy(),
         rounds: rounds(scenario, index).into_iter().collect(),
         ..TrafficRun::default()
     }

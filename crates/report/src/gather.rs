@@ -418,9 +418,7 @@ impl<'a> One<'a> {
 
     fn places(&self, run: &Run, traffic: &TrafficRun, size: u64) -> Vec<Series> {
         let divisor = self.time_unit().0;
-        let count = traffic.of_size(size).count() as u64;
-        let steps = traffic.of_size(size).flat_map(|sample| sample.steps.iter().copied());
-        let sums = step_sums(run, steps, count);
+        let sums = step_sums(run, traffic.steps(size).into_iter(), traffic.count(size));
         let mut order: Vec<&str> = Vec::new();
         for sum in &sums {
             if !order.contains(&sum.place) {

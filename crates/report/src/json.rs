@@ -139,6 +139,7 @@ struct TrafficJson<'a> {
     block_count: u64,
     block_steps: Vec<Value>,
     rounds: Vec<Value>,
+    samples_of: u64,
     samples: Samples<'a>,
 }
 
@@ -167,6 +168,7 @@ impl<'a> TrafficJson<'a> {
                 .iter()
                 .map(|(size, bytes)| json!({"size_bytes": size, "bytes": bytes}))
                 .collect(),
+            samples_of: traffic.samples.count(),
             samples: Samples(&traffic.samples),
         }
     }
@@ -201,12 +203,12 @@ fn summed(summary: &Summary<'_>) -> Value {
         "bad": estimate.map(|estimate| estimate.bad),
         "threshold": estimate.and_then(|estimate| estimate.threshold),
         "min_ns": spread.map(|spread| spread.min),
-        "median_ns": spread.map(|spread| spread.median),
+        "median_ns": spread.map(|spread| spread.median.value),
         "p90_ns": spread.map(|spread| spread.p90),
         "p99_ns": spread.map(|spread| spread.p99),
         "max_ns": spread.map(|spread| spread.max),
-        "median_low_ns": spread.and_then(|spread| spread.low),
-        "median_high_ns": spread.and_then(|spread| spread.high),
+        "median_low_ns": spread.and_then(|spread| spread.median.low),
+        "median_high_ns": spread.and_then(|spread| spread.median.high),
         "flow_bytes_per_s": summary.throughput.map(|rate| rate.per_conversation),
         "total_bytes_per_s": summary.throughput.map(|rate| rate.total),
         "flows": summary.throughput.map(|rate| rate.conversations),

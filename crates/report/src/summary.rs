@@ -1,10 +1,10 @@
 //! The figures of one traffic and one size in one run: a row of `cells.csv`, the source of every table.
 
 use crate::report::{Report, Spot};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
 use trunkline_measure::{
-    Engine, Estimate, Estimator, Quantity, Run, Sample, Throughput, TrafficRun,
+    Engine, Estimate, Estimator, Quantity, Run, Spread, Throughput, TrafficRun,
 };
 
 /// Nanoseconds in the millisecond in which estimates of times are given.
@@ -24,19 +24,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) throughput: Option<Throughput>,
     /// Mean of each cause over the samples, rounded down, in [`Cause::ALL`]'s order.
     pub(crate) ledger: Vec<(Cause, Span)>,
-    pub(crate) count: usize,
-}
-
-/// How the delays of all samples are spread, in nanoseconds.
-pub(crate) struct Spread {
-    pub(crate) min: f64,
-    pub(crate) median: f64,
-    pub(crate) p90: f64,
-    pub(crate) p99: f64,
-    pub(crate) max: f64,
-    /// 95 % bootstrap interval of the median.
-    pub(crate) low: Option<f64>,
-    pub(crate) high: Option<f64>,
+    pub(crate) count: u64,
 }
 
 /// A report with its figures, each worked out once: a bootstrap is not free.
@@ -86,12 +74,14 @@ fn summary<'a>(
     size: Option<u64>,
 ) -> Summary<'a> {
     let shown = report.shown(&traffic.name);
-    let samples: Vec<&Sample> = size.iter().flat_map(|size| traffic.of_size(*size)).collect();
-    let estimator = rule(shown.estimator, &samples);
+    let count = size.map_or(0, |size| traffic.count(size));
+    let flows = size.map_or(0, |size| traffic.flows(size));
+    let estimator = rule(shown.estimator, flows as u64 == count);
     // A rule made for delays, such as the least of all, would flatter rates.
     let rate_rule = if shown.is_rate() { estimator } else { Estimator::Mean };
     let estimate = size.and_then(|size| traffic.estimate(size, shown.quantity, estimator));
-    let estimate = if shown.is_rate() { estimate } else { estimate.map(nanos) };
+    let estimate =
+        if shown.is_rate() { estimate } else { estimate.map(|estimate| estimate.scaled(MILLI)) };
     Summary {
         run,
         traffic,
@@ -99,22 +89,21 @@ fn summary<'a>(
         quantity: shown.quantity,
         estimator,
         estimate: estimate.filter(|estimate| estimate.value.is_finite()),
-        spread: spread(&samples),
+        spread: size.and_then(|size| traffic.spread(size)),
         throughput: size
             .and_then(|size| traffic.throughput(size, rate_rule))
             .filter(|throughput| throughput.total.is_finite()),
-        ledger: ledger(&samples),
-        count: samples.len(),
+        ledger: ledger(traffic, size, count),
+        count,
     }
 }
 
 /// The rule asked for; where each flow has one measurement, such as a formula's, there are no ends to be
 /// dropped, and the figure is their mean.
-fn rule(asked: Estimator, samples: &[&Sample]) -> Estimator {
-    let flows: BTreeSet<u32> = samples.iter().map(|sample| sample.flow).collect();
+fn rule(asked: Estimator, one_each: bool) -> Estimator {
     match asked {
         Estimator::HawleyMinimum | Estimator::HawleyAverage | Estimator::DropFirstLast
-            if flows.len() == samples.len() =>
+            if one_each =>
         {
             Estimator::Mean
         }
@@ -148,36 +137,7 @@ impl Summary<'_> {
     }
 }
 
-fn nanos(estimate: Estimate) -> Estimate {
-    Estimate {
-        value: estimate.value * MILLI,
-        deviation: estimate.deviation * MILLI,
-        threshold: estimate.threshold.map(|value| value * MILLI),
-        low: estimate.low.map(|value| value * MILLI),
-        high: estimate.high.map(|value| value * MILLI),
-        ..estimate
-    }
-}
-
-fn spread(samples: &[&Sample]) -> Option<Spread> {
-    let delays: Vec<f64> = samples.iter().map(|sample| sample.delay().as_nanos() as f64).collect();
-    let median = Estimator::MEDIAN.estimate(&delays)?;
-    let quantile = |share| trunkline_measure::quantile(&delays, share);
-    Some(Spread {
-        min: quantile(0.0),
-        median: median.value,
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        max: quantile(1.0),
-        low: median.low,
-        high: median.high,
-    })
-}
-
-fn ledger(samples: &[&Sample]) -> Vec<(Cause, Span)> {
-    let mean = |cause| {
-        let total: Span = samples.iter().map(|sample| sample.booked(cause)).sum();
-        (cause, total.scaled(1, samples.len() as u64))
-    };
-    Cause::ALL.into_iter().map(mean).collect()
+fn ledger(traffic: &TrafficRun, size: Option<u64>, count: u64) -> Vec<(Cause, Span)> {
+    let total = |cause| size.map_or(Span::ZERO, |size| traffic.booked(size, cause));
+    Cause::ALL.into_iter().map(|cause| (cause, total(cause).scaled(1, count))).collect()
 }

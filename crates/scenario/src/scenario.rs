@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use trunkline_core::{Rate, Seed, Size, Span};
+use trunkline_measure::Keep;
 use trunkline_path::LinkSpec;
 
 /// What is run: one cell of the grid that a scenario file describes.
@@ -28,6 +29,8 @@ pub struct Scenario {
     pub stop_after: Span,
     /// Sample the backlog of every link this often, for a chart of queue depth.
     pub sample_backlog: Option<Span>,
+    /// How many measurements of each traffic are kept one by one.
+    pub samples: Keep,
     /// Largest network-layer packet of TCP and of outside programs, in bytes.
     pub mtu: u32,
 }
@@ -362,6 +365,13 @@ pub enum Workload {
         /// For how long.
         duration: Span,
     },
+}
+
+impl Workload {
+    /// Is it a connection that always has more to send, whose measurements are the bytes of each interval?
+    pub fn is_greedy(&self) -> bool {
+        matches!(self, Workload::Greedy { .. })
+    }
 }
 
 /// What the peer of an interactive workload sends back.

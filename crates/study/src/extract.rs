@@ -21,6 +21,13 @@ pub fn extract(
 ) -> Result<Vec<Reading>, String> {
     let found = run.traffic.iter().find(|found| found.name == traffic);
     let found = found.ok_or_else(|| format!("the run has no traffic {traffic}"))?;
+    if !found.samples.is_whole() {
+        return Err(format!(
+            "{traffic} has {} measurements of which {} are kept, and the study's rules want all: give the scenario samples = \"all\"",
+            found.samples.count(),
+            found.samples.len()
+        ));
+    }
     match measure {
         Measure::Formula { formula, .. } => Err(format!("{formula} is a formula: it has no runs")),
         Measure::Verify { .. } => Err("a verification is no run".into()),
@@ -157,7 +164,8 @@ mod tests {
 
     fn reading(samples: Vec<Sample>, measure: &str, by_size: bool) -> Vec<Reading> {
         let measure: Measure = toml::from_str(measure).unwrap();
-        let traffic = TrafficRun { name: "x".into(), samples, ..TrafficRun::default() };
+        let traffic =
+            TrafficRun { name: "x".into(), samples: samples.into(), ..TrafficRun::default() };
         extract(&crate::testing::run(vec![traffic]), "x", &measure, by_size).unwrap()
     }
 

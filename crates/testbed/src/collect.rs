@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
 use trunkline_emu::{HopSums, LegResult, Live, Snapshot, Web};
 use trunkline_endpoint::FlowRun;
-use trunkline_measure::{Accuracy, Conservation, Engine, LinkRun, Run, Step, TrafficRun};
-use trunkline_scenario::{Scenario, Transport, Workload};
+use trunkline_measure::{Accuracy, Conservation, Engine, LinkRun, Run, Samples, Step, TrafficRun};
+use trunkline_scenario::{Scenario, Transport};
 
 /// All that was measured.
 pub struct Measured<'a> {
@@ -36,16 +36,20 @@ impl Measured<'_> {
         let legs = self.web.legs();
         let accuracy = self.accuracy(&legs);
         let invalid = self.complaints(&legs, &accuracy);
-        let notes = self.notes();
+        let mut notes = self.notes();
         let flows = std::mem::take(&mut self.flows);
-        let traffic =
-            flows.into_iter().enumerate().map(|(index, flows)| self.traffic(index, flows));
+        let traffic: Vec<TrafficRun> = flows
+            .into_iter()
+            .enumerate()
+            .map(|(index, flows)| self.traffic(index, flows))
+            .collect();
+        notes.extend(traffic.iter().filter_map(|run| run.samples.note(&run.name)));
         Run {
             engine: Engine::Emu,
             scenario: self.scenario.name.clone(),
             cell: self.scenario.cell.clone(),
             seed: self.scenario.seed.0,
-            traffic: traffic.collect(),
+            traffic,
             links: self.links(legs),
             places: places::names(self.scenario, self.plan),
             ended: self.since_origin(self.ended),
@@ -69,7 +73,12 @@ impl Measured<'_> {
         let mut run = TrafficRun {
             name: traffic.name.clone(),
             transport: traffic.spoken(),
-            amounts: matches!(traffic.workload, Workload::Greedy { .. }),
+            amounts: traffic.workload.is_greedy(),
+            samples: Samples::new(
+                self.scenario.samples,
+                self.scenario.seed,
+                traffic.workload.is_greedy(),
+            ),
             packets: self.conservation(index),
             ..TrafficRun::default()
         };
@@ -79,7 +88,7 @@ impl Measured<'_> {
             run.block_count += flow.block_count;
             run.retransmissions += flow.retransmissions;
             run.timeouts += flow.timeouts;
-            run.samples.extend(flow.samples);
+            run.samples.absorb(flow.samples);
             run.sender.push(flow.sender);
             run.rounds.extend(flow.rounds);
             flow.blocks.into_iter().for_each(|step| add(&mut blocks, step));
@@ -89,7 +98,7 @@ impl Measured<'_> {
             blocks.clear();
             run.block_count = self.book_frames(index, &mut blocks);
         }
-        run.samples.sort_by_key(|sample| (sample.flow, sample.end));
+        run.samples.finish();
         run.blocks = blocks.into_values().collect();
         run
     }

@@ -99,6 +99,8 @@ fn flow_plan(
         program: traffic.program.clone(),
         places: places::between(scenario, plan),
         linger: longest(plan, &circuit.there) + PATIENCE,
+        keep: scenario.samples,
+        seed: scenario.seed,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
-use trunkline_core::{Rate, Size, Span, Time};
+use trunkline_core::{Rate, Seed, Size, Span, Time};
 use trunkline_endpoint::{Crew, EndPlaces, EndPlan, Flow, FlowPlan, FlowRun, Places, clock};
 use trunkline_lab::{End, LabError, Namespace, create_veth};
+use trunkline_measure::Keep;
 use trunkline_scenario::{Interface, Reply, TcpSettings, Transport, UrpSettings, Workload};
 
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
@@ -61,6 +62,8 @@ impl Hosts {
             program: None,
             places: Places { links: Vec::new(), emulator: 6, path: 7 },
             linger: Span::from_secs(1),
+            keep: Keep::default(),
+            seed: Seed(1),
         }
     }
 }

@@ -49,6 +49,7 @@ pub fn scenario(hosts: Vec<Host>, nodes: &[&str], links: Vec<Wire>) -> Scenario 
         traffic: Vec::new(),
         stop_after: Span::from_secs(10_000),
         sample_backlog: None,
+        samples: Default::default(),
         mtu: 1500,
     }
 }

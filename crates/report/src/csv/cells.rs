@@ -2,8 +2,9 @@
 
 use super::{Rows, cause_columns};
 use crate::names;
-use crate::summary::{Digest, Spread, Summary};
+use crate::summary::{Digest, Summary};
 use std::io::{self, Write};
+use trunkline_measure::Spread;
 
 const FIRST: [&str; 31] = [
     "traffic",
@@ -69,7 +70,7 @@ pub(crate) fn cells(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn estimate(rows: &mut Rows<'_>, summary: &Summary<'_>) {
-    rows.number(summary.count as u64);
+    rows.number(summary.count);
     rows.field(names::quantity(summary.quantity));
     rows.field(summary.unit());
     rows.field(&summary.estimator.to_string());
@@ -86,12 +87,12 @@ fn estimate(rows: &mut Rows<'_>, summary: &Summary<'_>) {
 fn spread(rows: &mut Rows<'_>, spread: Option<&Spread>) {
     let mut put = |value: fn(&Spread) -> Option<f64>| rows.rounded(spread.and_then(value));
     put(|spread| Some(spread.min));
-    put(|spread| Some(spread.median));
+    put(|spread| Some(spread.median.value));
     put(|spread| Some(spread.p90));
     put(|spread| Some(spread.p99));
     put(|spread| Some(spread.max));
-    put(|spread| spread.low);
-    put(|spread| spread.high);
+    put(|spread| spread.median.low);
+    put(|spread| spread.median.high);
 }
 
 fn counts(rows: &mut Rows<'_>, summary: &Summary<'_>) {

@@ -85,9 +85,7 @@ pub(crate) fn steps(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> 
     for run in &digest.report.runs {
         for traffic in &run.traffic {
             for size in traffic.sizes() {
-                let steps = traffic.of_size(size).flat_map(|sample| sample.steps.iter().copied());
-                let count = traffic.of_size(size).count() as u64;
-                let sums = step_sums(run, steps, count);
+                let sums = step_sums(run, traffic.steps(size).into_iter(), traffic.count(size));
                 step_rows(&mut rows, (run, traffic), "sample", &size.to_string(), &sums)?;
             }
             let blocks = step_sums(run, traffic.blocks.iter().copied(), traffic.block_count);

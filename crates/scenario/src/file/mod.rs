@@ -26,6 +26,7 @@ use std::path::Path;
 use tables::FILE;
 use tree::Node;
 use trunkline_core::Seed;
+use trunkline_measure::Keep;
 
 impl Scenario {
     /// Reads a scenario file: one scenario for each cell of its grid, the first axis slowest.
@@ -127,10 +128,22 @@ fn scenario(root: &Node, cell: &Cell, file: &Path) -> Result<Scenario, Wrong> {
         traffic: elements.traffic.iter().map(traffic::traffic).collect::<Result<_, _>>()?,
         stop_after: top.span("stop_after")?,
         sample_backlog: top.optional_span("sample_backlog")?,
+        samples: keep(top)?,
         mtu: top.bytes("mtu")?,
     };
     checks::check(&scenario, &elements)?;
     Ok(scenario)
+}
+
+/// How many samples are kept.
+fn keep(top: &Reader<'_>) -> Result<Keep, Wrong> {
+    let number = top.word_or("samples", reader::whole)?;
+    let all = || top.node("samples").and_then(Node::text) == Some("all");
+    Ok(match number.map(u32::try_from) {
+        Some(most) => Keep::AtMost(most.unwrap_or(u32::MAX)),
+        None if all() => Keep::All,
+        None => Keep::AtMost(0),
+    })
 }
 
 fn stem(file: &Path) -> String {

@@ -13,6 +13,7 @@ use crate::SimError;
 use crate::network::{LinkId, Network, RouteId};
 use std::collections::VecDeque;
 use trunkline_core::{Channel, Time};
+use trunkline_measure::Samples;
 use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, Schedule};
 use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic, Transport, Wire};
 use trunkline_workload::Application;
@@ -23,7 +24,7 @@ impl<'a> World<'a> {
         let mut builder = Builder::new(scenario);
         let hosts = scenario.hosts.iter().map(|host| builder.host(host)).collect();
         let traffic: Vec<Measured> =
-            scenario.traffic.iter().map(|traffic| Measured::new(traffic.count)).collect();
+            scenario.traffic.iter().map(|traffic| measured(scenario, traffic)).collect();
         let mut ends = Vec::new();
         for (index, traffic) in scenario.traffic.iter().enumerate() {
             for flow in 0..traffic.count {
@@ -50,6 +51,11 @@ impl<'a> World<'a> {
             standing: (Time::ZERO, 0),
         })
     }
+}
+
+fn measured(scenario: &Scenario, traffic: &Traffic) -> Measured {
+    let amounts = traffic.workload.is_greedy();
+    Measured::new(traffic.count, Samples::new(scenario.samples, scenario.seed, amounts))
 }
 
 /// Can a link change the order of packets? One that changes may come to.

@@ -7,9 +7,9 @@ use super::world::World;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_measure::{
-    Conservation, Engine, LinkRun, Run, Sample, SenderState, TrafficRun, wrong_blocks,
+    Conservation, Engine, LinkRun, Run, SenderState, TrafficRun, wrong_blocks,
 };
-use trunkline_scenario::{Traffic, Workload};
+use trunkline_scenario::Traffic;
 
 impl World<'_> {
     /// What has been measured.
@@ -35,7 +35,8 @@ impl World<'_> {
     }
 
     fn traffic_run(&mut self, index: usize) -> TrafficRun {
-        let samples = samples(&mut self.traffic[index]);
+        let mut samples = std::mem::take(&mut self.traffic[index].samples);
+        samples.finish();
         let windows = std::mem::take(&mut self.traffic[index].windows);
         let measured = &self.traffic[index];
         let ends: Vec<&End> = self.ends.iter().filter(|end| end.traffic == index).collect();
@@ -47,7 +48,7 @@ impl World<'_> {
             name: self.scenario.traffic[index].name.clone(),
             transport: self.scenario.traffic[index].spoken(),
             samples,
-            amounts: matches!(self.scenario.traffic[index].workload, Workload::Greedy { .. }),
+            amounts: self.scenario.traffic[index].workload.is_greedy(),
             packets: self.conservation(&ends, measured),
             delivered_bytes: measured.delivered,
             sender: senders.clone().map(|end| self.states(end)).collect(),
@@ -134,6 +135,7 @@ impl World<'_> {
             notes.extend(gave_up(traffic, state));
             notes.extend(self.deceived(index, traffic));
             notes.extend(self.unfinished(traffic, state));
+            notes.extend(state.samples.note(&traffic.name));
         }
         notes
     }
@@ -165,11 +167,4 @@ fn gave_up(traffic: &Traffic, state: &Measured) -> Option<String> {
     let (name, flows, count) = (&traffic.name, state.gave_up, traffic.count);
     let text = || format!("{name}: {flows} of {count} flows gave up: no answer to any enquiry");
     (flows > 0).then(text)
-}
-
-/// Flow by flow, in order of time.
-fn samples(measured: &mut Measured) -> Vec<Sample> {
-    let mut samples = std::mem::take(&mut measured.samples);
-    samples.sort_by_key(|sample| (sample.flow, sample.end));
-    samples
 }

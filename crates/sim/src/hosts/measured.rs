@@ -3,12 +3,12 @@
 use super::jobs::EndId;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
-use trunkline_measure::{Sample, Step, WindowSample};
+use trunkline_measure::{Samples, Step, WindowSample};
 
 /// What a traffic has measured so far.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
-    pub samples: Vec<Sample>,
+    pub samples: Samples,
     pub delivered: u64,
     /// Of each flow.
     pub delivered_by: Vec<u64>,
@@ -27,9 +27,9 @@ pub(crate) struct Measured {
 
 impl Measured {
     /// A traffic of `flows` flows before it starts.
-    pub fn new(flows: u32) -> Measured {
+    pub fn new(flows: u32, samples: Samples) -> Measured {
         let delivered_by = vec![0; flows as usize];
-        Measured { flows_left: flows, delivered_by, ..Measured::default() }
+        Measured { flows_left: flows, delivered_by, samples, ..Measured::default() }
     }
 
     /// Adds the time of one block.

@@ -4,6 +4,7 @@ mod faults;
 mod golden;
 mod greedy;
 mod interfaces;
+mod kept;
 mod lds;
 mod random;
 mod support;

@@ -32,7 +32,7 @@ struct Reading<'a> {
 /// What the program has measured.
 pub(super) fn read(outcome: &Outcome<'_>) -> FlowRun {
     let ended = (outcome.client.ending == Ending::Natural).then_some(outcome.client.ended);
-    let run = FlowRun { ended, ..FlowRun::default() };
+    let run = FlowRun { ended, samples: outcome.plan.samples(), ..FlowRun::default() };
     let mut reading = Reading { outcome, run };
     let understood = match outcome.commands.kind {
         Kind::Iperf3 => iperf3::read(&mut reading),

@@ -52,6 +52,12 @@ pub(super) static FILE: Table = Table {
             "Sample what waits at every link this often, for a chart of queue depth",
         ),
         key(
+            "samples",
+            One(Kind::Or(&Kind::Word(&["all", "none"]), &Kind::Whole(1, u32::MAX as u64))),
+            Default("100000"),
+            "Samples kept of each traffic; figures are of all",
+        ),
+        key(
             "mtu",
             One(Kind::Size(68, 65_535)),
             Default("1500"),

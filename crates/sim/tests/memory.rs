@@ -1,0 +1,32 @@
+//! What a datagram costs in memory when no sample is kept: nothing. The only test of its program, so that nobody
+//! else allocates.
+
+use cap::Cap;
+use std::alloc::System;
+use trunkline_scenario::Scenario;
+
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Runs so many datagrams of 125 bytes. Returns the most memory that there has been at a time, in bytes.
+fn peak(datagrams: u32, samples: &str) -> usize {
+    let text = format!(
+        "samples = {samples}\nstop_after = \"24h\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+         [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10Mbit/s\"\ndelay = \"5ms\"\n\
+         [[traffic]]\nname = \"paced\"\nfrom = \"a\"\nto = \"b\"\nkind = \"paced\"\nsize = 125\n\
+         rate = \"1Mbit/s\"\nduration = \"{datagrams}ms\"\ntransport = {{ kind = \"udp\" }}\n"
+    );
+    let scenario = Scenario::parse(&text, "memory.toml").unwrap().remove(0);
+    let run = trunkline_sim::run(&scenario).unwrap();
+    assert_eq!(run.traffic[0].samples.count(), u64::from(datagrams));
+    MEMORY.max_allocated()
+}
+
+#[test]
+fn memory_does_not_grow_with_datagrams_that_are_not_kept() {
+    let few = peak(20_000, "\"none\"");
+    let many = peak(200_000, "\"none\"");
+    assert!(many < few + few / 10 + 65_536, "{few} {many}");
+    // That the measure sees samples where they are kept.
+    assert!(peak(20_000, "\"all\"") > many + 20_000 * 50);
+}
