@@ -3,15 +3,19 @@
 use crate::snapshot::{LaneSnapshot, Snapshot};
 use std::fmt;
 use trunkline_core::{Cause, Span};
+use trunkline_measure::Percentiles;
 
 /// How late a run's frames may be before it is called invalid, unless told otherwise.
 pub const DEFAULT_BOUND: Span = Span::from_micros(100);
 /// A stall this long makes a run invalid, however few frames it met: programs notice it by themselves (the
 /// least retransmission time-out of Linux's TCP is twice as long).
-const LONG_STALL: Span = Span::from_millis(100);
+pub const LONG_STALL: Span = Span::from_millis(100);
 /// And so do stalls of this share of the run, in percent, once they are more than a moment.
 const STALLED: u64 = 1;
 const MOMENT: Span = Span::from_millis(10);
+/// Programs may have to wait this long for a processor 1 time in 100: they compete with each other for the
+/// processors that there are, a scheduler's slice being 3 ms.
+const ENDS: Span = Span::from_millis(10);
 
 /// Was the machine good enough for what was asked of it?
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +59,7 @@ impl<'a> Accuracy<'a> {
             self.snapshot.lanes.iter().flat_map(|lane| self.complaints(lane)).collect();
         reasons.extend(self.of_stamps());
         reasons.extend(self.of_stalls());
+        reasons.extend(of_ends(&self.snapshot.ends, self.bound));
         if !reasons.is_empty() && self.snapshot.interruptions + self.snapshot.stalls > 0 {
             reasons.push(format!(
                 "the machine interrupted the emulator {} times for more than 20us ({} in all) and stalled it {} times for more than 1ms (longest {})",
@@ -129,6 +134,22 @@ impl<'a> Accuracy<'a> {
     }
 }
 
+/// Why frames that were handed over in time were late all the same: the programs that waited for them did not
+/// get a processor. `ends` is as in [`Snapshot`].
+pub fn of_ends(ends: &Percentiles, bound: Span) -> Option<String> {
+    let usual = ends.count > 1 && ends.p50 > bound;
+    let bad = ends.count > 1 && ends.p99 > bound.max(ENDS);
+    (usual || bad).then(|| {
+        format!(
+            "programs at the ends got their frames late, for want of a processor: a witness waited {} as a rule, and 1 in 100 times more than {} (max {}, {} tries)",
+            ends.p50.rounded(),
+            ends.p99.rounded(),
+            ends.max.rounded(),
+            ends.count
+        )
+    })
+}
+
 impl fmt::Display for Accuracy<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for lane in &self.snapshot.lanes {
@@ -174,6 +195,7 @@ impl Accuracy<'_> {
         let Snapshot {
             stalls,
             longest_stall,
+            ends,
             clock_steps,
             stamps_corrected,
             stamps_uncertain,
@@ -196,6 +218,9 @@ impl Accuracy<'_> {
                 "machine interrupted the emulator {interruptions} times for more than 20us, {} in all",
                 interrupted.rounded()
             )?;
+        }
+        if ends.count > 0 {
+            writeln!(f, "waiting programs ran {ends} after their frames were handed over")?;
         }
         if *clock_steps > 0 {
             writeln!(
@@ -255,7 +280,6 @@ fn write_delay(f: &mut fmt::Formatter<'_>, lane: &LaneSnapshot) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_measure::Percentiles;
 
     fn lane(frames: u64, late: u64) -> LaneSnapshot {
         let lateness = Percentiles { count: frames, ..Percentiles::default() };
@@ -338,6 +362,27 @@ mod tests {
         lost.dropped.insert("loss".into(), 5);
         let told = told(vec![lost]);
         assert!(told.contains("of 7 frames") && told.contains("dropped 5, and 2 were"), "{told}");
+    }
+
+    #[test]
+    fn what_the_ends_saw_is_judged_by_its_own_bounds() {
+        let waits = |p50, p99| {
+            let [p50, p99] = [p50, p99].map(Span::from_micros);
+            let ends = Percentiles { count: 500, p50, p99, ..Percentiles::default() };
+            of_ends(&ends, DEFAULT_BOUND)
+        };
+        assert_eq!(waits(100, 10_000), None);
+        assert!(waits(101, 200).unwrap().contains("101us as a rule"));
+        assert!(waits(5, 10_001).unwrap().contains("for want of a processor"));
+        let one = Percentiles { count: 1, p50: Span::from_secs(1), ..Percentiles::default() };
+        assert_eq!(of_ends(&one, DEFAULT_BOUND), None, "a single late one is forgiven");
+        assert!(matches!(
+            changed(|it| {
+                let p50 = Span::from_millis(1);
+                it.ends = Percentiles { count: 9, p50, ..Percentiles::default() };
+            }),
+            Verdict::Invalid(_)
+        ));
     }
 
     #[test]
