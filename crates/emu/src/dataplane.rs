@@ -1,6 +1,7 @@
 //! The real-time loop: one thread that reads, lets the links work, and writes.
 
 use crate::EmuError;
+use crate::accuracy::LONG_WAIT;
 use crate::awake::Awake;
 use crate::capture::CaptureTap;
 use crate::clock::Clock;
@@ -331,6 +332,7 @@ impl<W: Work> Dataplane<W> {
 
     fn snapshot(&self) -> Snapshot {
         let stamps = self.clock.stamps();
+        let waits = self.witness.waits(crate::clock::monotonic());
         Snapshot {
             uptime: crate::clock::monotonic().since(self.started),
             lanes: self.work.lanes(),
@@ -339,7 +341,8 @@ impl<W: Work> Dataplane<W> {
             longest_stall: self.machine.longest_stall,
             interruptions: self.machine.interruptions,
             interrupted: self.machine.interrupted,
-            ends: self.witness.waits(crate::clock::monotonic()),
+            ends: waits.percentiles(),
+            ends_late: waits.longer_than(LONG_WAIT),
             clock_steps: self.clock.steps(),
             stamps_corrected: stamps.corrected,
             stamps_uncertain: stamps.uncertain,

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use trunkline_core::{Span, Time};
-use trunkline_measure::{Percentiles, Times};
+use trunkline_measure::Times;
 
 /// The witness is woken no more often than this: some microseconds each time are no load.
 const EVERY: Span = Span::from_millis(10);
@@ -97,16 +97,13 @@ impl Witness {
     }
 
     /// All waits, one that has not ended by `now` included as far as it has come.
-    pub fn waits(&self, now: Time) -> Percentiles {
-        let waits = self.seen.waits.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn waits(&self, now: Time) -> Times {
+        let mut waits = self.seen.waits.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match self.waiting(now) {
-            Span::ZERO => waits.percentiles(),
-            waiting => {
-                let mut all = waits.clone();
-                all.record(waiting);
-                all.percentiles()
-            }
+            Span::ZERO => {}
+            waiting => waits.record(waiting),
         }
+        waits
     }
 }
 
@@ -131,9 +128,9 @@ mod tests {
         witness.ask(now);
         wait_until(|| witness.waiting(crate::monotonic()).is_zero());
         witness.ask(now + Span::from_millis(9));
-        assert_eq!(witness.waits(now).count, 1, "not again so soon");
+        assert_eq!(witness.waits(now).count(), 1, "not again so soon");
         witness.ask(now + EVERY);
-        wait_until(|| witness.waits(now).count == 2);
+        wait_until(|| witness.waits(now).count() == 2);
     }
 
     #[test]
@@ -146,7 +143,8 @@ mod tests {
         witness.ask(asked);
         let later = asked + Span::from_secs(2);
         assert_eq!(witness.longest(later), Span::from_secs(2));
-        assert_eq!((witness.waits(later).count, witness.waits(later).max), (1, Span::from_secs(2)));
+        let waits = witness.waits(later);
+        assert_eq!((waits.count(), waits.longer_than(Span::from_secs(1))), (1, 1));
         witness.ask(later);
         assert_eq!(witness.longest(later), Span::from_secs(2), "the question stands");
     }

@@ -99,7 +99,7 @@ pub fn complaints(
         ));
     }
     found.extend(exits.iter().filter_map(late));
-    found.extend(of_ends(&accuracy.ends, LATENESS));
+    found.extend(of_ends(between.after, LATENESS));
     found.extend(of_clock(between, machine.lasted));
     found.extend(of_machine(machine));
     found
@@ -257,8 +257,8 @@ mod tests {
             (|_, after, _| after.stalled = Span::from_millis(101), "101ms of 10s"),
             (|_, after, _| after.clock_steps = 1, "clock was set 1 times"),
             (
-                |accuracy, _, _| {
-                    (accuracy.ends.count, accuracy.ends.p50) = (9, Span::from_millis(1));
+                |_, after, _| {
+                    (after.ends.count, after.ends.p50) = (9, Span::from_millis(1));
                 },
                 "for want of a processor",
             ),
