@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .collect();
     let (sender, interrupted) = channel();
     signals::watch(move |_| sender.send(()).is_ok())?;
-    let running = emulation::start(plans, &args.emulator, &state)?;
+    let running = emulation::start(plans, &args.emulator, args.emulator.dataplane(), &state)?;
     // Only now do frames pass: who waits for these lines may send.
     told.iter().for_each(|line| eprintln!("trunkline: {line}"));
     wait(&interrupted, &running, args.duration);

@@ -5,7 +5,7 @@ use crate::options::EmulatorArgs;
 use std::sync::Arc;
 use trunkline_control::{Server, SessionController, socket_path};
 use trunkline_emu::capture::{Capture, CaptureHandle, CaptureTap};
-use trunkline_emu::{EmuError, Plan, Session, SessionOptions, SessionThread, Snapshot};
+use trunkline_emu::{EmuError, Options, Plan, Session, SessionOptions, SessionThread, Snapshot};
 use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep};
 
 /// Gets the rights that a laboratory needs, removes what killed runs left, and starts this run's record.
@@ -48,6 +48,7 @@ impl Ending {
 pub fn start(
     plans: Vec<Plan<'_>>,
     args: &EmulatorArgs,
+    dataplane: Options,
     state: &RunState,
 ) -> Result<Running, Failure> {
     let command: Vec<String> = std::env::args().collect();
@@ -59,12 +60,7 @@ pub fn start(
         }
         None => (CaptureTap::default(), None),
     };
-    let options = SessionOptions {
-        backend: args.backend,
-        dataplane: args.dataplane(),
-        tap,
-        bound: args.bound,
-    };
+    let options = SessionOptions { backend: args.backend, dataplane, tap, bound: args.bound };
     let (session, thread) = Session::start(plans, options)?;
     let session = Arc::new(session);
     let socket = socket_path()?;

@@ -161,6 +161,6 @@ pub struct EmulatorArgs {
 impl EmulatorArgs {
     /// How the loop runs.
     pub fn dataplane(&self) -> Options {
-        Options { busy: self.busy, cpu: self.cpu }
+        Options { busy: self.busy, cpu: self.cpu, own: false }
     }
 }

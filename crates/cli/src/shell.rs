@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use trunkline_core::Rate;
 use trunkline_emu::hosts::{Addresses, Hosts, addresses, carries_ipv6, inner_devices};
-use trunkline_emu::{Plan, keep_off, processors};
+use trunkline_emu::{Options, Plan, keep_off, processors};
 use trunkline_lab::{Namespace, Outside, RunState, Unreachable, kill_processes_in};
 use trunkline_scenario::PathSpec;
 
@@ -92,10 +92,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         true => Err(None),
         false => connect(&host, &hosts, &state).map_err(Some),
     };
-    let cpu = spare_processor(args, &hosts, &paths);
+    let dataplane = spare_processor(args, &hosts, &paths);
     let plans = plans(&hosts, &names, paths.clone());
-    let emulator = EmulatorArgs { cpu, ..args.emulator.clone() };
-    let running = emulation::start(plans, &emulator, &state)?;
+    let running = emulation::start(plans, &args.emulator, dataplane, &state)?;
     announce(&names, &paths, &outside);
     let result = in_company(args, &hosts, &names, &paths, &running);
     clear_out(&hosts);
@@ -107,22 +106,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// On fast paths the emulator, which then never rests, gets a processor of its own, on which neither
 /// programs nor receivers do any work: that would make frames late. On slow ones they may, because
 /// passing work on takes some microseconds.
-fn spare_processor(args: &Args, hosts: &Hosts, paths: &[PathSpec]) -> Option<usize> {
+fn spare_processor(args: &Args, hosts: &Hosts, paths: &[PathSpec]) -> Options {
     let rates = paths.iter().flat_map(|path| [path.up.rate, path.down.rate]);
     let total: u64 = rates.flatten().map(Rate::bits_per_second).sum();
-    let cpu = args.emulator.cpu.or_else(|| processors().last().copied());
-    match cpu {
+    let asked = args.emulator.dataplane();
+    let all = processors();
+    match asked.cpu.or(all.last().copied()) {
         Some(number) if total >= FAST => match hosts.spare(number) {
             Ok(()) => {
                 keep_off(number);
-                cpu
+                Options { cpu: Some(number), own: all.len() > 1, ..asked }
             }
             Err(error) => {
                 tracing::debug!(%error, "receivers work on the emulator's processor");
-                args.emulator.cpu
+                asked
             }
         },
-        _ => args.emulator.cpu,
+        _ => asked,
     }
 }
 

@@ -158,6 +158,15 @@ fn lanes(snapshot: &Snapshot) -> String {
             snapshot.longest_stall.rounded()
         ),
     };
+    let ends = match snapshot.ends {
+        ends if ends.count == 0 => String::new(),
+        ends => format!(
+            "\nwaiting programs ran {} (p50), {} (p99), {} (max) after their frames were handed over",
+            ends.p50.rounded(),
+            ends.p99.rounded(),
+            ends.max.rounded()
+        ),
+    };
     let achieved: String = snapshot
         .lanes
         .iter()
@@ -166,7 +175,7 @@ fn lanes(snapshot: &Snapshot) -> String {
         })
         .collect();
     let uptime = Span::from_millis(snapshot.uptime.as_nanos() / 1_000_000);
-    format!("running for {uptime}{stalls}{achieved}\n{table}")
+    format!("running for {uptime}{stalls}{ends}{achieved}\n{table}")
 }
 
 fn row(lane: &LaneSnapshot) -> [String; 9] {

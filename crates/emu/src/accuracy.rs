@@ -8,10 +8,13 @@ use trunkline_core::{Cause, Span};
 pub const DEFAULT_BOUND: Span = Span::from_micros(100);
 /// A stall this long makes a run invalid, however few frames it met: programs notice it by themselves (the
 /// least retransmission time-out of Linux's TCP is twice as long).
-const LONG_STALL: Span = Span::from_millis(100);
+pub const LONG_STALL: Span = Span::from_millis(100);
 /// And so do stalls of this share of the run, in percent, once they are more than a moment.
 const STALLED: u64 = 1;
 const MOMENT: Span = Span::from_millis(10);
+/// Programs may have to wait this long for a processor 1 time in 100: they compete with each other for the
+/// processors that there are, a scheduler's slice being 3 ms.
+pub const LONG_WAIT: Span = Span::from_millis(10);
 
 /// Was the machine good enough for what was asked of it?
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +58,7 @@ impl<'a> Accuracy<'a> {
             self.snapshot.lanes.iter().flat_map(|lane| self.complaints(lane)).collect();
         reasons.extend(self.of_stamps());
         reasons.extend(self.of_stalls());
+        reasons.extend(of_ends(self.snapshot, self.bound));
         if !reasons.is_empty() && self.snapshot.interruptions + self.snapshot.stalls > 0 {
             reasons.push(format!(
                 "the machine interrupted the emulator {} times for more than 20us ({} in all) and stalled it {} times for more than 1ms (longest {})",
@@ -129,6 +133,22 @@ impl<'a> Accuracy<'a> {
     }
 }
 
+/// Why frames that were handed over in time were late all the same: the programs that waited for them did not
+/// get a processor. A single wait is forgiven.
+pub fn of_ends(snapshot: &Snapshot, bound: Span) -> Option<String> {
+    let Snapshot { ends, ends_late, .. } = snapshot;
+    let usual = ends.count > 1 && ends.p50 > bound;
+    let often = *ends_late > (ends.count / 100).max(1) && ends.p99 > bound;
+    (usual || often).then(|| {
+        format!(
+            "programs at the ends got their frames late, for want of a processor: a witness waited {} as a rule, and {ends_late} of {} times more than {LONG_WAIT} (max {})",
+            ends.p50.rounded(),
+            ends.count,
+            ends.max.rounded()
+        )
+    })
+}
+
 impl fmt::Display for Accuracy<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for lane in &self.snapshot.lanes {
@@ -174,6 +194,7 @@ impl Accuracy<'_> {
         let Snapshot {
             stalls,
             longest_stall,
+            ends,
             clock_steps,
             stamps_corrected,
             stamps_uncertain,
@@ -196,6 +217,9 @@ impl Accuracy<'_> {
                 "machine interrupted the emulator {interruptions} times for more than 20us, {} in all",
                 interrupted.rounded()
             )?;
+        }
+        if ends.count > 0 {
+            writeln!(f, "waiting programs ran {ends} after their frames were handed over")?;
         }
         if *clock_steps > 0 {
             writeln!(
@@ -338,6 +362,22 @@ mod tests {
         lost.dropped.insert("loss".into(), 5);
         let told = told(vec![lost]);
         assert!(told.contains("of 7 frames") && told.contains("dropped 5, and 2 were"), "{told}");
+    }
+
+    #[test]
+    fn what_the_ends_saw_is_judged_by_its_own_bounds() {
+        let waits = |count, p50, ends_late| {
+            let p50 = Span::from_micros(p50);
+            let ends =
+                Percentiles { count, p50, p99: LONG_WAIT.max(p50), ..Percentiles::default() };
+            of_ends(&Snapshot { ends, ends_late, ..Snapshot::default() }, DEFAULT_BOUND)
+        };
+        assert_eq!((waits(500, 100, 5), waits(9, 5, 1)), (None, None));
+        assert!(waits(500, 101, 0).unwrap().contains("101us as a rule"));
+        assert!(waits(500, 5, 6).unwrap().contains("6 of 500 times more than 10ms"));
+        assert_eq!(waits(1, 1_000_000, 1), None, "a single late one is forgiven");
+        let late = |it: &mut Snapshot| (it.ends.count, it.ends.p50) = (9, Span::from_millis(1));
+        assert!(matches!(changed(late), Verdict::Invalid(_)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The real-time loop: one thread that reads, lets the links work, and writes.
 
 use crate::EmuError;
+use crate::accuracy::LONG_WAIT;
 use crate::awake::Awake;
 use crate::capture::CaptureTap;
 use crate::clock::Clock;
@@ -9,8 +10,10 @@ use crate::machine::{Machine, Rest};
 use crate::pairs::Pairs;
 use crate::pool::FramePool;
 use crate::scheduling::Scheduling;
+use crate::sharing::Sharing;
 use crate::snapshot::Snapshot;
 use crate::wait::{Bed, Waker};
+use crate::witness::Witness;
 use crate::work::Work;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -24,6 +27,8 @@ use trunkline_port::Port;
 pub(crate) const BUDGET: usize = 32;
 /// The last part of a wait is spent spinning, because sleeping ends late by about this much.
 const SPIN: Span = Span::from_micros(120);
+/// Less of it where somebody else wants the processor.
+const SHORT_SPIN: Span = Span::from_micros(20);
 /// Where frames must leave at once, it spins this long for the next one before it sleeps.
 const LINGER: Span = Span::from_micros(150);
 /// Longest sleep: a pulse for the health of the devices.
@@ -48,6 +53,8 @@ pub struct Options {
     pub busy: bool,
     /// Run on this processor only.
     pub cpu: Option<usize>,
+    /// Programs and receivers are kept off that processor.
+    pub own: bool,
 }
 
 /// A port, and the lane that its frames enter.
@@ -76,6 +83,8 @@ pub struct Dataplane<W = Pairs> {
     requests: Receiver<Request>,
     shared: Arc<Shared>,
     machine: Machine,
+    sharing: Sharing,
+    witness: Witness,
 }
 
 struct Shared {
@@ -167,9 +176,17 @@ impl<W: Work> Dataplane<W> {
             waker,
         });
         let remote = Remote { requests: sender, shared: Arc::clone(&shared) };
-        let (clock, machine) = (Clock::default(), Machine::default());
-        let started = crate::clock::monotonic();
-        let dataplane = Dataplane { work, clock, options, started, requests, shared, machine };
+        let dataplane = Dataplane {
+            work,
+            clock: Clock::default(),
+            options,
+            started: crate::clock::monotonic(),
+            requests,
+            shared,
+            machine: Machine::default(),
+            sharing: Sharing::new(options.own),
+            witness: Witness::start()?,
+        };
         Ok((dataplane, remote))
     }
 
@@ -190,7 +207,7 @@ impl<W: Work> Dataplane<W> {
     }
 
     fn turn(&mut self) -> Result<(), EmuError> {
-        let Options { cpu, busy } = self.options;
+        let Options { cpu, busy, .. } = self.options;
         let _while_it_turns = Awake::hold();
         let mut scheduling = Scheduling::prepare(cpu, busy, self.clock.now())?;
         let mut bed = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
@@ -218,6 +235,9 @@ impl<W: Work> Dataplane<W> {
             self.machine.resumed(&Rest::none(begun + work), now, None);
             if taken.most + sent > 0 {
                 active = now;
+            }
+            if sent > 0 {
+                self.witness.ask(now);
             }
             let next = self.work.next_wake();
             scheduling.judge(now, self.machine.stalls);
@@ -266,8 +286,9 @@ impl<W: Work> Dataplane<W> {
         bed: &mut Bed,
         doze: &mut Bed,
     ) -> Result<Rest, EmuError> {
+        let gives_way = self.sharing.gives_way(now, self.witness.longest(now));
         let until_next = next.map_or(PULSE, |next| next.since(now)).min(PULSE);
-        let free = until_next.saturating_sub(SPIN);
+        let free = until_next.saturating_sub(if gives_way { SHORT_SPIN } else { SPIN });
         if free.is_zero() {
             return Ok(Rest::none(now));
         }
@@ -278,7 +299,7 @@ impl<W: Work> Dataplane<W> {
             doze.sleep(nap).map_err(EmuError::Wait)?;
             return Ok(Rest { from: now, until: now + nap, by_frames: false });
         }
-        if tolerance <= SPIN && now.since(active) < LINGER {
+        if tolerance <= SPIN && !gives_way && now.since(active) < LINGER {
             return Ok(Rest::none(now));
         }
         bed.sleep(free).map_err(EmuError::Wait)?;
@@ -311,6 +332,7 @@ impl<W: Work> Dataplane<W> {
 
     fn snapshot(&self) -> Snapshot {
         let stamps = self.clock.stamps();
+        let waits = self.witness.waits(crate::clock::monotonic());
         Snapshot {
             uptime: crate::clock::monotonic().since(self.started),
             lanes: self.work.lanes(),
@@ -319,6 +341,8 @@ impl<W: Work> Dataplane<W> {
             longest_stall: self.machine.longest_stall,
             interruptions: self.machine.interruptions,
             interrupted: self.machine.interrupted,
+            ends: waits.percentiles(),
+            ends_late: waits.longer_than(LONG_WAIT),
             clock_steps: self.clock.steps(),
             stamps_corrected: stamps.corrected,
             stamps_uncertain: stamps.uncertain,

@@ -21,6 +21,7 @@ mod pairs;
 mod pool;
 mod scheduling;
 mod session;
+mod sharing;
 mod snapshot;
 mod store;
 mod tally;
@@ -28,6 +29,7 @@ mod tally;
 mod testing;
 mod wait;
 mod web;
+mod witness;
 mod work;
 
 pub use awake::Awake;

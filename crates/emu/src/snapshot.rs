@@ -66,6 +66,13 @@ pub struct Snapshot {
     /// The time so lost in all.
     #[serde(default)]
     pub interrupted: Span,
+    /// How long a program that waits for a frame waited for a processor once it was handed over: as a witness
+    /// on this machine saw it, which is asked at most a hundred times a second.
+    #[serde(default)]
+    pub ends: Percentiles,
+    /// How many of these waits were longer than 10 ms.
+    #[serde(default)]
+    pub ends_late: u64,
     /// How often the wall clock was stepped.
     pub clock_steps: u64,
     /// Arrival stamps made before a step of the wall clock and read after it, and put right.

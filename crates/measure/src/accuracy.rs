@@ -21,6 +21,10 @@ pub struct Accuracy {
     pub stalls: u64,
     /// The longest of these.
     pub longest_stall: Span,
+    /// How long programs that wait for frames waited for a processor once these were handed over, as a witness
+    /// on the machine saw it.
+    #[serde(default)]
+    pub ends: Percentiles,
     /// How often the clock of the arrival stamps was set.
     pub clock_steps: u64,
 }

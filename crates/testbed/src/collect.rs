@@ -180,6 +180,7 @@ impl Measured<'_> {
             spacing_error: spacing.percentiles(),
             stalls: between.stalls(),
             longest_stall: between.longest_stall(),
+            ends: self.after.ends,
             clock_steps: between.clock_steps(),
         }
     }

@@ -160,7 +160,8 @@ impl Laboratory {
             sample,
         });
         let live = web.live();
-        let (dataplane, remote) = Dataplane::with_work(web, Options { busy: false, cpu })?;
+        let (dataplane, remote) =
+            Dataplane::with_work(web, Options { busy: false, cpu, own: cpu.is_some() })?;
         let thread = std::thread::Builder::new()
             .name("dataplane".into())
             .spawn(move || dataplane.run_to_end())

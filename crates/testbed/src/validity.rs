@@ -2,6 +2,7 @@
 //! test when the load had changed meanwhile (1989, section 4.1), and so does [`run`](crate::run).
 
 use trunkline_core::Span;
+use trunkline_emu::accuracy::of_ends;
 use trunkline_emu::{HopSums, LegResult, Snapshot};
 use trunkline_measure::{Accuracy, Conservation};
 
@@ -98,6 +99,7 @@ pub fn complaints(
         ));
     }
     found.extend(exits.iter().filter_map(late));
+    found.extend(of_ends(between.after, LATENESS));
     found.extend(of_clock(between, machine.lasted));
     found.extend(of_machine(machine));
     found
@@ -250,10 +252,16 @@ mod tests {
     fn every_fault_of_the_machine_is_named() {
         let sound = leg(1000, 0);
         type Change = fn(&mut Accuracy, &mut Snapshot, &mut Machine);
-        let faults: [(Change, &str); 7] = [
+        let faults: [(Change, &str); 8] = [
             (|accuracy, _, _| accuracy.dropped_by_emulator = 3, "lost 3 frames"),
             (|_, after, _| after.stalled = Span::from_millis(101), "101ms of 10s"),
             (|_, after, _| after.clock_steps = 1, "clock was set 1 times"),
+            (
+                |_, after, _| {
+                    (after.ends.count, after.ends.p50) = (9, Span::from_millis(1));
+                },
+                "for want of a processor",
+            ),
             (|_, after, _| after.stamps_replaced = 2, "2 frames carried arrival stamps"),
             (|_, _, machine| machine.foreign = 0.4, "40 % of the processors just before"),
             (|_, _, machine| machine.busy = vec![0.96, 1.0], "busy for 96 %"),

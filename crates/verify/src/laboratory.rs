@@ -109,6 +109,7 @@ impl Laboratory {
         let mut options = SessionOptions { backend: how.backend, ..SessionOptions::default() };
         options.dataplane.busy = how.busy;
         options.dataplane.cpu = self.cpus.emulator;
+        options.dataplane.own = self.cpus.generator.is_some();
         Ok(Session::start(vec![plan], options)?)
     }
 

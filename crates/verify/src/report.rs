@@ -9,6 +9,7 @@ use crate::spread::Spread;
 use serde::{Deserialize, Serialize};
 use trunkline_core::Span;
 use trunkline_emu::Snapshot;
+use trunkline_emu::accuracy::LONG_STALL;
 use trunkline_measure::Percentiles;
 
 /// The format of the JSON output; it changes when a field changes its meaning or goes.
@@ -200,6 +201,10 @@ impl Row {
         add(!self.complete, "the generator did not keep up".into());
         add(self.refused > 0, format!("the device refused {}", self.refused));
         add(self.clock_stepped, "the wall clock was stepped".into());
+        add(
+            self.stalls.emulator_longest >= LONG_STALL,
+            format!("the emulator did not run for {}", self.stalls.emulator_longest.rounded()),
+        );
         add(self.delay_error.count == 0, "nothing to compare".into());
         problems
     }
@@ -290,6 +295,7 @@ mod tests {
             (|row| row.refused = 1, "refused"),
             (|row| row.clock_stepped = true, "stepped"),
             (|row| row.delay_error.count = 0, "nothing to compare"),
+            (|row| row.stalls.emulator_longest = LONG_STALL, "did not run for 100ms"),
         ] {
             let told = judge(change);
             assert!(told.contains(named) && !told.contains(';'), "{told}");

@@ -62,6 +62,10 @@ fn a_stall_of_an_emulator_that_never_sleeps_is_told() {
         let busy = stopped(&host, &["--busy"], Duration::from_millis(millis));
         let Some((outcome, stood)) = busy else { return };
         assert_told(&outcome, stood);
+        // It was spinning or at work when it was stopped, which is an interruption too.
+        let state = &outcome.statement()["state"];
+        assert!(state["interruptions"].as_u64() > Some(0), "{outcome:#?}");
+        assert!(span(&state["interrupted"]) >= stood, "{outcome:#?}");
     }
 }
 

@@ -208,15 +208,20 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub fn finish(mut self) -> Outcome {
-        let until = Instant::now() + LIMIT;
+    pub fn finish(self) -> Outcome {
+        self.finish_within(LIMIT)
+    }
+
+    /// Waits for its end, which takes no longer than `limit`.
+    pub fn finish_within(mut self, limit: Duration) -> Outcome {
+        let until = Instant::now() + limit;
         loop {
             match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.told.push(line),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     let _ = self.child.kill();
-                    panic!("still running after {LIMIT:?}: {:#?}", self.told);
+                    panic!("still running after {limit:?}: {:#?}", self.told);
                 }
             }
         }
