@@ -100,7 +100,7 @@ impl Space {
             message.ask(libc::NLM_F_CREATE | libc::NLM_F_EXCL)
         });
         if answer == libc::EOPNOTSUPP {
-            println!("SKIPPED: this kernel has no VXLAN devices");
+            skipped("this kernel has no VXLAN devices");
             return false;
         }
         assert_eq!(answer, 0, "netlink: {}", io::Error::from_raw_os_error(answer));
