@@ -91,8 +91,8 @@ fn check(line: &str) -> Result<(), String> {
         Verb::Verify(args) => Some(&args.path),
         _ => None,
     };
-    // A page that makes a file does so in /tmp.
-    let path = path.filter(|_| !words.iter().any(|word| word.starts_with("/tmp/")));
+    // A recording is made by the line before.
+    let path = path.filter(|_| !words.iter().any(|word| word.ends_with(".trace")));
     path.map_or(Ok(()), |path| path.resolve().map(|_| ()))
         .map_err(|error| error.message().to_string())?;
     for word in &words[1..] {

@@ -50,9 +50,14 @@ impl Program {
 
 fn not_started(name: &str, error: &trunkline_lab::LabError) -> Failure {
     match error.errno() {
-        Some(errno) if errno == rustix::io::Errno::NOENT.raw_os_error() => Failure::failed(
-            format!("command '{name}' not found: check its spelling, or install it"),
-        ),
+        Some(errno)
+            if errno == rustix::io::Errno::NOENT.raw_os_error()
+                || (errno == rustix::io::Errno::ACCESS.raw_os_error() && !is_anywhere(name)) =>
+        {
+            Failure::failed(format!(
+                "command '{name}' not found: check its spelling, or install it"
+            ))
+        }
         Some(errno) if errno == rustix::io::Errno::ACCESS.raw_os_error() => {
             Failure::failed(format!(
                 "command '{name}' may not be run: it is not executable (chmod +x), or its file system forbids it"
@@ -60,6 +65,14 @@ fn not_started(name: &str, error: &trunkline_lab::LabError) -> Failure {
         }
         _ => Failure::failed(error),
     }
+}
+
+/// Is there a file of that name, as far as this user may look? execvp(3) forbids a command that is nowhere if it may not
+/// look into one directory of `PATH`.
+fn is_anywhere(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    name.contains('/')
+        || std::env::split_paths(&path).any(|directory| directory.join(name).exists())
 }
 
 /// What `status` means for us: nothing where the program succeeded, else one line.

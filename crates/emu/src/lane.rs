@@ -251,6 +251,7 @@ mod tests {
     use super::*;
     use crate::clock::monotonic;
     use crate::testing::Memory;
+    use trunkline_port::Refusals;
 
     /// A UDP packet of 20 + 8 + 92 bytes with ECT(0) behind a VLAN tag, its header's checksum right.
     fn ect0_frame() -> Vec<u8> {
@@ -335,5 +336,36 @@ mod tests {
         lane.accept(next, &[0; 60], &mut pool, &clock, &mut tap);
         assert_eq!(lane.next_wake(), Some(next + delay));
         assert!(port.outward.lock().unwrap().is_empty(), "nothing was due");
+    }
+    #[test]
+    fn what_the_port_loses_is_counted_once_and_by_its_cause() {
+        let origin = monotonic().before(Span::from_secs(1));
+        let (spec, key) = (LinkSpec::default(), ChannelKey::default());
+        let mut lane = Lane::new("up", Side::Near, &spec, key, Seed(1), origin, Span::ZERO);
+        let (mut pool, mut clock) = (FramePool::new(1 << 20), Clock::default());
+        let (mut tap, mut port) = (CaptureTap::default(), Memory::default());
+        for (drops, unsegmentable) in [(3, 0), (3, 2), (7, 3)] {
+            port.drops = drops;
+            port.refusals = Refusals { unsegmentable, ..Refusals::default() };
+            lane.account(&mut port);
+        }
+        let counted = lane.snapshot();
+        assert_eq!((counted.dropped["ring-full"], counted.dropped["unsegmentable"]), (7, 3));
+        assert_eq!((counted.entered, counted.dropped_by_emulator), (10, 10));
+        // What the port does not take has no lateness, and is given back all the same.
+        for (fate, cause) in
+            [(SendOutcome::TooBig, "too-big"), (SendOutcome::Refused(105), "send-failed")]
+        {
+            port.fails = Some((100, fate));
+            for length in [60, 100] {
+                lane.accept(origin, &vec![0; length], &mut pool, &clock, &mut tap);
+            }
+            lane.was_read(monotonic(), None);
+            lane.serve(&mut pool, &mut port, &mut clock, &mut tap).unwrap();
+            assert_eq!(lane.snapshot().dropped[cause], 1);
+        }
+        let end = lane.snapshot();
+        assert_eq!((end.delivered, end.lateness.count, end.in_flight, pool.held()), (2, 2, 0, 0));
+        assert_eq!(end.dropped_by_emulator, 12);
     }
 }

@@ -106,6 +106,33 @@ mod tests {
     }
 
     #[test]
+    fn an_unlimited_path_needs_what_a_machine_could_deliver_for_a_moment() {
+        let paths = [path(&[])];
+        let needed = (16 << 20) + 2 * (128 << 20);
+        assert_eq!(required(&paths), needed);
+        // A reserve for changes, as far as four fifths of the memory go.
+        assert_eq!(arena_for(&paths, 8_000_000_000).unwrap(), needed + (1 << 30));
+        assert_eq!(arena_for(&paths, 400_000_000).unwrap(), 320_000_000);
+        assert!(arena_for(&paths, needed / 80 * 100 + 200).is_ok());
+        assert!(arena_for(&paths, needed / 80 * 100 - 200).is_err());
+    }
+
+    #[test]
+    fn a_queue_is_held_in_the_smallest_packets_and_the_line_in_what_the_machine_delivers() {
+        let with = |limit: &str, delay: &str| required(&[path(&["rate=8mbit", limit, delay])]);
+        // Both ways, 15 % more than the bytes, and 160 for each packet of 46.
+        let queue = |bytes: u64| 2 * (bytes * 115 / 100 + bytes / 46 * 160);
+        let more = with("limit=200kB", "delay=1s") - with("limit=100kB", "delay=1s");
+        assert_eq!(more, queue(200_000) - queue(100_000));
+        let more = with("limit=100kB", "delay=3s") - with("limit=100kB", "delay=1s");
+        assert!(more.abs_diff(queue(2_000_000)) < 2_000, "{more}");
+        // 40 Gbit/s of smallest packets nobody delivers: two million in a second are counted.
+        let fast = |delay: &str| required(&[path(&["rate=40gbit", "limit=100kB", delay])]);
+        let more = fast("delay=200ms") - fast("delay=100ms");
+        assert!(more.abs_diff(2 * (500_000_000 * 115 / 100 + 200_000 * 160)) < 2_000, "{more}");
+    }
+
+    #[test]
     fn the_need_covers_the_bandwidth_delay_product_in_full_packets() {
         let paths = [path(&["rate=1gbit", "delay=1s"])];
         assert!(required(&paths) > 2 * 125_000_000);

@@ -18,6 +18,12 @@ pub(crate) struct Memory {
     pub outward: Frames,
     /// The stamp of what is received.
     pub stamp: Option<u64>,
+    /// What the kernel has dropped in front of it.
+    pub drops: u64,
+    /// What it has refused.
+    pub refusals: Refusals,
+    /// The fate of frames from this size on.
+    pub fails: Option<(usize, SendOutcome)>,
     /// Nothing ever comes by it.
     pub quiet: OwnedFd,
 }
@@ -25,7 +31,9 @@ pub(crate) struct Memory {
 impl Default for Memory {
     fn default() -> Memory {
         let quiet = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-        Memory { inward: Frames::default(), outward: Frames::default(), stamp: None, quiet }
+        let (inward, outward) = (Frames::default(), Frames::default());
+        let (drops, refusals, fails) = (0, Refusals::default(), None);
+        Memory { inward, outward, stamp: None, drops, refusals, fails, quiet }
     }
 }
 
@@ -45,8 +53,13 @@ impl Port for Memory {
         outcome: &mut dyn FnMut(usize, SendOutcome),
     ) -> Result<(), PortError> {
         for (index, bytes) in frames.enumerate() {
-            self.outward.lock().unwrap().push(bytes.to_vec());
-            outcome(index, SendOutcome::Sent);
+            match self.fails {
+                Some((size, failed)) if bytes.len() >= size => outcome(index, failed),
+                _ => {
+                    self.outward.lock().unwrap().push(bytes.to_vec());
+                    outcome(index, SendOutcome::Sent);
+                }
+            }
         }
         Ok(())
     }
@@ -57,10 +70,10 @@ impl Port for Memory {
         Ok(())
     }
     fn kernel_drops(&mut self) -> u64 {
-        0
+        self.drops
     }
     fn refusals(&self) -> Refusals {
-        Refusals::default()
+        self.refusals
     }
     fn device(&self) -> &str {
         "memory"

@@ -19,8 +19,8 @@ pub struct Record {
     pub boot: String,
     /// Process number.
     pub pid: u32,
-    /// When the process started, in clock ticks since boot (proc_pid_stat(5), field 22): tells it
-    /// from a later process with the same number.
+    /// When the process started, in clock ticks since the machine's boot: tells it from a later process with the
+    /// same number.
     pub started: u64,
     /// The namespace that counts as the host's.
     pub host: NamespaceId,
@@ -58,7 +58,9 @@ impl Record {
 
     /// Whether the process that wrote it still runs.
     pub fn is_alive(&self) -> bool {
-        self.boot == boot() && start_time(self.pid) == Some(self.started)
+        // Where time is moved, a tick may be lost in the conversion.
+        let same = |started: u64| started.abs_diff(self.started) <= 1;
+        self.boot == boot() && start_time(self.pid).is_some_and(same)
     }
 }
 
@@ -248,12 +250,33 @@ pub(crate) fn boot() -> String {
     text.trim_end().to_owned()
 }
 
-/// Field 22 of the process's status line. The name before it, in brackets, may hold anything.
+/// Nanoseconds of a clock tick as `/proc` counts them (USER_HZ is 100).
+const TICK: i128 = 10_000_000;
+
+/// When the process started, in ticks of the machine's own time since boot, whatever time namespace the caller is in.
 fn start_time(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    start_field(&text)
+    let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    machine_ticks(start_field(&text)?, boot_offset(&offsets))
 }
 
+/// The ticks of the machine's time that a time namespace of this offset shows as `shown`. A start before the
+/// namespace's own beginning is shown as nanoseconds below zero taken for a number without a sign.
+fn machine_ticks(shown: u64, offset: i128) -> Option<u64> {
+    let nanos = i128::from(shown) * TICK;
+    let signed = if nanos > i128::from(i64::MAX) { nanos - (1 << 64) } else { nanos };
+    u64::try_from((signed - offset + TICK / 2).div_euclid(TICK)).ok()
+}
+
+/// Nanoseconds by which the time namespace moves the time since boot (time_namespaces(7)); 0 without such.
+fn boot_offset(offsets: &str) -> i128 {
+    let line = offsets.lines().find_map(|line| line.strip_prefix("boottime"));
+    let mut fields = line.unwrap_or_default().split_whitespace().map(|it| it.parse().unwrap_or(0));
+    let mut next = || fields.next().unwrap_or(0);
+    i128::from(next()) * 1_000_000_000 + i128::from(next())
+}
+
+/// Field 22 of the process's status line (proc_pid_stat(5)). The name before it, in brackets, may hold anything.
 fn start_field(text: &str) -> Option<u64> {
     let (_, after) = text.rsplit_once(')')?;
     let mut fields = after.split_whitespace();
@@ -279,6 +302,18 @@ mod tests {
     }
 
     #[test]
+    fn starts_are_brought_back_to_the_machines_time() {
+        assert_eq!(boot_offset("monotonic   5   0\nboottime  -7  20000000\n"), -6_980_000_000);
+        assert_eq!((boot_offset(""), machine_ticks(4711, 0)), (0, Some(4711)));
+        let year = 31_536_000 * 1_000_000_000;
+        assert_eq!(machine_ticks(3_153_600_000 + 4711, year), Some(4711));
+        // Shown by a namespace that began 100 s after boot: 47.11 - 100 s, as the kernel divides it.
+        let below = 0_u64.wrapping_sub(100_000_000_000 - 47_110_000_000) / 10_000_000;
+        assert!(machine_ticks(below, -100_000_000_000).unwrap().abs_diff(4711) <= 1);
+        assert_eq!(machine_ticks(1, year), None);
+    }
+
+    #[test]
     fn directories_go_by_user() {
         let session = Some(PathBuf::from("/run/user/7"));
         assert_eq!(runtime_dir_of(0, session.clone()), Path::new("/run/trunkline"));
@@ -300,6 +335,53 @@ mod tests {
         let left = load(&directory);
         fs::remove_dir_all(&directory).unwrap();
         assert_eq!(left, []);
+    }
+
+    const ELSEWHERE: &str = "TRUNKLINE_TEST_RECORDS";
+
+    /// Tells of each record in the directory whether its process is alive.
+    fn tell(directory: &Path) {
+        println!("\nalive={:?}", load(directory).iter().map(Record::is_alive).collect::<Vec<_>>());
+    }
+
+    /// A time namespace moves the starts of all processes, those before its own beginning below zero. Who takes a
+    /// living run for dead kills its programs.
+    #[test]
+    fn a_run_is_alive_in_every_time_namespace() {
+        if let Some(directory) = std::env::var_os(ELSEWHERE) {
+            return tell(Path::new(&directory));
+        }
+        if !trunkline_skip::installed(&["unshare"]) {
+            return;
+        }
+        let directory = scratch("elsewhere");
+        let state = RunState::create(&directory, &Namespace::current().unwrap()).unwrap();
+        let dead = Record { pid: 1, ..state.record() };
+        fs::write(directory.join("1.json"), serde_json::to_vec(&dead).unwrap()).unwrap();
+        let uptime = fs::read_to_string("/proc/uptime").unwrap();
+        let uptime: i64 = uptime.split('.').next().unwrap().parse().unwrap();
+        // Now, a year ahead, and begun just now.
+        for offset in [0, 31_536_000, 1 - uptime] {
+            let mut command = std::process::Command::new("unshare");
+            command.args([
+                "--map-root-user",
+                "--time",
+                "--fork",
+                "--boottime",
+                &offset.to_string(),
+            ]);
+            command.arg(std::env::current_exe().unwrap()).args(["--exact", "--nocapture"]);
+            command.arg("state::tests::a_run_is_alive_in_every_time_namespace");
+            let output = command.env(ELSEWHERE, &directory).output().unwrap();
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            if complaint.contains("unshare: ") {
+                return trunkline_skip::skipped(complaint);
+            }
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains("alive=[false, true]"), "{offset} s: {said}{complaint}");
+        }
+        drop(state);
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

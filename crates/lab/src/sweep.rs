@@ -144,10 +144,10 @@ mod tests {
         std::env::temp_dir().join(format!("tl-sweep-{name}-{}", std::process::id()))
     }
 
-    /// Writes the record of a process that ended: this one's, started a tick earlier.
+    /// Writes the record of a process that ended: this one's, started a second earlier.
     fn write_dead(directory: &Path, host: &Namespace, change: impl FnOnce(&mut Record)) -> Record {
         let mut record = RunState::create(directory, host).unwrap().record();
-        record.started -= 1;
+        record.started -= 100;
         change(&mut record);
         let text = serde_json::to_vec(&record).unwrap();
         fs::write(state::file_of(directory, record.pid), text).unwrap();

@@ -59,8 +59,10 @@ fn a_stall_of_a_sleeping_emulator_is_told() {
 fn a_stall_of_an_emulator_that_never_sleeps_is_told() {
     let host = Host::new();
     for millis in [300, 1500] {
-        let busy = stopped(&host, &["--busy"], Duration::from_millis(millis));
-        let Some((outcome, stood)) = busy else { return };
+        let Some((outcome, stood)) = stopped(&host, &["--busy"], Duration::from_millis(millis))
+        else {
+            return;
+        };
         assert_told(&outcome, stood);
         // It was spinning or at work when it was stopped, which is an interruption too.
         let state = &outcome.statement()["state"];

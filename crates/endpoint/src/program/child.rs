@@ -208,8 +208,15 @@ fn read_all(mut source: impl Read, kept: &Mutex<Vec<u8>>) {
 mod tests {
     use super::*;
 
-    fn here(command: &str) -> Child {
-        Child::start(&Namespace::current().unwrap(), command).unwrap()
+    /// A program in the present namespace, which is entered all the same: nothing and a note without the right.
+    fn here(command: &str) -> Option<Child> {
+        match Child::start(&Namespace::current().unwrap(), command) {
+            Err(error) if error.to_string().contains("Operation not permitted") => {
+                trunkline_skip::skipped(error);
+                None
+            }
+            child => Some(child.unwrap()),
+        }
     }
 
     fn wait(child: &mut Child) {
@@ -220,7 +227,7 @@ mod tests {
 
     #[test]
     fn outputs_and_status_are_kept_apart() {
-        let mut child = here("echo out; echo 'the reason' >&2; exit 3");
+        let Some(mut child) = here("echo out; echo 'the reason' >&2; exit 3") else { return };
         wait(&mut child);
         let finished = child.finish(Ending::Natural);
         assert_eq!((finished.output.as_str(), finished.succeeded()), ("out\n", false));
@@ -231,7 +238,9 @@ mod tests {
     #[test]
     fn a_stopped_program_ends_with_all_that_it_started() {
         // The shell waits for a child that does not heed the request.
-        let mut child = here("trap '' TERM; sleep 1000 & echo $!; wait; wait");
+        let Some(mut child) = here("trap '' TERM; sleep 1000 & echo $!; wait; wait") else {
+            return;
+        };
         let printed = |child: &Child| {
             let [output, _] = child.outputs.as_ref().unwrap();
             output.kept.lock().unwrap().ends_with(b"\n")
@@ -255,7 +264,7 @@ mod tests {
 
     #[test]
     fn who_leaves_the_group_and_keeps_the_output_is_not_waited_for() {
-        let mut child = here("setsid sleep 30 & echo $!");
+        let Some(mut child) = here("setsid sleep 30 & echo $!") else { return };
         wait(&mut child);
         let began = clock::now();
         let finished = child.finish(Ending::Natural);
@@ -267,7 +276,7 @@ mod tests {
 
     #[test]
     fn much_output_is_cut_and_does_not_block() {
-        let mut child = here("head -c 20000000 /dev/zero");
+        let Some(mut child) = here("head -c 20000000 /dev/zero") else { return };
         wait(&mut child);
         assert_eq!(child.finish(Ending::Natural).output.len(), MOST_OUTPUT);
     }

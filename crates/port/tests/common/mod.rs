@@ -1,6 +1,8 @@
 //! Network namespaces and devices for the tests, over a minimum of hand-written rtnetlink.
 #![allow(unsafe_code, dead_code)]
 
+pub mod tagged;
+
 use std::fs::File;
 use std::io;
 use std::mem::zeroed;
@@ -60,7 +62,7 @@ impl Space {
         other.set_up(peer, true);
     }
 
-    /// A VLAN device `name` on `lower`, up; or false, with a message, where the kernel has none.
+    /// A VLAN device `name` on `lower`, up; or false if the kernel has none.
     pub fn vlan(&self, name: &str, lower: &str, id: u16) -> bool {
         let answer = self.run(|| {
             let message = Message::link(libc::RTM_NEWLINK, 0).name(name);
@@ -69,7 +71,6 @@ impl Space {
             message.ask(libc::NLM_F_CREATE | libc::NLM_F_EXCL)
         });
         if answer == libc::EOPNOTSUPP {
-            skipped("this kernel has no VLAN devices");
             return false;
         }
         assert_eq!(answer, 0, "netlink: {}", io::Error::from_raw_os_error(answer));
@@ -99,7 +100,7 @@ impl Space {
             message.ask(libc::NLM_F_CREATE | libc::NLM_F_EXCL)
         });
         if answer == libc::EOPNOTSUPP {
-            println!("SKIPPED: this kernel has no VXLAN devices");
+            skipped("this kernel has no VXLAN devices");
             return false;
         }
         assert_eq!(answer, 0, "netlink: {}", io::Error::from_raw_os_error(answer));
