@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn a_recorded_run_is_read() {
         let run = read_recorded("curl x", include_str!("../../../tests/data/curl.json"), None);
-        let [sample] = run.samples.as_slice() else { panic!("{run:?}") };
+        let [sample] = &run.samples[..] else { panic!("{run:?}") };
         assert_eq!((sample.size, sample.delay()), (432, Span::from_micros(26_983)));
         assert_eq!(sample.steps[0].span, Span::from_micros(26_899));
         assert_eq!(sample.end.as_nanos(), 12_000_000_000);

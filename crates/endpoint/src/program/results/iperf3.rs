@@ -118,7 +118,7 @@ mod tests {
     fn the_servers_intervals_are_the_receivers() {
         let run = read_recorded("iperf3 -c x -J", CLIENT, Some(SERVER));
         assert_eq!((run.delivered_bytes, run.retransmissions), (655_360, 0));
-        let [sample] = run.samples.as_slice() else { panic!("{run:?}") };
+        let [sample] = &run.samples[..] else { panic!("{run:?}") };
         // The recorded server was interrupted last; the report of the UDP test before is the one read.
         assert_eq!((sample.size, sample.delay()), (131_072, Span::from_micros(1_000_278)));
         assert_eq!(sample.start.as_nanos(), 10_000_000_000);
