@@ -15,7 +15,8 @@ use trunkline_batch::make;
 use trunkline_measure::Engine;
 use trunkline_report::{Destination, Report, terminal_comparison};
 use trunkline_study::{
-    Experiment, GoalResult, Makers, Source, Study, StudyResult, names, run_sources,
+    Experiment, ExperimentResult, GoalResult, Makers, Source, Study, StudyResult, names,
+    run_sources,
 };
 
 /// Redo published measurements and hold them against what was published.
@@ -252,7 +253,10 @@ fn print(args: &RunArgs, results: &[StudyResult], reports: &[Report]) -> Result<
     }
     for result in results {
         if args.tables {
-            let tables = result.experiments.iter().map(|one| terminal_comparison(&one.comparison));
+            let tables = result.experiments.iter().map(|one| {
+                let why = one.problems.iter().map(|problem| format!("– {problem}\n"));
+                terminal_comparison(&one.comparison) + &why.collect::<String>()
+            });
             output::line(&tables.collect::<Vec<String>>().join("\n"))?;
         }
         output::line(&result.summary())?;
@@ -271,9 +275,15 @@ fn result_json(result: &StudyResult, report: &Report) -> Result<Value, serde_jso
         "inferred": result.inferred(),
         "goals": result.goals.iter().map(goal).collect::<Vec<Value>>(),
         "failures": result.failures,
+        "absent": result.experiments.iter().flat_map(absent).collect::<Vec<Value>>(),
         "invalid": result.invalid,
         "report": serde_json::from_slice::<Value>(&text)?,
     }))
+}
+
+/// Why cells have no value.
+fn absent(one: &ExperimentResult) -> impl Iterator<Item = Value> {
+    one.problems.iter().map(|reason| json!({"experiment": one.name, "reason": reason}))
 }
 
 /// A missed goal is a finding and no failure, unless that is asked for.

@@ -141,6 +141,7 @@ impl End {
             Side::Source => now,
             Side::Destination => self.context.shared.start(),
         };
+        self.report.started = Some(now);
         self.clock = SenderClock::new(now);
         self.trail = Trail::new(now);
         self.step(now, Outcome::Start);
@@ -157,7 +158,7 @@ impl End {
     }
 
     fn read(&mut self, now: Time, taken: Taken) {
-        let Taken { bytes, end, carried } = taken;
+        let Taken { bytes, end, since, carried } = taken;
         let places = self.context.own;
         let source = self.context.side == Side::Source;
         match carried.filter(|carried| self.fits(&carried.trail, now)) {
@@ -170,7 +171,9 @@ impl End {
             None => (),
         }
         self.trail.mark(now, places.host, Cause::Host);
+        self.app.arrived(since.unwrap_or(now), now, u64::from(bytes));
         self.report.delivered += u64::from(bytes);
+        self.report.last_read = now;
         if !source {
             self.context.shared.delivered.fetch_add(u64::from(bytes), Ordering::AcqRel);
         }
@@ -218,6 +221,11 @@ impl End {
         self.report.sender = self.clock.spent_by(now).to_map();
         self.report.ended = Some(now);
         if self.context.side == Side::Source {
+            // What sends for a stated time sends no longer than that, however much it has left to the transport.
+            if self.app.leaves_the_rest() {
+                self.voice.cut_off();
+                self.context.shared.cut_off();
+            }
             self.context.shared.set_done(now);
         }
     }
@@ -282,6 +290,7 @@ impl End {
             self.keep_samples();
             if self.doing != Doing::Ended {
                 self.report.sender = self.clock.spent_by(now).to_map();
+                self.report.stopped = now;
             }
         }
         self.app.stop();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use trunkline_core::{Span, Time};
 use trunkline_lab::TcpInfo;
-use trunkline_measure::{Samples, SenderState, Step};
+use trunkline_measure::{Course, Samples, SenderState, Step};
 
 /// What a flow has measured. All instants are of CLOCK_MONOTONIC until [`rebase`](FlowRun::rebase).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -12,6 +12,8 @@ pub struct FlowRun {
     pub samples: Samples,
     /// Bytes handed to the receiving applications, both directions together.
     pub delivered_bytes: u64,
+    /// What it has moved from source to destination, and when; not known of outside programs.
+    pub course: Option<Course>,
     /// The time that the sender spent in each state, from its first action to its last.
     pub sender: BTreeMap<SenderState, Span>,
     /// Where the time of all data blocks went, summed over blocks.
@@ -45,12 +47,18 @@ impl FlowRun {
         let moved = |at: Time| Time::ZERO + at.since(origin);
         self.samples.rebase(moved);
         self.ended = self.ended.map(moved);
+        self.course = self.course.map(|course| Course {
+            from: moved(course.from),
+            to: moved(course.to),
+            ..course
+        });
     }
 
     /// Of the reports of source and destination.
     pub(crate) fn of([source, destination]: [EndReport; 2]) -> FlowRun {
         let mut run = FlowRun {
             delivered_bytes: source.delivered + destination.delivered,
+            course: course(&source, &destination),
             sender: source.sender,
             rounds: source.voice.rounds.clone(),
             ended: source.ended,
@@ -82,12 +90,24 @@ impl FlowRun {
     }
 }
 
+/// A sender that has not ended was at work until it was stopped; a receiver waits, whatever it does.
+fn course(source: &EndReport, destination: &EndReport) -> Option<Course> {
+    let delivered = destination.last_read;
+    let to = source.ended.unwrap_or(source.stopped).max(delivered);
+    Some(Course { from: source.started?, to, bytes: destination.delivered })
+}
+
 /// What one end has measured.
 #[derive(Debug, Default)]
 pub(crate) struct EndReport {
     pub samples: Samples,
     pub delivered: u64,
     pub sender: BTreeMap<SenderState, Span>,
+    pub started: Option<Time>,
+    /// Its last read.
+    pub last_read: Time,
+    /// When it was stopped.
+    pub stopped: Time,
     pub ended: Option<Time>,
     pub voice: VoiceReport,
     pub note: Option<String>,

@@ -136,6 +136,8 @@ pub(crate) struct Shared {
     stop: AtomicBool,
     /// When its sender ended; 0 before.
     done: AtomicU64,
+    /// Has it left the rest of what it had to send?
+    cut: AtomicBool,
     /// Bytes read at the destination.
     pub delivered: AtomicU64,
     /// Forward and backward.
@@ -157,6 +159,7 @@ impl Shared {
             start: AtomicU64::new(Time::NEVER.as_nanos()),
             stop: AtomicBool::new(false),
             done: AtomicU64::new(0),
+            cut: AtomicBool::new(false),
             delivered: AtomicU64::new(0),
             ways: [way(), way()],
             reports: Mutex::new([None, None]),
@@ -185,6 +188,11 @@ impl Shared {
         self.done.store(at.as_nanos().max(1), Ordering::Release);
     }
 
+    /// The sender leaves the rest of what it had to send: nobody is to wait for it.
+    pub fn cut_off(&self) {
+        self.cut.store(true, Ordering::Release);
+    }
+
     /// An end goes without a report: nobody needs to wait for it.
     pub fn lose(&self) {
         // Under the lock, so that nobody looks before and waits after.
@@ -205,7 +213,8 @@ impl Shared {
         }
         let done = self.done.load(Ordering::Acquire);
         let late = now > Time::from_nanos(done) + linger;
-        done != 0 && (late || self.ways[0].drained())
+        let nothing_comes = self.cut.load(Ordering::Acquire) || self.ways[0].drained();
+        done != 0 && (late || nothing_comes)
     }
 
     pub fn report(&self, side: usize, report: EndReport) {

@@ -109,10 +109,7 @@ pub(crate) fn rounded(nanos: f64) -> Span {
 
 /// That one lost, or sent again, more than the other.
 fn by_loss(own: &TrafficRun, other: &TrafficRun, names: [&str; 2]) -> Option<String> {
-    let share = |run: &TrafficRun| {
-        let sent = run.packets.delivered + run.packets.dropped;
-        100.0 * run.packets.dropped as f64 / sent.max(1) as f64
-    };
+    let share = |run: &TrafficRun| 100.0 * run.packets.lost().unwrap_or_default();
     let (own_share, other_share) = (share(own), share(other));
     if own_share == other_share && own.retransmissions == other.retransmissions {
         return None;

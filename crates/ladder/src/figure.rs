@@ -115,11 +115,11 @@ fn delay(run: &TrafficRun, size: u64, estimator: Estimator) -> Option<Figure> {
     Some(Figure { value, low, high, count, invalid: false })
 }
 
-/// The sum over the flows of each one's mean rate; the interval's halves add as independent errors do.
+/// What all flows together deliver; the halves of the flows' own intervals add as independent errors do.
 fn goodput(run: &TrafficRun) -> Option<Figure> {
     let size = *run.sizes().first()?;
     let flows = run.by_flow(size, Quantity::Rate);
-    let value = run.throughput(size, Estimator::Mean)?.total;
+    let value = run.total_rate(size)?;
     let half = |flow: &Vec<f64>| mean_interval(flow, 0.95).map(|it| it.ends.high - it.mean);
     let halves: Option<Vec<f64>> = flows.iter().map(half).collect();
     let half = halves.map(|halves| halves.iter().map(|half| half * half).sum::<f64>().sqrt());
@@ -128,15 +128,11 @@ fn goodput(run: &TrafficRun) -> Option<Figure> {
     value.is_finite().then_some(Figure { value, low, high, count, invalid: false })
 }
 
-/// The lost share of the packets whose fate is known, with the interval of Wilson 1927 for independent losses.
+/// The lost share of all packets, with the interval of Wilson 1927 for independent losses.
 fn loss(run: &TrafficRun) -> Option<Figure> {
     let packets = run.packets;
-    let count = packets.delivered + packets.dropped;
-    if count == 0 {
-        return None;
-    }
+    let (value, count) = (packets.lost()?, packets.sent + packets.duplicated);
     let (low, high) = wilson(packets.dropped as f64, count as f64);
-    let value = packets.dropped as f64 / count as f64;
     Some(Figure { value, low: Some(low), high: Some(high), count, invalid: false })
 }
 

@@ -25,7 +25,7 @@ pub struct Row {
     pub figures: BTreeMap<Engine, Figure>,
     /// Why an engine has no value.
     pub absent: BTreeMap<Engine, String>,
-    /// What the simulator gives in other phases, where the emulator was apart from it.
+    /// What the simulator gives in other phases, where another engine was apart from it.
     pub range: Option<Range>,
     /// The other engines, each held against the simulator.
     pub judgements: BTreeMap<Engine, Judgement>,
@@ -85,7 +85,7 @@ impl Ladder {
         }
     }
 
-    /// Is a figure of the emulator apart from the simulator's, so that other phases are worth asking?
+    /// Is a figure of another engine apart from the simulator's, so that other phases are worth asking?
     pub fn is_apart(&self) -> bool {
         self.rows.iter().any(Row::is_apart)
     }
@@ -125,20 +125,21 @@ impl Ladder {
 
 impl Row {
     fn is_apart(&self) -> bool {
-        let verdict = self.judgements.get(&Engine::Emu).map(|it| it.verdict);
-        matches!(verdict, Some(Verdict::Differ | Verdict::Undecided))
+        self.judgements.values().any(Judgement::is_apart)
     }
 
     fn consider(&mut self, phases: &[Figures], tolerances: &Tolerances) {
         let own = self.figures.get(&REFERENCE).map(|figure| figure.value);
-        let (Some(own), Some(emulated)) = (own, self.figures.get(&Engine::Emu)) else { return };
+        let Some(own) = own else { return };
         let place = (self.traffic.clone(), self.what);
         let moved = phases.iter().filter_map(|figures| figures.get(&place));
         let values: Vec<f64> = moved.copied().chain([own]).collect();
-        self.range = Range::of(&values);
-        let judgement = self.judgements.get_mut(&Engine::Emu);
-        if let (Some(range), Some(judgement)) = (self.range, judgement) {
-            judgement.verdict = range.judge(self.what, emulated, own, tolerances);
+        let Some(range) = Range::of(&values) else { return };
+        self.range = Some(range);
+        for (engine, judgement) in self.judgements.iter_mut().filter(|(_, it)| it.is_apart()) {
+            if let Some(figure) = self.figures.get(engine) {
+                judgement.verdict = range.judge(self.what, figure, own, tolerances);
+            }
         }
     }
 }
@@ -237,7 +238,7 @@ fn judgement(
         let because = vec![format!("{}: {}", name(absent.engine), absence(what, traffic, absent))];
         return Judgement { verdict: Verdict::Missing, difference: None, apart: None, because };
     };
-    let (verdict, [difference, apart]) = judge(what, figure, reference, tolerances);
+    let (verdict, difference, apart) = judge(what, figure, reference, tolerances);
     let doubts: Vec<String> = [run, middle].into_iter().flat_map(doubts).collect();
     let because = match (verdict, doubts.is_empty()) {
         (_, false) => doubts.clone(),
@@ -245,5 +246,5 @@ fn judgement(
         (_, true) => reasons(what, traffic, run, middle),
     };
     let verdict = if doubts.is_empty() { verdict } else { Verdict::Invalid };
-    Judgement { verdict, difference: Some(difference), apart: Some(apart), because }
+    Judgement { verdict, difference, apart: Some(apart), because }
 }

@@ -97,7 +97,12 @@ fn unjudged(row: &Row) -> impl Iterator<Item = (Engine, &str)> {
 
 /// What the simulator gives in other phases, and the reasons.
 fn because(ladder: &Ladder, row: &Row, engine: Engine, judgement: &Judgement) -> Vec<String> {
-    let asked = row.range.filter(|_| engine == Engine::Emu).zip(ladder.moves);
+    // Once: below the engine that runs in real time, or else below the one that is apart.
+    let under = match row.judgements.contains_key(&Engine::Emu) {
+        true => Engine::Emu,
+        false => Engine::Model,
+    };
+    let asked = row.range.filter(|_| engine == under).zip(ladder.moves);
     let range = asked.map(|(range, moves)| phases(row.what, &range, &moves));
     range.into_iter().chain(judgement.because.iter().cloned()).collect()
 }
@@ -112,7 +117,8 @@ fn phases(what: What, range: &Range, moves: &Moves) -> String {
     let [low, high] = ends;
     let starts = rounded(starts.as_nanos() as f64);
     let text = format!(
-        "sim gives {low} to {high} in {runs} runs (starts up to {starts} later, packets up to {packets} sooner or later)"
+        "sim gives {low} to {high} in {runs} runs (starts up to {starts} later, packets up to {packets} sooner or later), and one more would lie between with a probability of {:.0} %",
+        range.probability * 100.0
     );
     match range.width() > Range::WIDE {
         true => format!(
@@ -202,8 +208,9 @@ fn told(what: What, engine: Engine, judgement: &Judgement) -> String {
         {
             format!(" {apart:+.3} {}", what.unit())
         }
-        (Some(share), ..) => format!(" {:+.1} %", share * 100.0),
-        (None, ..) => String::new(),
+        (Some(share), ..) => format!(" {}", trunkline_report::share(share)),
+        (None, Some(apart), _) => format!(" {apart:+.3} {}", what.unit()),
+        (None, None, _) => String::new(),
     };
     match judgement.verdict {
         Verdict::Agree => format!("{engine} agrees ({})", by.trim_start()),

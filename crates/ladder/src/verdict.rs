@@ -62,6 +62,9 @@ pub struct Range {
     pub high: f64,
     /// Over so many simulations, the one in the table among them.
     pub runs: usize,
+    /// The probability that one more of their kind would lie between: `(n - 1) / (n + 1)` for `n` independent draws
+    /// of any continuous distribution, for each of `n + 1` is as likely as the others to be the least or the greatest.
+    pub probability: f64,
 }
 
 impl Range {
@@ -72,7 +75,9 @@ impl Range {
     pub fn of(values: &[f64]) -> Option<Range> {
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
-        (values.len() > 1).then_some(Range { low, high, runs: values.len() })
+        let runs = values.len();
+        let probability = (runs as f64 - 1.0) / (runs as f64 + 1.0);
+        (runs > 1).then_some(Range { low, high, runs, probability })
     }
 
     /// Its width as a share of its middle.
@@ -122,24 +127,37 @@ pub struct Judgement {
     pub because: Vec<String>,
 }
 
-/// Holds `figure` against `reference`: the outcome, and how far they are apart, as a share and in their unit.
+impl Judgement {
+    /// Is the figure farther away than the tolerance?
+    pub(crate) fn is_apart(&self) -> bool {
+        matches!(self.verdict, Verdict::Differ | Verdict::Undecided)
+    }
+}
+
+/// Holds `figure` against `reference`: the outcome, how far they are apart as a share, where that has one, and in
+/// their unit.
 pub fn judge(
     what: What,
     figure: &Figure,
     reference: &Figure,
     tolerances: &Tolerances,
-) -> (Verdict, [f64; 2]) {
+) -> (Verdict, Option<f64>, f64) {
     let apart = figure.value - reference.value;
-    let share = if reference.value == 0.0 { apart } else { apart / reference.value };
+    // Beside nothing, no share says how far.
+    let share = match (reference.value == 0.0, apart == 0.0) {
+        (true, false) => None,
+        (true, true) => Some(0.0),
+        (false, _) => Some(apart / reference.value),
+    };
     let allowed = tolerances.allowed(what, reference.value);
-    let difference = if what == What::Loss { apart } else { share };
+    let difference = if what == What::Loss { Some(apart) } else { share };
     let verdict = match (apart.abs() <= allowed, figure.overlaps(reference)) {
         (true, _) => Verdict::Agree,
         (false, true) if what == What::Loss => Verdict::Agree,
         (false, true) => Verdict::Undecided,
         (false, false) => Verdict::Differ,
     };
-    (verdict, [difference, apart])
+    (verdict, difference, apart)
 }
 
 #[cfg(test)]
@@ -188,9 +206,20 @@ mod tests {
         let apart = Figure { low: Some(112.5), ..wide };
         assert_eq!(of(range, &apart), Verdict::Differ);
         // Where phase moves nothing much, it excuses nothing.
-        let narrow = Range { low: 99.0, high: 101.9, runs: 39 };
+        let narrow = Range { low: 99.0, high: 101.9, ..range };
         assert_eq!(of(narrow, &point(102.5)), Verdict::Differ);
         assert_eq!(Range::of(&[1.0]), None);
+        let probability = |runs: usize| Range::of(&vec![1.0; runs]).unwrap().probability;
+        assert!(
+            (probability(39) - 0.95).abs() < 1e-12 && (probability(8) - 7.0 / 9.0).abs() < 1e-12
+        );
+    }
+
+    #[test]
+    fn beside_nothing_there_is_no_share() {
+        let of = |value| judge(What::OneWay, &point(value), &point(0.0), &Tolerances::default());
+        assert_eq!(of(5.0), (Verdict::Differ, None, 5.0));
+        assert_eq!(of(0.0), (Verdict::Agree, Some(0.0), 0.0));
     }
 
     #[test]

@@ -205,7 +205,7 @@ impl Comparison {
 
     fn describe(&self, row: &Row) -> String {
         let figure = |value: Option<f64>| value.map_or("none".into(), rounded);
-        let error = row.error.map_or(String::new(), |error| format!(", {}", signed(error)));
+        let error = row.error.map_or(String::new(), |error| format!(", {}", told(error)));
         let (ours, published) = (figure(row.ours), figure(row.published));
         format!("{} ({ours} against {published} {}{error})", key_text(&row.key), self.unit)
     }
@@ -223,7 +223,7 @@ impl fmt::Display for Comparison {
         write!(f, "{}: {within} of {due} cells within {}", self.name, self.allowed())?;
         if let (Some(median), Some(worst)) = (self.median, self.worst) {
             let worst = &self.rows[worst];
-            let error = signed(worst.error.unwrap_or_default());
+            let error = told(worst.error.unwrap_or_default());
             write!(
                 f,
                 "; error median {}, worst {error} at {}",
@@ -241,8 +241,20 @@ impl fmt::Display for Comparison {
     }
 }
 
+/// Errors of so much and more are told as a factor.
+const TIMES: f64 = 10.0;
+
 fn percent(share: f64) -> String {
     format!("{} %", rounded(share * 100.0))
+}
+
+/// An error in words; beside a published zero no share says how far.
+fn told(error: f64) -> String {
+    match (error.is_finite(), error.abs() < TIMES) {
+        (false, _) => "where zero is published".into(),
+        (true, true) => signed(error),
+        (true, false) => format!("{} times", rounded(1.0 + error)),
+    }
 }
 
 fn signed(share: f64) -> String {
@@ -358,6 +370,15 @@ mod tests {
         assert_eq!(found(0.0).unwrap().rows[0].error, Some(0.0));
         let away = found(1.0).unwrap();
         assert_eq!((away.rows[0].error, away.counts.outside), (Some(f64::INFINITY), 1));
+        let text = away.verdict();
+        assert!(text.contains("where zero is published") && !text.contains("inf"), "{text}");
+        let far = compare(
+            &table(&[(1, 1e-3, false)]),
+            &table(&[(1, 5.0, false)]),
+            Tolerance::relative(0.5),
+        );
+        let text = far.unwrap().verdict();
+        assert!(text.contains("5000 times") && !text.contains("499900"), "{text}");
     }
 
     fn tables() -> impl Strategy<Value = Table> {

@@ -20,7 +20,8 @@ pub enum Quantity {
     Response,
     /// User bytes of each measurement over its delay, in bytes per second; of several flows the mean.
     Rate,
-    /// The sum of the simultaneous flows' rates, in bytes per second.
+    /// Of all flows together, in bytes per second: in a [`Reduction`] the sum of their rates, in a report
+    /// [`TrafficRun::total_rate`].
     TotalRate,
 }
 
@@ -65,8 +66,9 @@ pub struct Throughput {
     pub per_conversation: f64,
     /// Standard deviation of the transfers kept, all flows together.
     pub deviation: f64,
-    /// Sum of the flows' own figures.
-    pub total: f64,
+    /// Sum of the flows' own figures, as if each kept its rate while all run. It may exceed what the line
+    /// carries where they do not all run at the same time: [`TrafficRun::total_rate`] does not.
+    pub sum: f64,
     /// How many flows.
     pub conversations: usize,
 }
@@ -209,11 +211,11 @@ impl TrafficRun {
     /// Where not all measurements are kept, rules other than the mean and the minimum take those kept.
     pub fn throughput(&self, size: u64, estimator: Estimator) -> Option<Throughput> {
         let figures = self.figures(size, Quantity::Rate, estimator)?;
-        let total: f64 = figures.iter().sum();
+        let sum: f64 = figures.iter().sum();
         let deviation = self.estimate(size, Quantity::Rate, estimator)?.deviation;
         let conversations = figures.len();
-        let per_conversation = total / conversations as f64;
-        Some(Throughput { per_conversation, deviation, total, conversations })
+        let per_conversation = sum / conversations as f64;
+        Some(Throughput { per_conversation, deviation, sum, conversations })
     }
 
     /// Each flow's own figure.
@@ -263,7 +265,7 @@ impl Reduction {
     fn value(&self, traffic: &TrafficRun, size: u64) -> Option<Cell> {
         let rate = || traffic.throughput(size, self.estimator);
         let value = match self.quantity {
-            Quantity::TotalRate => rate()?.total,
+            Quantity::TotalRate => rate()?.sum,
             Quantity::Rate => rate()?.per_conversation,
             delay => traffic.estimate(size, delay, self.estimator)?.value,
         };
@@ -352,7 +354,7 @@ mod tests {
         let run = run("a", &[&[1, 10, 10, 1], &[1, 20, 20, 1]]);
         let traffic = run.traffic("bulk").unwrap();
         let found = traffic.throughput(1000, Estimator::DropFirstLast).unwrap();
-        assert_eq!((found.per_conversation, found.total, found.conversations), (75e3, 150e3, 2));
+        assert_eq!((found.per_conversation, found.sum, found.conversations), (75e3, 150e3, 2));
         assert_eq!(found.deviation, 25e3, "of the transfers kept, 100 kB/s and 50 kB/s");
         assert_eq!(traffic.sizes(), [1000]);
         assert_eq!((traffic.delays(1000).len(), traffic.rates(1000)[1]), (8, 100e3));

@@ -1,6 +1,6 @@
 //! What every engine returns, and what everything that shows or compares results starts from.
 
-use crate::{Accuracy, Samples, Times};
+use crate::{Accuracy, Course, Samples, Times};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Counts, Span, Time};
@@ -69,6 +69,8 @@ pub struct TrafficRun {
     pub packets: Conservation,
     /// Bytes handed to the receiving applications in all, warm-up and unfinished transfers included.
     pub delivered_bytes: u64,
+    /// What each flow has moved, and when; empty where that is not known of all of them.
+    pub courses: Vec<Course>,
     /// For each flow the time its sender spent in each state; the spans of one flow sum exactly to the
     /// time from its first action to its last.
     pub sender: Vec<BTreeMap<SenderState, Span>>,
@@ -188,6 +190,13 @@ pub struct Conservation {
 }
 
 impl Conservation {
+    /// The lost share of all packets that were handed to the path, copies included; `None` where there were none.
+    /// The one definition of loss: every engine counts from the traffic's start to its end, or to the run's.
+    pub fn lost(&self) -> Option<f64> {
+        let all = self.sent + self.duplicated;
+        (all > 0).then(|| self.dropped as f64 / all as f64)
+    }
+
     /// Do the counts add up?
     pub fn holds(&self) -> bool {
         self.sent + self.duplicated == self.delivered + self.dropped + self.in_flight

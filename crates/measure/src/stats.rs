@@ -1,8 +1,11 @@
 //! The elementary statistics of a list of numbers, and the two distributions that intervals need.
 
-/// Arithmetic mean; not a number where there are no values.
+/// Arithmetic mean; not a number where there are no values. It is worked out from the first value on, so that
+/// equal values have exactly that mean, and no deviation: what rounding would leave of one is nothing to
+/// divide by.
 pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    let Some(&first) = values.first() else { return f64::NAN };
+    first + values.iter().map(|value| value - first).sum::<f64>() / values.len() as f64
 }
 
 /// Standard deviation with divisor `n`: `sqrt(sum((x - mean)^2) / n)`.
@@ -93,6 +96,14 @@ fn student_expansion(z: f64, freedom: f64) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn equal_values_have_no_deviation(value in -1e6..1e6f64, count in 1usize..400) {
+            let values = vec![value; count];
+            prop_assert_eq!((mean(&values), deviation(&values)), (value, 0.0));
+        }
+    }
 
     /// `k` bad points above `x1 + 8 s1`: how many deviations of the good ones above their mean the
     /// threshold must at least be, by search. `sample` is the divisor n - 1.

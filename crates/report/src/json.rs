@@ -10,7 +10,7 @@ use serde::ser::{SerializeSeq, Serializer};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use trunkline_core::Cause;
-use trunkline_measure::{LinkRun, Run, Sample, Step, TrafficRun};
+use trunkline_measure::{Course, LinkRun, Run, Sample, Step, TrafficRun};
 
 /// The format's number. It rises when a field changes its meaning or goes; new fields do not raise it.
 pub const FORMAT: u32 = 1;
@@ -133,6 +133,7 @@ struct TrafficJson<'a> {
     summary: Vec<Value>,
     packets: trunkline_measure::Conservation,
     delivered_bytes: u64,
+    courses: Vec<Value>,
     retransmissions: u64,
     timeouts: u64,
     sender: Vec<Value>,
@@ -153,6 +154,7 @@ impl<'a> TrafficJson<'a> {
             summary: sizes.filter_map(|size| digest.get(run, &traffic.name, size)).map(summed).collect(),
             packets: traffic.packets,
             delivered_bytes: traffic.delivered_bytes,
+            courses: courses(traffic),
             retransmissions: traffic.retransmissions,
             timeouts: traffic.timeouts,
             sender: senders(traffic),
@@ -172,6 +174,14 @@ impl<'a> TrafficJson<'a> {
             samples: Samples(&traffic.samples),
         }
     }
+}
+
+fn courses(traffic: &TrafficRun) -> Vec<Value> {
+    let course = |(flow, course): (usize, &Course)| {
+        let Course { from, to, bytes } = course;
+        json!({"flow": flow, "from_ns": from.as_nanos(), "to_ns": to.as_nanos(), "delivered_bytes": bytes})
+    };
+    traffic.courses.iter().enumerate().map(course).collect()
 }
 
 fn senders(traffic: &TrafficRun) -> Vec<Value> {
@@ -210,7 +220,7 @@ fn summed(summary: &Summary<'_>) -> Value {
         "median_low_ns": spread.and_then(|spread| spread.median.low),
         "median_high_ns": spread.and_then(|spread| spread.median.high),
         "flow_bytes_per_s": summary.throughput.map(|rate| rate.per_conversation),
-        "total_bytes_per_s": summary.throughput.map(|rate| rate.total),
+        "total_bytes_per_s": summary.total,
         "flows": summary.throughput.map(|rate| rate.conversations),
         "ledger_ns": ledger.map(|(_, mean)| mean.as_nanos()).collect::<Vec<u64>>(),
     })

@@ -31,6 +31,7 @@ pub use error::ReportError;
 pub use figure::{Axis, Figure, Kind, Place, Point, Role, Scale, Series, distribution};
 pub use gather::figures;
 pub use json::{FORMAT, json};
+pub use number::share;
 pub use page::page;
 pub use report::{Report, Shown};
 pub use section::Section;

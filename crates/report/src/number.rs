@@ -97,14 +97,21 @@ fn brief(value: f64) -> String {
     short((value / power).round() * power)
 }
 
+/// From this share on a difference is told as a factor.
+const FACTOR: f64 = 10.0;
+
 /// How far `value` is from `reference`, in per cent of it, with its sign.
 pub(crate) fn difference(value: f64, reference: f64) -> String {
-    share(value / reference - 1.0)
+    if value == reference { share(0.0) } else { share(value / reference - 1.0) }
 }
 
-/// A share as signed per cent.
-pub(crate) fn share(share: f64) -> String {
-    if share.is_finite() { format!("{:+.1} %", share * 100.0) } else { NONE.into() }
+/// A share of a reference as signed per cent, a large one as a factor; beside a reference of zero it says so.
+pub fn share(share: f64) -> String {
+    match (share.is_finite(), share < FACTOR) {
+        (false, _) => "against 0".into(),
+        (true, true) => format!("{:+.1} %", share * 100.0),
+        (true, false) => format!("{} times", short(1.0 + share)),
+    }
 }
 
 /// A share as per cent.
@@ -151,6 +158,13 @@ mod tests {
                 assert_eq!(text, NONE);
             }
         }
-        assert_eq!(difference(1.0, 0.0), NONE);
+        assert_eq!(
+            (difference(1.0, 0.0), difference(0.0, 0.0)),
+            ("against 0".into(), "+0.0 %".into())
+        );
+        assert_eq!(
+            (difference(5000.0, 1.0), difference(10.9, 1.0)),
+            ("5000 times".into(), "+990.0 %".into())
+        );
     }
 }

@@ -229,12 +229,15 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// What a traffic without measurements delivered, over the whole run.
+    /// What a traffic without measurements delivered, over the time in which it was under way, or where that is
+    /// not known over the whole run.
     fn delivered(&self, name: &str) -> Line {
         let rate = |run: &Run| {
-            let rate = run.traffic(name)?.delivered_bytes as f64
-                / run.ended.since(trunkline_core::Time::ZERO).as_secs_f64();
-            rate.is_finite().then_some((rate, 0.0))
+            let traffic = run.traffic(name)?;
+            let lasted = run.ended.since(trunkline_core::Time::ZERO).as_secs_f64();
+            let whole =
+                || Some(traffic.delivered_bytes as f64 / lasted).filter(|it| it.is_finite());
+            traffic.course_rate().or_else(whole).map(|rate| (rate, 0.0))
         };
         let why = |run: &Run| match run.traffic(name) {
             Some(_) => "the run took no time".to_string(),
@@ -315,6 +318,6 @@ fn noted(run: &Run, traffic: &str) -> Option<String> {
 
 fn lost(traffic: &TrafficRun) -> String {
     let (lost, sent) = (traffic.packets.dropped, traffic.packets.sent + traffic.packets.duplicated);
-    let share = lost as f64 / sent as f64 * 100.0;
+    let share = traffic.packets.lost().unwrap_or_default() * 100.0;
     format!("{lost} of {sent} ({} %)", number::short(share))
 }

@@ -22,6 +22,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) estimate: Option<Estimate>,
     pub(crate) spread: Option<Spread>,
     pub(crate) throughput: Option<Throughput>,
+    /// Of all flows together, in bytes per second.
+    pub(crate) total: Option<f64>,
     /// Mean of each cause over the samples, rounded down, in [`Cause::ALL`]'s order.
     pub(crate) ledger: Vec<(Cause, Span)>,
     pub(crate) count: u64,
@@ -92,7 +94,8 @@ fn summary<'a>(
         spread: size.and_then(|size| traffic.spread(size)),
         throughput: size
             .and_then(|size| traffic.throughput(size, rate_rule))
-            .filter(|throughput| throughput.total.is_finite()),
+            .filter(|throughput| throughput.sum.is_finite()),
+        total: size.and_then(|size| traffic.total_rate(size)),
         ledger: ledger(traffic, size, count),
         count,
     }
@@ -121,7 +124,10 @@ impl Summary<'_> {
     pub(crate) fn value_of(&self, quantity: Quantity) -> Option<(f64, f64)> {
         match quantity {
             Quantity::Rate => self.throughput.map(|rate| (rate.per_conversation, rate.deviation)),
-            Quantity::TotalRate => self.throughput.map(|rate| (rate.total, rate.deviation)),
+            Quantity::TotalRate => {
+                let deviation = self.throughput.map_or(0.0, |rate| rate.deviation);
+                self.total.map(|total| (total, deviation))
+            }
             Quantity::Delay | Quantity::Response => {
                 self.estimate.map(|estimate| (estimate.value, estimate.deviation))
             }

@@ -54,7 +54,7 @@ fn read(samples: &[&Sample], measure: &Measure) -> Result<f64, String> {
         Measure::Delay { estimator, statistic } => {
             let delays: Vec<f64> =
                 samples.iter().map(|sample| sample.delay().as_secs_f64()).collect();
-            estimate(estimator, &delays).map(|found| of(&found, *statistic))
+            estimate(estimator, &delays).and_then(|found| of(&found, *statistic))
         }
         Measure::Throughput { of: share, estimator, statistic } => {
             throughput(samples, *share, estimator, *statistic)
@@ -89,13 +89,19 @@ fn estimate(estimator: &str, values: &[f64]) -> Result<Estimate, String> {
     rule.estimate(values).ok_or_else(none)
 }
 
-fn of(found: &Estimate, statistic: Statistic) -> f64 {
-    match statistic {
+fn of(found: &Estimate, statistic: Statistic) -> Result<f64, String> {
+    Ok(match statistic {
         Statistic::Mean => found.value,
         Statistic::StdDev => found.deviation,
+        Statistic::MeanOverStdDev if found.deviation == 0.0 => {
+            return Err(format!(
+                "all {} values are equal: nothing is spread to divide by",
+                found.good
+            ));
+        }
         Statistic::MeanOverStdDev => found.ratio(),
         Statistic::Eliminated => found.bad as f64,
-    }
+    })
 }
 
 /// Each flow's figure, then their sum or mean. The estimator is applied to the rates of the transfers; for
@@ -112,7 +118,7 @@ fn throughput(
         let rates: Vec<f64> = samples.iter().map(|sample| sample.rate()).collect();
         match fastest {
             true => Ok(rates.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
-            false => estimate(estimator, &rates).map(|found| of(&found, statistic)),
+            false => estimate(estimator, &rates).and_then(|found| of(&found, statistic)),
         }
     };
     let figures = flows.values().map(figure).collect::<Result<Vec<f64>, String>>()?;
@@ -198,6 +204,23 @@ mod tests {
         assert_eq!(
             reading(samples(), "kind = 'message-throughput'", true),
             [(Some(100), Ok(2000.0))]
+        );
+    }
+
+    #[test]
+    fn nothing_is_divided_by_a_spread_of_rounding() {
+        // 13 ms eleven times: the sum of such numbers is no exact multiple of one.
+        let each = |index: u64| sample(0, 1, index * 100, index * 100 + 13);
+        let samples = || (0..11).map(each).collect::<Vec<Sample>>();
+        let ratio = "kind = 'delay'\nestimator = 'mean'\nstatistic = 'mean-over-std-dev'";
+        let found = reading(samples(), ratio, true);
+        assert!(found[0].1.as_ref().unwrap_err().contains("all 11 values are equal"), "{found:?}");
+        let other = [samples(), vec![sample(0, 1, 9000, 9026)]].concat();
+        assert!(
+            reading(other, ratio, true)[0]
+                .1
+                .as_ref()
+                .is_ok_and(|ratio| (1.0..10.0).contains(ratio))
         );
     }
 

@@ -134,7 +134,7 @@ fn number(value: Option<f64>) -> String {
 }
 
 fn percent(error: Option<f64>) -> String {
-    error.map_or(String::new(), |error| format!("{:+.1} %", 100.0 * error))
+    error.map_or(String::new(), trunkline_report::share)
 }
 
 fn quotes(quotes: &[QuoteResult]) -> Section {
@@ -151,11 +151,13 @@ fn quotes(quotes: &[QuoteResult]) -> Section {
             quote.published.clone(),
             ours.trim().to_string(),
             percent(quote.error),
+            quote.allowed.clone(),
             verdict.into(),
             quote.remark.clone(),
         ]
     };
-    let columns = ["section", "what", "published", "ours", "error", "verdict", "remark"];
+    let columns =
+        ["section", "what", "published", "ours", "error", "agrees at", "verdict", "remark"];
     section("quotes", "Quoted in the text", "", &columns, quotes.iter().map(row).collect())
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn result(source: &Source, quote: &Quote, tables: &Tables) -> QuoteRe
         ours: None,
         error: None,
         agrees: None,
+        allowed: allowed(quote),
         remark: quote.none.clone().unwrap_or_default(),
     };
     let Some(term) = &quote.ours else { return empty };
@@ -41,6 +42,16 @@ fn title(quote: &Quote, row: &Key) -> String {
     }
 }
 
+/// What ours has to be to agree, in words; empty where it is not judged.
+fn allowed(quote: &Quote) -> String {
+    let slack = quote.tolerance.map(|share| format!("±{} %", (share * 1000.0).round() / 10.0));
+    match (quote.between, slack) {
+        (Some([low, high]), None) => format!("{low} to {high}"),
+        (Some([low, high]), Some(slack)) => format!("{low} to {high} {slack}"),
+        (None, slack) => slack.unwrap_or_default(),
+    }
+}
+
 fn judged(quote: &Quote, empty: QuoteResult, ours: f64) -> QuoteResult {
     let published: Option<f64> = empty.published.parse().ok();
     let error = published.filter(|&published| published != 0.0).map(|it| (ours - it) / it.abs());
@@ -49,5 +60,7 @@ fn judged(quote: &Quote, empty: QuoteResult, ours: f64) -> QuoteResult {
         |[low, high]: [f64; 2]| (low * (1.0 - slack)..=high * (1.0 + slack)).contains(&ours);
     let close = |error: f64| quote.tolerance.map(|tolerance| error.abs() <= tolerance + 1e-12);
     let agrees = quote.between.map(within).or_else(|| error.and_then(close));
+    // A figure within its range is not so far from one value of it.
+    let error = error.filter(|_| quote.between.is_none());
     QuoteResult { ours: Some(ours), error, agrees, ..empty }
 }

@@ -98,6 +98,8 @@ pub struct QuoteResult {
     pub error: Option<f64>,
     /// Does ours agree? None where nothing is judged.
     pub agrees: Option<bool>,
+    /// Where it agrees: a range of values, or a tolerance; empty where nothing is judged.
+    pub allowed: String,
     /// Why there is nothing of ours, or what went wrong.
     pub remark: String,
 }

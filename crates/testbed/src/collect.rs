@@ -83,6 +83,8 @@ impl Measured<'_> {
             ..TrafficRun::default()
         };
         let mut blocks = BTreeMap::new();
+        run.courses =
+            flows.iter().map(|flow| flow.course).collect::<Option<_>>().unwrap_or_default();
         for flow in flows {
             run.delivered_bytes += flow.delivered_bytes;
             run.block_count += flow.block_count;

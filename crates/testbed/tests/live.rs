@@ -203,6 +203,27 @@ fn a_greedy_connection_of_the_kernel_fills_the_line() {
     assert!(!run.links[0].backlog.is_empty());
 }
 
+/// What the kernel has left in its send buffer goes nowhere when the flow's time is up.
+#[test]
+fn a_greedy_connection_sends_no_longer_than_its_time() {
+    let Some(run) = emulated(&format!(
+        "{HOSTS}[[link]]\nbetween = ['a', 'b']\nrate = '1Mbit/s'\ndelay = '10ms'\n\
+         discipline = {{ kind = 'fifo', limit = '30kB' }}\n\
+         [[traffic]]\nname = 't'\nkind = 'greedy'\nfrom = 'a'\nto = 'b'\nduration = '2s'\nwarm_up = '0s'\n\
+         write = '64KiB'\ntransport = {{ kind = 'tcp', profile = 'linux' }}\n"
+    )) else {
+        return;
+    };
+    let tcp = &run.traffic[0];
+    // Two seconds of the line, and its queue, which was full by then.
+    let most = 250_000 + 30_000;
+    let delivered = run.links[0].counts.delivered_bytes;
+    assert!((200_000..most).contains(&delivered), "{delivered} of {most}");
+    assert!(tcp.delivered_bytes < delivered && tcp.packets.holds(), "{:?}", tcp.packets);
+    let total = tcp.total_rate(0).unwrap();
+    assert!(total <= 125_000.0 * 1448.0 / 1500.0 + 2.0 * 1448.0, "{total} B/s");
+}
+
 #[test]
 fn what_is_lost_is_counted() {
     let Some(run) = emulated(&format!(

@@ -121,6 +121,19 @@ impl Application {
         }
     }
 
+    /// So many user bytes have come to the receiver's host at an even rate between two instants, which may be one,
+    /// whether or not the process can read them yet. A `greedy` receiver counts these.
+    pub fn arrived(&mut self, from: Time, to: Time, bytes: u64) {
+        if let Process::Meter(process) = &mut self.process {
+            process.arrived(from, to, bytes);
+        }
+    }
+
+    /// Does it leave behind what it has written when it ends, as what sends for a stated time does?
+    pub fn leaves_the_rest(&self) -> bool {
+        matches!(self.process, Process::Spender(_))
+    }
+
     /// It has become `now` with nothing done: what that alone completes can be taken as samples. To be called
     /// before the process is stopped.
     pub fn flush(&mut self, now: Time) {

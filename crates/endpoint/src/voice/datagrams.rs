@@ -104,7 +104,7 @@ impl Datagrams {
                 add(&mut self.blocks, flying.block.steps());
                 flying.message
             });
-            self.inbox.push_back(Taken { bytes, end: true, carried });
+            self.inbox.push_back(Taken { bytes, end: true, since: None, carried });
         }
     }
 

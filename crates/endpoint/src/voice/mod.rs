@@ -39,6 +39,8 @@ pub(crate) struct Write {
 pub(crate) struct Taken {
     pub bytes: u32,
     pub end: bool,
+    /// When the reader last found nothing, so that the bytes have come since; `None` where they have come just now.
+    pub since: Option<Time>,
     /// What the message that ends there brought. `None` where a copy has brought it whose original, with
     /// the records, is lost or was read before.
     pub carried: Option<Carried>,
@@ -125,7 +127,16 @@ impl Voice {
         match self {
             Voice::Datagrams(voice) => voice.take(context),
             Voice::Urp(voice) => voice.take(now, context),
-            Voice::Tcp(voice) => voice.take(context),
+            Voice::Tcp(voice) => voice.take(now, context),
+        }
+    }
+
+    /// Sends nothing more, whatever is left to be sent.
+    pub fn cut_off(&mut self) {
+        match self {
+            Voice::Datagrams(_) => (),
+            Voice::Urp(voice) => voice.cut_off(),
+            Voice::Tcp(voice) => voice.cut_off(),
         }
     }
 
@@ -165,7 +176,7 @@ impl Voice {
     }
 
     /// What it has counted, at the end.
-    pub fn report(&self) -> VoiceReport {
+    pub fn report(&mut self) -> VoiceReport {
         match self {
             Voice::Datagrams(voice) => voice.report(),
             Voice::Urp(voice) => voice.report(),

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
+use trunkline_core::Time;
 use trunkline_lab::tcp_info;
 use trunkline_scenario::Transport;
 
@@ -27,6 +28,8 @@ const CHUNK: usize = 1 << 16;
 const SETTLED: u64 = 4;
 /// Reads from one look at the window to the next.
 const LOOK: u64 = 8;
+/// A reader that never catches up is taken to have done so after so many bytes, more than a receive buffer holds.
+const MOST_SINCE: u64 = 8 << 20;
 /// Users' octets: they mean nothing.
 static OCTETS: [u8; CHUNK] = [0x55; CHUNK];
 
@@ -42,6 +45,11 @@ pub(crate) struct Tcp {
     got: u64,
     read: u64,
     closed: bool,
+    /// What was known when the rest was left behind.
+    last_report: Option<VoiceReport>,
+    /// When the kernel last had nothing for the reader, and what has been read since.
+    emptied: Option<Time>,
+    since_then: u64,
     /// Where a window was asked for: reads, and the largest window seen at every [`LOOK`]th.
     reads: u64,
     peak_window: Option<u64>,
@@ -129,6 +137,9 @@ impl Tcp {
             got: 0,
             read: 0,
             closed: false,
+            last_report: None,
+            emptied: None,
+            since_then: 0,
             reads: 0,
             peak_window: None,
             buffer: vec![0; CHUNK],
@@ -177,17 +188,25 @@ impl Tcp {
         }
     }
 
-    pub fn take(&mut self, context: &Context) -> Option<Taken> {
+    /// Ends the connection at once: what the kernel has left to send is dropped, and the other end is told.
+    pub fn cut_off(&mut self) {
+        self.last_report = Some(self.report());
+        // A connection that is gone already has nothing left.
+        let _ = rustix::net::connect_unspec(&self.stream);
+        (self.closed, self.left) = (true, 0);
+    }
+
+    pub fn take(&mut self, now: Time, context: &Context) -> Option<Taken> {
         let way = context.inward();
         // What lies before the end of a message that has come is read without asking the kernel.
         let front = way.ends().front().map(|end| end.at);
         if front.is_none_or(|at| at > self.got) {
-            self.receive();
+            self.receive(now);
         }
-        self.read_to_end(way)
+        self.read_to_end(now, way)
     }
 
-    fn receive(&mut self) {
+    fn receive(&mut self, now: Time) {
         match rustix::net::recv(&self.stream, &mut self.buffer[..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => self.closed = true,
             Ok((bytes, _)) => {
@@ -195,9 +214,15 @@ impl Tcp {
                 self.tuning.after_read(&self.stream);
                 self.look();
             }
-            Err(Errno::AGAIN | Errno::INTR) => (),
+            Err(Errno::AGAIN) => self.empty(now),
+            Err(Errno::INTR) => (),
             Err(_) => self.closed = true,
         }
+    }
+
+    /// All that has come by `now` has been read: what comes next has come since.
+    fn empty(&mut self, now: Time) {
+        (self.emptied, self.since_then) = (Some(now), 0);
     }
 
     /// Notes the window that it advertises, once that has settled: with the first packets the kernel learns
@@ -215,7 +240,7 @@ impl Tcp {
     }
 
     /// What has come, at most to the end of a message.
-    fn read_to_end(&mut self, way: &Way) -> Option<Taken> {
+    fn read_to_end(&mut self, now: Time, way: &Way) -> Option<Taken> {
         let mut ends = way.ends();
         let come = ends.front().is_some_and(|end| end.at <= self.got);
         let end = if come { ends.pop_front() } else { None };
@@ -227,11 +252,18 @@ impl Tcp {
         }
         self.read = until;
         way.taken.store(until, Ordering::Release);
-        let is_end = end.is_some();
-        Some(Taken { bytes: bytes as u32, end: is_end, carried: end.map(|end| end.carried) })
+        let (is_end, since) = (end.is_some(), self.emptied);
+        self.since_then += bytes;
+        if self.since_then > MOST_SINCE {
+            self.empty(now);
+        }
+        Some(Taken { bytes: bytes as u32, end: is_end, since, carried: end.map(|end| end.carried) })
     }
 
-    pub fn report(&self) -> VoiceReport {
+    pub fn report(&mut self) -> VoiceReport {
+        if let Some(report) = self.last_report.take() {
+            return report;
+        }
         let mut notes = self.tuning.notes().to_vec();
         let Ok(info) = tcp_info(&self.stream) else { return VoiceReport::default() };
         notes.extend(self.tuning.disagreements(&info));

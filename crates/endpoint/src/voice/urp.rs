@@ -84,6 +84,8 @@ pub(crate) struct Urp {
     bytes_accepted: u64,
     /// Blocks accepted that were not the next of the stream: losses and copies together can deceive URP.
     deceived: u64,
+    /// Is nothing more to be sent?
+    is_cut_off: bool,
     /// Have octets been left out for want of room?
     incomplete: bool,
     messages: VecDeque<Message>,
@@ -124,6 +126,7 @@ impl Urp {
             bytes_sent: 0,
             bytes_accepted: 0,
             deceived: 0,
+            is_cut_off: false,
             incomplete: false,
             messages: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -160,8 +163,14 @@ impl Urp {
         self.urp.dead()
     }
 
+    /// Sends nothing more, whatever is left.
+    pub fn cut_off(&mut self) {
+        self.is_cut_off = true;
+        self.outbox.clear();
+    }
+
     pub fn deadline(&self) -> Option<Time> {
-        self.urp.deadline()
+        self.urp.deadline().filter(|_| !self.is_cut_off)
     }
 
     pub fn waiting(&self) -> Option<Waiting> {
@@ -191,6 +200,9 @@ impl Urp {
 
     /// Says everything that can be said.
     fn say(&mut self, now: Time, context: &Context) {
+        if self.is_cut_off {
+            return;
+        }
         self.forget_answered();
         self.start_requests(now, context);
         while let Some(segment) = self.urp.transmit(now) {
@@ -357,7 +369,7 @@ impl Urp {
         if count == 0 {
             return None;
         }
-        let mut taken = Taken { bytes: 0, end: to_end.is_some(), carried: None };
+        let mut taken = Taken { bytes: 0, end: to_end.is_some(), since: None, carried: None };
         for arrival in self.inbox.drain(..count) {
             taken.bytes += arrival.bytes;
             taken.carried = arrival.carried;

@@ -118,6 +118,10 @@ impl Samples {
 
     /// Counts all instants anew, as `moved` says.
     pub fn rebase(&mut self, moved: impl Fn(Time) -> Time) {
+        let groups = self.sums.iter_mut().flat_map(|sums| sums.groups.values_mut());
+        for (from, to) in groups.flat_map(|group| group.reach.values_mut()) {
+            (*from, *to) = (moved(*from), moved(*to));
+        }
         let sums = self.sums.iter_mut();
         let told = sums.flat_map(|sums| sums.told_mut());
         for sample in self.kept.iter_mut().chain(told) {

@@ -5,7 +5,7 @@ use crate::confidence::{CONFIDENCE, mean_interval};
 use crate::{Estimate, Estimator, Interval, Quantity, Sample, Step};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
-use trunkline_core::{Cause, Span};
+use trunkline_core::{Cause, Span, Time};
 
 /// Significant decimal digits of the histograms: a value read from one is at most 0.1 % off.
 const DIGITS: u8 = 3;
@@ -31,6 +31,10 @@ pub(crate) struct Streamed {
     pub steps: Vec<Step>,
     /// How many did not say where their time went but for one step at a host.
     pub untold: u64,
+    /// User bytes of all.
+    pub bytes: u64,
+    /// Of each flow the first start and the last end.
+    pub reach: BTreeMap<u32, (Time, Time)>,
     flows: BTreeMap<u32, [Series; QUANTITIES]>,
     spread: [Histogram<u64>; QUANTITIES],
 }
@@ -42,6 +46,8 @@ impl Default for Streamed {
             count: 0,
             steps: Vec::new(),
             untold: 0,
+            bytes: 0,
+            reach: BTreeMap::new(),
             flows: BTreeMap::new(),
             spread: [empty(), empty(), empty()],
         }
@@ -53,6 +59,8 @@ impl Streamed {
     pub(crate) fn add(&mut self, sample: &Sample) {
         self.count += 1;
         self.untold += u64::from(sample.is_untold());
+        self.bytes += sample.size;
+        self.extend(sample.flow, (sample.start, sample.end));
         sample.steps.iter().for_each(|step| self.book(*step));
         let series = self.flows.entry(sample.flow).or_default();
         for quantity in [Quantity::Delay, Quantity::Response, Quantity::Rate] {
@@ -61,6 +69,11 @@ impl Streamed {
             let counted = self.spread[at].record((value * FINE[at]).round() as u64);
             counted.expect("the histogram grows with its values");
         }
+    }
+
+    fn extend(&mut self, flow: u32, (from, to): (Time, Time)) {
+        let known = self.reach.entry(flow).or_insert((from, to));
+        *known = (known.0.min(from), known.1.max(to));
     }
 
     fn book(&mut self, step: Step) {
@@ -75,6 +88,8 @@ impl Streamed {
     pub(crate) fn absorb(&mut self, other: &Streamed) {
         self.count += other.count;
         self.untold += other.untold;
+        self.bytes += other.bytes;
+        other.reach.iter().for_each(|(&flow, &times)| self.extend(flow, times));
         other.steps.iter().for_each(|step| self.book(*step));
         for (flow, theirs) in &other.flows {
             let ours = self.flows.entry(*flow).or_default();

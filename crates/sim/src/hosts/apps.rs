@@ -94,6 +94,8 @@ impl World<'_> {
         end.clock.enter(now, Waiting::Application);
         end.doing = Doing::Ended;
         end.ended = Some(now);
+        // What sends for a stated time sends no longer than that, however much it has left to the transport.
+        end.cut_off = id.is_sender() && end.app.leaves_the_rest();
         if id.is_sender() {
             self.sender_ended(id);
         }

@@ -7,7 +7,7 @@ use super::world::World;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_measure::{
-    Conservation, Engine, LinkRun, Run, SenderState, TrafficRun, wrong_blocks,
+    Conservation, Course, Engine, LinkRun, Run, SenderState, TrafficRun, wrong_blocks,
 };
 use trunkline_scenario::Traffic;
 
@@ -51,6 +51,7 @@ impl World<'_> {
             amounts: self.scenario.traffic[index].workload.is_greedy(),
             packets: self.conservation(&ends, measured),
             delivered_bytes: measured.delivered,
+            courses: senders.clone().filter_map(|end| self.course(end, measured)).collect(),
             sender: senders.clone().map(|end| self.states(end)).collect(),
             blocks: measured.blocks.values().copied().collect(),
             block_count: measured.block_count,
@@ -59,6 +60,14 @@ impl World<'_> {
             rounds: senders.flat_map(|end| end.rounds.whole()).collect(),
             windows,
         }
+    }
+
+    /// What a flow has moved, and when; `None` where it did not start.
+    fn course(&self, sender: &End, measured: &Measured) -> Option<Course> {
+        let flow = sender.flow as usize;
+        let ended = sender.ended.unwrap_or(self.net.now());
+        let (until, bytes) = (measured.delivered_until[flow], measured.delivered_by[flow]);
+        Some(Course { from: sender.started?, to: ended.max(until), bytes })
     }
 
     /// What a sender's time went into, from its first action to its last.

@@ -165,6 +165,8 @@ pub(crate) struct End {
     pub reading: usize,
     pub started: Option<Time>,
     pub ended: Option<Time>,
+    /// Does it send nothing more, though something is left to be sent?
+    pub cut_off: bool,
 }
 
 impl End {
@@ -222,6 +224,7 @@ impl End {
             reading: 0,
             started: None,
             ended: None,
+            cut_off: false,
         }
     }
 

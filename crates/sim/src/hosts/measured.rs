@@ -2,7 +2,7 @@
 
 use super::jobs::EndId;
 use std::collections::BTreeMap;
-use trunkline_core::Span;
+use trunkline_core::{Span, Time};
 use trunkline_measure::{Samples, Step, WindowSample};
 
 /// What a traffic has measured so far.
@@ -10,8 +10,9 @@ use trunkline_measure::{Samples, Step, WindowSample};
 pub(crate) struct Measured {
     pub samples: Samples,
     pub delivered: u64,
-    /// Of each flow.
+    /// Of each flow, with the time of the last delivery.
     pub delivered_by: Vec<u64>,
+    pub delivered_until: Vec<Time>,
     pub windows: Vec<WindowSample>,
     pub blocks: BTreeMap<(u16, u8), Step>,
     pub block_count: u64,
@@ -29,7 +30,9 @@ impl Measured {
     /// A traffic of `flows` flows before it starts.
     pub fn new(flows: u32, samples: Samples) -> Measured {
         let delivered_by = vec![0; flows as usize];
-        Measured { flows_left: flows, delivered_by, samples, ..Measured::default() }
+        let delivered_until = vec![Time::ZERO; flows as usize];
+        let flows_left = flows;
+        Measured { flows_left, delivered_by, delivered_until, samples, ..Measured::default() }
     }
 
     /// Adds the time of one block.
@@ -43,10 +46,11 @@ impl Measured {
     }
 
     /// An application has read `bytes`; those at the peer's end count for the flow's progress.
-    pub fn deliver(&mut self, flow: u32, id: EndId, bytes: u32) {
+    pub fn deliver(&mut self, now: Time, flow: u32, id: EndId, bytes: u32) {
         self.delivered += u64::from(bytes);
         if !id.is_sender() {
             self.delivered_by[flow as usize] += u64::from(bytes);
+            self.delivered_until[flow as usize] = now;
         }
     }
 }

@@ -25,7 +25,10 @@ impl World<'_> {
         }
         while let Some(delivered) = self.ends[id.index()].speaker.take() {
             self.check_place(id, &delivered);
-            self.ends[id.index()].accepted += u64::from(delivered.data.len);
+            let (now, bytes) = (self.net.now(), u64::from(delivered.data.len));
+            let end = &mut self.ends[id.index()];
+            end.accepted += bytes;
+            end.app.arrived(now, now, bytes);
             self.accepted(id, delivered);
         }
     }
@@ -201,7 +204,7 @@ impl World<'_> {
             end.speaker.consumed(now, octets);
         }
         let (traffic, flow) = (end.traffic, end.flow);
-        self.traffic[traffic].deliver(flow, id, bytes);
+        self.traffic[traffic].deliver(now, flow, id, bytes);
         self.start_due();
         self.step(id, Outcome::Read { bytes, end: ends });
         self.pump(id);

@@ -29,6 +29,9 @@ impl World<'_> {
     /// Lets the protocol say what it has to say.
     fn transmit(&mut self, id: EndId) {
         let now = self.net.now();
+        if self.ends[id.index()].cut_off {
+            return;
+        }
         while let Some(out) = self.ends[id.index()].speaker.transmit(now) {
             let end = &mut self.ends[id.index()];
             end.in_hand += 1;

@@ -271,6 +271,11 @@ impl Speaker {
         }
     }
 
+    /// Octets of TCP's stream that have come, those behind a gap included.
+    pub fn arrived(&self) -> u64 {
+        self.tcp().map_or(0, Tcp::arrived)
+    }
+
     /// The next data of TCP that have come in order.
     pub fn take_stream(&mut self) -> Option<Extent> {
         let Speaker::Tcp { tcp, .. } = self else { return None };

@@ -125,7 +125,10 @@ impl World<'_> {
                 self.spare.push(flying);
             }
         }
+        let before = end.speaker.arrived();
         end.speaker.hear(now, segment);
+        let fresh = end.speaker.arrived() - before;
+        end.app.arrived(now, now, fresh);
         self.pump(id);
     }
 

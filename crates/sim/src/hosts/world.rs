@@ -308,7 +308,7 @@ impl<'a> World<'a> {
     /// Sets the timer of an end's deadline where that has moved.
     pub fn set_deadline(&mut self, id: EndId) {
         let end = &mut self.ends[id.index()];
-        let deadline = end.speaker.deadline();
+        let deadline = end.speaker.deadline().filter(|_| !end.cut_off);
         // A deadline that moved away is looked at again when the old one comes.
         let sooner = match (deadline, end.deadline_set) {
             (Some(new), Some(set)) => new < set,

@@ -2,6 +2,7 @@
 
 mod faults;
 mod golden;
+mod goodput;
 mod greedy;
 mod interfaces;
 mod kept;

@@ -149,6 +149,10 @@ impl<B: Payload> Tcp<B> {
     pub fn outstanding(&self) -> u64 {
         self.sender.get().map_or(0, |sender| sender.board.outstanding())
     }
+    /// Octets of the other end's stream that have come, each once: those in order and those behind a gap.
+    pub fn arrived(&self) -> u64 {
+        self.receiver.arrived()
+    }
     /// Octets of the other end's stream that have come in order.
     pub fn received(&self) -> u64 {
         self.receiver.received()

@@ -105,6 +105,11 @@ impl<B: Payload> Receiver<B> {
     pub fn ended(&self) -> bool {
         self.next > self.fin
     }
+    /// Octets of the stream that have come, those behind a gap included.
+    pub fn arrived(&self) -> u64 {
+        let behind = |gaps: &Gaps<B>| gaps.held.runs().map(|run| run.end - run.start).sum::<u64>();
+        self.received() + self.gaps.as_deref().map_or(0, behind)
+    }
     /// Octets of the stream that have come in order.
     pub fn received(&self) -> u64 {
         self.next.min(self.fin) - 1
