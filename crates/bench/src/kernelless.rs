@@ -64,7 +64,7 @@ fn run(arrangement: Arrangement, bytes: usize) -> Result<f64> {
     let nanos = match arrangement {
         Arrangement::Bare => timed(|| Ok(forward(ports, &end.reached)?))?,
         Arrangement::Emulator(settings) => {
-            let options = Options { busy: true, cpu: None };
+            let options = Options { busy: true, ..Options::default() };
             let (built, remote) = dataplane(&path(settings)?, ports, options)?;
             // Set once, here.
             let _ = end.remote.set(remote);

@@ -75,7 +75,7 @@ impl Running {
                 (Stop::Bare(stop), std::thread::spawn(work))
             }
             Arrangement::Emulator(settings) => {
-                let options = Options { busy: true, cpu: Some(cpu) };
+                let options = Options { busy: true, cpu: Some(cpu), ..Options::default() };
                 let (dataplane, remote) = dataplane(&path(settings)?, ports, options)?;
                 let work = move || dataplane.run().1.map_err(anyhow::Error::from);
                 (Stop::Emulator(remote), std::thread::spawn(work))
