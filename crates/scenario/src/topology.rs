@@ -179,7 +179,7 @@ mod tests {
             traffic: Vec::new(),
             stop_after: Span::from_secs(1),
             sample_backlog: None,
-            samples: Keep::default(),
+            samples: Default::default(),
             mtu: 1500,
         }
     }

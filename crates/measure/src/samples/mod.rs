@@ -338,7 +338,7 @@ mod tests {
                     prop_assert_eq!((a.good, a.bad), (b.good, b.bad));
                 }
                 let (a, b) = (whole.throughput(64, rule).unwrap(), summed.throughput(64, rule).unwrap());
-                prop_assert!(within(b.total, a.total, 1e-9) && a.conversations == b.conversations);
+                prop_assert!(within(b.sum, a.sum, 1e-9) && a.conversations == b.conversations);
             }
         }
 
