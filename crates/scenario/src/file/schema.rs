@@ -199,6 +199,10 @@ impl Kind {
         match (self, text.parse()) {
             (Kind::Whole(..) | Kind::Size(..), Ok(number)) => Value::Whole(number),
             (Kind::Flag, _) => Value::Flag(text == "true"),
+            (Kind::Or(one, other), _) => match one.value(text) {
+                Value::Text(_) => other.value(text),
+                value => value,
+            },
             _ => Value::Text(text.into()),
         }
     }
