@@ -343,6 +343,7 @@ impl<W: Work> Dataplane<W> {
             interrupted: self.machine.interrupted,
             ends: waits.percentiles(),
             ends_late: waits.longer_than(LONG_WAIT),
+            own_processor: self.options.own,
             clock_steps: self.clock.steps(),
             stamps_corrected: stamps.corrected,
             stamps_uncertain: stamps.uncertain,
