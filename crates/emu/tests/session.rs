@@ -78,7 +78,7 @@ fn two_paths_carry_count_and_book_each_for_itself() {
     let paths = [("a", path(&["delay=5ms", "rate=8mbit"])), ("b", path(&["up-delay=20ms"]))];
     let (session, thread) = start(&hosts, &paths);
     assert!(session.origin() >= before && session.origin() <= monotonic());
-    assert_eq!(session.backends(), ["af-packet"; 4]);
+    assert_eq!(session.backends(), ["packet"; 4]);
     let least = |took: &[Duration]| took.iter().min().unwrap().as_secs_f64() * 1e3;
     let (first, second) = (exchange(&hosts, 0), exchange(&hosts, 1));
     // 100 bytes at 8 Mbit/s take 100 us.
