@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn an_unlimited_path_needs_what_a_machine_could_deliver_for_a_moment() {
-        let paths = [path(&[])];
+        assert_eq!(required(&[path(&[])]), 16 << 20, "nothing is under way");
+        let paths = [path(&["delay=1s"])];
         let needed = (16 << 20) + 2 * (128 << 20);
         assert_eq!(required(&paths), needed);
         // A reserve for changes, as far as four fifths of the memory go.

@@ -23,9 +23,10 @@ fn path(pairs: &[&str]) -> PathSpec {
     settings(pairs).resolve().unwrap()
 }
 
-/// Hosts with a far end for each path, or nothing and a note if this user may not make them.
+/// Hosts with a far end for each path, or nothing and a note if this user may not make them. Their MTU is too small
+/// for IPv6, whose own frames would be counted, too.
 fn hosts(paths: usize) -> Option<Hosts> {
-    match Hosts::build(&vec![1500; paths]) {
+    match Hosts::build(&vec![1000; paths]) {
         Err(EmuError::Lab(error)) if error.errno() == Some(libc::EPERM) => {
             trunkline_skip::skipped(error);
             None
@@ -78,7 +79,7 @@ fn two_paths_carry_count_and_book_each_for_itself() {
     let paths = [("a", path(&["delay=5ms", "rate=8mbit"])), ("b", path(&["up-delay=20ms"]))];
     let (session, thread) = start(&hosts, &paths);
     assert!(session.origin() >= before && session.origin() <= monotonic());
-    assert_eq!(session.backends(), ["af-packet"; 4]);
+    assert_eq!(session.backends(), ["packet"; 4]);
     let least = |took: &[Duration]| took.iter().min().unwrap().as_secs_f64() * 1e3;
     let (first, second) = (exchange(&hosts, 0), exchange(&hosts, 1));
     // 100 bytes at 8 Mbit/s take 100 us.

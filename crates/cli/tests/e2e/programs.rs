@@ -1,6 +1,7 @@
 //! Programs that people use, over the path, unchanged.
 
 use crate::support::{Host, installed};
+use trunkline_core::Span;
 
 /// A path that hurries nobody, and that nobody overtakes.
 const PATH: [&str; 8] =
@@ -53,7 +54,10 @@ fn a_stream_of_udp_and_the_other_way_round() {
     // A second at 4 Mbit/s one way, with what acknowledges the second the other way, at the line's rate.
     let (there, back) = (up.count("delivered_bytes"), down.count("delivered_bytes"));
     assert!((450_000..900_000).contains(&there), "{there}");
-    assert!((RATE * 0.4..RATE * 1.4).contains(&(back as f64)), "{back}");
+    // A sender's buffer drains after its second: how much that is hangs on its congestion control.
+    let uptime: Span = outcome.statement()["state"]["uptime"].as_str().unwrap().parse().unwrap();
+    let most = RATE * uptime.as_secs_f64();
+    assert!((RATE * 0.4..most).contains(&(back as f64)), "{back} of {most}");
     assert_eq!(up.count("dropped_by_emulator") + down.count("dropped_by_emulator"), 0);
 }
 

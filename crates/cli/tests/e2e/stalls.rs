@@ -17,13 +17,26 @@ fn stopped(host: &Host, options: &[&str], stop: Duration) -> Option<(Outcome, Sp
     let mut running = host.start(&[&shell, options, &["--", "sh", "-c", script]].concat());
     running.await_line("ready");
     sleep(Duration::from_millis(500));
-    let began = Instant::now();
     running.signal(Signal::STOP);
-    // The signal has been delivered to all threads a moment later.
-    sleep(stop + Duration::from_millis(20));
-    let stood = began.elapsed() - Duration::from_millis(20);
+    await_stop(running.pid());
+    let began = Instant::now();
+    sleep(stop);
+    let stood = began.elapsed();
     running.signal(Signal::CONT);
     Some((running.finish(), Span::from_nanos(stood.as_nanos() as u64)))
+}
+
+/// Waits until all threads of a process have stopped: on a busy processor one may take its time to see the signal.
+fn await_stop(pid: u32) {
+    let stands = |thread: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap();
+        text.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
+    };
+    let until = Instant::now() + Duration::from_secs(10);
+    while !std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().all(stands) {
+        assert!(Instant::now() < until, "the emulator does not stop");
+        sleep(Duration::from_millis(1));
+    }
 }
 
 fn span(value: &serde_json::Value) -> Span {
