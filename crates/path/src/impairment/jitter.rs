@@ -1,6 +1,7 @@
 //! Jitter: delay that varies from packet to packet, with or without regard to order.
 
 use super::achieved::Spread;
+use super::smooth::Smooth;
 use crate::{LinkSpec, SpecError};
 use trunkline_core::{Probability, Span, Stream, Time};
 
@@ -18,7 +19,13 @@ pub struct Jitter {
 /// How the jitter of one packet relates to that of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JitterKind {
-    /// Independent draws, but no packet is released before the one in front of it.
+    /// Draws as independent as order allows: no packet is released before the one in front of it.
+    ///
+    /// Packets whose distance is the range of the distribution are drawn for themselves. Nearer ones resemble
+    /// each other, the nearer the more: a delay that falls faster than time goes would let packets overtake, and
+    /// to hold them all back would cost the deviation asked for. So the delay follows a smooth process in time
+    /// ([`Shape`] says how slow), with the stated distribution at any spacing. The few packets that are
+    /// held back all the same are paid for.
     ///
     /// Waiting for the packet in front lengthens the delay, so that plain clamping would raise its
     /// mean. Here the excess over what was drawn is kept as a debt, in whole nanoseconds, and each
@@ -26,13 +33,13 @@ pub enum JitterKind {
     /// mean achieved over n packets is then above the mean drawn by debt / n. While the debt exceeds
     /// the range R of the distribution it only falls, and in one go it can grow by at most R for each
     /// of the packets that leave the line within R; so the mean is off by at most R·(1 + m) / n,
-    /// where m is the largest number of packets that leave within R. What spacing much closer than
-    /// the jitter does cost is spread: a distribution of independent draws in order cannot be had
-    /// there, and [`Achieved`](super::Achieved) states the deviation and mean that came about.
+    /// where m is the largest number of packets that leave within R.
     Ordered,
     /// Independent draws; packets may overtake each other.
     Independent,
-    /// Each draw correlated with the one before it, order kept as for [`Ordered`](JitterKind::Ordered).
+    /// Each draw correlated with the one before it, whatever the time between them; order kept by holding
+    /// packets back, and paid for, as for [`Ordered`](JitterKind::Ordered). Where packets follow each other more
+    /// closely than draws differ, the deviation is another one (docs/path.md has a table); [`Achieved`](super::Achieved) states what came about.
     ///
     /// A Gaussian process g' = rho·g + √(1 − rho²)·n is mapped to the distribution, so that the
     /// draws have the stated distribution whatever rho is. (The mixture rho·old + (1 − rho)·new of
@@ -84,6 +91,33 @@ impl Shape {
             Shape::Normal { deviation } => deviation.scaled(NORMAL_CLIP, 1),
             Shape::Exponential { mean } => mean.scaled(EXPONENTIAL_CLIP, 1),
         }
+    }
+
+    /// How far apart packets are drawn for themselves, in nanoseconds: with all but the rarest draws they keep
+    /// their order then.
+    fn apart(self) -> i64 {
+        match self {
+            Shape::Uniform { half } => 2 * nanos(half),
+            Shape::Normal { deviation } => 6 * nanos(deviation),
+            Shape::Exponential { mean } => 7 * nanos(mean),
+        }
+    }
+
+    /// For how long the delay of packets close to each other stays alike, in nanoseconds: so long that it
+    /// falls faster than time goes, and order has to be kept by force, for about 1 packet in 100 at most.
+    fn memory(self) -> i64 {
+        match self {
+            Shape::Uniform { half } => 2 * nanos(half),
+            Shape::Normal { deviation } => 3 * nanos(deviation),
+            Shape::Exponential { mean } => 4 * nanos(mean),
+        }
+    }
+
+    /// What a gap between two packets counts for the process, in units of its memory: the gap where it is
+    /// small, without end where draws are to be independent.
+    fn elapsed(self, gap: Span) -> f64 {
+        let (gap, apart) = (nanos(gap) as f64, self.apart() as f64);
+        if gap >= apart { f64::INFINITY } else { gap / self.memory() as f64 / (1.0 - gap / apart) }
     }
 
     /// The least that it adds to `delay`, in nanoseconds: never more taken off than there is.
@@ -171,6 +205,8 @@ pub(super) struct Jitters {
     stream: Stream,
     /// The Gaussian process of correlated jitter.
     gauss: Option<f64>,
+    /// That of ordered jitter, and when the last packet left the line.
+    smooth: Option<(Smooth, Time)>,
     /// What order-keeping has added and has not yet been paid back, in nanoseconds.
     debt: i64,
     /// The last packet: when it left the line, and its jitter.
@@ -180,7 +216,14 @@ pub(super) struct Jitters {
 
 impl Jitters {
     pub(super) fn new(stream: Stream) -> Jitters {
-        Jitters { stream, gauss: None, debt: 0, last: None, spread: Spread::default() }
+        Jitters {
+            stream,
+            gauss: None,
+            smooth: None,
+            debt: 0,
+            last: None,
+            spread: Spread::default(),
+        }
     }
 
     /// Forgets the debt and the last packet's jitter, which belonged to the setting before this one. Order
@@ -189,14 +232,19 @@ impl Jitters {
         (self.debt, self.last) = (0, None);
     }
 
-    /// Draws the next packet's jitter in nanoseconds, within what `delay` allows.
-    pub(super) fn draw(&mut self, jitter: &Jitter, delay: Span) -> i64 {
+    /// Draws the jitter of the next packet, which left the line at `departed`, in nanoseconds, within what
+    /// `delay` allows.
+    pub(super) fn draw(&mut self, jitter: &Jitter, departed: Time, delay: Span) -> i64 {
         let drawn = match jitter.kind {
             JitterKind::Correlated { rho } => {
                 let gauss = self.advance(rho.as_f64());
                 jitter.shape.map(gauss)
             }
-            _ => jitter.shape.draw(&mut self.stream),
+            JitterKind::Ordered => {
+                let gauss = self.follow(jitter.shape, departed);
+                jitter.shape.map(gauss)
+            }
+            JitterKind::Independent => jitter.shape.draw(&mut self.stream),
         };
         let least = jitter.shape.least(delay);
         let most = match jitter.shape {
@@ -205,6 +253,17 @@ impl Jitters {
             shape => nanos(shape.most()),
         };
         drawn.clamp(least, most)
+    }
+
+    fn follow(&mut self, shape: Shape, departed: Time) -> f64 {
+        let smooth = match self.smooth {
+            Some((smooth, before)) => {
+                smooth.after(shape.elapsed(departed.since(before)), &mut self.stream)
+            }
+            None => Smooth::new(&mut self.stream),
+        };
+        self.smooth = Some((smooth, departed));
+        smooth.value
     }
 
     fn advance(&mut self, rho: f64) -> f64 {

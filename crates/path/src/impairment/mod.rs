@@ -8,6 +8,7 @@ mod bits;
 mod jitter;
 mod loss;
 mod parse;
+mod smooth;
 
 pub use achieved::{Achieved, BitErrorsAchieved, JitterAchieved, LossAchieved, Share};
 pub use bits::{CHECK_SEQUENCE_BYTES, bits_at_risk, damage_probability};
@@ -199,7 +200,8 @@ impl Impairments {
         let damage = self.bits.strike(self.spec.bit_errors, packet.size());
         let duplicate = self.duplicates.draw(self.spec.duplicate);
         let held = self.spec.reorder.map(|it| (it, self.held_back.draw(it.probability)));
-        let drawn = self.spec.jitter.map(|jitter| (jitter, self.jitters.draw(&jitter, delay)));
+        let drawn =
+            self.spec.jitter.map(|jitter| (jitter, self.jitters.draw(&jitter, departed, delay)));
         if lost {
             return Fate::Lost(DropCause::Loss);
         }

@@ -10,8 +10,9 @@ use trunkline_core::Span;
 pub const MOST_BUFFER: u64 = MOST_UNSCALED << 14;
 /// The largest window without scaling.
 pub const MOST_UNSCALED: u64 = 65_535;
-/// The smallest segment that every host takes (RFC 9293 §3.7.1 has 536; half-open tests use less).
-pub const LEAST_MSS: u32 = 64;
+/// The smallest segment: 40 octets of options, the most that a header holds, and 8 of data (`TCP_MIN_SND_MSS` of
+/// Linux, `tcp.h`).
+pub const LEAST_MSS: u32 = 48;
 
 /// Whose habits an end has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -178,7 +179,9 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// No such segment.
-    #[error("a TCP segment of {0} octets is not possible: write 64 to 65495")]
+    #[error(
+        "a TCP segment of {0} octets is not possible: write an mss of 48 to 65495, or an mtu of 88 to 65535"
+    )]
     Mss(u32),
     /// A buffer that no window can state, or that holds no segment.
     #[error("a TCP buffer of {found} octets is not possible: write {least} (a segment) to 1GiB")]
@@ -424,7 +427,7 @@ mod tests {
     fn impossible_settings_are_refused_in_one_line() {
         let good = Settings::default();
         let bad = [
-            Settings { mss: 63, ..good },
+            Settings { mss: 47, ..good },
             Settings { mss: 65_496, ..good },
             Settings { receive_buffer: 1459, ..good },
             Settings { send_buffer: MOST_BUFFER + 1, ..good },

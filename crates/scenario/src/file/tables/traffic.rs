@@ -255,7 +255,7 @@ const TCP_KEYS: &[Key] = &[
     only(
         &[TCP],
         "mss",
-        One(Kind::Size(64, 65_495)),
+        One(Kind::Size(48, 65_495)),
         Optional,
         "User bytes of the largest segment without options; what the MTU leaves if left out",
     ),
