@@ -43,8 +43,8 @@ pub use counters::{Counters, Receiving, Sending};
 pub use segment::{Flags, IP_HEADER, Offer, Rare, Sack, Segment, TCP_HEADER, Timestamps};
 pub use seq::Seq;
 pub use settings::{
-    LEAST_MSS, MOST_BUFFER, MOST_UNSCALED, Profile, Recovery, Settings, SettingsError,
-    UnknownProfile,
+    LEAST_MSS, LONGEST_OPENING, MOST_BUFFER, MOST_UNSCALED, Profile, Recovery, Settings,
+    SettingsError, UnknownProfile,
 };
 
 use crate::{Endpoint, Payload};
@@ -94,6 +94,11 @@ pub enum Blocked {
 /// The time stamp of an instant: milliseconds, modulo 2³².
 fn clock_stamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
+}
+
+/// The time since the instant of a time stamp.
+fn since_stamp(now: Time, stamp: u32) -> Span {
+    Span::from_millis(u64::from(clock_stamp(now).wrapping_sub(stamp)))
 }
 
 impl<B: Payload> Tcp<B> {

@@ -6,7 +6,7 @@ use super::prr::Prr;
 use super::reassembly::Range;
 use super::scoreboard::{DUP_THRESH, Taken};
 use super::sender::{Phase, Sender};
-use super::settings::{Recovery, Settings};
+use super::settings::{LONGEST_OPENING, Recovery, Settings};
 use super::undo::Undo;
 use crate::Payload;
 use trunkline_core::{Span, Time};
@@ -146,10 +146,8 @@ impl<B: Payload> Sender<B> {
             timed.into_iter().for_each(|sample| self.rtt.sample(sample));
             return newest;
         }
-        let stamped = heard.echo.filter(|_| taken.acked > 0).map(|echo| {
-            let millis = super::clock_stamp(now).wrapping_sub(echo);
-            Span::from_millis(u64::from(millis))
-        });
+        let stamped = heard.echo.filter(|_| taken.acked > 0);
+        let stamped = stamped.map(|echo| super::since_stamp(now, echo));
         let sample = taken.oldest.filter(|_| told).map(|sent| now.since(sent)).or(stamped);
         sample.into_iter().for_each(|sample| self.rtt.sample(sample));
         newest
@@ -436,6 +434,14 @@ impl<B: Payload> Sender<B> {
         self.arm_tail_probe(context.now, context.agreed, context.settings);
     }
 
+    /// Has it tried often enough, or to open a connection long enough?
+    fn in_vain(&self, now: Time, settings: &Settings) -> bool {
+        match self.board.first().filter(|_| self.board.una() == 0) {
+            Some(syn) => now.since(syn.first) >= LONGEST_OPENING,
+            None => self.rtt.backoff() > settings.most_timeouts,
+        }
+    }
+
     /// The retransmission timer has run out (RFC 6298 §5.4 to §5.6).
     pub fn time_out(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
         self.due = Time::NEVER;
@@ -444,7 +450,7 @@ impl<B: Payload> Sender<B> {
         }
         self.counters.timeouts += 1;
         self.rtt.back_off();
-        if self.rtt.backoff() > settings.most_timeouts {
+        if self.in_vain(now, settings) {
             self.dead = true;
             return;
         }

@@ -87,8 +87,10 @@ impl Rtt {
 
     /// The time-out in force.
     pub fn timeout(&self, settings: &Settings) -> Span {
+        let base = self.base(settings);
         let doubled = 1u64 << self.backoff.min(32);
-        times(self.base(settings), doubled).min(settings.max_rto)
+        // The longest (RFC 6298 §2.5) bounds the back-off: below what was measured, all would be sent twice.
+        times(base, doubled).min(settings.max_rto.max(base))
     }
 
     /// When a timer started `now` runs out.
@@ -179,5 +181,15 @@ mod tests {
         (0..60).for_each(|_| rtt.sample(Span::from_millis(100)));
         let timeout = rtt.timeout(&settings).as_millis_f64();
         assert!((300.0 - timeout).abs() < 0.1, "{timeout}");
+    }
+
+    #[test]
+    fn the_longest_bounds_the_back_off_and_not_what_was_measured() {
+        let settings = Settings::default();
+        let mut rtt = Rtt::new();
+        rtt.sample(Span::from_secs(360));
+        assert_eq!(rtt.timeout(&settings), Span::from_secs(3 * 360));
+        rtt.back_off();
+        assert_eq!(rtt.timeout(&settings), Span::from_secs(3 * 360));
     }
 }

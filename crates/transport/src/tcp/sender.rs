@@ -191,14 +191,23 @@ impl<B: Payload> Sender<B> {
         Outgoing { syn: true, ..self.outgoing(0, now) }
     }
 
-    /// The SYN has been acknowledged. It was no data, so that the window has learnt nothing from it.
-    pub fn opened(&mut self, now: Time, settings: &Settings) {
-        let again = self.board.first().map_or(0, |syn| syn.times - 1);
+    /// The SYN has been acknowledged, by a segment that echoes `echo`. It was no data, so that the window has learnt
+    /// nothing from it, but for its losses. Of a SYN sent several times the time stamp tells which was answered.
+    pub fn opened(&mut self, now: Time, echo: Option<u32>, mss: u32, settings: &Settings) {
+        let syn = self.board.first().copied();
+        let again = syn.map_or(0, |syn| syn.times - 1);
         let mut taken = Taken::default();
         self.board.advance(now, 1, &mut taken);
         if let Some(sent) = taken.newest {
             self.rtt.saw(now.since(sent));
             self.rtt.sample(settings.slow_clock().measured(sent, now));
+        } else if let Some(echo) = echo {
+            self.rtt.sample(super::since_stamp(now, echo));
+        }
+        let needless = syn.is_some_and(|syn| echo == Some(super::clock_stamp(syn.first)));
+        if again >= settings.lost_syns && !needless {
+            let one = Settings { initial_window: 1, ..*settings };
+            self.control = Controller::new(&one.controller(mss));
         }
         self.rtt.opened(again);
         self.board = Scoreboard::new(1, settings.congestion.wants_rate_samples());

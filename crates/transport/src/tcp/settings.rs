@@ -10,6 +10,9 @@ use trunkline_core::Span;
 pub const MOST_BUFFER: u64 = MOST_UNSCALED << 14;
 /// The largest window without scaling.
 pub const MOST_UNSCALED: u64 = 65_535;
+/// How long an end tries to open a connection. RFC 9293 §3.8.3 asks for three minutes at least; 4.4BSD gives up after
+/// 75 s and Linux after 127, which rules out a planet.
+pub const LONGEST_OPENING: Span = Span::from_secs(3 * 3600);
 /// The smallest segment that every host takes (RFC 9293 §3.7.1 has 536; half-open tests use less).
 pub const LEAST_MSS: u32 = 64;
 
@@ -93,6 +96,9 @@ pub struct Settings {
     pub send_buffer: u64,
     /// Segments sent before the first acknowledgement (RFC 6928: 10).
     pub initial_window: u32,
+    /// After so many lost SYNs the first window is one segment: 1 by RFC 5681 §3.1, 2 by RFC 6928 §2 and in Linux
+    /// (`tcp_init_transfer`).
+    pub lost_syns: u8,
     /// Offer selective acknowledgements (RFC 2018)?
     pub sack: bool,
     /// Offer time stamps (RFC 7323 §3)?
@@ -238,6 +244,7 @@ impl Settings {
             receive_spare: 0,
             send_buffer: 4 << 20,
             initial_window: 10,
+            lost_syns: 1,
             sack: true,
             timestamps: true,
             window_scaling: true,
@@ -279,6 +286,7 @@ impl Settings {
     const fn linux() -> Settings {
         Settings {
             receive_buffer: 3 << 20,
+            lost_syns: 2,
             delayed_ack: Some(Span::from_millis(200)),
             quick_acks: 16,
             interactive: true,
