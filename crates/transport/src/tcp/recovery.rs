@@ -2,6 +2,7 @@
 
 use super::agreed::Agreed;
 use super::congestion::{Ack, Congestion, Reason};
+use super::frto::{Evidence, Trial};
 use super::prr::Prr;
 use super::reassembly::Range;
 use super::scoreboard::{DUP_THRESH, Taken};
@@ -82,6 +83,10 @@ impl<B: Payload> Sender<B> {
         }
         self.counters.duplicate_acks += u64::from(duplicate);
         self.look_for_needless(&context, heard, progress);
+        let evidence = Evidence { ack: heard.ack, progress, told: told || duplicate };
+        if self.try_time_out(evidence, &taken, agreed) {
+            self.undone(now);
+        }
         let lost = self.board.lost();
         self.judge(&context, progress, told, &taken);
         let safe = progress && self.board.lost() <= lost;
@@ -200,6 +205,7 @@ impl<B: Payload> Sender<B> {
         self.control.undone(now);
         self.rack.iter_mut().for_each(|rack| rack.was_needless());
         self.board.forgive();
+        self.undo = Undo::default();
         self.judged = self.board.una();
         self.phase = Phase::Open;
         self.force = false;
@@ -340,6 +346,7 @@ impl<B: Payload> Sender<B> {
             self.judged = self.recover;
         }
         self.stop_early();
+        self.trial = Trial::Over;
         self.cwr = agreed.ecn;
         (self.duplicates, self.inflation) = (0, 0);
         self.force = false;
@@ -438,7 +445,7 @@ impl<B: Payload> Sender<B> {
     fn in_vain(&self, now: Time, settings: &Settings) -> bool {
         match self.board.first().filter(|_| self.board.una() == 0) {
             Some(syn) => now.since(syn.first) >= LONGEST_OPENING,
-            None => self.rtt.backoff() > settings.most_timeouts,
+            None => self.rtt.in_vain() > settings.most_timeouts,
         }
     }
 
@@ -466,7 +473,10 @@ impl<B: Payload> Sender<B> {
                 true => self.lose_what_is_old(now, agreed),
                 false => self.board.lose_all(),
             }
+            // RFC 5682 §2.1 step 1: not while a recovery is under way.
+            let tries = settings.frto && self.phase == Phase::Open;
             self.start_again(agreed, settings);
+            self.trial = if tries { Trial::First } else { Trial::Over };
         }
         self.due = self.rtt.due(now, settings);
     }

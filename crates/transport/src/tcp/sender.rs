@@ -6,6 +6,7 @@ use super::agreed::Agreed;
 use super::burst::Burst;
 use super::congestion::{Congestion, Controller};
 use super::counters::Sending;
+use super::frto::Trial;
 use super::half::Offered;
 use super::prr::Prr;
 use super::rack::Rack;
@@ -94,6 +95,7 @@ pub struct Sender<B> {
     /// Does the window stay as a mark has left it until then?
     pub(super) marked: bool,
     pub(super) undo: Undo,
+    pub(super) trial: Trial,
     pub(super) rack: Option<Box<Rack>>,
     /// Is a probe of the tail due?
     pub(super) tail: bool,
@@ -137,6 +139,7 @@ impl<B: Payload> Sender<B> {
             reduced_until: start,
             marked: false,
             undo: Undo::default(),
+            trial: Trial::default(),
             rack: None,
             tail: false,
             closing: false,
@@ -278,6 +281,7 @@ impl<B: Payload> Sender<B> {
         }
         let out = self
             .probe_tail(now, agreed, settings)
+            .or_else(|| self.on_trial(now, agreed, settings))
             .or_else(|| self.again(now, agreed, settings))
             .or_else(|| self.fresh(now, agreed, settings));
         self.stalled = out.is_none();
@@ -286,6 +290,9 @@ impl<B: Payload> Sender<B> {
 
     /// A segment that was lost.
     fn again(&mut self, now: Time, agreed: &Agreed, settings: &Settings) -> Option<Outgoing<B>> {
+        if self.trial.is_open() {
+            return None;
+        }
         let index = self.board.next_lost()?;
         let len = u64::from(self.board.get(index)?.len);
         let idle = self.board.in_flight() == 0;
@@ -330,8 +337,13 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Something new.
-    fn fresh(&mut self, now: Time, agreed: &Agreed, settings: &Settings) -> Option<Outgoing<B>> {
-        if self.board.una() == 0 {
+    pub(super) fn fresh(
+        &mut self,
+        now: Time,
+        agreed: &Agreed,
+        settings: &Settings,
+    ) -> Option<Outgoing<B>> {
+        if self.board.una() == 0 || self.trial.is_full() {
             return None;
         }
         self.wake(now, settings);
@@ -383,8 +395,10 @@ impl<B: Payload> Sender<B> {
     /// After an idle time-out the window that was found before says little (RFC 5681 §4.1).
     fn wake(&mut self, now: Time, settings: &Settings) {
         let idle = self.board.outstanding() == 0 && self.unsent() > 0 && settings.idle_restart;
-        if idle && now.since(self.last_sent) > self.rtt.timeout(settings) {
-            self.control.restarted_after_idle(now);
+        let (passed, timeout) = (now.since(self.last_sent), self.rtt.timeout(settings));
+        if idle && passed > timeout {
+            let timeouts = (passed.as_nanos() - 1) / timeout.as_nanos().max(1);
+            self.control.restarted_after_idle(now, timeouts);
             self.last_sent = now;
         }
     }

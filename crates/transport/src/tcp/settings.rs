@@ -13,6 +13,8 @@ pub const MOST_UNSCALED: u64 = 65_535;
 /// How long an end tries to open a connection. RFC 9293 §3.8.3 asks for three minutes at least; 4.4BSD gives up after
 /// 75 s and Linux after 127, which rules out a planet.
 pub const LONGEST_OPENING: Span = Span::from_secs(3 * 3600);
+/// RFC 6298 §4: "finer clock granularities (<= 100 msec) perform somewhat better".
+const FINE_GRANULARITY: Span = Span::from_millis(100);
 /// The smallest segment that every host takes (RFC 9293 §3.7.1 has 536; half-open tests use less).
 pub const LEAST_MSS: u32 = 64;
 
@@ -176,7 +178,10 @@ pub struct Settings {
     pub defers: bool,
     /// Undo reductions found needless by duplicate SACK (RFC 3708) or by time stamps (RFC 3522, 4015)?
     pub undo: bool,
-    /// Does the window restart after an idle time-out (RFC 5681 §4.1)?
+    /// Find out needless time-outs by F-RTO (RFC 5682; Linux tcp_frto)?
+    pub frto: bool,
+    /// Does the window restart after an idle time-out (RFC 5681 §4.1)? Where windows count segments it is halved for
+    /// each, as in Linux.
     pub idle_restart: bool,
 }
 
@@ -276,6 +281,7 @@ impl Settings {
             emulates_sack: false,
             defers: false,
             undo: true,
+            frto: true,
             idle_restart: true,
         }
     }
@@ -327,6 +333,7 @@ impl Settings {
             prr: false,
             rack: false,
             undo: false,
+            frto: false,
             ..Settings::modern()
         }
     }
@@ -378,6 +385,11 @@ impl Settings {
         Ok(())
     }
 
+    /// The granularity of the clock, G of RFC 6298 §2: a tick where the clock is coarse, else the 100 ms of §4, or
+    /// [`min_rto`](Settings::min_rto) where that is less, for who asks for finer time-outs has a finer clock.
+    pub(super) fn granularity(&self) -> Span {
+        self.tick.unwrap_or(FINE_GRANULARITY.min(self.min_rto))
+    }
     /// The clock of retransmissions.
     pub(super) const fn slow_clock(&self) -> Clock {
         Clock { tick: self.tick, phase: self.tick_phase }
