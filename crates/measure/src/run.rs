@@ -162,6 +162,8 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SenderState {
+    /// The connection is being set up.
+    Opening,
     /// The application has nothing to send, or waits for an answer.
     Application,
     /// The host's processor or the interface's works or is wanted by others.

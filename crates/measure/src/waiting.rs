@@ -7,6 +7,8 @@ use trunkline_core::{Cause, Span, Time};
 /// What a sender waits for: the states of a run, with the windows of TCP told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
+    /// The connection is being set up.
+    Opening,
     /// The application has nothing to send.
     Application,
     /// The processor's or the board's work.
@@ -24,7 +26,8 @@ pub enum Waiting {
 }
 
 /// Every one, in the order in which the clock keeps them.
-const ALL: [Waiting; 7] = [
+const ALL: [Waiting; 8] = [
+    Waiting::Opening,
     Waiting::Application,
     Waiting::Host,
     Waiting::Request,
@@ -38,6 +41,7 @@ impl Waiting {
     /// As a run tells of it.
     pub fn state(self) -> SenderState {
         match self {
+            Waiting::Opening => SenderState::Opening,
             Waiting::Application => SenderState::Application,
             Waiting::Host => SenderState::Host,
             Waiting::Request => SenderState::Request,
@@ -50,7 +54,7 @@ impl Waiting {
     pub fn cause(self) -> Cause {
         match self.state() {
             SenderState::Application | SenderState::Host => Cause::Host,
-            SenderState::Request | SenderState::Window => Cause::Window,
+            SenderState::Opening | SenderState::Request | SenderState::Window => Cause::Window,
             SenderState::Recover => Cause::Recover,
         }
     }

@@ -8,7 +8,7 @@ pub const LENGTH: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const GSO_NONE: u8 = 0;
-/// The congestion window reduced flag is set: only the first piece may carry it.
+/// The congestion window reduced flag is set and means what RFC 3168 has it mean: only the first piece may carry it.
 const GSO_ECN: u8 = 0x80;
 
 /// What is left to do before a frame is what a wire would have carried.
@@ -27,6 +27,9 @@ pub struct Gso {
     pub kind: Kind,
     /// Transport payload bytes in each piece but the last.
     pub size: u16,
+    /// Does the first piece alone carry CWR, as RFC 3168 §6.1.2 has it? Where the kernel does not say so, the flag is
+    /// one bit of a count that every piece repeats (AccECN, RFC 9768 §3.2.2).
+    pub cwr_once: bool,
 }
 
 /// Kinds of super-frames.
@@ -53,9 +56,10 @@ impl Offload {
             5 => Some(Kind::Udp),
             other => Some(Kind::Other(other)),
         };
+        let cwr_once = header[1] & GSO_ECN != 0;
         Offload {
             checksum: (header[0] & NEEDS_CHECKSUM != 0).then(|| (word(6), word(8))),
-            gso: kind.map(|kind| Gso { kind, size: word(4) }),
+            gso: kind.map(|kind| Gso { kind, size: word(4), cwr_once }),
         }
     }
 }
@@ -75,6 +79,9 @@ mod tests {
         header[8..10].copy_from_slice(&16u16.to_ne_bytes());
         let offload = Offload::read(&header);
         assert_eq!(offload.checksum, Some((54, 16)));
-        assert_eq!(offload.gso, Some(Gso { kind: Kind::TcpV6, size: 1428 }));
+        assert_eq!(offload.gso, Some(Gso { kind: Kind::TcpV6, size: 1428, cwr_once: true }));
+        header[1] = 1;
+        let gso = Offload::read(&header).gso;
+        assert_eq!(gso, Some(Gso { kind: Kind::TcpV4, size: 1428, cwr_once: false }));
     }
 }

@@ -216,7 +216,7 @@ impl Recipe {
             (true, true) => Kind::TcpV6,
             (false, _) => Kind::Udp,
         };
-        Gso { kind, size: self.size }
+        Gso { kind, size: self.size, cwr_once: true }
     }
 
     /// The super-frame in a tunnel, where its own lengths are right.
@@ -447,7 +447,7 @@ proptest! {
             _ => recipe.gso().kind,
         };
         for checksum in [None, Some((start, 16)), Some((start, 6))] {
-            if let Ok(pieces) = cut_at(&frame, Gso { kind, size }, checksum) {
+            if let Ok(pieces) = cut_at(&frame, Gso { kind, size, cwr_once: true }, checksum) {
                 prop_assert!(!pieces.is_empty());
             }
         }
@@ -456,7 +456,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(frame in vec(any::<u8>(), 0..200), size in any::<u16>()) {
         for kind in [Kind::TcpV4, Kind::TcpV6, Kind::Udp, Kind::Other(9)] {
-            let _ = cut(&frame, Gso { kind, size });
+            let _ = cut(&frame, Gso { kind, size, cwr_once: true });
         }
     }
 }
@@ -488,11 +488,22 @@ fn one_known_super_frame() {
     assert_eq!(parts[1].sequence, Some(447));
 }
 
+/// With AccECN the flags AE, CWR and ECE are a count of marks that each segment repeats (RFC 9768 §3.2.2): the kernel
+/// leaves its sign for CWR out, and no piece may lose the bit.
+#[test]
+fn a_count_of_marks_stands_in_every_piece() {
+    let recipe = plain();
+    let pieces = cut(&recipe.frame(), Gso { cwr_once: false, ..recipe.gso() }).unwrap();
+    let flags: Vec<u8> = pieces.iter().map(|piece| verify(piece).flags).collect();
+    assert_eq!(flags, [0xd0, 0xd0, 0xd9]);
+}
+
 #[test]
 fn what_cannot_be_cut_is_refused_with_a_reason() {
     let recipe = plain();
     let frame = recipe.frame();
-    let refusal = |frame: &[u8], kind, size| cut(frame, Gso { kind, size }).unwrap_err();
+    let refusal =
+        |frame: &[u8], kind, size| cut(frame, Gso { kind, size, cwr_once: true }).unwrap_err();
     assert_eq!(refusal(&frame, Kind::Other(3), 1448), Unsegmentable::Kind(3));
     assert_eq!(refusal(&frame, Kind::TcpV6, 1448), Unsegmentable::Headers);
     assert_eq!(refusal(&frame, Kind::Udp, 1448), Unsegmentable::Headers);

@@ -19,6 +19,7 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
 /// A sender state's name.
 pub(crate) fn state(state: SenderState) -> &'static str {
     match state {
+        SenderState::Opening => "opening",
         SenderState::Application => "application",
         SenderState::Host => "host",
         SenderState::Request => "request",
@@ -61,7 +62,7 @@ mod tests {
         for one in [Quantity::Delay, Quantity::Response, Quantity::Rate, Quantity::TotalRate] {
             assert_eq!(text(&one), format!("\"{}\"", quantity(one)));
         }
-        for one in [SenderState::Application, SenderState::Request, SenderState::Recover] {
+        for one in [SenderState::Opening, SenderState::Request, SenderState::Recover] {
             assert_eq!(text(&one), format!("\"{}\"", state(one)));
         }
         for one in [Verdict::Within, Verdict::Outside, Verdict::Unpublished] {

@@ -2,7 +2,7 @@
 //!
 //! What changes from piece to piece: the IPv4 total length, identification (one more each) and header
 //! checksum, or the IPv6 payload length; the TCP sequence number, FIN and PSH on the last piece only, CWR
-//! on the first only (RFC 3168 §6.1.2); the UDP length; the transport checksum. In a tunnel (VXLAN, Geneve,
+//! on the first only (RFC 3168 §6.1.2), or on all where it is part of a count (RFC 9768 §3.2.2); the UDP length; the transport checksum. In a tunnel (VXLAN, Geneve,
 //! GRE, IP in IP) the same holds for the headers around: lengths, identification, and checksums, of which one
 //! that is left out stays so. All else is repeated.
 
@@ -86,7 +86,8 @@ pub fn segment(
         scratch.clear();
         scratch.extend_from_slice(&frame[..layers.payload]);
         scratch.extend_from_slice(part);
-        let place = Place { index, from, last: index + 1 == count };
+        let last = index + 1 == count;
+        let place = Place { index, from, last, cwr: index == 0 || !gso.cwr_once };
         // A header's checksum covers those inside it.
         for (layer, around) in layers.inside_out() {
             adjust(scratch, layer, around, place);
@@ -103,6 +104,8 @@ struct Place {
     /// Payload bytes in the pieces before.
     from: usize,
     last: bool,
+    /// May it carry CWR?
+    cwr: bool,
 }
 
 /// Sets one header of a piece; `around` is the one around it.
@@ -148,7 +151,7 @@ fn adjust_tcp(tcp: &mut [u8], place: Place) {
     let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
     let sequence = sequence.wrapping_add(place.from as u32);
     tcp[4..8].copy_from_slice(&sequence.to_be_bytes());
-    if place.index > 0 {
+    if !place.cwr {
         tcp[13] &= !CWR;
     }
     if !place.last {

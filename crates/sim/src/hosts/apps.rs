@@ -8,18 +8,48 @@ use trunkline_measure::{Sample, SenderClock, Trail, Waiting};
 use trunkline_workload::{Action, Draft, Outcome};
 
 impl World<'_> {
-    /// A flow starts. Its channel has been set up before: the reports time what follows the call.
+    /// A flow's time has come. A TCP connection is set up first. What else there are, channels of URP, have been
+    /// set up before: the reports time what follows the call.
     pub fn start_flow(&mut self, flow: u32) {
-        let now = self.net.now();
         let sender = EndId(flow * 2);
-        if self.ends[sender.index()].doing != Doing::Nothing {
+        let end = &mut self.ends[sender.index()];
+        if end.doing != Doing::Nothing {
             return;
         }
+        if end.speaker.to_be_opened() {
+            end.doing = Doing::Opening;
+            self.begin_clock(sender);
+            return self.pump(sender);
+        }
+        self.begin_clock(sender);
+        self.begin_flow(sender);
+    }
+
+    /// The time begins that an end's states add up to.
+    fn begin_clock(&mut self, id: EndId) {
+        let now = self.net.now();
+        let end = &mut self.ends[id.index()];
+        end.started = Some(now);
+        end.clock = SenderClock::new(now);
+    }
+
+    /// Lets a flow begin that has waited for its connection, where that is there at both ends now: as in the
+    /// emulator nothing of the handshake is under way any more.
+    pub fn begin_if_opened(&mut self, id: EndId) {
+        let sender = EndId(id.0 & !1);
+        let both = [sender, sender.peer()];
+        if self.ends[sender.index()].doing == Doing::Opening
+            && both.iter().all(|id| !self.ends[id.index()].speaker.to_be_opened())
+        {
+            self.begin_flow(sender);
+        }
+    }
+
+    /// Both applications of a flow begin.
+    fn begin_flow(&mut self, sender: EndId) {
+        self.begin_clock(sender.peer());
         // The peer first, so that it reads before anything comes.
         for id in [sender.peer(), sender] {
-            let end = &mut self.ends[id.index()];
-            end.started = Some(now);
-            end.clock = SenderClock::new(now);
             self.begin_intervals(id);
             self.sample_window(id);
             self.step(id, Outcome::Start);

@@ -187,16 +187,15 @@ impl<'a> Builder<'a> {
         ];
         let name = format!("{} {flow}", traffic.name);
         let habits = [from, to].map(|host| self.habits(host, &name));
-        let [our_habits, their_habits] = [&habits[0], &habits[1]];
         let end = |host, route, languages: [&Transport; 2], habits, app| {
-            let speaker = Speaker::new(languages, habits, &traffic.name)?;
+            let speaker = Speaker::new(languages, habits, route == there, &traffic.name)?;
             let end =
                 End::new((host, index, flow), route, app, speaker, Language::of(languages[1]));
             Ok(End { unsteady: self.unsteady(host, &name), ..end })
         };
         Ok([
-            end(from, there, [ours, theirs], [our_habits, their_habits], app)?,
-            end(to, back, [theirs, ours], [their_habits, our_habits], peer)?,
+            end(from, there, [ours, theirs], &habits[0], app)?,
+            end(to, back, [theirs, ours], &habits[1], peer)?,
         ])
     }
 

@@ -68,6 +68,8 @@ pub(crate) struct Arrival {
 pub(crate) enum Doing {
     /// It has not started.
     Nothing,
+    /// It waits for its connection to be set up.
+    Opening,
     /// A job of its own is under way.
     Busy,
     /// It sleeps.

@@ -4,6 +4,7 @@
 //! the interval is booked by the states that the sender was in. So the sender's clock is read at the very
 //! instant at which an interval ends, by a timer.
 
+use super::end::Doing;
 use super::jobs::{EndId, Timer};
 use super::world::World;
 use trunkline_core::{Span, Time};
@@ -54,9 +55,12 @@ impl World<'_> {
         }
     }
 
-    /// Lets an application measure what has come to an end by now.
+    /// Lets an application measure what has come to an end by now. One that has not begun has no intervals.
     pub fn flush(&mut self, id: EndId) {
         let now = self.net.now();
+        if self.ends[id.index()].doing == Doing::Nothing {
+            return;
+        }
         self.ends[id.index()].app.flush(now);
         self.keep_samples(id);
     }

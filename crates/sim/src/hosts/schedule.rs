@@ -114,7 +114,7 @@ impl World<'_> {
             }
             for sender in self.senders_of(traffic) {
                 self.ends[sender.index()].app.stop();
-                if self.ends[sender.index()].doing == Doing::Nothing {
+                if matches!(self.ends[sender.index()].doing, Doing::Nothing | Doing::Opening) {
                     self.application_ended(sender);
                 }
             }

@@ -8,7 +8,7 @@ use trunkline_core::Time;
 use trunkline_measure::Waiting;
 use trunkline_scenario::{Transport, UDP_HEADER};
 use trunkline_transport::Extent;
-use trunkline_transport::tcp::{self, Blocked, Tcp};
+use trunkline_transport::tcp::{self, Blocked, Seq, Tcp};
 use trunkline_transport::urp::{Block, Control, Part, Segment, Urp};
 
 /// Which protocol it is.
@@ -121,11 +121,13 @@ pub(crate) struct Delivered {
 }
 
 impl Speaker {
-    /// The protocol that `own` describes, its channel set up with an end that speaks `other`, and how many
-    /// envelopes its packets hold.
+    /// The protocol that `own` describes, to talk with an end that speaks `other`, and how many envelopes its
+    /// packets hold. URP's channel is set up; a TCP that `opens` has its connection still to set up, and another
+    /// one waits for that.
     pub fn new(
         [own, other]: [&Transport; 2],
-        [habits, others]: [&Habits; 2],
+        habits: &Habits,
+        opens: bool,
         traffic: &str,
     ) -> Result<(Speaker, u32), SimError> {
         let wrong = |reason: String| SimError::Transport { traffic: traffic.into(), reason };
@@ -136,10 +138,12 @@ impl Speaker {
                 let urp = Box::new(urp.map_err(|error| wrong(error.to_string()))?);
                 Ok((Speaker::Urp { urp }, settings.packet))
             }
-            (Transport::Tcp(ours), Transport::Tcp(theirs)) => {
+            (Transport::Tcp(ours), Transport::Tcp(_)) => {
                 let ours = settings::tcp(ours, habits).map_err(wrong)?;
-                let theirs = settings::tcp(theirs, others).map_err(wrong)?;
-                let tcp = Tcp::connected(ours, &theirs);
+                let tcp = match opens {
+                    true => Tcp::connect(ours, Seq::default()),
+                    false => Tcp::listen(ours, Seq::default()),
+                };
                 let tcp = Box::new(tcp.map_err(|error| wrong(error.to_string()))?);
                 Ok((Speaker::Tcp { tcp, handed: 0 }, 0))
             }
@@ -334,6 +338,11 @@ impl Speaker {
         !matches!(self, Speaker::Datagram { .. })
     }
 
+    /// Is its connection still to be set up?
+    pub fn to_be_opened(&self) -> bool {
+        self.tcp().is_some_and(|tcp| !tcp.established())
+    }
+
     /// Does it speak TCP?
     pub fn is_tcp(&self) -> bool {
         matches!(self, Speaker::Tcp { .. })
@@ -363,9 +372,8 @@ impl Speaker {
             Speaker::Tcp { tcp, .. } => tcp.blocked(now).map(|blocked| match blocked {
                 Blocked::Congestion => Waiting::Congestion,
                 Blocked::Pacing => Waiting::Paced,
-                Blocked::Handshake | Blocked::Receiver | Blocked::SendBuffer | Blocked::Small => {
-                    Waiting::Window
-                }
+                Blocked::Handshake => Waiting::Opening,
+                Blocked::Receiver | Blocked::SendBuffer | Blocked::Small => Waiting::Window,
             }),
             Speaker::Datagram { .. } => None,
         }

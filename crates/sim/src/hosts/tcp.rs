@@ -130,6 +130,7 @@ impl World<'_> {
         let fresh = end.speaker.arrived() - before;
         end.app.arrived(now, now, fresh);
         self.pump(id);
+        self.begin_if_opened(id);
     }
 
     /// Takes what has come in order towards the host, cut where messages end.

@@ -54,7 +54,7 @@ impl HostPlaces {
             Waiting::Application => self.processor,
             Waiting::Host => self.board,
             Waiting::Request => self.requests,
-            Waiting::Window | Waiting::Recover => self.window,
+            Waiting::Opening | Waiting::Window | Waiting::Recover => self.window,
             Waiting::Congestion => self.congestion,
             Waiting::Paced => self.paced,
         }
@@ -278,7 +278,9 @@ impl<'a> World<'a> {
         if end.doing == Doing::Ended {
             return;
         }
-        let waiting = if end.speaker.recovering() {
+        let waiting = if end.doing == Doing::Opening {
+            Waiting::Opening
+        } else if end.speaker.recovering() {
             Waiting::Recover
         } else if let Some(waiting) = end.speaker.blocked(now) {
             waiting

@@ -7,6 +7,7 @@ mod greedy;
 mod interfaces;
 mod kept;
 mod lds;
+mod opening;
 mod random;
 mod support;
 mod tcp;

@@ -93,11 +93,11 @@ fn both_ends_have_to_speak_it() {
     assert!(error.contains("'t'") && error.contains("TCP") && !error.contains('\n'), "{error}");
 }
 
-/// The far end is gone: TCP gives up, and the flow with it.
+/// The far end goes when the connection stands, after 15.9 ms: TCP gives up, and the flow with it.
 #[test]
 fn a_dead_end_is_given_up() {
     let text = messages(FREE, "[100]", ", profile = \"bsd-reno\"");
-    let text = text.replace("rate = ", "backward = { loss = \"100%\" }\nrate = ");
+    let text = text.replace("rate = ", "backward = { schedule = \"16ms loss=100%\" }\nrate = ");
     let run = trunkline_sim::run(&scenario(&text)).unwrap();
     assert_eq!(check(&run), []);
     assert!(run.notes.iter().any(|note| note.contains("gave up")), "{:?}", run.notes);

@@ -31,16 +31,36 @@ fn mean_window(congestion: &str, loss: f64, millis: u64, seeds: u64) -> f64 {
     sum / seeds as f64 * millis as f64 / 1e3 / 1448.0
 }
 
-/// A window that grows by one a round trip and is halved by each loss: with losses at equal distances
-/// sqrt(3 / 2p) in the mean (Mathis et al. 1997), with independent ones 1.31 / sqrt(p), 7 % more (Ott, Kemperman
-/// and Mathis 1996). Two losses in a window are one halving, which adds some per cent at 1 %; the round trip of a
-/// repair, in which nothing grows, takes more off epochs of eight.
+/// What a window brings in a round trip in the mean, in segments, that grows by one in each and is halved where one or
+/// more of it are lost, each with probability `loss`; the repair takes a round trip of half a window (RFC 6937). The
+/// chain of Ott, Kemperman and Mathis (1996), whose limit for small losses is 1.31 / sqrt(p), taken by rounds: it
+/// is 10 % below the limit at 1 % and 5 % at 0.2 %.
+fn square_root_law(loss: f64) -> f64 {
+    let mut now = vec![0.0; 401];
+    now[10] = 1.0;
+    let lost = |window: usize| 1.0 - (1.0 - loss).powi(window as i32);
+    for _ in 0..3000 {
+        let mut next = vec![0.0; now.len()];
+        for (window, share) in now.iter().enumerate().skip(1) {
+            next[(window + 1).min(400)] += share * (1.0 - lost(window));
+            next[(window / 2).max(1)] += share * lost(window);
+        }
+        now = next;
+    }
+    let sum = |of: &dyn Fn(usize) -> f64| -> f64 {
+        now.iter().enumerate().map(|(window, share)| share * of(window)).sum()
+    };
+    let brought = sum(&|window| window as f64 * (1.0 - loss + lost(window) / 2.0));
+    brought / sum(&|window| 1.0 + lost(window))
+}
+
+/// Twelve runs of 120 s are some 1600 epochs at 1 % and 700 at 0.2 %, whose lengths vary by 0.7 of their mean: three
+/// standard errors are 5.3 and 7.8 %.
 #[test]
 fn newreno_follows_the_square_root_law() {
-    for loss in [0.01, 0.002] {
-        let window = mean_window("newreno", loss, 100, 4);
-        let ratio = window * loss.sqrt() / 1.31;
-        assert!((0.86..1.1).contains(&ratio), "loss {loss}: {window} segments, {ratio} of the law");
+    for (loss, tolerance) in [(0.01, 0.053), (0.002, 0.078)] {
+        let (window, law) = (mean_window("newreno", loss, 100, 12), square_root_law(loss));
+        assert!((window / law - 1.0).abs() < tolerance, "loss {loss}: {window} for {law} segments");
     }
 }
 
@@ -87,4 +107,21 @@ fn marks_take_the_place_of_losses() {
     let filled = goodput(&run) * 8.0 / (10e6 * 1448.0 / 1500.0);
     // Its target of 5 ms is less than half the round trip would need.
     assert!(filled > 0.8, "{filled}");
+}
+
+/// BBR models the path as the largest rate that arrives, (1 - loss) of the line, and sends one per cent less than that, of
+/// which (1 - loss) arrives again: so much at least, in segments of 1448 octets in 1500, and never more than what the line leaves over. "Close" to
+/// that up to 15 % of loss is what Cardwell et al. (CACM 60(2), 2017) report; the kernel had 0.936 of it here.
+#[test]
+fn bbr_bears_random_loss() {
+    let loss = 0.1;
+    let link = format!(
+        "rate = \"20Mbit/s\"\ndelay = \"50ms\"\nlimit = \"1MB\"\nforward = {{ loss = \"{loss}\" }}"
+    );
+    for profile in ["trunkline", "linux"] {
+        let transport = format!("profile = \"{profile}\", congestion = \"bbr\"");
+        let sum: f64 = (1..=3).map(|seed| goodput(&greedy(&link, 40, &transport, seed))).sum();
+        let share = sum / 3.0 * 8.0 / (20e6 * 1448.0 / 1500.0 * (1.0 - loss));
+        assert!((0.99 * (1.0 - loss)..1.0).contains(&share), "{profile}: {share}");
+    }
 }

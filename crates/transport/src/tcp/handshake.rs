@@ -251,6 +251,10 @@ impl<B: Payload> Tcp<B> {
         }
         if !flags.has(Flags::ACK) {
             if flags.has(Flags::SYN) {
+                // The answer tells which SYN it answers (RFC 7323 §4.3).
+                segment.timestamps.into_iter().for_each(|stamp| {
+                    self.receiver.stamped(stamp, 0);
+                });
                 self.repeat_syn();
             }
             return;
@@ -268,8 +272,10 @@ impl<B: Payload> Tcp<B> {
     /// The handshake is over: the acknowledgement of the SYN is no data's.
     fn enter(&mut self, now: Time, segment: &Segment<B>) {
         self.state = State::Open;
+        let stamp = segment.timestamps.filter(|_| self.agreed.timestamps);
         if let Some(sender) = self.sender.get_mut() {
-            sender.opened(now, &self.settings);
+            let echo = stamp.map(|stamp| stamp.echo);
+            sender.opened(now, echo, self.agreed.mss, &self.settings);
         }
         let scale = if segment.flags.has(Flags::SYN) { 0 } else { self.agreed.send_scale };
         let window = u64::from(segment.window) << scale;

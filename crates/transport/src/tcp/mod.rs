@@ -12,8 +12,8 @@
 //! and no TIME-WAIT: an end that is [closed](Tcp::closed) still answers a repeated FIN for as long as the
 //! driver keeps it. A window that stays closed is probed for ever. Round trips are taken from the
 //! sender's own records (each segment but those sent twice), time stamps serving for the latter. Segments
-//! beyond the window offered are refused whole. A needless time-out is found out by time stamps or by
-//! duplicate SACK, not by F-RTO (RFC 5682). With SACK but without [`Settings::rack`] nothing is sent again
+//! beyond the window offered are refused whole. A needless time-out is found out by time stamps, by duplicate SACK
+//! or by F-RTO (RFC 5682), the first one of a segment only. With SACK but without [`Settings::rack`] nothing is sent again
 //! that is not known to be lost (rules 3 and 4 of NextSeg, RFC 6675 §4): a lost tail waits for the timer.
 
 mod agreed;
@@ -21,6 +21,7 @@ mod burst;
 mod clock;
 pub mod congestion;
 mod counters;
+mod frto;
 mod half;
 mod handshake;
 mod interactive;
@@ -43,8 +44,8 @@ pub use counters::{Counters, Receiving, Sending};
 pub use segment::{Flags, IP_HEADER, Offer, Rare, Sack, Segment, TCP_HEADER, Timestamps};
 pub use seq::Seq;
 pub use settings::{
-    LEAST_MSS, MOST_BUFFER, MOST_UNSCALED, Profile, Recovery, Settings, SettingsError,
-    UnknownProfile,
+    LEAST_MSS, LONGEST_OPENING, MOST_BUFFER, MOST_UNSCALED, Profile, Recovery, Settings,
+    SettingsError, UnknownProfile,
 };
 
 use crate::{Endpoint, Payload};
@@ -94,6 +95,11 @@ pub enum Blocked {
 /// The time stamp of an instant: milliseconds, modulo 2³².
 fn clock_stamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
+}
+
+/// The time since the instant of a time stamp.
+fn since_stamp(now: Time, stamp: u32) -> Span {
+    Span::from_millis(u64::from(clock_stamp(now).wrapping_sub(stamp)))
 }
 
 impl<B: Payload> Tcp<B> {

@@ -130,7 +130,8 @@ impl Rack {
         before.then(|| record.sent + self.rtt + allowance)
     }
 
-    /// Marks as lost what was sent once, and answers when the next such segment will be.
+    /// Marks as lost what was sent once, and answers when the last such segment that was overtaken will be, if one
+    /// is left.
     fn lose_first_sendings(
         &self,
         now: Time,
@@ -142,9 +143,8 @@ impl Rack {
         for index in from.. {
             let record = *board.get(index)?;
             if record.fate == Fate::InFlight && record.times == 1 {
-                let until = self.wait(board, &record, allowance)?;
-                if until > now {
-                    return Some(until);
+                if self.wait(board, &record, allowance)? > now {
+                    return self.last_first_sending(board, allowance);
                 }
                 board.lose(index);
             }
@@ -153,16 +153,19 @@ impl Rack {
         None
     }
 
+    fn last_first_sending(&self, board: &Scoreboard, allowance: Span) -> Option<Time> {
+        let overtaken = (0..board.sent_before(&self.latest?)).rev();
+        let mut records = overtaken.filter_map(|index| board.get(index));
+        let last = records.find(|record| record.fate == Fate::InFlight && record.times == 1)?;
+        self.wait(board, last, allowance)
+    }
+
     /// The same of what was sent again.
     fn lose_repeats(&mut self, now: Time, board: &mut Scoreboard, allowance: Span) -> Option<Time> {
-        while let Some(&(sent, position)) = self.resent.front() {
-            let index = board.index_of(position.max(board.una()));
-            let current = board.get(index).copied();
-            let current = current.filter(|record| record.sent == sent && position >= board.una());
-            if let Some(record) = current.filter(|record| record.fate == Fate::InFlight) {
-                let until = self.wait(board, &record, allowance)?;
-                if until > now {
-                    return Some(until);
+        while let Some(&repeat) = self.resent.front() {
+            if let Some((index, record)) = in_flight(board, repeat) {
+                if self.wait(board, &record, allowance)? > now {
+                    return self.last_repeat(board, allowance);
                 }
                 board.lose(index);
             }
@@ -171,6 +174,19 @@ impl Rack {
         self.resent = VecDeque::new();
         None
     }
+
+    fn last_repeat(&self, board: &Scoreboard, allowance: Span) -> Option<Time> {
+        let records = self.resent.iter().rev().filter_map(|&repeat| in_flight(board, repeat));
+        records.filter_map(|(_, record)| self.wait(board, &record, allowance)).next()
+    }
+}
+
+/// What was sent again at an instant, by its position, if it is in flight and was not sent once more.
+fn in_flight(board: &Scoreboard, (sent, position): (Time, u64)) -> Option<(usize, Record)> {
+    let index = board.index_of(position.max(board.una()));
+    let record = board.get(index).copied()?;
+    let current = record.sent == sent && position >= board.una();
+    (current && record.fate == Fate::InFlight).then_some((index, record))
 }
 
 impl<B: Payload> Sender<B> {
@@ -193,7 +209,7 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Finds out what is lost, after an acknowledgement or when the early timer has run out (§6.2 step 5). The timer
-    /// is set to the first segment's time; the RFC sets it to the last one's.
+    /// is set to the last segment's time, so that it finds all of them at once.
     pub(super) fn judge_by_time(&mut self, now: Time, taken: Option<&Taken>, agreed: &Agreed) {
         if let (Some(rack), Some(taken)) = (&mut self.rack, taken) {
             rack.saw(now, taken);
@@ -203,8 +219,8 @@ impl<B: Payload> Sender<B> {
         let (board, judged) = (&mut self.board, &mut self.judged);
         let first = rack.lose_first_sendings(now, board, judged, allowance);
         let again = rack.lose_repeats(now, board, allowance);
-        let next = first.into_iter().chain(again).min();
-        match next {
+        let last = first.into_iter().chain(again).max();
+        match last {
             Some(due) => rack.set(Early::Reordering, due),
             None if rack.early == Early::Reordering => rack.stop(),
             None => {}

@@ -28,6 +28,8 @@ pub struct Receiver<B> {
     offered: u64,
     /// Where the other end's stream ends: the position of its FIN.
     fin: u64,
+    /// Has the window been told in full? A SYN tells of 65 535 octets at most.
+    told: bool,
     /// What has been acknowledged.
     acked: u64,
     /// The largest segment that has come.
@@ -73,6 +75,7 @@ impl<B: Payload> Receiver<B> {
             held: 0,
             offered: 1 + settings.receive_buffer.min(super::settings::MOST_UNSCALED),
             fin: OPEN,
+            told: false,
             acked: 1,
             largest: 0,
             owed: 0,
@@ -94,6 +97,7 @@ impl<B: Payload> Receiver<B> {
     /// The whole buffer counts as offered.
     pub fn offer_all(&mut self, agreed: &Agreed, settings: &Settings) {
         self.offered = self.next + self.window(agreed, settings);
+        self.told = true;
     }
 
     /// The position of the octet numbered `seq`, if it is not before the stream.
@@ -306,13 +310,13 @@ impl<B: Payload> Receiver<B> {
     }
 
     /// The application is done with `octets` more. Where the window has been small and has grown much,
-    /// the other end is told (RFC 9293 §3.8.6.2.2).
+    /// the other end is told (RFC 9293 §3.8.6.2.2), but not because a SYN could not state it.
     pub fn consumed(&mut self, octets: u64, agreed: &Agreed, settings: &Settings) {
         self.held = self.held.saturating_sub(octets);
         let seen = self.offered.saturating_sub(self.next);
         let new = self.window(agreed, settings);
         let step = (2 * u64::from(agreed.mss)).min(settings.receive_buffer / 2).max(1);
-        if new >= seen + step && new >= 2 * seen {
+        if self.told && new >= seen + step && new >= 2 * seen {
             self.now = true;
         }
         let emptied = self.held == 0 && self.next > self.acked;
@@ -370,6 +374,7 @@ impl<B: Payload> Receiver<B> {
         let units = self.window(agreed, settings) >> scale;
         segment.window = u16::try_from(units).unwrap_or(u16::MAX);
         self.offered = self.offered.max(self.next + (u64::from(segment.window) << scale));
+        self.told |= !syn;
         segment.ack = self.first.plus(self.next);
         segment.flags = segment.flags | Flags::ACK;
         segment.flags = segment.flags.with(Flags::ECE, self.echo && !syn);

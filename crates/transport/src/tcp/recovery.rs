@@ -2,11 +2,12 @@
 
 use super::agreed::Agreed;
 use super::congestion::{Ack, Congestion, Reason};
+use super::frto::{Evidence, Trial};
 use super::prr::Prr;
 use super::reassembly::Range;
 use super::scoreboard::{DUP_THRESH, Taken};
 use super::sender::{Phase, Sender};
-use super::settings::{Recovery, Settings};
+use super::settings::{LONGEST_OPENING, Recovery, Settings};
 use super::undo::Undo;
 use crate::Payload;
 use trunkline_core::{Span, Time};
@@ -82,6 +83,10 @@ impl<B: Payload> Sender<B> {
         }
         self.counters.duplicate_acks += u64::from(duplicate);
         self.look_for_needless(&context, heard, progress);
+        let evidence = Evidence { ack: heard.ack, progress, told: told || duplicate };
+        if self.try_time_out(evidence, &taken, agreed) {
+            self.undone(now);
+        }
         let lost = self.board.lost();
         self.judge(&context, progress, told, &taken);
         let safe = progress && self.board.lost() <= lost;
@@ -146,10 +151,8 @@ impl<B: Payload> Sender<B> {
             timed.into_iter().for_each(|sample| self.rtt.sample(sample));
             return newest;
         }
-        let stamped = heard.echo.filter(|_| taken.acked > 0).map(|echo| {
-            let millis = super::clock_stamp(now).wrapping_sub(echo);
-            Span::from_millis(u64::from(millis))
-        });
+        let stamped = heard.echo.filter(|_| taken.acked > 0);
+        let stamped = stamped.map(|echo| super::since_stamp(now, echo));
         let sample = taken.oldest.filter(|_| told).map(|sent| now.since(sent)).or(stamped);
         sample.into_iter().for_each(|sample| self.rtt.sample(sample));
         newest
@@ -202,6 +205,7 @@ impl<B: Payload> Sender<B> {
         self.control.undone(now);
         self.rack.iter_mut().for_each(|rack| rack.was_needless());
         self.board.forgive();
+        self.undo = Undo::default();
         self.judged = self.board.una();
         self.phase = Phase::Open;
         self.force = false;
@@ -342,6 +346,7 @@ impl<B: Payload> Sender<B> {
             self.judged = self.recover;
         }
         self.stop_early();
+        self.trial = Trial::Over;
         self.cwr = agreed.ecn;
         (self.duplicates, self.inflation) = (0, 0);
         self.force = false;
@@ -436,6 +441,14 @@ impl<B: Payload> Sender<B> {
         self.arm_tail_probe(context.now, context.agreed, context.settings);
     }
 
+    /// Has it tried often enough, or to open a connection long enough?
+    fn in_vain(&self, now: Time, settings: &Settings) -> bool {
+        match self.board.first().filter(|_| self.board.una() == 0) {
+            Some(syn) => now.since(syn.first) >= LONGEST_OPENING,
+            None => self.rtt.in_vain() > settings.most_timeouts,
+        }
+    }
+
     /// The retransmission timer has run out (RFC 6298 §5.4 to §5.6).
     pub fn time_out(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
         self.due = Time::NEVER;
@@ -444,7 +457,7 @@ impl<B: Payload> Sender<B> {
         }
         self.counters.timeouts += 1;
         self.rtt.back_off();
-        if self.rtt.backoff() > settings.most_timeouts {
+        if self.in_vain(now, settings) {
             self.dead = true;
             return;
         }
@@ -460,7 +473,10 @@ impl<B: Payload> Sender<B> {
                 true => self.lose_what_is_old(now, agreed),
                 false => self.board.lose_all(),
             }
+            // RFC 5682 §2.1 step 1: not while a recovery is under way.
+            let tries = settings.frto && self.phase == Phase::Open;
             self.start_again(agreed, settings);
+            self.trial = if tries { Trial::First } else { Trial::Over };
         }
         self.due = self.rtt.due(now, settings);
     }

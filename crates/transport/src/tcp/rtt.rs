@@ -12,8 +12,10 @@ pub struct Rtt {
     /// The shortest sample, on no ticking clock.
     shortest: Span,
     measured: bool,
-    /// Time-outs since the last acknowledgement of something new.
+    /// Doublings of the time-out since the last sample (RFC 6298 §5.5, §5.7).
     backoff: u8,
+    /// Time-outs since the last acknowledgement of something new.
+    in_vain: u8,
 }
 
 /// `average` moved by 1/2^`shift` of the way to `sample`.
@@ -38,6 +40,7 @@ impl Rtt {
             shortest: Span::ZERO,
             measured: false,
             backoff: 0,
+            in_vain: 0,
         }
     }
 
@@ -49,12 +52,15 @@ impl Rtt {
     pub const fn shortest(&self) -> Span {
         self.shortest
     }
-    pub const fn backoff(&self) -> u8 {
-        self.backoff
+    /// Time-outs in a row.
+    pub const fn in_vain(&self) -> u8 {
+        self.in_vain
     }
 
-    /// A round trip of `sample` (RFC 6298 §2.2, §2.3).
+    /// A round trip of `sample` (RFC 6298 §2.2, §2.3). It alone takes the back-off away (§5): what was sent again and
+    /// acknowledged may have been on its way for longer than the time-out says (Karn and Partridge 1987).
     pub fn sample(&mut self, sample: Span) {
+        self.backoff = 0;
         if self.measured {
             let error = self.smoothed.abs_diff(sample);
             self.deviation = moved(self.deviation, error, 2);
@@ -82,13 +88,15 @@ impl Rtt {
         if settings.min_rto_above_srtt {
             return self.smoothed + spread.max(settings.min_rto);
         }
-        (self.smoothed + spread).max(settings.min_rto)
+        (self.smoothed + spread.max(settings.granularity())).max(settings.min_rto)
     }
 
     /// The time-out in force.
     pub fn timeout(&self, settings: &Settings) -> Span {
+        let base = self.base(settings);
         let doubled = 1u64 << self.backoff.min(32);
-        times(self.base(settings), doubled).min(settings.max_rto)
+        // The longest (RFC 6298 §2.5) bounds the back-off: below what was measured, all would be sent twice.
+        times(base, doubled).min(settings.max_rto.max(base))
     }
 
     /// When a timer started `now` runs out.
@@ -98,15 +106,16 @@ impl Rtt {
 
     pub fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
+        self.in_vain = self.in_vain.saturating_add(1);
     }
     /// Something new has been acknowledged.
     pub fn progress(&mut self) {
-        self.backoff = 0;
+        self.in_vain = 0;
     }
 
     /// The handshake is over, its SYN having been sent `again` times more than once.
     pub fn opened(&mut self, again: u8) {
-        self.backoff = 0;
+        (self.backoff, self.in_vain) = (0, 0);
         if again > 0 && !self.measured {
             // Half of the first sample counts as its deviation: three times it in all.
             self.sample(Span::from_nanos(AFTER_LOST_SYN.as_nanos() / 3));
@@ -179,5 +188,15 @@ mod tests {
         (0..60).for_each(|_| rtt.sample(Span::from_millis(100)));
         let timeout = rtt.timeout(&settings).as_millis_f64();
         assert!((300.0 - timeout).abs() < 0.1, "{timeout}");
+    }
+
+    #[test]
+    fn the_longest_bounds_the_back_off_and_not_what_was_measured() {
+        let settings = Settings::default();
+        let mut rtt = Rtt::new();
+        rtt.sample(Span::from_secs(360));
+        assert_eq!(rtt.timeout(&settings), Span::from_secs(3 * 360));
+        rtt.back_off();
+        assert_eq!(rtt.timeout(&settings), Span::from_secs(3 * 360));
     }
 }

@@ -56,6 +56,8 @@ pub struct Taken {
     pub reordered: bool,
     /// Is a segment among them that was sent again?
     pub repaired: bool,
+    /// The position after the first of those sent once.
+    pub original: Option<u64>,
 }
 
 /// A segment that arrived.
@@ -158,6 +160,12 @@ impl Scoreboard {
         self.records.get(index)
     }
 
+    /// How many records were sent for the first time before `latest` was sent.
+    pub fn sent_before(&self, latest: &Latest) -> usize {
+        let before = |record: &Record| (record.first, self.end(record)) < (latest.sent, latest.end);
+        self.records.partition_point(before)
+    }
+
     /// A new segment goes out.
     #[inline]
     pub fn push(&mut self, now: Time, eligible: Time, len: u16) {
@@ -248,6 +256,8 @@ impl Scoreboard {
         if record.times == 1 {
             taken.oldest = Some(taken.oldest.map_or(record.sent, |sent| sent.min(record.sent)));
             taken.newest = taken.newest.max(Some(record.sent));
+            let end = self.end(&record);
+            taken.original = Some(taken.original.map_or(end, |first| first.min(end)));
             taken.reordered |= self.end(&record) < self.highest;
         }
         if record.times == 1 || now.since(record.sent) >= taken.shortest {

@@ -6,6 +6,7 @@ use super::agreed::Agreed;
 use super::burst::Burst;
 use super::congestion::{Congestion, Controller};
 use super::counters::Sending;
+use super::frto::Trial;
 use super::half::Offered;
 use super::prr::Prr;
 use super::rack::Rack;
@@ -94,6 +95,7 @@ pub struct Sender<B> {
     /// Does the window stay as a mark has left it until then?
     pub(super) marked: bool,
     pub(super) undo: Undo,
+    pub(super) trial: Trial,
     pub(super) rack: Option<Box<Rack>>,
     /// Is a probe of the tail due?
     pub(super) tail: bool,
@@ -137,6 +139,7 @@ impl<B: Payload> Sender<B> {
             reduced_until: start,
             marked: false,
             undo: Undo::default(),
+            trial: Trial::default(),
             rack: None,
             tail: false,
             closing: false,
@@ -191,14 +194,23 @@ impl<B: Payload> Sender<B> {
         Outgoing { syn: true, ..self.outgoing(0, now) }
     }
 
-    /// The SYN has been acknowledged. It was no data, so that the window has learnt nothing from it.
-    pub fn opened(&mut self, now: Time, settings: &Settings) {
-        let again = self.board.first().map_or(0, |syn| syn.times - 1);
+    /// The SYN has been acknowledged, by a segment that echoes `echo`. It was no data, so that the window has learnt
+    /// nothing from it, but for its losses. Of a SYN sent several times the time stamp tells which was answered.
+    pub fn opened(&mut self, now: Time, echo: Option<u32>, mss: u32, settings: &Settings) {
+        let syn = self.board.first().copied();
+        let again = syn.map_or(0, |syn| syn.times - 1);
         let mut taken = Taken::default();
         self.board.advance(now, 1, &mut taken);
         if let Some(sent) = taken.newest {
             self.rtt.saw(now.since(sent));
             self.rtt.sample(settings.slow_clock().measured(sent, now));
+        } else if let Some(echo) = echo {
+            self.rtt.sample(super::since_stamp(now, echo));
+        }
+        let needless = syn.is_some_and(|syn| echo == Some(super::clock_stamp(syn.first)));
+        if again >= settings.lost_syns && !needless {
+            let one = Settings { initial_window: 1, ..*settings };
+            self.control = Controller::new(&one.controller(mss));
         }
         self.rtt.opened(again);
         self.board = Scoreboard::new(1, settings.congestion.wants_rate_samples());
@@ -269,6 +281,7 @@ impl<B: Payload> Sender<B> {
         }
         let out = self
             .probe_tail(now, agreed, settings)
+            .or_else(|| self.on_trial(now, agreed, settings))
             .or_else(|| self.again(now, agreed, settings))
             .or_else(|| self.fresh(now, agreed, settings));
         self.stalled = out.is_none();
@@ -277,6 +290,9 @@ impl<B: Payload> Sender<B> {
 
     /// A segment that was lost.
     fn again(&mut self, now: Time, agreed: &Agreed, settings: &Settings) -> Option<Outgoing<B>> {
+        if self.trial.is_open() {
+            return None;
+        }
         let index = self.board.next_lost()?;
         let len = u64::from(self.board.get(index)?.len);
         let idle = self.board.in_flight() == 0;
@@ -321,8 +337,13 @@ impl<B: Payload> Sender<B> {
     }
 
     /// Something new.
-    fn fresh(&mut self, now: Time, agreed: &Agreed, settings: &Settings) -> Option<Outgoing<B>> {
-        if self.board.una() == 0 {
+    pub(super) fn fresh(
+        &mut self,
+        now: Time,
+        agreed: &Agreed,
+        settings: &Settings,
+    ) -> Option<Outgoing<B>> {
+        if self.board.una() == 0 || self.trial.is_full() {
             return None;
         }
         self.wake(now, settings);
@@ -374,8 +395,10 @@ impl<B: Payload> Sender<B> {
     /// After an idle time-out the window that was found before says little (RFC 5681 §4.1).
     fn wake(&mut self, now: Time, settings: &Settings) {
         let idle = self.board.outstanding() == 0 && self.unsent() > 0 && settings.idle_restart;
-        if idle && now.since(self.last_sent) > self.rtt.timeout(settings) {
-            self.control.restarted_after_idle(now);
+        let (passed, timeout) = (now.since(self.last_sent), self.rtt.timeout(settings));
+        if idle && passed > timeout {
+            let timeouts = (passed.as_nanos() - 1) / timeout.as_nanos().max(1);
+            self.control.restarted_after_idle(now, timeouts);
             self.last_sent = now;
         }
     }

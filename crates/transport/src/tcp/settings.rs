@@ -10,6 +10,11 @@ use trunkline_core::Span;
 pub const MOST_BUFFER: u64 = MOST_UNSCALED << 14;
 /// The largest window without scaling.
 pub const MOST_UNSCALED: u64 = 65_535;
+/// How long an end tries to open a connection. RFC 9293 §3.8.3 asks for three minutes at least; 4.4BSD gives up after
+/// 75 s and Linux after 127, which rules out a planet.
+pub const LONGEST_OPENING: Span = Span::from_secs(3 * 3600);
+/// RFC 6298 §4: "finer clock granularities (<= 100 msec) perform somewhat better".
+const FINE_GRANULARITY: Span = Span::from_millis(100);
 /// The smallest segment: 40 octets of options, the most that a header holds, and 8 of data (`TCP_MIN_SND_MSS` of
 /// Linux, `tcp.h`).
 pub const LEAST_MSS: u32 = 48;
@@ -94,6 +99,9 @@ pub struct Settings {
     pub send_buffer: u64,
     /// Segments sent before the first acknowledgement (RFC 6928: 10).
     pub initial_window: u32,
+    /// After so many lost SYNs the first window is one segment: 1 by RFC 5681 §3.1, 2 by RFC 6928 §2 and in Linux
+    /// (`tcp_init_transfer`).
+    pub lost_syns: u8,
     /// Offer selective acknowledgements (RFC 2018)?
     pub sack: bool,
     /// Offer time stamps (RFC 7323 §3)?
@@ -171,7 +179,10 @@ pub struct Settings {
     pub defers: bool,
     /// Undo reductions found needless by duplicate SACK (RFC 3708) or by time stamps (RFC 3522, 4015)?
     pub undo: bool,
-    /// Does the window restart after an idle time-out (RFC 5681 §4.1)?
+    /// Find out needless time-outs by F-RTO (RFC 5682; Linux tcp_frto)?
+    pub frto: bool,
+    /// Does the window restart after an idle time-out (RFC 5681 §4.1)? Where windows count segments it is halved for
+    /// each, as in Linux.
     pub idle_restart: bool,
 }
 
@@ -241,6 +252,7 @@ impl Settings {
             receive_spare: 0,
             send_buffer: 4 << 20,
             initial_window: 10,
+            lost_syns: 1,
             sack: true,
             timestamps: true,
             window_scaling: true,
@@ -272,6 +284,7 @@ impl Settings {
             emulates_sack: false,
             defers: false,
             undo: true,
+            frto: true,
             idle_restart: true,
         }
     }
@@ -282,6 +295,7 @@ impl Settings {
     const fn linux() -> Settings {
         Settings {
             receive_buffer: 3 << 20,
+            lost_syns: 2,
             delayed_ack: Some(Span::from_millis(200)),
             quick_acks: 16,
             interactive: true,
@@ -322,6 +336,7 @@ impl Settings {
             prr: false,
             rack: false,
             undo: false,
+            frto: false,
             ..Settings::modern()
         }
     }
@@ -373,6 +388,11 @@ impl Settings {
         Ok(())
     }
 
+    /// The granularity of the clock, G of RFC 6298 §2: a tick where the clock is coarse, else the 100 ms of §4, or
+    /// [`min_rto`](Settings::min_rto) where that is less, for who asks for finer time-outs has a finer clock.
+    pub(super) fn granularity(&self) -> Span {
+        self.tick.unwrap_or(FINE_GRANULARITY.min(self.min_rto))
+    }
     /// The clock of retransmissions.
     pub(super) const fn slow_clock(&self) -> Clock {
         Clock { tick: self.tick, phase: self.tick_phase }

@@ -103,7 +103,7 @@ impl World {
             Event::Recovered => flow.recovered(now),
             Event::TimedOut => flow.timed_out(now, in_flight),
             Event::Undone => flow.undone(now),
-            Event::Idle => flow.restarted_after_idle(now),
+            Event::Idle => flow.restarted_after_idle(now, 1),
             Event::Sent => flow.sent(now, u64::from(MSS), u64::from(MSS)),
         }
         self.recovering = match event {

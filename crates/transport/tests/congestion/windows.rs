@@ -190,7 +190,7 @@ fn idleness_brings_the_initial_window_back() {
     for kind in [Kind::NewReno, Kind::Cubic] {
         let mut flow = controller(kind);
         acks(&mut flow, 30, SEGMENT);
-        flow.restarted_after_idle(at(9_000));
+        flow.restarted_after_idle(at(9_000), 3);
         assert_eq!(flow.window(), 10 * SEGMENT, "{kind}");
     }
 }

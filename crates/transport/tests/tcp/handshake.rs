@@ -1,7 +1,7 @@
 //! Beginnings and ends.
 
 use crate::pair::{Pair, at, delay, millis};
-use trunkline_core::{Ecn, Time};
+use trunkline_core::{Ecn, Span, Time};
 use trunkline_transport::Extent;
 use trunkline_transport::tcp::{Flags, Profile, Seq, Settings, Tcp};
 
@@ -142,4 +142,81 @@ fn both_may_close_at_once_and_lose_both_fins() {
     assert!(pair.ends.iter().all(Tcp::closed));
     let sending = pair.ends[0].counters().sending;
     assert_eq!((sending.tail_probes, sending.timeouts), (1, 0));
+}
+
+/// The path takes `way` each way; of the segments that go one way or the other these are lost.
+fn opening(settings: [Settings; 2], way: u64, lost: &'static [(usize, usize)]) -> Pair {
+    let network = Box::new(move |passing: crate::pair::Passing<'_>| {
+        let gone = lost.contains(&(passing.way, passing.number));
+        if gone { vec![] } else { vec![millis(way)] }
+    });
+    let mut pair = Pair::opening(settings, NUMBERS, network).traced();
+    pair.run(at(60_000));
+    assert!(pair.ends.iter().all(Tcp::established));
+    pair
+}
+
+/// RFC 6298 §3: a time stamp tells which of two SYNs was answered, so that Karn's rule is not needed; RFC 6928 §2:
+/// what was sent again without a loss leaves the initial window as it is.
+#[test]
+fn a_needless_syn_takes_neither_the_sample_nor_the_window() {
+    for profile in [Profile::Trunkline, Profile::Linux] {
+        let pair = opening([Settings::of(profile); 2], 1500, &[]);
+        assert!(pair.sent(0).len() > 2, "the SYN was sent again");
+        assert_eq!(pair.ends.each_ref().map(Tcp::smoothed_rtt), [millis(3000); 2]);
+        assert_eq!(pair.ends.each_ref().map(Tcp::window), [14_480; 2]);
+    }
+}
+
+/// RFC 5681 §3.1: where SYN or SYN/ACK is lost, the first window is one segment. Linux waits for a second loss, as
+/// RFC 6928 §2 recommends.
+#[test]
+fn after_a_lost_syn_the_first_window_is_one_segment() {
+    let stampless = Settings { timestamps: false, ..Settings::default() };
+    let rfc = Settings::default();
+    let linux = Settings::of(Profile::Linux);
+    for (settings, lost, windows) in [
+        (rfc, &[(0, 0)][..], [1448, 14_480]),
+        (rfc, &[(1, 0)], [1448, 1448]),
+        (stampless, &[(0, 0)], [1460, 14_600]),
+        (linux, &[(0, 0)], [14_480, 14_480]),
+        (linux, &[(0, 0), (0, 1)], [1448, 14_480]),
+    ] {
+        let mut pair = opening([settings; 2], 10, lost);
+        assert_eq!(pair.ends.each_ref().map(Tcp::window), windows, "{lost:?}");
+        assert_eq!(pair.ends[0].slow_start_threshold(), u64::MAX, "{lost:?}");
+        let before = pair.sent(0).len();
+        pair.offer(0, 20_000);
+        let first: u32 = pair.sent(0)[before..].iter().map(|sent| sent.2).sum();
+        assert_eq!(u64::from(first), windows[0], "{lost:?}");
+    }
+}
+
+/// RFC 6298 §5.7: without a sample three seconds are the first time-out of data.
+#[test]
+fn a_lost_syn_without_time_stamps_leaves_three_seconds() {
+    let settings = Settings { timestamps: false, ..Settings::default() };
+    let pair = opening([settings; 2], 10, &[(0, 0)]);
+    assert_eq!(pair.ends[0].timeout(), Span::from_secs(3));
+    let pair = opening([Settings::default(); 2], 10, &[(0, 0)]);
+    assert_eq!(pair.ends[0].smoothed_rtt(), millis(20), "the stamp tells");
+}
+
+/// A path of minutes answers when it can. RFC 9293 §3.8.3 asks for three minutes at least; ours are three hours.
+#[test]
+fn an_end_that_opens_waits_for_hours() {
+    let mut pair =
+        Pair::opening([Settings::of(Profile::Linux); 2], NUMBERS, Box::new(|_| vec![])).traced();
+    pair.run(at(3 * 3_600_000 - 1));
+    assert!(!pair.ends[0].dead());
+    let syns = pair.sent(0).len();
+    assert!((80..110).contains(&syns), "{syns}");
+    pair.run(at(4 * 3_600_000));
+    assert!(pair.ends[0].dead());
+    let mut late = Pair::opening([Settings::default(); 2], NUMBERS, delay(millis(2_600_000)));
+    late.offer(0, 100_000);
+    late.run(at(36_000_000));
+    assert_eq!(late.taken[1], 100_000);
+    // SYNs alone: six in the first 63 s, then one a minute until 5200 s.
+    assert_eq!(late.ends[0].counters().sending.timeouts, 6 + 85);
 }

@@ -60,6 +60,34 @@ fn without_sack_more_must_be_acknowledged_than_was_outstanding() {
     assert_eq!(pair.ends[0].counters().sending.timeouts, 0);
 }
 
+/// An idle window is halved for each time-out that has passed, down to the first one (`tcp_cwnd_restart`); RFC 5681
+/// §4.1 has it start again at once. BBR keeps its window.
+#[test]
+fn an_idle_window_is_halved_for_each_time_out() {
+    for (rests, shift) in [(9, 0), (15, 1), (25, 2), (200, 9)] {
+        let mut pair = Pair::connected([linux(true); 2], delay(millis(50))).traced();
+        pair.offer(0, 400_000);
+        while pair.ends[0].outstanding() > 0 {
+            assert!(pair.step(at(5000)), "{}", pair.state());
+        }
+        let (window, timeout) = (pair.ends[0].window(), pair.ends[0].timeout());
+        assert!(window >= 100_000, "{window}");
+        let last = pair.trace.as_ref().unwrap().iter().rfind(|sent| sent.way == 0).unwrap().at;
+        pair.run(last + timeout.scaled(rests, 10));
+        pair.offer(0, 400_000);
+        let expected = (window / 1000 >> shift).max(10) * 1000;
+        assert_eq!(pair.ends[0].window(), expected, "{rests} tenths of a time-out");
+    }
+    let bbr = linux(true).with_congestion(Kind::Bbr);
+    let mut pair = Pair::connected([bbr; 2], delay(millis(50)));
+    pair.offer(0, 400_000);
+    pair.run(at(2000));
+    let window = pair.ends[0].window();
+    pair.run(at(60_000));
+    pair.offer(0, 400_000);
+    assert_eq!(pair.ends[0].window(), window);
+}
+
 /// How many segments leave alone, as a share, where each is acknowledged at once and the line takes `rate`
 /// octets a second. Those that leave together push one.
 fn alone(defers: bool, rate: u64) -> f64 {

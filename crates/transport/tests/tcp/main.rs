@@ -1,5 +1,6 @@
 //! TCP between two ends.
 
+mod frto;
 mod handshake;
 mod linux;
 mod lossy;

@@ -108,6 +108,28 @@ fn reordering_once_seen_is_waited_for() {
     assert!(wise.fast_retransmits <= 2 && wise.timeouts == 0, "{wise:?}");
 }
 
+/// RFC 8985 §6.2 step 5: the timer runs until the last segment that was overtaken is due, so that one event finds
+/// them all. Three are sent 10 ms apart and the first two come late; a quarter of the round trip is allowed.
+#[test]
+fn the_timer_waits_for_the_last_segment_overtaken() {
+    let network: Network = Box::new(|passing: Passing<'_>| {
+        let late = passing.way == 0 && (3..5).contains(&passing.number);
+        vec![millis(if late { 500 } else { 50 })]
+    });
+    let settings = Settings { prr: false, ..settings(true) };
+    let mut pair = Pair::connected([settings; 2], network).traced();
+    pair.offer(0, 3000);
+    pair.run(at(400));
+    for _ in 0..3 {
+        pair.offer(0, 1000);
+        pair.run(pair.now + millis(10));
+    }
+    pair.run(at(600));
+    let again: Vec<(u64, u64)> = pair.sent(0)[6..].iter().map(|sent| (sent.0, sent.1)).collect();
+    // The third arrived at 470 and told at 520; sent at 400 and 410, they were due at 525 and 535.
+    assert_eq!(again, [(535, 3001), (535, 4001)]);
+}
+
 #[test]
 fn linux_repairs_whatever_a_window_loses_without_a_time_out() {
     let linux = Settings::of(Profile::Linux);

@@ -128,7 +128,56 @@ fn time_outs_back_off_and_the_window_starts_again() {
     assert_eq!((pair.taken[1], pair.ends[0].in_flight()), (1000, 0));
     assert_eq!(pair.ends[0].counters().sending.timeouts, 4);
     assert!(!pair.ends[0].recovering());
-    assert_eq!(pair.ends[0].timeout(), Span::from_secs(1), "no sample was taken (Karn)");
+    assert_eq!(pair.ends[0].timeout(), Span::from_secs(16), "no sample was taken (Karn)");
+    // RFC 6298 §5: only a measurement of something new takes the back-off away, not its sending.
+    pair.offer(0, 1000);
+    pair.run(at(15_249));
+    assert_eq!(pair.ends[0].timeout(), Span::from_secs(16));
+    pair.run(at(15_400));
+    assert_eq!((pair.taken[1], pair.ends[0].timeout()), (2000, Span::from_secs(1)));
+}
+
+/// Where what is sent is lost again before anything has been measured, its time-out begins where the last one
+/// ended (RFC 6298 §5.5, §5.7; Karn and Partridge 1987).
+#[test]
+fn a_back_off_outlives_what_was_acknowledged_by_its_repetition() {
+    for timestamps in [false, true] {
+        let settings = Settings { timestamps, mss: 1012, ..plain() };
+        let mut pair = Pair::connected([settings; 2], losing([0, 1, 3])).traced();
+        pair.offer(0, 1000);
+        pair.run(at(4000));
+        pair.offer(0, 1000);
+        pair.run(at(60_000));
+        let times: Vec<u64> = pair.sent(0).iter().map(|sent| sent.0).collect();
+        // A time stamp measures what was sent again as well.
+        let wait = if timestamps { 1000 } else { 4000 };
+        assert_eq!(times, [0, 1000, 3000, 4000, 4000 + wait]);
+    }
+}
+
+/// RFC 6298 §2.3 and §4: RTO = SRTT + max(G, 4 RTTVAR). On a path that never changes the deviation fades, and G,
+/// a tenth of a second unless a shorter time-out is asked for, covers what is no deviation yet.
+#[test]
+fn a_constant_path_has_no_time_outs() {
+    let of = |min_rto| Settings { min_rto, initial_rto: Span::from_secs(5), ..plain() };
+    for (settings, way, granularity) in [(of(millis(200)), 1500, 100), (of(millis(1)), 50, 1)] {
+        let late = Span::from_micros(granularity * 500);
+        let network: Network = Box::new(move |passing: Passing<'_>| {
+            let last = passing.way == 0 && passing.number == 100;
+            vec![millis(way) + if last { late } else { Span::ZERO }]
+        });
+        let mut pair = Pair::connected([settings; 2], network);
+        for _ in 0..100 {
+            pair.offer(0, 1000);
+            pair.run(pair.now + millis(2 * way));
+        }
+        let timeout = pair.ends[0].timeout();
+        let expected = millis(2 * way + granularity);
+        assert!(timeout >= expected && timeout < expected + millis(1), "{way} ms: {timeout}");
+        pair.offer(0, 1000);
+        pair.run(pair.now + millis(4 * way));
+        assert_eq!((pair.ends[0].counters().sending.timeouts, pair.taken[1]), (0, 101_000));
+    }
 }
 
 #[test]

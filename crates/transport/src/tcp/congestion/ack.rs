@@ -110,6 +110,7 @@ pub trait Congestion {
     fn timed_out(&mut self, now: Time, in_flight: u64);
     /// The last congestion or time-out turns out to have been none (RFC 3522, RFC 4015, RFC 5682).
     fn undone(&mut self, now: Time);
-    /// Nothing was sent for longer than a retransmission time-out, and now something is (RFC 5681 §4.1).
-    fn restarted_after_idle(&mut self, now: Time);
+    /// Nothing was sent for longer than `timeouts` retransmission time-outs, 1 at least, and now something is
+    /// (RFC 5681 §4.1).
+    fn restarted_after_idle(&mut self, now: Time, timeouts: u64);
 }

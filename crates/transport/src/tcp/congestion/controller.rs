@@ -69,8 +69,8 @@ impl Congestion for Controller {
     fn undone(&mut self, now: Time) {
         hand_on!(self, controller => controller.undone(now));
     }
-    fn restarted_after_idle(&mut self, now: Time) {
-        hand_on!(self, controller => controller.restarted_after_idle(now));
+    fn restarted_after_idle(&mut self, now: Time, timeouts: u64) {
+        hand_on!(self, controller => controller.restarted_after_idle(now, timeouts));
     }
 }
 

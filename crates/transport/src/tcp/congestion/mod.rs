@@ -8,6 +8,7 @@ mod ack;
 mod bbr;
 mod controller;
 mod cubic;
+mod idle;
 mod kind;
 mod rate;
 mod reno;

@@ -1,6 +1,7 @@
 //! The window of Reno and NewReno: RFC 5681, counting by RFC 3465, and the policies of increase that were
 //! proposed for long paths.
 
+use super::idle::Idle;
 use super::settings::{Counting, MOST_WINDOW, Settings};
 use super::{Ack, Congestion, Kind, Reason};
 use trunkline_core::Time;
@@ -195,8 +196,14 @@ impl Congestion for Reno {
         self.starting_again = false;
     }
 
-    fn restarted_after_idle(&mut self, _now: Time) {
-        self.window = self.window.min(u64::from(self.initial));
+    fn restarted_after_idle(&mut self, _now: Time, timeouts: u64) {
+        let initial = u64::from(self.initial);
+        if self.counts_segments {
+            let idle = Idle { window: self.window, threshold: self.threshold, initial };
+            (self.window, self.threshold) = idle.decayed(timeouts, self.mss());
+        } else {
+            self.window = self.window.min(initial);
+        }
         self.credit = 0;
     }
 }

@@ -70,8 +70,9 @@ pub struct Bbr {
     recovering: bool,
     /// The window has not come back yet from a time-out.
     timed_out: bool,
-    /// The recovery's first ACK has not come yet.
-    entering: bool,
+    /// Was a recovery or a time-out under way at the last ACK? One that ends and begins with the same ACK goes on, as in
+    /// Linux (`prev_ca_state`): with a loss in every window it would else conserve for ever.
+    repairing: bool,
     saved_window: u64,
     restarting: bool,
     draws: u64,
@@ -97,7 +98,7 @@ impl Bbr {
             conserving: false,
             recovering: false,
             timed_out: false,
-            entering: false,
+            repairing: false,
             saved_window: 0,
             restarting: false,
             draws: settings.seed,
@@ -231,11 +232,15 @@ impl Bbr {
 
     /// The first round of a recovery sends as much as arrives; what is lost is taken off (draft §4.2.3.4).
     fn mind_recovery(&mut self, ack: &Ack, sample: &RateSample) {
-        let arrived = ack.in_flight + ack.delivered.max(self.mss);
-        if std::mem::take(&mut self.entering) {
-            self.window = arrived;
-        } else if sample.lost > 0 {
-            self.window = self.window.saturating_sub(sample.lost).max(self.mss);
+        let repairing = self.recovering || self.timed_out;
+        let before = std::mem::replace(&mut self.repairing, repairing);
+        self.window = self.window.saturating_sub(sample.lost).max(self.mss);
+        if self.recovering && !before {
+            self.conserving = true;
+            self.begin_round();
+            self.window = ack.in_flight + ack.delivered.max(self.mss);
+        } else if before && !repairing {
+            self.conserving = false;
         }
         if self.conserving {
             self.window = self.window.max(ack.in_flight + ack.delivered);
@@ -255,7 +260,8 @@ impl Bbr {
 
     /// Draft §4.2.3.4, BBRSaveCwnd.
     fn save_window(&mut self) {
-        let keep = self.recovering || self.timed_out || self.mode.probes_rtt();
+        let repairing = self.repairing || self.recovering || self.timed_out;
+        let keep = repairing || self.mode.probes_rtt();
         self.saved_window = if keep { self.saved_window.max(self.window) } else { self.window };
     }
 
@@ -289,7 +295,7 @@ impl Congestion for Bbr {
     /// Something is sent into an empty pipe: the application had nothing (draft §4.3.4.4).
     fn sent(&mut self, now: Time, bytes: u64, in_flight: u64) {
         if in_flight <= bytes && self.delivered > 0 && !self.recovering && !self.timed_out {
-            self.restarted_after_idle(now);
+            self.restarted_after_idle(now, 1);
         }
     }
 
@@ -313,15 +319,10 @@ impl Congestion for Bbr {
         }
         self.save_window();
         self.recovering = true;
-        self.entering = true;
-        self.conserving = true;
-        self.begin_round();
     }
 
     fn recovered(&mut self, _now: Time) {
         if std::mem::take(&mut self.recovering) | std::mem::take(&mut self.timed_out) {
-            self.conserving = false;
-            self.entering = false;
             self.restore_window();
         }
     }
@@ -332,17 +333,18 @@ impl Congestion for Bbr {
         self.save_window();
         self.timed_out = true;
         self.recovering = false;
-        self.entering = false;
+        self.repairing = true;
         self.conserving = false;
         self.window = self.mss;
     }
 
     fn undone(&mut self, now: Time) {
         self.full = Full { reached: self.full.reached, ..Full::default() };
+        self.conserving = false;
         self.recovered(now);
     }
 
-    fn restarted_after_idle(&mut self, _now: Time) {
+    fn restarted_after_idle(&mut self, _now: Time, _timeouts: u64) {
         self.restarting = true;
         if self.mode.probes_bandwidth() {
             self.pacing_rate = scaled(self.bandwidth(), PACING_MARGIN).max(1);

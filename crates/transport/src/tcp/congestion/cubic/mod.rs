@@ -8,6 +8,7 @@ mod curve;
 mod hystart;
 mod segments;
 
+use super::idle::Idle;
 use super::settings::{MOST_WINDOW, Settings};
 use super::{Ack, Congestion, Reason};
 use hystart::{Advice, Watch};
@@ -307,8 +308,14 @@ impl Congestion for Cubic {
         self.starting_again = false;
     }
 
-    fn restarted_after_idle(&mut self, now: Time) {
-        self.window = self.window.min(self.settings.first_window());
+    fn restarted_after_idle(&mut self, now: Time, timeouts: u64) {
+        let initial = self.settings.first_window();
+        if self.settings.counts_segments {
+            let idle = Idle { window: self.window, threshold: self.threshold, initial };
+            (self.window, self.threshold) = idle.decayed(timeouts, self.mss());
+        } else {
+            self.window = self.window.min(initial);
+        }
         self.pause(now);
     }
 }
