@@ -25,6 +25,8 @@ pub enum What {
     Throughput,
     /// Time that the standing queue of a saturated line takes to drain.
     StandingQueue,
+    /// What a packet waits in the mean before the line that a connection fills, or swings above.
+    MeanQueue,
     /// Busy share of the busiest line.
     Utilisation,
 }
@@ -42,6 +44,7 @@ impl What {
             What::Amount => "interval of so many bytes",
             What::Throughput => "throughput of a flow",
             What::StandingQueue => "standing queue",
+            What::MeanQueue => "mean queue",
             What::Utilisation => "utilisation",
         }
     }

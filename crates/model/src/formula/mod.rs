@@ -4,9 +4,13 @@
 //! [`Throughput`](crate::Throughput)s. Each function names the report, the equation or section that it
 //! comes from, and the range in which it holds.
 
+pub mod chance;
+pub mod course;
 pub mod fairness;
 pub mod general;
 pub mod hawley1989;
 pub mod rounds;
+pub mod sawtooth;
 pub mod tcp;
+pub mod transfer;
 pub mod vandewater1988;

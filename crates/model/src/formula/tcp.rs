@@ -52,7 +52,7 @@ pub struct Pftk {
 
 /// The probability that a loss in a window of `w` segments ends in a time-out: min(1,
 /// (1 − (1−p)³)(1 + (1−p)³(1 − (1−p)^(w−3))) / (1 − (1−p)^w)) (Padhye et al. 1998, equation 24).
-fn timeout_probability(p: f64, w: f64) -> f64 {
+pub fn timeout_probability(p: f64, w: f64) -> f64 {
     let through = |count: f64| libm::pow(1.0 - p, count);
     let first = (1.0 - through(3.0)) * (1.0 + through(3.0) * (1.0 - through(w - 3.0)));
     (first / (1.0 - through(w))).min(1.0)
@@ -79,10 +79,15 @@ pub fn pftk(path: &Pftk) -> Option<f64> {
         (window, b / 8.0 * window + (1.0 - p) / (p * window) + 2.0)
     };
     let q = timeout_probability(p, w);
-    // f(p) = 1 + p + 2p² + 4p³ + 8p⁴ + 16p⁵ + 32p⁶ (equation 29).
-    let doubling = 1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))));
     let sent = (1.0 - p) / p + w + q / (1.0 - p);
-    Some(sent / (rtt * rounds + q * t0 * doubling / (1.0 - p)))
+    Some(sent / (rtt * rounds + q * t0 * doublings(p)))
+}
+
+/// How many times as long as the first a sequence of time-outs is, each twice the one before:
+/// (1 + p + 2p² + 4p³ + 8p⁴ + 16p⁵ + 32p⁶) / (1 − p) (Padhye et al. 1998, equation 29).
+pub fn doublings(p: f64) -> f64 {
+    let sum = 1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))));
+    sum / (1.0 - p)
 }
 
 /// The same, simplified: min(W_m / RTT, 1 / (RTT √(2bp/3) + T₀ min(1, 3√(3bp/8)) p (1 + 32p²))) (Padhye et
@@ -107,8 +112,13 @@ pub fn cubic_window(round_trip: Span, loss: f64) -> f64 {
     if loss <= 0.0 {
         return f64::INFINITY;
     }
+    cubic_mean(round_trip.as_secs_f64(), loss)
+}
+
+/// The same for a round trip in seconds.
+pub(crate) fn cubic_mean(round_trip: f64, loss: f64) -> f64 {
     let factor = CUBIC_C * (3.0 + CUBIC_BETA) / (4.0 * (1.0 - CUBIC_BETA));
-    libm::pow(factor, 0.25) * libm::pow(round_trip.as_secs_f64() / loss, 0.75)
+    libm::pow(factor, 0.25) * libm::pow(round_trip / loss, 0.75)
 }
 
 /// CUBIC's mean window, its Reno-friendly region included: the larger of its own law and √(3 / 2p)
@@ -156,91 +166,21 @@ pub fn cubic_utilisation(pipe: u64, buffer: u64) -> f64 {
 /// seconds (Cardwell et al. 2017).
 pub const BBR_UTILISATION: f64 = 0.98;
 
+/// Bytes that BBR hands over at a time at `rate`: a segment up to 1.2 Mbit/s, two up to 24, then what goes out in a
+/// millisecond, at most 64 KiB (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.2). Draining ends with three of
+/// them still waiting (§4.2.3.2).
+pub fn bbr_burst(rate: Throughput, mss: u32) -> u64 {
+    let mss = u64::from(mss);
+    match rate.bytes_per_second() {
+        rate if rate < 150_000 => mss,
+        rate if rate < 3_000_000 => 2 * mss,
+        rate => (rate / 1_000).min(64 << 10),
+    }
+}
+
 /// Throughput of a window that nothing shrinks: W / (RTT + q), q being what each packet waits in queues.
 pub fn window_limit(window: u64, round_trip: Span, queue: Span) -> Throughput {
     Throughput::over(window, round_trip + queue)
-}
-
-/// What [`slow_start`] asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShortTransfer {
-    /// User bytes to send.
-    pub bytes: u64,
-    /// User bytes of a segment.
-    pub mss: u32,
-    /// The first window in segments (RFC 6928: 10).
-    pub first: u32,
-    /// The window grows by numerator/denominator of itself each round: (1, 1) doubles, as with bytes counted
-    /// (RFC 3465); (1, b) where each ACK of b segments adds one (Cardwell, Savage, Anderson 2000 §2.1:
-    /// γ = 1 + 1/b).
-    pub growth: (u32, u32),
-    /// The largest window in segments: the receiver's.
-    pub most: u64,
-    /// From the beginning of a segment to its ACK, on an empty path.
-    pub round_trip: Span,
-    /// User bytes per second on the bottleneck.
-    pub bottleneck: Throughput,
-}
-
-/// A short transfer, up to the end of its last segment at the bottleneck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rounds {
-    /// Rounds in which the sender waited for ACKs, before the last burst.
-    pub waited: u64,
-    /// Time of these rounds.
-    pub waiting: Span,
-    /// User bytes that are left for the last burst, which goes out without a pause.
-    pub rest: u64,
-    /// Time of the last burst on the bottleneck.
-    pub sending: Span,
-}
-
-impl Rounds {
-    /// From the first segment's beginning to the last one's end on the bottleneck.
-    pub fn total(&self) -> Span {
-        self.waiting + self.sending
-    }
-}
-
-/// A transfer in slow start without loss: rounds of a round trip each, the window growing from one to the
-/// next, until the rest fits in a window, or a window keeps the bottleneck busy for a round trip
-/// (N. Cardwell, S. Savage, T. Anderson, *Modeling TCP Latency*, INFOCOM 2000, §2.2, with the
-/// transmission times of J. Kurose and K. Ross, *Computer Networking*, §3.7).
-///
-/// Holds where nothing is lost: the bottleneck's queue takes what slow start sends too much.
-pub fn slow_start(transfer: &ShortTransfer) -> Rounds {
-    let segment = u64::from(transfer.mss.max(1));
-    let (over, under) = (u64::from(transfer.growth.0), u64::from(transfer.growth.1.max(1)));
-    let most = transfer.most.max(1);
-    let mut window = u64::from(transfer.first.max(1)).min(most);
-    let mut rounds =
-        Rounds { waited: 0, waiting: Span::ZERO, rest: transfer.bytes, sending: Span::ZERO };
-    while rounds.rest > window * segment {
-        let full = transfer.bottleneck.time_for(window * segment) >= transfer.round_trip;
-        if full {
-            break;
-        }
-        if window == most {
-            return at_most(transfer, rounds, most * segment);
-        }
-        rounds.rest -= window * segment;
-        rounds.waited += 1;
-        rounds.waiting += transfer.round_trip;
-        window = (window + (window * over / under).max(1)).min(most);
-    }
-    rounds.sending = transfer.bottleneck.time_for(rounds.rest);
-    rounds
-}
-
-/// The rounds that remain when the window has reached the receiver's and does not fill the path: as many
-/// as there are full windows before the last.
-fn at_most(transfer: &ShortTransfer, mut rounds: Rounds, window: u64) -> Rounds {
-    let more = (rounds.rest - 1) / window;
-    rounds.waited += more;
-    rounds.waiting += transfer.round_trip.scaled(more, 1);
-    rounds.rest -= more * window;
-    rounds.sending = transfer.bottleneck.time_for(rounds.rest);
-    rounds
 }
 
 /// The queue at which windows of `flows`, each with its round trip without the queue, take a line's rate:
@@ -347,41 +287,6 @@ mod tests {
         }
     }
 
-    fn transfer(bytes: u64) -> ShortTransfer {
-        ShortTransfer {
-            bytes,
-            mss: 1_000,
-            first: 10,
-            growth: (1, 1),
-            most: 1 << 20,
-            round_trip: ms(100),
-            bottleneck: Throughput::from_bytes_per_second(1_000_000),
-        }
-    }
-
-    #[test]
-    fn rounds_double_until_the_pipe_is_full() {
-        let one = slow_start(&transfer(10_000));
-        assert_eq!((one.waited, one.total()), (0, ms(10)));
-        // 10 and 20 kB in a round trip each, 10 kB of the third window.
-        let three = slow_start(&transfer(40_000));
-        assert_eq!((three.waited, three.rest, three.total()), (2, 10_000, ms(210)));
-        // 10 + 20 + 40 + 80; the next window of 160 kB keeps the line busy for longer than a round trip.
-        let long = slow_start(&transfer(1_150_000));
-        assert_eq!((long.waited, long.rest, long.total()), (4, 1_000_000, ms(1_400)));
-        // b = 2 and ACKs counted: 10, 15, 22, 33 …
-        let slower = slow_start(&ShortTransfer { growth: (1, 2), ..transfer(60_000) });
-        assert_eq!((slower.waited, slower.rest), (3, 13_000));
-    }
-
-    #[test]
-    fn a_small_window_stays_small() {
-        let small = ShortTransfer { most: 20, ..transfer(1_000_000) };
-        // 10 kB, then 20 kB a round; 990 kB leave 49 full rounds and 10 kB.
-        let rounds = slow_start(&small);
-        assert_eq!((rounds.waited, rounds.rest, rounds.total()), (50, 10_000, ms(5_010)));
-    }
-
     proptest! {
         #[test]
         fn more_loss_is_never_faster(
@@ -395,23 +300,6 @@ mod tests {
             prop_assert!(pftk_simple(&path).unwrap() <= most);
             prop_assert!(square_root_window(p * more, acked) < square_root_window(p, acked));
             prop_assert!(cubic_window(ms(rtt), p * more) < cubic_window(ms(rtt), p));
-        }
-
-        #[test]
-        fn a_transfer_is_never_faster_than_its_line_and_more_bytes_take_longer(
-            bytes in 1u64..1 << 32, more in 0u64..1 << 30, first in 1u32..64, acked in 1u32..3,
-            most in 1u64..100_000, rtt in 0u64..1_000_000_000, rate in 1_000u64..1 << 32,
-        ) {
-            let bottleneck = Throughput::from_bytes_per_second(rate);
-            let round_trip = Span::from_nanos(rtt);
-            let transfer = ShortTransfer {
-                bytes, first, most, bottleneck, round_trip, growth: (1, acked), ..transfer(0)
-            };
-            let rounds = slow_start(&transfer);
-            prop_assert!(rounds.rest > 0 && rounds.rest <= bytes);
-            prop_assert!(rounds.total() >= bottleneck.time_for(bytes).saturating_sub(Span::from_nanos(1)));
-            let longer = slow_start(&ShortTransfer { bytes: bytes + more, ..transfer });
-            prop_assert!(longer.total() >= rounds.total());
         }
 
         #[test]

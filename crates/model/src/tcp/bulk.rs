@@ -1,9 +1,11 @@
 //! Predictions of transfers over TCP from what their connections get.
 
+use super::beginning::Beginning;
+use super::connection::Law;
 use super::flow::Greedy;
 use super::share::{Regime, Share};
 use crate::formula::fairness::effective_ratio;
-use crate::formula::tcp::{self, Rounds, ShortTransfer};
+use crate::formula::tcp;
 use crate::group::{stage_name, writes};
 use crate::message::{Terms, one_way, slowest};
 use crate::prediction::{Figure, Prediction, Term, What};
@@ -15,6 +17,8 @@ use trunkline_scenario::{Scenario, Workload};
 const CONFIRMATION: u32 = 4;
 const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
 const WINDOW: &str = "RFC 9293 §3.8.6: at most a window in each round trip";
+const SAW_TOOTH: &str = "RFC 5681 §3.1, RFC 9438 §4.2; shares of tail drop by N losses in N flows";
+const BBR: &str = "Cardwell et al. 2017; draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.4";
 const BALANCE: &str = "square-root model after Floyd 1991; Padhye et al. 1998; RFC 9438 §5.1";
 
 /// The figures of one traffic's transfers. Those of its flows that have the same way are the same; the
@@ -40,7 +44,11 @@ pub(crate) fn predict(
         let term = standing(scenario, flows, shares, share);
         add(flow.tcp.window, What::StandingQueue, Figure::Time(share.queue), vec![term]);
     }
-    for (size, what, terms) in times(&traffic.workload, flow, share) {
+    if let Some(term) = mean_queue(scenario, flow, share) {
+        add(flow.tcp.window, What::MeanQueue, Figure::Time(share.queue), vec![term]);
+    }
+    let new = Beginning::of(scenario, flows, first, share);
+    for (size, what, terms) in times(&traffic.workload, flow, share, &new) {
         add(size, what, Figure::Time(terms.total()), terms.0);
     }
     explain(scenario, index, flows, shares, notes);
@@ -56,14 +64,19 @@ fn throughput_size(workload: &Workload, flow: &Greedy<'_>) -> u64 {
 }
 
 /// The times that the workload would measure.
-fn times(workload: &Workload, flow: &Greedy<'_>, share: &Share) -> Vec<(u64, What, Terms)> {
+fn times(
+    workload: &Workload,
+    flow: &Greedy<'_>,
+    share: &Share,
+    new: &Beginning,
+) -> Vec<(u64, What, Terms)> {
     match workload {
         Workload::Bulk { bytes, repeat, confirm, .. } => {
-            let terms = transfer(flow, share, bytes.bytes(), *repeat > 1, *confirm);
+            let terms = transfer(flow, share, bytes.bytes(), new.unless(*repeat > 1), *confirm);
             vec![(bytes.bytes(), What::Transfer, terms)]
         }
         Workload::Push { bytes, repeat, .. } => {
-            let mut terms = transfer(flow, share, bytes.bytes(), *repeat > 1, true);
+            let mut terms = transfer(flow, share, bytes.bytes(), new.unless(*repeat > 1), true);
             storing(&mut terms, workload, flow);
             vec![(bytes.bytes(), What::Transfer, terms)]
         }
@@ -85,31 +98,52 @@ fn times(workload: &Workload, flow: &Greedy<'_>, share: &Share) -> Vec<(u64, Wha
     }
 }
 
-/// A transfer: rounds of slow start on a fresh connection, the rest at the connection's rate, the way of
+/// A transfer: slow start on a fresh connection and what follows, the rest at the connection's rate, the way of
 /// the last segment, the confirmation.
-fn transfer(flow: &Greedy<'_>, share: &Share, bytes: u64, again: bool, confirm: bool) -> Terms {
+fn transfer(
+    flow: &Greedy<'_>,
+    share: &Share,
+    bytes: u64,
+    new: Option<&Beginning>,
+    confirm: bool,
+) -> Terms {
     let talk = &flow.flow.there;
     let last = last_segment(bytes, flow.tcp.payload);
-    let rounds = match again {
-        true => Rounds { waited: 0, waiting: Span::ZERO, rest: bytes, sending: Span::ZERO },
-        false => tcp::slow_start(&short(flow, share, bytes)),
-    };
     let mut terms = Terms::default();
-    terms.add(
-        ("rounds of slow start", "rounds × round trip", SLOW_START),
-        &window_place(talk.from.0),
-        Cause::Window,
-        rounds.waiting,
-        format!("{} × {}", rounds.waited, flow.round_trip),
-    );
-    let before = rounds.rest.saturating_sub(u64::from(last));
-    terms.0.extend(waiting(flow, share, share.rate.time_for(before)).0);
+    let sending = match new {
+        None => share.rate.time_for(bytes.saturating_sub(u64::from(last))),
+        Some(new) => {
+            let found = new.latency(flow, bytes);
+            terms.add(
+                (
+                    "slow start",
+                    "Σ over the rounds in which it may end: chance × rounds × round trip",
+                    SLOW_START,
+                ),
+                &window_place(talk.from.0),
+                Cause::Window,
+                seconds(found.slow),
+                format!(
+                    "{:.2} rounds of {}; a loss or an overflow ends it with a chance of {:.0} %",
+                    found.rounds,
+                    flow.round_trip,
+                    100.0 * found.lost
+                ),
+            );
+            seconds(found.rest - f64::from(last) / new.line)
+        }
+    };
+    terms.0.extend(waiting(flow, share, sending).0);
     behind_others(&mut terms, flow, share);
     one_way(&mut terms, talk, last);
     if confirm {
         one_way(&mut terms, &flow.flow.back, CONFIRMATION);
     }
     terms
+}
+
+fn seconds(seconds: f64) -> Span {
+    Span::from_nanos((seconds.max(0.0) * 1e9) as u64)
 }
 
 /// The last segment finds the queue of the line's other users; its own connection's is in the rate.
@@ -130,19 +164,6 @@ fn behind_others(terms: &mut Terms, flow: &Greedy<'_>, share: &Share) {
 fn last_segment(bytes: u64, payload: u32) -> u32 {
     let payload = u64::from(payload);
     u32::try_from((bytes.max(1) - 1) % payload + 1).unwrap_or(u32::MAX).min(bytes as u32)
-}
-
-fn short(flow: &Greedy<'_>, share: &Share, bytes: u64) -> ShortTransfer {
-    let tcp = &flow.tcp;
-    ShortTransfer {
-        bytes,
-        mss: tcp.payload,
-        first: tcp.first,
-        growth: if tcp.counts_acks { (1, tcp.acked) } else { (1, 1) },
-        most: (tcp.window / u64::from(tcp.payload)).max(1),
-        round_trip: flow.round_trip,
-        bottleneck: share.rate,
-    }
 }
 
 fn storing(terms: &mut Terms, workload: &Workload, flow: &Greedy<'_>) {
@@ -198,9 +219,19 @@ fn limits(scenario: &Scenario, flow: &Greedy<'_>, share: &Share) -> Vec<Term> {
     let formula = "window / (round trip + queue)";
     let mut terms = vec![term("window", place.clone(), formula, numbers, window, WINDOW)];
     if flow.loss > 0.0 {
-        let rate = flow.rate(share.queue, flow.loss);
-        let formula = "law of the connection's window (loss, round trip), what is lost taken off";
-        let numbers = format!("p = {:.3e}, round trip {}", flow.loss, flow.round_trip);
+        let sway = flow.sway(share.queue, 0.0);
+        let rate = flow.arrived(sway.mean, share.queue);
+        let formula =
+            "(1 − p) window / (round trip + queue), the window by its course from loss to loss";
+        let numbers = format!(
+            "p = {:.3e}: window {:.1} segments of {} bytes, swinging by {:.0} %; {} + {}",
+            flow.loss,
+            sway.mean,
+            flow.tcp.payload,
+            100.0 * sway.swing,
+            flow.round_trip,
+            share.queue
+        );
         terms.push(term("losses of the path", place, formula, numbers, rate, BALANCE));
     }
     if let Regime::Stage(resource) | Regime::Standing(resource) | Regime::Overflow(resource, _) =
@@ -213,6 +244,45 @@ fn limits(scenario: &Scenario, flow: &Greedy<'_>, share: &Share) -> Vec<Term> {
         terms.push(term(name, stage_name(scenario, resource), formula, numbers, rate, BALANCE));
     }
     terms
+}
+
+/// The mean queue before the connection's line, and what it is worked out from.
+fn mean_queue(scenario: &Scenario, flow: &Greedy<'_>, share: &Share) -> Option<Term> {
+    let place = match share.regime {
+        Regime::Standing(_) => return None,
+        Regime::Overflow(resource, _) | Regime::Stage(resource) => stage_name(scenario, resource),
+        Regime::Window | Regime::Loss => String::new(),
+    };
+    let (formula, numbers, source) = match share.saw {
+        Some(saw) => (
+            "mean over the saw-tooth of the windows' sum, from (1 − h (1 − β)) (P + B) to P + B, h = 1 − (1 − 1/N)^N",
+            format!(
+                "P {:.1}, B {:.1} segments, N {}, h {:.3}, a tooth of {}",
+                saw.pipe, saw.buffer, share.users, saw.hit, saw.lasts
+            ),
+            SAW_TOOTH,
+        ),
+        None if flow.tcp.law == Law::Bbr => (
+            "min(buffer, RTT/32 + 3 bursts) alone, min(buffer, RTT + 3 bursts of each) beside others",
+            format!("round trip {}, {} connections", flow.round_trip, share.users),
+            BBR,
+        ),
+        None if share.queue.is_zero() => return None,
+        None => (
+            "mean of what the windows' sum, swinging by chance, exceeds the path by",
+            format!("round trip {}, {} connections", flow.round_trip, share.users),
+            BALANCE,
+        ),
+    };
+    Some(Term {
+        name: "mean queue".into(),
+        place,
+        cause: None,
+        formula,
+        numbers,
+        value: Figure::Time(share.queue),
+        source,
+    })
 }
 
 fn standing(scenario: &Scenario, flows: &[Greedy<'_>], shares: &[Share], share: &Share) -> Term {
@@ -251,9 +321,12 @@ fn explain(
     if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
         let state =
             if repeat > 1 { "keeps its window from one transfer to the next" } else { "is new" };
-        notes.push(format!(
-            "{name}: the connection is established and {state}; slow start loses nothing"
-        ));
+        notes.push(format!("{name}: the connection is established and {state}"));
+        if shares[first].users > 1 {
+            notes.push(format!(
+                "{name}: connections that begin together are taken to share equally and to end together; where they do not, the mean of their times is less"
+            ));
+        }
     }
 }
 
@@ -264,7 +337,7 @@ fn reason(scenario: &Scenario, first: usize, flows: &[Greedy<'_>], shares: &[Sha
     match share.regime {
         Regime::Window => "its window limits it; the windows have grown to their full size".into(),
         Regime::Loss => format!(
-            "the path's losses limit it (p = {:.3e}): Reno by Padhye et al. 1998 with the shortest time-out, CUBIC by RFC 9438 §5.1; selective acknowledgements do better where losses are many",
+            "the path's losses limit it (p = {:.3e}): the window runs its course from loss to loss, a round of losses counting once",
             flow.loss
         ),
         Regime::Stage(resource) if share.users > 1 => {
@@ -275,11 +348,16 @@ fn reason(scenario: &Scenario, first: usize, flows: &[Greedy<'_>], shares: &[Sha
             "the queue of {} takes all windows: nothing is lost, each has window / (round trip + queue)",
             place(resource)
         ),
-        Regime::Overflow(resource, _) if share.users == 1 => format!(
-            "alone at {}: the rate is the mean over a saw-tooth of the window, one loss in each",
+        Regime::Overflow(resource, None) if share.users == 1 => format!(
+            "alone at {}: the rate is the mean over a saw-tooth of the window, one overflow in each",
             place(resource)
         ),
-        Regime::Overflow(resource, loss) => overflow(scenario, resource, loss, flows, shares),
+        Regime::Overflow(resource, None) => format!(
+            "{} connections that are alike share {} equally: the rate is the mean over a saw-tooth of their windows",
+            share.users,
+            place(resource)
+        ),
+        Regime::Overflow(resource, Some(loss)) => overflow(scenario, resource, loss, flows, shares),
     }
 }
 
@@ -301,7 +379,7 @@ fn overflow(
     let ratio = effective_ratio(long.0, short.0, long.1);
     let bound = 100.0 / (1.0 + ratio * ratio);
     format!(
-        "{} connections share {place}, losing with one probability (p = {loss:.3e}); the mean queue is taken as {} (half a buffer, or the discipline's target); round trips 1 : {nominal:.2}, with the queue 1 : {ratio:.2}; if losses were synchronised, two would share as the squares of the round trips (the longer gets {bound:.1} %)",
+        "{} connections share {place}, losing with one probability (p = {loss:.3e}); the mean queue is taken as {} (the saw-tooth's, or the discipline's target); round trips 1 : {nominal:.2}, with the queue 1 : {ratio:.2}; if losses were synchronised, two would share as the squares of the round trips (the longer gets {bound:.1} %)",
         trips.len(),
         long.1
     )

@@ -40,6 +40,12 @@ pub(crate) struct Connection {
     /// Does the window grow by ACKs rather than by the bytes that they stand for?
     pub counts_acks: bool,
     pub min_rto: Span,
+    /// Is the shortest time-out added to the round trip, as in Linux?
+    pub above_round_trip: bool,
+    /// Are selective acknowledgements offered?
+    pub selective: bool,
+    /// Are windows counted in whole segments, as in Linux?
+    pub whole: bool,
 }
 
 /// What a profile stands for, as far as it matters here.
@@ -106,12 +112,24 @@ impl Connection {
             acked: if held_back { 2 } else { 1 },
             counts_acks: !habits.modern,
             min_rto: settings.min_rto.unwrap_or(habits.min_rto),
+            above_round_trip: profile == "linux",
+            selective: settings.sack.unwrap_or(habits.modern),
+            whole: profile == "linux",
         })
     }
 
     /// b of the laws: segments acknowledged for each that the window grows by.
     pub fn slowed_by(&self) -> u32 {
         if self.counts_acks { self.acked } else { 1 }
+    }
+
+    /// The time-out of a steady round trip: SRTT and four deviations, which come to nothing, within the profile's
+    /// bounds (RFC 6298 §2.3, §2.4; Linux adds the shortest time-out instead of the deviations).
+    pub fn timeout(&self, round_trip: Span) -> Span {
+        match self.above_round_trip {
+            true => round_trip + self.min_rto,
+            false => round_trip.max(self.min_rto),
+        }
     }
 
     /// The window in segments.

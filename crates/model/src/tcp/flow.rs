@@ -1,8 +1,11 @@
 //! A connection on its way: round trip, losses, and the rate that these allow it.
 
-use super::connection::{Connection, Law};
+use super::connection::{Connection, Law as Kind};
 use crate::flow::Flow;
-use crate::formula::tcp::{self, Pftk};
+use crate::formula::chance::{self, Chance, Repair, Sway};
+use crate::formula::course::{Growth, Law};
+use crate::formula::tcp;
+use crate::group::writes;
 use crate::share::Claim;
 use crate::speech::Packet;
 use crate::throughput::Throughput;
@@ -10,7 +13,7 @@ use crate::way::{Resource, spec};
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Scenario, Transport};
+use trunkline_scenario::{Scenario, Transport, Workload};
 
 /// c of the constant-rate policy in segments per second squared: with it a connection of 100 ms grows as
 /// TCP does.
@@ -46,73 +49,58 @@ impl<'a> Greedy<'a> {
         let flow = Flow::new(scenario, traffic, number)?;
         flow.uncovered_but_loss(scenario).map_or(Ok(()), Err)?;
         let loss = loss(scenario, &flow);
-        if tcp.law == Law::Bbr && loss > BBR_BEARS {
+        if tcp.law == Kind::Bbr && loss > BBR_BEARS {
             return Err("BBR where more than 15 % is lost".into());
         }
         let round_trip = round_trip(&flow, &tcp);
-        let demands = demands(&flow, &tcp);
+        let write = write_of(&scenario.traffic[traffic].workload);
+        let demands = demands(&flow, &tcp, write);
         Ok(Greedy { flow, tcp, round_trip, loss, demands })
     }
 
-    /// User bytes per second that reach the other end, where `queue` is waited for and a packet is lost with
-    /// probability `loss`: by the window, and by the law of the connection.
-    pub fn rate(&self, queue: Span, loss: f64) -> Throughput {
-        let round_trip = self.round_trip + queue;
-        let window = tcp::window_limit(self.tcp.window, round_trip, Span::ZERO);
-        let sent = self.segments(round_trip, loss);
-        let arrived = tcp::rate(sent * (1.0 - loss), self.tcp.payload, round_trip);
-        window.min(arrived)
+    /// User bytes per second that window and losses of the path allow on an empty path, and that reach the other end.
+    pub fn rate(&self) -> Throughput {
+        let window = tcp::window_limit(self.tcp.window, self.round_trip, Span::ZERO);
+        window.min(self.arrived(self.sway(Span::ZERO, 0.0).mean, Span::ZERO))
     }
 
-    /// The same on a line that overflows for everybody: by the laws without time-outs, the losses being
-    /// those that congestion avoidance makes itself; at most what window and path allow.
-    pub fn rate_at(&self, queue: Span, congestion: f64) -> Throughput {
+    /// What reaches the other end of `window` segments in each round trip.
+    pub fn arrived(&self, window: f64, queue: Span) -> Throughput {
+        tcp::rate(window * (1.0 - self.loss), self.tcp.payload, self.round_trip + queue)
+    }
+
+    /// The steady state of the window where each packet waits `queue` and is lost with probability `congestion`
+    /// besides the path's losses.
+    pub fn sway(&self, queue: Span, congestion: f64) -> Sway {
         let round_trip = self.round_trip + queue;
         let loss = 1.0 - (1.0 - self.loss) * (1.0 - congestion);
-        let segments = match self.tcp.law {
-            Law::Bbr => f64::INFINITY,
-            Law::Reno => tcp::square_root_window(loss, self.tcp.slowed_by()),
-            Law::Cubic => tcp::cubic_or_reno_window(round_trip, loss),
-            Law::ConstantRate => self.constant_rate(round_trip, loss),
-        };
-        let by_law = tcp::rate(segments, self.tcp.payload, round_trip);
-        by_law.min(self.rate(queue, self.loss))
+        let most = self.tcp.segments();
+        let Some(law) = self.law(round_trip) else { return Sway { mean: most, swing: 0.0 } };
+        let timeout = self.tcp.timeout(round_trip).as_secs_f64() * tcp::doublings(loss);
+        let repair = Repair { selective: self.tcp.selective, timeout };
+        let round = round_trip.as_secs_f64().max(1e-9);
+        chance::sway(&Chance { law, loss, round, most, repair })
     }
 
-    /// √(3a / 2bp) with a = c·r².
-    fn constant_rate(&self, round_trip: Span, loss: f64) -> f64 {
-        let increase = libm::sqrt(CONSTANT_RATE) * round_trip.as_secs_f64();
-        increase * tcp::square_root_window(loss, self.tcp.slowed_by())
-    }
-
-    /// The mean window, as far as losses limit it.
-    fn segments(&self, round_trip: Span, loss: f64) -> f64 {
-        let reno = || self.reno(round_trip, loss);
+    /// The law of its window at a round trip; BBR has none that losses move.
+    pub fn law(&self, round_trip: Span) -> Option<Law> {
+        let reno = Law::reno(self.tcp.slowed_by());
+        let seconds = round_trip.as_secs_f64();
         match self.tcp.law {
-            Law::Bbr => f64::INFINITY,
-            Law::Reno => reno(),
-            Law::Cubic => reno().max(tcp::cubic_window(round_trip, loss)),
-            Law::ConstantRate => self.constant_rate(round_trip, loss),
+            Kind::Bbr => None,
+            Kind::Reno => Some(Law { whole: self.tcp.whole, ..reno }),
+            Kind::Cubic => Some(Law::cubic(self.tcp.whole)),
+            Kind::ConstantRate => {
+                let gain = CONSTANT_RATE * seconds * seconds / f64::from(self.tcp.slowed_by());
+                Some(Law { growth: Growth::Linear(gain), ..reno })
+            }
         }
-    }
-
-    /// The mean window by the model of Padhye et al.; without loss there is none.
-    fn reno(&self, round_trip: Span, loss: f64) -> f64 {
-        let path = Pftk {
-            loss,
-            round_trip,
-            timeout: self.tcp.min_rto.max(round_trip),
-            acked: self.tcp.slowed_by(),
-            window: self.tcp.segments(),
-        };
-        let rate = if loss > 0.0 { tcp::pftk(&path) } else { None };
-        rate.map_or(f64::INFINITY, |rate| rate * round_trip.as_secs_f64())
     }
 
     /// What it asks of the stages, and the rate that window and losses of the path allow it.
     pub fn claim(&self) -> Claim {
         let bytes = u64::from(self.tcp.payload) * TOGETHER;
-        let own = match self.rate(Span::ZERO, self.loss) {
+        let own = match self.rate() {
             Throughput::UNLIMITED => Span::ZERO,
             rate => rate.time_for(bytes),
         };
@@ -153,8 +141,22 @@ fn loss(scenario: &Scenario, flow: &Flow<'_>) -> f64 {
     1.0 - arrives.product::<f64>()
 }
 
-fn demands(flow: &Flow<'_>, tcp: &Connection) -> BTreeMap<Resource, Span> {
+/// User bytes of each system write.
+fn write_of(workload: &Workload) -> u64 {
+    match workload {
+        Workload::Greedy { write, .. } => u64::from(*write).max(1),
+        other => writes(other).0.first().map_or(1, |&write| u64::from(write).max(1)),
+    }
+}
+
+/// What a segment keeps each stage busy for: its part of the application's write and of an ACK included.
+fn demands(flow: &Flow<'_>, tcp: &Connection, write: u64) -> BTreeMap<Resource, Span> {
     let mut demands = flow.there.demands(tcp.payload);
+    let (host, index) = flow.there.from;
+    let writing = host.processor.write.of(write).scaled(u64::from(tcp.payload), write);
+    if !writing.is_zero() {
+        *demands.entry(Resource::Processor(index)).or_default() += writing;
+    }
     for stage in &flow.back.way.stages {
         let share = stage.busy(&[acknowledgement(tcp)]).scaled(1, u64::from(tcp.acked));
         if !share.is_zero() {

@@ -1,8 +1,10 @@
 //! What closed formulas say of TCP on a scenario's paths: greedy connections and their shares, transfers,
 //! messages and their answers.
 
+mod beginning;
 mod bulk;
 mod connection;
+mod crowd;
 mod flow;
 mod message;
 mod share;

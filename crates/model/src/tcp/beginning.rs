@@ -1,0 +1,70 @@
+//! A connection at its beginning: the part of the line and of its buffer that slow start finds.
+
+use super::connection::Law as Kind;
+use super::flow::Greedy;
+use super::share::{Share, narrowest, users};
+use crate::formula::transfer::{Latency, Transfer, latency};
+use crate::way::Resource;
+use trunkline_scenario::Scenario;
+
+/// ACKs closer together than this are a train to HyStart, in seconds (Ha and Rhee 2011).
+const TRAIN_GAP: f64 = 0.002;
+
+/// The part of the slowest stage that a connection finds when all that use it begin together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Beginning {
+    /// User bytes per second.
+    pub line: f64,
+    /// User bytes that may wait.
+    buffer: f64,
+    /// User bytes per second in the long run.
+    steady: f64,
+}
+
+impl Beginning {
+    /// Of flow number `index`.
+    pub fn of(scenario: &Scenario, flows: &[Greedy<'_>], index: usize, share: &Share) -> Beginning {
+        let flow = &flows[index];
+        let part = |resource: Resource| {
+            let whole = flow.capacity(resource).millibytes_per_second() as f64 / 1e3;
+            whole / users(flows, resource).len().max(1) as f64
+        };
+        let steady = share.rate.millibytes_per_second() as f64 / 1e3;
+        let parts = flow.demands.keys().map(|&resource| (part(resource), resource));
+        let slowest = parts.min_by(|a, b| a.0.total_cmp(&b.0));
+        let (line, stage) = slowest.map_or((f64::MAX / 1e9, None), |(line, at)| (line, Some(at)));
+        let queue = narrowest(scenario, flow).filter(|(resource, _)| Some(*resource) == stage);
+        let buffer = queue.map_or(f64::MAX / 1e9, |(resource, bytes)| {
+            let sharing = users(flows, resource).len().max(1) as f64;
+            let payload = f64::from(flow.tcp.payload);
+            bytes as f64 * payload / (payload + f64::from(flow.tcp.header)) / sharing
+        });
+        Beginning { line, buffer, steady: steady.min(line) }
+    }
+
+    /// Itself, unless the connection has `grown` before.
+    pub fn unless(&self, grown: bool) -> Option<&Beginning> {
+        (!grown).then_some(self)
+    }
+
+    /// The time of `bytes` from the first window on.
+    pub fn latency(&self, flow: &Greedy<'_>, bytes: u64) -> Latency {
+        let tcp = &flow.tcp;
+        let payload = f64::from(tcp.payload);
+        let round = flow.round_trip.as_secs_f64().max(1e-9);
+        let gap = f64::from(tcp.acked) * payload / self.line;
+        latency(&Transfer {
+            segments: bytes as f64 / payload,
+            first: f64::from(tcp.first),
+            growth: if tcp.counts_acks { 1.0 / f64::from(tcp.acked) } else { 1.0 },
+            most: tcp.segments().max(1.0),
+            round,
+            pipe: self.line * round / payload,
+            buffer: self.buffer / payload,
+            loss: flow.loss,
+            law: flow.law(flow.round_trip),
+            hystart: tcp.whole && tcp.law == Kind::Cubic && gap <= TRAIN_GAP,
+            steady: self.steady / payload,
+        })
+    }
+}
