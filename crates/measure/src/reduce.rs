@@ -350,6 +350,32 @@ mod tests {
     }
 
     #[test]
+    fn what_failed_or_was_spoilt_is_not_valid() {
+        let fine = run("a", &[&[1]]);
+        assert!(fine.is_valid() && fine.doubts().is_empty());
+        let remarked = Run { notes: vec!["bulk: an error: of no account".into()], ..fine.clone() };
+        assert!(remarked.is_valid() && remarked.failures().next().is_none());
+        let spoilt = Run { invalid: vec!["too busy".into()], ..remarked };
+        assert_eq!((spoilt.is_valid(), spoilt.doubts()), (false, vec!["too busy".to_string()]));
+        let failed = Run { notes: vec!["bulk: error: no answer".into()], ..spoilt };
+        let why = "traffic 'bulk' failed: no answer".to_string();
+        assert_eq!(failed.doubts(), ["too busy".to_string(), why.clone()]);
+        let failed = Run { invalid: Vec::new(), ..failed };
+        assert_eq!((failed.is_valid(), failed.doubts()), (false, vec![why]));
+    }
+
+    #[test]
+    fn losses_are_of_all_that_was_sent() {
+        let packets =
+            Conservation { sent: 30, duplicated: 10, delivered: 25, dropped: 10, in_flight: 5 };
+        assert!(packets.holds());
+        assert_eq!(packets.lost(), Some(0.25));
+        let none = Conservation::default();
+        assert_eq!((none.lost(), none.holds()), (None, true));
+        assert!(!Conservation { in_flight: 4, ..packets }.holds());
+    }
+
+    #[test]
     fn the_total_is_the_sum_over_the_conversations() {
         let run = run("a", &[&[1, 10, 10, 1], &[1, 20, 20, 1]]);
         let traffic = run.traffic("bulk").unwrap();
