@@ -227,7 +227,7 @@ impl fmt::Display for Comparison {
             write!(
                 f,
                 "; error median {}, worst {error} at {}",
-                percent(median),
+                size(median),
                 key_text(&worst.key)
             )?;
         }
@@ -242,7 +242,7 @@ impl fmt::Display for Comparison {
 }
 
 /// Errors of so much and more are told as a factor.
-const TIMES: f64 = 10.0;
+const FACTOR: f64 = 10.0;
 
 fn percent(share: f64) -> String {
     format!("{} %", rounded(share * 100.0))
@@ -250,11 +250,16 @@ fn percent(share: f64) -> String {
 
 /// An error in words; beside a published zero no share says how far.
 fn told(error: f64) -> String {
-    match (error.is_finite(), error.abs() < TIMES) {
+    match (error.is_finite(), error.abs() < FACTOR) {
         (false, _) => "where zero is published".into(),
         (true, true) => signed(error),
         (true, false) => format!("{} times", rounded(1.0 + error)),
     }
+}
+
+/// The size of an error in words.
+fn size(error: f64) -> String {
+    if error < FACTOR { percent(error) } else { told(error) }
 }
 
 fn signed(share: f64) -> String {

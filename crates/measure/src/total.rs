@@ -54,7 +54,7 @@ impl TrafficRun {
 
 fn rate(bytes: u64, times: Vec<(Time, Time)>) -> Option<f64> {
     let covered = covered(times);
-    (!covered.is_zero()).then(|| bytes as f64 / covered.as_secs_f64())
+    (!covered.is_zero()).then(|| bytes as f64 * 1e9 / covered.as_nanos() as f64)
 }
 
 /// How long at least one of the stretches lasts.

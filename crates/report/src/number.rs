@@ -116,7 +116,7 @@ pub fn share(share: f64) -> String {
 
 /// A share as per cent.
 pub(crate) fn unsigned_share(share: f64) -> String {
-    if share.is_finite() { format!("{} %", short(share * 100.0)) } else { NONE.into() }
+    if share.is_finite() { format!("{} %", short(share * 100.0)) } else { "against 0".into() }
 }
 
 /// Bytes, for headings of rows.

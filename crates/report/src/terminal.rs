@@ -125,7 +125,7 @@ pub fn terminal_verdict(comparison: &Comparison) -> String {
         let shown = comparison.rows.len();
         return format!("{shown} cells, shown and not judged: no tolerance is set");
     }
-    let share = |share: Option<f64>| share.map_or(number::NONE.into(), number::unsigned_share);
+    let share = |share: Option<f64>| share.map_or("none judged".into(), number::unsigned_share);
     format!(
         "{} of {} cells within ±{} ({}); {} outside, {} missing, {} suspect, {} unpublished; median error {}",
         counts.within,
