@@ -73,10 +73,14 @@ proptest! {
             "kind = 'greedy'\nduration = '{}ms'\nwarm_up = '1s'\ninterval = '{interval}ms'\n{TCP}",
             1000 + 4 * interval
         ));
-        let most = plan.line() * interval as f64 / 1e3 + (plan.count * SEGMENT) as f64;
         for index in 0..4 {
-            let own = of(&run).samples.iter().filter(|sample| sample.index == index);
-            let bytes: u64 = own.map(|sample| sample.size).sum();
+            let own = || of(&run).samples.iter().filter(|sample| sample.index == index);
+            let bytes: u64 = own().map(|sample| sample.size).sum();
+            // A flow's intervals begin when its connection stands.
+            let from = own().map(|sample| sample.start).min().unwrap_or_default();
+            let until = own().map(|sample| sample.end).max().unwrap_or_default();
+            let seconds = (until - from).as_nanos() as f64 / 1e9;
+            let most = plan.line() * seconds + (plan.count * SEGMENT) as f64;
             prop_assert!(bytes as f64 <= most, "{} of {} bytes in interval {}", bytes, most, index);
         }
         if let Some(total) = of(&run).total_rate(0) {

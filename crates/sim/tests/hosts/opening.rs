@@ -20,7 +20,7 @@ fn transfer(delay: &str, bytes: &str, more: &str) -> Run {
 fn three_segments_cross_the_path_before_the_first_message() {
     let run = run(&pair(&format!(
         "{FREE}[[traffic]]\nname = \"t\"\nkind = \"interactive\"\nsizes = [100]\nfrom = \"a\"\n\
-         to = \"b\"\ntransport = {{ kind = \"tcp\" }}\n"
+         to = \"b\"\ntransport = {{ kind = \"tcp\", profile = \"trunkline\" }}\n"
     )));
     let tcp = traffic(&run, "t");
     let set_up = Span::from_micros(3 * 5000 + 2 * 60 * 8 + 52 * 8);

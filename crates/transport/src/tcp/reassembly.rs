@@ -112,7 +112,12 @@ impl<B: Payload> Reassembly<B> {
         Some(piece)
     }
 
-    /// The runs, the one that grew last first, then the ones before it (RFC 2018 §4).
+    /// Octets in all runs.
+    pub fn octets(&self) -> u64 {
+        self.ranges.iter().map(|run| run.end - run.start).sum()
+    }
+
+    /// The runs, as many as a segment tells of: the one that grew last first, then the ones before it (RFC 2018 §4).
     pub fn runs(&self) -> impl Iterator<Item = Range> + '_ {
         self.recent.iter().filter_map(|&start| self.run_of(start))
     }
@@ -182,6 +187,8 @@ mod tests {
                 part.fill(true);
                 prop_assert_eq!(put(&mut held, start, start + len), fresh);
                 prop_assert!(held.ranges.iter().copied().eq(runs_of(&seen)));
+                let octets = seen.iter().filter(|&&seen| seen).count();
+                prop_assert_eq!(held.octets(), octets as u64);
                 if fresh {
                     // What came last may have filled several gaps of one run.
                     let last = held.runs().next().expect("there is one");

@@ -111,8 +111,7 @@ impl<B: Payload> Receiver<B> {
     }
     /// Octets of the stream that have come, those behind a gap included.
     pub fn arrived(&self) -> u64 {
-        let behind = |gaps: &Gaps<B>| gaps.held.runs().map(|run| run.end - run.start).sum::<u64>();
-        self.received() + self.gaps.as_deref().map_or(0, behind)
+        self.received() + self.gaps.as_deref().map_or(0, |gaps| gaps.held.octets())
     }
     /// Octets of the stream that have come in order.
     pub fn received(&self) -> u64 {
