@@ -74,11 +74,12 @@ proptest! {
             1000 + 4 * interval
         ));
         for index in 0..4 {
-            let own = || of(&run).samples.iter().filter(|sample| sample.index == index);
-            let bytes: u64 = own().map(|sample| sample.size).sum();
+            let all = of(&run).samples.iter();
+            let own: Vec<_> = all.filter(|sample| sample.index == index).collect();
+            let bytes: u64 = own.iter().map(|sample| sample.size).sum();
             // A flow's intervals begin when its connection stands.
-            let from = own().map(|sample| sample.start).min().unwrap_or_default();
-            let until = own().map(|sample| sample.end).max().unwrap_or_default();
+            let from = own.iter().map(|sample| sample.start).min().unwrap_or_default();
+            let until = own.iter().map(|sample| sample.end).max().unwrap_or_default();
             let seconds = (until - from).as_nanos() as f64 / 1e9;
             let most = plan.line() * seconds + (plan.count * SEGMENT) as f64;
             prop_assert!(bytes as f64 <= most, "{} of {} bytes in interval {}", bytes, most, index);
