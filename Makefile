@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench lint
+.PHONY: help build demo test bench advice lint
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -21,6 +21,9 @@ test: ## All tests of the workspace, the end-to-end ones included; tells what wa
 
 bench: ## The dataplane against a bare forwarder and direct veth; instructions per packet; the simulator per packet-hop
 	scripts/bench.sh
+
+advice: ## What `trunkline explain` says of 300 scenarios drawn by chance, against the changes themselves (ten minutes)
+	cargo run --release --locked -p trunkline-explain --example advice -- 300 1
 
 lint: ## Formatting, clippy and documentation, warnings denied
 	scripts/needs.sh lint

@@ -42,12 +42,21 @@ pub(crate) fn relaxed(
 }
 
 /// What binds. Of equals it is the constraint that takes least to relax; distance only where nothing else
-/// is worth a third as much.
+/// is worth a third as much. What chance may have made counts only where nothing else is worth anything.
 pub(crate) fn binding(relaxed: &[Relaxed], pairs: &[PairRelaxed]) -> Binding {
-    let worth = |it: &&Relaxed| it.certain && it.saved > ENOUGH;
-    let near = relaxed.iter().filter(|it| it.constraint != Constraint::Distance).filter(worth);
+    let worth: Vec<&Relaxed> = relaxed.iter().filter(|it| it.saved > ENOUGH).collect();
+    let certain: Vec<&Relaxed> = worth.iter().copied().filter(|it| it.certain).collect();
+    match among(&certain, pairs) {
+        Binding::Nothing => among(&worth, &[]),
+        binding => binding,
+    }
+}
+
+/// What binds among those that are worth something.
+fn among(worth: &[&Relaxed], pairs: &[PairRelaxed]) -> Binding {
+    let near = worth.iter().filter(|it| it.constraint != Constraint::Distance);
     let most = near.clone().map(|it| it.saved).fold(0.0, f64::max);
-    let distance = relaxed.iter().filter(worth).find(|it| it.constraint == Constraint::Distance);
+    let distance = worth.iter().copied().find(|it| it.constraint == Constraint::Distance);
     let rules = distance.is_some_and(|distance| distance.saved > DISTANCE_RULES * most);
     let equals = near.filter(|it| it.saved >= EQUALS * most);
     if let Some(first) = equals.min_by_key(|it| it.constraint).filter(|_| !rules) {
@@ -69,4 +78,24 @@ fn distance_allows(pair: &PairRelaxed, distance: Option<&Relaxed>) -> bool {
 pub(crate) fn is_news(pair: f64, alone: f64) -> bool {
     let left = 1.0 - alone.max(0.0);
     pair > ENOUGH && (1.0 - pair) < 0.5 * left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relaxed(constraint: Constraint, saved: f64, certain: bool) -> Relaxed {
+        let (place, now) = (String::new(), String::new());
+        Relaxed { constraint, place, now, steps: Vec::new(), saved, certain }
+    }
+
+    #[test]
+    fn what_chance_may_have_made_is_told_before_nothing() {
+        let loss = relaxed(Constraint::Loss, 0.86, false);
+        let rate = relaxed(Constraint::Rate, 0.12, true);
+        assert_eq!(binding(&[loss.clone()], &[]), Binding::One(Constraint::Loss));
+        assert_eq!(binding(&[loss, rate], &[]), Binding::One(Constraint::Rate));
+        let little = relaxed(Constraint::Loss, 0.09, false);
+        assert_eq!(binding(&[little], &[]), Binding::Nothing);
+    }
 }

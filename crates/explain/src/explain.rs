@@ -12,7 +12,7 @@ use crate::lengths::{self, BUDGET, Lengths, Measured};
 use crate::rounds::{Rounds, rounds};
 use crate::runner::run_all;
 use crate::{ExplainError, jump, waterfall, words};
-use trunkline_measure::{Run, TrafficRun};
+use trunkline_measure::{Keep, Run, TrafficRun};
 use trunkline_scenario::{Scenario, Workload};
 
 /// How an explanation is made.
@@ -63,6 +63,8 @@ pub fn explain_with(
         let known: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
         return Err(ExplainError::NoTraffic { name: name.clone(), known: known.join(", ") });
     }
+    // Figures stand on samples, whatever the file wants of them in its results.
+    let scenario = &Scenario { samples: Keep::default(), ..scenario.clone() };
     let whole = trunkline_sim::run(scenario)?;
     let mut explanation = Explanation {
         scenario: scenario.name.clone(),

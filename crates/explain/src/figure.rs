@@ -122,11 +122,16 @@ pub(crate) fn figures(run: &Run, reading: &Reading) -> Figures {
     traffic.sizes().into_iter().filter_map(of).collect()
 }
 
-/// Bytes that all flows together delivered in each second of the longest one's life.
+/// Bytes that all flows together delivered in each second of the longest one's life, or until the last measurement where
+/// that came later: datagrams go on arriving when their sender has done.
 fn rate_of_all(run: &Run, traffic: &TrafficRun) -> Option<f64> {
     let lives = traffic.sender.iter().map(|states| states.values().copied().sum::<Span>());
-    let longest = lives.max().filter(|life| !life.is_zero());
-    let seconds = longest.unwrap_or(run.ended.since(Time::ZERO)).as_secs_f64();
+    let first = traffic.samples.iter().map(|sample| sample.start).min();
+    let last = traffic.samples.iter().map(|sample| sample.end).max();
+    let measured = last.zip(first).map_or(Span::ZERO, |(last, first)| last.since(first));
+    let longest = lives.max().unwrap_or_default().max(measured);
+    let whole = run.ended.since(Time::ZERO);
+    let seconds = if longest.is_zero() { whole } else { longest }.as_secs_f64();
     let rate = traffic.delivered_bytes as f64 / seconds;
     (rate > 0.0 && rate.is_finite()).then_some(rate)
 }

@@ -115,8 +115,10 @@ fn bar_line(out: &mut String, place: &str, cause: &str, span: &str, share: f64, 
 
 /// What relaxing each constraint buys, with a line for all that buys nothing.
 fn ladder(out: &mut String, unit: Unit, group: &Group) {
-    let (some, none): (Vec<&Relaxed>, Vec<&Relaxed>) =
-        group.relaxed.iter().partition(|it| it.saved > WORTH_A_WORD && it.certain);
+    let (some, none): (Vec<&Relaxed>, Vec<&Relaxed>) = group.relaxed.iter().partition(|it| {
+        let binds = matches!(group.binds, Binding::One(one) if one == it.constraint);
+        it.saved > WORTH_A_WORD && (it.certain || binds)
+    });
     if !some.is_empty() {
         out.push_str("  what relaxing one constraint buys\n");
     }

@@ -160,10 +160,12 @@ fn nothing(paces: bool) -> String {
 fn one(unit: Unit, group: &Group, it: &Relaxed) -> String {
     let place = if it.place.is_empty() { String::new() } else { format!(" of {}", it.place) };
     let booked = booked(group, it.constraint);
+    let chance = if it.certain { "" } else { "though chance may have made as much" };
+    let chance = chance.to_string();
     let steps = steps(unit, group.figure(), it);
     let name = it.constraint.name();
     let facts: Vec<String> =
-        [it.now.clone(), booked].into_iter().filter(|fact| !fact.is_empty()).collect();
+        [it.now.clone(), booked, chance].into_iter().filter(|fact| !fact.is_empty()).collect();
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join("; ")) };
     match it.constraint {
         Constraint::Distance => {
