@@ -14,7 +14,7 @@ pub(crate) struct Rest {
     pub from: Time,
     /// When it was to end at the latest. A loop that goes on at once had no rest.
     pub until: Time,
-    /// Were frames to end it?
+    /// Whether frames were to end it.
     pub by_frames: bool,
 }
 
@@ -24,7 +24,7 @@ impl Rest {
         Rest { from: now, until: now, by_frames: false }
     }
 
-    /// Was there one?
+    /// Whether there was one.
     pub fn slept(&self) -> bool {
         self.until > self.from
     }

@@ -39,7 +39,7 @@ impl Sharing {
         Sharing { place, until: Time::ZERO }
     }
 
-    /// Has it to give way at `now`, a program having waited for `wait` at most since the last call?
+    /// Whether it has to give way at `now`, a program having waited for `wait` at most since the last call.
     pub fn gives_way(&mut self, now: Time, wait: Span) -> bool {
         match self.place {
             Place::Own => false,

@@ -73,7 +73,7 @@ pub struct Snapshot {
     /// How many of these waits were longer than 10 ms.
     #[serde(default)]
     pub ends_late: u64,
-    /// Are programs kept off the emulator's processor, so that they wait for each other only?
+    /// Whether programs are kept off the emulator's processor, so that they wait for each other only.
     #[serde(default)]
     pub own_processor: bool,
     /// How often the wall clock was stepped.
