@@ -122,11 +122,6 @@ impl<B: Payload> Reassembly<B> {
         self.recent.iter().filter_map(|&start| self.run_of(start))
     }
 
-    /// Octets of all runs, also of those that no acknowledgement tells of any more.
-    pub fn octets(&self) -> u64 {
-        self.ranges.iter().map(|range| range.end - range.start).sum()
-    }
-
     /// The run that `position` belongs to.
     pub fn run_of(&self, position: u64) -> Option<Range> {
         let index = self.ranges.partition_point(|range| range.end <= position);
@@ -147,17 +142,6 @@ mod tests {
     use super::*;
     use crate::Extent;
     use proptest::prelude::*;
-
-    #[test]
-    fn octets_of_all_runs_count() {
-        let mut held = Reassembly::new();
-        for run in 1..=10 {
-            held.insert(100 * run, Extent { offset: 100 * run, len: 7 });
-        }
-        assert_eq!((held.octets(), held.runs().count()), (70, RECENT));
-        held.pop(100);
-        assert_eq!(held.octets(), 63);
-    }
 
     fn put(into: &mut Reassembly<Extent>, start: u64, end: u64) -> bool {
         into.insert(start, Extent::new(start, (end - start) as u32))
