@@ -1,7 +1,9 @@
 //! Cells times engines, run and put into one report.
 
+use crate::axis::idle_axes;
 use crate::cost::cost;
 use crate::error::BatchError;
+use crate::kept::Kept;
 use crate::pool::run_all;
 use crate::shown::shown;
 use std::collections::BTreeSet;
@@ -48,12 +50,13 @@ struct Job<'a> {
     scenario: &'a Scenario,
     engine: Engine,
     attempts: Option<u32>,
+    kept: Option<&'a Kept>,
 }
 
 impl Batch {
     /// How many runs it takes.
     pub fn runs(&self) -> usize {
-        self.jobs().len()
+        self.jobs(None).len()
     }
 
     /// Runs every cell in every engine, those in real time one by one after all others. What an engine
@@ -63,7 +66,19 @@ impl Batch {
     /// # Errors
     /// Where it was [broken off](trunkline_testbed::break_off).
     pub fn run(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Outcome, BatchError> {
-        let jobs = self.jobs();
+        self.run_kept(progress, None)
+    }
+
+    /// The same; what is `kept` already is not run again, and what is run is kept.
+    ///
+    /// # Errors
+    /// As [`run`](Batch::run).
+    pub fn run_kept(
+        &self,
+        progress: &(dyn Fn(Progress) + Sync),
+        kept: Option<&Kept>,
+    ) -> Result<Outcome, BatchError> {
+        let jobs = self.jobs(kept);
         let made = made(&jobs, self.threads, progress)?;
         let broken = |(job, made): (&Job<'_>, &Made)| -> Vec<String> {
             let laws = made.as_ref().map(check).unwrap_or_default();
@@ -74,7 +89,8 @@ impl Batch {
             made.as_ref().err().map(|reason| (job.engine, reason.clone()))
         };
         let unavailable = jobs.iter().zip(&made).filter_map(missing).collect();
-        let runs = made.into_iter().filter_map(Result::ok).collect();
+        let mut runs: Vec<Run> = made.into_iter().filter_map(Result::ok).collect();
+        note_idle_axes(&mut runs);
         Ok(Outcome { report: self.report(runs, unavailable), violations })
     }
 
@@ -82,11 +98,11 @@ impl Batch {
         self.engines.iter().copied().collect()
     }
 
-    fn jobs(&self) -> Vec<Job<'_>> {
+    fn jobs<'a>(&'a self, kept: Option<&'a Kept>) -> Vec<Job<'a>> {
         let engines = self.engines();
         let of = |scenario| {
             let attempts = self.attempts;
-            let job = move |&engine: &Engine| Job { scenario, engine, attempts };
+            let job = move |&engine: &Engine| Job { scenario, engine, attempts, kept };
             engines.iter().map(job).collect::<Vec<_>>()
         };
         self.cells.iter().flat_map(of).collect()
@@ -104,6 +120,13 @@ impl Batch {
             ..Report::default()
         }
     }
+}
+
+/// Tells of axes that change nothing, with the first run in which that shows.
+fn note_idle_axes(runs: &mut [Run]) {
+    let idle = idle_axes(runs);
+    let simulated = runs.iter_mut().find(|run| run.engine == Engine::Sim);
+    simulated.into_iter().for_each(|run| run.notes.extend(idle.iter().cloned()));
 }
 
 /// A run, or why an engine cannot make it.
@@ -134,13 +157,26 @@ fn made(
 }
 
 impl Job<'_> {
-    /// `told` hears how far a run in real time is.
+    /// The run that is kept, or a new one. `told` hears how far a run in real time is.
     fn run(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {
-        let made = match self.engine {
+        let Some(kept) = self.kept else { return self.made(told) };
+        // Broken off is no outcome of the run, and an engine that cannot run a cell is soon asked again.
+        let made = kept.run(self.engine, self.scenario, || match self.made(told) {
+            Ok(made) => made.map_err(|reason| Ok(Err(reason))),
+            Err(broken) => Err(Err(broken)),
+        });
+        made.map_or_else(|other| other, |run| Ok(Ok(run)))
+    }
+
+    fn made(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {
+        let mut made = match self.engine {
             Engine::Sim => trunkline_sim::run(self.scenario).map_err(|error| error.to_string()),
-            Engine::Emu => return self.emulate(told),
+            Engine::Emu => self.emulate(told)?,
             _ => Ok(trunkline_model::predict(self.scenario)),
         };
+        if let Ok(run) = &mut made {
+            run.notes.extend(self.scenario.remarks());
+        }
         Ok(made)
     }
 
@@ -175,7 +211,7 @@ impl Job<'_> {
 /// # Errors
 /// Why the engine cannot run it.
 pub fn make(engine: Engine, scenario: &Scenario) -> Result<Run, String> {
-    let made = Job { scenario, engine, attempts: None }.run(&|_| ());
+    let made = Job { scenario, engine, attempts: None, kept: None }.run(&|_| ());
     made.map_err(|error| error.to_string()).and_then(|made| made)
 }
 

@@ -1,5 +1,6 @@
 //! Why cells cannot be run.
 
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Why cells cannot be run: one line with cause and remedy.
@@ -15,5 +16,27 @@ pub enum BatchError {
     SeedVaries {
         /// The seed asked for.
         seed: u64,
+    },
+    /// There is nothing to go on with.
+    #[error("{}: no interrupted run is kept there: leave --resume out", place.display())]
+    NothingKept {
+        /// Where it would be.
+        place: PathBuf,
+    },
+    /// What is kept is of something else.
+    #[error("{}: the runs that are kept there are no part of this: {what}; leave --resume out to start anew", place.display())]
+    KeptOfOther {
+        /// Where they are.
+        place: PathBuf,
+        /// In what they differ.
+        what: String,
+    },
+    /// Runs that are kept cannot be read, or not removed.
+    #[error("{}: {cause}; remove it, and leave --resume out", place.display())]
+    Unkept {
+        /// Where they are.
+        place: PathBuf,
+        /// What is in the way.
+        cause: String,
     },
 }

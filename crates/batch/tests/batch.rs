@@ -162,3 +162,30 @@ fn more_work_costs_more() {
     large.traffic[0].count = 10;
     assert!(cost(&large) > cost(small));
 }
+
+/// A grid whose second axis has no effect, for no block is longer than a write.
+#[test]
+fn what_has_no_effect_is_noted() {
+    let text = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nname = 'l'\nbetween = ['a', 'b']\n\
+                rate = ['1Mbit/s', '2Mbit/s']\n[[traffic]]\nname = 'file'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\n\
+                bytes = '20kB'\ntransport = { kind = 'urp', block = [1024, 2048, 4096] }\n";
+    let report = |text: &str| {
+        let cells = Scenario::parse(text, "t.toml").unwrap();
+        let engines = vec![Engine::Sim, Engine::Model];
+        Batch { cells, engines, threads: 2, attempts: None }.run(&|_| ()).unwrap().report
+    };
+    let notes = report(text).notes();
+    let axis = "sim: traffic.file.transport.block has no effect: 1024 and 2048 and 4096 give the same measurements";
+    assert!(notes.iter().any(|note| note.starts_with(axis)), "{notes:?}");
+    for engine in ["sim", "model"] {
+        let capped = format!(
+            "{engine}: traffic.file.transport.block = 4096 is capped to 1024, the bytes of a system write: give write = 4096 or more"
+        );
+        assert!(notes.iter().any(|note| note.starts_with(&capped)), "{notes:?}");
+    }
+    let notes = report(&text.replace("bytes =", "write = 4096\nbytes =")).notes();
+    assert!(
+        !notes.iter().any(|note| note.contains("effect") || note.contains("capped")),
+        "{notes:?}"
+    );
+}

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
+use crate::scenario::warn_of_remarks;
 use clap::Parser;
 use std::path::PathBuf;
 use trunkline_explain::{Explanation, Options, Stage, explain_with, text};
@@ -40,6 +41,7 @@ Exit status: 0 done, 1 the scenario cannot be simulated, 2 wrong use or a wrong 
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let cells = Scenario::read(&args.scenario).map_err(Failure::wrong_use)?;
+    warn_of_remarks(&cells);
     let cells = chosen(cells, &args.cell)?;
     let mut options = Options { traffic: args.traffic.clone(), ..Options::default() };
     if args.full {

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output::{self, counted};
 use crate::progress::bar;
 use crate::run::{EngineName, get_rights};
-use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten};
+use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten, warn_of_remarks};
 use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
 use serde_json::json;
@@ -152,7 +152,9 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 fn read(file: &Path) -> Result<Vec<Scenario>, Failure> {
-    Scenario::read(file).map_err(Failure::wrong_use)
+    let cells = Scenario::read(file).map_err(Failure::wrong_use)?;
+    warn_of_remarks(&cells);
+    Ok(cells)
 }
 
 fn climb(

@@ -3,13 +3,18 @@
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::bar;
-use crate::scenario::{FileArgs, OutArgs, ThreadsArgs, facts, unwritten};
+use crate::scenario::{
+    FileArgs, OutArgs, ResumeArgs, ThreadsArgs, facts, tell_of_kept, unwritten, warn,
+};
 use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
 use clap::ValueEnum;
-use trunkline_batch::{Batch, Outcome, reseed};
+use std::path::Path;
+use std::sync::Arc;
+use trunkline_batch::{Batch, Kept, Outcome, Progress, digest_of, idle_axes, reseed};
 use trunkline_measure::{Engine, Keep};
-use trunkline_report::{Report, json, terminal};
+use trunkline_report::{Destination, Report, json, terminal};
+use trunkline_scenario::Scenario;
 
 /// Run a scenario file: every cell of its grid in every engine that is asked for.
 ///
@@ -26,6 +31,8 @@ pub struct Args {
     engine: Vec<EngineName>,
     #[command(flatten)]
     out: OutArgs,
+    #[command(flatten)]
+    resume: ResumeArgs,
     /// The seed of all randomness, instead of the file's
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -46,6 +53,7 @@ Examples:
   trunkline run examples/t1-trunk.toml
   trunkline run examples/two-hops.toml --engine model,sim,emu
   trunkline run examples/satellite.toml --out results       # then open results/index.html
+  trunkline run examples/satellite.toml --out results --resume   # after an interrupt: goes on
   trunkline run examples/lossy-link.toml --engine sim --json > lossy.json
   trunkline run examples/paced-datagrams.toml --samples none   # figures only, however long it runs";
 
@@ -83,22 +91,42 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let watch = Watch::start()?;
     let out = &args.out;
     let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
+    let kept = out.out.as_ref().map(|target| kept(args.resume, target, &cells)).transpose()?;
     let engines = args.engine.iter().copied().map(Engine::from).collect();
     let batch = Batch { cells, engines, threads: args.threads.number(), attempts: None };
-    let Outcome { report, violations } = outcome(&watch, batch, text, &args.file)?;
-    if let Some(destination) = destination {
-        destination.fill(&report).map_err(unwritten)?;
-        watch.check()?;
-        let files = destination.publish().map_err(unwritten)?;
-        let page = files.iter().find(|file| file.ends_with("index.html"));
-        page.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
+    let made = outcome(&watch, batch, kept.clone(), text, &args.file).and_then(|outcome| {
+        written(&watch, destination, &outcome.report)?;
+        Ok(outcome)
+    });
+    if let Some(kept) = &kept {
+        match made {
+            Ok(_) => drop(kept.discard()?),
+            Err(_) => tell_of_kept(kept),
+        }
     }
+    let Outcome { report, violations } = made?;
+    idle_axes(&report.runs).iter().for_each(|axis| warn(axis));
     match args.json {
         true => output::stream(|out| json(&report, out))?,
         false => output::line(terminal(&report).trim_end())?,
     }
     verdict(&report, &violations)?;
     validity::check(report.runs.iter(), args.effort)
+}
+
+/// Writes the report where that is asked for.
+fn written(
+    watch: &Watch,
+    destination: Option<Destination>,
+    report: &Report,
+) -> Result<(), Failure> {
+    let Some(destination) = destination else { return Ok(()) };
+    destination.fill(report).map_err(unwritten)?;
+    watch.check()?;
+    let files = destination.publish().map_err(unwritten)?;
+    let page = files.iter().find(|file| file.ends_with("index.html"));
+    page.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
+    Ok(())
 }
 
 /// Gets the rights that the emulator needs, which has to be done before any thread starts. Where they are not
@@ -111,15 +139,28 @@ pub fn get_rights(engines: &[EngineName]) {
     }
 }
 
+/// What an interrupted run to `target` has done.
+fn kept(resume: ResumeArgs, target: &Path, cells: &[Scenario]) -> Result<Arc<Kept>, Failure> {
+    let name = cells.first().map(|cell| cell.name.as_str()).unwrap_or_default();
+    resume.kept(target, name, digest_of(&cells)).map(Arc::new)
+}
+
 /// The runs, with what is known about them.
-fn outcome(watch: &Watch, batch: Batch, text: String, file: &FileArgs) -> Result<Outcome, Failure> {
+fn outcome(
+    watch: &Watch,
+    batch: Batch,
+    kept: Option<Arc<Kept>>,
+    text: String,
+    file: &FileArgs,
+) -> Result<Outcome, Failure> {
     let bar = bar(batch.runs());
     let told = bar.clone();
     let found = watch.during(move || {
-        batch.run(&|now| {
+        let progress = |now: Progress| {
             told.set_message(now.label);
             told.set_position(now.done as u64);
-        })
+        };
+        batch.run_kept(&progress, kept.as_deref())
     });
     bar.finish_and_clear();
     let mut outcome = found?.map_err(|error| file.refused(&error))?;

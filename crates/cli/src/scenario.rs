@@ -1,8 +1,9 @@
 //! What the verbs that read a scenario file have in common.
 
 use crate::failure::Failure;
+use crate::output::counted;
 use std::path::{Path, PathBuf};
-use trunkline_batch::BatchError;
+use trunkline_batch::{BatchError, Kept};
 use trunkline_report::{Destination, ReportError};
 use trunkline_scenario::Scenario;
 
@@ -17,13 +18,39 @@ pub struct FileArgs {
 impl FileArgs {
     /// The cells of the file's grid, and its text.
     pub fn read(&self) -> Result<(Vec<Scenario>, String), Failure> {
-        Scenario::read_with_text(&self.file).map_err(Failure::wrong_use)
+        let read = Scenario::read_with_text(&self.file).map_err(Failure::wrong_use)?;
+        warn_of_remarks(&read.0);
+        Ok(read)
     }
 
     /// What the engines found wrong with the file.
     pub fn refused(&self, error: &BatchError) -> Failure {
         Failure::wrong_use(format!("{}: {error}", self.file.display()))
     }
+}
+
+/// Says which keys do less than what they say, each once.
+pub fn warn_of_remarks(cells: &[Scenario]) {
+    let mut told: Vec<(String, usize)> = Vec::new();
+    for remark in cells.iter().flat_map(Scenario::remarks) {
+        match told.iter_mut().find(|(known, _)| *known == remark) {
+            Some((_, count)) => *count += 1,
+            None => told.push((remark, 1)),
+        }
+    }
+    for (remark, count) in told {
+        let of = if cells.len() == 1 {
+            String::new()
+        } else {
+            format!(" ({count} of {} cells)", cells.len())
+        };
+        warn(&format!("{remark}{of}"));
+    }
+}
+
+/// A line on standard error that stops nothing.
+pub fn warn(text: &str) {
+    eprintln!("trunkline: warning: {text}");
 }
 
 /// How many runs are made at once.
@@ -53,10 +80,59 @@ pub struct OutArgs {
     pub force: bool,
 }
 
+/// Whether an interrupted run is gone on with.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct ResumeArgs {
+    /// Go on with an interrupted run to DIR: what it has done is not run again
+    #[arg(long, requires = "out")]
+    resume: bool,
+}
+
 impl OutArgs {
     /// A place for results at `target`, held from now on.
     pub fn reserve(&self, target: &Path) -> Result<Destination, Failure> {
         Destination::reserve(target, self.force).map_err(unwritten)
+    }
+}
+
+impl ResumeArgs {
+    /// The runs that an interrupted run to `target` has done, of what is called `name` and has this `digest`. With
+    /// `--resume` it goes on with them, else they are removed.
+    pub fn kept(self, target: &Path, name: &str, digest: String) -> Result<Kept, Failure> {
+        let directory = kept_beside(target);
+        let kept = Kept::new(directory, name, digest, env!("CARGO_PKG_VERSION"));
+        match self.resume {
+            true => {
+                let count = kept.resume().map_err(Failure::wrong_use)?;
+                eprintln!("trunkline: going on: {} done before", counted(count as u64, "run"));
+            }
+            false => match kept.discard()? {
+                0 => {}
+                count => warn(&format!(
+                    "{} of an interrupted run to {} removed; --resume would have gone on with them",
+                    counted(count as u64, "run"),
+                    target.display()
+                )),
+            },
+        }
+        Ok(kept)
+    }
+}
+
+/// Where the runs to `target` are kept until it is written: a hidden directory beside it.
+fn kept_beside(target: &Path) -> PathBuf {
+    let name = target.file_name().map_or("results".into(), |name| name.to_string_lossy());
+    target.with_file_name(format!(".trunkline-kept-{name}"))
+}
+
+/// Says what an interrupted run leaves, where it leaves anything.
+pub fn tell_of_kept(kept: &Kept) {
+    if let Some(why) = kept.failed() {
+        warn(&format!("a run could not be kept: {why}"));
+    }
+    if kept.kept() > 0 {
+        let runs = counted(kept.kept() as u64, "run");
+        eprintln!("trunkline: {runs} done and kept: the same command with --resume goes on");
     }
 }
 
@@ -70,7 +146,8 @@ pub fn unwritten(error: ReportError) -> Failure {
 
 /// What is worth keeping beside the figures: they do not depend on it.
 pub fn facts() -> Vec<(String, String)> {
-    let words: Vec<String> = std::env::args().collect();
+    // A result that was gone on with is the same as one in one go.
+    let words: Vec<String> = std::env::args().filter(|word| word != "--resume").collect();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (system, kind) = (std::env::consts::OS, std::env::consts::ARCH);
     let facts = [

@@ -4,16 +4,18 @@ use crate::failure::Failure;
 use crate::output::{self, counted};
 use crate::progress::bar;
 use crate::run::{EngineName, get_rights};
-use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten};
+use crate::scenario::{OutArgs, ResumeArgs, ThreadsArgs, facts, tell_of_kept, unwritten};
 use crate::validity::{self, EffortArgs};
 use crate::verify;
 use crate::work::Watch;
 use clap::Subcommand;
 use serde_json::{Value, json};
-use std::path::Path;
-use trunkline_batch::make;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use trunkline_batch::{Kept, digest_of, make};
 use trunkline_measure::Engine;
 use trunkline_report::{Destination, Report, terminal_comparison};
+use trunkline_scenario::Scenario;
 use trunkline_study::{
     Experiment, ExperimentResult, GoalResult, Makers, Source, Study, StudyResult, names,
     run_sources,
@@ -89,6 +91,8 @@ struct RunArgs {
     names: Vec<String>,
     #[command(flatten)]
     out: OutArgs,
+    #[command(flatten)]
+    resume: ResumeArgs,
     /// The engines that may be used; what a study would have others run is left out
     #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', default_value = "model,sim,emu")]
     engine: Vec<EngineName>,
@@ -198,8 +202,33 @@ fn run_studies(args: &RunArgs) -> Result<(), Failure> {
     get_rights(&args.engine);
     let watch = Watch::start()?;
     let destinations = reserve(args, &sources)?;
+    let digest = digest_of(&args.names);
+    let kept = args.out.out.as_ref();
+    let kept =
+        kept.map(|out| args.resume.kept(out, "studies", digest).map(Arc::new)).transpose()?;
     let wanted = args.engine.iter().copied().map(Engine::from).collect();
-    let results = results(&watch, sources, wanted, args.threads.number())?;
+    let made = results(&watch, sources, wanted, args.threads.number(), kept.clone())
+        .and_then(|results| written(&watch, destinations, results));
+    if let Some(kept) = &kept {
+        match made {
+            Ok(_) => drop(kept.discard()?),
+            Err(_) => tell_of_kept(kept),
+        }
+    }
+    let (results, reports, pages) = made?;
+    print(args, &results, &reports)?;
+    pages.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
+    verdict(&results, args)
+}
+
+/// Results, their reports, and the pages that these became.
+type Written = (Vec<StudyResult>, Vec<Report>, Vec<PathBuf>);
+
+fn written(
+    watch: &Watch,
+    destinations: Vec<Destination>,
+    results: Vec<StudyResult>,
+) -> Result<Written, Failure> {
     let reports: Vec<Report> =
         results.iter().map(|result| result.report(env!("CARGO_PKG_VERSION"), facts())).collect();
     for (destination, report) in destinations.iter().zip(&reports) {
@@ -211,9 +240,7 @@ fn run_studies(args: &RunArgs) -> Result<(), Failure> {
         let files = destination.publish().map_err(unwritten)?;
         pages.extend(files.into_iter().filter(|file| file.ends_with("index.html")));
     }
-    print(args, &results, &reports)?;
-    pages.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
-    verdict(&results, args)
+    Ok((results, reports, pages))
 }
 
 /// A directory for each study, below the one that was named.
@@ -228,11 +255,16 @@ fn results(
     sources: Vec<Source>,
     wanted: Vec<Engine>,
     threads: usize,
+    kept: Option<Arc<Kept>>,
 ) -> Result<Vec<StudyResult>, Failure> {
     let bar = bar(0);
     let told = bar.clone();
     let found = watch.during(move || {
-        let makers = Makers { run: &make, verify: &verify::measure };
+        let run = |engine: Engine, scenario: &Scenario| match &kept {
+            Some(kept) => kept.run(engine, scenario, || make(engine, scenario)),
+            None => make(engine, scenario),
+        };
+        let makers = Makers { run: &run, verify: &verify::measure };
         run_sources(&sources, &makers, &wanted, threads, &|now| {
             told.set_length(now.total as u64);
             told.set_message(now.label);

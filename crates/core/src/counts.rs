@@ -89,7 +89,7 @@ impl fmt::Display for DropCause {
 /// What became of the packets that entered one direction of a path.
 ///
 /// `entered + duplicated = delivered + dropped + in flight`, always.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Packets that entered.
     pub entered: u64,

@@ -119,7 +119,8 @@ impl Ends {
         plan: &FlowPlan,
         [near, far]: [Voice; 2],
     ) -> Result<Ends, EndpointError> {
-        let (sender, receiver) = Application::pair(&plan.workload);
+        let (sender, receiver) =
+            Application::pair(&plan.workload, plan.source.transport.is_stream());
         let shared = Arc::new(Shared::new(plan.linger));
         let places = Arc::new(plan.places.clone());
         let (ours, theirs) = (&plan.source, &plan.destination);

@@ -49,9 +49,10 @@ impl Moves {
     }
 
     fn phase(&self, scenario: &Scenario, number: u64) -> Scenario {
-        let mut stream = scenario.seed.stream(&format!("phase {number}"));
-        let mut moved = Scenario { seed: Seed(stream.bits()), ..scenario.clone() };
+        let named = |name: &str| scenario.seed.stream(&format!("phase {number}{name}"));
+        let mut moved = Scenario { seed: Seed(named("").bits()), ..scenario.clone() };
         for traffic in &mut moved.traffic {
+            let mut stream = named(&format!(" {}", traffic.name));
             traffic.late = stream.span_to(self.starts);
             // So that the last flow moves no farther against the first than traffics against each other.
             let apart = self.starts.scaled(1, u64::from(traffic.count.max(1)));

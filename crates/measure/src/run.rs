@@ -20,7 +20,7 @@ pub enum Engine {
 }
 
 /// The result of one cell of a scenario's grid in one engine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The engine.
     pub engine: Engine,
@@ -54,7 +54,7 @@ pub fn wrong_blocks(blocks: u64) -> String {
 }
 
 /// What one traffic of the scenario measured, over all its flows.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrafficRun {
     /// The traffic's name.
     pub name: String,
@@ -91,7 +91,7 @@ pub struct TrafficRun {
 }
 
 /// What a connection's congestion control stood at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowSample {
     /// Which of the traffic's flows, from 0.
     pub flow: u32,
@@ -106,7 +106,7 @@ pub struct WindowSample {
 }
 
 /// One measurement: a message and its answer, or a transfer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Which of the traffic's flows, from 0.
     pub flow: u32,
@@ -148,7 +148,7 @@ impl Sample {
 }
 
 /// A stretch of time with the place and the cause to which it is booked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Index into [`Run::places`].
     pub place: u16,
@@ -206,7 +206,7 @@ impl Conservation {
 }
 
 /// What one direction of a link did.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkRun {
     /// Its name, `a>b`.
     pub name: String,

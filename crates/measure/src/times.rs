@@ -12,12 +12,46 @@ const LONGEST: u64 = 3_600_000_000_000;
 
 /// A histogram of times from 1 ns to one hour, to two significant digits; mean and extremes are kept
 /// in full. Recording allocates nothing.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Counted", from = "Counted")]
 pub struct Times {
     histogram: Histogram<u64>,
     sum: u128,
     longest: Span,
     shortest: Span,
+}
+
+/// What a [`Times`] holds, as it is written: how often each time was recorded that the histogram tells apart.
+#[derive(Serialize, Deserialize)]
+struct Counted {
+    /// The sum of all in full, in two halves.
+    sum: [u64; 2],
+    longest: u64,
+    shortest: u64,
+    counts: Vec<(u64, u64)>,
+}
+
+impl From<Times> for Counted {
+    fn from(times: Times) -> Counted {
+        let Times { histogram, sum, longest, shortest } = times;
+        let recorded = histogram.iter_recorded();
+        let counts = recorded.map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
+        let [longest, shortest] = [longest, shortest].map(Span::as_nanos);
+        Counted { sum: [(sum >> 64) as u64, sum as u64], longest, shortest, counts }
+    }
+}
+
+impl From<Counted> for Times {
+    fn from(counted: Counted) -> Times {
+        let Counted { sum: [high, low], longest, shortest, counts } = counted;
+        let sum = u128::from(high) << 64 | u128::from(low);
+        let [longest, shortest] = [longest, shortest].map(Span::from_nanos);
+        let mut times = Times { sum, longest, shortest, ..Times::default() };
+        for (value, count) in counts {
+            times.histogram.saturating_record_n(value, count);
+        }
+        times
+    }
 }
 
 /// The figures that a [`Times`] is quoted by.
@@ -130,6 +164,20 @@ mod tests {
         };
         assert!(close(figures.p50, 500) && close(figures.p99, 990) && close(figures.p999, 999));
         assert!((495..=505).contains(&times.longer_than(Span::from_micros(500))));
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut times = Times::default();
+        for nanos in [0, 1, 2, 255, 256, 1_000_003, 7_777_777_777, LONGEST, u64::MAX / 2] {
+            times.record(Span::from_nanos(nanos));
+            times.record(Span::from_nanos(nanos));
+        }
+        let again = Times::from(Counted::from(times.clone()));
+        assert_eq!(again, times);
+        assert_eq!(again.percentiles(), times.percentiles());
+        let none = Times::from(Counted::from(Times::default()));
+        assert_eq!(none, Times::default());
     }
 
     #[test]

@@ -21,6 +21,16 @@ const CONFIRMATION: u32 = 4;
 ///
 /// What they do not cover is named in the notes, traffic by traffic, and has no figure.
 pub fn predictions(scenario: &Scenario) -> Predictions {
+    let mut all = of_named(&scenario.by_names());
+    let place = |found: &Prediction| {
+        scenario.traffic.iter().position(|traffic| traffic.name == found.traffic)
+    };
+    all.list.sort_by_key(place);
+    all
+}
+
+/// The same of a scenario in the order of its names: who shares a line is asked in that order.
+fn of_named(scenario: &Scenario) -> Predictions {
     let mut all = Predictions::default();
     for index in 0..scenario.traffic.len() {
         let mut list = Vec::new();

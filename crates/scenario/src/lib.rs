@@ -9,6 +9,7 @@
 mod file;
 mod path;
 mod preset;
+mod remark;
 mod scenario;
 mod setting;
 mod topology;

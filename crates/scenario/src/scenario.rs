@@ -396,6 +396,13 @@ pub enum Transport {
     Tcp(TcpSettings),
 }
 
+impl Transport {
+    /// Does it carry octets and no messages, so that none can be empty?
+    pub fn is_stream(&self) -> bool {
+        matches!(self, Transport::Tcp(_))
+    }
+}
+
 /// The protocol with what decides most of its throughput: `tcp cubic`, `urp 3 x 256 B`.
 impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

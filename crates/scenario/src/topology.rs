@@ -76,9 +76,19 @@ impl Traffic {
 }
 
 impl Scenario {
+    /// The same, everything declared in the order of its name, for what has to go by some order.
+    pub fn by_names(&self) -> Scenario {
+        let mut named = self.clone();
+        named.hosts.sort_by(|one, other| one.name.cmp(&other.name));
+        named.nodes.sort_by(|one, other| one.name.cmp(&other.name));
+        named.links.sort_by(|one, other| one.name.cmp(&other.name));
+        named.traffic.sort_by(|one, other| one.name.cmp(&other.name));
+        named
+    }
+
     /// The way of flow number `flow` of `traffic`: over the nodes of its `via` where it has one, else
-    /// with the fewest links. Where several ways are equally short, the one whose links come first in
-    /// the file. Hosts forward nothing.
+    /// with the fewest links. Where several ways are equally short, the one whose links' names come first
+    /// in the alphabet. Hosts forward nothing.
     ///
     /// # Errors
     /// Where there is no such way.
@@ -103,10 +113,11 @@ impl Scenario {
 
     /// From station to station, each joined to the next by a link.
     fn along(&self, from: &str, via: &[String], to: &str) -> Result<Vec<Hop>, RouteError> {
+        let by_name = self.links_by_name();
         let mut station = from;
         let mut hops = Vec::new();
         for next in via.iter().map(String::as_str).chain([to]) {
-            let mut links = (0..self.links.len()).filter_map(|link| self.hop(link, station));
+            let mut links = by_name.iter().filter_map(|&link| self.hop(link, station));
             let hop = links.find(|&(_, end)| end == next && end != station);
             let not_joined = || RouteError::NotJoined { from: station.into(), to: next.into() };
             hops.push(hop.ok_or_else(not_joined)?.0);
@@ -115,15 +126,23 @@ impl Scenario {
         Ok(hops)
     }
 
-    /// Breadth first over nodes, links in the file's order.
+    /// The links in the order of their names: the order of declarations decides nothing.
+    fn links_by_name(&self) -> Vec<usize> {
+        let mut links: Vec<usize> = (0..self.links.len()).collect();
+        links.sort_by(|&one, &other| self.links[one].name.cmp(&self.links[other].name));
+        links
+    }
+
+    /// Breadth first over nodes, links in the order of their names.
     fn shortest(&self, from: &str, to: &str) -> Result<Vec<Hop>, RouteError> {
         if from == to {
             return Err(RouteError::NoDistance { host: from.into() });
         }
+        let by_name = self.links_by_name();
         let mut seen = vec![false; self.nodes.len()];
         let mut ways = VecDeque::from([(from, Vec::new())]);
         while let Some((station, way)) = ways.pop_front() {
-            for (hop, end) in (0..self.links.len()).filter_map(|link| self.hop(link, station)) {
+            for (hop, end) in by_name.iter().filter_map(|&link| self.hop(link, station)) {
                 let further = || [way.as_slice(), &[hop]].concat();
                 match hop.node {
                     None if end == to => return Ok(further()),
@@ -218,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fewest_links_win_and_then_the_files_order() {
+    fn the_fewest_links_win_and_then_the_first_name() {
         let links =
             [("a", "n1"), ("n1", "n2"), ("n3", "n2"), ("n1", "n4"), ("n4", "b"), ("n2", "b")];
         let net = scenario(&["a", "b"], &["n1", "n2", "n3", "n4"], &links);

@@ -8,7 +8,7 @@ use trunkline_scenario::Scenario;
 const EXAMPLES: &[(&str, usize)] = &[
     ("asymmetric-access", 2),
     ("host-interface", 4),
-    ("long-distance", 10),
+    ("long-distance", 5),
     ("looped-path", 1),
     ("lossy-link", 9),
     ("many-queues", 7),

@@ -415,3 +415,141 @@ fn what_names_no_transport_speaks_tcp_as_linux_does() {
     let wrong = Scenario::parse(&text("transport = { block = 1024 }"), "t.toml").unwrap_err();
     assert!(wrong.to_string().contains("kind = \"urp\""), "{wrong}");
 }
+
+#[test]
+fn udp_datagrams_travel_whole() {
+    let parsed = |size: u32, mtu: u32| {
+        let text = format!(
+            "mtu = {mtu}\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
+             [[traffic]]\nname = 'x'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = {size}\nrate = '1Mbit/s'\n\
+             transport = 'udp'\n"
+        );
+        Scenario::parse(&text, "t.toml").map_err(|error| error.to_string())
+    };
+    for (size, mtu) in [(1472, 1500), (65_507, 65_535), (8972, 9000)] {
+        assert!(parsed(size, mtu).is_ok(), "{size} {mtu}");
+    }
+    for (size, mtu, words) in [
+        (1473, 1500, "at most 1472, or a larger mtu"),
+        (65_507, 65_534, "fragments"),
+        (65_508, 65_535, "UDP carries at most 65507 bytes"),
+        (16 << 20, 1500, "UDP carries at most 65507 bytes"),
+    ] {
+        let told = parsed(size, mtu).unwrap_err();
+        assert!(told.contains("traffic.x.size") && told.contains(words), "{told}");
+    }
+}
+
+/// Each key that another one caps, or that does nothing, has its line; the same file without it has none.
+#[test]
+fn what_has_no_effect_is_remarked() {
+    let text = |top: &str, host: &str, link: &str, traffic: &str| {
+        format!(
+            "{top}\n[[host]]\nname = 'a'\n{host}\n[[host]]\nname = 'b'\n[[host]]\nname = 'c'\n\
+             [[node]]\nname = 'n'\n[[link]]\nname = 'l'\nbetween = ['a', 'n']\n{link}\n\
+             [[link]]\nbetween = ['n', 'b']\n[[link]]\nbetween = ['c', 'n']\n\
+             [[traffic]]\nname = 'x'\nto = 'b'\n{traffic}\n"
+        )
+    };
+    let bulk = "kind = 'bulk'\nfrom = 'a'";
+    let board = "[interface.i]\nsplit = [{ piece = 64 }]\nprotocol = 'board'\n[processor.p]\n";
+    let paid = format!("{board}control = '1ms'\n").replace("split = [{ piece = 64 }]\n", "");
+    let cases = [
+        (
+            "",
+            "",
+            "",
+            format!("{bulk}\ntransport = {{ kind = 'urp', block = 2048 }}"),
+            "traffic.x.transport.block = 2048 is capped to 1024, the bytes of a system write: give write = 2048",
+        ),
+        (
+            board,
+            "interface = 'i'",
+            "",
+            format!("{bulk}\ntransport = {{ kind = 'urp', block = 256 }}"),
+            "traffic.x.transport.block = 256 is capped to 64, the bytes of a request: interface.i.split",
+        ),
+        (
+            "",
+            "",
+            "",
+            format!("{bulk}\ntransport = {{ kind = 'urp', packet = 300 }}"),
+            "traffic.x.transport.packet = 300 is capped to 260",
+        ),
+        (
+            "",
+            "",
+            "",
+            format!("{bulk}\ntransport = {{ window = '1MiB', window_scaling = false }}"),
+            "traffic.x.transport.window = 1048576 is capped to 65535",
+        ),
+        (
+            "",
+            "",
+            "",
+            format!("{bulk}\ntransport = {{ profile = 'bsd-reno', window = '1MiB' }}"),
+            "traffic.x.transport.window = 1048576 is capped to 65535",
+        ),
+        (
+            "",
+            "",
+            "",
+            format!("{bulk}\ntransport = {{ window = 500 }}"),
+            "traffic.x.transport.window = 500 is raised to a segment, 1460",
+        ),
+        (
+            "",
+            "",
+            "",
+            "kind = 'bulk'\nfrom_each = ['a', 'c']".into(),
+            "traffic.x.from_each names 2 hosts for count = 1: 'c'",
+        ),
+        (
+            "",
+            "",
+            "",
+            format!("{bulk}\nstagger = '1s'"),
+            "traffic.x.stagger = 1s has no effect on one flow",
+        ),
+        ("", "", "", format!("{bulk}\nband = 0"), "traffic.x.band = 0 has no effect"),
+        (
+            "",
+            "",
+            "",
+            "kind = 'greedy'\nfrom = 'a'\nduration = '2s'\nwarm_up = '1500ms'".into(),
+            "traffic.x.duration = 2s leaves no whole interval of 1s",
+        ),
+        (
+            "",
+            "",
+            "discipline = 'drr'",
+            bulk.into(),
+            "link.l.discipline has no effect: without a rate",
+        ),
+        (
+            paid.as_str(),
+            "processor = 'p'\ninterface = 'i'",
+            "",
+            bulk.into(),
+            "host.a: the processor's send_block",
+        ),
+    ];
+    for (top, host, link, traffic, expected) in &cases {
+        let found = one(&text(top, host, link, traffic)).remarks();
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{expected}\n{found:#?}");
+    }
+    let sound = [
+        (
+            "",
+            format!(
+                "{bulk}\nwrite = 4096\ntransport = {{ kind = 'urp', block = 4096, packet = 4096 }}"
+            ),
+        ),
+        ("", format!("{bulk}\ntransport = {{ window = '1MiB' }}\nstagger = '1s'\ncount = 2")),
+        ("discipline = 'priority'\nrate = '1Mbit/s'", format!("{bulk}\nband = 0")),
+        ("", "kind = 'greedy'\nfrom = 'a'\nduration = '3s'".into()),
+    ];
+    for (link, traffic) in &sound {
+        assert_eq!(one(&text("", "", link, traffic)).remarks(), [""; 0], "{traffic}");
+    }
+}

@@ -1,6 +1,6 @@
 //! One end of a flow, whatever its workload.
 
-use crate::bulk::Source;
+use crate::bulk::{Confirm, Source};
 use crate::echo::{Answerer, Asker};
 use crate::greedy::{Meter, Spender};
 use crate::paced::{Listener, Pacer};
@@ -33,8 +33,9 @@ enum Process {
 
 impl Application {
     /// The process at a traffic's `from`: it starts each measurement, and except with `paced` and `greedy`
-    /// makes the samples.
-    pub fn sender(workload: &Workload) -> Application {
+    /// makes the samples. Over a `stream`, which carries octets and no messages, no message is empty.
+    pub fn sender(workload: &Workload, stream: bool) -> Application {
+        let asked = if stream { Confirm::Last } else { Confirm::Empty };
         Application::new(match workload {
             Workload::Interactive { sizes, repeat, every, .. } => {
                 Process::Asker(Asker::counted(sizes, *repeat, *every))
@@ -43,10 +44,11 @@ impl Application {
                 Process::Asker(Asker::timed(sizes, *duration))
             }
             Workload::Bulk { bytes, repeat, write, confirm } => {
-                Process::Source(Source::new(bytes.bytes(), *repeat, *write, *confirm))
+                let confirm = if *confirm { asked } else { Confirm::Not };
+                Process::Source(Source::new(bytes.bytes(), *repeat, *write, confirm))
             }
             Workload::Push { bytes, repeat, write, .. } => {
-                Process::Source(Source::new(bytes.bytes(), *repeat, *write, true))
+                Process::Source(Source::new(bytes.bytes(), *repeat, *write, asked))
             }
             Workload::TimedTransfer { sizes, duration } => {
                 Process::Streamer(Streamer::new(sizes, *duration))
@@ -61,14 +63,16 @@ impl Application {
     }
 
     /// The process at a traffic's `to`. It never ends by itself.
-    pub fn receiver(workload: &Workload) -> Application {
+    pub fn receiver(workload: &Workload, stream: bool) -> Application {
+        let sink = |sink: Sink, confirm: bool| {
+            Process::Sink(if stream && confirm { sink.answering() } else { sink })
+        };
         Application::new(match workload {
             Workload::Interactive { reply, .. } => Process::Answerer(Answerer::new(*reply)),
             Workload::TimedEcho { .. } => Process::Answerer(Answerer::new(Reply::Echo)),
-            Workload::Bulk { .. } | Workload::TimedTransfer { .. } => {
-                Process::Sink(Sink::discarding())
-            }
-            Workload::Push { write, store, .. } => Process::Sink(Sink::storing(*write, *store)),
+            Workload::Bulk { confirm, .. } => sink(Sink::discarding(), *confirm),
+            Workload::TimedTransfer { .. } => sink(Sink::discarding(), false),
+            Workload::Push { write, store, .. } => sink(Sink::storing(*write, *store), true),
             Workload::Greedy { duration, warm_up, interval, .. } => {
                 Process::Meter(Meter::new(*duration, *warm_up, *interval))
             }
@@ -77,8 +81,8 @@ impl Application {
     }
 
     /// Both: the sender and its receiver.
-    pub fn pair(workload: &Workload) -> (Application, Application) {
-        (Application::sender(workload), Application::receiver(workload))
+    pub fn pair(workload: &Workload, stream: bool) -> (Application, Application) {
+        (Application::sender(workload, stream), Application::receiver(workload, stream))
     }
 
     fn new(process: Process) -> Application {
@@ -193,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_stopped_process_ends_with_its_next_step_and_stays_ended() {
-        let mut sender = Application::sender(&bulk(false));
+        let mut sender = Application::sender(&bulk(false), false);
         assert_eq!(
             sender.step(Time::ZERO, Outcome::Start),
             Action::Write { bytes: 1000, end: false, fresh: true }
@@ -212,7 +216,7 @@ mod tests {
             reply: Reply::Echo,
             every: Span::ZERO,
         };
-        let mut asker = Application::sender(&workload);
+        let mut asker = Application::sender(&workload, false);
         asker.step(Time::ZERO, Outcome::Start);
         asker.step(Time::ZERO, Outcome::Written);
         asker.stop();

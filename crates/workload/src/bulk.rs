@@ -4,16 +4,27 @@
 use crate::{Action, Draft, Outcome};
 use trunkline_core::Time;
 
+/// What ends a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Confirm {
+    /// The last write's return.
+    Not,
+    /// The answer to an empty message behind it.
+    Empty,
+    /// The answer to the transfer itself: a stream cannot carry an empty message.
+    Last,
+}
+
 /// The sending side of a transfer, again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     bytes: u64,
     repeat: u32,
     write: u32,
-    confirm: bool,
+    confirm: Confirm,
     /// Bytes of this transfer asked to be written so far.
     sent: u64,
-    /// Is the empty message out, to be answered?
+    /// Is what asks for the answer out?
     asked: bool,
     index: u32,
     start: Time,
@@ -22,12 +33,11 @@ pub(crate) struct Source {
 
 impl Source {
     /// `repeat` transfers of `bytes` bytes, each in system writes of `write` bytes of which the last may
-    /// be shorter and ends the message. With `confirm` an empty message follows whose answer ends the
-    /// transfer; without, the last write's return does, and a transfer of no bytes is none.
-    pub(crate) fn new(bytes: u64, repeat: u32, write: u32, confirm: bool) -> Source {
+    /// be shorter and ends the message. A transfer of no bytes that nothing confirms is none.
+    pub(crate) fn new(bytes: u64, repeat: u32, write: u32, confirm: Confirm) -> Source {
         Source {
             bytes,
-            repeat: if bytes == 0 && !confirm { 0 } else { repeat },
+            repeat: if bytes == 0 && confirm == Confirm::Not { 0 } else { repeat },
             write: write.max(1),
             confirm,
             sent: 0,
@@ -61,9 +71,11 @@ impl Source {
         if self.sent < self.bytes {
             let bytes = u64::from(self.write).min(self.bytes - self.sent);
             self.sent += bytes;
-            return Action::Write { bytes: bytes as u32, end: self.sent == self.bytes, fresh };
+            let end = self.sent == self.bytes;
+            self.asked = end && self.confirm == Confirm::Last;
+            return Action::Write { bytes: bytes as u32, end, fresh };
         }
-        if self.confirm {
+        if self.confirm != Confirm::Not {
             self.asked = true;
             return Action::Write { bytes: 0, end: true, fresh };
         }
@@ -113,6 +125,32 @@ mod tests {
         let one = [(1000, false), (1000, false), (1000, true)];
         assert_eq!(pair.written(0), [one, one].concat());
         assert!(pair.written(1).is_empty());
+    }
+
+    #[test]
+    fn over_a_stream_the_transfer_itself_is_answered() {
+        let push = Workload::Push {
+            bytes: Size::from_bytes(2500),
+            repeat: 2,
+            write: 1000,
+            store: Span::from_millis(4),
+        };
+        // The last 500 bytes of three pieces are stored in 2 ms before they are confirmed.
+        for (workload, storing) in [(bulk(2500, true), 0), (push, 2)] {
+            let mut pair = Pair::over_stream(&workload);
+            let samples = pair.run();
+            let last = WRITE.scaled(3, 1) + LATENCY + Span::from_millis(storing);
+            assert_eq!(samples.len(), 2);
+            for draft in &samples {
+                assert!(draft.end - draft.start >= last + WRITE + LATENCY, "{draft:?}");
+            }
+            let one = [(1000, false), (1000, false), (500, true)];
+            assert_eq!(pair.written(0), [one, one].concat());
+            assert_eq!(pair.written(1), [(4, true), (4, true)]);
+        }
+        let mut pair = Pair::over_stream(&bulk(3000, false));
+        assert_eq!(pair.run().len(), 2);
+        assert!(pair.written(1).is_empty(), "what is not confirmed is not answered");
     }
 
     #[test]

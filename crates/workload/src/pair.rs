@@ -72,7 +72,15 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn new(workload: &Workload) -> Pair {
-        let (sender, receiver) = Application::pair(workload);
+        Pair::of(Application::pair(workload, false))
+    }
+
+    /// Over a transport that carries no empty messages.
+    pub(crate) fn over_stream(workload: &Workload) -> Pair {
+        Pair::of(Application::pair(workload, true))
+    }
+
+    fn of((sender, receiver): (Application, Application)) -> Pair {
         Pair { seats: [Seat::new(sender), Seat::new(receiver)], samples: Vec::new() }
     }
 

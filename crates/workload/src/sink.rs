@@ -4,9 +4,13 @@
 use crate::{Action, COUNT, Outcome};
 use trunkline_core::Span;
 
-/// Reads as fast as it can, throws away or stores, and answers each empty message.
+/// Reads as fast as it can, throws away or stores, and answers each empty message, or each message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sink {
+    /// Is each message answered, once it is stored?
+    all: bool,
+    /// Is an answer due when what was read is stored?
+    due: bool,
     /// Storing so many bytes takes so long.
     store: Option<(u32, Span)>,
     /// Bytes of the message being read.
@@ -18,28 +22,37 @@ pub(crate) struct Sink {
 impl Sink {
     /// Throws away what it reads.
     pub(crate) fn discarding() -> Sink {
-        Sink { store: None, got: 0, unstored: 0 }
+        Sink { all: false, due: false, store: None, got: 0, unstored: 0 }
+    }
+
+    /// Answers every message, not the empty ones alone.
+    pub(crate) fn answering(self) -> Sink {
+        Sink { all: true, ..self }
     }
 
     /// Spends `store` on each `write` bytes before it reads on; on fewer bytes, at the end of a message,
     /// in proportion.
     pub(crate) fn storing(write: u32, store: Span) -> Sink {
-        Sink { store: Some((write.max(1), store)), got: 0, unstored: 0 }
+        Sink { store: Some((write.max(1), store)), ..Sink::discarding() }
     }
 
     pub(crate) fn step(&mut self, outcome: Outcome) -> Action {
-        let Outcome::Read { bytes, end } = outcome else { return Action::Read };
+        let Outcome::Read { bytes, end } = outcome else { return self.answer() };
         self.got += u64::from(bytes);
         self.unstored += u64::from(bytes);
-        let empty = end && self.got == 0;
+        self.due = end && (self.all || self.got == 0);
         if end {
             self.got = 0;
         }
         let work = self.work(end);
-        match (empty, work.is_zero()) {
-            (true, _) => Action::Write { bytes: COUNT, end: true, fresh: false },
-            (false, true) => Action::Read,
-            (false, false) => Action::Work(work),
+        if work.is_zero() { self.answer() } else { Action::Work(work) }
+    }
+
+    /// The answer that is due, or the next read.
+    fn answer(&mut self) -> Action {
+        match std::mem::take(&mut self.due) {
+            true => Action::Write { bytes: COUNT, end: true, fresh: false },
+            false => Action::Read,
         }
     }
 

@@ -15,6 +15,7 @@ mod measuring;
 mod probe;
 mod processors;
 mod programs;
+mod resume;
 mod scenarios;
 mod shell;
 mod stalls;

@@ -1,10 +1,12 @@
 //! How many measurements of a traffic are kept.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// How many measurements of each traffic are kept one by one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Keep {
     /// Every one, whatever memory that takes: some 160 bytes each.
     All,

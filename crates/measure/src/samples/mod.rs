@@ -8,6 +8,7 @@ pub use keep::{Keep, KeepError};
 pub(crate) use streamed::Streamed;
 
 use crate::Sample;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use trunkline_core::{Seed, Time};
@@ -19,7 +20,7 @@ const ODD: usize = 8;
 /// than [`Keep`] allows, that many drawn by a hash of seed, flow, size and index, so that the selection depends
 /// neither on the order of events nor on how runs are put together. From then on sums, extremes and histograms
 /// of all measurements are kept beside it, whose memory does not grow.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
     kept: Vec<Sample>,
     keep: Keep,
@@ -31,7 +32,7 @@ pub struct Samples {
 }
 
 /// What is known of all measurements once they are not all kept.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Sums {
     /// By size; under 0 where sizes are amounts.
     groups: BTreeMap<u64, Streamed>,

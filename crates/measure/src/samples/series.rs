@@ -1,13 +1,14 @@
 //! One flow's values of one quantity, added up as they come: memory does not grow with their number.
 
 use crate::estimator::ENDS;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Batch means kept of one flow. When there are as many, neighbours are joined.
 const MOST: usize = 256;
 
 /// Count, mean, and sum of squares about the mean.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Moments {
     /// How many.
     pub count: u64,
@@ -44,7 +45,7 @@ impl Moments {
 
 /// What is kept of a flow's values: those at both ends, and the moments of what lies between. Moments of a whole
 /// from which ends are taken away again would lose their digits where the ends are far greater.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Series {
     min: f64,
     max: f64,
@@ -132,7 +133,7 @@ impl Series {
 }
 
 /// Means of equal batches of successive values. What does not fill one is left out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Batches {
     /// Values in each, a power of two.
     size: u64,

@@ -4,6 +4,7 @@ use super::series::{Moments, Series, batch_means};
 use crate::confidence::{CONFIDENCE, mean_interval};
 use crate::{Estimate, Estimator, Interval, Quantity, Sample, Step};
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
 
@@ -23,7 +24,7 @@ fn place(quantity: Quantity) -> usize {
 }
 
 /// The measurements of one size, or of all where sizes are amounts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Streamed {
     /// How many.
     pub count: u64,
@@ -36,7 +37,32 @@ pub(crate) struct Streamed {
     /// Of each flow the first start and the last end.
     pub reach: BTreeMap<u32, (Time, Time)>,
     flows: BTreeMap<u32, [Series; QUANTITIES]>,
-    spread: [Histogram<u64>; QUANTITIES],
+    #[serde(serialize_with = "counted", deserialize_with = "recounted")]
+    spread: Spread,
+}
+
+/// A histogram for each quantity.
+type Spread = [Histogram<u64>; QUANTITIES];
+
+/// Writes how often each value was recorded that the histograms tell apart.
+fn counted<S: Serializer>(spread: &Spread, serializer: S) -> Result<S::Ok, S::Error> {
+    let counts = |histogram: &Histogram<u64>| -> Vec<(u64, u64)> {
+        let recorded = histogram.iter_recorded();
+        recorded.map(|it| (it.value_iterated_to(), it.count_at_value())).collect()
+    };
+    spread.each_ref().map(counts).serialize(serializer)
+}
+
+/// Reads them again.
+fn recounted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Spread, D::Error> {
+    let counts = <[Vec<(u64, u64)>; QUANTITIES]>::deserialize(deserializer)?;
+    let mut spread = Streamed::default().spread;
+    for (histogram, counts) in std::iter::zip(&mut spread, counts) {
+        for (value, count) in counts {
+            histogram.record_n(value, count).map_err(serde::de::Error::custom)?;
+        }
+    }
+    Ok(spread)
 }
 
 impl Default for Streamed {

@@ -3,9 +3,11 @@
 use super::Elements;
 use super::error::Wrong;
 use super::reader::Reader;
-use crate::{RouteError, Scenario, Start, Traffic, Workload};
+use crate::{RouteError, Scenario, Start, Traffic, Transport, UDP_HEADER, Workload};
 use std::collections::BTreeMap;
 
+/// Most user bytes of a UDP datagram over IPv4: 65535 less the headers (RFC 768, RFC 791).
+const MOST_UDP: u32 = 65_535 - UDP_HEADER;
 /// Longest name.
 const LONGEST_NAME: usize = 64;
 
@@ -56,6 +58,7 @@ pub(super) fn check(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), 
     for (traffic, table) in scenario.traffic.iter().zip(&elements.traffic) {
         ends(scenario, traffic, table)?;
         ways(scenario, traffic, table)?;
+        whole_datagrams(scenario, traffic, table)?;
         references(scenario, traffic, table)?;
     }
     no_cycle(scenario, elements)
@@ -132,6 +135,34 @@ fn ways(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<()
         })?;
     }
     Ok(())
+}
+
+/// A UDP datagram fits one packet. A larger one would travel in fragments, of which each lost one loses the datagram
+/// (RFC 791 §3.2); nothing here cuts packets, so it is refused.
+fn whole_datagrams(
+    scenario: &Scenario,
+    traffic: &Traffic,
+    table: &Reader<'_>,
+) -> Result<(), Wrong> {
+    let (Transport::Udp, Workload::Paced { size, .. }) = (&traffic.transport, &traffic.workload)
+    else {
+        return Ok(());
+    };
+    let most = scenario.mtu.saturating_sub(UDP_HEADER);
+    if *size > MOST_UDP {
+        let problem = format!("UDP carries at most {MOST_UDP} bytes: give less, or \"datagram\"");
+        return Err(table.found("size", &problem));
+    }
+    match *size <= most {
+        true => Ok(()),
+        false => Err(table.found(
+            "size",
+            &format!(
+                "with UDP's {UDP_HEADER} bytes of headers it exceeds the MTU of {} and would travel in fragments, which no engine makes: give at most {most}, or a larger mtu",
+                scenario.mtu
+            ),
+        )),
+    }
 }
 
 /// The traffic to which a start or an end refers exists, and gets as far as is waited for.

@@ -26,7 +26,9 @@ impl<'a> World<'a> {
         let traffic: Vec<Measured> =
             scenario.traffic.iter().map(|traffic| measured(scenario, traffic)).collect();
         let mut ends = Vec::new();
-        for (index, traffic) in scenario.traffic.iter().enumerate() {
+        let order = by_name(&scenario.traffic);
+        for &index in &order {
+            let traffic = &scenario.traffic[index];
             for flow in 0..traffic.count {
                 ends.extend(builder.flow(index, traffic, flow, ends.len())?);
             }
@@ -37,6 +39,7 @@ impl<'a> World<'a> {
             hosts,
             ends,
             traffic,
+            order,
             jobs: Jobs::default(),
             soon: VecDeque::new(),
             places: builder.places,
@@ -56,6 +59,14 @@ impl<'a> World<'a> {
 fn measured(scenario: &Scenario, traffic: &Traffic) -> Measured {
     let amounts = traffic.workload.is_greedy();
     Measured::new(traffic.count, Samples::new(scenario.samples, scenario.seed, amounts))
+}
+
+/// The traffic in the order of its names. What is ready at the same instant goes by it, so that the order of
+/// declarations decides nothing.
+fn by_name(traffic: &[Traffic]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..traffic.len()).collect();
+    order.sort_by(|&one, &other| traffic[one].name.cmp(&traffic[other].name));
+    order
 }
 
 /// Can a link change the order of packets? One that changes may come to.
@@ -179,8 +190,8 @@ impl<'a> Builder<'a> {
         let there = self.route(channel, &way.there, sender.peer());
         let back = self.route(channel, &way.back, sender);
         [there, back].into_iter().for_each(|route| self.net.set_band(route, traffic.band));
-        let (app, peer) = Application::pair(&traffic.workload);
         let [ours, theirs] = [&traffic.transport, &traffic.reply_transport];
+        let (app, peer) = Application::pair(&traffic.workload, ours.is_stream());
         let [from, to] = [
             self.host_named(traffic.source(flow), traffic)?,
             self.host_named(&traffic.to, traffic)?,

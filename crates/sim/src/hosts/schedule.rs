@@ -12,7 +12,8 @@ impl World<'_> {
         if self.unstarted == 0 {
             return;
         }
-        for traffic in 0..self.scenario.traffic.len() {
+        for place in 0..self.order.len() {
+            let traffic = self.order[place];
             if !self.traffic[traffic].started
                 && let Some(at) = self.starts_at(traffic)
             {
@@ -105,7 +106,8 @@ impl World<'_> {
     /// step, and those that have not started do not.
     fn stop_company(&mut self, ended: usize) {
         let name = &self.scenario.traffic[ended].name;
-        for traffic in 0..self.traffic.len() {
+        for place in 0..self.order.len() {
+            let traffic = self.order[place];
             if self.scenario.traffic[traffic].until.as_ref() != Some(name) {
                 continue;
             }

@@ -69,6 +69,8 @@ pub(crate) struct World<'a> {
     pub hosts: Vec<HostState>,
     pub ends: Vec<End>,
     pub traffic: Vec<Measured>,
+    /// The traffic in the order of its names.
+    pub order: Vec<usize>,
     pub jobs: Jobs,
     /// Jobs that are done now.
     pub soon: VecDeque<(EndId, Job)>,

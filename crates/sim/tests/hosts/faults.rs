@@ -130,8 +130,9 @@ fn a_run_in_which_no_time_passes_ends() {
                 [[traffic]]\nname = \"echo\"\nkind = \"timed-echo\"\nfrom = \"a\"\nto = \"b\"\nsizes = [1]\n\
                 duration = \"1s\"\ntransport = \"urp\"\n";
     let run = run(text);
-    assert_eq!((run.ended, run.notes.len()), (Time::ZERO, 1));
-    assert!(run.notes[0].contains("no time passes"));
+    assert_eq!(run.ended, Time::ZERO);
+    // Beside a word on the samples, of which a million steps make more than are kept.
+    assert!(run.notes.iter().any(|note| note.contains("no time passes")), "{:?}", run.notes);
 }
 
 /// Packets that overtake each other are outside what URP is made for. What it then delivers is noticed.

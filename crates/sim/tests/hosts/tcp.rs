@@ -103,3 +103,17 @@ fn a_dead_end_is_given_up() {
     assert!(run.notes.iter().any(|note| note.contains("gave up")), "{:?}", run.notes);
     assert!(traffic(&run, "t").timeouts >= 12);
 }
+
+/// The last write asks for the answer: ten full segments are ten, not eleven with one byte more.
+#[test]
+fn a_confirmed_transfer_sends_its_own_bytes_and_no_more() {
+    for kind in ["bulk", "push"] {
+        let text = format!(
+            "{FREE}[[traffic]]\nname = \"t\"\nkind = \"{kind}\"\nbytes = 14480\nfrom = \"a\"\nto = \"b\"\n\
+             write = 65536\ntransport = {{ kind = \"tcp\", delayed_ack = \"0\" }}\n"
+        );
+        let tcp = run(&pair(&text)).traffic.remove(0);
+        assert_eq!((tcp.samples.len(), tcp.delivered_bytes), (1, 14480 + 4), "{kind}");
+        assert_eq!(tcp.block_count, 10 + 1, "{kind}: segments with data, the answer's among them");
+    }
+}

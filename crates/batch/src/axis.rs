@@ -1,0 +1,52 @@
+//! Axes of a grid that change nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use trunkline_measure::{Engine, Key, Run};
+
+/// A line for each key of the grid whose values all gave the same measurements in the simulator, whatever the other
+/// keys were.
+pub fn idle_axes(runs: &[Run]) -> Vec<String> {
+    let simulated: Vec<&Run> = runs.iter().filter(|run| run.engine == Engine::Sim).collect();
+    let keys: BTreeSet<&String> = simulated.iter().flat_map(|run| run.cell.keys()).collect();
+    keys.into_iter()
+        .filter(|key| is_idle(key, &simulated))
+        .map(|key| told(key, &simulated))
+        .collect()
+}
+
+fn told(key: &str, runs: &[&Run]) -> String {
+    let values: BTreeSet<&String> = runs.iter().filter_map(|run| run.cell.get(key)).collect();
+    let values: Vec<&str> = values.into_iter().map(String::as_str).collect();
+    format!(
+        "{key} has no effect: {} give the same measurements; leave the axis out, or look for what caps it",
+        values.join(" and ")
+    )
+}
+
+/// Are all runs alike that differ in `key` alone? There have to be some, and something measured.
+fn is_idle(key: &str, runs: &[&Run]) -> bool {
+    let mut groups: BTreeMap<Key, Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        let mut others = run.cell.clone();
+        if others.remove(key).is_some() {
+            groups.entry(others).or_default().push(run);
+        }
+    }
+    let mut pairs = groups.values().flat_map(|group| group.windows(2)).peekable();
+    let measured = runs.iter().flat_map(|run| &run.traffic).any(|it| !it.samples.is_empty());
+    pairs.peek().is_some() && measured && pairs.all(|pair| alike(pair[0], pair[1]))
+}
+
+/// Do two runs have the same measurements?
+fn alike(one: &Run, other: &Run) -> bool {
+    let same = |(one, other): (&_, &_)| measured(one) == measured(other);
+    one.traffic.len() == other.traffic.len() && one.traffic.iter().zip(&other.traffic).all(same)
+}
+
+/// The times and sizes that a traffic measured, and what it delivered.
+fn measured(
+    traffic: &trunkline_measure::TrafficRun,
+) -> (u64, Vec<(u64, trunkline_core::Time, trunkline_core::Time)>) {
+    let samples = traffic.samples.iter().map(|sample| (sample.size, sample.start, sample.end));
+    (traffic.delivered_bytes, samples.collect())
+}

@@ -1,0 +1,183 @@
+//! Keys that do less than what they say, or nothing.
+
+use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, Workload};
+use trunkline_path::{DisciplineSpec, LinkSpec, Schedule};
+
+/// Bytes of a trailer of URP (Hawley 1989 §1.1): a block takes so much more than its data.
+const TRAILER: u32 = 4;
+/// The largest window of TCP without window scaling (RFC 9293 §3.1).
+const UNSCALED: u64 = 65_535;
+/// The band of a traffic that names none.
+const LAST_BAND: u8 = 7;
+
+impl Scenario {
+    /// A line for each key that another one caps, or that changes nothing in this cell: key, value, what it comes
+    /// to, and the remedy.
+    pub fn remarks(&self) -> Vec<String> {
+        let traffic = self.traffic.iter().flat_map(|traffic| self.of_traffic(traffic));
+        let links = self.links.iter().flat_map(|wire| {
+            let directions = if wire.forward == wire.backward {
+                vec![("", &wire.forward)]
+            } else {
+                vec![(".forward", &wire.forward), (".backward", &wire.backward)]
+            };
+            directions
+                .into_iter()
+                .filter_map(move |(way, link)| idle(&format!("{}{way}", wire.name), link))
+        });
+        let hosts = self.hosts.iter().filter_map(unpaid);
+        traffic.chain(links).chain(hosts).collect()
+    }
+
+    fn of_traffic(&self, traffic: &Traffic) -> Vec<String> {
+        let name = &traffic.name;
+        let told = |text: Option<String>| text.map(|text| format!("traffic.{name}.{text}"));
+        let own = [
+            self.block(traffic),
+            packet(&traffic.transport),
+            window(&traffic.transport, self.mtu),
+            senders(traffic),
+            stagger(traffic),
+            intervals(traffic),
+            self.band(traffic),
+        ];
+        own.into_iter().filter_map(told).collect()
+    }
+
+    /// A block of URP holds bytes of one request, and a request bytes of one system write.
+    fn block(&self, traffic: &Traffic) -> Option<String> {
+        let Transport::Urp(urp) = &traffic.transport else { return None };
+        let write = match traffic.workload {
+            Workload::Bulk { write, .. }
+            | Workload::Push { write, .. }
+            | Workload::Greedy { write, .. } => write,
+            _ => return None,
+        };
+        let host = self.hosts.iter().find(|host| host.name == traffic.from)?;
+        let rule =
+            host.interface.split.iter().find(|rule| rule.below.is_none_or(|below| write < below));
+        let piece = rule.map_or(write, |rule| rule.piece.min(write));
+        let block = u32::from(urp.block);
+        (block > piece).then(|| {
+            let (what, remedy) = match piece == write {
+                true => {
+                    ("a system write", format!("give write = {block} or more, or block = {write}"))
+                }
+                false => {
+                    let board = &host.interface.name;
+                    (
+                        "a request",
+                        format!("interface.{board}.split cuts writes so; give block = {piece}"),
+                    )
+                }
+            };
+            format!("transport.block = {block} is capped to {piece}, the bytes of {what}: {remedy}")
+        })
+    }
+
+    /// Bands count where a discipline has some.
+    fn band(&self, traffic: &Traffic) -> Option<String> {
+        let ways = (0..traffic.from_each.len().max(1) as u32)
+            .filter_map(|flow| self.route(traffic, flow).ok());
+        let has_bands =
+            |spec: &LinkSpec| matches!(spec.discipline, DisciplineSpec::Priority { .. });
+        let banded = ways.flat_map(|way| way.there).any(|hop| {
+            let wire = &self.links[hop.link];
+            has_bands(&wire.forward) || has_bands(&wire.backward)
+        });
+        (traffic.band != LAST_BAND && !banded).then(|| {
+            format!(
+                "band = {} has no effect: no link on the way has the discipline priority; give it to one, or leave the band out",
+                traffic.band
+            )
+        })
+    }
+}
+
+/// No packet of URP holds more than a block.
+fn packet(transport: &Transport) -> Option<String> {
+    let Transport::Urp(urp) = transport else { return None };
+    let whole = u32::from(urp.block) + TRAILER;
+    (urp.packet > whole).then(|| {
+        format!(
+            "transport.packet = {} is capped to {whole}, a block with its trailer: give packet = 0 for a block in one packet",
+            urp.packet
+        )
+    })
+}
+
+/// A window holds at least a segment, and without scaling at most 65535 bytes.
+fn window(transport: &Transport, mtu: u32) -> Option<String> {
+    let Transport::Tcp(tcp) = transport else { return None };
+    let window = tcp.window?.bytes();
+    // 4.4BSD knows no scaling (RFC 7323) unless it is asked for.
+    let scaled = tcp.window_scaling.unwrap_or(tcp.profile != "bsd-reno");
+    if window > UNSCALED && !scaled {
+        return Some(format!(
+            "transport.window = {window} is capped to {UNSCALED}: give window_scaling = true, or a smaller window"
+        ));
+    }
+    let segment = u64::from(tcp.mss.unwrap_or(mtu.saturating_sub(40)));
+    (window < segment).then(|| {
+        format!(
+            "transport.window = {window} is raised to a segment, {segment}: give a larger window, or a smaller mss"
+        )
+    })
+}
+
+/// Each host of `from_each` has a flow.
+fn senders(traffic: &Traffic) -> Option<String> {
+    let (hosts, count) = (traffic.from_each.len(), traffic.count as usize);
+    (hosts > count).then(|| {
+        format!(
+            "from_each names {hosts} hosts for count = {count}: '{}' and what follows send nothing; give count = {hosts}, or fewer hosts",
+            traffic.from_each[count]
+        )
+    })
+}
+
+/// There is something between two flows only.
+fn stagger(traffic: &Traffic) -> Option<String> {
+    (traffic.count == 1 && !traffic.stagger.is_zero()).then(|| {
+        format!(
+            "stagger = {} has no effect on one flow: give count = 2 or more, or leave it out",
+            traffic.stagger
+        )
+    })
+}
+
+/// An interval is measured if it ends before the connection does.
+fn intervals(traffic: &Traffic) -> Option<String> {
+    let Workload::Greedy { duration, warm_up, interval, .. } = traffic.workload else {
+        return None;
+    };
+    (warm_up + interval > duration).then(|| {
+        format!(
+            "duration = {duration} leaves no whole interval of {interval} after warm_up = {warm_up}, so nothing is measured: give duration = {} or more",
+            warm_up + interval
+        )
+    })
+}
+
+/// A discipline orders what waits, and without a rate nothing does.
+fn idle(link: &str, spec: &LinkSpec) -> Option<String> {
+    let fast = spec.rate.is_none() && spec.trace.is_none() && spec.processor.is_none();
+    let chosen = !matches!(spec.discipline, DisciplineSpec::Fifo { .. });
+    (fast && chosen && spec.schedule == Schedule::default()).then(|| {
+        format!("link.{link}.discipline has no effect: without a rate nothing waits; give a rate, or leave it out")
+    })
+}
+
+/// Blocks cost a host's processor something where the protocol runs on it.
+fn unpaid(host: &Host) -> Option<String> {
+    let work = &host.processor;
+    let paid = work.send_block != Default::default()
+        || work.receive_block != Default::default()
+        || !work.control.is_zero();
+    (paid && host.interface.protocol == ProtocolPlace::Board).then(|| {
+        format!(
+            "host.{}: the processor's send_block, receive_block and control have no effect, for interface.{} runs the protocol; give the costs there, or protocol = \"host\"",
+            host.name, host.interface.name
+        )
+    })
+}
