@@ -122,11 +122,6 @@ impl<B: Payload> Reassembly<B> {
         self.recent.iter().filter_map(|&start| self.run_of(start))
     }
 
-    /// How many octets there are, in all runs and not only in those that an option names.
-    pub fn octets(&self) -> u64 {
-        self.ranges.iter().map(|run| run.end - run.start).sum()
-    }
-
     /// The run that `position` belongs to.
     pub fn run_of(&self, position: u64) -> Option<Range> {
         let index = self.ranges.partition_point(|range| range.end <= position);
