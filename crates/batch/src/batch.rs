@@ -162,10 +162,14 @@ impl Job<'_> {
         let Some(kept) = self.kept else { return self.made(told) };
         // Broken off is no outcome of the run, and an engine that cannot run a cell is soon asked again.
         let made = kept.run(self.engine, self.scenario, || match self.made(told) {
-            Ok(made) => made.map_err(|reason| Ok(Err(reason))),
+            Ok(Ok(run)) => Ok(run),
+            Ok(Err(reason)) => Err(Ok(reason)),
             Err(broken) => Err(Err(broken)),
         });
-        made.map_or_else(|other| other, |run| Ok(Ok(run)))
+        match made {
+            Ok(run) => Ok(Ok(run)),
+            Err(other) => other.map(Err),
+        }
     }
 
     fn made(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {

@@ -93,7 +93,7 @@ mod tests {
     fn what_chance_may_have_made_is_told_before_nothing() {
         let loss = relaxed(Constraint::Loss, 0.86, false);
         let rate = relaxed(Constraint::Rate, 0.12, true);
-        assert_eq!(binding(&[loss.clone()], &[]), Binding::One(Constraint::Loss));
+        assert_eq!(binding(std::slice::from_ref(&loss), &[]), Binding::One(Constraint::Loss));
         assert_eq!(binding(&[loss, rate], &[]), Binding::One(Constraint::Rate));
         let little = relaxed(Constraint::Loss, 0.09, false);
         assert_eq!(binding(&[little], &[]), Binding::Nothing);

@@ -75,7 +75,7 @@ fn an_idle_window_is_halved_for_each_time_out() {
         let last = pair.trace.as_ref().unwrap().iter().rfind(|sent| sent.way == 0).unwrap().at;
         pair.run(last + timeout.scaled(rests, 10));
         pair.offer(0, 400_000);
-        let expected = (window / 1000 >> shift).max(10) * 1000;
+        let expected = ((window / 1000) >> shift).max(10) * 1000;
         assert_eq!(pair.ends[0].window(), expected, "{rests} tenths of a time-out");
     }
     let bbr = linux(true).with_congestion(Kind::Bbr);
