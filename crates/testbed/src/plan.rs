@@ -1,6 +1,7 @@
 //! From a scenario to lanes, stations and circuits: what has to be built, with nothing built yet.
 
 use crate::TestbedError;
+use crate::kernel::check_segments;
 use std::net::Ipv4Addr;
 use trunkline_emu::LanePlan;
 use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, Schedule};
@@ -75,6 +76,7 @@ impl Plan {
         let stations = (0..scenario.hosts.len()).map(|host| Station { host, second: false });
         let mut plan = Plan { lanes, stations: stations.collect(), circuits: Vec::new() };
         for (index, traffic) in scenario.traffic.iter().enumerate() {
+            check_segments(scenario, traffic)?;
             for flow in distinct_sources(traffic) {
                 let circuit = plan.circuit(scenario, (index, traffic), flow, &backplanes)?;
                 plan.circuits.push(circuit);
