@@ -92,7 +92,8 @@ impl End {
             }
         }
         if self.context.shared.stopped() {
-            return self.stop(now);
+            // What this thread waited since belongs to the run.
+            return self.stop(clock::now());
         }
         self.want(now, busy)
     }
@@ -102,6 +103,7 @@ impl End {
             _ if busy => Some(now),
             Doing::Nothing => Some(self.context.shared.start()).filter(|&at| at != Time::NEVER),
             Doing::Asleep { until, .. } => Some(until),
+            Doing::Writing => self.app.until(),
             _ => None,
         };
         let deadline = self.voice.deadline();
@@ -119,6 +121,10 @@ impl End {
                     self.trail.mark(now, self.context.own.host, Cause::Host);
                 }
                 self.step(now, Outcome::Woke);
+            }
+            Doing::Writing if self.app.until().is_some_and(|until| until <= now) => {
+                self.book_waiting(now);
+                self.end(now);
             }
             Doing::Writing if self.voice.written() => {
                 self.book_waiting(now);

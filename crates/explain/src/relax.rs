@@ -277,7 +277,9 @@ fn deepen(transport: &mut Transport, bytes: u64) {
     if receive_buffer(tcp).min(send_buffer(tcp)) >= bytes {
         return;
     }
-    tcp.window = Some(Size::from_bytes(bytes.max(receive_buffer(tcp))));
+    // A window beyond what can be advertised without scaling may have been asked for.
+    let asked = tcp.window.map_or(0, |window| window.bytes());
+    tcp.window = Some(Size::from_bytes(bytes.max(receive_buffer(tcp)).max(asked)));
     if bytes > MOST_UNSCALED && !tcp.window_scaling.unwrap_or(profile(tcp).window_scaling) {
         tcp.window_scaling = Some(true);
     }

@@ -63,8 +63,9 @@ mod tests {
     #[test]
     fn devices_have_room_for_the_largest_packet() {
         let with = |size: u32| {
+            let largest = (size + 28).max(1500);
             let scenario = scenario(&format!(
-                "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
+                "mtu = {largest}\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nbetween = ['a', 'b']\n\
                  [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = {size}\n\
                  rate = '1Mbit/s'\nduration = '1s'\ntransport = {{ kind = 'udp' }}\n"
             ));

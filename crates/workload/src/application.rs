@@ -135,7 +135,15 @@ impl Application {
 
     /// Does it leave behind what it has written when it ends, as what sends for a stated time does?
     pub fn leaves_the_rest(&self) -> bool {
-        matches!(self.process, Process::Spender(_))
+        self.until().is_some()
+    }
+
+    /// When it ends, in the middle of a write too; `None` where nothing but its work ends it.
+    pub fn until(&self) -> Option<Time> {
+        match &self.process {
+            Process::Spender(process) => Some(process.until()),
+            _ => None,
+        }
     }
 
     /// It has become `now` with nothing done: what that alone completes can be taken as samples. To be called

@@ -19,11 +19,16 @@ impl Spender {
         Spender { write, duration, begin: Time::ZERO }
     }
 
+    /// When the time is up.
+    pub(crate) fn until(&self) -> Time {
+        self.begin + self.duration
+    }
+
     pub(crate) fn step(&mut self, now: Time, outcome: Outcome) -> Action {
         if outcome == Outcome::Start {
             self.begin = now;
         }
-        match now.since(self.begin) < self.duration {
+        match now < self.until() {
             true => Action::Write { bytes: self.write, end: false, fresh: false },
             false => Action::Done,
         }

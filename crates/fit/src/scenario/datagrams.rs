@@ -59,9 +59,11 @@ impl PathFit {
         wanted: &Wanted,
         udp: &OverUdp,
     ) -> Result<Written, CannotWrite> {
-        let path = self.line(curve, udp.headers + udp.head, udp.mtu)?;
         let sizes = spread(&wanted.sizes);
         let largest = sizes.last().copied().unwrap_or(1);
+        // What came in fragments is one packet here, with the fragments' headers in it.
+        let mtu = udp.mtu.max(IPV4 + udp.payload(largest));
+        let path = self.line(curve, udp.headers + udp.head, mtu)?;
         let longest = path.write + f64::from(IPV4 + udp.payload(largest)) * path.byte;
         let slot = (APART * longest).max(LEAST_APART);
         // What fragments cost besides their headers is left out.
