@@ -72,6 +72,12 @@ fn astray(ladder: &Value) -> Vec<&Value> {
     ladder["rows"].as_array().unwrap().iter().filter(far).collect()
 }
 
+/// Does a scenario file say what operations cost its hosts?
+fn describes_hosts(file: &str) -> bool {
+    let text = std::fs::read_to_string(file).unwrap();
+    ["[processor.", "[interface."].iter().any(|table| text.contains(table))
+}
+
 /// How far each figure of the emulator is from the simulator's, as a share, by the name of its kind.
 fn distances<'a>(ladders: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Vec<f64>> {
     let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -111,7 +117,11 @@ fn the_examples_agree() {
         let told = format!("the machine has spoilt more than half of {count} emulations");
         return crate::support::skipped(&told);
     }
-    let astray: Vec<&Value> = sound().flat_map(astray).collect();
+    // What processors and interfaces cost is simulated; the emulator's hosts are this machine's.
+    let of_lines = std::iter::zip(&ladders, &files).filter(|(_, file)| !describes_hosts(file));
+    let of_lines = of_lines.map(|(ladder, _)| ladder);
+    let of_lines = of_lines.filter(|it| it["accuracy"].is_object() && !is_spoilt(it));
+    let astray: Vec<&Value> = of_lines.flat_map(astray).collect();
     assert!(astray.is_empty(), "{} figures are astray: {astray:#?}", astray.len());
     let distances = distances(sound());
     for kind in ["round-trip", "one-way", "goodput"] {

@@ -49,7 +49,9 @@ fn assert_told(outcome: &Outcome, stood: Span) {
     assert_eq!(statement["valid"], false, "{outcome:#?}");
     assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
     let state = &statement["state"];
-    assert!(span(&state["longest_stall"]) >= stood, "{stood}: {outcome:#?}");
+    // A sleeping emulator is missed from the first frame on that waits for it, up to a ping later.
+    let longest = span(&state["longest_stall"]);
+    assert!(longest.as_millis_f64() > stood.as_millis_f64() * 0.9, "{stood}: {outcome:#?}");
     let late = state["lanes"].as_array().unwrap().iter().map(|lane| span(&lane["lateness"]["max"]));
     let late = late.max().unwrap();
     let seen = outcome.ping_times().into_iter().fold(0.0, f64::max);

@@ -344,7 +344,7 @@ transport = {{ kind = "urp", block = {block}, outstanding = {outstanding}, packe
 fn path_text(path: Line) -> String {
     let nanos = |millis: f64| (millis * 1e6).round();
     format!(
-        r#"[processor.measured]
+        r#"{mtu}[processor.measured]
 write = "{write}ns"
 
 [[host]]
@@ -358,12 +358,12 @@ processor = "measured"
 between = ["near", "far"]
 rate = "{rate}bit/s"
 delay = "{delay}ns"
-{mtu}
+
 "#,
         write = nanos(path.write),
         rate = (8_000.0 / path.byte).round().max(1.0),
         delay = nanos(path.delay),
-        mtu = if path.mtu == MTU { String::new() } else { format!("mtu = {}\n", path.mtu) },
+        mtu = if path.mtu == MTU { String::new() } else { format!("mtu = {}\n\n", path.mtu) },
     )
 }
 
