@@ -64,7 +64,7 @@ fn every_value_of_an_invalid_run_is_marked() {
     let marked: usize = units.iter().map(|unit| text.matches(unit).count()).sum();
     assert_eq!(marked, values, "{text}");
     assert!(text.contains("INVALID: emu: the machine was too busy"), "{text}");
-    let page = section(&[spoilt.clone()]);
+    let page = section(std::slice::from_ref(&spoilt));
     let entries =
         page.rows.iter().flatten().filter(|entry| units.iter().any(|it| entry.ends_with(it)));
     assert_eq!(entries.count(), values, "{page:#?}");
@@ -107,7 +107,7 @@ fn every_dash_has_its_reason() {
                 let reason = row.absent.get(engine).expect("a reason in the document");
                 assert!(!reason.is_empty() && text.contains(reason.as_str()), "{reason}: {text}");
                 assert!(
-                    section(&[ladder.clone()])
+                    section(std::slice::from_ref(&ladder))
                         .rows
                         .iter()
                         .flatten()
