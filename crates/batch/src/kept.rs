@@ -49,7 +49,7 @@ pub struct Kept {
     header: Header,
     /// How many there are.
     count: AtomicUsize,
-    /// Is the directory there?
+    /// True once the directory has been made.
     made: AtomicBool,
     /// Why one could not be kept.
     failed: Mutex<Option<String>>,

@@ -36,7 +36,7 @@ fn climbed(host: &Host, files: &[String]) -> Vec<Value> {
     ladders
 }
 
-/// Has the machine spoilt the emulation? Then each of its values is marked, and no other.
+/// Whether the machine has spoilt the emulation. Then each of its values is marked, and no other.
 fn is_spoilt(ladder: &Value) -> bool {
     let spoilt = !ladder["invalid"].as_array().unwrap().is_empty();
     for row in ladder["rows"].as_array().unwrap() {
@@ -72,7 +72,7 @@ fn astray(ladder: &Value) -> Vec<&Value> {
     ladder["rows"].as_array().unwrap().iter().filter(far).collect()
 }
 
-/// Does a scenario file say what operations cost its hosts?
+/// Whether a scenario file says what operations cost its hosts.
 fn describes_hosts(file: &str) -> bool {
     let text = std::fs::read_to_string(file).unwrap();
     ["[processor.", "[interface."].iter().any(|table| text.contains(table))

@@ -18,7 +18,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 /// Runs on a machine of few processors would make each other late: one test at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Does the command say that this user may have no laboratory?
+/// Whether the command says that this user may have no laboratory.
 pub fn is_forbidden(said: &str) -> bool {
     said.contains("no permission to make a user namespace")
 }
