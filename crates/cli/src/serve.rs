@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     output::line(&format!(
         "{}; refused: {} by address, {} by key, {} too many; connections that said nothing: {}, \
-         something else: {}; datagrams: {} good, {} garbage",
+         something else: {}; datagrams: {} good, {} late, {} garbage",
         counted(seen.sessions, "session"),
         seen.refused_addresses,
         seen.refused_keys,
@@ -117,6 +117,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         seen.silent,
         seen.foreign,
         seen.good_datagrams,
+        seen.late_datagrams,
         seen.garbage_datagrams
     ))
 }

@@ -156,4 +156,12 @@ mod tests {
         counts.drop(DropCause::TooBig);
         assert_eq!((counts.dropped(), counts.dropped_by_emulator(), counts.in_flight()), (2, 1, 3));
     }
+
+    #[test]
+    fn causes_have_names_of_their_own() {
+        let mut names = DropCause::ALL.map(|cause| cause.to_string());
+        assert_eq!(format!("[{:>6}]", DropCause::Loss), "[  loss]");
+        names.sort();
+        assert!(names.windows(2).all(|two| two[0] != two[1]) && !names[0].is_empty());
+    }
 }

@@ -123,3 +123,22 @@ impl<B> Carried for Packet<B> {
         self.copies = copies;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_says_what_it_was_made_with() {
+        let mut packet = Packet::new(Channel(7), 1500, Time::from_nanos(3), "body");
+        assert_eq!((packet.size(), packet.controls(), packet.channel()), (1500, 0, Channel(7)));
+        assert_eq!((packet.band(), packet.ecn(), packet.copies()), (0, Ecn::NotEct, 1));
+        assert_eq!(packet.entered(), Time::from_nanos(3));
+        (packet.band, packet.controls, packet.ecn) = (2, 4, Ecn::Ect0);
+        packet.set_copies(3);
+        packet.mark();
+        packet.book(Cause::Queue, Span::from_nanos(9));
+        assert_eq!((packet.band(), packet.controls(), packet.copies()), (2, 4, 3));
+        assert_eq!((packet.ecn(), packet.ledger.total()), (Ecn::Ce, Span::from_nanos(9)));
+    }
+}

@@ -139,7 +139,7 @@ impl Reading {
         }
         let digits: u128 = format!("{whole}{fraction}").parse().unwrap_or(0);
         let scale = 10u128.pow(fraction.len() as u32);
-        let scaled = digits * u128::from(factor);
+        let scaled = digits.checked_mul(u128::from(factor)).ok_or_else(too_big)?;
         if !scaled.is_multiple_of(scale) {
             return Err(too_fine());
         }
@@ -161,4 +161,43 @@ pub(crate) fn print_exact(value: u64, units: &[(u64, &str)]) -> String {
     }
     let unit = units.last().map_or("", |&(_, unit)| unit);
     format!("{value}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READING: Reading =
+        Reading { what: "thing", allowed: "u, G", example: "1u", finest: "1 u" };
+
+    fn read(text: &str) -> Result<u64, ParseError> {
+        READING.exact(text, |unit| match unit {
+            "u" => Some(1),
+            "G" => Some(1_000_000_000_000_000_000),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn the_ends_of_what_can_be_held() {
+        assert_eq!(read("9223372036854775807u"), Ok(i64::MAX as u64));
+        assert_eq!(read("9.223372036854775807G"), Ok(i64::MAX as u64));
+        assert_eq!(read("0.000000000000000001G"), Ok(1));
+        for text in ["9223372036854775808u", "10G", "99999999999999999999u"] {
+            assert!(matches!(read(text), Err(ParseError::Range { .. })), "{text}");
+        }
+        for text in ["0.1u", "0.0000000000000000001G"] {
+            assert!(matches!(read(text), Err(ParseError::TooFine { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn many_digits_on_both_sides_of_the_point_are_too_many() {
+        // 37 digits times the unit are beyond 128 bits.
+        for text in
+            ["2000000000000001639.0000000000000004G", "9999999999999999999.999999999999999999G"]
+        {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
 }

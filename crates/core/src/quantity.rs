@@ -201,6 +201,9 @@ mod tests {
         {
             assert_eq!(text.parse::<Size>().unwrap().bytes(), bytes, "{text}");
         }
+        let units = ["B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
+        let bytes = units.map(|unit| format!("3{unit}").parse::<Size>().unwrap().bytes() / 3);
+        assert_eq!(bytes, [1, 1000, 1_000_000, 1_000_000_000, 1 << 10, 1 << 20, 1 << 30]);
         for text in ["", "12 parsecs", "-1", "0.5B"] {
             assert!(text.parse::<Size>().is_err(), "{text}");
         }

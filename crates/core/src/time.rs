@@ -266,4 +266,16 @@ mod tests {
             prop_assert_eq!(span.to_string().parse::<Span>().unwrap(), span);
         }
     }
+
+    #[test]
+    fn summaries_are_in_their_units() {
+        let span = Span::from_nanos(1_500_000);
+        assert_eq!(span.as_micros_f64(), 1500.0);
+        assert_eq!(span.as_millis_f64(), 1.5);
+        assert_eq!(span.as_secs_f64(), 0.0015);
+        assert_eq!(span.to_duration(), std::time::Duration::from_micros(1500));
+        let mut time = Time::from_nanos(5);
+        time += Span::from_nanos(2);
+        assert_eq!(time, Time::from_nanos(7));
+    }
 }

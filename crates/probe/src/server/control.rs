@@ -43,8 +43,7 @@ pub fn serve(shared: &Arc<Shared>, stream: &TcpStream, peer: IpAddr, known: &dyn
         Ok(Introduced::Session(session)) => {
             known();
             let served = answer_all(shared, stream, &session);
-            lock(&shared.sessions).remove(&session.cookie);
-            session.close();
+            shared.end(&session);
             served
         }
         Ok(Introduced::Stream(session, flow, number)) => {

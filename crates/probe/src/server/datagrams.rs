@@ -48,28 +48,44 @@ pub fn serve(shared: &Arc<Shared>) {
 fn take(shared: &Arc<Shared>, buffer: &mut [u8], arrival: Arrival) {
     let length = arrival.length.min(buffer.len());
     match find(shared, &buffer[..length], arrival.from) {
-        Some((session, flow, head, from)) => {
+        Ok((session, flow, head, from)) => {
             one_more(&shared.counts.good_datagrams);
             let place = Place { shared, session: &session, flow: &flow, number: head.flow, from };
             place.take(head, &mut buffer[..length], arrival.at);
         }
-        None => one_more(&shared.counts.garbage_datagrams),
+        Err(Stray::Late) => one_more(&shared.counts.late_datagrams),
+        Err(Stray::Garbage) => one_more(&shared.counts.garbage_datagrams),
     }
+}
+
+/// A datagram that belongs nowhere.
+enum Stray {
+    /// Its flow or session has ended.
+    Late,
+    /// Nobody here knows it.
+    Garbage,
 }
 
 type Found = (Arc<Session>, Arc<Flow>, Head, SocketAddr);
 
 /// The flow that a datagram belongs to: of a session, with its tag, from its client.
-fn find(shared: &Shared, datagram: &[u8], from: Option<SocketAddr>) -> Option<Found> {
-    let from = from?;
-    let session = shared.session(datagram::cookie(datagram)?)?;
-    if session.peer != from.ip() || session.is_over() {
-        return None;
-    }
-    let head = Head::read(datagram, &session.key)?;
-    let flow = session.flow(head.flow)?;
+fn find(shared: &Shared, datagram: &[u8], from: Option<SocketAddr>) -> Result<Found, Stray> {
+    let (session, head, from) = authentic(shared, datagram, from).ok_or(Stray::Garbage)?;
+    let flow = session.flow(head.flow).filter(|_| !session.is_over()).ok_or(Stray::Late)?;
     let same = *lock(&flow.datagrams).peer.get_or_insert(from) == from;
-    same.then_some((session, flow, head, from))
+    if same { Ok((session, flow, head, from)) } else { Err(Stray::Garbage) }
+}
+
+/// The session, open or just ended, whose client sent this with its tag.
+fn authentic(
+    shared: &Shared,
+    datagram: &[u8],
+    from: Option<SocketAddr>,
+) -> Option<(Arc<Session>, Head, SocketAddr)> {
+    let (from, cookie) = (from?, datagram::cookie(datagram)?);
+    let session = shared.session(cookie).or_else(|| shared.ended_session(cookie))?;
+    let head = (session.peer == from.ip()).then(|| Head::read(datagram, &session.key))??;
+    Some((session, head, from))
 }
 
 /// Where a datagram belongs.
@@ -260,5 +276,56 @@ fn stream_down(shared: &Shared, session: &Session, flow: &Flow, number: u16, to:
         count += 1;
         let sent = send(&shared.udp, &datagram, to);
         lock(&flow.datagrams).sent += u64::from(sent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+    use crate::server::{Options, REMEMBERED, Server};
+    use crate::wire::message::Limits;
+
+    /// What a session of this cookie sends.
+    fn datagram(session: &Session) -> Vec<u8> {
+        let head = Head { kind: Kind::Urp, flow: 3, number: 1, stamp: 0, span: 0, order: 0 };
+        let mut octets = vec![0; HEAD + 20];
+        head.write(session.cookie, &session.key, &mut octets);
+        octets
+    }
+
+    fn counted(server: &Server, octets: &[u8]) -> (u64, u64) {
+        let from = SocketAddr::from(([127, 0, 0, 1], 9));
+        let arrival =
+            Arrival { length: octets.len(), from: Some(from), at: clock::now(), stamped: true };
+        let before = server.statistics();
+        take(&server.shared, &mut octets.to_vec(), arrival);
+        let after = server.statistics();
+        let more = |of: fn(&super::super::Statistics) -> u64| of(&after) - of(&before);
+        (more(|seen| seen.late_datagrams), more(|seen| seen.garbage_datagrams))
+    }
+
+    #[test]
+    fn what_a_session_sent_before_its_end_is_late_and_no_garbage() {
+        let server = Server::start(Options::at(([127, 0, 0, 1], 0).into())).unwrap();
+        let limits = Limits { rate: None, duration_ns: 1_000_000_000_000, flows: 1, streams: 1 };
+        let session = |cookie: u64| {
+            let key = Key::new(&cookie.to_be_bytes());
+            Arc::new(Session::new(cookie, key, [127, 0, 0, 1].into(), limits))
+        };
+        let first = session(1);
+        let octets = datagram(&first);
+        assert_eq!(counted(&server, &octets), (0, 1), "of a session that never was");
+        lock(&server.shared.sessions).insert(1, Arc::clone(&first));
+        assert_eq!(counted(&server, &octets), (1, 0), "its flow has ended");
+        server.shared.end(&first);
+        assert_eq!(counted(&server, &octets), (1, 0), "it has ended");
+        let mut wrong = octets.clone();
+        wrong[20] ^= 1;
+        assert_eq!(counted(&server, &wrong), (0, 1), "with a wrong tag");
+        (2..REMEMBERED as u64 + 1).for_each(|cookie| server.shared.end(&session(cookie)));
+        assert_eq!(counted(&server, &octets), (1, 0), "the oldest that is remembered");
+        server.shared.end(&session(1000));
+        assert_eq!(counted(&server, &octets), (0, 1), "it is forgotten");
     }
 }

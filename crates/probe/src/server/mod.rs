@@ -16,7 +16,7 @@ use crate::{ProbeError, stamp};
 use serde::Serialize;
 use session::{Session, lock};
 use socket2::SockRef;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -41,6 +41,8 @@ pub struct Statistics {
     pub silent: u64,
     /// Datagrams of no session, or without its tag.
     pub garbage_datagrams: u64,
+    /// Datagrams of a flow or session that had just ended.
+    pub late_datagrams: u64,
     /// Datagrams taken.
     pub good_datagrams: u64,
 }
@@ -59,6 +61,7 @@ pub(crate) struct Counts {
     foreign: Count,
     silent: Count,
     garbage_datagrams: Count,
+    late_datagrams: Count,
     good_datagrams: Count,
 }
 
@@ -74,6 +77,8 @@ pub(crate) struct Shared {
     congestion: Option<String>,
     udp: UdpSocket,
     sessions: Mutex<BTreeMap<u64, Arc<Session>>>,
+    /// Sessions that ended, the latest last: what was under way for them still comes.
+    ended: Mutex<VecDeque<Arc<Session>>>,
     pending: connections::Pending,
     counts: Counts,
     stop: AtomicBool,
@@ -86,6 +91,23 @@ impl Shared {
 
     fn session(&self, cookie: u64) -> Option<Arc<Session>> {
         lock(&self.sessions).get(&cookie).cloned()
+    }
+
+    /// The one of this cookie among those that ended a short time ago.
+    fn ended_session(&self, cookie: u64) -> Option<Arc<Session>> {
+        lock(&self.ended).iter().find(|session| session.cookie == cookie).cloned()
+    }
+
+    /// Takes a session from the open ones and ends it.
+    fn end(&self, session: &Arc<Session>) {
+        session.close();
+        let mut ended = lock(&self.ended);
+        ended.push_back(Arc::clone(session));
+        if ended.len() > REMEMBERED {
+            ended.pop_front();
+        }
+        // Last, so that it is found in one of both at any time.
+        lock(&self.sessions).remove(&session.cookie);
     }
 
     fn all_sessions(&self) -> Vec<Arc<Session>> {
@@ -101,6 +123,8 @@ pub struct Server {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// Sessions that are remembered after their end.
+const REMEMBERED: usize = 64;
 /// Octets that the socket's buffers should hold; the system may give less.
 const BUFFER: usize = 4 << 20;
 
@@ -136,6 +160,7 @@ impl Server {
             congestion,
             udp,
             sessions: Mutex::default(),
+            ended: Mutex::default(),
             pending: connections::Pending::default(),
             counts: Counts::default(),
             stop: AtomicBool::new(false),
@@ -165,6 +190,7 @@ impl Server {
             foreign: of(&counts.foreign),
             silent: of(&counts.silent),
             garbage_datagrams: of(&counts.garbage_datagrams),
+            late_datagrams: of(&counts.late_datagrams),
             good_datagrams: of(&counts.good_datagrams),
         }
     }
