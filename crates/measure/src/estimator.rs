@@ -383,4 +383,27 @@ mod tests {
             prop_assert_eq!(estimator.estimate(&values), Some(found), "same values, same bits");
         }
     }
+
+    #[test]
+    fn another_unit_scales_what_has_a_unit() {
+        let estimate = Estimate {
+            value: 1.0,
+            deviation: 2.0,
+            good: 3,
+            bad: 4,
+            threshold: Some(5.0),
+            low: Some(6.0),
+            high: None,
+        };
+        let right = Estimate {
+            value: 10.0,
+            deviation: 20.0,
+            good: 3,
+            bad: 4,
+            threshold: Some(50.0),
+            low: Some(60.0),
+            high: None,
+        };
+        assert_eq!(estimate.scaled(10.0), right);
+    }
 }

@@ -180,4 +180,15 @@ mod tests {
             prop_assert!(sample_deviation(&values) >= deviation(&values));
         }
     }
+
+    #[test]
+    fn the_expansion_has_the_published_polynomials() {
+        // Abramowitz and Stegun 26.7.5 at z = 1: the terms are 1/2, 1/4, 24/384 and -528/92160.
+        for freedom in [1.0, 2.0, 5.0] {
+            let right =
+                1.0 + 0.5 / freedom + 0.25 / f64::powi(freedom, 2) + 0.0625 / f64::powi(freedom, 3)
+                    - 528.0 / 92_160.0 / f64::powi(freedom, 4);
+            assert!((student_expansion(1.0, freedom) - right).abs() < 1e-14, "{freedom}");
+        }
+    }
 }

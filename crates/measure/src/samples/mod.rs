@@ -422,4 +422,41 @@ mod tests {
         let run = TrafficRun { samples, amounts: true, ..TrafficRun::default() };
         assert_eq!((run.sizes(), run.count(0)), (vec![0], 50));
     }
+
+    #[test]
+    fn what_is_not_all_kept_says_so() {
+        let all = of(&[vec![100; 30]], Keep::All);
+        assert_eq!(all.samples.note("echo"), None);
+        let some = of(&[vec![100; 30]], Keep::AtMost(10));
+        let note = some.samples.note("echo").unwrap();
+        assert!(note.starts_with("echo: 10 of 30 samples are kept"), "{note}");
+    }
+
+    #[test]
+    fn measurements_that_do_not_say_where_their_time_went_are_counted() {
+        let untold = |index| Sample { steps: Vec::new(), ..sample(0, index, 64, 100) };
+        for keep in [Keep::All, Keep::AtMost(1)] {
+            let run = of(&[vec![100; 30]], keep);
+            assert!(!run.any_untold(64) && !run.any_untold(65));
+            let mut parts = [run.samples, Samples::new(keep, Seed(3), false)];
+            parts[0].push(untold(30));
+            (31..33).for_each(|index| parts[1].push(untold(index)));
+            let [mut joined, later] = parts;
+            joined.absorb(later);
+            let groups = joined.groups().map(|groups| groups[&64].untold);
+            assert_eq!(groups, (keep != Keep::All).then_some(3));
+            let run = TrafficRun { samples: joined, ..TrafficRun::default() };
+            assert!(run.any_untold(64));
+        }
+    }
+
+    #[test]
+    fn the_interval_of_a_quantile_lies_about_it() {
+        let run = of(&[(1000..2000).collect()], Keep::AtMost(0));
+        let found = run.estimate(64, Quantity::Delay, Estimator::Percentile(5000)).unwrap();
+        let (low, high) = (found.low.unwrap(), found.high.unwrap());
+        // Half of 1000 lies within 31 ranks of the middle with 95 %: 1.96 x sqrt(1000 / 4).
+        assert!((1.466..1.472).contains(&low) && (1.528..1.534).contains(&high), "{low} {high}");
+        assert!((1.498..1.502).contains(&found.value), "{}", found.value);
+    }
 }

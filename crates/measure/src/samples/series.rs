@@ -239,4 +239,23 @@ mod tests {
             prop_assert!(std::iter::zip(&batches.means, &right).all(|(a, b)| (a - b).abs() < 1e-6));
         }
     }
+
+    #[test]
+    fn joined_batches_are_those_of_the_parts_at_the_larger_size() {
+        let part = |from: u32, to: u32| of(&(from..to).map(f64::from).collect::<Vec<_>>());
+        let mut joined = part(0, 10);
+        joined.absorb(&part(10, 1010));
+        // A thousand values come in batches of four; of ten, two such are full.
+        assert_eq!(joined.batches.size, part(10, 1010).batches.size);
+        let size = joined.batches.size as u32;
+        let halves = |from: u32, to: u32| {
+            let firsts = (from..to).step_by(size as usize).filter(move |at| at + size <= to);
+            firsts.map(|at| f64::from(at) + f64::from(size - 1) / 2.0)
+        };
+        let right: Vec<f64> = halves(0, 10).chain(halves(10, 1010)).collect();
+        assert!(right.len() < MOST && joined.batches.means == right, "{:?}", joined.batches);
+        joined.absorb(&part(0, 100_000));
+        assert!(joined.batches.means.len() < MOST && joined.batches.size.is_power_of_two());
+        assert_eq!(joined.batches.size, part(0, 100_000).batches.size);
+    }
 }

@@ -296,3 +296,19 @@ impl Weighted {
         Weighted(self.0.iter().copied().filter(|&(value, _)| value <= threshold).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weighted_values_count_as_often_as_they_occur() {
+        let weighted = Weighted(vec![(1.0, 2), (4.0, 1), (11.0, 1)]);
+        // Mean 17 / 4, squares (2 x 3.25^2 + 0.25^2 + 6.75^2) / 4.
+        let (mean, deviation) = weighted.moments();
+        assert_eq!((weighted.count(), mean), (4, 4.25));
+        assert!((deviation - (66.75_f64 / 4.0).sqrt()).abs() < 1e-12, "{deviation}");
+        assert_eq!(weighted.up_to(4.0).0, [(1.0, 2), (4.0, 1)]);
+        assert_eq!(weighted.threshold(-9.0), 1.0);
+    }
+}
