@@ -5,8 +5,10 @@
 mod fuzz;
 
 use fuzz::{BODIES, Body};
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::panic::catch_unwind;
+use std::path::Path;
 use trunkline_core::Time;
 use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
@@ -288,6 +290,24 @@ fn every_decoder_stands_good_damaged_and_random_input() {
             check(name, body, &input);
         }
     }
+}
+
+/// What fuzzers found, and what they kept because it led to new code: `fuzz/corpus/TARGET/NAME`.
+#[test]
+fn the_corpus_is_stood() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let mut count = 0;
+    for target in fs::read_dir(&corpus).unwrap() {
+        let target = target.unwrap();
+        let name = target.file_name().into_string().unwrap();
+        let body = BODIES.iter().find(|(body, _)| *body == name);
+        let (_, body) = body.unwrap_or_else(|| panic!("no target is called {name}"));
+        for file in fs::read_dir(target.path()).unwrap() {
+            check(&name, *body, &fs::read(file.unwrap().path()).unwrap());
+            count += 1;
+        }
+    }
+    assert!(count > 0, "an empty corpus in {}", corpus.display());
 }
 
 #[test]

@@ -192,8 +192,10 @@ impl<'a> View<'a> {
         self.protocol = header[9];
         self.addresses = &header[12..20];
         let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
-        if !fragment {
-            self.read_ports(packet, usize::from(header[0] & 0x0f) * 4);
+        let behind = usize::from(header[0] & 0x0f) * 4;
+        // A header that says it is shorter than any has no ports behind it.
+        if !fragment && behind >= IPV4_HEADER {
+            self.read_ports(packet, behind);
         }
     }
 
@@ -278,6 +280,19 @@ mod tests {
         second[21] = 5;
         let key = ChannelKey::FiveTuple;
         assert_eq!(classify(&first, key).channel, classify(&second, key).channel);
+    }
+
+    #[test]
+    fn a_header_shorter_than_any_has_no_ports() {
+        // With a length of no words its own first octets, which marking changes, would be the ports.
+        for words in 0..5 {
+            let mut frame = udp(1000, 2, None);
+            frame[14] = 0x40 | words;
+            let before = classify(&frame, ChannelKey::FiveTuple);
+            assert!(mark_frame(&mut frame));
+            let marked = Class { ecn: Ecn::Ce, ..before };
+            assert_eq!(classify(&frame, ChannelKey::FiveTuple), marked, "{words} words");
+        }
     }
 
     /// A UDP packet of the textbooks (192.168.0.1 to 192.168.0.199, 115 bytes), whose header sums to 0xb861

@@ -117,6 +117,11 @@ impl<B: Payload> Reassembly<B> {
         self.ranges.iter().map(|run| run.end - run.start).sum()
     }
 
+    /// Where the last run ends; zero without any.
+    pub fn end(&self) -> u64 {
+        self.ranges.back().map_or(0, |run| run.end)
+    }
+
     /// The runs, as many as a segment tells of: the one that grew last first, then the ones before it (RFC 2018 §4).
     pub fn runs(&self) -> impl Iterator<Item = Range> + '_ {
         self.recent.iter().filter_map(|&start| self.run_of(start))

@@ -195,11 +195,11 @@ impl<B: Payload> Receiver<B> {
         }
         self.counters.segments += 1;
         let end = start + len;
-        if end > self.offered || start > self.offered {
+        if end > self.offered || start > self.offered || self.contradicts_the_end(end, fin) {
             self.counters.refused += 1;
             return self.acknowledge_again();
         }
-        if fin && self.fin == OPEN {
+        if fin {
             self.fin = end;
         }
         self.largest = self.largest.max(data.len());
@@ -211,6 +211,16 @@ impl<B: Payload> Receiver<B> {
             };
         }
         self.out_of_order(start, data, settings);
+    }
+
+    /// Octets behind the FIN, a FIN before octets that came, or one elsewhere than the first: no stream has
+    /// these (RFC 9293 §3.10.7.4).
+    fn contradicts_the_end(&self, end: u64, fin: bool) -> bool {
+        if self.fin != OPEN {
+            return end > self.fin || (fin && end < self.fin);
+        }
+        let farthest = self.gaps.as_deref().map_or(0, |gaps| gaps.held.end()).max(self.next);
+        fin && end < farthest
     }
 
     /// Data that start at the position expected.
