@@ -286,7 +286,8 @@ impl<W: Work> Dataplane<W> {
         bed: &mut Bed,
         doze: &mut Bed,
     ) -> Result<Rest, EmuError> {
-        let gives_way = self.sharing.gives_way(now, self.witness.longest(now));
+        let (ended, waiting) = (self.witness.ended(), self.witness.waiting(now));
+        let gives_way = self.sharing.gives_way(now, ended, waiting);
         let until_next = next.map_or(PULSE, |next| next.since(now)).min(PULSE);
         let free = until_next.saturating_sub(if gives_way { SHORT_SPIN } else { SPIN });
         if free.is_zero() {

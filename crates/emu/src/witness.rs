@@ -79,17 +79,16 @@ impl Witness {
         }
     }
 
-    /// The longest wait since the last call, one that has not ended by `now` included.
-    pub fn longest(&self, now: Time) -> Span {
-        let longest = match self.seen.longest.load(Ordering::Acquire) {
-            0 => 0,
-            _ => self.seen.longest.swap(0, Ordering::AcqRel),
-        };
-        Span::from_nanos(longest).max(self.waiting(now))
+    /// The longest wait that has ended since the last call, if one has.
+    pub fn ended(&self) -> Option<Span> {
+        match self.seen.longest.load(Ordering::Acquire) {
+            0 => None,
+            _ => Some(Span::from_nanos(self.seen.longest.swap(0, Ordering::AcqRel))),
+        }
     }
 
     /// How long the thread has been waiting for a processor, if it is.
-    fn waiting(&self, now: Time) -> Span {
+    pub fn waiting(&self, now: Time) -> Span {
         match self.seen.since.load(Ordering::Acquire) {
             0 => Span::ZERO,
             since => now.since(Time::from_nanos(since)),
@@ -131,6 +130,8 @@ mod tests {
         assert_eq!(witness.waits(now).count(), 1, "not again so soon");
         witness.ask(now + EVERY);
         wait_until(|| witness.waits(now).count() == 2);
+        assert!(witness.ended().is_some_and(|wait| !wait.is_zero()));
+        assert_eq!(witness.ended(), None, "told once");
     }
 
     #[test]
@@ -142,10 +143,10 @@ mod tests {
         let asked = Time::from_nanos(1_000_000_000);
         witness.ask(asked);
         let later = asked + Span::from_secs(2);
-        assert_eq!(witness.longest(later), Span::from_secs(2));
+        assert_eq!((witness.waiting(later), witness.ended()), (Span::from_secs(2), None));
         let waits = witness.waits(later);
         assert_eq!((waits.count(), waits.longer_than(Span::from_secs(1))), (1, 1));
         witness.ask(later);
-        assert_eq!(witness.longest(later), Span::from_secs(2), "the question stands");
+        assert_eq!(witness.waiting(later), Span::from_secs(2), "the question stands");
     }
 }

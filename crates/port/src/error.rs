@@ -102,3 +102,22 @@ impl PortError {
         matches!(self, PortError::Down { .. })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_answers_have_their_own_words() {
+        let of = |errno| PortError::of("tl0", "do it", errno);
+        for errno in [libc::EPERM, libc::EACCES] {
+            assert!(matches!(of(errno), PortError::Permission { .. }), "{errno}");
+        }
+        assert!(matches!(of(libc::ENETDOWN), PortError::Down { .. }));
+        for errno in [libc::ENODEV, libc::ENXIO] {
+            assert!(matches!(of(errno), PortError::Gone { .. }), "{errno}");
+        }
+        let PortError::System { source, .. } = of(libc::EIO) else { panic!() };
+        assert_eq!(source.raw_os_error(), Some(libc::EIO));
+    }
+}

@@ -142,3 +142,23 @@ fn refusal(errno: i32) -> SendOutcome {
 pub(crate) fn is_fatal(errno: i32) -> bool {
     matches!(errno, libc::ENETDOWN | libc::ENODEV | libc::ENXIO)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_device_is_tried_again_so_often_and_no_more() {
+        let mut told = Vec::new();
+        let mut outcome = |index, outcome| told.push((index, outcome));
+        let mut progress = Progress::new(&mut outcome);
+        assert_eq!((0..RETRIES + 9).filter(|_| progress.retry()).count(), RETRIES as usize);
+        progress.tell(2, SendOutcome::Sent);
+        progress.tell(1, SendOutcome::TooBig);
+        assert_eq!(progress.result(), Ok(()));
+        progress.fatal = Some(libc::ENETDOWN);
+        assert_eq!(progress.result(), Err(libc::ENETDOWN));
+        let right = [(0, SendOutcome::Sent), (1, SendOutcome::Sent), (2, SendOutcome::TooBig)];
+        assert_eq!(told, right);
+    }
+}
