@@ -1,5 +1,6 @@
 //! Scenarios in virtual time: hosts, interfaces, transports and workloads together.
 
+mod bbr;
 mod faults;
 mod golden;
 mod goodput;

@@ -1,7 +1,7 @@
 //! How TCP's connections are set up: on the wire, before the first write (RFC 9293 §3.5, RFC 6298).
 
 use crate::support::{FREE, at, only, pair, run, scenario, spent, traffic};
-use trunkline_core::Span;
+use trunkline_core::{Span, Time};
 use trunkline_measure::{Run, SenderState, check};
 
 /// One transfer of so many bytes over 10 Mbit/s and a distance.
@@ -69,32 +69,40 @@ fn minutes_of_delay_are_no_obstacle() {
 /// Retransmissions for Datacenter Communication*, 2009).
 #[test]
 fn incast_is_cured_by_short_time_outs() {
+    // One run is one draw: the last of 64 may back off twice more.
     let took = |min_rto: &str| {
-        let servers: Vec<String> = (0..64).map(|n| format!("s{n}")).collect();
-        let hosts: String = servers
-            .iter()
-            .map(|name| {
-                format!(
-                    "[[host]]\nname = \"{name}\"\n[[link]]\nbetween = [\"{name}\", \"sw\"]\n\
-                     rate = \"1Gbit/s\"\ndelay = \"25us\"\n"
-                )
-            })
-            .collect();
-        let run = run(&format!(
-            "[[host]]\nname = \"client\"\n[[node]]\nname = \"sw\"\n[[link]]\n\
-             between = [\"sw\", \"client\"]\nrate = \"1Gbit/s\"\ndelay = \"25us\"\nlimit = \"64KiB\"\n\
-             {hosts}[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nbytes = \"256kB\"\nwrite = 65536\n\
-             from_each = {servers:?}\ncount = 64\nto = \"client\"\n\
-             transport = {{ kind = \"tcp\", profile = \"linux\", min_rto = \"{min_rto}\" }}\n"
-        ));
-        let tcp = traffic(&run, "t");
-        assert_eq!(tcp.samples.len(), 64);
-        tcp.samples.iter().map(|sample| sample.end).max().unwrap()
+        let mut ends = [21, 23, 25, 27, 29].map(|micros| incast(min_rto, micros));
+        ends.sort();
+        ends[2]
     };
     // The line carries them in 136 ms, headers included.
     let [slow, fast] = ["200ms", "1ms"].map(took);
     assert!(slow > at(Span::from_millis(330)), "{slow}: nothing waited for a timer");
     assert!(fast < at(Span::from_millis(170)), "{fast} after {slow}");
+}
+
+/// When the last of 64 servers is done, each `micros` away from the switch and that from the client.
+fn incast(min_rto: &str, micros: u64) -> Time {
+    let servers: Vec<String> = (0..64).map(|n| format!("s{n}")).collect();
+    let hosts: String = servers
+        .iter()
+        .map(|name| {
+            format!(
+                "[[host]]\nname = \"{name}\"\n[[link]]\nbetween = [\"{name}\", \"sw\"]\n\
+                 rate = \"1Gbit/s\"\ndelay = \"{micros}us\"\n"
+            )
+        })
+        .collect();
+    let run = run(&format!(
+        "[[host]]\nname = \"client\"\n[[node]]\nname = \"sw\"\n[[link]]\n\
+         between = [\"sw\", \"client\"]\nrate = \"1Gbit/s\"\ndelay = \"{micros}us\"\nlimit = \"64KiB\"\n\
+         {hosts}[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nbytes = \"256kB\"\nwrite = 65536\n\
+         from_each = {servers:?}\ncount = 64\nto = \"client\"\n\
+         transport = {{ kind = \"tcp\", profile = \"linux\", min_rto = \"{min_rto}\" }}\n"
+    ));
+    let tcp = traffic(&run, "t");
+    assert_eq!(tcp.samples.len(), 64);
+    tcp.samples.iter().map(|sample| sample.end).max().unwrap()
 }
 
 /// A lost SYN goes again after a second and then two (RFC 6298 §2.1, §5.5), and the transfer that follows has all

@@ -223,6 +223,7 @@ impl<B: Payload> Sender<B> {
         };
         if over && progress {
             self.leave(context.now);
+            self.go_on_if_holes_are_left(context);
         } else if self.phase == Phase::Recovery
             && progress
             && una < self.recover
@@ -248,14 +249,30 @@ impl<B: Payload> Sender<B> {
     }
 
     fn leave(&mut self, now: Time) {
+        self.control.recovered(now);
         if self.phase == Phase::Recovery {
-            self.control.recovered(now);
             self.rack.iter_mut().for_each(|rack| rack.recovered());
         }
         self.phase = Phase::Open;
         self.prr = None;
         (self.duplicates, self.inflation) = (0, 0);
         self.force = false;
+    }
+
+    /// What was sent during a recovery, lost and sent again is a loss of another window: the next recovery begins at once,
+    /// and does not wait for the next loss (IsLost(HighACK + 1), RFC 6675 §5; `lost_out` in Linux's
+    /// `tcp_time_to_recover`). Losses are found in the order of sending, so that the first segment tells.
+    fn go_on_if_holes_are_left(&mut self, context: &Context<'_>) {
+        let repaired = self.board.first().is_some_and(|first| first.times > 1);
+        if context.agreed.sack && repaired {
+            self.begin(context);
+            self.undo = if context.settings.undo {
+                Undo::go_on(self.board.repairs())
+            } else {
+                Undo::default()
+            };
+            self.force = self.board.lost() > 0;
+        }
     }
 
     /// What SACK tells to be lost (RFC 6675 §5): outside of recovery the first such segment begins one,

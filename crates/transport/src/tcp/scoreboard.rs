@@ -129,6 +129,11 @@ impl Scoreboard {
     pub const fn lost(&self) -> u64 {
         self.lost
     }
+    /// Octets that were sent again and have not arrived.
+    pub fn repairs(&self) -> u64 {
+        let repaired = |record: &&Record| record.times > 1 && record.fate == Fate::InFlight;
+        self.records.iter().filter(repaired).map(|record| u64::from(record.len)).sum()
+    }
     /// Octets that arrived beyond something missing.
     pub const fn arrived(&self) -> u64 {
         self.arrived

@@ -299,7 +299,11 @@ impl<B: Payload> Sender<B> {
         if !self.force && !idle && self.room(agreed, settings) < len {
             return None;
         }
-        Some(self.resend(now, index, agreed, settings))
+        let out = self.resend(now, index, agreed, settings);
+        if index == 0 && settings.rearms && agreed.sack {
+            self.due = self.rtt.due(now, settings);
+        }
+        Some(out)
     }
 
     /// Sends the segment at `index` again.

@@ -143,6 +143,9 @@ pub struct Settings {
     /// Linux: [`min_rto`](Settings::min_rto) bounds the four deviations added to the smoothed round trip,
     /// not their sum (`tcp_rtt_estimator`, `__tcp_set_rto`).
     pub min_rto_above_srtt: bool,
+    /// Does the timer start anew when the first segment is repaired, so that a segment lost again and again while all else
+    /// arrives makes no time-out? RFC 6675 §6 permits it, Linux does it (`tcp_xmit_retransmit_queue`).
+    pub rearms: bool,
     /// Time-outs in a row before the other end counts as dead (Linux tcp_retries2: 15).
     pub most_timeouts: u8,
     /// The congestion controller.
@@ -270,6 +273,7 @@ impl Settings {
             max_rto: Span::from_secs(60),
             initial_rto: Span::from_secs(1),
             min_rto_above_srtt: false,
+            rearms: false,
             most_timeouts: 15,
             congestion: Kind::NewReno,
             counting: Counting::Bytes,
@@ -303,6 +307,7 @@ impl Settings {
             min_rto: Span::from_millis(200),
             max_rto: Span::from_secs(120),
             min_rto_above_srtt: true,
+            rearms: true,
             congestion: Kind::Cubic,
             slow_start_limit: u8::MAX,
             counts_segments: true,

@@ -20,6 +20,12 @@ impl Undo {
         Undo { armed: true, ..Undo::default() }
     }
 
+    /// The window is being reduced again while `octets` that were sent again are on their way. Time stamps tell nothing
+    /// then, for the next answer may be that of an earlier repair.
+    pub fn go_on(octets: u64) -> Undo {
+        Undo { armed: true, octets, stamp: None }
+    }
+
     /// Something goes out again.
     pub fn resent(&mut self, now: Time, octets: u64) {
         if self.armed && self.octets == 0 && self.stamp.is_none() {

@@ -267,7 +267,8 @@ fn bbr_comes_back_from_a_time_out() {
         assert_eq!(sender.controller.window(), SEGMENT);
         if told {
             sender.controller.recovered(at(5_000));
-            assert_eq!(sender.controller.window(), before);
+            sender.run(Span::from_millis(3));
+            assert_eq!(sender.controller.window(), before, "with the next acknowledgement");
         }
         sender.run(Span::from_secs(1));
         let after = sender.controller.window();

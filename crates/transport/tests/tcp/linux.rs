@@ -172,3 +172,23 @@ fn a_stream_is_acknowledged_quickly_and_then_in_pairs() {
     let acks = pair.sent(1).len();
     assert!((200..=220).contains(&acks), "{acks} for 400 segments, 16 of them singly");
 }
+
+/// A segment that is lost again and again while all else arrives makes no time-out: its repair starts the timer anew
+/// (`tcp_xmit_retransmit_queue`), as RFC 6675 §6 permits. By the letter of RFC 6298 §5.3 only progress does.
+#[test]
+fn repairing_the_first_segment_starts_the_timer_anew() {
+    for (settings, timeouts) in [(linux(true), 0), (Settings { rearms: false, ..linux(true) }, 1)] {
+        let mut lost = 0;
+        let network: Network = Box::new(move |passing: Passing<'_>| {
+            let hit = passing.way == 0 && passing.segment.seq.get() == 3001 && lost < 4;
+            lost += u8::from(hit);
+            if hit { vec![] } else { vec![millis(50)] }
+        });
+        let mut pair = Pair::connected([settings; 2], network);
+        pair.offer(0, 4_000_000);
+        pair.run(at(700));
+        let sending = pair.ends[0].counters().sending;
+        assert_eq!(u64::from(sending.timeouts), timeouts, "{sending:?}");
+        assert!(pair.taken[1] > 3000, "{}", pair.state());
+    }
+}

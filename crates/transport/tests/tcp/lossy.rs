@@ -1,6 +1,6 @@
 //! Whatever the network does, every octet is delivered once, in order, and something is delivered.
 
-use crate::pair::{Pair, Passing, at, millis};
+use crate::pair::{Pair, Passing, at, bottleneck, millis};
 use proptest::prelude::*;
 use trunkline_core::{Seed, Span};
 use trunkline_transport::tcp::congestion::Kind;
@@ -160,4 +160,32 @@ fn the_same_seed_gives_the_same_segments() {
     let (first, second) = (run(), run());
     assert!(first.0.len() > 1000 && first.1 == [300_000, 2_000_000]);
     assert!(first == second);
+}
+
+/// As long as something is on its way that was lost and sent again, losses are being repaired: a recovery that ends over
+/// such a hole goes on as the next one (IsLost(HighACK + 1), RFC 6675 §5), and does not wait for another loss.
+#[test]
+fn recovery_lasts_until_no_hole_is_left() {
+    for (profile, every) in [(Profile::Linux, 7), (Profile::Linux, 31), (Profile::Trunkline, 13)] {
+        let mut passed = 0;
+        let network = bottleneck(1_500_000, 100, millis(50), move |_| {
+            passed += 1;
+            passed > 20 && passed % every == 0
+        });
+        let settings = Settings { mss: 1000, ..Settings::of(profile) };
+        let mut pair = Pair::connected([settings; 2], network).traced();
+        pair.offer(0, 600_000);
+        let mut holes = 0;
+        while pair.taken[1] < 600_000 {
+            assert!(pair.step(at(60_000)), "{}", pair.state());
+            let sent = pair.sent(0);
+            let end = sent.iter().map(|it| it.1 + u64::from(it.2)).max().unwrap_or(1);
+            let una = end - pair.ends[0].outstanding();
+            let hole = sent.iter().filter(|it| it.1 == una && it.2 > 0).count() > 1;
+            holes += usize::from(hole);
+            let probed = pair.ends[0].counters().sending.tail_probes > 0;
+            assert!(probed || !hole || pair.ends[0].recovering(), "{every}: {}", pair.state());
+        }
+        assert!(holes > 100, "{holes}");
+    }
 }

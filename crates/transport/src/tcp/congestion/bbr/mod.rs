@@ -42,6 +42,15 @@ struct Full {
     reached: bool,
 }
 
+/// What the sender repairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Repair {
+    #[default]
+    Nothing,
+    Losses,
+    TimeOut,
+}
+
 /// The model, the state and the window of BBR.
 #[derive(Debug, Clone)]
 pub struct Bbr {
@@ -67,12 +76,10 @@ pub struct Bbr {
     held_back: (u64, u64),
     /// The first round of a recovery: what is sent equals what is delivered.
     conserving: bool,
-    recovering: bool,
-    /// The window has not come back yet from a time-out.
-    timed_out: bool,
-    /// Was a recovery or a time-out under way at the last ACK? One that ends and begins with the same ACK goes on, as in
-    /// Linux (`prev_ca_state`): with a loss in every window it would else conserve for ever.
-    repairing: bool,
+    repair: Repair,
+    /// What was repaired after the last ACK (`prev_ca_state` of Linux). A recovery that ends and begins with the same ACK
+    /// goes on: with a loss in every window it would else conserve for ever.
+    repaired_before: Repair,
     saved_window: u64,
     restarting: bool,
     draws: u64,
@@ -96,9 +103,8 @@ impl Bbr {
             round_start: false,
             held_back: (0, 0),
             conserving: false,
-            recovering: false,
-            timed_out: false,
-            repairing: false,
+            repair: Repair::Nothing,
+            repaired_before: Repair::Nothing,
             saved_window: 0,
             restarting: false,
             draws: settings.seed,
@@ -187,10 +193,11 @@ impl Bbr {
         self.full.reached = self.full.rounds >= 3;
     }
 
-    /// Answers whether the old round trip had outlived itself.
+    /// Answers whether the old round trip had outlived itself. One as short does not confirm it, as in Linux: where nothing
+    /// varies it would else never be looked for (the draft's §4.1.2.3 has it confirm).
     fn learn_rtt(&mut self, ack: &Ack) -> bool {
         let expired = self.min_rtt.is_some_and(|(_, at)| ack.now > at + MIN_RTT_LIFE);
-        let shorter = |rtt: &Span| expired || self.min_rtt.is_none_or(|(known, _)| *rtt <= known);
+        let shorter = |rtt: &Span| expired || self.min_rtt.is_none_or(|(known, _)| *rtt < known);
         if let Some(rtt) = ack.rtt.filter(shorter) {
             self.min_rtt = Some((rtt, ack.now));
         }
@@ -232,15 +239,15 @@ impl Bbr {
 
     /// The first round of a recovery sends as much as arrives; what is lost is taken off (draft §4.2.3.4).
     fn mind_recovery(&mut self, ack: &Ack, sample: &RateSample) {
-        let repairing = self.recovering || self.timed_out;
-        let before = std::mem::replace(&mut self.repairing, repairing);
+        let before = std::mem::replace(&mut self.repaired_before, self.repair);
         self.window = self.window.saturating_sub(sample.lost).max(self.mss);
-        if self.recovering && !before {
+        if self.repair == Repair::Losses && before != Repair::Losses {
             self.conserving = true;
             self.begin_round();
             self.window = ack.in_flight + ack.delivered.max(self.mss);
-        } else if before && !repairing {
+        } else if self.repair == Repair::Nothing && before != Repair::Nothing {
             self.conserving = false;
+            self.restore_window();
         }
         if self.conserving {
             self.window = self.window.max(ack.in_flight + ack.delivered);
@@ -255,13 +262,11 @@ impl Bbr {
             self.window += delivered;
         }
         self.window = self.window.max(PROBE_RTT_SEGMENTS * self.mss);
-        self.timed_out &= self.window < self.saved_window.min(target);
     }
 
     /// Draft §4.2.3.4, BBRSaveCwnd.
     fn save_window(&mut self) {
-        let repairing = self.repairing || self.recovering || self.timed_out;
-        let keep = repairing || self.mode.probes_rtt();
+        let keep = self.repaired_before != Repair::Nothing || self.mode.probes_rtt();
         self.saved_window = if keep { self.saved_window.max(self.window) } else { self.window };
     }
 
@@ -294,7 +299,7 @@ impl Congestion for Bbr {
 
     /// Something is sent into an empty pipe: the application had nothing (draft §4.3.4.4).
     fn sent(&mut self, now: Time, bytes: u64, in_flight: u64) {
-        if in_flight <= bytes && self.delivered > 0 && !self.recovering && !self.timed_out {
+        if in_flight <= bytes && self.delivered > 0 && self.repair == Repair::Nothing {
             self.restarted_after_idle(now, 1);
         }
     }
@@ -318,23 +323,21 @@ impl Congestion for Bbr {
             return;
         }
         self.save_window();
-        self.recovering = true;
+        self.repair = Repair::Losses;
     }
 
+    /// The window comes back with the ACK that ends the recovery, unless another one begins with it.
     fn recovered(&mut self, _now: Time) {
-        if std::mem::take(&mut self.recovering) | std::mem::take(&mut self.timed_out) {
-            self.restore_window();
-        }
+        self.repair = Repair::Nothing;
     }
 
     /// One segment, growing by what is delivered; the whole window again at the end of the recovery
-    /// (draft §4.2.3.4), if that is told.
+    /// (draft §4.2.3.4). What the pipe holds is found out anew (Linux `bbr_set_state`).
     fn timed_out(&mut self, _now: Time, _in_flight: u64) {
         self.save_window();
-        self.timed_out = true;
-        self.recovering = false;
-        self.repairing = true;
+        (self.repair, self.repaired_before) = (Repair::TimeOut, Repair::TimeOut);
         self.conserving = false;
+        self.full.bandwidth = 0;
         self.window = self.mss;
     }
 
