@@ -16,9 +16,10 @@ use trunkline_path::{
 };
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
-use trunkline_probe::key::Key;
-use trunkline_probe::wire::message::{Answer, Request};
-use trunkline_probe::wire::{datagram, envelopes, frame, record};
+use trunkline_probe::server::{Dialogue, Event, House, Options};
+use trunkline_probe::wire::message::{Answer, FlowSpec, Request};
+use trunkline_probe::wire::{datagram, envelopes, frame, keys, record};
+use trunkline_probe::{CodeKey, Key};
 use trunkline_scenario::{Scenario, Settings};
 use trunkline_transport::envelope::{Envelope, Packet, Reader, write};
 use trunkline_transport::tcp::wire::decode;
@@ -29,7 +30,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 13] = [
+pub const BODIES: [(&str, Body); 14] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -43,6 +44,7 @@ pub const BODIES: [(&str, Body); 13] = [
     ("scenario", read_scenario),
     ("capsule", read_capsule),
     ("probe", read_probe),
+    ("session", serve_session),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
@@ -412,10 +414,10 @@ fn fill_ledger(payload: &[u8]) {
     assert_eq!(before.body.len(), payload.len() - HEADER);
 }
 
-/// What a probe or its server may be sent: as a datagram, a record, envelopes and a control frame. What is
-/// accepted is written as it was read.
+/// What a probe or its server may be sent: as a datagram, records, envelopes and a message. What is accepted is
+/// written as it was read.
 pub fn read_probe(data: &[u8]) {
-    let key = Key::new(b"of this session");
+    let key = CodeKey::derive(&[1; 32], "trunkline fuzz", &[]);
     // Nobody without the key makes a datagram that is taken; one with it does.
     assert_eq!(datagram::Head::read(data, &key), None);
     if let (Some(cookie), Some(body)) = (datagram::cookie(data), data.get(16..datagram::HEAD)) {
@@ -431,27 +433,86 @@ pub fn read_probe(data: &[u8]) {
         head.write(cookie, &key, &mut signed);
         assert_eq!(datagram::Head::read(&signed, &key), Some(head));
     }
-    if let Some(record) = record::Record::read(data) {
-        assert_eq!(record.write()[..], data[..record::HEAD]);
-    }
+    read_records(data, &key);
     if let Some(found) = envelopes::read(data) {
         let mut written = Vec::new();
         envelopes::write(&found, &mut written);
         assert_eq!(written, data);
     }
-    read_frames(data);
-}
-
-/// Frames one after the other, as a server and a client read them.
-fn read_frames(data: &[u8]) {
-    let (mut asked, mut said) = (data, data);
-    while let Ok(request) = frame::receive::<Request>(&mut asked, frame::REQUEST) {
-        let mut wire = Vec::new();
-        frame::send(&mut wire, &request).expect("memory takes it");
-        assert_eq!(frame::receive::<Request>(&mut &wire[..], frame::REPORT).ok(), Some(request));
+    if let Ok(request) = frame::decode::<Request>(data) {
+        let text = frame::encode(&request).expect("memory takes it");
+        assert_eq!(frame::decode::<Request>(&text).ok(), Some(request));
     }
-    while frame::receive::<Answer>(&mut said, frame::REPORT).is_ok() {}
-    // Whatever may stand in a frame, without its length.
-    let _ = frame::decode::<Request>(data);
     let _ = frame::decode::<Answer>(data);
 }
+
+/// A good record and then others: the good one is read, of the others not one.
+fn read_records(data: &[u8], key: &CodeKey) {
+    let mut writer = record::Writer::new(key.clone());
+    let mut wire = writer.filled(record::Record::default(), data.len());
+    wire.extend(data);
+    let mut reader = record::Reader::new(key.clone(), record::MOST_USER);
+    let (mut rest, mut whole) = (&wire[..], 0);
+    while !rest.is_empty() {
+        match reader.take(&mut rest) {
+            Ok(taken) => whole += usize::from(taken.whole.is_some()),
+            Err(record::Forged) => break,
+        }
+    }
+    assert_eq!(whole, 1);
+}
+
+/// A server's end of a connection: first as somebody without the key speaks to it, then as somebody with a
+/// session says whatever he likes. Only he opens a session, and whatever is said is answered.
+pub fn serve_session(data: &[u8]) {
+    let key = Key::new([3; 32]);
+    let at = "127.0.0.1:1".parse().expect("an address");
+    let options = Options { key: Some(key.clone()), ..Options::at(at) };
+    let house = House::new(options).expect("room for a session");
+    for words in [data.to_vec(), [&trunkline_handshake::hello::MAGIC[..], &[2], data].concat()] {
+        let mut stranger = Dialogue::new(at.ip());
+        for chunk in words.chunks(40) {
+            let step = stranger.receive(&house, chunk);
+            assert!(matches!(step.event, Event::Waiting | Event::Over), "{step:?}");
+            assert!(step.answer.len() <= 1, "{step:?}");
+        }
+    }
+    let (mut dialogue, mut channel) = session_at(&house, &key);
+    // Octets that the client did not seal.
+    let (messages, tail) = data.split_at(data.len() - data.len() / 4);
+    for message in messages.split(|&octet| octet == b'\n') {
+        let sealed = channel.seal(message);
+        let step = dialogue.receive(&house, &sealed);
+        channel.take(&step.answer);
+        let answered = channel.open().expect("the server's own words").is_some();
+        if let Event::Over = step.event {
+            return;
+        }
+        assert!(answered, "{:?}", String::from_utf8_lossy(message));
+    }
+    let step = dialogue.receive(&house, tail);
+    assert!(step.answer.is_empty());
+}
+
+/// A session that was opened as a client does, with a flow in it.
+fn session_at(house: &House, key: &Key) -> (Dialogue, trunkline_handshake::Channel) {
+    let mut dialogue = Dialogue::new([127, 0, 0, 1].into());
+    let (initiator, words) =
+        trunkline_handshake::Initiator::begin(Some(key), keys::CONTROL, &[]).expect("first words");
+    let mut channel =
+        initiator.finish(&dialogue.receive(house, &words).answer).expect("the server has the key");
+    channel.allow(frame::REPORT);
+    let flow: FlowSpec = frame::decode(FLOW.as_bytes()).expect("a flow");
+    for request in [Request::Open, Request::Flow { flow: 0, spec: flow }] {
+        let sealed = channel.seal(&frame::encode(&request).expect("memory takes it"));
+        channel.take(&dialogue.receive(house, &sealed).answer);
+        let text = channel.open().expect("sealed").expect("an answer");
+        let answer = frame::decode::<Answer>(&text).expect("an answer");
+        assert!(matches!(answer, Answer::Welcome { .. } | Answer::Ready { .. }), "{answer:?}");
+    }
+    (dialogue, channel)
+}
+
+/// A flow of messages.
+const FLOW: &str = r#"{"transport": "udp", "role": "echo", "streams": 1, "size": 100, "rate": null,
+    "duration_ns": 1000000, "interval_ns": 1000000, "congestion": null, "urp": null}"#;

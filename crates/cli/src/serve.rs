@@ -4,14 +4,14 @@ use crate::failure::Failure;
 use crate::output::{self, counted};
 use crate::probe::Window;
 use crate::signals;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use trunkline_core::{Rate, Size, Span};
-use trunkline_probe::ProbeError;
-use trunkline_probe::key::Key;
 use trunkline_probe::server::{IpNet, Options, Server, network};
 use trunkline_probe::wire::PORT;
+use trunkline_probe::{Key, ProbeError};
 
 /// Answer the probes of other hosts.
 ///
@@ -30,7 +30,7 @@ pub struct Args {
     /// Clients must know the key in FILE, which only its owner may read [else: TRUNKLINE_KEY]
     #[arg(long, value_name = "FILE", help_heading = "Who may ask")]
     key_file: Option<PathBuf>,
-    /// Clients must come from one of these networks
+    /// Clients must come from one of these networks; without a key they prove nothing else
     #[arg(long, value_name = "CIDR,…", value_delimiter = ',', value_parser = network,
           help_heading = "Who may ask")]
     allow: Vec<IpNet>,
@@ -55,6 +55,9 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = tcp_window, conflicts_with = "receive_buffer",
           help_heading = "Transports")]
     tcp_window: Option<u32>,
+    /// The congestion controls of TCP that clients may ask for [default: those that the kernel has]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Transports")]
+    congestion: Vec<String>,
     /// Print what happened as JSON at the end
     #[arg(long)]
     json: bool,
@@ -86,7 +89,7 @@ pub fn tcp_window(text: &str) -> Result<u32, String> {
 /// Serves until a signal comes.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let options = Options {
-        key: Key::find(args.key_file.as_deref())?,
+        key: Key::find(args.key_file.as_deref()).map_err(Failure::failed)?,
         allow: args.allow.clone(),
         max_rate: args.max_rate,
         max_duration: args.max_duration,
@@ -94,8 +97,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         window: (args.window.0, args.window.1),
         receive_buffer: args.receive_buffer.map(|size| size.bytes() as usize),
         tcp_window: args.tcp_window,
+        congestion: args.congestion.clone(),
         ..Options::at(SocketAddr::new(args.bind, args.port))
     };
+    open_files();
     let (sender, signal) = channel();
     signals::watch(move |number| sender.send(number).is_ok())?;
     let server = Server::start(options).map_err(failure)?;
@@ -120,6 +125,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         seen.late_datagrams,
         seen.garbage_datagrams
     ))
+}
+
+/// Lets this process have as many files as the system lets it: each connection is one.
+fn open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
 }
 
 /// The failure with its exit status.

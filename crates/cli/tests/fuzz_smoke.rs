@@ -12,13 +12,13 @@ use std::path::Path;
 use trunkline_core::Time;
 use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
-use trunkline_probe::key::Key;
+use trunkline_probe::CodeKey;
 use trunkline_probe::wire::datagram::{self, Head};
 use trunkline_probe::wire::frame;
 use trunkline_probe::wire::message::{
     Answer, FlowReport, FlowSpec, Request, Role, Transport, UrpSpec,
 };
-use trunkline_probe::wire::record::Record;
+use trunkline_probe::wire::record::{Record, Writer};
 use trunkline_transport::envelope::{Packet, write};
 use trunkline_transport::tcp::wire::{Flow, decode};
 use trunkline_transport::tcp::{self, Tcp};
@@ -208,7 +208,7 @@ fn tcp_packets() -> [Vec<u8>; 2] {
     })
 }
 
-/// What a probe sends: control frames, a record, a datagram of another key, envelopes.
+/// What a probe sends: requests, one and several by line, a record, a datagram of another key, envelopes.
 fn probe_messages() -> Vec<Vec<u8>> {
     let urp = UrpSpec { block: 1024, outstanding: 7, timeout_ns: 1_000_000_000, datagram: 1432 };
     let spec = FlowSpec {
@@ -222,26 +222,20 @@ fn probe_messages() -> Vec<Vec<u8>> {
         congestion: Some("reno".into()),
         urp: Some(urp),
     };
-    let nonce = "0123456789abcdef".repeat(4);
-    let mut frames = Vec::new();
-    for request in [
-        Request::Hello { version: 1, nonce: nonce.clone() },
-        Request::Join { cookie: 7, flow: 1, stream: 2, code: nonce },
-        Request::Flow { flow: 3, spec },
-        Request::Collect { flow: 3 },
-    ] {
-        frame::send(&mut frames, &request).unwrap();
-    }
-    let mut report = Vec::new();
+    let requests = [Request::Flow { flow: 3, spec }, Request::Host, Request::Collect { flow: 3 }];
+    let texts = requests.map(|request| frame::encode(&request).unwrap());
     let ranges = vec![(0, 9), (11, 12)];
     let told = FlowReport { ranges, bins: vec![vec![1, 2]], ..FlowReport::default() };
-    frame::send(&mut report, &Answer::Report(Box::new(told))).unwrap();
+    let report = frame::encode(&Answer::Report(Box::new(told))).unwrap();
     let head =
         Head { kind: datagram::Kind::Request, flow: 1, number: 2, stamp: 3, span: 4, order: 5 };
     let mut signed = vec![0; 60];
-    head.write(9, &Key::new(b"another session"), &mut signed);
+    let key = CodeKey::derive(&[7; 32], "trunkline fuzz", &[]);
+    head.write(9, &key, &mut signed);
     let record = Record { size: 9, number: 1, stamp: 2, span: 3, order: 4 };
-    vec![frames, report, signed, record.write().to_vec(), vec![0, 2, 0, 1, 0, 1, 7, 9]]
+    let record = Writer::new(key).filled(record, 9);
+    let [first, ..] = texts.clone();
+    vec![first, texts.join(&b'\n'), report, signed, record, vec![0, 2, 0, 1, 0, 1, 7, 9]]
 }
 
 fn good_inputs() -> Vec<Vec<u8>> {

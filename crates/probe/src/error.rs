@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use thiserror::Error;
+use trunkline_handshake::{KeyError, Refusal, Unfit};
 
 /// Why a server does not start or a probe does not measure.
 #[derive(Debug, Error)]
@@ -11,13 +12,8 @@ pub enum ProbeError {
     #[error("{0}")]
     WrongUse(String),
     /// The key file cannot be used.
-    #[error("key file {path}: {reason}")]
-    Key {
-        /// Its path.
-        path: String,
-        /// Cause and remedy.
-        reason: String,
-    },
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// The address cannot be listened at.
     #[error("cannot listen at {at}: {cause}; choose another with --bind or --port")]
     Listen {
@@ -67,6 +63,16 @@ pub enum ProbeError {
     Silence(SocketAddr, &'static str),
 }
 
+impl ProbeError {
+    /// Octets of a data connection were none of the other end's.
+    pub(crate) fn forged() -> ProbeError {
+        ProbeError::Authentication(
+            "octets of a data connection were changed on the way; something between the hosts alters them"
+                .into(),
+        )
+    }
+}
+
 /// Gives a failed system call its name.
 pub(crate) trait Naming<T> {
     /// Says what was tried.
@@ -76,5 +82,16 @@ pub(crate) trait Naming<T> {
 impl<T> Naming<T> for io::Result<T> {
     fn naming(self, what: &'static str) -> Result<T, ProbeError> {
         self.map_err(|cause| ProbeError::System { what, cause })
+    }
+}
+
+impl From<Unfit> for ProbeError {
+    fn from(unfit: Unfit) -> ProbeError {
+        match unfit {
+            Unfit::Refused(Refusal::WrongKey | Refusal::KeyWanted | Refusal::Keyless)
+            | Unfit::Unproved => ProbeError::Authentication(unfit.to_string()),
+            Unfit::Refused(refusal) => ProbeError::Refused(refusal.to_string()),
+            Unfit::Foreign => ProbeError::Protocol(unfit.to_string()),
+        }
     }
 }

@@ -11,7 +11,6 @@ pub mod client;
 pub mod clock;
 pub mod counters;
 mod error;
-pub mod key;
 mod limited;
 mod pacer;
 mod readings;
@@ -24,3 +23,4 @@ pub mod wire;
 
 pub use error::ProbeError;
 pub use pacer::Pace;
+pub use trunkline_handshake::{CodeKey, Key};

@@ -5,6 +5,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use trunkline_core::{Span, Time};
 
+/// How long a piece of a message may take from its first octet to its last: longer than the slowest path needs
+/// for one, and shorter than anybody waits for an end that has stopped in the middle.
+pub const FRAME: Span = Span::from_secs(15);
+
 /// Reads and writes until a certain time.
 pub struct Limited<'a> {
     stream: &'a TcpStream,

@@ -5,7 +5,7 @@ use nix::sys::socket::{getsockopt, setsockopt};
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use serde::{Deserialize, Serialize};
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -100,6 +100,24 @@ pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), String> {
             available()
         )
     })
+}
+
+/// Those of `wanted` that this process may set; where none is named, of all that the kernel has. A name that
+/// the kernel does not have yet may make it load a module, so that no client decides of it.
+///
+/// # Errors
+/// One line that tells which of those named is not to be had.
+pub fn settable(wanted: &[String]) -> Result<Vec<String>, String> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)
+        .or_else(|_| Socket::new(Domain::IPV6, Type::STREAM, None))
+        .map_err(|error| format!("cannot open a socket: {error}"))?;
+    if wanted.is_empty() {
+        let all = available();
+        let found = all.split_whitespace().filter(|name| set_congestion(&socket, name).is_ok());
+        return Ok(found.map(str::to_string).collect());
+    }
+    wanted.iter().try_for_each(|name| set_congestion(&socket, name))?;
+    Ok(wanted.to_vec())
 }
 
 /// A congestion control that does not pace and that every Linux kernel has.

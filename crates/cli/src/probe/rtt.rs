@@ -20,7 +20,7 @@ use trunkline_probe::wire::message::Transport;
 
 /// Measure round trips of messages of many sizes.
 ///
-/// Sizes are user octets; each message carries a head besides (40 octets in a datagram, 24 on a TCP
+/// Sizes are user octets; each message carries a head besides (40 octets in a datagram and on a TCP
 /// connection, none in URP). One message is outstanding at a time, or they are paced; then delays count
 /// from the instant at which a message was meant to be sent. Sizes take turns in an order drawn anew for
 /// each round.

@@ -6,8 +6,8 @@ use crate::signals;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use trunkline_probe::Key;
 use trunkline_probe::client::{Connection, Target};
-use trunkline_probe::key::Key;
 use trunkline_probe::wire::PORT;
 
 /// Which server.
@@ -65,7 +65,7 @@ impl Stop {
 impl TargetArgs {
     /// Opens a session.
     pub fn connect(&self, stop: &Stop) -> Result<Connection, Failure> {
-        let key = Key::find(self.key_file.as_deref())?;
+        let key = Key::find(self.key_file.as_deref()).map_err(Failure::failed)?;
         let target = Target { host: self.host.clone(), port: self.port, key };
         let connection = Connection::open(&target, &stop.flag).map_err(failure);
         stop.check()?;

@@ -445,7 +445,8 @@ fn the_initial_window_of_fresh_connections_is_found() {
     near(path, "delay_ms", 15.0);
     assert!(text.contains(&format!("initial_window = {count}")), "{text}");
     let sim = simulated(&text);
-    reproduces(&result, |size| sim.get(&("echo".into(), size + 24)).copied());
+    let head = path["head_octets"].as_u64().unwrap();
+    reproduces(&result, |size| sim.get(&("echo".into(), size + head)).copied());
     stop(server);
 }
 

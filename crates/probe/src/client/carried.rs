@@ -61,11 +61,11 @@ fn carry_tcp(
     spec: FlowSpec,
 ) -> Result<Carried, ProbeError> {
     let flow = connection.flow(spec)?;
-    let stream = connection.join(flow, 0, &plan.end())?;
-    let segment = segment(&stream);
-    let timestamps = tcp::timestamps(&stream).unwrap_or(true);
-    let congestion = tcp::congestion(&stream).unwrap_or_default();
-    let carrier = Tcp::over(stream, plan.tcp_window).naming("use a data connection")?;
+    let joined = connection.join(flow, 0, &plan.end())?;
+    let segment = segment(&joined.stream);
+    let timestamps = tcp::timestamps(&joined.stream).unwrap_or(true);
+    let congestion = tcp::congestion(&joined.stream).unwrap_or_default();
+    let carrier = Tcp::over(joined, plan.tcp_window).naming("use a data connection")?;
     let headers = carrier.overhead() - record::HEAD as u32;
     let known = Known {
         block: segment,

@@ -43,4 +43,9 @@ pub trait Carrier {
 
     /// What the carrier counted of its own: URP's blocks, TCP's retransmissions.
     fn reading(&self) -> serde_json::Value;
+
+    /// Whether something came that the server did not send.
+    fn is_forged(&self) -> bool {
+        false
+    }
 }

@@ -1,22 +1,22 @@
 //! The control connection of a client: it proves who both ends are, and notices when the server is gone.
 
+use super::control::{Control, greet, reason};
 use crate::counters::HostReading;
 use crate::error::Naming;
-use crate::key::{self, Key, from_hex, same, to_hex};
 use crate::limited::Limited;
-use crate::wire::VERSION;
-use crate::wire::frame::{self, REPORT, SHORT};
+use crate::wire::keys::{CONTROL, DATA, Place, SessionKeys, Way};
 use crate::wire::message::{Answer, FlowReport, FlowSpec, Limits, Request, UrpSpec};
-use crate::{ProbeError, clock, stamp, tcp};
-use rustix::event::PollFlags;
+use crate::wire::record::{MOST_USER, Reader, Writer};
+use crate::{ProbeError, clock, tcp};
 use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
-use trunkline_core::Span;
+use trunkline_core::{Span, Time};
+use trunkline_handshake::Key;
 
 /// How long a server may take to be reached and to introduce itself.
 const INTRODUCTION: Span = Span::from_secs(10);
@@ -102,20 +102,33 @@ impl TcpEnd {
     }
 }
 
+/// A data connection that has joined its flow.
+#[derive(Debug)]
+pub struct DataStream {
+    /// The connection.
+    pub stream: TcpStream,
+    /// Reads what the server sends.
+    pub reader: Reader,
+    /// Writes what it gets.
+    pub writer: Writer,
+}
+
 /// A session at a server. It ends when dropped.
 #[derive(Debug)]
 pub struct Connection {
     shared: Arc<Shared>,
     server: SocketAddr,
-    key: Key,
+    keys: SessionKeys,
     cookie: u64,
     limits: Limits,
-    flows: AtomicU16,
+    /// The number of the next flow. Numbers reach the server in order.
+    flows: Mutex<u16>,
 }
 
 #[derive(Debug)]
 struct Shared {
-    stream: Mutex<TcpStream>,
+    control: Mutex<Control>,
+    own: Option<IpAddr>,
     /// Why the server is gone.
     lost: Mutex<Option<String>>,
     gone: AtomicBool,
@@ -131,9 +144,11 @@ impl Connection {
     pub fn open(target: &Target, stop: &Arc<AtomicBool>) -> Result<Connection, ProbeError> {
         let (stream, server) = target.dial()?;
         stream.set_nodelay(true).naming("have small messages sent at once")?;
-        let welcome = introduce(&stream, target.key.as_ref())?;
+        let own = stream.local_addr().ok().map(|address| address.ip());
+        let (control, welcome) = introduce(stream, target.key.as_ref())?;
         let shared = Arc::new(Shared {
-            stream: Mutex::new(stream),
+            control: Mutex::new(control),
+            own,
             lost: Mutex::default(),
             gone: AtomicBool::new(false),
             stop: Arc::clone(stop),
@@ -142,8 +157,8 @@ impl Connection {
         let watched = Arc::clone(&shared);
         let thread = thread::Builder::new().name("probe-alive".into());
         thread.spawn(move || watched.watch()).naming("start a thread")?;
-        let Welcome { key, cookie, limits } = welcome;
-        Ok(Connection { shared, server, key, cookie, limits, flows: AtomicU16::new(0) })
+        let Welcome { keys, cookie, limits } = welcome;
+        Ok(Connection { shared, server, keys, cookie, limits, flows: Mutex::default() })
     }
 
     /// Where the server is.
@@ -154,9 +169,9 @@ impl Connection {
     pub fn limits(&self) -> Limits {
         self.limits
     }
-    /// The session's key, which protects its datagrams.
-    pub fn key(&self) -> &Key {
-        &self.key
+    /// The session's keys.
+    pub fn keys(&self) -> &SessionKeys {
+        &self.keys
     }
     /// The session's cookie.
     pub fn cookie(&self) -> u64 {
@@ -194,7 +209,11 @@ impl Connection {
     /// # Errors
     /// Where the server refuses or is gone.
     pub fn flow_by_urp(&self, spec: FlowSpec) -> Result<(u16, Option<UrpSpec>), ProbeError> {
-        let flow = self.flows.fetch_add(1, Ordering::Relaxed);
+        let mut next = lock(&self.flows);
+        let flow = *next;
+        *next = next.checked_add(1).ok_or_else(|| {
+            ProbeError::WrongUse("a session has at most 65535 flows: measure in parts".into())
+        })?;
         match self.shared.ask(&Request::Flow { flow, spec })? {
             Answer::Ready { urp } => Ok((flow, urp)),
             other => Err(unexpected(other)),
@@ -223,23 +242,20 @@ impl Connection {
         }
     }
 
-    /// Opens data connection `stream` of a flow.
+    /// Opens data connection `number` of a flow.
     ///
     /// # Errors
-    /// Where it cannot be made, the congestion control is not to be had at either end, or the server
-    /// refuses.
-    pub fn join(&self, flow: u16, number: u16, end: &TcpEnd) -> Result<TcpStream, ProbeError> {
-        let fail = |cause| ProbeError::Connect { at: self.server, cause };
+    /// Where it cannot be made, the congestion control is not to be had at this end, or the server refuses.
+    pub fn join(&self, flow: u16, number: u16, end: &TcpEnd) -> Result<DataStream, ProbeError> {
         let stream = end.dial(self.server)?;
         stream.set_nodelay(true).naming("have small messages sent at once")?;
-        let code = to_hex(&self.key.join_code(self.cookie, flow, number));
-        let join = Request::Join { cookie: self.cookie, flow, stream: number, code };
+        let place = Place { cookie: self.cookie, flow, stream: number };
+        let code = self.keys.join(place);
         let mut limited = Limited::new(&stream, INTRODUCTION);
-        frame::send(&mut limited, &join).map_err(fail)?;
-        match frame::receive(&mut limited, SHORT).map_err(fail)? {
-            Answer::Ready { .. } => Ok(stream),
-            other => Err(unexpected(other)),
-        }
+        let channel = greet(&mut limited, Some(&code), DATA, &place.write())?;
+        let key = |way| self.keys.stream(way, place, channel.transcript());
+        let (reader, writer) = (Reader::new(key(Way::Down), MOST_USER), Writer::new(key(Way::Up)));
+        Ok(DataStream { stream, reader, writer })
     }
 
     /// Opens the first `count` data connections of a flow side by side: on a long path one after the other
@@ -252,7 +268,7 @@ impl Connection {
         flow: u16,
         count: u16,
         end: &TcpEnd,
-    ) -> Result<Vec<TcpStream>, ProbeError> {
+    ) -> Result<Vec<DataStream>, ProbeError> {
         thread::scope(|scope| {
             let opener = |number: u16| scope.spawn(move || self.join(flow, number, end));
             let openers: Vec<_> = (0..count).map(opener).collect();
@@ -263,21 +279,21 @@ impl Connection {
 
     /// The address of this host that faces the server.
     pub fn own_address(&self) -> Option<IpAddr> {
-        self.shared.lock().local_addr().ok().map(|address| address.ip())
+        self.shared.own
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         self.shared.finished.store(true, Ordering::Relaxed);
-        let stream = match self.shared.stream.try_lock() {
-            Ok(stream) => stream,
+        let mut control = match self.shared.control.try_lock() {
+            Ok(control) => control,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             // An answer is being waited for: the server will notice the end.
             Err(TryLockError::WouldBlock) => return,
         };
         // Whoever is gone needs no farewell.
-        let _ = frame::send(&mut Limited::new(&stream, HASTE), &Request::Bye);
+        let _ = control.send(&Request::Bye, HASTE);
     }
 }
 
@@ -293,10 +309,6 @@ fn unexpected(answer: Answer) -> ProbeError {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, TcpStream> {
-        lock(&self.stream)
-    }
-
     fn lose(&self, reason: String) -> ProbeError {
         let mut lost = lock(&self.lost);
         let reason = lost.get_or_insert(reason).clone();
@@ -305,37 +317,25 @@ impl Shared {
     }
 
     fn ask(&self, request: &Request) -> Result<Answer, ProbeError> {
-        self.exchange(&self.lock(), request)
+        self.exchange(&mut lock(&self.control), request)
     }
 
-    fn exchange(&self, stream: &TcpStream, request: &Request) -> Result<Answer, ProbeError> {
+    fn exchange(&self, control: &mut Control, request: &Request) -> Result<Answer, ProbeError> {
         if self.gone.load(Ordering::Relaxed) {
             return Err(self.lose("its connection is closed".into()));
         }
         let fail = |error: io::Error| self.lose(reason(&error));
-        frame::send(&mut Limited::new(stream, PATIENCE), request).map_err(fail)?;
-        self.await_answer(stream)?;
-        let answer = frame::receive(&mut Limited::new(stream, PATIENCE), REPORT).map_err(fail)?;
-        Ok(answer)
+        control.send(request, PATIENCE).map_err(fail)?;
+        let mut until = clock::now() + PATIENCE;
+        control.receive(&mut || self.hasten(&mut until)).map_err(fail)
     }
 
-    /// Waits until something is there to be read; not long after the user has asked to stop.
-    fn await_answer(&self, stream: &TcpStream) -> Result<(), ProbeError> {
-        let mut until = clock::now() + PATIENCE;
-        loop {
-            let now = clock::now();
-            if self.stop.load(Ordering::Relaxed) {
-                until = until.min(now + HASTE);
-            }
-            let look = (now + Span::from_millis(50)).min(until);
-            let there = stamp::wait(stream, PollFlags::IN, look).naming("wait for the server")?;
-            if there {
-                return Ok(());
-            }
-            if look >= until {
-                return Err(self.lose("it does not answer".into()));
-            }
+    /// Not long after the user has asked to stop.
+    fn hasten(&self, until: &mut Time) -> Time {
+        if self.stop.load(Ordering::Relaxed) {
+            *until = (*until).min(clock::now() + HASTE);
         }
+        *until
     }
 
     /// Sends signs of life, and notices the end of the connection at once, as nothing comes unasked.
@@ -343,92 +343,40 @@ impl Shared {
         let mut next = clock::now() + ALIVE;
         while !self.finished.load(Ordering::Relaxed) && !self.gone.load(Ordering::Relaxed) {
             thread::sleep(LOOK);
-            let Ok(stream) = self.stream.try_lock() else { continue };
-            let unasked = stamp::wait(&*stream, PollFlags::IN, clock::now()).unwrap_or(true);
-            if unasked {
-                let reason =
-                    match frame::receive::<Answer>(&mut Limited::new(&stream, HASTE), REPORT) {
-                        Ok(Answer::Refused { reason }) => reason,
-                        Ok(_) => "it speaks without being asked".into(),
-                        Err(error) => reason(&error),
-                    };
+            let Ok(mut control) = self.control.try_lock() else { continue };
+            if control.is_heard() {
+                let until = clock::now() + HASTE;
+                let reason = match control.receive(&mut || until) {
+                    Ok(Answer::Refused { reason }) => reason,
+                    Ok(_) => "it speaks without being asked".into(),
+                    Err(error) => reason(&error),
+                };
                 self.lose(reason);
             } else if clock::now() >= next {
                 next = clock::now() + ALIVE;
                 // What fails is noted, and noticed by whoever asks next.
-                let _ = self.exchange(&stream, &Request::Alive);
+                let _ = self.exchange(&mut control, &Request::Alive);
             }
         }
     }
 }
 
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof
-        | io::ErrorKind::ConnectionReset
-        | io::ErrorKind::BrokenPipe => "it closed the connection".into(),
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "it does not answer".into(),
-        _ => error.to_string(),
-    }
-}
-
 struct Welcome {
-    key: Key,
+    keys: SessionKeys,
     cookie: u64,
     limits: Limits,
 }
 
-fn introduce(stream: &TcpStream, key: Option<&Key>) -> Result<Welcome, ProbeError> {
-    let mut limited = Limited::new(stream, INTRODUCTION);
+fn introduce(stream: TcpStream, key: Option<&Key>) -> Result<(Control, Welcome), ProbeError> {
     let foreign = |error: io::Error| ProbeError::Protocol(reason(&error));
-    let ours: key::Code = key::random()?;
-    let hello = Request::Hello { version: VERSION, nonce: to_hex(&ours) };
-    frame::send(&mut limited, &hello).map_err(foreign)?;
-    let (theirs, wanted) = match frame::receive(&mut limited, SHORT).map_err(foreign)? {
-        Answer::Challenge { nonce, key } => (from_hex(&nonce), key),
-        other => return Err(unexpected(other)),
-    };
-    let theirs = theirs.ok_or_else(|| ProbeError::Protocol("a nonce that is none".into()))?;
-    let nonces: [&[u8]; 2] = [&ours, &theirs];
-    let code = match (key, wanted) {
-        (Some(key), true) => Some(to_hex(&key.code("client", &nonces))),
-        (None, false) => None,
-        (None, true) => return Err(ProbeError::Authentication(NO_KEY.into())),
-        (Some(_), false) => return Err(ProbeError::Authentication(KEYLESS.into())),
-    };
-    frame::send(&mut limited, &Request::Proof { code }).map_err(foreign)?;
-    match frame::receive(&mut limited, SHORT).map_err(foreign)? {
-        Answer::Welcome { code, secret, cookie, limits } => {
-            let key = session_key(key, code, secret, &nonces)?;
-            Ok(Welcome { key, cookie, limits })
-        }
-        Answer::Refused { reason } if reason == key::WRONG => {
-            Err(ProbeError::Authentication(reason))
+    let until = clock::now() + INTRODUCTION;
+    let channel = greet(&mut Limited::new(&stream, INTRODUCTION), key, CONTROL, &[])?;
+    let mut control = Control::new(stream, channel);
+    control.send(&Request::Open, INTRODUCTION).map_err(foreign)?;
+    match control.receive(&mut || until).map_err(foreign)? {
+        Answer::Welcome { secret, cookie, limits } => {
+            Ok((control, Welcome { keys: SessionKeys::new(secret), cookie, limits }))
         }
         other => Err(unexpected(other)),
-    }
-}
-
-const NO_KEY: &str = "the server asks for a key: give its own with --key-file or TRUNKLINE_KEY";
-const KEYLESS: &str = "the server has no key, so that it cannot prove who it is; leave --key-file and \
-                       TRUNKLINE_KEY out if you trust it all the same";
-
-/// The key of the session; the server must have proved that it has ours.
-fn session_key(
-    key: Option<&Key>,
-    code: Option<String>,
-    secret: Option<String>,
-    nonces: &[&[u8]; 2],
-) -> Result<Key, ProbeError> {
-    let Some(key) = key else {
-        let secret = secret.and_then(|secret| from_hex(&secret));
-        let secret = secret.ok_or_else(|| ProbeError::Protocol("no secret came".into()))?;
-        return Ok(Key::new(&secret).session(nonces));
-    };
-    let right = key.code("server", nonces);
-    if code.and_then(|code| from_hex(&code)).is_some_and(|code| same(&code, &right)) {
-        Ok(key.session(nonces))
-    } else {
-        Err(ProbeError::Authentication("the server does not have our key".into()))
     }
 }

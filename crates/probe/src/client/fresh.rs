@@ -3,12 +3,11 @@
 
 use super::Connection;
 use super::carrier::{Carrier, Reply};
-use super::connection::TcpEnd;
+use super::connection::{DataStream, TcpEnd};
 use super::tcp_carrier::Tcp;
 use crate::ProbeError;
 use crate::wire::message::FlowSpec;
 use std::io;
-use std::net::TcpStream;
 use trunkline_core::Time;
 
 /// Connections that are opened at once: on a long path one after the other would take long.
@@ -20,7 +19,7 @@ pub struct Fresh<'a> {
     spec: FlowSpec,
     end: TcpEnd,
     flow: Option<u16>,
-    idle: Vec<TcpStream>,
+    idle: Vec<DataStream>,
     current: Option<Tcp>,
 }
 
@@ -73,6 +72,9 @@ impl Carrier for Fresh<'_> {
     }
     fn is_stamped(&self) -> bool {
         false
+    }
+    fn is_forged(&self) -> bool {
+        self.current.as_ref().is_some_and(Carrier::is_forged)
     }
     fn reading(&self) -> serde_json::Value {
         self.current.as_ref().map_or(serde_json::Value::Null, Carrier::reading)

@@ -4,6 +4,7 @@ pub mod bulk;
 mod carried;
 mod carrier;
 mod connection;
+mod control;
 mod exchange;
 pub mod fitting;
 mod fresh;
@@ -19,7 +20,7 @@ mod udp_carrier;
 mod urp_carrier;
 
 pub use carrier::{Carrier, Reply};
-pub use connection::{Connection, Target, TcpEnd};
+pub use connection::{Connection, DataStream, Target, TcpEnd};
 pub use exchange::{Course, Ended, Event, Exchanged, exchange};
 pub use hosts::Hosts;
 pub use ledger::Ledger;

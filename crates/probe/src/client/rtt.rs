@@ -213,7 +213,11 @@ pub fn measure(
         Ended::Stopped | Ended::ServerGone => None,
         _ => flow.initial_window(connection, plan, &course),
     };
-    let failure = failure(connection, &exchanged, &*flow.carrier);
+    let forged = report.as_ref().is_some_and(|report| report.forged > 0);
+    let failure = match forged || flow.carrier.is_forged() {
+        true => Some(ProbeError::forged()),
+        false => failure(connection, &exchanged, &*flow.carrier),
+    };
     let observed = flow.observed(&exchanged, report.as_ref());
     let result =
         document(connection, plan, &flow, &exchanged, &observed, report.as_ref(), hosts, timing);

@@ -1,5 +1,6 @@
 //! A bulk transfer over parallel connections of the kernel's TCP.
 
+use super::connection::DataStream;
 use super::transfer::{Direction, Transfer, Transferred, received_far, received_near};
 use super::{Connection, TcpEnd};
 use crate::bins::Bins;
@@ -8,11 +9,11 @@ use crate::error::Naming;
 use crate::limited::is_silence;
 use crate::readings::{Readings, chunk};
 use crate::tcp::{self, TcpReading};
-use crate::wire::message::FlowSpec;
+use crate::wire::message::{FlowReport, FlowSpec};
+use crate::wire::record::Record;
 use crate::{ProbeError, clock};
 use socket2::SockRef;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
@@ -33,24 +34,26 @@ pub fn transfer(
     spec: FlowSpec,
 ) -> Result<Transferred, ProbeError> {
     let flow = connection.flow(spec)?;
-    let streams = join_all(connection, plan, flow)?;
+    let mut streams = join_all(connection, plan, flow)?;
     // In one direction only the sender's choice matters; it is made at both ends.
-    let congestion = streams.first().and_then(tcp::congestion);
+    let congestion = streams.first().and_then(|one| tcp::congestion(&one.stream));
     match direction {
         Direction::Up => {
-            let tcp = send_all(connection, plan, &streams);
+            let tcp = send_all(connection, plan, &mut streams);
             // What has not been sent yet is of no use: the kernel is not to go on with it.
             let now = Some(Duration::ZERO);
-            let abort = |stream: &TcpStream| SockRef::from(stream).set_linger(now);
+            let abort = |one: &DataStream| SockRef::from(&one.stream).set_linger(now);
             streams.iter().try_for_each(abort).naming("close a connection")?;
             drop(streams);
             let report = connection.collect(flow)?;
+            check(&report)?;
             Ok(Transferred { tcp, congestion, ..received_far(plan, direction, report) })
         }
         Direction::Down => {
-            let bins = receive_all(connection, plan, &streams);
+            let bins = receive_all(connection, plan, &mut streams)?;
             drop(streams);
             let report = connection.collect(flow).unwrap_or_default();
+            check(&report)?;
             Ok(received_near(plan, bins, &report))
         }
     }
@@ -60,11 +63,13 @@ fn join_all(
     connection: &Connection,
     plan: &Transfer,
     flow: u16,
-) -> Result<Vec<TcpStream>, ProbeError> {
+) -> Result<Vec<DataStream>, ProbeError> {
     let end = TcpEnd { congestion: plan.congestion.clone(), window: None };
     let streams = connection.join_all(flow, plan.streams, &end)?;
-    let limit = |stream: &TcpStream| {
-        stream.set_read_timeout(Some(LOOK)).and_then(|()| stream.set_write_timeout(Some(LOOK)))
+    let limit = |one: &DataStream| {
+        one.stream
+            .set_read_timeout(Some(LOOK))
+            .and_then(|()| one.stream.set_write_timeout(Some(LOOK)))
     };
     streams.iter().try_for_each(limit).naming("use a data connection")?;
     Ok(streams)
@@ -73,7 +78,7 @@ fn join_all(
 fn send_all(
     connection: &Connection,
     plan: &Transfer,
-    streams: &[TcpStream],
+    streams: &mut [DataStream],
 ) -> Vec<Vec<TcpReading>> {
     // Each stream has its share of the rate.
     let share =
@@ -81,7 +86,7 @@ fn send_all(
     let (rate, began) = (plan.rate.map(share), clock::now());
     thread::scope(|scope| {
         let sender = |stream| scope.spawn(move || send(connection, plan, stream, rate, began));
-        let senders: Vec<_> = streams.iter().map(sender).collect();
+        let senders: Vec<_> = streams.iter_mut().map(sender).collect();
         senders.into_iter().map(|sender| sender.join().unwrap_or_default()).collect()
     })
 }
@@ -89,17 +94,23 @@ fn send_all(
 fn send(
     connection: &Connection,
     plan: &Transfer,
-    mut stream: &TcpStream,
+    to: &mut DataStream,
     rate: Option<Rate>,
     began: Time,
 ) -> Vec<TcpReading> {
-    let octets = vec![0x55; chunk(rate)];
+    let DataStream { stream, writer, .. } = to;
+    let (mut octets, mut at) = (writer.filled(Record::default(), chunk(rate)), 0);
     let (mut bucket, mut found) = (Bucket::new(rate), Vec::new());
     let mut readings = Readings::new(began, plan.interval);
     let until = began + plan.duration;
     while clock::now() < until && !connection.is_over() {
-        match stream.write(&octets) {
+        if at == octets.len() {
+            writer.write(Record::default(), &mut octets);
+            at = 0;
+        }
+        match stream.write(&octets[at..]) {
             Ok(count) => {
+                at += count;
                 let wait = bucket.take(clock::now(), count as u64);
                 thread::sleep(wait.min(until.since(clock::now())).to_duration());
             }
@@ -113,13 +124,18 @@ fn send(
     found
 }
 
-fn receive_all(connection: &Connection, plan: &Transfer, streams: &[TcpStream]) -> Vec<Vec<u64>> {
+fn receive_all(
+    connection: &Connection,
+    plan: &Transfer,
+    streams: &mut [DataStream],
+) -> Result<Vec<Vec<u64>>, ProbeError> {
     let began = OnceLock::new();
     let began = &began;
     thread::scope(|scope| {
         let receiver = |stream| scope.spawn(move || receive(connection, plan, stream, began));
-        let receivers: Vec<_> = streams.iter().map(receiver).collect();
-        receivers.into_iter().map(|receiver| receiver.join().unwrap_or_default()).collect()
+        let receivers: Vec<_> = streams.iter_mut().map(receiver).collect();
+        let gone = || Err(ProbeError::Gone("a connection could not be read".into()));
+        receivers.into_iter().map(|receiver| receiver.join().unwrap_or_else(|_| gone())).collect()
     })
 }
 
@@ -127,12 +143,15 @@ fn receive_all(connection: &Connection, plan: &Transfer, streams: &[TcpStream]) 
 fn receive(
     connection: &Connection,
     plan: &Transfer,
-    mut stream: &TcpStream,
+    from: &mut DataStream,
     began: &OnceLock<Time>,
-) -> Vec<u64> {
+) -> Result<Vec<u64>, ProbeError> {
+    let DataStream { stream, reader, writer } = from;
     let mut bins: Option<Bins> = None;
     let mut buffer = vec![0; CHUNK];
     let until = clock::now() + plan.duration + AFTER;
+    // The server sends when it has seen a record that only this client can write.
+    stream.write_all(&writer.filled(Record::default(), 0)).naming("ask for a transfer")?;
     while clock::now() < until && !connection.is_over() {
         match stream.read(&mut buffer) {
             Ok(0) => break,
@@ -140,13 +159,22 @@ fn receive(
                 let now = clock::now();
                 let first = *began.get_or_init(|| now);
                 let bins = bins.get_or_insert_with(|| Bins::from(first, plan.interval));
-                bins.add(now, count as u64);
+                let (mut octets, mut user) = (&buffer[..count], 0);
+                while !octets.is_empty() {
+                    user += reader.take(&mut octets).map_err(|_| ProbeError::forged())?.user;
+                }
+                bins.add(now, user as u64);
             }
             Err(error) if is_again(&error) => {}
             Err(_) => break,
         }
     }
-    bins.map_or(Vec::new(), |bins| bins.octets().to_vec())
+    Ok(bins.map_or(Vec::new(), |bins| bins.octets().to_vec()))
+}
+
+/// Fails where the server found octets that this client did not send.
+fn check(report: &FlowReport) -> Result<(), ProbeError> {
+    if report.forged == 0 { Ok(()) } else { Err(ProbeError::forged()) }
 }
 
 fn is_again(error: &io::Error) -> bool {

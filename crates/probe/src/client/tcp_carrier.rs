@@ -1,8 +1,9 @@
 //! Messages over a connection of the kernel's TCP.
 
 use super::carrier::{Carrier, Reply};
+use super::connection::DataStream;
 use crate::limited::is_silence;
-use crate::wire::record::{HEAD, Record};
+use crate::wire::record::{HEAD, Reader, Record, Writer};
 use crate::{clock, stamp, tcp};
 use rustix::event::PollFlags;
 use std::collections::VecDeque;
@@ -23,9 +24,9 @@ const HEADERS: u32 = 52;
 pub struct Tcp {
     stream: TcpStream,
     out: VecDeque<u8>,
-    head: Vec<u8>,
-    /// The answer under way, and the octets of it that are missing.
-    answer: Option<(Record, usize)>,
+    reader: Reader,
+    writer: Writer,
+    forged: bool,
     ready: VecDeque<Reply>,
     began: Time,
     /// Octets of the largest window that this end offers.
@@ -37,13 +38,15 @@ impl Tcp {
     ///
     /// # Errors
     /// Where it cannot be made not to block.
-    pub fn over(stream: TcpStream, window: Option<u32>) -> io::Result<Tcp> {
+    pub fn over(joined: DataStream, window: Option<u32>) -> io::Result<Tcp> {
+        let DataStream { stream, reader, writer } = joined;
         stream.set_nonblocking(true)?;
         Ok(Tcp {
             stream,
             out: VecDeque::new(),
-            head: Vec::with_capacity(HEAD),
-            answer: None,
+            reader,
+            writer,
+            forged: false,
             ready: VecDeque::new(),
             began: clock::now(),
             window,
@@ -83,35 +86,16 @@ impl Tcp {
     }
 
     fn take(&mut self, mut octets: &[u8], at: Time) -> io::Result<()> {
-        loop {
-            octets = self.take_head(octets)?;
-            let Some((record, missing)) = &mut self.answer else { return Ok(()) };
-            let taken = octets.len().min(*missing);
-            (*missing, octets) = (*missing - taken, &octets[taken..]);
-            if *missing > 0 {
-                return Ok(());
-            }
+        while !octets.is_empty() {
+            let taken = self.reader.take(&mut octets);
+            self.forged |= taken.is_err();
+            let Some(record) = taken?.whole else { continue };
             let received = record.stamp as i64;
             let sent = received.wrapping_add(i64::from(record.span));
             let far = Some(Far { received, sent, order: u64::from(record.order) });
             self.ready.push_back(Reply { number: record.number, at, far, size: record.size });
-            self.answer = None;
         }
-    }
-
-    /// Reads the head of the next answer, if it is due, and gives the rest.
-    fn take_head<'a>(&mut self, octets: &'a [u8]) -> io::Result<&'a [u8]> {
-        if self.answer.is_some() {
-            return Ok(octets);
-        }
-        let (part, rest) = octets.split_at(octets.len().min(HEAD - self.head.len()));
-        self.head.extend_from_slice(part);
-        if self.head.len() == HEAD {
-            let record = Record::read(&self.head).ok_or(ErrorKind::InvalidData)?;
-            self.head.clear();
-            self.answer = Some((record, record.size as usize));
-        }
-        Ok(rest)
+        Ok(())
     }
 }
 
@@ -120,8 +104,8 @@ impl Carrier for Tcp {
         if self.out.len() > MOST_WAITING {
             return Err(ErrorKind::WouldBlock.into());
         }
-        self.out.extend(Record { size, number, ..Record::default() }.write());
-        self.out.extend(std::iter::repeat_n(0x55, size as usize));
+        let record = Record { number, ..Record::default() };
+        self.out.extend(self.writer.filled(record, size as usize));
         let at = clock::now();
         self.flush()?;
         Ok(at)
@@ -149,6 +133,9 @@ impl Carrier for Tcp {
     }
     fn is_stamped(&self) -> bool {
         false
+    }
+    fn is_forged(&self) -> bool {
+        self.forged
     }
     fn reading(&self) -> serde_json::Value {
         let reading = tcp::read(&self.stream, clock::now().since(self.began));

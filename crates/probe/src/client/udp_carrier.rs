@@ -3,8 +3,8 @@
 use super::Connection;
 use super::carrier::{Carrier, Reply};
 use crate::error::Naming;
-use crate::key::Key;
 use crate::wire::datagram::{HEAD, Head, Kind, UDP_IPV4, UDP_IPV6};
+use crate::wire::keys::Way;
 use crate::{ProbeError, clock, stamp};
 use rustix::event::PollFlags;
 use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
@@ -13,6 +13,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use trunkline_core::Time;
 use trunkline_fit::Far;
+use trunkline_handshake::CodeKey;
 
 /// Octets that the socket's buffers should hold; the system may give less.
 const BUFFER: usize = 4 << 20;
@@ -23,7 +24,8 @@ const LARGEST: usize = 65_536;
 #[derive(Debug)]
 pub struct Datagrams {
     socket: UdpSocket,
-    key: Key,
+    /// The key of what is sent, and of what comes.
+    keys: [CodeKey; 2],
     cookie: u64,
     flow: u16,
     server: SocketAddr,
@@ -50,9 +52,10 @@ impl Datagrams {
         // A smaller buffer only loses datagrams earlier, which is counted.
         let _ = SockRef::from(&socket).set_recv_buffer_size(BUFFER);
         let _ = SockRef::from(&socket).set_send_buffer_size(BUFFER);
-        let (key, cookie) = (connection.key().clone(), connection.cookie());
+        let keys = [Way::Up, Way::Down].map(|way| connection.keys().datagrams(way));
+        let cookie = connection.cookie();
         let (out, buffer) = (Vec::new(), vec![0; LARGEST]);
-        Ok(Datagrams { socket, key, cookie, flow, server, out, buffer, stamped, foreign: 0 })
+        Ok(Datagrams { socket, keys, cookie, flow, server, out, buffer, stamped, foreign: 0 })
     }
 
     /// Sends one with these user octets, and tells when.
@@ -77,7 +80,7 @@ impl Datagrams {
     fn transmit(&mut self, kind: Kind, number: u32) -> io::Result<Time> {
         let stamp = clock::now().as_nanos();
         let head = Head { kind, flow: self.flow, number, stamp, span: 0, order: 0 };
-        head.write(self.cookie, &self.key, &mut self.out);
+        head.write(self.cookie, &self.keys[0], &mut self.out);
         let at = clock::now();
         let sent = self.socket.send(&self.out);
         self.out.truncate(HEAD);
@@ -101,7 +104,7 @@ impl Datagrams {
             };
             self.stamped &= arrival.stamped;
             let datagram = &self.buffer[..arrival.length.min(LARGEST)];
-            match Head::read(datagram, &self.key).filter(|head| head.flow == self.flow) {
+            match Head::read(datagram, &self.keys[1]).filter(|head| head.flow == self.flow) {
                 // The borrow of what is returned would last over the next turn of the loop.
                 Some(head) => {
                     let length = datagram.len();

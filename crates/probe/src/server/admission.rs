@@ -1,11 +1,11 @@
 //! Who may use a server, and how much.
 
 use crate::ProbeError;
-use crate::key::Key;
 use crate::wire::message::UrpSpec;
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use trunkline_core::{Rate, Span};
+use trunkline_handshake::Key;
 
 /// How a server is run.
 #[derive(Debug, Clone)]
@@ -33,6 +33,8 @@ pub struct Options {
     pub receive_buffer: Option<usize>,
     /// Octets of the largest window that its end of TCP offers; `None` for the system's, which grows.
     pub tcp_window: Option<u32>,
+    /// The congestion controls of TCP that clients may ask for; empty for those that the kernel has.
+    pub congestion: Vec<String>,
 }
 
 impl Options {
@@ -50,6 +52,7 @@ impl Options {
             window: (1024, 7),
             receive_buffer: None,
             tcp_window: None,
+            congestion: Vec::new(),
         }
     }
 
@@ -110,7 +113,7 @@ mod tests {
         let complaint = options("0.0.0.0:1").check().unwrap_err().to_string();
         assert!(complaint.contains("--key-file") && complaint.contains("--allow"), "{complaint}");
         assert!(!complaint.contains('\n'));
-        let keyed = Options { key: Some(Key::new(b"k")), ..options("0.0.0.0:1") };
+        let keyed = Options { key: Some(Key::new([1; 32])), ..options("0.0.0.0:1") };
         assert!(keyed.check().is_ok());
         let listed = Options { allow: vec![network("10.1.0.0/16").unwrap()], ..options("[::]:1") };
         assert!(listed.check().is_ok());

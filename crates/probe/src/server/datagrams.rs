@@ -49,12 +49,12 @@ fn take(shared: &Arc<Shared>, buffer: &mut [u8], arrival: Arrival) {
     let length = arrival.length.min(buffer.len());
     match find(shared, &buffer[..length], arrival.from) {
         Ok((session, flow, head, from)) => {
-            one_more(&shared.counts.good_datagrams);
+            one_more(&shared.house.counts.good_datagrams);
             let place = Place { shared, session: &session, flow: &flow, number: head.flow, from };
             place.take(head, &mut buffer[..length], arrival.at);
         }
-        Err(Stray::Late) => one_more(&shared.counts.late_datagrams),
-        Err(Stray::Garbage) => one_more(&shared.counts.garbage_datagrams),
+        Err(Stray::Late) => one_more(&shared.house.counts.late_datagrams),
+        Err(Stray::Garbage) => one_more(&shared.house.counts.garbage_datagrams),
     }
 }
 
@@ -83,8 +83,9 @@ fn authentic(
     from: Option<SocketAddr>,
 ) -> Option<(Arc<Session>, Head, SocketAddr)> {
     let (from, cookie) = (from?, datagram::cookie(datagram)?);
-    let session = shared.session(cookie).or_else(|| shared.ended_session(cookie))?;
-    let head = (session.peer == from.ip()).then(|| Head::read(datagram, &session.key))??;
+    let session = shared.house.session(cookie).or_else(|| shared.house.ended_session(cookie))?;
+    let head =
+        (session.peer == from.ip()).then(|| Head::read(datagram, &session.datagrams[0]))??;
     Some((session, head, from))
 }
 
@@ -106,8 +107,8 @@ impl Place<'_> {
         }
         match (head.kind, self.flow.spec.role) {
             (Kind::Request, Role::Echo) => self.echo(&mut flow, head, datagram, at),
-            // The client opens its filters for what is to come.
-            (Kind::Request, _) => {
+            // The client opens its filters for what is to come. A copy is not answered.
+            (Kind::Request, Role::Down) if flow.tracker.note(head.number) => {
                 self.reply(&mut flow, head, datagram, at);
                 self.start(&mut flow);
             }
@@ -141,7 +142,7 @@ impl Place<'_> {
             order,
             ..request
         };
-        head.write(self.session.cookie, &self.session.key, datagram);
+        head.write(self.session.cookie, &self.session.datagrams[1], datagram);
         flow.sent += u64::from(send(&self.shared.udp, datagram, self.from));
     }
 
@@ -176,7 +177,7 @@ impl Place<'_> {
                 span: 0,
                 order: 0,
             };
-            head.write(self.session.cookie, &self.session.key, &mut datagram);
+            head.write(self.session.cookie, &self.session.datagrams[1], &mut datagram);
             flow.sent += u64::from(send(&self.shared.udp, &datagram, self.from));
         }
     }
@@ -221,7 +222,7 @@ fn fill(channel: &mut Channel, size: u32) {
 /// Does what is due on URP flows, and tells when the next is.
 fn work_on_channels(shared: &Arc<Shared>) -> Time {
     let mut next = Time::NEVER;
-    for session in shared.all_sessions() {
+    for session in shared.house.sessions() {
         for (number, flow) in session.flows() {
             let mut state = lock(&flow.datagrams);
             let Some(from) = state.peer.filter(|_| state.channel.is_some()) else { continue };
@@ -262,7 +263,8 @@ fn stream_down(shared: &Shared, session: &Session, flow: &Flow, number: u16, to:
     let mut count = 0;
     while !flow.is_done() && !session.is_over() && !shared.stopped() {
         let due = pacer.next();
-        if due >= until {
+        // Without a rate, or behind a rate that nobody keeps, what is due lags behind the clock.
+        if due.max(clock::now()) >= until {
             return;
         }
         thread::sleep(due.since(clock::now()).to_duration());
@@ -272,7 +274,7 @@ fn stream_down(shared: &Shared, session: &Session, flow: &Flow, number: u16, to:
         }
         let stamp = clock::now().as_nanos();
         let head = Head { kind: Kind::Data, flow: number, number: count, stamp, span: 0, order: 0 };
-        head.write(session.cookie, &session.key, &mut datagram);
+        head.write(session.cookie, &session.datagrams[1], &mut datagram);
         count += 1;
         let sent = send(&shared.udp, &datagram, to);
         lock(&flow.datagrams).sent += u64::from(sent);
@@ -282,15 +284,15 @@ fn stream_down(shared: &Shared, session: &Session, flow: &Flow, number: u16, to:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::Key;
-    use crate::server::{Options, REMEMBERED, Server};
+    use crate::server::house::REMEMBERED;
+    use crate::server::{Options, Server};
     use crate::wire::message::Limits;
 
     /// What a session of this cookie sends.
     fn datagram(session: &Session) -> Vec<u8> {
         let head = Head { kind: Kind::Urp, flow: 3, number: 1, stamp: 0, span: 0, order: 0 };
         let mut octets = vec![0; HEAD + 20];
-        head.write(session.cookie, &session.key, &mut octets);
+        head.write(session.cookie, &session.datagrams[0], &mut octets);
         octets
     }
 
@@ -308,24 +310,30 @@ mod tests {
     #[test]
     fn what_a_session_sent_before_its_end_is_late_and_no_garbage() {
         let server = Server::start(Options::at(([127, 0, 0, 1], 0).into())).unwrap();
-        let limits = Limits { rate: None, duration_ns: 1_000_000_000_000, flows: 1, streams: 1 };
+        let limits = Limits {
+            rate: None,
+            duration_ns: 1_000_000_000_000,
+            flows: 1,
+            streams: 1,
+            connections: 1,
+        };
         let session = |cookie: u64| {
-            let key = Key::new(&cookie.to_be_bytes());
-            Arc::new(Session::new(cookie, key, [127, 0, 0, 1].into(), limits))
+            let (secret, peer) = ([cookie as u8; 32], [127, 0, 0, 1].into());
+            Arc::new(Session::new(cookie, secret, peer, limits, [].into()))
         };
         let first = session(1);
         let octets = datagram(&first);
         assert_eq!(counted(&server, &octets), (0, 1), "of a session that never was");
-        lock(&server.shared.sessions).insert(1, Arc::clone(&first));
+        server.shared.house.enter(&first);
         assert_eq!(counted(&server, &octets), (1, 0), "its flow has ended");
-        server.shared.end(&first);
+        server.shared.house.close(&first);
         assert_eq!(counted(&server, &octets), (1, 0), "it has ended");
         let mut wrong = octets.clone();
         wrong[20] ^= 1;
         assert_eq!(counted(&server, &wrong), (0, 1), "with a wrong tag");
-        (2..REMEMBERED as u64 + 1).for_each(|cookie| server.shared.end(&session(cookie)));
+        (2..REMEMBERED as u64 + 1).for_each(|cookie| server.shared.house.close(&session(cookie)));
         assert_eq!(counted(&server, &octets), (1, 0), "the oldest that is remembered");
-        server.shared.end(&session(1000));
+        server.shared.house.close(&session(1000));
         assert_eq!(counted(&server, &octets), (0, 1), "it is forgotten");
     }
 }

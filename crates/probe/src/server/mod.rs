@@ -1,25 +1,28 @@
 //! The server: it answers those who may ask, and nothing larger than it was asked.
 
 mod admission;
-mod connections;
 mod control;
 mod datagrams;
-
+mod dialogue;
+mod doors;
+mod house;
 mod session;
 mod streams;
+mod waiting;
 
 pub use admission::{Options, network};
+pub use dialogue::{Dialogue, Event, Step};
+pub use house::{House, Joined};
 pub use ipnet::IpNet;
+pub use session::Session;
 
 use crate::error::Naming;
 use crate::{ProbeError, stamp};
 use serde::Serialize;
-use session::{Session, lock};
 use socket2::SockRef;
-use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 /// What happened to a server, counted since its start.
@@ -72,46 +75,16 @@ fn one_more(count: &Count) {
 /// What all threads of a server share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    options: Options,
+    house: House,
     /// The system's congestion control, where connections begin with another.
     congestion: Option<String>,
     udp: UdpSocket,
-    sessions: Mutex<BTreeMap<u64, Arc<Session>>>,
-    /// Sessions that ended, the latest last: what was under way for them still comes.
-    ended: Mutex<VecDeque<Arc<Session>>>,
-    pending: connections::Pending,
-    counts: Counts,
     stop: AtomicBool,
 }
 
 impl Shared {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-
-    fn session(&self, cookie: u64) -> Option<Arc<Session>> {
-        lock(&self.sessions).get(&cookie).cloned()
-    }
-
-    /// The one of this cookie among those that ended a short time ago.
-    fn ended_session(&self, cookie: u64) -> Option<Arc<Session>> {
-        lock(&self.ended).iter().find(|session| session.cookie == cookie).cloned()
-    }
-
-    /// Takes a session from the open ones and ends it.
-    fn end(&self, session: &Arc<Session>) {
-        session.close();
-        let mut ended = lock(&self.ended);
-        ended.push_back(Arc::clone(session));
-        if ended.len() > REMEMBERED {
-            ended.pop_front();
-        }
-        // Last, so that it is found in one of both at any time.
-        lock(&self.sessions).remove(&session.cookie);
-    }
-
-    fn all_sessions(&self) -> Vec<Arc<Session>> {
-        lock(&self.sessions).values().cloned().collect()
     }
 }
 
@@ -123,8 +96,6 @@ pub struct Server {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Sessions that are remembered after their end.
-const REMEMBERED: usize = 64;
 /// Octets that the socket's buffers should hold; the system may give less.
 const BUFFER: usize = 4 << 20;
 
@@ -135,6 +106,8 @@ impl Server {
     /// [`ProbeError::WrongUse`] where it would serve the whole world; else where it cannot listen.
     pub fn start(options: Options) -> Result<Server, ProbeError> {
         options.check()?;
+        let house = House::new(options).map_err(ProbeError::WrongUse)?;
+        let options = &house.options;
         let (listener, udp) =
             listen(options.bind).map_err(|cause| ProbeError::Listen { at: options.bind, cause })?;
         if let Some(octets) = options.receive_buffer {
@@ -155,18 +128,10 @@ impl Server {
         // A smaller buffer only loses datagrams earlier, which is counted.
         let _ = SockRef::from(&udp).set_recv_buffer_size(BUFFER);
         let _ = SockRef::from(&udp).set_send_buffer_size(BUFFER);
-        let shared = Arc::new(Shared {
-            options,
-            congestion,
-            udp,
-            sessions: Mutex::default(),
-            ended: Mutex::default(),
-            pending: connections::Pending::default(),
-            counts: Counts::default(),
-            stop: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared { house, congestion, udp, stop: AtomicBool::new(false) });
+        let doors = doors::open(&shared, listener).naming("wait for connections")?;
         let threads = vec![
-            spawn("probe-accept", &shared, move |shared| connections::accept(shared, &listener))?,
+            spawn("probe-accept", &shared, move |_| doors())?,
             spawn("probe-datagrams", &shared, datagrams::serve)?,
         ];
         Ok(Server { shared, address, threads })
@@ -179,7 +144,7 @@ impl Server {
 
     /// What happened so far.
     pub fn statistics(&self) -> Statistics {
-        let counts = &self.shared.counts;
+        let counts = &self.shared.house.counts;
         let of = |count: &Count| count.load(Ordering::Relaxed);
         Statistics {
             connections: of(&counts.connections),
@@ -197,14 +162,14 @@ impl Server {
 
     /// Sessions open now.
     pub fn sessions(&self) -> usize {
-        lock(&self.shared.sessions).len()
+        self.shared.house.sessions().len()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.all_sessions().iter().for_each(|session| session.close());
+        self.shared.house.sessions().iter().for_each(|session| session.close());
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so already.
             let _ = thread.join();

@@ -4,17 +4,18 @@ use crate::bins::{Bins, MOST_BINS};
 use crate::bucket::Bucket;
 use crate::channel::Channel;
 use crate::clock;
-use crate::key::Key;
 use crate::tcp::TcpReading;
 use crate::tracker::Tracker;
 use crate::wire::datagram;
+use crate::wire::keys::{SessionKeys, Way};
 use crate::wire::message::{FlowReport, FlowSpec, Limits, Role, Transport};
 use crate::wire::record;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trunkline_core::{Rate, Span, Time};
+use trunkline_handshake::{CodeKey, SECRET};
 
 /// Flows that a session may have open at once.
 pub const MOST_FLOWS: u16 = 32;
@@ -33,8 +34,10 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Session {
     /// By which its datagrams are known.
     pub cookie: u64,
-    /// With which they are authenticated.
-    pub key: Key,
+    /// What is derived from its secret.
+    pub keys: SessionKeys,
+    /// The key of datagrams from the client, and of those to it.
+    pub datagrams: [CodeKey; 2],
     /// Where the client is: nothing is sent elsewhere.
     pub peer: IpAddr,
     /// What it is allowed.
@@ -45,20 +48,38 @@ pub struct Session {
     pub bucket: Mutex<Bucket>,
     /// Set when it is over.
     pub closed: AtomicBool,
-    flows: Mutex<BTreeMap<u16, Arc<Flow>>>,
+    /// The congestion controls that may be asked for.
+    congestion: Arc<[String]>,
+    flows: Mutex<Flows>,
+}
+
+/// The open flows by number. A number is used once, for what was sent under it could be sent again.
+#[derive(Debug, Default)]
+struct Flows {
+    open: BTreeMap<u16, Arc<Flow>>,
+    next: u32,
 }
 
 impl Session {
     /// A session from now on.
-    pub fn new(cookie: u64, key: Key, peer: IpAddr, limits: Limits) -> Session {
+    pub fn new(
+        cookie: u64,
+        secret: [u8; SECRET],
+        peer: IpAddr,
+        limits: Limits,
+        congestion: Arc<[String]>,
+    ) -> Session {
+        let keys = SessionKeys::new(secret);
         Session {
             cookie,
-            key,
+            datagrams: [keys.datagrams(Way::Up), keys.datagrams(Way::Down)],
+            keys,
             peer,
             limits,
             until: clock::now() + Span::from_nanos(limits.duration_ns),
             bucket: Mutex::new(Bucket::new(limits.rate.map(Rate::from_bits_per_second))),
             closed: AtomicBool::new(false),
+            congestion,
             flows: Mutex::default(),
         }
     }
@@ -70,12 +91,12 @@ impl Session {
 
     /// The flow of this number.
     pub fn flow(&self, number: u16) -> Option<Arc<Flow>> {
-        lock(&self.flows).get(&number).cloned()
+        lock(&self.flows).open.get(&number).cloned()
     }
 
     /// The flows that have datagrams.
     pub fn flows(&self) -> Vec<(u16, Arc<Flow>)> {
-        lock(&self.flows).iter().map(|(&number, flow)| (number, Arc::clone(flow))).collect()
+        lock(&self.flows).open.iter().map(|(&number, flow)| (number, Arc::clone(flow))).collect()
     }
 
     /// Opens a flow.
@@ -85,13 +106,23 @@ impl Session {
     pub fn open(&self, number: u16, spec: FlowSpec) -> Result<(), String> {
         self.check(&spec)?;
         let mut flows = lock(&self.flows);
-        if flows.contains_key(&number) {
-            return Err(format!("flow {number} is open already"));
+        if u32::from(number) < flows.next {
+            return Err(format!("flow {number} is or was open already; numbers ascend"));
         }
-        if flows.len() >= usize::from(self.limits.flows) {
+        if flows.open.len() >= usize::from(self.limits.flows) {
             return Err(format!("no more than {} flows at once", self.limits.flows));
         }
-        flows.insert(number, Arc::new(Flow::new(spec)?));
+        let joined = flows.open.values().map(|flow| u32::from(flow.spec.streams)).sum::<u32>();
+        if joined + u32::from(spec.streams) > self.limits.connections {
+            return Err(format!(
+                "no more than {} streams in all flows of a session; ask for fewer, or start the server \
+                 with a higher limit of open files (`ulimit -n`)",
+                self.limits.connections
+            ));
+        }
+        let flow = Arc::new(Flow::new(spec)?);
+        flows.next = u32::from(number) + 1;
+        flows.open.insert(number, flow);
         Ok(())
     }
 
@@ -112,6 +143,14 @@ impl Session {
                 "a rate above {most}; ask for less, or start the server with a higher --max-rate"
             ));
         }
+        if let Some(name) = &spec.congestion
+            && !self.congestion.contains(name)
+        {
+            let list = self.congestion.join(" ");
+            return Err(format!(
+                "'{name}' is not on its list of congestion controls: {list} (--congestion)"
+            ));
+        }
         if spec.streams == 0 || spec.streams > self.limits.streams {
             return Err(format!("a flow has 1 to {} streams", self.limits.streams));
         }
@@ -130,7 +169,7 @@ impl Session {
 
     /// Ends a flow and says what was seen of it.
     pub fn collect(&self, number: u16) -> Option<FlowReport> {
-        let flow = lock(&self.flows).remove(&number)?;
+        let flow = lock(&self.flows).open.remove(&number)?;
         flow.done.store(true, Ordering::Relaxed);
         Some(flow.report())
     }
@@ -138,7 +177,7 @@ impl Session {
     /// Ends all.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
-        for (_, flow) in std::mem::take(&mut *lock(&self.flows)) {
+        for (_, flow) in std::mem::take(&mut lock(&self.flows).open) {
             flow.done.store(true, Ordering::Relaxed);
         }
     }
@@ -159,6 +198,8 @@ pub struct Flow {
     pub began: Mutex<Option<Time>>,
     /// Connections that have not ended.
     pub running: AtomicUsize,
+    /// Connections on which octets were changed on the way.
+    pub forged: AtomicU64,
 }
 
 /// What is known of a flow's datagrams.
@@ -229,6 +270,7 @@ impl Flow {
             streams: Mutex::default(),
             began: Mutex::default(),
             running: AtomicUsize::new(0),
+            forged: AtomicU64::new(0),
         })
     }
 
@@ -246,6 +288,11 @@ impl Flow {
             self.running.fetch_add(1, Ordering::Relaxed);
         }
         fresh
+    }
+
+    /// One connection has ended.
+    pub fn leave(&self) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Counts octets that came on connection `number`; all connections' intervals begin with the first
@@ -300,6 +347,7 @@ impl Flow {
             bins: streams.values().map(Stream::octets).collect(),
             congestion: streams.values().find_map(|stream| stream.congestion.clone()),
             tcp: streams.into_values().map(|stream| stream.readings).collect(),
+            forged: self.forged.load(Ordering::Relaxed),
             ..FlowReport::default()
         }
     }
@@ -310,8 +358,10 @@ mod tests {
     use super::*;
 
     fn session(rate: Option<u64>) -> Session {
-        let limits = Limits { rate, duration_ns: 10_000_000_000, flows: 2, streams: 4 };
-        Session::new(7, Key::new(b"session"), [127, 0, 0, 1].into(), limits)
+        let limits =
+            Limits { rate, duration_ns: 10_000_000_000, flows: 2, streams: 4, connections: 6 };
+        let congestion = ["reno".to_string()].into();
+        Session::new(7, [1; SECRET], [127, 0, 0, 1].into(), limits, congestion)
     }
 
     fn spec() -> FlowSpec {
@@ -341,6 +391,18 @@ mod tests {
         assert!(refusal(FlowSpec { size: 70_000, ..spec() }).contains("octets"));
         assert!(refusal(FlowSpec { interval_ns: 1, ..spec() }).contains("intervals"));
         assert!(refusal(FlowSpec { transport: Transport::Urp, ..spec() }).contains("settings"));
+        let congestion = |name: &str| FlowSpec { congestion: Some(name.into()), ..spec() };
+        assert!(refusal(congestion("vegas")).contains("reno (--congestion)"));
+        assert_eq!(session.open(1, congestion("reno")), Ok(()));
+    }
+
+    #[test]
+    fn streams_of_all_flows_together_are_bounded() {
+        let session = session(None);
+        session.open(0, FlowSpec { streams: 4, ..spec() }).unwrap();
+        let complaint = session.open(1, FlowSpec { streams: 3, ..spec() }).unwrap_err();
+        assert!(complaint.contains("no more than 6 streams"), "{complaint}");
+        session.open(1, FlowSpec { streams: 2, ..spec() }).unwrap();
     }
 
     #[test]
@@ -352,6 +414,7 @@ mod tests {
         assert!(session.open(3, spec()).unwrap_err().contains("more than 2"));
         let flow = session.flow(1).unwrap();
         assert!(session.collect(1).is_some() && flow.is_done() && session.collect(1).is_none());
+        assert!(session.open(1, spec()).unwrap_err().contains("was open"));
         session.open(3, spec()).unwrap();
         session.close();
         assert!(session.is_over() && session.flow(3).is_none());

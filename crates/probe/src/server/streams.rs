@@ -1,13 +1,14 @@
 //! The server's end of a data connection.
 
-use super::Shared;
+use super::house::Joined;
 use super::session::{Flow, MOST_READINGS, Session, lock};
+use super::{Shared, one_more};
 use crate::bucket::Bucket;
 use crate::limited::is_silence;
 use crate::readings::{Readings, chunk};
-use crate::wire::frame;
-use crate::wire::message::{Answer, Role, Transport};
-use crate::wire::record::{HEAD, Record};
+use crate::wire::keys::Way;
+use crate::wire::message::Role;
+use crate::wire::record::{HEAD, MOST_USER, Reader, Record, Writer};
 use crate::{clock, tcp};
 use socket2::SockRef;
 use std::io::{self, Read, Write};
@@ -20,27 +21,28 @@ use trunkline_core::{Rate, Span, Time};
 /// How long a read or a write waits until the stop signs are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Serves connection `number` of a flow to its end.
-///
-/// # Errors
-/// What the connection says; `TimedOut` where nothing came for too long.
-pub fn serve(
-    shared: &Shared,
-    stream: &TcpStream,
-    session: &Session,
-    flow: &Flow,
-    number: u16,
-) -> io::Result<()> {
+/// Serves a connection of a flow to its end.
+pub fn serve(shared: &Shared, stream: &TcpStream, joined: &Joined) {
+    let Joined { session, flow, place, transcript } = joined;
+    let key = |way| session.keys.stream(way, *place, transcript);
+    let most = if flow.spec.role == Role::Echo { flow.spec.size } else { MOST_USER };
+    let (reader, writer) = (Reader::new(key(Way::Up), most), Writer::new(key(Way::Down)));
     let chunk = chunk(session.limits.rate.map(Rate::from_bits_per_second));
-    let place = Place { shared, stream, session, flow, number, chunk };
-    let result = place.serve();
-    flow.running.fetch_sub(1, Ordering::Relaxed);
+    let desk = Desk { shared, stream, session, flow, number: place.stream, chunk };
+    match desk.serve(reader, writer) {
+        Err(error) if is_silence(&error) => one_more(&shared.house.counts.silent),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            flow.forged.fetch_add(1, Ordering::Relaxed);
+            one_more(&shared.house.counts.foreign);
+        }
+        _ => {}
+    }
+    flow.leave();
     // What has not been sent yet is of no use: without this the kernel would go on sending it.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
-    result
 }
 
-struct Place<'a> {
+struct Desk<'a> {
     shared: &'a Shared,
     stream: &'a TcpStream,
     session: &'a Session,
@@ -50,27 +52,21 @@ struct Place<'a> {
     chunk: usize,
 }
 
-impl Place<'_> {
-    fn serve(&self) -> io::Result<()> {
+impl Desk<'_> {
+    fn serve(&self, reader: Reader, writer: Writer) -> io::Result<()> {
+        self.stream.set_nonblocking(false)?;
         let asked = self.flow.spec.congestion.as_ref().or(self.shared.congestion.as_ref());
-        if let Some(name) = asked
-            && let Err(reason) = tcp::set_congestion(self.stream, name)
-        {
-            return frame::send(&mut &*self.stream, &Answer::Refused { reason });
+        if let Some(name) = asked {
+            tcp::set_congestion(self.stream, name).map_err(io::Error::other)?;
         }
-        if self.flow.spec.transport != Transport::Tcp {
-            let reason = "this flow has no connections".into();
-            return frame::send(&mut &*self.stream, &Answer::Refused { reason });
-        }
-        frame::send(&mut &*self.stream, &Answer::Ready { urp: None })?;
         self.stream.set_read_timeout(Some(LOOK))?;
         self.stream.set_write_timeout(Some(LOOK))?;
         let congestion = tcp::congestion(self.stream);
         self.flow.with_stream(self.number, |stream| stream.congestion = congestion);
         match self.flow.spec.role {
-            Role::Echo => self.echo(),
-            Role::Up => self.sink(),
-            Role::Down => self.source(),
+            Role::Echo => self.echo(reader, writer),
+            Role::Up => self.sink(reader),
+            Role::Down => self.source(reader, writer),
         }
     }
 
@@ -94,7 +90,7 @@ impl Place<'_> {
             match (&mut &*self.stream).read(buffer) {
                 Ok(0) => return Ok(None),
                 Ok(count) => {
-                    if let Some(octets) = self.shared.options.tcp_window {
+                    if let Some(octets) = self.shared.house.options.tcp_window {
                         tcp::hold_window(self.stream, octets)?;
                     }
                     self.spend(count);
@@ -103,7 +99,7 @@ impl Place<'_> {
                 Err(error) if is_silence(&error) || error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if clock::now().since(since) > self.shared.options.idle {
+            if clock::now().since(since) > self.shared.house.options.idle {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
@@ -125,22 +121,40 @@ impl Place<'_> {
                 Err(error) if is_silence(&error) || error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if clock::now().since(since) > self.shared.options.idle {
+            if clock::now().since(since) > self.shared.house.options.idle {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
         Ok(true)
     }
 
-    fn sink(&self) -> io::Result<()> {
+    fn sink(&self, mut reader: Reader) -> io::Result<()> {
         let mut buffer = vec![0; self.chunk];
         while let Some(count) = self.read(&mut buffer)? {
-            self.flow.count(self.number, clock::now(), count as u64);
+            let (mut octets, now) = (&buffer[..count], clock::now());
+            while !octets.is_empty() {
+                let taken = reader.take(&mut octets)?;
+                self.flow.count(self.number, now, taken.user as u64);
+            }
         }
         Ok(())
     }
 
-    fn source(&self) -> io::Result<()> {
+    /// Waits for the client's first record: who only repeats its first words gets no stream.
+    fn await_client(&self, reader: &mut Reader) -> io::Result<bool> {
+        let mut buffer = [0; HEAD];
+        while let Some(count) = self.read(&mut buffer)? {
+            if reader.take(&mut &buffer[..count])?.whole.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn source(&self, mut reader: Reader, mut writer: Writer) -> io::Result<()> {
+        if !self.await_client(&mut reader)? {
+            return Ok(());
+        }
         let began = clock::now();
         let spec = &self.flow.spec;
         let until = began + Span::from_nanos(spec.duration_ns);
@@ -148,11 +162,17 @@ impl Place<'_> {
         let share = |rate: u64| Rate::from_bits_per_second(rate / u64::from(spec.streams));
         let rate = spec.rate.map(share);
         let mut bucket = Bucket::new(rate);
-        let chunk = vec![0x55; chunk(rate).min(self.chunk)];
+        let mut record = writer.filled(Record::default(), chunk(rate).min(self.chunk));
+        let mut at = 0;
         let mut readings = Readings::new(began, Span::from_nanos(spec.interval_ns));
         while clock::now() < until && !self.is_over() {
-            match (&mut &*self.stream).write(&chunk) {
+            if at == record.len() {
+                writer.write(Record::default(), &mut record);
+                at = 0;
+            }
+            match (&mut &*self.stream).write(&record[at..]) {
                 Ok(count) => {
+                    at += count;
                     self.spend(count);
                     let wait = bucket.take(clock::now(), count as u64);
                     thread::sleep(wait.to_duration().min(LOOK));
@@ -179,47 +199,34 @@ impl Place<'_> {
 
     /// Answers each message when it has come in full. Its octets are not kept: those of the answer are
     /// others.
-    fn echo(&self) -> io::Result<()> {
+    fn echo(&self, mut reader: Reader, mut writer: Writer) -> io::Result<()> {
         let mut buffer = vec![0; self.chunk];
-        let mut head = Vec::with_capacity(HEAD);
-        let (mut left, mut order) = (0usize, 0u32);
-        let mut request: Option<Record> = None;
+        let mut order = 0u32;
         while let Some(count) = self.read(&mut buffer)? {
             let at = clock::now();
-            let mut rest = &buffer[..count];
-            while !rest.is_empty() || (left == 0 && request.is_some()) {
-                if request.is_none() {
-                    let (part, more) = rest.split_at(rest.len().min(HEAD - head.len()));
-                    head.extend_from_slice(part);
-                    rest = more;
-                    if head.len() < HEAD {
-                        break;
-                    }
-                    let record = Record::read(&head).filter(|one| one.size <= self.flow.spec.size);
-                    let record = record.ok_or(io::ErrorKind::InvalidData)?;
-                    head.clear();
-                    (request, left) = (Some(record), record.size as usize);
+            let mut octets = &buffer[..count];
+            while !octets.is_empty() {
+                let Some(request) = reader.take(&mut octets)?.whole else { continue };
+                if !self.answer(&mut writer, request, at, order)? {
+                    return Ok(());
                 }
-                let taken = rest.len().min(left);
-                (left, rest) = (left - taken, &rest[taken..]);
-                if left == 0
-                    && let Some(record) = request.take()
-                {
-                    if !self.answer(record, at, order)? {
-                        return Ok(());
-                    }
-                    order = order.wrapping_add(1);
-                }
+                order = order.wrapping_add(1);
             }
         }
         Ok(())
     }
 
-    fn answer(&self, request: Record, at: Time, order: u32) -> io::Result<bool> {
+    fn answer(
+        &self,
+        writer: &mut Writer,
+        request: Record,
+        at: Time,
+        order: u32,
+    ) -> io::Result<bool> {
+        let mut octets = vec![0x55; HEAD + request.size as usize];
+        // The time that the code takes is the server's, as all until the sending.
         let span = u32::try_from(clock::now().since(at).as_nanos()).unwrap_or(u32::MAX);
-        let record = Record { stamp: at.as_nanos(), span, order, ..request };
-        let mut octets = record.write().to_vec();
-        octets.resize(HEAD + request.size as usize, 0x55);
+        writer.write(Record { stamp: at.as_nanos(), span, order, ..request }, &mut octets);
         self.flow.with_stream(self.number, |stream| {
             stream.received += 1;
             stream.sent += 1;

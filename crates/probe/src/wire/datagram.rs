@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  0  cookie   of the session
-//!  8  tag      the first eight octets of HMAC-SHA256 over octets 16 to 40 and the length
+//!  8  tag      eight octets of a keyed BLAKE3 over the cookie, octets 16 to 40 and the user's octets
 //! 16  kind     what it is
-//! 17  version  1
+//! 17  version  2
 //! 18  flow     of the session
 //! 20  number   counted by whoever sends, from 0
 //! 24  stamp    nanoseconds of the sender's clock; in a reply: when the request had come
@@ -12,11 +12,11 @@
 //! 36  order    in a reply: its place in the order of arrival of the requests
 //! ```
 //!
-//! All numbers are big-endian. A request and its reply are of one length. The tag does not cover the
-//! user's octets, which carry nothing.
+//! All numbers are big-endian. A request and its reply are of one length. Each direction of a session
+//! has its own key, so that nothing can be sent back to where it came from.
 
 use super::VERSION;
-use crate::key::{Key, same};
+use trunkline_handshake::{CodeKey, TAG, same};
 
 /// Octets of the head.
 pub const HEAD: usize = 40;
@@ -72,7 +72,7 @@ impl Head {
     fn body(&self) -> [u8; HEAD - 16] {
         let mut body = [0; HEAD - 16];
         body[0] = self.kind as u8;
-        body[1] = VERSION as u8;
+        body[1] = VERSION;
         body[2..4].copy_from_slice(&self.flow.to_be_bytes());
         body[4..8].copy_from_slice(&self.number.to_be_bytes());
         body[8..16].copy_from_slice(&self.stamp.to_be_bytes());
@@ -81,27 +81,26 @@ impl Head {
         body
     }
 
-    /// Writes the head into the first [`HEAD`] octets of `datagram`, whose length is covered by the tag.
-    /// Nothing is written where it is shorter than that.
-    pub fn write(&self, cookie: u64, key: &Key, datagram: &mut [u8]) {
+    /// Writes the head into the first [`HEAD`] octets of `datagram`, all of which the tag covers. Nothing is
+    /// written where it is shorter than that.
+    pub fn write(&self, cookie: u64, key: &CodeKey, datagram: &mut [u8]) {
+        let Some((head, user)) = datagram.split_first_chunk_mut::<HEAD>() else { return };
         let body = self.body();
-        let tag = tag(key, cookie, &body, datagram.len());
-        let Some(head) = datagram.first_chunk_mut::<HEAD>() else { return };
         head[..8].copy_from_slice(&cookie.to_be_bytes());
-        head[8..16].copy_from_slice(&tag);
+        head[8..16].copy_from_slice(&key.tag(&[&cookie.to_be_bytes(), &body, user]));
         head[16..].copy_from_slice(&body);
     }
 
-    /// The head of a datagram of the session with this key; `None` where it is none or the tag is wrong.
-    pub fn read(datagram: &[u8], key: &Key) -> Option<Head> {
-        let head = datagram.first_chunk::<HEAD>()?;
-        let (cookie, body) = (cookie(datagram)?, head.last_chunk::<{ HEAD - 16 }>()?);
-        if !same(&tag(key, cookie, body, datagram.len()), &head[8..16]) {
+    /// The head of a datagram with this key; `None` where it is none or the tag is wrong.
+    pub fn read(datagram: &[u8], key: &CodeKey) -> Option<Head> {
+        let (head, user) = datagram.split_first_chunk::<HEAD>()?;
+        let (cookie, body) = (&head[..8], head.last_chunk::<{ HEAD - 16 }>()?);
+        if !same(&key.tag(&[cookie, body, user]), &head[8..8 + TAG]) {
             return None;
         }
         let word =
             |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
-        (u16::from(body[1]) == VERSION).then_some(Head {
+        (body[1] == VERSION).then_some(Head {
             kind: Kind::of(body[0])?,
             flow: u16::from_be_bytes([body[2], body[3]]),
             number: word(4),
@@ -118,18 +117,14 @@ pub fn cookie(datagram: &[u8]) -> Option<u64> {
         .then(|| datagram.first_chunk().map(|head| u64::from_be_bytes(*head)))?
 }
 
-fn tag(key: &Key, cookie: u64, body: &[u8; HEAD - 16], length: usize) -> [u8; 8] {
-    let mut covered = [0; HEAD];
-    covered[..8].copy_from_slice(&cookie.to_be_bytes());
-    covered[8..16].copy_from_slice(&(length as u64).to_be_bytes());
-    covered[16..].copy_from_slice(body);
-    key.tag(&covered)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn key(number: u64) -> CodeKey {
+        CodeKey::derive(&[9; 32], "trunkline test of datagrams", &[&number.to_be_bytes()])
+    }
 
     fn heads() -> impl Strategy<Value = Head> {
         let kinds =
@@ -149,31 +144,33 @@ mod tests {
     proptest! {
         #[test]
         fn heads_read_back(head in heads(), number: u64, size in HEAD..200) {
-            let key = Key::new(&number.to_be_bytes());
+            let key = key(number);
             let mut datagram = vec![7; size];
             head.write(number, &key, &mut datagram);
             prop_assert_eq!(cookie(&datagram), Some(number));
             prop_assert_eq!(Head::read(&datagram, &key), Some(head));
-            prop_assert_eq!(Head::read(&datagram, &Key::new(b"another")), None);
+            prop_assert_eq!(Head::read(&datagram, &super::tests::key(number.wrapping_add(1))), None);
         }
 
         #[test]
         fn a_changed_octet_or_length_is_noticed(
-            head in heads(), at in 0..HEAD, change in 1u8.., size in HEAD..100, cut in 0usize..100,
+            head in heads(), at: prop::sample::Index, change in 1u8.., size in HEAD..100,
+            cut in 0usize..100,
         ) {
-            let key = Key::new(b"of this session");
+            let key = key(0);
             let mut datagram = vec![7; size];
             head.write(9, &key, &mut datagram);
             if cut != size && cut < size {
                 prop_assert_eq!(Head::read(&datagram[..cut], &key), None);
             }
+            let at = at.index(size);
             datagram[at] ^= change;
             prop_assert_eq!(Head::read(&datagram, &key), None);
         }
 
         #[test]
         fn other_octets_are_nothing(octets in prop::collection::vec(any::<u8>(), 0..100)) {
-            prop_assert_eq!(Head::read(&octets, &Key::new(b"of this session")), None);
+            prop_assert_eq!(Head::read(&octets, &key(0)), None);
         }
     }
 }

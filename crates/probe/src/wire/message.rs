@@ -1,8 +1,8 @@
 //! What is said on the control connection.
 //!
-//! A client sends one [`Request`] and waits for its one [`Answer`]. The order: `Hello` and `Challenge`,
-//! `Proof` and `Welcome`, then any number of `Flow`, `Collect`, `Host` and `Alive`. A data connection says
-//! `Join` first and then carries records ([`super::record`]) or a stream of octets.
+//! A client sends one [`Request`] and waits for its one [`Answer`]. The order: after the handshake `Open` and
+//! `Welcome`, then any number of `Flow`, `Collect`, `Host` and `Alive`. A data connection has a handshake of
+//! its own and then carries records ([`super::record`]).
 
 use crate::counters::HostReading;
 use crate::tcp::TcpReading;
@@ -15,32 +15,11 @@ use trunkline_transport::urp::Counters;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// The first words.
-    Hello {
-        /// [`super::VERSION`].
-        version: u16,
-        /// The client's nonce in hexadecimal digits.
-        nonce: String,
-    },
-    /// The client has the key.
-    Proof {
-        /// The code over both nonces; `None` where the server asks for no key.
-        code: Option<String>,
-    },
-    /// The first words of a data connection.
-    Join {
-        /// The session.
-        cookie: u64,
-        /// The flow in it.
-        flow: u16,
-        /// The stream in the flow, from 0; each may be joined once.
-        stream: u16,
-        /// The code of the session's key over these three.
-        code: String,
-    },
+    /// The first message: opens a session.
+    Open,
     /// Prepares a flow.
     Flow {
-        /// Its number, not in use.
+        /// Its number, higher than any before it in the session.
         flow: u16,
         /// What it is to do.
         spec: FlowSpec,
@@ -62,25 +41,16 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Answer {
-    /// To `Hello`.
-    Challenge {
-        /// The server's nonce in hexadecimal digits.
-        nonce: String,
-        /// Must the client have a key?
-        key: bool,
-    },
-    /// To `Proof`: the session is open.
+    /// To `Open`.
     Welcome {
-        /// The server has the key too.
-        code: Option<String>,
-        /// Without a key: what the session's key is made of.
-        secret: Option<String>,
+        /// What the keys of datagrams and data connections are made of.
+        secret: [u8; 32],
         /// The session's cookie.
         cookie: u64,
         /// What the server allows.
         limits: Limits,
     },
-    /// To `Flow` and `Join`.
+    /// To `Flow`.
     Ready {
         /// To a flow by URP: the settings in force at both ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,6 +81,8 @@ pub struct Limits {
     pub flows: u16,
     /// Streams in a flow.
     pub streams: u16,
+    /// Streams in all open flows together.
+    pub connections: u32,
 }
 
 /// What carries a flow.
@@ -234,6 +206,8 @@ pub struct FlowReport {
     pub congestion: Option<String>,
     /// The server's end of a URP flow.
     pub urp: Option<UrpReading>,
+    /// Connections on which octets were changed on the way.
+    pub forged: u64,
 }
 
 /// What an end of a URP flow counted.
