@@ -258,6 +258,66 @@ fn a_short_transfer_is_rounds_of_slow_start() {
     assert!(time(&net).abs_diff(MS.scaled(104, 1)) < Span::from_micros(20), "{}", time(&net));
 }
 
+/// The time of the transfers of `net`'s first traffic, in seconds.
+fn time_of(net: &Scenario) -> f64 {
+    let found = predictions(net);
+    let own = found.list.iter().find(|p| p.what == What::Transfer).map(|p| p.value);
+    own.and_then(Figure::time).unwrap_or_else(|| panic!("{:?}", found.notes)).as_secs_f64()
+}
+
+/// Nine transfers end within their first windows: the queue of the long run, half a second here, is not there yet.
+#[test]
+fn the_last_segment_waits_for_what_has_been_sent() {
+    let spec = fifo(8_320_000, MS.scaled(50, 1), 520_000);
+    let mut net = alone(&spec, &transport("newreno", 1 << 20));
+    net.traffic[0].workload = transfer(10_000, 1, false);
+    net.traffic[0].count = 9;
+    // All begin at once: number k ends when 10 k segments of 1 ms have left, k being 5 in the mean.
+    close(time_of(&net), 0.050 + 0.050, 1e-3);
+    // 11 ms apart they do not meet.
+    net.traffic[0].stagger = MS.scaled(11, 1);
+    close(time_of(&net), 0.010 + 0.050, 1e-3);
+}
+
+/// The last window of a transfer that a loss may still meet goes out at the line's rate, not at the long run's.
+#[test]
+fn the_last_window_is_not_the_long_run() {
+    let spec = lossy(fifo(83_200_000, MS.scaled(50, 1), 10_400_000), 1e-5);
+    let mut net = alone(&spec, &transport("newreno", 1 << 24));
+    net.traffic[0].workload = transfer(4_000_000, 1, false);
+    // 10 to 1280 in eight rounds, then 1450 segments of 0.1 ms: losses are rare.
+    close(time_of(&net), 8.0 * 0.1 + 0.145 + 0.05, 0.1);
+}
+
+/// Of a burst of ten that finds room for three the last are lost and sent again, even if they are all there is.
+#[test]
+fn a_transfer_within_a_window_that_overflows() {
+    let spec = fifo(8_320_000, MS.scaled(50, 1), 3_200);
+    let mut net = alone(&spec, &transport("newreno", 1 << 20));
+    net.traffic[0].workload = transfer(10_000, 1, false);
+    assert!(time_of(&net) > 0.25, "{}", time_of(&net));
+}
+
+/// Windows of two or three segments are said to be a weak region.
+#[test]
+fn small_windows_are_noted() {
+    let noted_as =
+        |net: &Scenario, text: &str| predictions(net).notes.iter().any(|note| note.contains(text));
+    let noted = |net: &Scenario| noted_as(net, "two or three segments");
+    let by_loss = |loss| {
+        let spec = lossy(link(1_000_000_000, MS.scaled(500, 1)), loss);
+        alone(&spec, &transport("newreno", 1 << 30))
+    };
+    assert!(noted(&by_loss(0.08)) && !noted(&by_loss(0.02)));
+    assert!(noted_as(&by_loss(0.3), "less than two segments"));
+    // 41 segments of the path and 10 of the buffer: 3.2 for each of sixteen, 12.8 for each of four.
+    let mut net = alone(&fifo(8_320_000, MS.scaled(20, 1), 10_400), &transport("newreno", 1 << 20));
+    net.traffic[0].count = 16;
+    assert!(noted(&net));
+    net.traffic[0].count = 4;
+    assert!(!noted(&net));
+}
+
 #[test]
 fn messages_and_their_answers() {
     let mut net = pair(&link(8_000_000, MS.scaled(10, 1)));

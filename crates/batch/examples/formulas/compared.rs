@@ -1,8 +1,8 @@
 //! The formulas' figures of a case, and how far they are from the simulator's.
 
 use crate::case::Case;
-use crate::simulated::Simulated;
-use anyhow::Result;
+use crate::simulated::{Simulated, mean, runs};
+use anyhow::{Context, Result};
 use trunkline_core::Span;
 use trunkline_model::{Figure, What, predictions};
 
@@ -27,9 +27,17 @@ pub struct Compared {
     pub predicted: Predicted,
 }
 
-/// Asks the formulas.
+/// Asks the formulas: the mean over the runs that are simulated, whose flows begin at different distances.
 pub fn predict(case: &Case) -> Result<Predicted> {
-    let found = predictions(&case.scenario(0)?);
+    let each = (0..runs(case)).map(|run| predict_run(case, run)).collect::<Result<Vec<_>>>()?;
+    let figures: Option<Vec<f64>> = each.iter().map(|one| one.figure).collect();
+    let figure = figures.map(|figures| mean(&figures));
+    let first = each.into_iter().next().context("a case has a run")?;
+    Ok(Predicted { figure, ..first })
+}
+
+fn predict_run(case: &Case, run: u32) -> Result<Predicted> {
+    let found = predictions(&case.scenario(run)?);
     let wanted = if case.bytes.is_some() { What::Transfer } else { What::Throughput };
     let of = |what: What| found.list.iter().find(|p| p.what == what).map(|p| p.value);
     let figure = of(wanted).and_then(|figure| match figure {

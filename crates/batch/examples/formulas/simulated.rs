@@ -8,8 +8,10 @@ use trunkline_scenario::Scenario;
 
 /// Runs of a steady case.
 const RUNS: u32 = 2;
-/// Runs of a case of transfers, whose figures depend on chance: as many as bring so many transfers.
-const TRANSFERS: u32 = 24;
+/// Runs of a case of transfers, whose times depend much on chance, since an early loss may cost ten round trips: as
+/// many as bring so many transfers, within bounds.
+const TRANSFERS: u32 = 200;
+const TRANSFER_RUNS: (u32, u32) = (4, 100);
 /// The columns of the simulated figures.
 pub const COLUMNS: &str = "sim_figure,sim_low,sim_high,sim_queue_ms,sim_retransmitted,sim_timeouts";
 
@@ -27,15 +29,19 @@ pub struct Simulated {
     pub timeouts: u64,
 }
 
+/// How often a case is run.
+pub fn runs(case: &Case) -> u32 {
+    match case.bytes {
+        Some(_) => (TRANSFERS / case.flows).clamp(TRANSFER_RUNS.0, TRANSFER_RUNS.1),
+        None => RUNS,
+    }
+}
+
 /// Runs the case.
 pub fn simulate(case: &Case) -> Result<Simulated> {
-    let runs = match case.bytes {
-        Some(_) => (TRANSFERS / case.flows).clamp(RUNS, 12),
-        None => RUNS,
-    };
     let (mut figures, mut queues) = (Vec::new(), Vec::new());
     let (mut again, mut timeouts) = (0, 0);
-    for number in 0..runs {
+    for number in 0..runs(case) {
         let scenario = case.scenario(number)?;
         let run = trunkline_sim::run(&scenario)?;
         let traffic = &run.traffic[0];
@@ -56,7 +62,8 @@ pub fn simulate(case: &Case) -> Result<Simulated> {
     })
 }
 
-fn mean(values: &[f64]) -> f64 {
+/// The mean.
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 

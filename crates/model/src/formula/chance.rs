@@ -25,6 +25,18 @@ pub struct Repair {
     pub timeout: f64,
 }
 
+impl Repair {
+    /// The chance that the repair of a loss at `window` ends in a time-out.
+    pub fn fails(&self, law: &Law, loss: f64, window: f64) -> f64 {
+        if !self.selective {
+            return super::tcp::timeout_probability(loss, window.max(1.0));
+        }
+        // What is sent again is lost, and all that is sent with it; or the whole window is, and the probe after it.
+        let others = (law.reduced(window) - 1.0).max(1.0);
+        loss * libm::pow(loss, others) + loss * libm::pow(loss, window)
+    }
+}
+
 /// What the chain asks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chance {
@@ -127,7 +139,7 @@ impl Chain {
         let mut next = vec![0.0; POINTS * kinds];
         let mut sums = Sums::default();
         let (mut alive, mut repairing) = (1.0, true);
-        sums.idle += timeouts(chance, prior) * chance.repair.timeout / round;
+        sums.idle += chance.repair.fails(&law, loss, prior) * chance.repair.timeout / round;
         while alive > REST {
             let stride = if repairing { 1.0 } else { stride(&course, loss, round, top) };
             let kept = libm::pow(1.0 - loss, course.window * stride);
@@ -190,17 +202,6 @@ fn stride(course: &Course, loss: f64, round: f64, top: f64) -> f64 {
     let rare = 0.1 / (loss * course.window);
     let steady = course.window >= top;
     if steady { rare.max(1.0) } else { course.stride(round).min(rare).max(1.0) }
-}
-
-/// The chance that the repair of a loss at `window` ends in a time-out.
-fn timeouts(chance: &Chance, window: f64) -> f64 {
-    let loss = chance.loss;
-    if !chance.repair.selective {
-        return super::tcp::timeout_probability(loss, window.max(1.0));
-    }
-    // What is sent again is lost, and all that is sent with it; or the whole window is, and the probe after it.
-    let others = (chance.law.reduced(window) - 1.0).max(1.0);
-    loss * libm::pow(loss, others) + loss * libm::pow(loss, window)
 }
 
 #[cfg(test)]

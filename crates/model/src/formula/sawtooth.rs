@@ -9,6 +9,8 @@ use super::course::{Course, Law};
 
 /// Steps at most of a tooth's reckoning.
 const STEPS: usize = 4_096;
+/// Overflows that are reckoned one by one; after that shares even out as the root of their number.
+const MOST_OVERFLOWS: f64 = 200.0;
 
 /// What the saw-tooth asks.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,6 +71,59 @@ pub fn tooth(saw: &Sawtooth) -> Tooth {
     let Sums { time, used, queue, .. } = sums;
     let time = time.max(1e-12);
     Tooth { used: (used / time).min(1.0), queue: queue / time * flows, lasts: time }
+}
+
+/// How unequal connections become that lose by turns: an overflow hits each with the same chance, and whom it misses
+/// keeps its window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inequality {
+    /// The share that an overflow hits.
+    pub hit: f64,
+    /// What it leaves of a window.
+    pub beta: f64,
+    /// Seconds from overflow to overflow.
+    pub lasts: f64,
+}
+
+impl Inequality {
+    /// The standard deviation of what connections that began alike have sent after so many overflows, over the mean.
+    ///
+    /// An overflow makes W a W: β W with chance h, else W; then all grow alike. The sums' first two moments follow step
+    /// by step.
+    pub fn spread(&self, overflows: f64) -> f64 {
+        let steps = overflows.clamp(0.0, MOST_OVERFLOWS);
+        let (a, squares) = self.moments();
+        // Means are 1 throughout: what is lost in the mean is what grows.
+        let grown = 1.0 - a;
+        let (mut window, mut both, mut sum) = (1.0, 0.0, 0.0);
+        let (mut count, mut variance) = (0.0, 0.0);
+        while count < steps {
+            let step = (steps - count).min(1.0);
+            // E[W²], E[W S] and E[S²] after an overflow and `step` of the time to the next.
+            both = a * both + grown * count;
+            window = squares * window + 2.0 * a * grown + grown * grown;
+            sum += 2.0 * step * both + step * step * window;
+            both += step * window;
+            count += step;
+            variance = (sum / (count * count) - 1.0).max(0.0);
+        }
+        libm::sqrt(variance * (steps / overflows.max(1e-9)).min(1.0))
+    }
+
+    /// E\[A\] and E\[A²\] of the factor of an overflow.
+    fn moments(&self) -> (f64, f64) {
+        let of = |left: f64| 1.0 - self.hit * (1.0 - left);
+        (of(self.beta), of(self.beta * self.beta))
+    }
+
+    /// The mean end of equal transfers by `flows` connections over the end of the last, `time` after they began
+    /// alike. Of two that share w : w' the one with more ends when w'/w of the other's is through, so that the mean
+    /// is 1 − E|w − w'|/2; for normal w that is 1 − σ/√π.
+    pub fn mean_end(&self, time: f64, flows: u32) -> f64 {
+        let others = 1.0 - 1.0 / f64::from(flows.max(1));
+        let sigma = self.spread(time / self.lasts.max(1e-9));
+        (1.0 - others * sigma / libm::sqrt(std::f64::consts::PI)).max(0.5)
+    }
 }
 
 /// Sums over the rounds of one connection's part.

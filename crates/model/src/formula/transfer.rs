@@ -2,15 +2,21 @@
 //! rate (N. Cardwell, S. Savage, T. Anderson, *Modeling TCP Latency*, INFOCOM 2000, §2).
 //!
 //! Slow start ends by the first loss, whose round is a matter of chance, by an overflow of the buffer, or as
-//! HyStart has it. Each of the rounds in which it may end counts with its chance. Windows are in segments, times in
-//! seconds; the connection has a part of the line and of its buffer to itself.
+//! HyStart has it. Each of the rounds in which it may end counts with its chance. Which block overflows the buffer, and
+//! when the last one has left, is worked out in [`opening`](super::opening). Windows are in segments, times in
+//! seconds.
 
+use super::chance::Repair;
 use super::course::{Course, Law};
+use super::opening::{Line, Opening, Round};
+use super::sawtooth::Inequality;
 
 /// Losses after which the mean rate is taken.
 const LOSSES: usize = 6;
 /// Steps of a course at most.
 const STEPS: usize = 2_000;
+/// Rounds of slow start at most; whoever is not through then is at the largest window.
+const ROUNDS: u32 = 64;
 /// Segments below which HyStart leaves a window alone (Ha and Rhee 2011).
 const LOW_WINDOW: f64 = 16.0;
 
@@ -24,10 +30,16 @@ pub struct Transfer {
     /// The window grows by this part of itself in a round of slow start: 1, or 1/b where each ACK of b segments
     /// adds one (Cardwell et al. 2000 §2.1).
     pub growth: f64,
+    /// Segments that an ACK stands for.
+    pub acked: f64,
     /// The largest window: the receiver's.
     pub most: f64,
     /// Seconds of a round trip without queue.
     pub round: f64,
+    /// Connections that begin together, and the seconds from one beginning to the next.
+    pub flows: u32,
+    /// The seconds.
+    pub apart: f64,
     /// Segments that the connection's part of the path holds, and of the buffer.
     pub pipe: f64,
     /// The part of the buffer.
@@ -38,8 +50,12 @@ pub struct Transfer {
     pub law: Option<Law>,
     /// Does HyStart end slow start when half of the path is filled?
     pub hystart: bool,
+    /// What repairs a loss.
+    pub repair: Repair,
     /// Segments per second in the long run.
     pub steady: f64,
+    /// How unequal the connections become while they overflow a buffer together.
+    pub inequality: Option<Inequality>,
 }
 
 /// How long a transfer takes, up to the end of its last segment at the bottleneck.
@@ -55,51 +71,140 @@ pub struct Latency {
     pub lost: f64,
 }
 
+/// A connection in slow start.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    window: f64,
+    left: f64,
+    /// The chance that it is still there.
+    alive: f64,
+    /// Blocks sent, and rounds spent waiting.
+    sent: u32,
+    rounds: f64,
+    /// Seconds since the beginning, and those of them that were spent waiting.
+    slow: f64,
+    waited: f64,
+    /// Seconds from the first ACK until all losses are known.
+    known: f64,
+}
+
 impl Latency {
-    fn add(&mut self, chance: f64, rounds: f64, slow: f64, rest: f64) {
-        self.rounds += chance * rounds;
-        self.slow += chance * slow;
-        self.rest += chance * rest;
+    /// Ends slow start with a chance, `rest` seconds before the end.
+    fn add(&mut self, chance: f64, start: &Start, rest: f64) {
+        let all = (start.slow + rest).max(0.0);
+        let waited = start.waited.min(all);
+        self.rounds += chance * start.rounds;
+        self.slow += chance * waited;
+        self.rest += chance * (all - waited);
     }
 }
 
-/// The time of a transfer in the mean.
-///
-/// Holds for connections that begin together and share equally: where they do not, the mean of their times is less.
+/// The time of a transfer in the mean, over chance and over the connections that begin together.
 pub fn latency(transfer: &Transfer) -> Latency {
     let mut mean = Latency::default();
-    let (mut window, mut left) = (transfer.first.min(transfer.most), transfer.segments);
-    let (mut alive, mut rounds, mut slow) = (1.0, 0.0, 0.0);
+    let mut opening = Opening::new(transfer.shared());
+    let (window, left) = (transfer.first.min(transfer.most), transfer.segments);
+    let mut start = Start {
+        window,
+        left,
+        alive: 1.0,
+        sent: 0,
+        rounds: 0.0,
+        slow: 0.0,
+        waited: 0.0,
+        known: f64::NEG_INFINITY,
+    };
     loop {
-        if left <= window || transfer.is_full(window) {
-            mean.add(alive, rounds, slow, transfer.burst(left, window));
+        if let Some(rest) = transfer.settled(&start) {
+            mean.add(start.alive, &start, rest);
             return mean;
         }
-        let round = transfer.round_at(window);
-        let lost = match transfer.law {
-            None => 0.0,
-            Some(_) if window > transfer.overflow() => 1.0,
-            Some(_) => 1.0 - libm::pow(1.0 - transfer.loss, window),
-        };
-        left -= window;
-        (rounds, slow) = (rounds + 1.0, slow + round);
-        mean.lost += alive * lost;
-        mean.add(alive * lost, rounds, slow, transfer.after_loss(window, left));
-        alive *= 1.0 - lost;
-        if let Some(law) = transfer.law.filter(|_| transfer.leaves(window)) {
-            let course = Course::from(law, window, window, window);
-            mean.add(alive, rounds, slow, transfer.course(course, left));
+        let sent = opening.send(start.left.min(start.window), transfer.growth);
+        if start.left <= start.window {
+            let rest =
+                (sent.end - start.slow).max(start.known) + transfer.mending(start.left, &sent);
+            mean.add(start.alive, &start, rest);
             return mean;
         }
-        if alive < 1e-6 || (window >= transfer.most && transfer.loss == 0.0) {
-            mean.add(alive, rounds, slow, transfer.at_most(left));
+        transfer.go_on(&mut start, &sent, &mut mean);
+        if start.alive < 1e-6 {
             return mean;
         }
-        window = (window * (1.0 + transfer.growth)).min(transfer.most);
     }
 }
 
 impl Transfer {
+    /// The line as all see it.
+    fn shared(&self) -> Line {
+        let flows = f64::from(self.flows.max(1));
+        Line {
+            flows: self.flows,
+            apart: self.apart,
+            segment: 1.0 / (self.line() * flows).max(1e-12),
+            buffer: self.buffer * flows,
+            round: self.round,
+            acked: self.acked,
+        }
+    }
+
+    /// Seconds from here on where rounds need no longer be told apart: a controller that losses do not move has filled
+    /// its part, HyStart has ended slow start, or the window is the largest.
+    fn settled(&self, start: &Start) -> Option<f64> {
+        let Start { window, left, .. } = *start;
+        if left <= window {
+            return None;
+        }
+        match self.law {
+            None if window >= self.pipe => Some(left / self.steady.min(self.line()).max(1e-12)),
+            Some(law) if start.sent > 0 && self.leaves(window) => {
+                let before = window / (1.0 + self.growth);
+                Some(self.course(Course::from(law, before, before, before), left))
+            }
+            _ if window >= self.most && self.loss == 0.0 && start.sent > 0 => {
+                Some(self.at_most(left))
+            }
+            _ if start.sent >= ROUNDS => Some(left / self.steady.max(1e-12)),
+            _ => None,
+        }
+    }
+
+    /// A full round of slow start: those whom a loss has ended leave it.
+    fn go_on(&self, start: &mut Start, sent: &Round, mean: &mut Latency) {
+        let window = start.window;
+        start.sent += 1;
+        start.slow += self.round_at(window - sent.hit * sent.lost);
+        if window < self.pipe {
+            (start.rounds, start.waited) = (start.rounds + 1.0, start.waited + self.round);
+        }
+        start.left -= window * (1.0 - self.loss);
+        start.known = f64::NEG_INFINITY;
+        let (hit, by_chance) = match self.law {
+            None => {
+                start.left += sent.hit * sent.lost;
+                start.known = sent.hit * self.known_after(sent, window);
+                (0.0, 0.0)
+            }
+            Some(_) => (sent.hit, 1.0 - libm::pow(1.0 - self.loss, window)),
+        };
+        let (hit, by_chance) = (start.alive * hit, start.alive * (1.0 - hit) * by_chance);
+        if hit > 0.0 {
+            mean.add(hit, start, self.after_overflow(window, start.left, sent));
+        }
+        if by_chance > 0.0 {
+            // It is known when its place in the block is acknowledged, half of it in the mean, and the window has grown.
+            let window = self.grown(window, window / 2.0);
+            mean.add(by_chance, start, self.after_loss(window, start.left));
+        }
+        mean.lost += hit + by_chance;
+        start.alive -= hit + by_chance;
+        start.window = (window * (1.0 + self.growth)).min(self.most);
+    }
+
+    /// The window when so many of its segments have been acknowledged.
+    fn grown(&self, window: f64, acknowledged: f64) -> f64 {
+        (window + self.growth * acknowledged.max(0.0)).min(self.most)
+    }
+
     /// Segments per second on the connection's part of the line.
     fn line(&self) -> f64 {
         self.pipe / self.round.max(1e-12)
@@ -109,26 +214,9 @@ impl Transfer {
         self.round * (window / self.pipe.max(1e-12)).max(1.0)
     }
 
-    /// Does a window keep the line busy for a round, with nothing to end that?
-    fn is_full(&self, window: f64) -> bool {
-        let ends = self.law.is_some() && (self.loss > 0.0 || self.overflow() < self.pipe);
-        window >= self.pipe && !ends
-    }
-
-    /// The window that overflows the buffer in slow start: path and buffer full, or, before that, a burst: two
-    /// segments for each that leaves let half a window wait.
-    fn overflow(&self) -> f64 {
-        (self.pipe + self.buffer).min(2.0 * self.buffer + 1.0)
-    }
-
     fn leaves(&self, window: f64) -> bool {
-        self.hystart && window >= LOW_WINDOW && 2.0 * window >= self.pipe
-    }
-
-    /// What is left goes out without a pause.
-    fn burst(&self, left: f64, window: f64) -> f64 {
-        let rate = if window >= self.pipe { self.steady.min(self.line()) } else { self.line() };
-        left / rate.max(1e-12)
+        let before = window / (1.0 + self.growth);
+        self.hystart && before >= LOW_WINDOW && 2.0 * before >= self.pipe
     }
 
     /// Full windows of the receiver's, which do not fill the path, and the last one.
@@ -139,14 +227,78 @@ impl Transfer {
 
     fn after_loss(&self, window: f64, left: f64) -> f64 {
         let Some(law) = self.law else { return 0.0 };
-        let course = Course::after(law, window, window);
-        self.course(course, left)
+        self.course(Course::after(law, window, window), left)
     }
 
-    /// The course of the window, losses at equal distances, until all is sent or the mean rate is reached.
+    /// What an overflow has taken is sent again, when all ACKs of the block have come; meanwhile the line goes on. Of
+    /// 1 + g segments that come to a full buffer one finds room; the window has grown by what came before.
+    fn after_overflow(&self, window: f64, left: f64, sent: &Round) -> f64 {
+        let through = (window - sent.lost).max(0.0);
+        if sent.tail {
+            return self.after_burst(through, sent.lost, window, left);
+        }
+        let more = (through / f64::from(self.flows.max(1))).min(left);
+        let before = window - sent.lost * (1.0 + self.growth) / self.growth.max(1e-9);
+        let window_then = self.grown(window, before);
+        self.known_after(sent, window) + self.after_loss(window_then, left + sent.lost - more)
+    }
+
+    /// Seconds from the first ACK of a block to the last.
+    fn known_after(&self, sent: &Round, window: f64) -> f64 {
+        (window - sent.lost).max(0.0) * self.shared().segment
+    }
+
+    /// Of a burst the last segments are lost, of which only the ACKs of what is sent after it tell: two segments for
+    /// each that got through, for which there may be no room either.
+    fn after_burst(&self, through: f64, lost: f64, window: f64, left: f64) -> f64 {
+        let Line { buffer, .. } = self.shared();
+        let more = ((1.0 + self.growth) * through).min(left);
+        let waiting = more * self.growth / (1.0 + self.growth) + self.acked - 1.0;
+        let again = (waiting - buffer).clamp(0.0, more);
+        let rounds = resending(lost, more).max(1.0) - 1.0 + if again > 0.0 { 1.0 } else { 0.0 };
+        let rest = self.after_loss(self.grown(window, through), left + lost + again - more);
+        // Where the line is busy with the rest for longer, these rounds cost nothing.
+        self.round_at(more).max((1.0 + rounds) * self.round) + rest
+    }
+
+    /// What losses in the last block cost: a round trip, two where nothing comes after what was lost, so that a probe
+    /// has to ask (RFC 8985 §7.2); without selective acknowledgements a time-out.
+    fn mending(&self, block: f64, sent: &Round) -> f64 {
+        let overflow = match (sent.hit > 0.0, sent.tail) {
+            (false, _) => 0.0,
+            (true, false) => 1.5 * self.round,
+            (true, true) => self.asked() + self.round * resending(sent.lost - 1.0, 1.0),
+        };
+        // What all lose is carried after that, half of it before a connection's own in the mean.
+        let again =
+            sent.lost / self.line().max(1e-12) * (sent.hit + 1.0 / f64::from(self.flows)) / 2.0;
+        self.chance_mending(block) + sent.hit * (overflow + again)
+    }
+
+    fn chance_mending(&self, block: f64) -> f64 {
+        let through = libm::pow(1.0 - self.loss, block.max(1.0));
+        let within = (1.0 - through - self.loss).max(0.0);
+        let mended = (within * self.round + self.loss * self.asked()) / (1.0 - self.loss).max(1e-3);
+        mended + (1.0 - through) * self.timeouts(block)
+    }
+
+    /// Seconds of time-outs after a loss at `window` by chance.
+    fn timeouts(&self, window: f64) -> f64 {
+        let law = self.law.filter(|_| self.loss > 0.0);
+        let chance = law.map_or(0.0, |law| self.repair.fails(&law, self.loss, window));
+        chance * self.repair.timeout
+    }
+
+    /// Until the loss of the last segment is mended.
+    fn asked(&self) -> f64 {
+        if self.repair.selective { 2.0 * self.round } else { self.repair.timeout }
+    }
+
+    /// The course of the window, losses at equal distances, until all is sent or the mean rate is reached; the mean
+    /// of the connections' ends.
     fn course(&self, mut course: Course, mut left: f64) -> f64 {
         let distance = if self.loss > 0.0 { 1.0 / self.loss } else { f64::INFINITY };
-        let (mut time, mut until, mut losses) = (0.0, distance, 0);
+        let (mut time, mut until, mut losses, mut mending) = (0.0, distance, 0, true);
         for _ in 0..STEPS {
             if losses >= LOSSES || left <= course.window {
                 break;
@@ -156,23 +308,37 @@ impl Transfer {
                 .stride(round)
                 .min(left / course.window)
                 .min((until / course.window).max(1.0));
+            let strides = if mending { 1.0 } else { strides };
             let sent = course.window * strides;
-            (time, left, until) = (time + strides * round, left - sent, until - sent);
-            let before = course.window;
-            if until <= 0.0 || before > self.pipe + self.buffer {
+            (time, until) = (time + strides * round, until - sent);
+            left -= sent * (1.0 - self.loss);
+            if until <= 0.0 {
+                time += self.timeouts(course.window);
+            }
+            if until <= 0.0 || course.window > self.pipe + self.buffer {
                 course = self.fallen(&course);
-                (until, losses) = (distance, losses + 1);
+                (until, losses, mending) = (distance, losses + 1, true);
+            } else if mending {
+                mending = false;
             } else {
                 course.advance(strides, round, self.most);
             }
         }
         let rate = if left <= course.window { self.line() } else { self.steady };
-        time + left.max(0.0) / rate.max(1e-12)
+        let time = time + left.max(0.0) / rate.max(1e-12);
+        let share = self.inequality.map_or(1.0, |own| own.mean_end(time, self.flows));
+        time * share + self.chance_mending(course.window.min(left.max(0.0)))
     }
 
     fn fallen(&self, course: &Course) -> Course {
         self.law.map_or(*course, |law| Course::after(law, course.window, course.window))
     }
+}
+
+/// Rounds in which `lost` segments are sent again where nothing is in flight and the ACKs of `told` have told of the
+/// loss: as many as these, then two for each that arrives (RFC 6937 §3.1).
+fn resending(lost: f64, told: f64) -> f64 {
+    libm::ceil(libm::log2(lost.max(0.0) / told.max(1.0) + 1.0) - 1e-9)
 }
 
 #[cfg(test)]
@@ -186,14 +352,19 @@ mod tests {
             segments,
             first: 10.0,
             growth: 1.0,
+            acked: 2.0,
             most: 1e6,
             round: 0.1,
+            flows: 1,
+            apart: 0.0,
             pipe: 100.0,
             buffer: 1e6,
             loss: 0.0,
             law: Some(Law::reno(1)),
             hystart: false,
+            repair: Repair { selective: true, timeout: 1.0 },
             steady: 1_000.0,
+            inequality: None,
         }
     }
 

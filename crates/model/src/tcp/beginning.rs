@@ -3,6 +3,7 @@
 use super::connection::Law as Kind;
 use super::flow::Greedy;
 use super::share::{Share, narrowest, users};
+use crate::formula::sawtooth::Inequality;
 use crate::formula::transfer::{Latency, Transfer, latency};
 use crate::way::Resource;
 use trunkline_scenario::Scenario;
@@ -19,6 +20,11 @@ pub(crate) struct Beginning {
     buffer: f64,
     /// User bytes per second in the long run.
     steady: f64,
+    /// Connections that share the stage, and the seconds from one beginning to the next.
+    pub flows: u32,
+    apart: f64,
+    /// How unequal they become.
+    inequality: Option<Inequality>,
 }
 
 impl Beginning {
@@ -39,7 +45,15 @@ impl Beginning {
             let payload = f64::from(flow.tcp.payload);
             bytes as f64 * payload / (payload + f64::from(flow.tcp.header)) / sharing
         });
-        Beginning { line, buffer, steady: steady.min(line) }
+        let sharing = stage.map_or(1, |stage| users(flows, stage).len().max(1));
+        Beginning {
+            line,
+            buffer,
+            steady: steady.min(line),
+            flows: u32::try_from(sharing).unwrap_or(u32::MAX),
+            apart: scenario.traffic[flow.flow.traffic].stagger.as_secs_f64(),
+            inequality: inequality(flow, share),
+        }
     }
 
     /// Itself, unless the connection has `grown` before.
@@ -57,14 +71,25 @@ impl Beginning {
             segments: bytes as f64 / payload,
             first: f64::from(tcp.first),
             growth: if tcp.counts_acks { 1.0 / f64::from(tcp.acked) } else { 1.0 },
+            acked: f64::from(tcp.acked),
             most: tcp.segments().max(1.0),
             round,
+            flows: self.flows,
+            apart: self.apart,
             pipe: self.line * round / payload,
             buffer: self.buffer / payload,
             loss: flow.loss,
             law: flow.law(flow.round_trip),
             hystart: tcp.whole && tcp.law == Kind::Cubic && gap <= TRAIN_GAP,
+            repair: flow.repair(flow.round_trip, flow.loss),
             steady: self.steady / payload,
+            inequality: self.inequality,
         })
     }
+}
+
+/// Where overflows decide, by the saw-tooth.
+fn inequality(flow: &Greedy<'_>, share: &Share) -> Option<Inequality> {
+    let (law, saw) = (flow.law(flow.round_trip)?, share.saw?);
+    Some(Inequality { hit: saw.hit, beta: law.beta, lasts: saw.lasts.as_secs_f64() })
 }

@@ -15,6 +15,8 @@ use trunkline_scenario::{Scenario, Workload};
 
 /// User bytes by which the receiver confirms a transfer.
 const CONFIRMATION: u32 = 4;
+/// Segments of a window that are too few for three duplicates and another loss.
+const SMALL: f64 = 4.0;
 const SLOW_START: &str = "RFC 5681 §3.1; Cardwell, Savage, Anderson 2000 §2.2";
 const WINDOW: &str = "RFC 9293 §3.8.6: at most a window in each round trip";
 const SAW_TOOTH: &str = "RFC 5681 §3.1, RFC 9438 §4.2; shares of tail drop by N losses in N flows";
@@ -111,7 +113,10 @@ fn transfer(
     let last = last_segment(bytes, flow.tcp.payload);
     let mut terms = Terms::default();
     let sending = match new {
-        None => share.rate.time_for(bytes.saturating_sub(u64::from(last))),
+        None => {
+            behind_others(&mut terms, flow, share);
+            share.rate.time_for(bytes.saturating_sub(u64::from(last)))
+        }
         Some(new) => {
             let found = new.latency(flow, bytes);
             terms.add(
@@ -130,11 +135,11 @@ fn transfer(
                     100.0 * found.lost
                 ),
             );
-            seconds(found.rest - f64::from(last) / new.line)
+            // The last segment's own time is in its way.
+            seconds(found.rest - f64::from(last) / (new.line * f64::from(new.flows)))
         }
     };
     terms.0.extend(waiting(flow, share, sending).0);
-    behind_others(&mut terms, flow, share);
     one_way(&mut terms, talk, last);
     if confirm {
         one_way(&mut terms, &flow.flow.back, CONFIRMATION);
@@ -146,7 +151,8 @@ fn seconds(seconds: f64) -> Span {
     Span::from_nanos((seconds.max(0.0) * 1e9) as u64)
 }
 
-/// The last segment finds the queue of the line's other users; its own connection's is in the rate.
+/// On a connection that has grown the last segment finds the queue of the line's other users; its own connection's
+/// is in the rate.
 fn behind_others(terms: &mut Terms, flow: &Greedy<'_>, share: &Share) {
     if share.users < 2 {
         return;
@@ -318,16 +324,36 @@ fn explain(
     let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
     let text = reason(scenario, first, flows, shares);
     notes.push(format!("{name}: {text}"));
+    if let Some(text) = small_window(&flows[first], &shares[first]) {
+        notes.push(format!("{name}: {text}"));
+    }
     if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
         let state =
             if repeat > 1 { "keeps its window from one transfer to the next" } else { "is new" };
         notes.push(format!("{name}: the connection is established and {state}"));
         if shares[first].users > 1 {
             notes.push(format!(
-                "{name}: connections that begin together are taken to share equally and to end together; where they do not, the mean of their times is less"
+                "{name}: connections that begin together are taken to be alike but for the turns in which they send and lose; where some are luckier still, the mean of their times is less"
             ));
         }
     }
+}
+
+/// What is to be said of a window so small that time-outs decide more than the formulas know.
+fn small_window(flow: &Greedy<'_>, share: &Share) -> Option<String> {
+    let window = match (share.regime, share.saw) {
+        (_, Some(saw)) => (saw.pipe + saw.buffer) / share.users.max(1) as f64,
+        (Regime::Loss, None) => flow.sway(share.queue, 0.0).mean,
+        _ => return None,
+    };
+    let size = match window {
+        ..2.0 => "less than two segments",
+        2.0..SMALL => "two or three segments",
+        _ => return None,
+    };
+    Some(format!(
+        "windows of {size} ({window:.1}) live by time-outs more than the formulas know: the figures may be wrong by a factor of two"
+    ))
 }
 
 /// Why a connection gets what it gets.

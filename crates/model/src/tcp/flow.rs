@@ -76,10 +76,15 @@ impl<'a> Greedy<'a> {
         let loss = 1.0 - (1.0 - self.loss) * (1.0 - congestion);
         let most = self.tcp.segments();
         let Some(law) = self.law(round_trip) else { return Sway { mean: most, swing: 0.0 } };
-        let timeout = self.tcp.timeout(round_trip).as_secs_f64() * tcp::doublings(loss);
-        let repair = Repair { selective: self.tcp.selective, timeout };
+        let repair = self.repair(round_trip, loss);
         let round = round_trip.as_secs_f64().max(1e-9);
         chance::sway(&Chance { law, loss, round, most, repair })
+    }
+
+    /// What repairs a loss at a round trip.
+    pub fn repair(&self, round_trip: Span, loss: f64) -> Repair {
+        let timeout = self.tcp.timeout(round_trip).as_secs_f64() * tcp::doublings(loss);
+        Repair { selective: self.tcp.selective, timeout }
     }
 
     /// The law of its window at a round trip; BBR has none that losses move.
