@@ -105,7 +105,12 @@ impl<'a> Greedy<'a> {
     /// What it asks of the stages, and the rate that window and losses of the path allow it.
     pub fn claim(&self) -> Claim {
         let bytes = u64::from(self.tcp.payload) * TOGETHER;
-        let own = match self.rate() {
+        // BBR sends no less for its losses, so that they leave no room on a line that its window fills.
+        let allowed = match self.tcp.law {
+            Kind::Bbr => tcp::window_limit(self.tcp.window, self.round_trip, Span::ZERO),
+            _ => self.rate(),
+        };
+        let own = match allowed {
             Throughput::UNLIMITED => Span::ZERO,
             rate => rate.time_for(bytes),
         };
