@@ -9,6 +9,7 @@ use crate::table::Published;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::Value;
+use trunkline_measure::Keep;
 use trunkline_scenario::{Scenario, ScenarioError};
 
 /// A scenario file with its shared tables, read: its cells and its values.
@@ -135,11 +136,13 @@ impl Source {
             text = toml::to_string(&values)
                 .map_err(|error| StudyError::file(file, error.to_string()))?;
         }
-        let cells = Scenario::parse(&text, file).map_err(|error| match variant {
+        let mut cells = Scenario::parse(&text, file).map_err(|error| match variant {
             // A changed text is written anew: its lines are not those of a file.
             Some(name) => StudyError::wrong(format!("variant {name}"), error.to_string()),
             None => self.located(file, error),
         })?;
+        // The reports' rules look at all measurements, however many there are.
+        cells.iter_mut().for_each(|cell| cell.samples = Keep::All);
         Ok(ScenarioFile { cells, values })
     }
 

@@ -5,7 +5,7 @@ mod common;
 use common::{engine, verify};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use trunkline_measure::Engine;
+use trunkline_measure::{Engine, Keep};
 use trunkline_scenario::{Interface, Returns, Scenario};
 use trunkline_study::{Makers, Measure, Source, StudyResult, names, run};
 
@@ -34,6 +34,19 @@ fn every_study_and_every_scenario_can_be_read() {
         let source = open(name);
         assert_eq!(source.study.name, name);
         assert!(source.scenarios().count() > 0, "{name}");
+    }
+}
+
+/// The rules of the reports look at all measurements: of a study whose scenario kept the usual hundred
+/// thousand, whole tables were missing.
+#[test]
+fn studies_keep_all_measurements() {
+    for name in names() {
+        let source = open(name);
+        for (place, scenario) in source.scenarios() {
+            let kept = |cell: &Scenario| cell.samples == Keep::All;
+            assert!(scenario.cells.iter().all(kept), "{name} {place:?}");
+        }
     }
 }
 
