@@ -199,4 +199,17 @@ mod tests {
         // Windows below two segments cannot be halved.
         close(of(Law::reno(1), 100, 50.0, 100.0).queue, 100.0, 1e-6);
     }
+
+    /// Whom every overflow hits alike stays alike. Of half of them halved once the variance is E[A²] − E[A]², 1/16.
+    #[test]
+    fn who_loses_by_turns_ends_apart() {
+        let all = Inequality { hit: 1.0, beta: 0.5, lasts: 1.0 };
+        close(1.0 + all.spread(3.0), 1.0, 1e-6);
+        let half = Inequality { hit: 0.5, ..all };
+        close(half.spread(1.0), 0.25, 1e-9);
+        close(half.mean_end(1.0, 2), 1.0 - 0.125 / libm::sqrt(std::f64::consts::PI), 1e-9);
+        assert_eq!(half.mean_end(1.0, 1), 1.0);
+        // Shares even out as the root of the overflows.
+        close(half.spread(100.0) / half.spread(400.0), 2.0, 0.1);
+    }
 }
