@@ -195,7 +195,7 @@ impl Doors<'_> {
                     self.drop_silent(&crowded);
                 }
             }
-            Event::Opened(session) => self.serve_session(visitor, session),
+            Event::Opened(session) => self.serve_session(visitor, &session),
             Event::Joined(joined) => self.serve_stream(visitor.stream, *joined),
             Event::Waiting | Event::Over => {}
         }
@@ -250,13 +250,13 @@ impl Doors<'_> {
         }
     }
 
-    fn serve_session(&self, visitor: Visitor, session: Arc<Session>) {
-        let ours = Arc::clone(&session);
+    fn serve_session(&self, visitor: Visitor, session: &Arc<Session>) {
+        let ours = Arc::clone(session);
         let Visitor { stream, dialogue, .. } = visitor;
         let unwatched = self.unwatch(&stream);
         let work = move |shared: &Shared| control::serve(shared, &stream, dialogue, &ours);
-        if !unwatched || !self.begin("probe-client", &session, work) {
-            self.shared.house.close(&session);
+        if !unwatched || !self.begin("probe-client", session, work) {
+            self.shared.house.close(session);
         }
     }
 
