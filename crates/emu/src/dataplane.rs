@@ -403,4 +403,15 @@ mod tests {
         let up = &snapshot.lanes[0];
         assert_eq!((up.entered, up.delivered), (1, 1));
     }
+
+    #[test]
+    fn what_is_due_waits_for_a_quiet_moment_but_not_for_ever() {
+        let last = Time::from_nanos(1_000_000_000);
+        let after = |millis, quiet| {
+            let now = last + Span::from_millis(millis);
+            due(now, last, Span::from_millis(100), Span::from_secs(1), quiet)
+        };
+        assert_eq!([99, 100, 1000].map(|millis| after(millis, true)), [false, true, true]);
+        assert_eq!([100, 999, 1000].map(|millis| after(millis, false)), [false, false, true]);
+    }
 }

@@ -113,4 +113,14 @@ mod tests {
         assert_eq!((machine.interruptions, machine.stalls), (2, 1));
         assert_eq!(machine.interrupted, Span::from_micros(2900));
     }
+
+    #[test]
+    fn a_stall_is_longer_than_a_millisecond() {
+        let mut machine = Machine::default();
+        let rest = Rest { from: at(10), until: at(20), by_frames: true };
+        machine.resumed(&rest, at(20) + STALL, None);
+        assert_eq!(machine.stalls, 0);
+        machine.resumed(&rest, at(20) + STALL + Span::from_nanos(1), None);
+        assert_eq!((machine.stalls, machine.longest_stall), (1, STALL + Span::from_nanos(1)));
+    }
 }

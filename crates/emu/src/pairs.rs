@@ -108,3 +108,29 @@ impl Work for Pairs {
         self.lanes.iter().map(Lane::snapshot).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::testing::Memory;
+    use trunkline_core::Seed;
+    use trunkline_path::{ChannelKey, LinkSpec};
+
+    #[test]
+    fn frames_may_lie_unread_for_the_shortest_delay_if_their_stamps_tell_when_they_came() {
+        let lane = |millis| {
+            let spec = LinkSpec { delay: Span::from_millis(millis), ..LinkSpec::default() };
+            let key = ChannelKey::default();
+            let side = crate::capture::Side::Near;
+            Lane::new("up", side, &spec, key, Seed(1), Time::ZERO, Span::ZERO)
+        };
+        let inlet = |lane| Inlet { port: Box::new(Memory::default()), lane };
+        let inlets = vec![inlet(0), inlet(1)];
+        let (pool, tap) = (FramePool::new(1), CaptureTap::default());
+        let mut pairs = Pairs::new(inlets, vec![lane(5), lane(3)], pool, tap);
+        assert_eq!(pairs.patience(), Span::from_millis(3));
+        pairs.unstamped = true;
+        assert_eq!(pairs.patience(), Span::ZERO);
+    }
+}

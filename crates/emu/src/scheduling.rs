@@ -206,3 +206,63 @@ fn pin(cpu: usize) -> Result<(), EmuError> {
     }
     sched_setaffinity(None, &set).map_err(|error| EmuError::Processor { cpu, source: error.into() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scheduling(now: Time) -> Scheduling {
+        Scheduling {
+            allowed: true,
+            class: Class::Ordinary { nice: 0 },
+            since: now,
+            slept: Span::ZERO,
+            stalls: 3,
+            preemptions: i64::MAX,
+            last_loss: Time::ZERO,
+            contended_until: Time::ZERO,
+            last_sleep: now,
+        }
+    }
+
+    #[test]
+    fn there_is_a_processor_to_run_on() {
+        assert!(!processors().is_empty());
+    }
+
+    #[test]
+    fn losing_the_processor_to_another_thread_is_told_once() {
+        let mut scheduling = scheduling(Time::ZERO);
+        assert!(!scheduling.was_preempted());
+        scheduling.preemptions = -1;
+        assert!(scheduling.was_preempted());
+    }
+
+    #[test]
+    fn a_term_is_judged_at_its_end_or_after_a_stall() {
+        let start = Time::from_nanos(1_000_000_000);
+        let within = start + TERM.scaled(1, 2);
+        let mut waiting = scheduling(start);
+        waiting.judge(within, 3);
+        assert_eq!(waiting.since, start, "no stall is new");
+        let mut stalled = scheduling(start);
+        stalled.judge(within, 4);
+        assert_eq!((stalled.since, stalled.stalls), (within, 4));
+        let mut ended = scheduling(start);
+        ended.judge(start + TERM, 3);
+        assert_eq!(ended.since, start + TERM);
+    }
+
+    #[test]
+    fn a_pause_is_due_where_others_want_the_processor_and_got_none_for_long() {
+        let now = crate::monotonic();
+        let mut calm = scheduling(now);
+        calm.last_sleep = Time::ZERO;
+        assert!(!calm.pause(now), "nobody wants it");
+        let mut contended = scheduling(now);
+        contended.contended_until = now + CONTENTION;
+        assert!(!contended.pause(now), "it has slept just now");
+        contended.last_sleep = Time::ZERO;
+        assert!(contended.pause(now) && contended.last_sleep > now);
+    }
+}

@@ -181,3 +181,11 @@ fn the_systems_clocks_are_compared_closely() {
     }
     assert_eq!(clock.stamps(), Stamps::default());
 }
+
+#[test]
+fn instants_are_told_by_the_wall_clock_and_back() {
+    let mut bench = Bench::new();
+    let (stamp, came) = bench.frame();
+    assert_eq!(bench.clock.realtime(came), stamp);
+    assert_eq!(bench.read(&[stamp]), [came]);
+}

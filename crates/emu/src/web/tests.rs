@@ -144,3 +144,26 @@ fn a_network_that_begins_anew_has_forgotten_everything() {
     assert!(bench.web.legs().iter().all(|leg| leg.counts.entered == 0));
     assert_eq!(bench.web.pool.held(), 0);
 }
+
+#[test]
+fn nothing_happens_before_its_time() {
+    let mut bench = Bench::new(&[spec(Span::from_secs(100))]);
+    bench.near.lock().unwrap().push(capsule(0, 100));
+    bench.web.receive(&mut bench.clock).unwrap();
+    for _ in 0..3 {
+        bench.web.serve(&mut bench.clock).unwrap();
+    }
+    assert_eq!((bench.web.live().in_flight(), bench.far.lock().unwrap().len()), (1, 0));
+}
+
+#[test]
+fn a_copy_is_like_its_packet() {
+    let mut pool = FramePool::new(1 << 20);
+    let mut taken =
+        || transit::packet(&capsule(0, 100), 0, Time::from_nanos(9), &mut pool).unwrap();
+    let (mut packet, other) = (taken(), taken());
+    (packet.band, packet.controls, packet.ecn) = (2, 4, trunkline_core::Ecn::Ect0);
+    let copy = like(&packet, other.body);
+    assert_eq!((copy.channel, copy.size, copy.entered), (packet.channel, 100, packet.entered));
+    assert_eq!((copy.band, copy.controls, copy.ecn), (2, 4, trunkline_core::Ecn::Ect0));
+}
