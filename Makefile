@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench advice lint
+.PHONY: help build demo test bench advice torture lint
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -24,6 +24,9 @@ bench: ## The dataplane against a bare forwarder and direct veth; instructions p
 
 advice: ## What `trunkline explain` says of 300 scenarios drawn by chance, against the changes themselves (ten minutes)
 	cargo run --release --locked -p trunkline-explain --example advice -- 300 1
+
+torture: build ## Kills, too little of everything, closed streams, attacks on the server: tried and survived (some minutes, root)
+	scripts/torture.sh
 
 lint: ## Formatting, clippy and documentation, warnings denied
 	scripts/needs.sh lint

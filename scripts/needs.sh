@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|lint
+# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|torture|lint
 # As root, what is missing is installed by apt; otherwise the command to do so is printed. The demo and
 # the benchmarks cannot do without; tests that need an absent program are skipped and counted, unless
 # TRUNKLINE_NO_SKIP=1 forbids that.
 set -euo pipefail
 
-purpose=${1:?usage: needs.sh demo|test|bench|lint}
+purpose=${1:?usage: needs.sh demo|test|bench|torture|lint}
 modules=()
 
 # program=package
@@ -20,9 +20,10 @@ test)
     modules=(matplotlib=python3-matplotlib)
     ;;
 bench) needs=(valgrind=valgrind) ;;
+torture) needs=(ip=iproute2 sysctl=procps ethtool=ethtool nft=nftables unshare=util-linux) ;;
 lint) needs=() ;;
 *)
-    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench or lint" >&2
+    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench, torture or lint" >&2
     exit 2
     ;;
 esac

@@ -4,7 +4,8 @@ use crate::emulation::Running;
 use crate::failure::Failure;
 use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
-use crate::{describe, emulation, signals, statement};
+use crate::signals::Caught;
+use crate::{describe, emulation, output, statement};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -61,7 +62,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         plans[0].0 = "first".into();
     }
     check_distinct(&plans)?;
-    let (host, state) = emulation::prepare()?;
+    let caught = Caught::begin()?;
+    let (host, state) = emulation::prepare_on_host()?;
     let mut told = Vec::new();
     for (_, a, b, path) in &plans {
         check_devices(&host, [a, b])?;
@@ -73,10 +75,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .map(|(name, near, far, path)| Plan { name, path, namespace: &host, near, far })
         .collect();
     let (sender, interrupted) = channel();
-    signals::watch(move |_| sender.send(()).is_ok())?;
+    caught.watch(move |_| sender.send(()).is_ok())?;
     let running = emulation::start(plans, &args.emulator, args.emulator.dataplane(), &state)?;
     // Only now do frames pass: who waits for these lines may send.
-    told.iter().for_each(|line| eprintln!("trunkline: {line}"));
+    told.iter().for_each(output::tell);
     wait(&interrupted, &running, args.duration);
     let ending = running.end();
     let verdict = statement::close(&ending.snapshot, &args.emulator);
@@ -111,10 +113,10 @@ fn check_devices(host: &Namespace, devices: [&String; 2]) -> Result<(), Failure>
         mtus.push(info.mtu);
     }
     if mtus[0] != mtus[1] {
-        eprintln!(
-            "trunkline: the MTUs differ ({} and {}): larger frames towards the smaller one are dropped as too-big",
+        output::tell(format_args!(
+            "the MTUs differ ({} and {}): larger frames towards the smaller one are dropped as too-big",
             mtus[0], mtus[1]
-        );
+        ));
     }
     Ok(())
 }
@@ -140,6 +142,7 @@ fn wait(interrupted: &Receiver<()>, running: &Running, duration: Option<Span>) {
     let time_is_up =
         || duration.is_some_and(|duration| started.elapsed() >= duration.to_duration());
     while matches!(interrupted.recv_timeout(WATCH), Err(RecvTimeoutError::Timeout)) {
+        running.tell_of_devices();
         if running.trouble().is_some() || time_is_up() {
             return;
         }

@@ -4,7 +4,8 @@ use crate::emulation;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
-use crate::verify::{micros, stop_on_signals};
+use crate::signals;
+use crate::verify::micros;
 use comfy_table::{Table, presets};
 use trunkline_measure::Percentiles;
 use trunkline_verify::calibrate::{Calibration, Ceiling, Holds, calibrate};
@@ -26,8 +27,8 @@ pub struct Args {
 
 /// Calibrates and prints.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let stop = signals::flag()?;
     let (_host, state) = emulation::prepare()?;
-    let stop = stop_on_signals()?;
     let mut progress = Progress::new(0);
     let calibration =
         calibrate(args.cpu, &stop, &mut |what| progress.tell(what), &mut |laboratory| {

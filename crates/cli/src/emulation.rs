@@ -2,21 +2,33 @@
 
 use crate::failure::Failure;
 use crate::options::EmulatorArgs;
+use crate::output;
+use std::cell::RefCell;
 use std::sync::Arc;
 use trunkline_control::{Server, SessionController, socket_path};
 use trunkline_emu::capture::{Capture, CaptureHandle, CaptureTap};
 use trunkline_emu::{EmuError, Options, Plan, Session, SessionOptions, SessionThread, Snapshot};
-use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep};
+use trunkline_lab::{
+    Namespace, Privilege, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all,
+};
 
 /// Gets the rights that a laboratory needs, removes what killed runs left, and starts this run's record.
 pub fn prepare() -> Result<(Namespace, RunState), Failure> {
-    let privilege = enter_user_namespace_if_needed()?;
+    begin(enter_user_namespace_if_needed()?)
+}
+
+/// The same for work on the machine's own devices. A user namespace of our own gives no rights over those, so it is not
+/// entered: what a packet socket needs is there, or the error says what is missing.
+pub fn prepare_on_host() -> Result<(Namespace, RunState), Failure> {
+    begin(Privilege::as_it_is())
+}
+
+fn begin(privilege: Privilege) -> Result<(Namespace, RunState), Failure> {
     let host = Namespace::current()?;
-    let directory = runtime_dir(privilege);
-    for line in sweep(&host, &directory)? {
-        eprintln!("trunkline: from a killed run: {line}");
+    for line in sweep_all(&host, privilege.uid())? {
+        output::tell(format_args!("from a killed run: {line}"));
     }
-    let state = RunState::create(&directory, &host)?;
+    let state = RunState::create(&runtime_dir(privilege.uid())?, &host)?;
     Ok((host, state))
 }
 
@@ -25,6 +37,8 @@ pub struct Running {
     session: Arc<Session>,
     thread: SessionThread,
     capture: Option<CaptureHandle>,
+    /// The devices that were said to be down.
+    down: RefCell<Vec<String>>,
     _control: Server,
 }
 
@@ -67,7 +81,7 @@ pub fn start(
     state.update(|record| record.control_socket = Some(socket.clone()))?;
     let controller = SessionController::new(Arc::clone(&session), &command);
     let control = Server::start(&socket, Arc::new(controller))?;
-    Ok(Running { session, thread, capture, _control: control })
+    Ok(Running { session, thread, capture, down: RefCell::default(), _control: control })
 }
 
 impl Running {
@@ -76,6 +90,21 @@ impl Running {
         let capture = self.capture.as_ref().and_then(CaptureHandle::failed);
         let stopped = || self.thread.is_finished().then(|| "the emulator has stopped".to_string());
         capture.or_else(stopped)
+    }
+
+    /// Says which devices have gone down since the last call, and which have come up again.
+    pub fn tell_of_devices(&self) {
+        let mut told = self.down.borrow_mut();
+        let now: Vec<String> = self.session.devices_down().into_iter().map(Into::into).collect();
+        for device in now.iter().filter(|device| !told.contains(device)) {
+            output::tell(format_args!(
+                "device '{device}' is down: what is sent to it is lost until it is up (ip link set {device} up)"
+            ));
+        }
+        for device in told.iter().filter(|device| !now.contains(device)) {
+            output::tell(format_args!("device '{device}' is up again"));
+        }
+        *told = now;
     }
 
     /// Stops the emulator and the capture, and gives the final state.
@@ -89,12 +118,12 @@ impl Running {
 
 fn finish(capture: CaptureHandle) -> Result<(), Failure> {
     let summary = capture.finish()?;
-    eprintln!("trunkline: captured {} records, {} bytes", summary.written, summary.bytes);
+    output::tell(format_args!("captured {} records, {} bytes", summary.written, summary.bytes));
     if summary.missed > 0 {
-        eprintln!(
-            "trunkline: {} records are missing from the capture: the disk did not keep up",
+        output::tell(format_args!(
+            "{} records are missing from the capture: the disk did not keep up",
             summary.missed
-        );
+        ));
     }
     Ok(())
 }

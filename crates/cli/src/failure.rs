@@ -1,8 +1,8 @@
 //! One readable line for whatever went wrong, and the exit status that goes with it.
 
+use crate::output;
 use clap::error::ErrorKind;
 use std::fmt;
-use std::process::ExitCode;
 
 /// Why a verb did not do what it was asked to.
 #[derive(Debug)]
@@ -29,13 +29,12 @@ impl Failure {
     }
 
     /// Prints what is wrong with the command line in one line, or the help that was asked for.
-    pub fn of_usage(error: &clap::Error) -> ExitCode {
+    pub fn of_usage(error: &clap::Error) -> u8 {
         if !error.use_stderr()
             || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         {
-            // Nothing can be done where even this cannot be written.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            output::usage(error);
+            return if error.use_stderr() { 2 } else { 0 };
         }
         let text = error.render().to_string();
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -53,10 +52,10 @@ impl Failure {
         &self.message
     }
 
-    /// Prints the line and gives the exit status.
-    pub fn report(self) -> ExitCode {
-        eprintln!("trunkline: {}", self.message.replace('\n', " "));
-        ExitCode::from(self.status)
+    /// Says the line and gives the exit status.
+    pub fn report(self) -> u8 {
+        output::tell(&self.message);
+        self.status
     }
 }
 

@@ -8,6 +8,7 @@ mod documented;
 mod emulation;
 mod explain;
 mod failure;
+mod harmless;
 mod ladder;
 mod links;
 mod options;
@@ -51,7 +52,8 @@ Examples:
   trunkline run examples/t1-trunk.toml --out results
   trunkline study run hawley1989
 
-Exit status: 0 done, 1 failed (the run was invalid, the program failed, the machine refused), 2 wrong use.";
+Exit status: 0 done, 1 failed (the run was invalid, the program failed, the machine refused), 2 wrong use,
+141 done, but somebody stopped reading what it said.";
 
 #[derive(Subcommand)]
 enum Verb {
@@ -86,9 +88,15 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    output::status(work())
+}
+
+/// Does what the command line asks for, and returns the exit status of that.
+fn work() -> u8 {
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("TRUNKLINE_LOG"))
-        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_writer(|| output::Log)
         .init();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -110,5 +118,5 @@ fn main() -> ExitCode {
         Verb::Probe(args) => probe::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
-    result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)
+    result.map_or_else(Failure::report, |()| 0)
 }

@@ -1,7 +1,9 @@
 //! What is being done, on standard error: a line, or a bar where the steps are many and short.
 
+use crate::harmless::harmless;
+use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 /// A bar of `steps`, on a terminal only. It is to be cleared before anything else is printed.
@@ -42,12 +44,10 @@ impl Progress {
             steps => format!("[{}/{steps}] ", self.done),
         };
         if self.terminal {
-            eprint!("\r\x1b[Ktrunkline: {count}{what}");
-            // Nothing is lost with a progress line.
-            let _ = stderr().flush();
+            output::aside(&format!("\r\x1b[Ktrunkline: {count}{}", harmless(what)));
         } else if self.last.elapsed() > SELDOM {
             self.last = Instant::now();
-            eprintln!("trunkline: {count}{what}");
+            output::tell(format_args!("{count}{what}"));
         }
     }
 
@@ -60,7 +60,7 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.terminal {
-            eprint!("\r\x1b[K");
+            output::aside("\r\x1b[K");
         }
     }
 }

@@ -125,7 +125,7 @@ fn written(
     watch.check()?;
     let files = destination.publish().map_err(unwritten)?;
     let page = files.iter().find(|file| file.ends_with("index.html"));
-    page.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
+    page.iter().for_each(|page| output::tell(format_args!("written: {}", page.display())));
     Ok(())
 }
 

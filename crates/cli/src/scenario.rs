@@ -1,7 +1,7 @@
 //! What the verbs that read a scenario file have in common.
 
 use crate::failure::Failure;
-use crate::output::counted;
+use crate::output::{self, counted};
 use std::path::{Path, PathBuf};
 use trunkline_batch::{BatchError, Kept};
 use trunkline_report::{Destination, ReportError};
@@ -50,7 +50,7 @@ pub fn warn_of_remarks(cells: &[Scenario]) {
 
 /// A line on standard error that stops nothing.
 pub fn warn(text: &str) {
-    eprintln!("trunkline: warning: {text}");
+    output::tell(format_args!("warning: {text}"));
 }
 
 /// How many runs are made at once.
@@ -104,7 +104,10 @@ impl ResumeArgs {
         match self.resume {
             true => {
                 let count = kept.resume().map_err(Failure::wrong_use)?;
-                eprintln!("trunkline: going on: {} done before", counted(count as u64, "run"));
+                output::tell(format_args!(
+                    "going on: {} done before",
+                    counted(count as u64, "run")
+                ));
             }
             false => match kept.discard()? {
                 0 => {}
@@ -132,7 +135,7 @@ pub fn tell_of_kept(kept: &Kept) {
     }
     if kept.kept() > 0 {
         let runs = counted(kept.kept() as u64, "run");
-        eprintln!("trunkline: {runs} done and kept: the same command with --resume goes on");
+        output::tell(format_args!("{runs} done and kept: the same command with --resume goes on"));
     }
 }
 

@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (sender, signal) = channel();
     signals::watch(move |number| sender.send(number).is_ok())?;
     let server = Server::start(options).map_err(failure)?;
-    eprintln!("trunkline: listening at {}", server.address());
+    output::tell(format_args!("listening at {}", server.address()));
     // The sender lives as long as the thread that holds it, so that only a signal ends the waiting.
     let _ = signal.recv();
     let seen = server.statistics();

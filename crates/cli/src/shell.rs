@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
 use crate::programs::{Program, outcome, terminal_reaches_programs, wait_for_listener};
-use crate::{describe, signals, statement};
+use crate::signals::Caught;
+use crate::{describe, output, statement};
 use rustix::process::Signal;
 use signal_hook::consts::SIGINT;
 use std::io;
@@ -82,6 +83,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if paths.len() > 1 {
         names[0] = "peer".into();
     }
+    let mut caught = Caught::begin()?;
     let (host, state) = emulation::prepare()?;
     let mtus: Vec<u32> = paths.iter().map(|path| path.mtu).collect();
     let hosts = Hosts::build(&mtus)?;
@@ -96,7 +98,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let plans = plans(&hosts, &names, paths.clone());
     let running = emulation::start(plans, &args.emulator, dataplane, &state)?;
     announce(&names, &paths, &outside);
-    let result = in_company(args, &hosts, &names, &paths, &running);
+    let result = match caught.pending() {
+        Some(signal) => Err(Failure::interrupted(signal)),
+        None => in_company(args, &hosts, (&names, &paths), &running, caught),
+    };
     clear_out(&hosts);
     let ending = running.end();
     drop(outside);
@@ -157,14 +162,16 @@ fn announce(names: &[String], paths: &[PathSpec], outside: &Result<Outside, Opti
     for (index, (name, path)) in names.iter().zip(paths).enumerate() {
         let Addresses { near, far, .. } = addresses(index);
         let name = if name.is_empty() { "peer" } else { name };
-        eprintln!("trunkline: {name} {far} (here {near}): {}", describe::path(path));
+        output::tell(format_args!("{name} {far} (here {near}): {}", describe::path(path)));
         if !carries_ipv6(path.mtu) {
-            eprintln!("trunkline: {name} has no IPv6, which needs --mtu 1280 or more");
+            output::tell(format_args!("{name} has no IPv6, which needs --mtu 1280 or more"));
         }
     }
     match outside {
-        Ok(_) => eprintln!("trunkline: the world outside is reached through the peer"),
-        Err(Some(reason)) => eprintln!("trunkline: the world outside is not reached: {reason}"),
+        Ok(_) => output::tell(format_args!("the world outside is reached through the peer")),
+        Err(Some(reason)) => {
+            output::tell(format_args!("the world outside is not reached: {reason}"))
+        }
         Err(None) => {}
     }
 }
@@ -173,12 +180,13 @@ fn announce(names: &[String], paths: &[PathSpec], outside: &Result<Outside, Opti
 fn in_company(
     args: &Args,
     hosts: &Hosts,
-    names: &[String],
-    paths: &[PathSpec],
+    (names, paths): (&[String], &[PathSpec]),
     running: &Running,
+    caught: Caught,
 ) -> Result<(), Failure> {
     let (sender, events) = channel();
-    listen_for_signals(&sender)?;
+    let told = sender.clone();
+    caught.watch(move |signal| told.send(Event::Signal(signal)).is_ok())?;
     let peer = match &args.peer {
         Some(text) => Some(start_peer(text, hosts, (names, paths), &sender, &events)?),
         None => None,
@@ -200,11 +208,6 @@ fn report(
     let sender = sender.clone();
     // The receiver is gone only when the run is over, and then nobody asks any more.
     move |status| drop(sender.send(event(status)))
-}
-
-fn listen_for_signals(sender: &Sender<Event>) -> Result<(), Failure> {
-    let sender = sender.clone();
-    Ok(signals::watch(move |signal| sender.send(Event::Signal(signal)).is_ok())?)
 }
 
 fn start_peer(
@@ -277,7 +280,7 @@ fn attend(
             Ok(Event::CommandEnded(status)) => return outcome(name, status),
             Ok(Event::PeerEnded(status)) => {
                 if let Err(failure) = outcome("the peer", status) {
-                    eprintln!("trunkline: {}", failure.message());
+                    output::tell(failure.message());
                 }
             }
             Ok(Event::Signal(SIGINT)) if terminal_reaches_programs() => {}
@@ -287,6 +290,7 @@ fn attend(
             }
             Err(RecvTimeoutError::Disconnected) => return Err(Failure::failed("lost the program")),
             Err(RecvTimeoutError::Timeout) => {
+                running.tell_of_devices();
                 if let Some(trouble) = running.trouble() {
                     end_program(program, events, None);
                     return Err(Failure::failed(trouble));

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 use trunkline_control::{Client, ControlError, find};
 use trunkline_core::Span;
@@ -34,19 +34,17 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let client = Client::connect(&find(args.pid.as_deref())?)?;
     show(&client, args)?;
-    if !args.watch {
-        return Ok(());
-    }
-    loop {
+    while args.watch && output::is_heard() {
         std::thread::sleep(args.interval.to_duration().max(Duration::from_millis(50)));
         match show(&client, args) {
             Err(Shown::Gone) => {
-                eprintln!("trunkline: the run has ended");
+                output::tell("the run has ended");
                 return Ok(());
             }
             other => other?,
         }
     }
+    Ok(())
 }
 
 /// Why nothing was shown.
@@ -84,9 +82,10 @@ fn show(client: &Client, args: &Args) -> Result<(), Shown> {
         return output::line(&text.map_err(|error| failed(&error))?).map_err(Shown::Failed);
     }
     let snapshot: Snapshot = serde_json::from_value(state).map_err(|error| failed(&error))?;
-    let clear = if args.watch && std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
-    let text = format!("{clear}{}{}\n", settings(&path), lanes(&snapshot));
-    std::io::stdout().write_all(text.as_bytes()).map_err(|error| failed(&error))
+    let text = format!("{}{}", settings(&path), lanes(&snapshot));
+    let print =
+        if args.watch && std::io::stdout().is_terminal() { output::screen } else { output::line };
+    print(&text).map_err(Shown::Failed)
 }
 
 /// The settings of a description (GET /v1/path), a line for each direction of each path.

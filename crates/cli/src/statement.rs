@@ -28,7 +28,7 @@ pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
         output::line(&statement.to_string())?;
     } else {
         for line in accuracy.to_string().lines() {
-            eprintln!("trunkline: {line}");
+            output::tell(line);
         }
     }
     match verdict {

@@ -217,7 +217,7 @@ fn run_studies(args: &RunArgs) -> Result<(), Failure> {
     }
     let (results, reports, pages) = made?;
     print(args, &results, &reports)?;
-    pages.iter().for_each(|page| eprintln!("trunkline: written: {}", page.display()));
+    pages.iter().for_each(|page| output::tell(format_args!("written: {}", page.display())));
     verdict(&results, args)
 }
 

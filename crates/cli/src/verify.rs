@@ -6,8 +6,6 @@ use crate::output;
 use crate::progress::Progress;
 use crate::{describe, emulation, signals};
 use comfy_table::{ContentArrangement, Table, presets};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use trunkline_core::Span;
 use trunkline_measure::Percentiles;
 use trunkline_port::Backend;
@@ -79,13 +77,13 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let sweep = plan(args)?;
     trunkline_verify::check(&sweep.path, &sweep.sizes).map_err(Failure::wrong_use)?;
+    let stop = signals::flag()?;
     let (_host, state) = emulation::prepare()?;
-    let stop = stop_on_signals()?;
     let mut laboratory = Laboratory::build(sweep.path.mtu, args.cpu)?;
     for namespace in laboratory.namespaces() {
         state.note_namespace(namespace)?;
     }
-    eprintln!("trunkline: {} runs over {}", sweep.runs(), describe::path(&sweep.path));
+    output::tell(format_args!("{} runs over {}", sweep.runs(), describe::path(&sweep.path)));
     let mut progress = Progress::new(sweep.runs());
     let mut rows = Vec::new();
     let (mut done, progress) = (0, &mut progress);
@@ -107,7 +105,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// Measures the one path of a scenario from outside, for a study.
 pub fn measure(scenario: &Scenario) -> Result<Row, String> {
-    let _at_work = AtWork::begin();
+    let _at_work = AtWork::begin().map_err(|error| error.to_string())?;
     in_laboratory(scenario).map_err(|failure| failure.message().to_string())
 }
 
@@ -118,17 +116,6 @@ fn in_laboratory(scenario: &Scenario) -> Result<Row, Failure> {
         state.note_namespace(namespace)?;
     }
     Ok(trunkline_verify::measure(scenario, &mut laboratory, broken_off())?)
-}
-
-/// A flag that SIGINT, SIGTERM and SIGHUP set.
-pub fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    signals::watch(move |_| {
-        flag.store(true, Ordering::Relaxed);
-        true
-    })?;
-    Ok(stop)
 }
 
 /// The runs that the options describe.

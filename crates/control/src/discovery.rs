@@ -3,9 +3,7 @@
 use crate::ControlError;
 use crate::socket::{DirectoryLock, Probe, probe, remove};
 use rustix::process::geteuid;
-use std::fs::{DirBuilder, Permissions, read_dir, set_permissions, symlink_metadata};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
 /// Longest command line that is shown, in characters.
@@ -28,29 +26,21 @@ impl Running {
     }
 }
 
-/// The directory for sockets of this user's runs; made with mode 0700 where it is missing.
+/// The directory for the socket of a new run of this user; made with mode 0700 where it is missing.
 ///
-/// `/run/trunkline` for root, else `$XDG_RUNTIME_DIR/trunkline`, else `/tmp/trunkline-<uid>`. A run of an
-/// ordinary user is root in a user namespace of its own; what counts is who it is outside.
+/// Where it may be, [`trunkline_lab::runtime_dirs`] tells. A run of an ordinary user is root in a user namespace of its
+/// own; what counts is who it is outside.
 ///
 /// # Errors
-/// Where the directory belongs to somebody else or is a link, or cannot be made.
+/// Where no place is this user's alone, or can be made so.
 pub fn runtime_dir() -> Result<PathBuf, ControlError> {
-    let own = geteuid().as_raw();
-    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let session = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let directory = directory_of(uid_outside(own, &map), session);
-    prepare(&directory, own)?;
-    Ok(directory)
+    trunkline_lab::runtime_dir(user()).map_err(ControlError::NoDirectory)
 }
 
-fn directory_of(uid: u32, session: Option<PathBuf>) -> PathBuf {
-    // The XDG base directory specification wants relative paths ignored.
-    match session.filter(|path| path.is_absolute()) {
-        _ if uid == 0 => PathBuf::from("/run/trunkline"),
-        Some(session) => session.join("trunkline"),
-        None => PathBuf::from(format!("/tmp/trunkline-{uid}")),
-    }
+/// The number of this user as the machine knows it.
+fn user() -> u32 {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    uid_outside(geteuid().as_raw(), &map)
 }
 
 /// Who `own` is outside of the user namespace that a run makes for an ordinary user. That one has a
@@ -61,30 +51,6 @@ fn uid_outside(own: u32, map: &str) -> u32 {
         [inside, outside, 1] if inside == own => outside,
         _ => own,
     }
-}
-
-/// Makes `path` a directory that only the user `uid` can look into.
-fn prepare(path: &Path, uid: u32) -> Result<(), ControlError> {
-    let system = |error| ControlError::system("create", path, error);
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(system(error)),
-        _ => {}
-    }
-    let found = symlink_metadata(path).map_err(system)?;
-    let untrusted = |why| Err(ControlError::Untrusted { path: path.to_owned(), why });
-    if found.is_symlink() {
-        return untrusted("it is a symbolic link");
-    }
-    if !found.is_dir() {
-        return untrusted("it is not a directory");
-    }
-    if found.uid() != uid {
-        return untrusted("it belongs to another user");
-    }
-    if found.mode() & 0o777 != 0o700 {
-        set_permissions(path, Permissions::from_mode(0o700)).map_err(system)?;
-    }
-    Ok(())
 }
 
 /// Where this process's socket belongs.
@@ -98,9 +64,13 @@ pub fn socket_path() -> Result<PathBuf, ControlError> {
 /// The running paths of this user, by process number. Sockets of killed runs are removed.
 ///
 /// # Errors
-/// As [`runtime_dir`], and where the directory cannot be read.
+/// Where a directory cannot be read.
 pub fn sockets() -> Result<Vec<Running>, ControlError> {
-    sockets_in(&runtime_dir()?)
+    let places = trunkline_lab::runtime_dirs_in_use(user());
+    let found: Result<Vec<_>, _> = places.iter().map(|place| sockets_in(place)).collect();
+    let mut running = found?.concat();
+    running.sort_by_key(|run| run.pid);
+    Ok(running)
 }
 
 /// The running paths with sockets in `directory`.
@@ -158,7 +128,7 @@ fn shortened(line: &str) -> String {
 pub fn find(which: Option<&str>) -> Result<PathBuf, ControlError> {
     match which {
         Some(path) if path.contains('/') => Ok(PathBuf::from(path)),
-        _ => find_in(&runtime_dir()?, which),
+        _ => choose(sockets()?, which),
     }
 }
 
@@ -167,7 +137,10 @@ pub fn find(which: Option<&str>) -> Result<PathBuf, ControlError> {
 /// # Errors
 /// As [`find`].
 pub fn find_in(directory: &Path, which: Option<&str>) -> Result<PathBuf, ControlError> {
-    let mut running = sockets_in(directory)?;
+    choose(sockets_in(directory)?, which)
+}
+
+fn choose(mut running: Vec<Running>, which: Option<&str>) -> Result<PathBuf, ControlError> {
     let words = |running: &[Running]| running.iter().map(Running::words).collect();
     if let Some(pid) = which {
         let found = running.iter().position(|run| run.pid.to_string() == pid.trim());
@@ -189,16 +162,6 @@ pub fn find_in(directory: &Path, which: Option<&str>) -> Result<PathBuf, Control
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
-
-    #[test]
-    fn each_user_has_a_place() {
-        let place = |uid, session: Option<&str>| directory_of(uid, session.map(PathBuf::from));
-        assert_eq!(place(7, Some("/run/user/7")), Path::new("/run/user/7/trunkline"));
-        assert_eq!(place(7, None), Path::new("/tmp/trunkline-7"));
-        assert_eq!(place(7, Some("here")), Path::new("/tmp/trunkline-7"));
-        assert_eq!(place(0, Some("/run/user/0")), Path::new("/run/trunkline"));
-    }
 
     #[test]
     fn root_of_a_namespace_for_one_is_the_user_outside() {
@@ -207,27 +170,6 @@ mod tests {
         assert_eq!(uid_outside(1000, "         0          0 4294967295\n"), 1000);
         assert_eq!(uid_outside(0, "0 1000 1\n1 100000 65536\n"), 0, "a container");
         assert_eq!(uid_outside(5, ""), 5);
-    }
-
-    #[test]
-    fn a_directory_is_made_narrowed_and_mistrusted() {
-        let base = tempfile::tempdir().unwrap();
-        let uid = geteuid().as_raw();
-        let path = base.path().join("sockets");
-        let mode = || symlink_metadata(&path).unwrap().mode() & 0o777;
-        prepare(&path, uid).unwrap();
-        assert_eq!(mode(), 0o700);
-        set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-        prepare(&path, uid).unwrap();
-        assert_eq!(mode(), 0o700);
-        let complaint = |path: &Path, uid| prepare(path, uid).unwrap_err().to_string();
-        assert!(complaint(&path, uid + 1).contains("belongs to another user"));
-        let link = base.path().join("link");
-        symlink(&path, &link).unwrap();
-        assert!(complaint(&link, uid).contains("is a symbolic link"));
-        let file = base.path().join("file");
-        std::fs::write(&file, "").unwrap();
-        assert!(complaint(&file, uid).contains("is not a directory"));
     }
 
     #[test]

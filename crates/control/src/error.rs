@@ -52,14 +52,9 @@ pub enum ControlError {
         /// The most bytes.
         limit: usize,
     },
-    /// The directory for sockets belongs to somebody else, or is none.
-    #[error("{} is not to be trusted: {why}; remove it", .path.display())]
-    Untrusted {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    /// There is no directory for sockets that is this user's alone.
+    #[error(transparent)]
+    NoDirectory(trunkline_lab::LabError),
     /// The run refused, or said that something was wrong with the request.
     #[error("{message}")]
     Refused {

@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::wait::{Bed, Waker};
 use crate::witness::Witness;
 use crate::work::Work;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -93,6 +93,8 @@ struct Shared {
     /// Does somebody wait for a fresh snapshot?
     wanted: AtomicBool,
     ended: AtomicBool,
+    /// A bit for each port whose device is down.
+    down: AtomicU64,
     snapshot: Mutex<Snapshot>,
     published: Condvar,
     waker: Waker,
@@ -118,6 +120,11 @@ impl Remote {
     /// Has the run ended, or been told to?
     pub fn is_ending(&self) -> bool {
         self.shared.stop.load(Ordering::Acquire) || self.shared.ended.load(Ordering::Acquire)
+    }
+
+    /// A bit for each port whose device was down when last looked at, a second ago at most.
+    pub fn down(&self) -> u64 {
+        self.shared.down.load(Ordering::Relaxed)
     }
 
     /// Ends the run.
@@ -171,6 +178,7 @@ impl<W: Work> Dataplane<W> {
             asked: AtomicBool::new(false),
             wanted: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            down: AtomicU64::new(0),
             snapshot: Mutex::new(Snapshot::default()),
             published: Condvar::new(),
             waker,
@@ -245,6 +253,7 @@ impl<W: Work> Dataplane<W> {
             if due(now, pulse, PULSE, Span::from_secs(1), quiet) {
                 pulse = now;
                 self.work.pulse()?;
+                self.shared.down.store(self.work.down(), Ordering::Relaxed);
             }
             if wanted_since.is_some_and(|since| due(now, since, Span::ZERO, HURRY, quiet))
                 && self.publish(false)

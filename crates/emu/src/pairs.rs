@@ -10,7 +10,7 @@ use crate::snapshot::LaneSnapshot;
 use crate::work::{Taken, Work};
 use trunkline_core::{Span, Time};
 use trunkline_path::Change;
-use trunkline_port::Port;
+use trunkline_port::{Port, PortError};
 
 /// Paths of one lane for each direction, between two ports each.
 pub struct Pairs {
@@ -24,6 +24,8 @@ pub struct Pairs {
     tap: CaptureTap,
     /// Some port gives no arrival stamps: a frame counts as having come when it is read.
     unstamped: bool,
+    /// A bit for each inlet whose device is down. Frames to it are refused and counted, until it is up again.
+    down: u64,
 }
 
 impl Pairs {
@@ -33,8 +35,21 @@ impl Pairs {
             .map(|lane| inlets.iter().position(|inlet| inlet.lane == lane ^ 1).unwrap_or(0))
             .collect();
         let arrivals = vec![Arrivals::default(); inlets.len()];
-        Pairs { inlets, arrivals, lanes, outlets, pool, tap, unstamped: false }
+        Pairs { inlets, arrivals, lanes, outlets, pool, tap, unstamped: false, down: 0 }
     }
+}
+
+/// What was found where a device is down, which passes: nothing.
+fn unless_down<T: Default>(result: Result<T, PortError>) -> Result<T, PortError> {
+    match result {
+        Err(error) if error.is_passing() => Ok(T::default()),
+        other => other,
+    }
+}
+
+/// The bit of an inlet. There are never more than 64 whose devices somebody could switch off.
+fn bit(inlet: usize) -> u64 {
+    1u64.checked_shl(inlet as u32).unwrap_or(0)
 }
 
 impl Work for Pairs {
@@ -50,13 +65,14 @@ impl Work for Pairs {
         for (Inlet { port, lane }, arrivals) in std::iter::zip(inlets, arrivals) {
             let lane = &mut lanes[*lane];
             let mut latest = None;
-            let count = port.receive(BUDGET, &mut |frame| {
+            let received = port.receive(BUDGET, &mut |frame| {
                 let at = clock.stamp(frame.stamp, arrivals);
                 latest = Some(at);
                 taken.note(at);
                 *unstamped |= frame.stamp.is_none();
                 lane.accept(at, frame.bytes, pool, clock, tap);
-            })?;
+            });
+            let count = unless_down(received)?;
             if count < BUDGET {
                 arrivals.drained(began);
             }
@@ -72,7 +88,7 @@ impl Work for Pairs {
         let mut sent = 0;
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let port = self.inlets[self.outlets[index]].port.as_mut();
-            sent += lane.serve(&mut self.pool, port, clock, &mut self.tap)?;
+            sent += unless_down(lane.serve(&mut self.pool, port, clock, &mut self.tap))?;
         }
         Ok(sent)
     }
@@ -87,11 +103,19 @@ impl Work for Pairs {
     }
 
     fn pulse(&mut self) -> Result<(), EmuError> {
-        for inlet in &mut self.inlets {
-            inlet.port.check()?;
+        self.down = 0;
+        for (index, inlet) in self.inlets.iter_mut().enumerate() {
+            match inlet.port.check() {
+                Err(error) if error.is_passing() => self.down |= bit(index),
+                other => other?,
+            }
             self.lanes[inlet.lane].account(inlet.port.as_mut());
         }
         Ok(())
+    }
+
+    fn down(&self) -> u64 {
+        self.down
     }
 
     fn account(&mut self) {

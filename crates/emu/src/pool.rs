@@ -59,15 +59,32 @@ fn class_of(len: usize) -> Option<usize> {
     SLOTS.iter().position(|&slot| len <= slot)
 }
 
+/// The chunks of a pool of at least `bytes`.
+fn chunks_for(bytes: u64) -> usize {
+    let chunks = usize::try_from(bytes.div_ceil(CHUNK as u64)).unwrap_or(usize::MAX / CHUNK);
+    chunks.clamp(SLOTS.len(), u32::MAX as usize / (CHUNK / UNIT))
+}
+
 fn slots_in(class: usize) -> u16 {
     (CHUNK / SLOTS[class]) as u16
 }
 
 impl FramePool {
+    /// A pool of at least `bytes` of slots, or `None` where the system does not give that much.
+    pub fn try_new(bytes: u64) -> Option<FramePool> {
+        let size = chunks_for(bytes).checked_mul(CHUNK)?;
+        // Zeroed memory costs nothing before it is written, but asking for it cannot be refused without the end of the
+        // process. So as much is asked for first, and given back.
+        Vec::<u8>::new().try_reserve_exact(size).ok()?;
+        Some(FramePool::new(bytes))
+    }
+
     /// A pool of at least `bytes` of slots.
+    ///
+    /// # Panics
+    /// Aborts where the system does not give that much.
     pub fn new(bytes: u64) -> FramePool {
-        let chunks = usize::try_from(bytes.div_ceil(CHUNK as u64)).unwrap_or(usize::MAX / CHUNK);
-        let chunks = chunks.clamp(SLOTS.len(), u32::MAX as usize / (CHUNK / UNIT));
+        let chunks = chunks_for(bytes);
         FramePool {
             arena: vec![0; chunks * CHUNK],
             chunks: vec![UNUSED; chunks],

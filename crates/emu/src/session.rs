@@ -46,6 +46,8 @@ pub struct Session {
     paths: Mutex<Vec<(String, PathSpec)>>,
     arena: u64,
     backends: Vec<String>,
+    /// The devices of the ports, in their order.
+    devices: Vec<String>,
     origin: Time,
 }
 
@@ -101,21 +103,31 @@ impl Session {
             }
             paths.push((plan.name, plan.path));
         }
+        let devices = inlets.iter().map(|inlet| inlet.port.device().to_string()).collect();
         let backends = inlets.iter().map(|inlet| inlet.port.backend_name().to_string()).collect();
-        let pool = FramePool::new(arena);
+        let pool = FramePool::try_new(arena)
+            .ok_or(EmuError::Memory { needed: arena, available: available_memory() })?;
         let (dataplane, remote) =
             Dataplane::new(inlets, lanes, pool, options.tap, options.dataplane)?;
         let thread = std::thread::Builder::new()
             .name("dataplane".into())
             .spawn(move || dataplane.run())
             .map_err(EmuError::Wait)?;
-        let session = Session { remote, paths: Mutex::new(paths), arena, backends, origin };
+        let session =
+            Session { remote, paths: Mutex::new(paths), arena, backends, devices, origin };
         Ok((session, SessionThread(thread)))
     }
 
     /// The state, at most 100 ms old.
     pub fn snapshot(&self) -> Snapshot {
         self.remote.snapshot()
+    }
+
+    /// The devices that were down when last looked at, a second ago at most. Frames to them are lost, and the run goes on.
+    pub fn devices_down(&self) -> Vec<&str> {
+        let down = self.remote.down();
+        let numbered = self.devices.iter().enumerate().take(64);
+        numbered.filter(|(index, _)| down >> index & 1 == 1).map(|(_, name)| &**name).collect()
     }
 
     /// Ends the run.

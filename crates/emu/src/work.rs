@@ -37,7 +37,7 @@ pub trait Work {
     /// Lets the links work and sends what is due; answers how many frames that were.
     ///
     /// # Errors
-    /// Where a device is down or gone.
+    /// Where a device is gone, or down and that is not expected to pass.
     fn serve(&mut self, clock: &mut Clock) -> Result<usize, EmuError>;
 
     /// When there is next something to do, as far as is known now.
@@ -50,8 +50,13 @@ pub trait Work {
     /// Looks after the devices.
     ///
     /// # Errors
-    /// Where a device is down or gone.
+    /// Where a device is gone, or down and that is not expected to pass.
     fn pulse(&mut self) -> Result<(), EmuError>;
+
+    /// A bit for each port whose device was down at the last pulse and may come up again.
+    fn down(&self) -> u64 {
+        0
+    }
 
     /// Counts what the ports lost.
     fn account(&mut self);

@@ -3,7 +3,7 @@
 //!
 //! Nothing of a laboratory outlives it. Namespaces have no name: they are held by file descriptors, so
 //! the kernel removes them, and with them their devices, when the process ends, however it ends. What
-//! must touch the host (one virtual Ethernet end, a masquerading table, a forwarding switch, the offloads
+//! must touch the host (one virtual Ethernet end, tables of nf_tables, forwarding of devices, the offloads
 //! of a real interface) is written down in a [`RunState`] before it is done, undone at drop, and
 //! undone by the next run's [`sweep`] where the process was killed.
 //!
@@ -19,7 +19,9 @@
 //! ```
 
 mod address;
+mod directory;
 mod error;
+mod forwarding;
 mod link;
 mod memory;
 mod message;
@@ -33,13 +35,16 @@ mod priority;
 mod privilege;
 mod process;
 mod receive;
+mod routes;
 mod socket;
 mod state;
 mod sweep;
 mod sys;
 
 pub use address::{IpNet, Mac};
+pub use directory::{runtime_dir, runtime_dirs, runtime_dirs_in_use};
 pub use error::LabError;
+pub use forwarding::SavedForwarding;
 pub use link::{End, LinkInfo, create_veth};
 pub use memory::available_memory;
 pub use metrics::RouteMetrics;
@@ -50,5 +55,5 @@ pub use priority::prefer_thread;
 pub use privilege::{Privilege, enter_user_namespace_if_needed};
 pub use process::{SpawnOptions, kill_processes_in, processes_in, spawn};
 pub use socket::{SocketOption, TcpInfo, set_socket_option, socket_option, tcp_info};
-pub use state::{Record, RunState, runtime_dir};
-pub use sweep::sweep;
+pub use state::{Record, RunState};
+pub use sweep::{sweep, sweep_all};

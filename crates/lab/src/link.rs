@@ -1,7 +1,7 @@
 //! Devices, addresses, routes and neighbours of a namespace, over rtnetlink (rtnetlink(7)).
 
 use crate::error::Step;
-use crate::message::{Payload, attribute, attributes, u32_at};
+use crate::message::{Payload, attribute, u32_at};
 use crate::netlink::{Answer, Request};
 use crate::{IpNet, LabError, Mac, Namespace, RouteMetrics, sys};
 use std::net::IpAddr;
@@ -17,8 +17,8 @@ const OPERSTATE: u16 = 16;
 /// How long a new pair may take to start its queues; it takes about a millisecond.
 const START_LIMIT: Duration = Duration::from_secs(2);
 /// Bytes of `struct ifinfomsg`, `struct rtmsg`.
-const LINK_HEADER: usize = 16;
-const ROUTE_HEADER: usize = 12;
+pub(crate) const LINK_HEADER: usize = 16;
+pub(crate) const ROUTE_HEADER: usize = 12;
 /// Where in it the scope is.
 const ROUTE_SCOPE: usize = 6;
 
@@ -31,16 +31,22 @@ pub struct End<'a> {
     pub name: &'a str,
     /// Its Ethernet address; the kernel draws one at random where there is none.
     pub mac: Option<Mac>,
+    /// The group of devices that it is in (ip-link(8)); 0 is the one that all are in.
+    pub group: u32,
 }
 
 impl<'a> End<'a> {
     /// An end with a random Ethernet address.
     pub fn new(namespace: &'a Namespace, name: &'a str) -> End<'a> {
-        End { namespace, name, mac: None }
+        End { namespace, name, mac: None, group: 0 }
     }
     /// The same end with this Ethernet address.
     pub fn with_mac(self, mac: Mac) -> End<'a> {
         End { mac: Some(mac), ..self }
+    }
+    /// The same end in this group of devices.
+    pub fn in_group(self, group: u32) -> End<'a> {
+        End { group, ..self }
     }
 }
 
@@ -92,6 +98,7 @@ fn end_payload(end: &End<'_>, mtu: u32) -> Payload {
     Payload::new(&link_header(0, 0, 0))
         .text(libc::IFLA_IFNAME, end.name)
         .u32(libc::IFLA_MTU, mtu)
+        .u32(libc::IFLA_GROUP, end.group)
         .maybe(libc::IFLA_ADDRESS, end.mac.as_ref().map(|mac| &mac.0[..]))
 }
 
@@ -234,18 +241,6 @@ impl Namespace {
         self.change(&what, libc::RTM_NEWNEIGH, REPLACE, &payload).map(drop)
     }
 
-    /// The IPv4 networks that this namespace has routes to, in all tables; default routes are left out.
-    pub(crate) fn routed_networks(&self) -> Result<Vec<IpNet>, LabError> {
-        let payload = Payload::new(&route_header(libc::AF_INET as u8, 0));
-        let request = Request {
-            kind: libc::RTM_GETROUTE,
-            flags: libc::NLM_F_DUMP as u16,
-            payload: payload.bytes(),
-        };
-        let answers = self.ask("list the routes", &request)?;
-        Ok(answers.iter().filter_map(|(_, payload)| read_route(payload)).collect())
-    }
-
     /// Waits until the kernel has started the device's queues: before, it drops what is sent.
     fn wait_operating(&self, name: &str) -> Result<(), LabError> {
         let end = Instant::now() + START_LIMIT;
@@ -291,7 +286,7 @@ fn link_header(index: u32, flags: u32, change: u32) -> [u8; LINK_HEADER] {
 }
 
 /// `struct rtmsg` of a unicast route in the main table.
-fn route_header(family: u8, prefix: u8) -> [u8; ROUTE_HEADER] {
+pub(crate) fn route_header(family: u8, prefix: u8) -> [u8; ROUTE_HEADER] {
     let (table, origin) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
     let (scope, kind) = (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNICAST);
     [family, prefix, 0, 0, table, origin, scope, kind, 0, 0, 0, 0]
@@ -307,14 +302,6 @@ fn read_link(payload: &[u8]) -> Option<LinkInfo> {
         operating: attribute(attrs, OPERSTATE) == Some(&[OPERATING]),
         mac: mac.map(Mac),
     })
-}
-
-fn read_route(payload: &[u8]) -> Option<IpNet> {
-    let prefix = *payload.get(1)?;
-    let attrs = payload.get(ROUTE_HEADER..)?;
-    let (_, value) = attributes(attrs).find(|(kind, _)| *kind == libc::RTA_DST)?;
-    let octets: [u8; 4] = value.try_into().ok()?;
-    IpNet::new(IpAddr::from(octets), prefix).filter(|net| net.prefix() > 0)
 }
 
 fn family(address: IpAddr) -> u8 {
@@ -353,7 +340,6 @@ mod tests {
     fn cut_answers_are_no_links() {
         for length in 0..LINK_HEADER + 8 {
             assert_eq!(read_link(&vec![0; length]), None);
-            assert_eq!(read_route(&vec![0; length]), None);
         }
     }
 }

@@ -28,11 +28,25 @@ const LEGACY: Generation = Generation {
 };
 
 /// Bytes of memory that can be used without swapping: what the machine has available, or less where
-/// this process's control group or one above it is limited. 0 where the kernel does not tell.
+/// this process, its control group or one above it is limited. 0 where the kernel does not tell.
 pub fn available_memory() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = field(&text, "MemAvailable:").unwrap_or(0).saturating_mul(1024);
-    groups().iter().filter_map(|(at, kind)| room(at, kind)).fold(machine, u64::min)
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let own = left_of_limits(&limits, &status).unwrap_or(u64::MAX);
+    groups().iter().filter_map(|(at, kind)| room(at, kind)).fold(machine.min(own), u64::min)
+}
+
+/// What is left of the process's own limits (getrlimit(2): `RLIMIT_AS`, `RLIMIT_DATA`), the lesser; `None` without any.
+fn left_of_limits(limits: &str, status: &str) -> Option<u64> {
+    let left = |title: &str, used: &str| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(title))?;
+        let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some(limit.saturating_sub(field(status, used)?.saturating_mul(1024)))
+    };
+    let both = [left("Max address space", "VmSize:"), left("Max data size", "VmData:")];
+    both.into_iter().flatten().min()
 }
 
 /// The directories of the process's memory control groups and of those above them.
@@ -83,6 +97,21 @@ mod tests {
     fn memory_is_found() {
         let bytes = available_memory();
         assert!(bytes > 1 << 20 && bytes < 1 << 50, "{bytes}");
+    }
+
+    #[test]
+    fn limits_of_the_process_leave_what_it_has_not_taken() {
+        let limits = |space: &str, data: &str| {
+            format!(
+                "Limit  Soft Limit\nMax data size {data} unlimited bytes\nMax address space {space} 9 bytes\n"
+            )
+        };
+        let status = "VmPeak: 9 kB\nVmSize:\t  300 kB\nVmData: 100 kB\n";
+        let left = |space, data| left_of_limits(&limits(space, data), status);
+        assert_eq!(left("unlimited", "unlimited"), None);
+        assert_eq!(left("1024000", "unlimited"), Some(1_024_000 - 300 * 1024));
+        assert_eq!(left("1024000", "204800"), Some(102_400));
+        assert_eq!(left("1000", "unlimited"), Some(0));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! A way from a laboratory to the world: a device pair to the host and masquerading on both sides.
 
+use crate::forwarding::{self, FORWARD, GROUP};
 use crate::link::{End, create_veth};
-use crate::nft::{Masquerade, Table};
+use crate::nft::{Purpose, Rule, Table};
 use crate::state;
-use crate::sweep::{FORWARD, remove_device, restore_forwarding};
+use crate::sweep::remove_device;
 use crate::{IpNet, LabError, Namespace, RunState};
 use std::fs;
 use std::net::Ipv4Addr;
@@ -31,7 +32,7 @@ pub enum Unreachable {
     NotPrivileged,
     /// The kernel has no masquerading.
     #[error(
-        "the kernel cannot masquerade ({0}): load the modules nf_tables, nft_masq and nft_chain_nat"
+        "the kernel cannot masquerade ({0}): load the modules nf_tables, nft_masq, nft_ct and nft_chain_nat"
     )]
     NoMasquerading(LabError),
     /// Every network looked at is taken.
@@ -62,6 +63,7 @@ pub struct Outside {
     network: IpNet,
     far_forward: Option<String>,
     tables: Vec<Table>,
+    guard: Option<Table>,
 }
 
 impl Outside {
@@ -88,9 +90,10 @@ impl Outside {
             network,
             far_forward: None,
             tables: Vec::new(),
+            guard: None,
         };
         let made = outside.build().map_err(reason);
-        let made = made.and_then(|()| outside.masquerade().map_err(masquerade_reason));
+        let made = made.and_then(|()| outside.pass_on().map_err(table_reason));
         drop(lock);
         made.map(|()| outside)
     }
@@ -115,38 +118,30 @@ impl Outside {
             record.host_devices.push(self.name.clone());
             record.nft_tables.push(self.name.clone());
         })?;
-        let (near, far) = (End::new(&self.host, &self.name), End::new(&self.far, FAR_DEVICE));
+        let near = End::new(&self.host, &self.name).in_group(GROUP);
+        let far = End::new(&self.far, FAR_DEVICE);
         create_veth(&near, &far, MTU)?;
         self.host.add_address(&self.name, with_prefix(self.host_address()))?;
         self.far.add_address(FAR_DEVICE, with_prefix(self.far_address()))?;
         self.far.add_default_route(self.host_address().into())?;
         self.far_forward = Some(self.far.sysctl(FORWARD)?);
-        self.far.set_sysctl(FORWARD, "1")?;
-        self.forward()
+        self.far.set_sysctl(FORWARD, "1")
     }
 
-    /// Switches the host's forwarding on. The value from before is that of the first of the runs that need
-    /// it now; the last of them puts it back.
-    fn forward(&self) -> Result<(), LabError> {
-        let now = self.host.sysctl(FORWARD)?;
-        let others =
-            state::forwarding_of_others(self.state.directory(), process::id(), self.host.id());
-        let before = others.or_else(|| (now != "1").then(|| now.clone()));
-        self.state.update(|record| {
-            record.saved_ip_forward = record.saved_ip_forward.take().or(before);
-        })?;
-        if now == "1" { Ok(()) } else { self.host.set_sysctl(FORWARD, "1") }
-    }
-
-    fn masquerade(&mut self) -> Result<(), LabError> {
+    /// Masquerades on both sides, then has the host pass packets on.
+    fn pass_on(&mut self) -> Result<(), LabError> {
         let sides = [
-            (&self.far, Masquerade::LeavingBy(FAR_DEVICE)),
-            (&self.host, Masquerade::From(self.network)),
+            (&self.far, Rule::default().leaves_by(FAR_DEVICE)),
+            (&self.host, Rule::default().from(self.network)),
         ];
-        for (side, which) in sides {
-            self.tables.push(Table::create(side, &self.name, which)?);
+        for (side, rule) in sides {
+            let rules = [rule.masquerade()];
+            self.tables.push(Table::create(side, &self.name, Purpose::Masquerade, &rules)?);
         }
-        Ok(())
+        let (guard, lenders) =
+            forwarding::guard(&self.host, &self.state, &self.name, self.network)?;
+        self.guard = Some(guard);
+        forwarding::lend(&self.host, &self.name, &lenders)
     }
 
     /// Undoes everything, whatever fails on the way, and tells the first failure.
@@ -159,17 +154,23 @@ impl Outside {
         device.and(far).and(self.stop_forwarding())
     }
 
-    fn stop_forwarding(&self) -> Result<(), LabError> {
+    fn stop_forwarding(&mut self) -> Result<(), LabError> {
+        let guard = forwarding::guard_name(&self.name);
+        let mut record = self.state.record();
+        record.nft_tables.retain(|name| *name != self.name && *name != guard);
+        // Another connection of this process may still need it.
+        let last = record.nft_tables.is_empty();
+        if last {
+            forwarding::restore(&self.host, self.state.directory(), &record)?;
+        }
+        self.guard = None;
         self.state.update(|record| {
             record.host_devices.retain(|name| *name != self.name);
-            record.nft_tables.retain(|name| *name != self.name);
-        })?;
-        let record = self.state.record();
-        if !record.nft_tables.is_empty() {
-            return Ok(()); // another connection of this process still needs forwarding
-        }
-        restore_forwarding(&self.host, self.state.directory(), &record)?;
-        self.state.update(|record| record.saved_ip_forward = None)
+            record.nft_tables.retain(|name| *name != self.name && *name != guard);
+            if last {
+                record.saved_forwarding.clear();
+            }
+        })
     }
 }
 
@@ -195,7 +196,7 @@ fn reason(error: LabError) -> Unreachable {
     }
 }
 
-fn masquerade_reason(error: LabError) -> Unreachable {
+fn table_reason(error: LabError) -> Unreachable {
     match error.errno() {
         Some(libc::EPERM | libc::EACCES) => Unreachable::NotPrivileged,
         Some(libc::EPROTONOSUPPORT | libc::ENOENT | libc::EOPNOTSUPP | libc::EINVAL) => {
@@ -208,8 +209,8 @@ fn masquerade_reason(error: LabError) -> Unreachable {
 /// A network of two hosts that neither side has a route into, and without a name server, which may
 /// well be private and reached by the default route.
 fn unused_network(host: &Namespace, far: &Namespace) -> Result<IpNet, Unreachable> {
-    let mut taken = host.routed_networks()?;
-    taken.extend(far.routed_networks()?);
+    let routes = host.routes()?.into_iter().chain(far.routes()?);
+    let mut taken: Vec<IpNet> = routes.filter_map(|route| route.to).collect();
     taken.extend(name_servers(&fs::read_to_string(RESOLVERS).unwrap_or_default()));
     choose(&taken, process::id()).ok_or(Unreachable::NoNetwork)
 }

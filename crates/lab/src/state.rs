@@ -1,16 +1,18 @@
 //! What a run has changed outside of its own namespaces, written down before it is changed.
 
+use crate::directory::secure;
 use crate::error::Step;
-use crate::{LabError, Namespace, NamespaceId, Privilege, SavedOffloads, sweep, sys};
+use crate::{LabError, Namespace, NamespaceId, SavedForwarding, SavedOffloads, sweep};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The file whose lock orders the runs that change or restore shared settings.
 const LOCK: &str = "lock";
+/// What a record ends in that is being written.
+const UNFINISHED: &str = "new";
 
 /// A run as its file tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,8 +34,9 @@ pub struct Record {
     pub nft_tables: Vec<String>,
     /// Devices made in the host's namespace.
     pub host_devices: Vec<String>,
-    /// `net/ipv4/ip_forward` of the host before this run, or another one still there, switched it on.
-    pub saved_ip_forward: Option<String>,
+    /// Devices of the host that forward for this run's sake, as they were before it, or before another one still there.
+    #[serde(default)]
+    pub saved_forwarding: Vec<SavedForwarding>,
     /// Offloads of devices of the host as they were before.
     pub saved_offloads: Vec<SavedOffloads>,
 }
@@ -51,7 +54,7 @@ impl Record {
             control_socket: None,
             nft_tables: Vec::new(),
             host_devices: Vec::new(),
-            saved_ip_forward: None,
+            saved_forwarding: Vec::new(),
             saved_offloads: Vec::new(),
         })
     }
@@ -75,7 +78,7 @@ struct Shared {
 }
 
 impl RunState {
-    /// Starts the record of this process in `directory` (see [`runtime_dir`]). Left-overs of a dead
+    /// Starts the record of this process in `directory` (see [`runtime_dir`](crate::runtime_dir)). Left-overs of a dead
     /// process with the same number are swept first.
     ///
     /// # Errors
@@ -168,39 +171,6 @@ impl Drop for Shared {
     }
 }
 
-/// Where runs keep their records: `/run/trunkline` for root, else `$XDG_RUNTIME_DIR/trunkline`, else
-/// `/tmp/trunkline-UID`.
-pub fn runtime_dir(privilege: Privilege) -> PathBuf {
-    runtime_dir_of(privilege.uid(), std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from))
-}
-
-fn runtime_dir_of(uid: u32, session: Option<PathBuf>) -> PathBuf {
-    match session.filter(|path| path.is_absolute()) {
-        _ if uid == 0 => PathBuf::from("/run/trunkline"),
-        Some(session) => session.join("trunkline"),
-        None => PathBuf::from(format!("/tmp/trunkline-{uid}")),
-    }
-}
-
-/// Makes the directory, or checks that nobody else can have put files into it.
-pub(crate) fn secure(directory: &Path) -> Result<(), LabError> {
-    match DirBuilder::new().mode(0o700).create(directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(error).step(|| format!("make {}", directory.display()))
-        }
-        _ => check_owner(directory),
-    }
-}
-
-fn check_owner(directory: &Path) -> Result<(), LabError> {
-    let found =
-        fs::symlink_metadata(directory).step(|| format!("look at {}", directory.display()))?;
-    let (uid, _) = sys::identity();
-    let ours = found.is_dir() && found.uid() == uid && found.mode() & 0o777 == 0o700;
-    let path = directory.display().to_string();
-    if ours { Ok(()) } else { Err(LabError::RuntimeDirectory { path }) }
-}
-
 /// Waits until no other run changes shared settings; the lock ends with the file.
 pub(crate) fn lock(directory: &Path) -> Result<File, LabError> {
     let path = directory.join(LOCK);
@@ -221,16 +191,22 @@ pub(crate) fn load(directory: &Path) -> Vec<Record> {
     records
 }
 
-/// Whether a living run other than `pid` holds the forwarding of this host, and the value it saved.
+/// The devices of this host that forward for the sake of living runs other than `pid`.
 pub(crate) fn forwarding_of_others(
     directory: &Path,
     pid: u32,
     host: NamespaceId,
-) -> Option<String> {
+) -> Vec<SavedForwarding> {
     let others = load(directory).into_iter();
-    let mut living =
-        others.filter(|other| other.pid != pid && other.host == host && other.is_alive());
-    living.find_map(|other| other.saved_ip_forward)
+    let living = others.filter(|other| other.pid != pid && other.host == host && other.is_alive());
+    living.flat_map(|other| other.saved_forwarding).collect()
+}
+
+/// The same with those of `record`, a run's own.
+pub(crate) fn forwarding_now(directory: &Path, record: &Record) -> Vec<SavedForwarding> {
+    let mut all = record.saved_forwarding.clone();
+    all.extend(forwarding_of_others(directory, record.pid, record.host));
+    all
 }
 
 pub(crate) fn file_of(directory: &Path, pid: u32) -> PathBuf {
@@ -240,9 +216,21 @@ pub(crate) fn file_of(directory: &Path, pid: u32) -> PathBuf {
 /// Writes beside and renames, so that a reader sees the old text or the new.
 fn write_whole(path: &Path, text: &io::Result<Vec<u8>>) -> io::Result<()> {
     let text = text.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
-    let beside = path.with_extension("new");
-    fs::write(&beside, text)?;
-    fs::rename(&beside, path)
+    let beside = path.with_extension(UNFINISHED);
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    written.inspect_err(|_| drop(fs::remove_file(&beside)))
+}
+
+/// Removes records that their process did not live to finish: it had changed nothing yet that they tell of first.
+pub(crate) fn remove_unfinished(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let process = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+        let unfinished = path.extension().is_some_and(|ending| ending == UNFINISHED);
+        if unfinished && process.is_some_and(|process| start_time(process).is_none()) {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 pub(crate) fn boot() -> String {
@@ -314,14 +302,6 @@ mod tests {
     }
 
     #[test]
-    fn directories_go_by_user() {
-        let session = Some(PathBuf::from("/run/user/7"));
-        assert_eq!(runtime_dir_of(0, session.clone()), Path::new("/run/trunkline"));
-        assert_eq!(runtime_dir_of(7, session), Path::new("/run/user/7/trunkline"));
-        assert_eq!(runtime_dir_of(7, None), Path::new("/tmp/trunkline-7"));
-    }
-
-    #[test]
     fn the_file_lives_as_long_as_the_state() {
         let directory = scratch("life");
         let host = Namespace::current().unwrap();
@@ -382,14 +362,5 @@ mod tests {
         }
         drop(state);
         fs::remove_dir_all(&directory).unwrap();
-    }
-
-    #[test]
-    fn an_open_directory_is_refused() {
-        let directory = scratch("open");
-        DirBuilder::new().mode(0o755).create(&directory).unwrap();
-        let told = secure(&directory).unwrap_err();
-        fs::remove_dir(&directory).unwrap();
-        assert!(told.to_string().contains("0700"), "{told}");
     }
 }

@@ -1,7 +1,8 @@
 //! Undoing what killed runs left behind.
 
+use crate::directory::{runtime_dirs_in_use, secure};
 use crate::state::{self, Record};
-use crate::{LabError, Namespace, nft, process};
+use crate::{LabError, Namespace, forwarding, nft, process};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 const PREFIX: &str = "tl";
 
 /// Undoes, for every record in `directory` whose process is gone: programs left in its namespaces are
-/// killed, devices and the masquerading table in `host` removed, forwarding and offloads put back
+/// killed, devices and tables of nf_tables in `host` removed, forwarding and offloads put back
 /// (unless a living run needs forwarding), the control socket and the record deleted. Tells one line
 /// for each thing done or impossible; nothing to do gives no lines.
 ///
@@ -23,10 +24,23 @@ pub fn sweep(host: &Namespace, directory: &Path) -> Result<Vec<String>, LabError
     if !directory.exists() {
         return Ok(Vec::new());
     }
-    state::secure(directory)?;
+    secure(directory)?;
     let _lock = state::lock(directory)?;
+    state::remove_unfinished(directory);
     let dead = state::load(directory).into_iter().filter(|record| !record.is_alive());
     Ok(dead.flat_map(|record| undo(host, directory, &record)).collect())
+}
+
+/// The same in every directory where runs of this user may have left records.
+///
+/// # Errors
+/// Where a directory cannot be locked.
+pub fn sweep_all(host: &Namespace, uid: u32) -> Result<Vec<String>, LabError> {
+    let mut told = Vec::new();
+    for directory in runtime_dirs_in_use(uid) {
+        told.extend(sweep(host, &directory)?);
+    }
+    Ok(told)
 }
 
 /// Undoes one dead run; the caller holds the directory's lock.
@@ -69,15 +83,16 @@ fn restore_host(host: &Namespace, directory: &Path, record: &Record, told: &mut 
     for device in record.host_devices.iter().filter(|name| name.starts_with(PREFIX)) {
         tell(told, format!("removed device {device}"), remove_device(host, device));
     }
-    for table in record.nft_tables.iter().filter(|name| name.starts_with(PREFIX)) {
-        tell(told, format!("removed masquerading table {table}"), nft::delete_table(host, table));
-    }
     for saved in &record.saved_offloads {
         let done = host.restore_offloads(saved).map(|()| true);
         tell(told, format!("restored the offloads of {}", saved.device), done);
     }
-    let done = restore_forwarding(host, directory, record);
-    tell(told, "restored net/ipv4/ip_forward".to_owned(), done);
+    let done = forwarding::restore(host, directory, record);
+    tell(told, "restored the forwarding of the host's devices".to_owned(), done);
+    // Last, for one of them guards what is passed on.
+    for table in record.nft_tables.iter().filter(|name| name.starts_with(PREFIX)) {
+        tell(told, format!("removed table {table} of nf_tables"), nft::delete_table(host, table));
+    }
 }
 
 /// Adds a line where something was done or failed.
@@ -102,24 +117,6 @@ fn gone(error: &LabError) -> bool {
     matches!(error, LabError::NoDevice(_)) || error.errno() == Some(libc::ENODEV)
 }
 
-/// Puts forwarding back unless a living run needs it; tells whether it changed anything.
-pub(crate) fn restore_forwarding(
-    host: &Namespace,
-    directory: &Path,
-    record: &Record,
-) -> Result<bool, LabError> {
-    let needed = state::forwarding_of_others(directory, record.pid, record.host).is_some();
-    match &record.saved_ip_forward {
-        Some(before) if !needed && host.sysctl(FORWARD)? != *before => {
-            host.set_sysctl(FORWARD, before).map(|()| true)
-        }
-        _ => Ok(false),
-    }
-}
-
-/// The switch that lets a host pass on other hosts' IPv4 packets.
-pub(crate) const FORWARD: &str = "net/ipv4/ip_forward";
-
 fn remove_files(directory: &Path, record: &Record, told: &mut Vec<String>) {
     if let Some(path) = &record.control_socket {
         let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
@@ -136,7 +133,7 @@ fn remove_files(directory: &Path, record: &Record, told: &mut Vec<String>) {
 mod tests {
     use super::*;
     use crate::namespace::tests::namespace;
-    use crate::{End, RunState, create_veth};
+    use crate::{End, RunState, SavedForwarding, create_veth};
     use std::os::unix::net::UnixListener;
     use std::path::PathBuf;
 
@@ -163,11 +160,13 @@ mod tests {
         nft::tests::leave_behind(&host, "tldead");
         let before = host.offloads("other").unwrap();
         let saved = host.set_offloads_off("other").unwrap();
-        host.set_sysctl(FORWARD, "1").unwrap();
+        host.set_sysctl("net/ipv4/conf/other/forwarding", "1").unwrap();
         write_dead(&directory, &host, |record| {
             record.host_devices = vec!["tldead".into(), "other".into()];
             record.nft_tables = vec!["tldead".into()];
-            record.saved_ip_forward = Some("0".into());
+            let (device, zero) = ("other".into(), || "0".to_owned());
+            record.saved_forwarding =
+                vec![SavedForwarding { device, before: zero(), switch: zero(), merging: false }];
             record.saved_offloads = vec![saved];
             record.control_socket = Some(directory.join("socket"));
         });
@@ -177,7 +176,7 @@ mod tests {
         assert!(host.link("other").is_ok(), "not ours by its name");
         assert_eq!(host.nft_tables().unwrap(), Vec::<String>::new());
         assert_eq!(host.offloads("other").unwrap(), before);
-        assert_eq!(host.sysctl(FORWARD).unwrap(), "0");
+        assert_eq!(host.sysctl("net/ipv4/conf/other/forwarding").unwrap(), "0");
         assert!(!directory.join("socket").exists() && state::load(&directory).is_empty());
         assert_eq!(told.len(), 6, "{told:#?}");
         assert_eq!(sweep(&host, &directory).unwrap(), Vec::<String>::new());

@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use trunkline_lab::{
-    LabError, Namespace, Outside, RunState, SpawnOptions, create_veth, processes_in, spawn, sweep,
+    End, LabError, Namespace, Outside, RunState, SpawnOptions, create_veth, processes_in, spawn,
+    sweep,
 };
 
 const DIRECTORY: &str = "TRUNKLINE_TEST_DIRECTORY";
@@ -32,12 +33,7 @@ fn hold(directory: &Path) {
     for namespace in [&near, &far] {
         state.note_namespace(namespace).unwrap();
     }
-    create_veth(
-        &trunkline_lab::End::new(&near, "tl0"),
-        &trunkline_lab::End::new(&far, "tl0"),
-        1500,
-    )
-    .unwrap();
+    create_veth(&End::new(&near, "tl0"), &End::new(&far, "tl0"), 1500).unwrap();
     let outside = Outside::connect(&host, &far, &state).unwrap();
     let mut sleep = Command::new("sleep");
     sleep.arg("60").stdin(Stdio::null()).stdout(Stdio::null());
@@ -58,6 +54,19 @@ struct Run {
     device: String,
 }
 
+impl Run {
+    /// The table that guards what the host passes on for it.
+    fn guard(&self) -> String {
+        format!("{}g", self.device)
+    }
+}
+
+fn tables(host: &Namespace) -> Vec<String> {
+    let mut tables = host.nft_tables().unwrap();
+    tables.sort();
+    tables
+}
+
 fn start(host: &Namespace, directory: &Path) -> Run {
     let mut command = Command::new(env::current_exe().unwrap());
     command.env(DIRECTORY, directory).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -75,14 +84,19 @@ fn examine() {
         made => made.unwrap(),
     };
     let directory: PathBuf = env::temp_dir().join(format!("tl-crash-{}", std::process::id()));
+    let world = Namespace::create().unwrap();
+    create_veth(&End::new(&host, "tlup"), &End::new(&world, "tldown"), 1500).unwrap();
+    host.add_address("tlup", "192.0.2.1/24".parse().unwrap()).unwrap();
+    let forwarding = || host.sysctl("net/ipv4/conf/tlup/forwarding").unwrap();
     let mut killed = start(&host, &directory);
-    assert_eq!(host.nft_tables().unwrap(), [killed.device.clone()]);
+    assert_eq!(tables(&host), [killed.device.clone(), killed.guard()]);
     let mut living = start(&host, &directory);
     killed.child.kill().unwrap();
     killed.child.wait().unwrap();
 
     assert_eq!(processes_in(killed.near), [0u32; 0], "nobody holds the near namespace");
     assert_eq!(processes_in(killed.far).len(), 1, "the program lives on");
+    assert!(tables(&host).contains(&killed.guard()), "what the kill left on is guarded");
     assert!(host.link(&killed.device).is_ok(), "and holds the pair");
 
     let told = sweep(&host, &directory).unwrap();
@@ -92,8 +106,8 @@ fn examine() {
         "{told:#?}"
     );
     assert!(matches!(host.link(&killed.device), Err(LabError::NoDevice(_))));
-    assert_eq!(host.nft_tables().unwrap(), [living.device.clone()]);
-    assert_eq!(host.sysctl("net/ipv4/ip_forward").unwrap(), "1", "the living run needs it");
+    assert_eq!(tables(&host), [living.device.clone(), living.guard()]);
+    assert_eq!(forwarding(), "1", "the living run needs it");
     await_empty(killed.far);
     assert_eq!(sweep(&host, &directory).unwrap(), [""; 0], "the living run is not touched");
     assert_eq!(processes_in(living.far).len(), 1);
@@ -101,7 +115,7 @@ fn examine() {
     living.child.stdin.take().unwrap().write_all(b"\n").unwrap();
     assert!(living.child.wait().unwrap().success());
     assert!(host.link(&living.device).is_err() && host.nft_tables().unwrap().is_empty());
-    assert_eq!(host.sysctl("net/ipv4/ip_forward").unwrap(), "0", "the value before the first run");
+    assert_eq!(forwarding(), "0", "the value before the first run");
     assert_eq!(processes_in(living.near).len() + processes_in(living.far).len(), 0);
     assert_eq!(sweep(&host, &directory).unwrap(), [""; 0]);
     std::fs::remove_dir_all(&directory).unwrap();

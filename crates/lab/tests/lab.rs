@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use trunkline_lab::{
-    End, LabError, Mac, Namespace, Outside, RunState, SpawnOptions, create_veth, kill_processes_in,
-    processes_in, spawn, sweep,
+    End, LabError, Mac, Namespace, Outside, RunState, SavedOffloads, SpawnOptions, create_veth,
+    kill_processes_in, processes_in, spawn, sweep,
 };
 use trunkline_skip::skipped;
 
@@ -241,9 +241,10 @@ fn the_outside_is_reached_from_behind_the_far_namespace() {
     let record = state.record();
     assert_eq!(
         (record.host_devices, record.nft_tables),
-        (vec![device.clone()], vec![device.clone()])
+        (vec![device.clone()], vec![device.clone(), format!("{device}g")])
     );
-    assert_eq!(record.saved_ip_forward.as_deref(), Some("0"));
+    let [saved] = &record.saved_forwarding[..] else { panic!("{:?}", record.saved_forwarding) };
+    assert_eq!((saved.device.as_str(), saved.before.as_str()), ("tlup", "0"));
     drop(outside);
     assert!(matches!(host.link(&device), Err(LabError::NoDevice(_))));
     for side in [&host, &far] {
@@ -255,19 +256,72 @@ fn the_outside_is_reached_from_behind_the_far_namespace() {
     assert_eq!(lines, Vec::<String>::new());
 }
 
+/// A host with a device towards the world, and the setting by which it forwards.
+fn host_with_a_way(host: &Namespace, world: &Namespace) -> &'static str {
+    create_veth(&End::new(host, "tlup"), &End::new(world, "tldown"), 1500).unwrap();
+    host.add_address("tlup", "192.0.2.1/24".parse().unwrap()).unwrap();
+    "net/ipv4/conf/tlup/forwarding"
+}
+
 #[test]
 fn two_connections_share_forwarding() {
-    let (Some((one, two)), Some(host)) = (pair(), namespace()) else { return };
+    let (Some((one, two)), Some((host, world))) = (pair(), pair()) else { return };
+    let setting = host_with_a_way(&host, &world);
     let directory = Scratch::new("two");
     let state = RunState::create(&directory.0, &host).unwrap();
     let first = Outside::connect(&host, &one, &state).unwrap();
     let second = Outside::connect(&host, &two, &state).unwrap();
     assert_ne!(first.far_address(), second.far_address());
     drop(first);
-    assert_eq!(host.sysctl("net/ipv4/ip_forward").unwrap(), "1");
+    assert_eq!(host.sysctl(setting).unwrap(), "1");
     drop(second);
-    assert_eq!(host.sysctl("net/ipv4/ip_forward").unwrap(), "0");
+    assert_eq!(host.sysctl(setting).unwrap(), "0");
+    assert_eq!(state.record().saved_forwarding, []);
     drop(state);
+}
+
+/// Whoever makes the host a router while a run lends its devices shall find it one afterwards.
+#[test]
+fn forwarding_that_somebody_else_has_switched_stays() {
+    let (Some((host, world)), Some(far)) = (pair(), namespace()) else { return };
+    let setting = host_with_a_way(&host, &world);
+    let directory = Scratch::new("switched");
+    let state = RunState::create(&directory.0, &host).unwrap();
+    let outside = Outside::connect(&host, &far, &state).unwrap();
+    host.set_sysctl("net/ipv4/ip_forward", "1").unwrap();
+    drop(outside);
+    assert_eq!(host.sysctl(setting).unwrap(), "1");
+}
+
+/// The kernel stops a device from merging what it receives, for good, where it begins to forward.
+#[test]
+fn merging_of_what_is_received_is_asked_for_again() {
+    let (Some((host, world)), Some(far)) = (pair(), namespace()) else { return };
+    if !trunkline_skip::installed(&["ip"]) {
+        return;
+    }
+    host_with_a_way(&host, &world);
+    let mut command = Command::new("ip");
+    command.args(["link", "add", "link", "tlup", "name", "tlmac", "type", "macvlan"]);
+    let made = spawn(&host, command, SpawnOptions::default()).unwrap().wait().unwrap();
+    if !made.success() {
+        return skipped("this kernel has no macvlan devices");
+    }
+    host.set_up("tlmac").unwrap();
+    host.add_address("tlmac", "198.51.100.1/24".parse().unwrap()).unwrap();
+    let merging = || {
+        let saved = host.save_offloads("tlmac").unwrap();
+        saved.wanted.into_iter().find(|(name, _)| name == "rx-lro").map(|(_, wanted)| wanted)
+    };
+    let wanted = vec![("rx-lro".to_owned(), true)];
+    host.restore_offloads(&SavedOffloads { device: "tlmac".into(), wanted }).unwrap();
+    assert_eq!(merging(), Some(true));
+    let directory = Scratch::new("merging");
+    let state = RunState::create(&directory.0, &host).unwrap();
+    let outside = Outside::connect(&host, &far, &state).unwrap();
+    assert_eq!(merging(), Some(false), "the kernel leaves it on: there is nothing to put back");
+    drop(outside);
+    assert_eq!(merging(), Some(true));
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum PortError {
     },
     /// The kernel refused a privileged step.
     #[error(
-        "no permission to {action} on '{device}': run as root, or as an ordinary user inside `unshare -Urn` with the packet backend"
+        "no permission to {action} on '{device}': run as root or with the capabilities CAP_NET_RAW and CAP_NET_ADMIN (a container: --cap-add NET_RAW --cap-add NET_ADMIN), or inside `unshare -Urn` with the packet backend"
     )]
     Permission {
         /// The device.

@@ -4,7 +4,7 @@ use crate::error::ReportError;
 use crate::report::Report;
 use crate::write::write;
 use std::ffi::OsString;
-use std::fs::{self, DirEntry};
+use std::fs::{self, DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,8 @@ pub struct Destination {
     partial: PathBuf,
     /// Was the directory there before?
     existed: bool,
+    /// Holds the lock by which others see that the partial directory is in use, where the file system has locks.
+    _lock: Option<File>,
 }
 
 impl Destination {
@@ -42,13 +44,14 @@ impl Destination {
         // Beside a new directory, but in one that is there: it may be a file system of its own.
         let parent = if existed { target } else { above(target) };
         fs::create_dir_all(parent).map_err(at(parent))?;
+        remove_abandoned(parent);
         let name = if existed { "results".into() } else { name_of(target) };
         let mut hidden = OsString::from(PARTIAL);
         hidden.push(format!("{}-", std::process::id()));
         hidden.push(name);
         let partial = parent.join(hidden);
         fs::create_dir(&partial).map_err(at(target))?;
-        Ok(Destination { target: target.into(), partial, existed })
+        Ok(Destination { target: target.into(), _lock: lock(&partial), partial, existed })
     }
 
     /// Writes every file of `report` beside its place.
@@ -128,6 +131,35 @@ fn is_partial(entry: &DirEntry) -> bool {
     entry.file_name().to_string_lossy().starts_with(PARTIAL)
 }
 
+/// Removes what killed runs have left in `parent`: partial directories whose process is gone and which nobody holds.
+/// The process's number alone proves nothing, since the directory may be another machine's too; neither does the lock in
+/// the moment in which a directory is there and not yet locked.
+fn remove_abandoned(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let Some(process) = maker_of(&entry).filter(|_| is_directory) else { continue };
+        let lives = Path::new("/proc").join(process.to_string()).exists();
+        // This process's number was another's before, or what it holds itself is locked.
+        let gone = !lives || process == std::process::id();
+        let Some(_lock) = lock(&entry.path()).filter(|_| gone) else { continue };
+        // What may not be removed is in nobody's way.
+        let _ = fs::remove_dir_all(entry.path());
+    }
+}
+
+/// The process that has made a partial directory.
+fn maker_of(entry: &DirEntry) -> Option<u32> {
+    let name = entry.file_name();
+    let (number, _) = name.to_str()?.strip_prefix(PARTIAL)?.split_once('-')?;
+    number.parse().ok()
+}
+
+/// The directory, locked; nothing if somebody else has locked it or the file system has no locks.
+fn lock(directory: &Path) -> Option<File> {
+    let opened = File::open(directory).ok()?;
+    opened.try_lock().ok().map(|()| opened)
+}
+
 fn entries(directory: &Path) -> Result<Vec<DirEntry>, ReportError> {
     let list = || fs::read_dir(directory)?.collect::<io::Result<Vec<DirEntry>>>();
     let mut found = list().map_err(at(directory))?;
@@ -176,6 +208,45 @@ mod tests {
         let files = written(&target, false).unwrap();
         assert!(files.iter().all(|file| file.is_file()));
         assert_eq!(listed(&home.path().join("deep")), ["er"]);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_by_the_next() {
+        let home = TempDir::new().unwrap();
+        let target = home.path().join("results");
+        // No process has a number above the kernel's largest (PID_MAX_LIMIT, 2^22).
+        let dead = home.path().join(".trunkline-4194305-results");
+        let own = std::process::id();
+        let living = home.path().join(".trunkline-1-other");
+        let kept = home.path().join(".trunkline-kept-results");
+        let link = home.path().join(".trunkline-4194306-link");
+        for directory in [&dead, &living, &kept] {
+            fs::create_dir(directory).unwrap();
+            fs::write(directory.join("run.json"), "{}").unwrap();
+        }
+        std::os::unix::fs::symlink(&kept, &link).unwrap();
+        let held = home.path().join(".trunkline-4194307-held");
+        fs::create_dir(&held).unwrap();
+        let lock = lock(&held);
+        drop(Destination::reserve(&target, false).unwrap());
+        assert!(!dead.exists());
+        let left = [&living, &kept, &link, &held];
+        assert!(
+            left.iter().all(|path| fs::symlink_metadata(path).is_ok()),
+            "{:?}",
+            listed(home.path())
+        );
+        assert!(kept.join("run.json").exists());
+        drop(lock);
+        // The same within a directory of results, and while another run is at work there.
+        fs::create_dir(&target).unwrap();
+        let other = Destination::reserve(&target, false).unwrap();
+        fs::create_dir(target.join(".trunkline-4194305-results")).unwrap();
+        remove_abandoned(&target);
+        assert_eq!(listed(&target), [format!(".trunkline-{own}-results")]);
+        drop(other);
+        drop(Destination::reserve(&home.path().join("more"), false).unwrap());
+        assert!(!held.exists());
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl Laboratory {
             bound: trunkline_emu::accuracy::DEFAULT_BOUND,
             arena: arena(plan)?,
             sample,
-        });
+        })?;
         let live = web.live();
         let (dataplane, remote) =
             Dataplane::with_work(web, Options { busy: false, cpu, own: cpu.is_some() })?;

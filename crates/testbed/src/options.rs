@@ -1,5 +1,6 @@
 //! How a scenario is run.
 
+use crate::TestbedError;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use trunkline_core::Span;
@@ -12,12 +13,12 @@ static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 /// Ends every testbed of this process, now and for good, in order: programs, devices and files are removed.
 /// For whoever has to heed a signal.
 pub fn break_off() {
-    BROKEN_OFF.store(true, Ordering::Relaxed);
+    BROKEN_OFF.store(true, Ordering::SeqCst);
 }
 
-/// Is a testbed of this process at work?
+/// Is a testbed of this process at work? Once all have been broken off and none is, none will be.
 pub fn at_work() -> bool {
-    AT_WORK.load(Ordering::Relaxed) > 0
+    AT_WORK.load(Ordering::SeqCst) > 0
 }
 
 /// Set when every testbed is to end.
@@ -31,17 +32,24 @@ pub fn broken_off() -> &'static AtomicBool {
 pub struct AtWork(());
 
 impl AtWork {
-    /// The work begins.
-    #[must_use]
-    pub fn begin() -> AtWork {
-        AT_WORK.fetch_add(1, Ordering::Relaxed);
-        AtWork(())
+    /// The work begins, before anything is changed on the machine.
+    ///
+    /// # Errors
+    /// [`TestbedError::Cancelled`] where all testbeds have been broken off: whoever waits for their end may have left.
+    pub fn begin() -> Result<AtWork, TestbedError> {
+        // Either whoever breaks off sees this count, or its flag is seen here: both are in one order for all threads.
+        AT_WORK.fetch_add(1, Ordering::SeqCst);
+        let work = AtWork(());
+        match BROKEN_OFF.load(Ordering::SeqCst) {
+            true => Err(TestbedError::Cancelled),
+            false => Ok(work),
+        }
     }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        AT_WORK.fetch_sub(1, Ordering::Relaxed);
+        AT_WORK.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_emu::{keep_off, monotonic, processors};
 use trunkline_endpoint::{Crew, Flow, FlowRun};
-use trunkline_lab::{Namespace, RunState, runtime_dir, sweep};
+use trunkline_lab::{Namespace, RunState, runtime_dir, sweep_all};
 use trunkline_measure::Run;
 use trunkline_scenario::Scenario;
 
@@ -47,13 +47,13 @@ pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedErr
 }
 
 fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
-    let _at_work = AtWork::begin();
+    let _at_work = AtWork::begin()?;
     let plan = Plan::of(scenario)?;
     // What cannot be built is said before anybody waits for a turn.
     (0..plan.stations.len()).try_for_each(|station| sysctls(scenario, &plan, station).map(drop))?;
     let privilege = get_rights()?;
-    let (host, directory) = (Namespace::current()?, runtime_dir(privilege));
-    for line in sweep(&host, &directory)? {
+    let (host, directory) = (Namespace::current()?, runtime_dir(privilege.uid())?);
+    for line in sweep_all(&host, privilege.uid())? {
         tracing::info!("{line}");
     }
     let state = RunState::create(&directory, &host)?;

@@ -102,11 +102,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let done = measure(&connection, &plan, &mut tell).map_err(failure)?;
     drop(progress);
+    // Files first: they are wanted whether or not anybody reads the rest.
+    let saved = save(args, &done.result);
     args.sinks.result(&done.result, || table(&done.result))?;
-    sinks::write(args.sinks.csv.as_deref(), |out| write_intervals(out, &rows(&done.result)))?;
-    sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_bulk(&done.result, start))?;
+    saved?;
     stop.check()?;
     done.failure.map_or(Ok(()), |error| Err(failure(error)))
+}
+
+fn save(args: &Args, result: &BulkResult) -> Result<(), Failure> {
+    sinks::write(args.sinks.csv.as_deref(), |out| write_intervals(out, &rows(result)))?;
+    sinks::flent(&args.sinks, &result.hosts, |start| flent::of_bulk(result, start))
 }
 
 /// Prints the intervals of a direction, where lines were asked for. Does anybody still listen?

@@ -22,11 +22,9 @@ pub fn sweep(transport: Transport) -> Sweep {
     Sweep { largest, ..Sweep::default() }
 }
 
-/// Says what the path seems to be, and writes the scenario.
-pub fn write(result: &RttResult, found: &Found, file: &Path) -> Result<(), Failure> {
-    for line in sayings(result, found) {
-        eprintln!("trunkline: {line}");
-    }
+/// Writes the scenario, and returns what the path seems to be, in lines.
+pub fn write(result: &RttResult, found: &Found, file: &Path) -> Result<Vec<String>, Failure> {
+    let mut lines = sayings(result, found);
     let wanted = Wanted {
         name: "fitted".into(),
         about: format!(
@@ -40,12 +38,12 @@ pub fn write(result: &RttResult, found: &Found, file: &Path) -> Result<(), Failu
     };
     let written = found.fit.scenario(&wanted).map_err(Failure::failed)?;
     sinks::write(Some(file), |out| out.write_all(written.text.as_bytes()))?;
-    eprintln!(
-        "trunkline: {} reproduces the round trips within {} ms",
+    lines.push(format!(
+        "{} reproduces the round trips within {} ms",
         file.display(),
         millis(written.error)
-    );
-    Ok(())
+    ));
+    Ok(lines)
 }
 
 /// The sizes measured, as far as the fit describes them.

@@ -101,8 +101,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let done = measure(&connection, &plan, calibrate(), &mut tell).map_err(failure)?;
     drop(progress);
+    // Files first: they are wanted whether or not anybody reads the rest.
+    let saved = save(args, &done);
     args.sinks.result(&done.result, || text(&done.result))?;
-    save(args, &done)?;
+    saved?;
     stop.check()?;
     done.failure.map_or(Ok(()), |error| Err(failure(error)))
 }

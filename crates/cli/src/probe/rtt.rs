@@ -4,6 +4,7 @@ use super::fitted;
 use super::sinks::{self, SinkArgs, millis, with_interval};
 use super::target::{Stop, TargetArgs};
 use crate::failure::Failure;
+use crate::output;
 use crate::progress::Progress;
 use crate::serve::{failure, tcp_window};
 use std::path::PathBuf;
@@ -258,7 +259,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let connection = args.target.connect(&stop)?;
     let mut progress = Progress::new(0);
     let mut tell = |event: Event| match event {
-        Event::Answer(exchange) => stop.unless(args.sinks.answer("rtt", &exchange)),
+        Event::Answer(exchange) => {
+            stop.unless(args.sinks.answer("rtt", &exchange) || args.fit.is_some());
+        }
         Event::Sent(count) if count % 16 == 0 => progress.tell(&format!("{count} messages sent")),
         Event::Sent(_) => {}
     };
@@ -266,15 +269,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     drop(progress);
     let found = args.fit.is_some().then(|| done.fit());
     done.result.path = found.as_ref().map(PathFigures::of);
-    args.sinks.result(&done.result, || table(&done.result))?;
-    save(args, &done)?;
-    stop.check()?;
-    if let Some(error) = done.failure {
-        return Err(failure(error));
-    }
+    // Files first: they are wanted whether or not anybody reads the rest.
+    let saved = save(args, &done);
+    let whole = stop.check().and(done.failure.map_or(Ok(()), |error| Err(failure(error))));
     // What was not measured to its end makes no scenario.
-    let wanted = args.fit.as_deref().zip(found);
-    wanted.map_or(Ok(()), |(file, found)| fitted::write(&done.result, &found, file))
+    let wanted = args.fit.as_deref().zip(found).filter(|_| whole.is_ok());
+    let fitted = wanted.map(|(file, found)| fitted::write(&done.result, &found, file));
+    args.sinks.result(&done.result, || table(&done.result))?;
+    saved?;
+    whole?;
+    fitted.transpose()?.unwrap_or_default().iter().for_each(output::tell);
+    Ok(())
 }
 
 fn save(args: &Args, done: &Measured) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use crate::output;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufWriter, Write, stdout};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use trunkline_fit::Exchange;
 use trunkline_fit::flent::FlentError;
@@ -38,15 +38,22 @@ impl SinkArgs {
         files.into_iter().flatten().try_for_each(writable)
     }
 
-    /// Prints an answer as it comes, where lines were asked for. Does anybody still listen?
+    /// Whether a file is wanted, for which the measurement goes on when nobody reads its lines any more.
+    pub fn fills_a_file(&self) -> bool {
+        self.csv.is_some() || self.flent.is_some()
+    }
+
+    /// Prints an answer as it comes, where lines were asked for. Does anybody still want more?
     pub fn answer(&self, phase: &str, exchange: &Exchange) -> bool {
         !self.json_lines || self.line(&Line::answer(phase, exchange))
     }
 
-    /// Prints a line, where lines were asked for. Does anybody still listen?
+    /// Prints a line, where lines were asked for. Does anybody still want more?
     pub fn line(&self, line: &Line<'_>) -> bool {
         let text = if self.json_lines { line.text().ok() } else { None };
-        text.is_none_or(|text| writeln!(stdout().lock(), "{text}").is_ok())
+        text.is_none_or(|text| {
+            output::line(&text).is_ok() && (output::is_heard() || self.fills_a_file())
+        })
     }
 
     /// Prints the result: as JSON, as the last line, or as the table that `table` gives.

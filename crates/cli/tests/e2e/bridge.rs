@@ -139,24 +139,75 @@ fn frames_of_every_kind_pass_unchanged_both_ways() {
 fn a_device_that_disappears_ends_the_run_with_one_line() {
     let host = Host::new();
     let Some(namespace) = host.separate() else { return };
-    type Blow = fn(&Namespace);
-    let blows: [(Blow, &[&str]); 2] = [
-        (|host| host.set_down("tltb").unwrap(), &["tltb", "down"]),
-        (|host| host.delete_link("tltb").unwrap(), &["tltb", "gone"]),
-    ];
-    for (blow, words) in blows {
-        let _sides = Sides::build(namespace);
-        let running = start(&host, &["--duration", "30s"]);
-        blow(namespace);
-        let outcome = running.finish();
-        host.assert_nothing_left(outcome.pid);
-        assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
-        let complaint = outcome.complaint();
-        assert!(words.iter().all(|word| complaint.contains(word)), "{complaint}");
-        for device in ["tlta", "tltb"] {
-            let _ = namespace.delete_link(device);
+    let _sides = Sides::build(namespace);
+    let running = start(&host, &["--duration", "30s"]);
+    namespace.delete_link("tltb").unwrap();
+    let outcome = running.finish();
+    host.assert_nothing_left(outcome.pid);
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    let complaint = outcome.complaint();
+    assert!(["tltb", "gone"].iter().all(|word| complaint.contains(word)), "{complaint}");
+}
+
+/// Pings the right side from the left one; tells whether an answer came.
+fn ping(sides: &Sides) -> bool {
+    let mut command = std::process::Command::new("ping");
+    command.args(["-n", "-c", "1", "-W", "2", "192.0.2.2"]).stdout(std::process::Stdio::null());
+    let mut child = trunkline_lab::spawn(&sides.left, command, Default::default()).unwrap();
+    child.wait().unwrap().success()
+}
+
+#[test]
+fn a_device_that_is_switched_off_and_on_again_goes_on() {
+    let host = Host::new();
+    let Some(namespace) = host.separate().filter(|_| installed(&["ping"])) else { return };
+    let sides = Sides::build(namespace);
+    let mut running = start(&host, &[]);
+    assert!(ping(&sides));
+    for device in ["tltb", "tlta"] {
+        namespace.set_down(device).unwrap();
+        running.await_line(&format!("device '{device}' is down"));
+        assert!(!ping(&sides), "over a device that is down");
+        namespace.set_up(device).unwrap();
+        running.await_line(&format!("device '{device}' is up again"));
+        let until = Instant::now() + LIMIT;
+        while !ping(&sides) {
+            assert!(Instant::now() < until, "nothing passes after '{device}' is up again");
         }
     }
+    let outcome = stop(&host, running);
+    // What could not leave is counted: lane() sees that the counts add up.
+    assert!(outcome.lane("up").count("delivered") >= 3, "{outcome:#?}");
+    outcome.lane("down");
+}
+
+/// The rights that a container has by default (Docker's documentation, "Linux capabilities"), and NET_ADMIN.
+const CONTAINER: &str = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,\
++net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap,+net_admin";
+
+#[test]
+fn the_rights_of_a_container_suffice() {
+    let host = Host::new();
+    let Some(namespace) = host.separate().filter(|_| installed(&["setpriv", "ping"])) else {
+        return;
+    };
+    let sides = Sides::build(namespace);
+    let bridge = |rights: &str| {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--bounding-set", rights, "--inh-caps", "-all", "--"]);
+        command.arg(env!("CARGO_BIN_EXE_trunkline"));
+        command.args(["bridge", "tlta", "tltb", "--delay", "5ms", "--best-effort", "--json"]);
+        host.start_command(command)
+    };
+    let mut running = bridge(CONTAINER);
+    running.await_line("tlta <-> tltb");
+    assert!(ping(&sides));
+    stop(&host, running);
+    // Without the right to open packet sockets it says which is missing.
+    let outcome = bridge("-all,+net_admin,+dac_override").finish();
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    assert!(outcome.complaint().contains("CAP_NET_RAW"), "{outcome:#?}");
+    host.assert_nothing_left(outcome.pid);
 }
 
 #[test]

@@ -8,10 +8,13 @@
 mod bridge;
 mod console;
 mod endings;
+mod hostile;
 mod ladder;
 mod live;
 mod losses;
+mod machine;
 mod measuring;
+mod pipes;
 mod probe;
 mod processors;
 mod programs;

@@ -60,11 +60,15 @@ impl Host {
     /// Starts `command` where the command would be started.
     pub fn start_command(&self, mut command: Command) -> Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = match &self.namespace {
+        Running::new(self.spawn(command))
+    }
+
+    /// The same with the streams that `command` has.
+    pub fn spawn(&self, mut command: Command) -> Child {
+        match &self.namespace {
             Some(namespace) => spawn(namespace, command, SpawnOptions::default()).unwrap(),
             None => command.spawn().unwrap(),
-        };
-        Running::new(child)
+        }
     }
 
     /// Runs the command to its end. Whatever the outcome, nothing may be left of it.
@@ -146,11 +150,9 @@ pub fn programs_of(run: u32) -> Vec<u32> {
     numbers.filter(marked).collect()
 }
 
-/// State files and sockets of the run with this number.
+/// State files and sockets of the run with this number, wherever a run of this user may have put them.
 pub fn files_of(run: u32) -> Vec<String> {
-    let session = std::env::var("XDG_RUNTIME_DIR").map(|dir| format!("{dir}/trunkline"));
-    let own = format!("/tmp/trunkline-{}", rustix::process::getuid().as_raw());
-    let directories = ["/run/trunkline".to_string(), own].into_iter().chain(session);
+    let directories = trunkline_lab::runtime_dirs(rustix::process::getuid().as_raw()).into_iter();
     let entries = directories.flat_map(|dir| fs::read_dir(dir).into_iter().flatten().flatten());
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| name.split('.').any(|part| part == run.to_string())).collect()
@@ -194,6 +196,30 @@ impl Running {
                 Err(error) => panic!("no line with '{part}' ({error}): {:#?}", self.told),
             }
         }
+    }
+
+    /// The same, or its end, whichever comes first; tells whether it was the line.
+    pub fn await_line_or_end(&mut self, part: &str) -> bool {
+        let until = Instant::now() + LIMIT;
+        while let Ok(line) =
+            self.lines.recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
+            self.told.push(line);
+            if self.has_told(part) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Lines that it has told so far on standard error, as far as they were waited for.
+    pub fn told(&self) -> &[String] {
+        &self.told
+    }
+
+    /// Whether one of them contains `part`.
+    pub fn has_told(&self, part: &str) -> bool {
+        self.told.iter().any(|line| line.contains(part))
     }
 
     /// Sends it a signal.

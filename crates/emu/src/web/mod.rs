@@ -29,6 +29,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use transit::{Transit, way_of};
 use trunkline_core::{DropCause, Packet, Span, Time};
+use trunkline_lab::available_memory;
 use trunkline_measure::Times;
 use trunkline_path::{Change, Delivered};
 use trunkline_port::Port;
@@ -79,9 +80,14 @@ enum Next {
 
 impl Web {
     /// A network as `plan` says.
-    pub fn new(plan: WebPlan) -> Web {
+    ///
+    /// # Errors
+    /// [`EmuError::Memory`] where the system does not give what the plan needs.
+    pub fn new(plan: WebPlan) -> Result<Web, EmuError> {
         let WebPlan { ports, lanes, ways, seed, origin, bound, arena, sample } = plan;
         let exits: Vec<usize> = ways.iter().filter_map(|way| way.lanes.last().copied()).collect();
+        let pool = FramePool::try_new(arena)
+            .ok_or_else(|| EmuError::Memory { needed: arena, available: available_memory() })?;
         let leg = |(index, lane): (usize, LanePlan)| {
             let most = sample.map_or(0, |(_, most)| if lane.observed { most } else { 0 });
             Leg::new(lane, seed, origin, bound, exits.contains(&index), most)
@@ -102,7 +108,7 @@ impl Web {
             inlets,
             legs,
             ways,
-            pool: FramePool::new(arena),
+            pool,
             live,
             lag: Span::ZERO,
             settled: Time::ZERO,
@@ -112,7 +118,7 @@ impl Web {
             strays: 0,
         };
         web.measure_delays();
-        web
+        Ok(web)
     }
 
     /// What has become of the frames of each way, to be read while the network is at work.

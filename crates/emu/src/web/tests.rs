@@ -61,7 +61,8 @@ impl Bench {
             bound: Span::from_millis(1),
             arena: 1 << 22,
             sample: Some((Span::from_micros(100), 1000)),
-        });
+        })
+        .unwrap();
         Bench { web, clock: Clock::default(), near, far }
     }
 

@@ -1,9 +1,12 @@
-//! Masquerading with nf_tables, spoken over netlink (`linux/netfilter/nf_tables.h`).
+//! Tables of nf_tables, spoken over netlink (`linux/netfilter/nf_tables.h`).
+
+mod rule;
+
+pub(crate) use rule::Rule;
 
 use crate::message::{Payload, attribute};
 use crate::netlink::{Netlink, Request};
-use crate::{IpNet, LabError, Namespace};
-use std::net::IpAddr;
+use crate::{LabError, Namespace};
 
 /// The subsystem's number (`NFNL_SUBSYS_NFTABLES`); message types carry it in their upper byte.
 const SUBSYSTEM: u16 = 10;
@@ -22,21 +25,36 @@ const OWNED: u32 = 2;
 /// `NF_IP_PRI_NAT_SRC`).
 const AFTER_ROUTING: u32 = 4;
 const SOURCE_NAT: u32 = 100;
-/// Register 1 of the rule's little machine (`NFT_REG_1`).
-const REGISTER: u32 = 1;
-const CHAIN: &str = "leaving";
+/// The hook for packets that are passed on, and the place of filters at it (`NF_INET_FORWARD`, `NF_IP_PRI_FILTER`).
+const PASSING_ON: u32 = 2;
+const FILTER: u32 = 0;
 
-/// Which packets get the address of the device that they leave by.
+/// What a table is for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Masquerade<'a> {
-    /// Those with a source address in this IPv4 network.
-    From(IpNet),
-    /// Those that leave by this device.
-    LeavingBy(&'a str),
+pub(crate) enum Purpose {
+    /// Its rules give packets that leave another source address. It goes with its socket, so with its process.
+    Masquerade,
+    /// Its rules drop packets that would be passed on. It outlives its process: what it guards against does too.
+    Guard,
 }
 
-/// A table that masquerades, in the namespace where it was made. It goes when this is dropped or the
-/// process ends.
+impl Purpose {
+    /// The chain's name, type, hook and place at the hook.
+    fn chain(self) -> (&'static str, &'static str, u32, u32) {
+        match self {
+            Purpose::Masquerade => ("leaving", "nat", AFTER_ROUTING, SOURCE_NAT),
+            Purpose::Guard => ("passing", "filter", PASSING_ON, FILTER),
+        }
+    }
+    fn flags(self) -> u32 {
+        match self {
+            Purpose::Masquerade => OWNED,
+            Purpose::Guard => 0,
+        }
+    }
+}
+
+/// A table in the namespace where it was made. It goes when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Table {
     name: String,
@@ -44,30 +62,42 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Makes the table `name` in `namespace`.
+    /// Makes the table `name` in `namespace`, with one chain of `rules`: all of it or nothing.
     pub(crate) fn create(
         namespace: &Namespace,
         name: &str,
-        which: Masquerade<'_>,
+        purpose: Purpose,
+        rules: &[Payload],
     ) -> Result<Table, LabError> {
-        let mut table = Table { name: name.to_owned(), socket: open(namespace)? };
-        let made = table.build(which, OWNED);
-        // Kernels before 5.12 do not know owned tables; there the sweep has to remove it after a kill.
-        match made {
-            Err(error) if old_kernel(&error) => table.build(which, 0).map(|()| table),
-            other => other.map(|()| table),
-        }
+        let mut socket = open(namespace)?;
+        let made = match build(&mut socket, name, purpose, purpose.flags(), rules) {
+            // Kernels before 5.12 do not know owned tables; there the sweep has to remove it after a kill.
+            Err(error) if old_kernel(&error) && purpose.flags() != 0 => {
+                build(&mut socket, name, purpose, 0, rules)
+            }
+            other => other,
+        };
+        made.map(|()| Table { name: name.to_owned(), socket })
     }
+}
 
-    fn build(&mut self, which: Masquerade<'_>, flags: u32) -> Result<(), LabError> {
-        let table = header(IPV4).text(1, &self.name).be32(2, flags);
-        let hook = Payload::default().be32(1, AFTER_ROUTING).be32(2, SOURCE_NAT);
-        let chain = header(IPV4).text(1, &self.name).text(3, CHAIN).nest(4, &hook).text(7, "nat");
-        let rule = header(IPV4).text(1, &self.name).text(2, CHAIN).nest(4, &expressions(which));
-        let steps = [(NEW_TABLE, &table), (NEW_CHAIN, &chain), (NEW_RULE, &rule)];
-        let what = format!("make the masquerading table {}", self.name);
-        batch(&mut self.socket, &what, &steps, libc::NLM_F_CREATE)
-    }
+fn build(
+    socket: &mut Netlink,
+    name: &str,
+    purpose: Purpose,
+    flags: u32,
+    rules: &[Payload],
+) -> Result<(), LabError> {
+    let (chain, kind, hook, place) = purpose.chain();
+    let at = Payload::default().be32(1, hook).be32(2, place);
+    let table = header(IPV4).text(1, name).be32(2, flags);
+    let chained = header(IPV4).text(1, name).text(3, chain).nest(4, &at).text(7, kind);
+    let rules: Vec<Payload> =
+        rules.iter().map(|rule| header(IPV4).text(1, name).text(2, chain).nest(4, rule)).collect();
+    let mut steps = vec![(NEW_TABLE, &table), (NEW_CHAIN, &chained)];
+    steps.extend(rules.iter().map(|rule| (NEW_RULE, rule)));
+    let what = format!("make the table {name} of nf_tables");
+    batch(socket, &what, &steps, libc::NLM_F_CREATE | libc::NLM_F_APPEND)
 }
 
 impl Drop for Table {
@@ -106,7 +136,7 @@ pub(crate) fn delete_table(namespace: &Namespace, name: &str) -> Result<bool, La
 
 fn delete(socket: &mut Netlink, name: &str) -> Result<(), LabError> {
     let table = header(IPV4).text(1, name);
-    let what = format!("remove the masquerading table {name}");
+    let what = format!("remove the table {name} of nf_tables");
     batch(socket, &what, &[(DELETE_TABLE, &table)], 0)
 }
 
@@ -140,70 +170,22 @@ fn header(family: u8) -> Payload {
     Payload::new(&[family, 0, 0, 0])
 }
 
-/// The rule: load, compare, masquerade.
-fn expressions(which: Masquerade<'_>) -> Payload {
-    let list = match which {
-        Masquerade::From(net) => from_network(net),
-        Masquerade::LeavingBy(device) => leaving_by(device),
-    };
-    list.nest(1, &Payload::default().text(1, "masq"))
-}
-
-/// Source address, masked, equals the network. The source address is at byte 12 of an IPv4 header
-/// (RFC 791 §3.1); base 1 is the network header.
-fn from_network(net: IpNet) -> Payload {
-    let load = Payload::default().be32(1, REGISTER).be32(2, 1).be32(3, 12).be32(4, 4);
-    let mask = u32::MAX.checked_shl(32 - u32::from(net.prefix())).unwrap_or(0);
-    let bits = Payload::default()
-        .be32(1, REGISTER)
-        .be32(2, REGISTER)
-        .be32(3, 4)
-        .nest(4, &value(&mask.to_be_bytes()))
-        .nest(5, &value(&[0; 4]));
-    let octets = match net.network().address() {
-        IpAddr::V4(v4) => v4.octets().to_vec(),
-        IpAddr::V6(v6) => v6.octets().to_vec(),
-    };
-    let list = expression(Payload::default(), "payload", &load);
-    expression(expression(list, "bitwise", &bits), "cmp", &equals(&octets))
-}
-
-/// The name of the device (`NFT_META_OIFNAME` = 7), padded with zeros, equals this one.
-fn leaving_by(device: &str) -> Payload {
-    let mut name = device.as_bytes().to_vec();
-    name.resize(crate::sys::NAME_SIZE, 0);
-    let load = Payload::default().be32(1, REGISTER).be32(2, 7);
-    expression(expression(Payload::default(), "meta", &load), "cmp", &equals(&name))
-}
-
-fn expression(list: Payload, name: &str, data: &Payload) -> Payload {
-    list.nest(1, &Payload::default().text(1, name).nest(2, data))
-}
-
-fn equals(bytes: &[u8]) -> Payload {
-    Payload::default().be32(1, REGISTER).be32(2, 0).nest(3, &value(bytes))
-}
-
-fn value(bytes: &[u8]) -> Payload {
-    Payload::default().attr(1, bytes)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
     /// A table as a kernel before 5.12 has it: it outlives its socket.
     pub(crate) fn leave_behind(namespace: &Namespace, name: &str) {
-        let mut table = Table { name: name.to_owned(), socket: open(namespace).unwrap() };
-        table.build(Masquerade::LeavingBy("tl0"), 0).unwrap();
-        std::mem::forget(table);
+        let mut socket = open(namespace).unwrap();
+        let rules = [Rule::default().leaves_by("tl0").masquerade()];
+        build(&mut socket, name, Purpose::Masquerade, 0, &rules).unwrap();
     }
 
     #[test]
     fn an_owned_table_goes_with_its_socket() {
         let Some(namespace) = crate::namespace::tests::namespace() else { return };
-        let network = "10.77.0.0/30".parse().unwrap();
-        let table = Table::create(&namespace, "tl-owned", Masquerade::From(network)).unwrap();
+        let rules = [Rule::default().from("10.77.0.0/30".parse().unwrap()).masquerade()];
+        let table = Table::create(&namespace, "tl-owned", Purpose::Masquerade, &rules).unwrap();
         assert_eq!(namespace.nft_tables().unwrap(), ["tl-owned"]);
         let other = delete_table(&namespace, "tl-owned").unwrap_err();
         assert_eq!(other.errno(), Some(libc::EPERM), "somebody else's table: {other}");
