@@ -31,18 +31,17 @@ survived=0
 
 build_machine() {
     mount -t sysfs sysfs /sys
-    mount -t tmpfs -o size=64m tmpfs /run
-    mount -t tmpfs -o size=256m tmpfs /tmp
-    home=/tmp/home
-    mkdir -p $home/results
-    cd $home
+    mount -t tmpfs -o size=256m tmpfs /run
+    mkdir -p /run/home/results /run/tmp
+    export TMPDIR=/run/tmp
+    cd /run/home
     ip link set lo up
     local side
     for side in 1 2; do
         ip link add tlt$side type veth peer name tltn$side
         unshare --net sleep infinity &
         neighbours[side]=$!
-        until [[ $(readlink /proc/$!/ns/net) != $(readlink /proc/self/ns/net) ]]; do sleep 0.01; done
+        until [[ $(readlink /proc/$!/exe) == */sleep ]]; do sleep 0.01; done
         ip link set tltn$side netns $!
         ip addr add 192.0.$side.1/24 dev tlt$side
         ip link set tlt$side up
@@ -55,7 +54,8 @@ build_machine() {
 }
 
 # Everything that somebody could find changed.
-machine() {
+machine() (
+    set +eo pipefail
     sysctl -a 2>/dev/null | grep '^net\.' | grep -v -e nf_conntrack_count -e 'netfilter.nf_log'
     ip -d link | sed 's/ numtxqueues.*//'
     ip addr | sed 's/valid_lft.*//'
@@ -67,20 +67,22 @@ machine() {
     local device
     for device in tlt1 tlt2; do ethtool -k $device; done
     ps -eo args= | grep -v -e '^ps ' -e '^grep' -e '^sed' -e '^sort' -e '^bash' -e '^sleep infinity' -e machine.sh | sort
-    find /run /tmp -not -name lock -not -path /run/trunkline -not -path '/tmp/seen*' | sort
-}
+    find /run -not -name lock -not -name 'testbed.lock' -not -name 'testbed.next' -not -path /run/trunkline -not -path '/run/seen*' -not -path '/run/mount*' | sort
+)
 
-remember() { machine >/tmp/seen.before 2>&1; }
+remember() { machine >/run/seen.before 2>&1; }
 
 # The start of any laboratory sweeps what killed ones left.
 sweep() { "$TRUNKLINE" shell --no-outside --best-effort -- true >/dev/null 2>&1 || true; }
 
 # Tells what differs; nothing differs on a machine that is as it was.
 compare() {
-    machine >/tmp/seen.after 2>&1
-    diff /tmp/seen.before /tmp/seen.after >/tmp/seen.diff && return
+    machine >/run/seen.after 2>&1
+    diff /run/seen.before /run/seen.after >/run/seen.diff && return
     echo "torture: after $1 the machine is not as it was:" >&2
-    head -n 20 /tmp/seen.diff >&2
+    head -n 20 /run/seen.diff >&2
+    # What comes after is held against what it found.
+    mv /run/seen.after /run/seen.before
     return 1
 }
 
@@ -189,9 +191,10 @@ kill_verb() {
     done
     unhelp_verb
     # Runs to the same place, and laboratories, remove what killed ones left there.
-    case $name in run-sim | run-emu | ladder | study) resume_to "$@" ;; esac
+    case $name in run-sim | run-emu | ladder | study) resume_to "$@" || good=0 ;; esac
     sweep
-    rm -rf results/*
+    rm -rf results
+    mkdir results
     compare "$name" || good=0
     count "$name, killed at random moments" "$MOMENTS" $good
 }
@@ -239,17 +242,17 @@ limited() {
 
 full_disks() {
     local good=0 all=0 what size status
-    mkdir -p /tmp/full
+    mkdir -p /run/full
     for size in 4k 16k 64k 256k; do
         for what in results run; do
             all=$((all + 1))
             status=0
             if [[ $what == results ]]; then
-                mount -t tmpfs -o size=$size tmpfs /tmp/full
-                head -c 1000000 /dev/zero >/tmp/full/filler 2>/dev/null || true
-                "$TRUNKLINE" run "$examples/two-hops.toml" --engine sim --out /tmp/full/results >/dev/null 2>&1 || status=$?
-                [[ $status == 1 && ! -e /tmp/full/results && -z $(find /tmp/full -name '.trunkline-[0-9]*') ]] || status=200
-                umount /tmp/full
+                mount -t tmpfs -o size=$size tmpfs /run/full
+                head -c 1000000 /dev/zero >/run/full/filler 2>/dev/null || true
+                "$TRUNKLINE" run "$examples/two-hops.toml" --engine sim --out /run/full/results >/dev/null 2>&1 || status=$?
+                [[ $status == 1 && ! -e /run/full/results && -z $(find /run/full -name '.trunkline-[0-9]*') ]] || status=200
+                umount /run/full
             else
                 mkdir -p /run/trunkline
                 mount -t tmpfs -o size=$size,mode=700 tmpfs /run/trunkline
@@ -261,13 +264,13 @@ full_disks() {
             sweep
             if is_wreck $status || ((status == 200)); then
                 echo "torture: a full disk of $size for $what: status $status" >&2
-            elif rmdir /tmp/full && compare "a full disk of $size for $what"; then
+            elif rmdir /run/full && compare "a full disk of $size for $what"; then
                 good=$((good + 1))
             fi
-            mkdir -p /tmp/full
+            mkdir -p /run/full
         done
     done
-    rmdir /tmp/full
+    rmdir /run/full
     count "full disks" $all $good
 }
 
@@ -281,14 +284,14 @@ closed_pipes() {
             status=0
             # shellcheck disable=SC2086
             case $stream in
-            both) { "$TRUNKLINE" $verb 2>&1 || echo $? >/tmp/seen.status; } | true ;;
-            out) { "$TRUNKLINE" $verb 2>/dev/null || echo $? >/tmp/seen.status; } | true ;;
-            err) { "$TRUNKLINE" $verb 2>&1 >/dev/null || echo $? >/tmp/seen.status; } | true ;;
-            full) "$TRUNKLINE" $verb >/dev/full 2>/dev/null || echo $? >/tmp/seen.status ;;
-            fullerr) "$TRUNKLINE" $verb 2>/dev/full >/dev/null || echo $? >/tmp/seen.status ;;
+            both) { "$TRUNKLINE" $verb 2>&1 || echo $? >/run/seen.status; } | true ;;
+            out) { "$TRUNKLINE" $verb 2>/dev/null || echo $? >/run/seen.status; } | true ;;
+            err) { "$TRUNKLINE" $verb 2>&1 >/dev/null || echo $? >/run/seen.status; } | true ;;
+            full) "$TRUNKLINE" $verb >/dev/full 2>/dev/null || echo $? >/run/seen.status ;;
+            fullerr) "$TRUNKLINE" $verb 2>/dev/full >/dev/null || echo $? >/run/seen.status ;;
             esac
-            [[ ! -e /tmp/seen.status ]] || status=$(cat /tmp/seen.status)
-            rm -f /tmp/seen.status
+            [[ ! -e /run/seen.status ]] || status=$(cat /run/seen.status)
+            rm -f /run/seen.status
             case $status in
             0 | 1 | 2 | 141) good=$((good + 1)) ;;
             *) echo "torture: $verb with $stream closed or full ended with $status" >&2 ;;
@@ -301,6 +304,8 @@ closed_pipes() {
 
 # --- all of it -------------------------------------------------------------------------------------------
 
+# The shell tells of each process that was killed.
+exec 2> >(grep -v --line-buffered -e ' Killed  ' -e ' Aborted  ' >&2)
 neighbours=()
 helper=
 build_machine

@@ -8,27 +8,22 @@ use std::sync::Arc;
 use trunkline_control::{Server, SessionController, socket_path};
 use trunkline_emu::capture::{Capture, CaptureHandle, CaptureTap};
 use trunkline_emu::{EmuError, Options, Plan, Session, SessionOptions, SessionThread, Snapshot};
-use trunkline_lab::{
-    Namespace, Privilege, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all,
-};
+use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all};
 
 /// Gets the rights that a laboratory needs, removes what killed runs left, and starts this run's record.
 pub fn prepare() -> Result<(Namespace, RunState), Failure> {
-    begin(enter_user_namespace_if_needed()?)
+    enter_user_namespace_if_needed()?;
+    prepare_on_host()
 }
 
 /// The same for work on the machine's own devices. A user namespace of our own gives no rights over those, so it is not
 /// entered: what a packet socket needs is there, or the error says what is missing.
 pub fn prepare_on_host() -> Result<(Namespace, RunState), Failure> {
-    begin(Privilege::as_it_is())
-}
-
-fn begin(privilege: Privilege) -> Result<(Namespace, RunState), Failure> {
     let host = Namespace::current()?;
-    for line in sweep_all(&host, privilege.uid())? {
+    for line in sweep_all(&host)? {
         output::tell(format_args!("from a killed run: {line}"));
     }
-    let state = RunState::create(&runtime_dir(privilege.uid())?, &host)?;
+    let state = RunState::create(&runtime_dir()?, &host)?;
     Ok((host, state))
 }
 

@@ -16,7 +16,7 @@ const NOBODY_READS: u8 = 128 + 13;
 
 /// Somebody stopped reading one of the streams.
 static CLOSED: AtomicBool = AtomicBool::new(false);
-/// Standard error could not be written for another reason.
+/// Help or something on standard error could not be written for another reason.
 static UNTOLD: AtomicBool = AtomicBool::new(false);
 
 /// Prints `text` and a line end. A reader that has seen enough (`| head`) is no failure of the work.
@@ -38,11 +38,7 @@ pub fn screen(text: &str) -> Result<(), Failure> {
 
 /// Prints the help or the version, or what is wrong with the command line.
 pub fn usage(error: &clap::Error) {
-    match (error.print(), error.use_stderr()) {
-        (Ok(()), _) => {}
-        (Err(error), true) => told(Err(error)),
-        (Err(error), false) => drop(printed(Err(error))),
-    }
+    told(error.print());
 }
 
 fn printed(result: io::Result<()>) -> Result<(), Failure> {

@@ -2,7 +2,6 @@
 
 use crate::ControlError;
 use crate::socket::{DirectoryLock, Probe, probe, remove};
-use rustix::process::geteuid;
 use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
@@ -34,23 +33,7 @@ impl Running {
 /// # Errors
 /// Where no place is this user's alone, or can be made so.
 pub fn runtime_dir() -> Result<PathBuf, ControlError> {
-    trunkline_lab::runtime_dir(user()).map_err(ControlError::NoDirectory)
-}
-
-/// The number of this user as the machine knows it.
-fn user() -> u32 {
-    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    uid_outside(geteuid().as_raw(), &map)
-}
-
-/// Who `own` is outside of the user namespace that a run makes for an ordinary user. That one has a
-/// map of one user; in others, such as a container's, everybody is who they are inside.
-fn uid_outside(own: u32, map: &str) -> u32 {
-    let numbers: Vec<u32> = map.split_whitespace().flat_map(str::parse).collect();
-    match numbers[..] {
-        [inside, outside, 1] if inside == own => outside,
-        _ => own,
-    }
+    trunkline_lab::runtime_dir().map_err(ControlError::NoDirectory)
 }
 
 /// Where this process's socket belongs.
@@ -66,7 +49,7 @@ pub fn socket_path() -> Result<PathBuf, ControlError> {
 /// # Errors
 /// Where a directory cannot be read.
 pub fn sockets() -> Result<Vec<Running>, ControlError> {
-    let places = trunkline_lab::runtime_dirs_in_use(user());
+    let places = trunkline_lab::runtime_dirs_in_use();
     let found: Result<Vec<_>, _> = places.iter().map(|place| sockets_in(place)).collect();
     let mut running = found?.concat();
     running.sort_by_key(|run| run.pid);
@@ -162,15 +145,6 @@ fn choose(mut running: Vec<Running>, which: Option<&str>) -> Result<PathBuf, Con
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn root_of_a_namespace_for_one_is_the_user_outside() {
-        assert_eq!(uid_outside(0, "         0       1000          1\n"), 1000);
-        assert_eq!(uid_outside(0, "         0          0 4294967295\n"), 0);
-        assert_eq!(uid_outside(1000, "         0          0 4294967295\n"), 1000);
-        assert_eq!(uid_outside(0, "0 1000 1\n1 100000 65536\n"), 0, "a container");
-        assert_eq!(uid_outside(5, ""), 5);
-    }
 
     #[test]
     fn names_fit_on_a_line() {

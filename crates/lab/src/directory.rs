@@ -10,14 +10,25 @@ use std::path::{Path, PathBuf};
 /// The place in the own home.
 const AT_HOME: &str = ".cache/trunkline/run";
 
-/// Where the directory may be, the best place first, for the user with this number as the machine knows it.
+/// Where this user's directory may be, the best place first.
 ///
 /// `/run/trunkline` for root. For others `$XDG_RUNTIME_DIR/trunkline`, `/run/user/UID/trunkline`, `/tmp/trunkline-UID`
 /// and `$HOME/.cache/trunkline/run`: anybody can make a directory of any name in `/tmp`, and the place in the own home is
-/// there for when somebody has.
-pub fn runtime_dirs(uid: u32) -> Vec<PathBuf> {
+/// there for when somebody has. A run of an ordinary user is root in a user namespace; what counts is who it is outside.
+pub fn runtime_dirs() -> Vec<PathBuf> {
     let of = |name| std::env::var_os(name).map(PathBuf::from);
-    places(uid, of("XDG_RUNTIME_DIR"), of("HOME"))
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    places(uid_outside(sys::identity().0, &map), of("XDG_RUNTIME_DIR"), of("HOME"))
+}
+
+/// Who `own` is outside of the user namespace that a run makes for an ordinary user. That one has a
+/// map of one user; in others, such as a container's, everybody is who they are inside.
+fn uid_outside(own: u32, map: &str) -> u32 {
+    let numbers: Vec<u32> = map.split_whitespace().flat_map(str::parse).collect();
+    match numbers[..] {
+        [inside, outside, 1] if inside == own => outside,
+        _ => own,
+    }
 }
 
 fn places(uid: u32, session: Option<PathBuf>, home: Option<PathBuf>) -> Vec<PathBuf> {
@@ -39,8 +50,8 @@ fn places(uid: u32, session: Option<PathBuf>, home: Option<PathBuf>) -> Vec<Path
 ///
 /// # Errors
 /// With the reason for the first place, where there is none.
-pub fn runtime_dir(uid: u32) -> Result<PathBuf, LabError> {
-    first(&runtime_dirs(uid))
+pub fn runtime_dir() -> Result<PathBuf, LabError> {
+    first(&runtime_dirs())
 }
 
 fn first(places: &[PathBuf]) -> Result<PathBuf, LabError> {
@@ -69,8 +80,8 @@ fn make_way(place: &Path) -> Result<(), LabError> {
 }
 
 /// Every place that is there and this user's alone: runs may have begun in any of them.
-pub fn runtime_dirs_in_use(uid: u32) -> Vec<PathBuf> {
-    runtime_dirs(uid).into_iter().filter(|place| check(place).is_ok()).collect()
+pub fn runtime_dirs_in_use() -> Vec<PathBuf> {
+    runtime_dirs().into_iter().filter(|place| check(place).is_ok()).collect()
 }
 
 /// Makes the directory, or checks that nobody else can have put files into it.
@@ -138,6 +149,15 @@ mod tests {
         let plain = ["/run/user/7/trunkline", "/tmp/trunkline-7"];
         assert_eq!(told(7, Some("here"), None), plain);
         assert_eq!(told(7, Some("/run/user/7"), Some("there")), plain);
+    }
+
+    #[test]
+    fn root_of_a_namespace_for_one_is_the_user_outside() {
+        assert_eq!(uid_outside(0, "         0       1000          1\n"), 1000);
+        assert_eq!(uid_outside(0, "         0          0 4294967295\n"), 0);
+        assert_eq!(uid_outside(1000, "         0          0 4294967295\n"), 1000);
+        assert_eq!(uid_outside(0, "0 1000 1\n1 100000 65536\n"), 0, "a container");
+        assert_eq!(uid_outside(5, ""), 5);
     }
 
     #[test]

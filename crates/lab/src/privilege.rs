@@ -45,12 +45,6 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// The rights that the process has, whatever they are.
-    pub fn as_it_is() -> Privilege {
-        let (uid, _) = sys::identity();
-        Privilege::Held { uid }
-    }
-
     /// The user's number as the machine knows it, also from within a user namespace.
     pub fn uid(self) -> u32 {
         match self {

@@ -35,9 +35,9 @@ pub fn sweep(host: &Namespace, directory: &Path) -> Result<Vec<String>, LabError
 ///
 /// # Errors
 /// Where a directory cannot be locked.
-pub fn sweep_all(host: &Namespace, uid: u32) -> Result<Vec<String>, LabError> {
+pub fn sweep_all(host: &Namespace) -> Result<Vec<String>, LabError> {
     let mut told = Vec::new();
-    for directory in runtime_dirs_in_use(uid) {
+    for directory in runtime_dirs_in_use() {
         told.extend(sweep(host, &directory)?);
     }
     Ok(told)

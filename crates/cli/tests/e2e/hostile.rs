@@ -55,11 +55,7 @@ fn what_another_program_says_does_not_steer_the_terminal() {
 /// Names on the own command line may have been pasted.
 #[test]
 fn what_the_command_line_holds_does_not_steer_the_terminal() {
-    for arguments in
-        [&["run", "\x1b]0;owned\x07.toml"][..], &["shell", "--delay", "\x1b]0;owned\x07"]]
-    {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
-        let output = command.args(arguments).output().unwrap();
-        assert_harmless(&output);
-    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+    command.args(["shell", "--delay", "\x1b]0;owned\x07"]);
+    assert_harmless(&command.output().unwrap());
 }

@@ -155,7 +155,7 @@ fn a_probe_that_nobody_reads_writes_its_files() {
         let (fit, csv) = (home.join(format!("{index}.toml")), home.join(format!("{index}.csv")));
         let fixed = ["probe", "rtt", "127.0.0.1", "--port", &server.port, "--count", "20"];
         let files = ["--fit", fit.to_str().unwrap(), "--csv", csv.to_str().unwrap()];
-        let sizes = ["--sizes", "64,256,512,1024,1400"];
+        let sizes = ["--sizes", "64,8000,20000,40000,60000"];
         let arguments = [&fixed[..], &files, &sizes, more].concat();
         let begun = Instant::now();
         let output = run(&arguments, Stream::Closed, Stream::Closed);
