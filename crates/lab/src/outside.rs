@@ -146,12 +146,13 @@ impl Outside {
 
     /// Undoes everything, whatever fails on the way, and tells the first failure.
     fn disconnect(&mut self) -> Result<(), LabError> {
-        let _lock = state::lock(self.state.directory())?;
+        // Without the lock another run may be in the way; without the rest the host stays changed.
+        let lock = state::lock(self.state.directory());
         self.tables.clear();
         let device = remove_device(&self.host, &self.name).map(drop);
         let before = self.far_forward.take();
         let far = before.map_or(Ok(()), |before| self.far.set_sysctl(FORWARD, &before));
-        device.and(far).and(self.stop_forwarding())
+        device.and(far).and(self.stop_forwarding()).and(lock.map(drop))
     }
 
     fn stop_forwarding(&mut self) -> Result<(), LabError> {
@@ -161,7 +162,12 @@ impl Outside {
         // Another connection of this process may still need it.
         let last = record.nft_tables.is_empty();
         if last {
-            forwarding::restore(&self.host, self.state.directory(), &record)?;
+            let restored = forwarding::restore(&self.host, self.state.directory(), &record);
+            if let Err(error) = restored {
+                // It has to stay as long as there is something to guard. The next start removes both.
+                self.guard.take().map(std::mem::forget);
+                return Err(error);
+            }
         }
         self.guard = None;
         self.state.update(|record| {

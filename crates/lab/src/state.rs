@@ -59,6 +59,15 @@ impl Record {
         })
     }
 
+    /// Whether anything on the host has to be undone.
+    fn tells_of_changes(&self) -> bool {
+        let Record { nft_tables, host_devices, saved_forwarding, saved_offloads, .. } = self;
+        !(nft_tables.is_empty()
+            && host_devices.is_empty()
+            && saved_forwarding.is_empty()
+            && saved_offloads.is_empty())
+    }
+
     /// Whether the process that wrote it still runs.
     pub fn is_alive(&self) -> bool {
         // Where time is moved, a tick may be lost in the conversion.
@@ -67,7 +76,8 @@ impl Record {
     }
 }
 
-/// The record of this run and its file. Clones share both; the file goes with the last of them.
+/// The record of this run and its file. Clones share both; the file goes with the last of them, unless it tells of
+/// something on the host that is not undone.
 #[derive(Debug, Clone)]
 pub struct RunState(Arc<Shared>);
 
@@ -167,7 +177,11 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let _ = fs::remove_file(file_of(&self.directory, self.lock().pid));
+        let record = self.lock();
+        // What could not be undone (for want of descriptors, say) is left to the next start.
+        if !record.tells_of_changes() {
+            let _ = fs::remove_file(file_of(&self.directory, record.pid));
+        }
     }
 }
 
@@ -306,7 +320,7 @@ mod tests {
         let directory = scratch("life");
         let host = Namespace::current().unwrap();
         let state = RunState::create(&directory, &host).unwrap();
-        state.update(|record| record.nft_tables.push("tl1".into())).unwrap();
+        state.note_namespace(&host).unwrap();
         let clone = state.clone();
         drop(state);
         assert_eq!(load(&directory), [clone.record()]);
@@ -315,6 +329,19 @@ mod tests {
         let left = load(&directory);
         fs::remove_dir_all(&directory).unwrap();
         assert_eq!(left, []);
+    }
+
+    #[test]
+    fn a_record_of_what_is_not_undone_outlives_the_state() {
+        let directory = scratch("undone");
+        let host = Namespace::current().unwrap();
+        let state = RunState::create(&directory, &host).unwrap();
+        state.update(|record| record.nft_tables.push("tl1".into())).unwrap();
+        let told = state.record();
+        drop(state);
+        let left = load(&directory);
+        fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(left, [told]);
     }
 
     const ELSEWHERE: &str = "TRUNKLINE_TEST_RECORDS";
