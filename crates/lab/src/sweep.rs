@@ -50,7 +50,10 @@ pub(crate) fn undo(host: &Namespace, directory: &Path, record: &Record) -> Vec<S
     if record.boot == state::boot() {
         kill_left_overs(record, host, &mut told);
         if record.host == host.id() {
-            restore_host(host, directory, record, &mut told);
+            if !restore_host(host, directory, record, &mut told) {
+                told.push(format!("the record of run {} stays: start again", record.pid));
+                return told;
+            }
         } else if !process::processes_in(record.host.inode).is_empty() {
             told.push(format!(
                 "left run {} alone: it belongs to another host namespace",
@@ -79,7 +82,13 @@ fn kill_left_overs(record: &Record, host: &Namespace, told: &mut Vec<String>) {
     }
 }
 
-fn restore_host(host: &Namespace, directory: &Path, record: &Record, told: &mut Vec<String>) {
+/// Undoes what was changed on the host; tells whether forwarding is back. If it is not, its guard stays too.
+fn restore_host(
+    host: &Namespace,
+    directory: &Path,
+    record: &Record,
+    told: &mut Vec<String>,
+) -> bool {
     for device in record.host_devices.iter().filter(|name| name.starts_with(PREFIX)) {
         tell(told, format!("removed device {device}"), remove_device(host, device));
     }
@@ -88,11 +97,16 @@ fn restore_host(host: &Namespace, directory: &Path, record: &Record, told: &mut 
         tell(told, format!("restored the offloads of {}", saved.device), done);
     }
     let done = forwarding::restore(host, directory, record);
+    let restored = done.is_ok();
     tell(told, "restored the forwarding of the host's devices".to_owned(), done);
+    if !restored {
+        return false;
+    }
     // Last, for one of them guards what is passed on.
     for table in record.nft_tables.iter().filter(|name| name.starts_with(PREFIX)) {
         tell(told, format!("removed table {table} of nf_tables"), nft::delete_table(host, table));
     }
+    true
 }
 
 /// Adds a line where something was done or failed.

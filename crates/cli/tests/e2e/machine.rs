@@ -179,24 +179,34 @@ fn a_signal_at_any_early_moment_leaves_nothing() {
 /// SIGABRT: how a process ends that is given no memory.
 const ABORTED: i32 = 6;
 
-#[test]
-fn too_little_memory_is_said_and_leaves_nothing() {
+/// A laboratory under each of these limits of ulimit, and the start of the next one, which sweeps.
+fn start_under(limit: &str, values: impl IntoIterator<Item = u32>) {
     let host = Host::new();
     let Some(namespace) = host.separate() else { return };
     let _neighbours = Neighbours::build(namespace);
     let before = settings(namespace);
-    for megabytes in [20, 40, 80, 120, 160, 200, 300, 500, 800] {
+    for value in values {
         let mut command = Command::new("sh");
-        let script = format!("ulimit -v {}; exec \"$@\"", megabytes * 1024);
+        let script = format!("ulimit -{limit} {value}; exec \"$@\"");
         command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_trunkline")]);
         command.args(["shell", "--best-effort", "--", "true"]);
         let outcome = host.start_command(command).finish();
-        assert_ne!(outcome.status.signal(), Some(ABORTED), "{megabytes} MB: {outcome:#?}");
+        assert_ne!(outcome.status.signal(), Some(ABORTED), "{value}: {outcome:#?}");
         let next = host.start(&["shell", "--best-effort", "--no-outside", "--", "true"]).finish();
         assert!(next.status.success(), "{next:#?}");
         for pid in [outcome.pid, next.pid] {
             host.assert_nothing_left(pid);
         }
-        assert_eq!(changed(&before, &settings(namespace)), [""; 0], "{megabytes} MB: {outcome:#?}");
+        assert_eq!(changed(&before, &settings(namespace)), [""; 0], "{value}: {outcome:#?}");
     }
+}
+
+#[test]
+fn too_little_memory_is_said_and_leaves_nothing() {
+    start_under("v", [20, 40, 80, 120, 160, 200, 300, 500, 800].map(|megabytes| megabytes * 1024));
+}
+
+#[test]
+fn too_few_files_leave_nothing() {
+    start_under("n", (12..60).step_by(3));
 }
