@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use trunkline_core::Span;
 use trunkline_emu::hosts::{Hosts, inner_devices};
 use trunkline_emu::{Plan, Session, SessionOptions, SessionThread};
-use trunkline_lab::Namespace;
+use trunkline_lab::{Namespace, SpawnOptions, spawn};
 use trunkline_scenario::{PathSpec, Scenario, Settings};
 
 const KEY: &str = "a key for these tests";
@@ -483,5 +483,31 @@ fn datagrams_tell_rate_distance_and_where_they_are_cut() {
         };
         Some(way("up")? + way("down")?)
     });
+    stop(server);
+}
+
+/// As in `trunkline probe … 2>&1 | head`, where nobody reads any more.
+#[test]
+fn a_probe_that_nobody_reads_writes_its_files() {
+    let Some(between) = Between::new("rate=1mbit delay=5ms") else { return };
+    let server = between.serve(&[]);
+    let place = |name: &str| format!("{}/unread-{name}", env!("CARGO_TARGET_TMPDIR"));
+    for form in [&[][..], &["--json"], &["--json-lines"]] {
+        let files = [place("fit.toml"), place("samples.csv")];
+        files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+        command.args(["probe", "rtt", "10.77.0.1", "--sizes", "64,256,512,1024,1400"]);
+        command.args(["--count", "10", "--fit", &files[0], "--csv", &files[1]]).args(form);
+        command.env("TRUNKLINE_KEY", KEY);
+        let unread = || std::io::pipe().unwrap().1;
+        command.stdout(unread()).stderr(unread());
+        let mut child = spawn(&between.hosts.near, command, SpawnOptions::default()).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(141), "{form:?}: {status}");
+        let [fit, samples] = files.map(|file| std::fs::read_to_string(file).unwrap());
+        assert!(fit.contains("[[link]]"), "{form:?}: {fit}");
+        // All five sizes, ten messages each: nobody reading its lines did not end it.
+        assert!(samples.lines().count() >= 50, "{form:?}: {samples}");
+    }
     stop(server);
 }
