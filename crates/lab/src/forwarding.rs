@@ -72,8 +72,8 @@ pub(crate) fn lend(
     lenders: &[SavedForwarding],
 ) -> Result<(), LabError> {
     be_cautious(host, own)?;
-    let devices = lenders.iter().map(|lender| lender.device.as_str()).chain([own]);
-    devices.map(|device| switch(host, device, "1").map(drop)).collect()
+    let mut devices = lenders.iter().map(|lender| lender.device.as_str()).chain([own]);
+    devices.try_for_each(|device| switch(host, device, "1").map(drop))
 }
 
 /// The name of the table that guards what is passed on for the device `own`.

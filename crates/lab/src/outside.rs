@@ -165,7 +165,9 @@ impl Outside {
             let restored = forwarding::restore(&self.host, self.state.directory(), &record);
             if let Err(error) = restored {
                 // It has to stay as long as there is something to guard. The next start removes both.
-                self.guard.take().map(std::mem::forget);
+                if let Some(guard) = self.guard.take() {
+                    std::mem::forget(guard);
+                }
                 return Err(error);
             }
         }
