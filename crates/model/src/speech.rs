@@ -117,4 +117,14 @@ mod tests {
             assert_eq!(u64::from(total), speech.envelopes(data));
         }
     }
+
+    #[test]
+    fn a_udp_datagram_has_its_headers_and_a_plain_one_none() {
+        for (transport, bytes) in [(Transport::Udp, 128), (Transport::Datagram, 100)] {
+            let speech = Speech::of(&transport, 1500);
+            assert_eq!(speech.packets(100), [Packet { bytes, controls: 0 }]);
+            assert_eq!(speech.envelopes(100), u64::from(bytes));
+            assert!(!speech.answers());
+        }
+    }
 }

@@ -50,9 +50,23 @@ fn the_slowest_host_stage() {
     net.hosts[1].processor.read.fixed = Span::from_millis(3);
     net.hosts[1].processor.interrupt.fixed = Span::from_millis(1);
     assert_eq!(rate(&net, "bulk"), Throughput::over(1000, Span::from_millis(4)));
+    let found = predictions(&net);
+    let bulk = found.list.iter().find(|p| p.what == What::Throughput).unwrap();
+    assert!(bulk.terms.iter().all(|term| !term.name.is_empty()), "{bulk:?}");
     // Two flows to one host share its processor.
     net.traffic[0].count = 2;
     assert_eq!(rate(&net, "bulk"), Throughput::over(1000, Span::from_millis(8)));
+}
+
+#[test]
+fn a_run_names_its_traffic_and_has_a_sample_of_each_flow() {
+    let mut net = one(&link(8_000_000, Span::ZERO), &urp(1000, 3, 0));
+    net.traffic[0].count = 3;
+    let run = predict(&net);
+    let bulk = &run.traffic[0];
+    assert_eq!((bulk.name.as_str(), bulk.transport.as_str()), ("bulk", "urp 3 x 1000 B"));
+    let flows: Vec<u32> = bulk.samples.iter().map(|sample| sample.flow).collect();
+    assert_eq!(flows, [0, 1, 2]);
 }
 
 /// 756 and 268 by turns: two rounds for each 1024 bytes (Vande Water 1988 §3.7.2).
