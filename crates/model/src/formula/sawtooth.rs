@@ -175,6 +175,12 @@ mod tests {
         close(of(reno, 1, 1_000.0, 1_000.0).queue, mean, 0.01);
     }
 
+    /// An overflow hits three quarters of two: the sum falls to 5/8, and half of what is lost between is 3/16.
+    #[test]
+    fn two_of_reno() {
+        close(of(Law::reno(1), 2, 1_000.0, 0.0).used, 13.0 / 16.0, 0.005);
+    }
+
     /// Far from its Reno-friendly region CUBIC uses 92.5 % without a buffer; within it 85 %.
     #[test]
     fn cubic_alone() {

@@ -256,6 +256,12 @@ mod tests {
         close(pftk_simple(&path(1e-7, 8.0)).unwrap(), 40.0, 1e-9);
     }
 
+    /// By hand, for p = 0.02, b = 2, a window of 6, RTT 0.2 s, T₀ 2 s: 35/3 rounds, Q̂ = 0.5437, f(p) = 1.0417.
+    #[test]
+    fn pftk_where_window_and_losses_both_count() {
+        close(pftk(&path(0.02, 6.0)).unwrap(), 16.028_68, 1e-6);
+    }
+
     /// By hand, for p = 0.1, b = 2, RTT 0.2 s, T₀ 2 s: E[W] = 2/3 + √(12 + 4/9) = 4.194; Q̂ = 0.7036…
     #[test]
     fn pftk_by_hand() {
