@@ -7,6 +7,7 @@
 //! A [`Scenario`] is the description of a whole experiment: hosts, nodes, links and traffic.
 
 mod file;
+mod files;
 mod path;
 mod preset;
 mod remark;
@@ -15,6 +16,7 @@ mod setting;
 mod topology;
 
 pub use file::ScenarioError;
+pub use files::{Files, Folder};
 pub use path::{Direction, MTUS, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
 pub use scenario::{

@@ -2,6 +2,7 @@
 
 use crate::preset::Preset;
 use crate::setting::{self, Draft};
+use crate::{Files, Folder};
 use std::fmt;
 use thiserror::Error;
 use trunkline_core::Seed;
@@ -146,8 +147,16 @@ impl Settings {
     /// # Errors
     /// The first setting that is unknown, unreadable, out of range or in contradiction.
     pub fn resolve(&self) -> Result<PathSpec, SettingError> {
+        self.resolve_with(&Folder::working())
+    }
+
+    /// As [`Settings::resolve`], with the files that settings name from `files`.
+    ///
+    /// # Errors
+    /// As [`Settings::resolve`].
+    pub fn resolve_with(&self, files: &dyn Files) -> Result<PathSpec, SettingError> {
         let mut whole = Whole::default();
-        let mut drafts = [Draft::default(), Draft::default()];
+        let mut drafts = [Draft::new(files), Draft::new(files)];
         for (name, value) in self.iter() {
             if whole.apply(name, value)? {
                 continue;
@@ -158,7 +167,7 @@ impl Settings {
             }
         }
         let [up, down] = drafts;
-        let finish = |draft: Draft, direction| {
+        let finish = |draft: Draft<'_>, direction| {
             draft.finish().map_err(|error| SettingError::Path { direction, error })
         };
         Ok(PathSpec {
@@ -218,7 +227,7 @@ pub(crate) fn split(name: &str) -> (&'static [Direction], &str) {
     }
 }
 
-fn apply(draft: &mut Draft, name: &str, plain: &str, value: &str) -> Result<(), SettingError> {
+fn apply(draft: &mut Draft<'_>, name: &str, plain: &str, value: &str) -> Result<(), SettingError> {
     let setting = setting::find(plain).ok_or_else(|| SettingError::Unknown {
         name: name.to_string(),
         known: setting::names().join(", "),
@@ -245,6 +254,18 @@ impl PathSpec {
         &mut self,
         settings: &Settings,
     ) -> Result<Vec<(Direction, Change)>, SettingError> {
+        self.change_with(settings, &Folder::working())
+    }
+
+    /// As [`PathSpec::change`], with the files that settings name from `files`.
+    ///
+    /// # Errors
+    /// As [`PathSpec::change`].
+    pub fn change_with(
+        &mut self,
+        settings: &Settings,
+        files: &dyn Files,
+    ) -> Result<Vec<(Direction, Change)>, SettingError> {
         let mut new = self.clone();
         let mut changes = Vec::new();
         for (name, value) in settings.iter() {
@@ -254,7 +275,7 @@ impl PathSpec {
                     Direction::Up => &mut new.up,
                     Direction::Down => &mut new.down,
                 };
-                changes.push((direction, change_link(link, name, plain, value)?));
+                changes.push((direction, change_link(link, files, (name, plain, value))?));
             }
         }
         for direction in Direction::BOTH {
@@ -268,11 +289,10 @@ impl PathSpec {
 
 fn change_link(
     link: &mut LinkSpec,
-    name: &str,
-    plain: &str,
-    value: &str,
+    files: &dyn Files,
+    (name, plain, value): (&str, &str, &str),
 ) -> Result<Change, SettingError> {
-    let mut draft = Draft::of(link.clone());
+    let mut draft = Draft::of(link.clone(), files);
     if !["key", "seed", "mtu"].contains(&name) {
         apply(&mut draft, name, plain, value)?;
     }

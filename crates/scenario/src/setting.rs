@@ -1,8 +1,6 @@
 //! The settings of one direction: their names, what they take, and what they do.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use crate::files::Files;
 use trunkline_core::{Rate, Size, Span};
 use trunkline_path::impairment::{LossModel, Setting as Impair};
 use trunkline_path::{
@@ -18,7 +16,7 @@ pub struct Setting {
     /// What it does, in one line.
     pub help: &'static str,
     /// Puts a value into a description.
-    pub(crate) apply: fn(&mut Draft, &str) -> Result<(), String>,
+    pub(crate) apply: fn(&mut Draft<'_>, &str) -> Result<(), String>,
     /// The change that brings a running link to a description that has this setting; `None` where
     /// only a new start can.
     pub(crate) live: Option<fn(&LinkSpec) -> Change>,
@@ -31,28 +29,25 @@ const LEAST_QUEUE: u64 = 64 * 1024;
 /// And this many where the rate is not known in advance (no rate, or a trace): about mahimahi's "infinite".
 const UNRATED_QUEUE: u64 = 64 * 1024 * 1024;
 
-/// Longest file that is read, in bytes: a day of trace at one line for each packet of 1 Mbit/s.
-const LONGEST_FILE: u64 = 64 << 20;
-
 /// A description in the making.
-#[derive(Debug, Default)]
-pub(crate) struct Draft {
+#[derive(Debug)]
+pub(crate) struct Draft<'a> {
     spec: LinkSpec,
     queue: Option<String>,
     limit: Option<Limit>,
-    /// Where files with relative paths are looked for; the working directory where empty.
-    folder: PathBuf,
+    /// Gives the files that values name.
+    files: &'a dyn Files,
 }
 
-impl Draft {
+impl<'a> Draft<'a> {
     /// Starts from a finished description.
-    pub fn of(spec: LinkSpec) -> Draft {
-        Draft { spec, ..Draft::default() }
+    pub fn of(spec: LinkSpec, files: &'a dyn Files) -> Draft<'a> {
+        Draft { spec, queue: None, limit: None, files }
     }
 
-    /// Starts from nothing; files with relative paths are looked for in `folder`.
-    pub fn within(folder: &Path) -> Draft {
-        Draft { folder: folder.into(), ..Draft::default() }
+    /// Starts from nothing.
+    pub fn new(files: &'a dyn Files) -> Draft<'a> {
+        Draft::of(LinkSpec::default(), files)
     }
 
     /// The processor of the trunk board, which no setting of a real path describes.
@@ -98,28 +93,14 @@ where
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-fn read_file(folder: &Path, path: &str) -> Result<String, String> {
-    let unread = |error| format!("cannot read '{path}': {error}; give the path of a text file");
-    let mut text = String::new();
-    let file = File::open(folder.join(path)).map_err(unread)?;
-    let read = file.take(LONGEST_FILE + 1).read_to_string(&mut text).map_err(unread)?;
-    if read as u64 > LONGEST_FILE {
-        return Err(format!(
-            "'{path}' is longer than {} bytes: give a shorter trace",
-            LONGEST_FILE
-        ));
-    }
-    Ok(text)
-}
-
 /// Reads the files of all loss traces that have not been read.
 fn read_loss_traces<'a>(
-    folder: &Path,
+    files: &dyn Files,
     models: impl Iterator<Item = &'a mut LossModel>,
 ) -> Result<(), String> {
     for model in models {
         if let Some(file) = model.unread_file().map(str::to_string) {
-            let content = read_file(folder, &file)?;
+            let content = files.text(&file)?;
             model.load(&content).map_err(|error| format!("'{file}': {error}"))?;
         }
     }
@@ -220,7 +201,7 @@ pub const SETTINGS: &[Setting] = &[
         help: "Random loss on the line: 1%, ge:p=1%,r=20% (Gilbert-Elliott), trace:FILE (of 0 and 1)",
         apply: |draft, text| {
             draft.spec.impairments.loss = read(text)?;
-            read_loss_traces(&draft.folder, std::iter::once(&mut draft.spec.impairments.loss))
+            read_loss_traces(draft.files, std::iter::once(&mut draft.spec.impairments.loss))
         },
         live: Some(|link| Change::Setting(Impair::Loss(link.impairments.loss.clone()))),
     },
@@ -270,7 +251,7 @@ pub const SETTINGS: &[Setting] = &[
         value: "FILE",
         help: "Delivery opportunities in the format of mahimahi, in place of a rate",
         apply: |draft, text| {
-            let trace = DeliveryTrace::parse(&read_file(&draft.folder, text)?);
+            let trace = DeliveryTrace::parse(&draft.files.text(text)?);
             draft.spec.trace = Some(trace.map_err(|error| format!("'{text}': {error}"))?);
             draft.spec.rate = None;
             Ok(())
@@ -284,10 +265,11 @@ pub const SETTINGS: &[Setting] = &[
         apply: |draft, text| {
             draft.spec.schedule = match text.contains('=') {
                 true => read(text)?,
-                false => read(&read_file(&draft.folder, text)?)
-                    .map_err(|error| format!("'{text}': {error}"))?,
+                false => {
+                    read(&draft.files.text(text)?).map_err(|error| format!("'{text}': {error}"))?
+                }
             };
-            read_loss_traces(&draft.folder, draft.spec.loss_models_mut())
+            read_loss_traces(draft.files, draft.spec.loss_models_mut())
         },
         live: None,
     },

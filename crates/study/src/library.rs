@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use trunkline_scenario::Files;
 
 /// Every file of `studies/`, by its path there.
 static FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/files.rs"));
@@ -82,6 +83,12 @@ impl Library {
             Library::Directory(directory) => directory.display().to_string(),
             Library::Texts(_) => "at hand".into(),
         }
+    }
+}
+
+impl Files for Library {
+    fn text(&self, path: &str) -> Result<String, String> {
+        Library::text(self, path).map(Cow::into_owned).map_err(|error| error.to_string())
     }
 }
 

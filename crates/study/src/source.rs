@@ -136,11 +136,12 @@ impl Source {
             text = toml::to_string(&values)
                 .map_err(|error| StudyError::file(file, error.to_string()))?;
         }
-        let mut cells = Scenario::parse(&text, file).map_err(|error| match variant {
-            // A changed text is written anew: its lines are not those of a file.
-            Some(name) => StudyError::wrong(format!("variant {name}"), error.to_string()),
-            None => self.located(file, error),
-        })?;
+        let mut cells =
+            Scenario::parse_with(&text, file, &self.library).map_err(|error| match variant {
+                // A changed text is written anew: its lines are not those of a file.
+                Some(name) => StudyError::wrong(format!("variant {name}"), error.to_string()),
+                None => self.located(file, error),
+            })?;
         // The reports' rules look at all measurements, however many there are.
         cells.iter_mut().for_each(|cell| cell.samples = Keep::All);
         Ok(ScenarioFile { cells, values })

@@ -190,3 +190,23 @@ fn a_result_becomes_a_page_with_its_files() {
     assert!(read("goals.csv").contains("Half of them,met,"));
     assert!(read("delays.svg").contains("<svg"));
 }
+
+#[test]
+fn a_file_that_a_scenario_names_is_one_of_the_study() {
+    let mut files = texts(STUDY);
+    let lossy = files["scenario.toml"].replace("rate = [", "loss = 'trace:lost'\nrate = [");
+    files.insert("scenario.toml".into(), lossy);
+    let error = Source::read(Library::Texts(files.clone())).unwrap_err().to_string();
+    assert!(error.contains("'lost'") || error.contains("lost:"), "{error}");
+    files.insert("lost".into(), "0 0 1\n".into());
+    let source = Source::read(Library::Texts(files)).unwrap();
+    let file = source.scenario("scenario.toml", None).unwrap();
+    assert!(
+        file.cells.iter().all(|cell| cell.links[0]
+            .forward
+            .impairments
+            .loss
+            .unread_file()
+            .is_none())
+    );
+}

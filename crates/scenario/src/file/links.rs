@@ -8,13 +8,12 @@ use super::tree::{Entry, Value};
 use crate::path::split;
 use crate::preset::Preset;
 use crate::setting::{self, Draft};
-use crate::{Direction, Wire};
-use std::path::Path;
+use crate::{Direction, Files, Wire};
 use trunkline_core::Size;
 use trunkline_path::{LinkSpec, SpecError, TrunkProcessor};
 
 /// A link in the making: forward and backward.
-type Drafts = [Draft; 2];
+type Drafts<'a> = [Draft<'a>; 2];
 
 /// The name of no module, for grids, unless the file defines one under this name.
 const NO_MODULE: &str = "none";
@@ -22,17 +21,17 @@ const NO_MODULE: &str = "none";
 /// Both directions, by their place in [`Drafts`].
 const BOTH: &[usize] = &[0, 1];
 
-/// A `[[link]]`. `folder` is where the files that it names are looked for.
+/// A `[[link]]`. `files` gives those that it names.
 pub(super) fn link(
     table: &Reader<'_>,
     modules: &Named<Reader<'_>>,
-    folder: &Path,
+    files: &dyn Files,
 ) -> Result<Wire, Wrong> {
     let ends = table.names("between")?;
     let [from, to] = ends.as_slice() else {
         return Err(table.found("between", "give two names, such as [\"a\", \"b\"]"));
     };
-    let mut drafts = [Draft::within(folder), Draft::within(folder)];
+    let mut drafts = [Draft::new(files), Draft::new(files)];
     preset(table, &mut drafts)?;
     side(table, modules, &mut drafts, BOTH)?;
     for (index, key) in ["forward", "backward"].into_iter().enumerate() {
@@ -53,13 +52,13 @@ pub(super) fn link(
 }
 
 /// A `[module.NAME]` that no link may use: its keys are checked all the same.
-pub(super) fn module(table: &Reader<'_>, folder: &Path) -> Result<(), Wrong> {
-    let mut drafts = [Draft::within(folder), Draft::within(folder)];
+pub(super) fn module(table: &Reader<'_>, files: &dyn Files) -> Result<(), Wrong> {
+    let mut drafts = [Draft::new(files), Draft::new(files)];
     settings(table, &mut drafts, BOTH)
 }
 
 /// The settings of a preset; what it says of a whole path (MTU) means nothing to a link.
-fn preset(table: &Reader<'_>, drafts: &mut Drafts) -> Result<(), Wrong> {
+fn preset(table: &Reader<'_>, drafts: &mut Drafts<'_>) -> Result<(), Wrong> {
     let Some(name) = table.text("preset")? else { return Ok(()) };
     let known = crate::PRESETS.iter().map(|preset| preset.name);
     let unknown = |_| table.unknown("preset", &name, "preset", known);
@@ -78,7 +77,7 @@ fn preset(table: &Reader<'_>, drafts: &mut Drafts) -> Result<(), Wrong> {
 fn side(
     table: &Reader<'_>,
     modules: &Named<Reader<'_>>,
-    drafts: &mut Drafts,
+    drafts: &mut Drafts<'_>,
     which: &[usize],
 ) -> Result<(), Wrong> {
     if let Some(name) = table.text("module")? {
@@ -95,7 +94,7 @@ fn side(
 }
 
 /// The settings of one table, in the order of the schema.
-fn settings(table: &Reader<'_>, drafts: &mut Drafts, which: &[usize]) -> Result<(), Wrong> {
+fn settings(table: &Reader<'_>, drafts: &mut Drafts<'_>, which: &[usize]) -> Result<(), Wrong> {
     if table.has("rate") && table.has("trace") {
         return Err(table.found("trace", "a rate is given as well: leave one of them out"));
     }
@@ -196,7 +195,7 @@ fn discipline(table: &Reader<'_>, entries: &[Entry]) -> Result<String, Wrong> {
     Ok(format!("{kind}:{}", pairs.join(",")))
 }
 
-fn finish(table: &Reader<'_>, direction: &str, draft: Draft) -> Result<LinkSpec, Wrong> {
+fn finish(table: &Reader<'_>, direction: &str, draft: Draft<'_>) -> Result<LinkSpec, Wrong> {
     draft.finish().map_err(|error| blame(table, direction, &error))
 }
 

@@ -16,7 +16,7 @@ mod tree;
 
 pub use error::ScenarioError;
 
-use crate::{Interface, Processor, Scenario};
+use crate::{Files, Folder, Interface, Processor, Scenario};
 use error::Wrong;
 use grid::Cell;
 use hosts::Named;
@@ -60,7 +60,20 @@ impl Scenario {
     /// # Errors
     /// The first thing that is wrong: one line with file, line, key, what was found, and what is allowed.
     pub fn parse(text: &str, file: &str) -> Result<Vec<Scenario>, ScenarioError> {
-        scenarios(text, Path::new(file)).map_err(|wrong| wrong.of(file, text))
+        let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+        Scenario::parse_with(text, file, &Folder(folder))
+    }
+
+    /// As [`Scenario::parse`], with the files that the text names from `files`.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_with(
+        text: &str,
+        file: &str,
+        files: &dyn Files,
+    ) -> Result<Vec<Scenario>, ScenarioError> {
+        scenarios(text, Path::new(file), files).map_err(|wrong| wrong.of(file, text))
     }
 }
 
@@ -72,12 +85,12 @@ fn contents(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-fn scenarios(text: &str, file: &Path) -> Result<Vec<Scenario>, Wrong> {
+fn scenarios(text: &str, file: &Path, files: &dyn Files) -> Result<Vec<Scenario>, Wrong> {
     let mut root = tree::parse(text)?;
     keys::check(&mut root)?;
     let mut scenarios = Vec::new();
     grid::cells(&root, &mut |tree, cell| {
-        scenarios.push(scenario(tree, cell, file)?);
+        scenarios.push(scenario(tree, cell, file, files)?);
         Ok(())
     })?;
     Ok(scenarios)
@@ -107,12 +120,11 @@ impl<'a> Elements<'a> {
 }
 
 /// The scenario of one cell, its grid resolved.
-fn scenario(root: &Node, cell: &Cell, file: &Path) -> Result<Scenario, Wrong> {
+fn scenario(root: &Node, cell: &Cell, file: &Path, files: &dyn Files) -> Result<Scenario, Wrong> {
     let elements = Elements::of(root);
     let top = &elements.file;
-    let folder = file.parent().unwrap_or(Path::new(""));
     let modules = top.named("module");
-    modules.iter().try_for_each(|(_, module)| links::module(module, folder))?;
+    modules.iter().try_for_each(|(_, module)| links::module(module, files))?;
     checks::names(&elements)?;
     let (processors, interfaces) = (processors(top)?, interfaces(top)?);
     let host = |table| hosts::host(table, &processors, &interfaces);
@@ -123,7 +135,7 @@ fn scenario(root: &Node, cell: &Cell, file: &Path) -> Result<Scenario, Wrong> {
         cell: cell.clone(),
         hosts: elements.hosts.iter().map(host).collect::<Result<_, _>>()?,
         nodes: elements.nodes.iter().map(hosts::node).collect::<Result<_, _>>()?,
-        links: (elements.links.iter().map(|table| links::link(table, &modules, folder)))
+        links: (elements.links.iter().map(|table| links::link(table, &modules, files)))
             .collect::<Result<_, _>>()?,
         traffic: elements.traffic.iter().map(traffic::traffic).collect::<Result<_, _>>()?,
         stop_after: top.span("stop_after")?,
