@@ -14,6 +14,6 @@ pub use axis::idle_axes;
 pub use batch::{Batch, Outcome, Progress, make, reseed};
 pub use cost::cost;
 pub use error::BatchError;
-pub use kept::{Kept, digest_of};
+pub use kept::{Kept, digest_of, read_kept};
 pub use pool::run_all;
 pub use shown::shown;

@@ -122,7 +122,7 @@ impl Counts {
     }
     /// How many were dropped in all.
     pub fn dropped(&self) -> u64 {
-        self.dropped.iter().sum()
+        self.dropped.iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
     /// How many were dropped by failings of the emulator.
     pub fn dropped_by_emulator(&self) -> u64 {

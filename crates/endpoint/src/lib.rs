@@ -26,4 +26,5 @@ pub use crew::Crew;
 pub use error::EndpointError;
 pub use flow::Flow;
 pub use plan::{EndPlaces, EndPlan, FlowPlan, Places};
+pub use program::{Printed, read_printed};
 pub use run::FlowRun;

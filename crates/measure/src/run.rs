@@ -195,13 +195,15 @@ impl Conservation {
     /// The lost share of all packets that were handed to the path, copies included; `None` where there were none.
     /// The one definition of loss: every engine counts from the traffic's start to its end, or to the run's.
     pub fn lost(&self) -> Option<f64> {
-        let all = self.sent + self.duplicated;
+        let all = self.sent.saturating_add(self.duplicated);
         (all > 0).then(|| self.dropped as f64 / all as f64)
     }
 
-    /// Do the counts add up?
+    /// Do the counts add up, to a number of 64 bits?
     pub fn holds(&self) -> bool {
-        self.sent + self.duplicated == self.delivered + self.dropped + self.in_flight
+        let sum = |counts: &[u64]| counts.iter().try_fold(0u64, |sum, &it| sum.checked_add(it));
+        let came = sum(&[self.sent, self.duplicated]);
+        came.is_some() && came == sum(&[self.delivered, self.dropped, self.in_flight])
     }
 }
 

@@ -162,9 +162,10 @@ fn of_rounds(traffic: &TrafficRun) -> Vec<Violation> {
 
 /// Hosts lose packets too, so that the traffic may own more than the links tell of, never less.
 fn unowned(run: &Run) -> Vec<Violation> {
-    let on_links = |of: fn(&LinkRun) -> u64| run.links.iter().map(of).sum::<u64>();
+    let sum = u64::saturating_add;
+    let on_links = |of: fn(&LinkRun) -> u64| run.links.iter().map(of).fold(0, sum);
     let of_traffic =
-        |of: fn(&Conservation) -> u64| run.traffic.iter().map(|one| of(&one.packets)).sum::<u64>();
+        |of: fn(&Conservation) -> u64| run.traffic.iter().map(|one| of(&one.packets)).fold(0, sum);
     let fates = [
         ("dropped", on_links(|link| link.counts.dropped()), of_traffic(|own| own.dropped)),
         ("in flight", on_links(|link| link.in_flight), of_traffic(|own| own.in_flight)),

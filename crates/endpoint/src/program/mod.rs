@@ -10,6 +10,7 @@ use crate::{EndpointError, clock};
 use child::{Child, Ending};
 use command::{Commands, listening};
 use results::{Outcome, read};
+pub use results::{Printed, read_printed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;

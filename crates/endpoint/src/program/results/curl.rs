@@ -12,7 +12,7 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let size = |name: &str| report.get(name).and_then(Value::as_u64).unwrap_or(0);
     let total = time("time_total")?;
     let first = time("time_starttransfer")?.min(total);
-    let bytes = size("size_download") + size("size_upload");
+    let bytes = size("size_download").checked_add(size("size_upload"))?;
     // It ends when the transfer does; before it the program had to be loaded.
     let start = reading.outcome.client.ended.before(total);
     reading.sample(bytes, start, &[first, total.saturating_sub(first)]);

@@ -28,6 +28,7 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let reverse = client.pointer("/start/test_start/reverse").and_then(Value::as_u64) == Some(1);
     let source = if reverse { Some(&client) } else { server.as_ref() };
     let found = source.map(intervals).unwrap_or_default();
+    let sum = found.iter().try_fold(0u64, |sum, (_, _, bytes)| sum.checked_add(*bytes))?;
     if found.is_empty() {
         whole(reading, end)?;
         reading.note(
@@ -38,7 +39,6 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     for (from, span, bytes) in found {
         reading.sample(bytes, origin + from, &[span]);
     }
-    let sum = reading.run.samples.iter().map(|sample| sample.size).sum();
     reading.run.delivered_bytes = reading.run.delivered_bytes.max(sum);
     Some(())
 }

@@ -9,13 +9,17 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let report = parse(reading.output())?;
     let trips = report.get("round_trips")?.as_array()?;
     let length = report.pointer("/config/params/length").and_then(Value::as_u64).unwrap_or(0);
+    // No UDP datagram is longer than 16 bits say (RFC 768).
+    if length > u64::from(u16::MAX) {
+        return None;
+    }
     for trip in trips {
         sample(reading, trip, length);
     }
-    let lost = trips.len() - reading.run.samples.len();
-    reading.run.packets_sent = trips.len() as u64;
-    reading.run.packets_received = reading.run.samples.len() as u64;
-    reading.run.delivered_bytes = 2 * length * reading.run.samples.len() as u64;
+    let (sent, received) = (trips.len() as u64, reading.run.samples.count());
+    let lost = sent - received;
+    (reading.run.packets_sent, reading.run.packets_received) = (sent, received);
+    reading.run.delivered_bytes = 2 * length * received;
     if lost > 0 {
         reading.note(format!("irtt: {lost} of {} were not answered", trips.len()));
     }

@@ -6,9 +6,11 @@ mod irtt;
 mod ping;
 
 use super::child::{Ending, Finished};
-use super::command::{Commands, Kind};
+use super::command::{Commands, Kind, kind_of};
 use crate::plan::FlowPlan;
 use crate::run::FlowRun;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use trunkline_core::{Cause, Span, Time};
 use trunkline_measure::{Sample, Step};
 use trunkline_scenario::Workload;
@@ -21,6 +23,42 @@ pub(super) struct Outcome<'a> {
     pub plan: &'a FlowPlan,
     /// CLOCK_REALTIME less CLOCK_MONOTONIC, in nanoseconds: programs stamp by the one, samples by the other.
     pub offset: i64,
+}
+
+/// What an outside program and its server printed, wherever they ran.
+#[derive(Debug, Clone, Copy)]
+pub struct Printed<'a> {
+    /// The client's command.
+    pub command: &'a str,
+    /// What the client printed.
+    pub output: &'a str,
+    /// What the server printed, if there was one.
+    pub server: Option<&'a str>,
+    /// From when to when they ran.
+    pub ran: [Time; 2],
+}
+
+/// Reads what was `printed` as the measurements of the flow of a `plan`, whose client and server ended well.
+pub fn read_printed(plan: &FlowPlan, printed: &Printed<'_>) -> FlowRun {
+    let [started, ended] = printed.ran;
+    let finished = |text: &str| Finished {
+        started,
+        ended,
+        status: Some(ExitStatus::from_raw(0)),
+        ending: Ending::Natural,
+        output: text.into(),
+        errors: String::new(),
+    };
+    let commands = Commands {
+        kind: kind_of(printed.command),
+        client: printed.command.into(),
+        server: None,
+        port: 0,
+        names_port: false,
+        notes: Vec::new(),
+    };
+    let (client, server) = (finished(printed.output), printed.server.map(finished));
+    read(&Outcome { client, server, commands: &commands, plan, offset: 0 })
 }
 
 /// What a reader of results fills in.
@@ -62,7 +100,7 @@ impl Reading<'_> {
 
     /// Adds a measurement whose time went by on the path, in these stretches; they are its whole.
     fn sample(&mut self, size: u64, start: Time, spans: &[Span]) {
-        let index = self.run.samples.len() as u32;
+        let index = self.run.samples.count() as u32;
         self.numbered(index, size, start, spans);
     }
 
@@ -74,7 +112,12 @@ impl Reading<'_> {
     fn numbered(&mut self, index: u32, size: u64, start: Time, spans: &[Span]) {
         let (flow, place) = (self.outcome.plan.flow, self.outcome.plan.places.path);
         let steps = spans.iter().map(|&span| Step { place, cause: Cause::Host, span }).collect();
-        let end = start + spans.iter().copied().sum();
+        let spent = spans.iter().copied().sum();
+        let end = start + spent;
+        // What goes on beyond the last instant that can be told would not sum to its steps.
+        if end.since(start) != spent {
+            return;
+        }
         self.run.samples.push(Sample { flow, index, size, intended: start, start, end, steps });
     }
 
@@ -137,30 +180,8 @@ mod testing {
         output: &str,
         server: Option<&str>,
     ) -> FlowRun {
-        let finished = |text: &str| Finished {
-            started: Time::from_nanos(10_000_000_000),
-            ended: Time::from_nanos(12_000_000_000),
-            status: Some(std::os::unix::process::ExitStatusExt::from_raw(0)),
-            ending: Ending::Natural,
-            output: text.into(),
-            errors: String::new(),
-        };
-        let commands = Commands {
-            kind: super::super::command::kind_of(command),
-            client: command.into(),
-            server: None,
-            port: 1,
-            names_port: false,
-            notes: Vec::new(),
-        };
-        let server = server.map(finished);
-        let run = read(&Outcome {
-            client: finished(output),
-            server,
-            commands: &commands,
-            plan,
-            offset: 0,
-        });
+        let ran = [10_000_000_000, 12_000_000_000].map(Time::from_nanos);
+        let run = read_printed(plan, &Printed { command, output, server, ran });
         for sample in &run.samples {
             let sum: Span = sample.steps.iter().map(|step| step.span).sum();
             assert_eq!(sum, sample.delay());

@@ -10,6 +10,7 @@ const HEADER: u64 = 8;
 pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let output = reading.output().to_owned();
     let (sent, received) = output.lines().find_map(summary)?;
+    let mut bytes = 0;
     let mut start = reading.outcome.client.started;
     for answer in output.lines().filter_map(answer) {
         // Without time stamps only the order is known.
@@ -19,9 +20,10 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
         };
         reading.numbered(answer.number.saturating_sub(1), answer.bytes, start, &[answer.rtt]);
         start += answer.rtt;
+        bytes += answer.bytes;
     }
     (reading.run.packets_sent, reading.run.packets_received) = (sent, received);
-    reading.run.delivered_bytes = reading.run.samples.iter().map(|sample| sample.size).sum();
+    reading.run.delivered_bytes = bytes;
     if received < sent {
         reading.note(format!("ping: {} of {sent} were not answered", sent - received));
     }
@@ -46,7 +48,8 @@ fn answer(line: &str) -> Option<Answer> {
     let field = |name: &str| rest.split_whitespace().find_map(|word| word.strip_prefix(name));
     let millis: f64 = field("time=")?.parse().ok()?;
     let number = field("icmp_seq=")?.parse().ok()?;
-    let bytes = bytes.parse::<u64>().ok()?.saturating_sub(HEADER);
+    // An IPv4 packet is no longer than 16 bits say (RFC 791 §3.1).
+    let bytes = u64::from(bytes.parse::<u16>().ok()?).saturating_sub(HEADER);
     let rtt = seconds(millis / 1e3);
     (!rest.ends_with("(DUP!)")).then_some(Answer { at, bytes, number, rtt })
 }
@@ -54,17 +57,15 @@ fn answer(line: &str) -> Option<Answer> {
 /// Seconds and microseconds, exactly.
 fn nanos(text: &str) -> Option<u64> {
     let (seconds, micros) = text.split_once('.')?;
-    Some(
-        seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?
-            + micros.parse::<u64>().ok()? * 1000,
-    )
+    let whole = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
+    whole.checked_add(micros.parse::<u64>().ok()?.checked_mul(1000)?)
 }
 
 /// `3 packets transmitted, 3 received, 0% packet loss, time 419ms`
 fn summary(line: &str) -> Option<(u64, u64)> {
     let (sent, rest) = line.split_once(" packets transmitted, ")?;
     let (received, _) = rest.split_once(" received")?;
-    Some((sent.parse().ok()?, received.parse().ok()?))
+    Some((sent.parse().ok()?, received.parse().ok()?)).filter(|(sent, received)| received <= sent)
 }
 
 #[cfg(test)]
