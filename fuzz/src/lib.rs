@@ -3,11 +3,13 @@
 //! The bodies are plain functions over bytes, so that the tests of the command try them too, on the
 //! stable toolchain (`crates/cli/tests/fuzz_smoke.rs`).
 
-use std::collections::BTreeMap;
+pub mod described;
+pub mod heard;
+pub mod served;
+
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 use trunkline_capsule::{Capsule, HEADER, Hop, Ledger};
-use trunkline_control::SetRequest;
 use trunkline_core::{Rate, Size, Span, Time};
 use trunkline_path::discipline::Gain;
 use trunkline_path::impairment::{LossTrace, Setting};
@@ -16,11 +18,6 @@ use trunkline_path::{
 };
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
-use trunkline_probe::server::{Dialogue, Event, House, Options};
-use trunkline_probe::wire::message::{Answer, FlowSpec, Request};
-use trunkline_probe::wire::{datagram, envelopes, frame, keys, record};
-use trunkline_probe::{CodeKey, Key};
-use trunkline_scenario::{Scenario, Settings};
 use trunkline_transport::envelope::{Envelope, Packet, Reader, write};
 use trunkline_transport::tcp::wire::decode;
 use trunkline_transport::tcp::{self, Flags, Rare, Sack, Seq, Tcp};
@@ -30,21 +27,27 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 14] = [
+pub const BODIES: [(&str, Body); 20] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
     ("discipline", read_discipline),
     ("impairments", read_impairments),
     ("traces", read_traces),
-    ("settings", read_settings),
-    ("request", read_request),
+    ("settings", described::read_settings),
+    ("scenario", described::read_scenario),
+    ("study", described::read_study),
+    ("request", served::read_request),
+    ("http", served::serve_http),
+    ("probe", served::read_probe),
+    ("session", served::serve_session),
     ("envelopes", read_envelopes),
     ("tcp", read_tcp),
-    ("scenario", read_scenario),
     ("capsule", read_capsule),
-    ("probe", read_probe),
-    ("session", serve_session),
+    ("netlink", heard::read_netlink),
+    ("state", heard::read_state),
+    ("programs", heard::read_programs),
+    ("runs", heard::read_runs),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.
@@ -170,40 +173,6 @@ pub fn read_traces(data: &[u8]) {
     if let Ok(trace) = LossTrace::parse(text) {
         assert!(!trace.decisions().is_empty() && (0.0..=1.0).contains(&trace.rate()));
     }
-}
-
-/// A path's settings, one on each line, and the same as a live change.
-pub fn read_settings(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    let mut settings = Settings::default();
-    // A path would have the fuzzer read whatever it finds on the machine.
-    for line in text.lines().filter(|line| !names_file(line)) {
-        if let Err(error) = settings.add_pair(line) {
-            return assert_one_line("", &error.to_string());
-        }
-    }
-    let resolved = settings.resolve();
-    if let Err(error) = &resolved {
-        assert_one_line("", &error.to_string());
-    }
-    let mut running = Settings::default().resolve().expect("a path without settings");
-    let before = running.clone();
-    if running.change(&settings).is_err() {
-        assert_eq!(running, before, "refused, but changed");
-    }
-}
-
-fn names_file(line: &str) -> bool {
-    ["trace", "schedule"].iter().any(|word| line.contains(word))
-}
-
-/// The body of a request to the control API: what is accepted is written and read the same.
-pub fn read_request(data: &[u8]) {
-    let Ok(request) = serde_json::from_slice::<SetRequest>(data) else { return };
-    let written = serde_json::to_vec(&request).expect("a request can be written");
-    assert_eq!(serde_json::from_slice::<SetRequest>(&written).expect("and read"), request);
-    let names: BTreeMap<_, _> = request.settings.iter().cloned().collect();
-    assert_eq!(names.len(), request.settings.len(), "no name twice");
 }
 
 /// Packets of Datakit's backplane in both codings, and envelopes two octets each: what is read can be
@@ -361,33 +330,6 @@ fn hear_segments(mut end: Tcp<Vec<u8>>, segments: &[tcp::Segment<Vec<u8>>]) {
     assert_eq!(end.received(), delivered as u64);
 }
 
-/// A scenario file: whatever is accepted has ways for all its traffic and links that can be built.
-pub fn read_scenario(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    if names_file(text) {
-        return;
-    }
-    let cells = match Scenario::parse(text, "fuzz.toml") {
-        Ok(cells) => cells,
-        Err(error) => {
-            let complaint = error.to_string();
-            assert!(complaint.starts_with("fuzz.toml:"), "{complaint}");
-            return assert_one_line("", &complaint);
-        }
-    };
-    assert!(!cells.is_empty());
-    for cell in &cells {
-        for traffic in &cell.traffic {
-            cell.route(traffic, 0).expect("the traffic of an accepted file has a way");
-        }
-        for link in &cell.links {
-            link.forward.check().and(link.backward.check()).expect("links can be built");
-        }
-    }
-    let names: BTreeMap<_, _> = cells.iter().map(|cell| (&cell.cell, ())).collect();
-    assert_eq!(names.len(), cells.len(), "no cell twice");
-}
-
 /// A capsule as a payload and within a frame: its ledger can be filled in, and nothing else changes.
 pub fn read_capsule(data: &[u8]) {
     if let Some(at) = trunkline_capsule::find(data) {
@@ -413,106 +355,3 @@ fn fill_ledger(payload: &[u8]) {
     assert_eq!((after.record.path(), after.record.crossed), (Span::from_nanos(100), 20));
     assert_eq!(before.body.len(), payload.len() - HEADER);
 }
-
-/// What a probe or its server may be sent: as a datagram, records, envelopes and a message. What is accepted is
-/// written as it was read.
-pub fn read_probe(data: &[u8]) {
-    let key = CodeKey::derive(&[1; 32], "trunkline fuzz", &[]);
-    // Nobody without the key makes a datagram that is taken; one with it does.
-    assert_eq!(datagram::Head::read(data, &key), None);
-    if let (Some(cookie), Some(body)) = (datagram::cookie(data), data.get(16..datagram::HEAD)) {
-        let mut signed = data.to_vec();
-        let head = datagram::Head {
-            kind: datagram::Kind::Reply,
-            flow: u16::from_be_bytes([body[2], body[3]]),
-            number: u32::from_be_bytes([body[4], body[5], body[6], body[7]]),
-            stamp: 0,
-            span: 0,
-            order: 0,
-        };
-        head.write(cookie, &key, &mut signed);
-        assert_eq!(datagram::Head::read(&signed, &key), Some(head));
-    }
-    read_records(data, &key);
-    if let Some(found) = envelopes::read(data) {
-        let mut written = Vec::new();
-        envelopes::write(&found, &mut written);
-        assert_eq!(written, data);
-    }
-    if let Ok(request) = frame::decode::<Request>(data) {
-        let text = frame::encode(&request).expect("memory takes it");
-        assert_eq!(frame::decode::<Request>(&text).ok(), Some(request));
-    }
-    let _ = frame::decode::<Answer>(data);
-}
-
-/// A good record and then others: the good one is read, of the others not one.
-fn read_records(data: &[u8], key: &CodeKey) {
-    let mut writer = record::Writer::new(key.clone());
-    let mut wire = writer.filled(record::Record::default(), data.len());
-    wire.extend(data);
-    let mut reader = record::Reader::new(key.clone(), record::MOST_USER);
-    let (mut rest, mut whole) = (&wire[..], 0);
-    while !rest.is_empty() {
-        match reader.take(&mut rest) {
-            Ok(taken) => whole += usize::from(taken.whole.is_some()),
-            Err(record::Forged) => break,
-        }
-    }
-    assert_eq!(whole, 1);
-}
-
-/// A server's end of a connection: first as somebody without the key speaks to it, then as somebody with a
-/// session says whatever he likes. Only he opens a session, and whatever is said is answered.
-pub fn serve_session(data: &[u8]) {
-    let key = Key::new([3; 32]);
-    let at = "127.0.0.1:1".parse().expect("an address");
-    let options = Options { key: Some(key.clone()), ..Options::at(at) };
-    let house = House::new(options).expect("room for a session");
-    for words in [data.to_vec(), [&trunkline_handshake::hello::MAGIC[..], &[2], data].concat()] {
-        let mut stranger = Dialogue::new(at.ip());
-        for chunk in words.chunks(40) {
-            let step = stranger.receive(&house, chunk);
-            assert!(matches!(step.event, Event::Waiting | Event::Over), "{step:?}");
-            assert!(step.answer.len() <= 1, "{step:?}");
-        }
-    }
-    let (mut dialogue, mut channel) = session_at(&house, &key);
-    // Octets that the client did not seal.
-    let (messages, tail) = data.split_at(data.len() - data.len() / 4);
-    for message in messages.split(|&octet| octet == b'\n') {
-        let sealed = channel.seal(message);
-        let step = dialogue.receive(&house, &sealed);
-        channel.take(&step.answer);
-        let answered = channel.open().expect("the server's own words").is_some();
-        if let Event::Over = step.event {
-            return;
-        }
-        assert!(answered, "{:?}", String::from_utf8_lossy(message));
-    }
-    let step = dialogue.receive(&house, tail);
-    assert!(step.answer.is_empty());
-}
-
-/// A session that was opened as a client does, with a flow in it.
-fn session_at(house: &House, key: &Key) -> (Dialogue, trunkline_handshake::Channel) {
-    let mut dialogue = Dialogue::new([127, 0, 0, 1].into());
-    let (initiator, words) =
-        trunkline_handshake::Initiator::begin(Some(key), keys::CONTROL, &[]).expect("first words");
-    let mut channel =
-        initiator.finish(&dialogue.receive(house, &words).answer).expect("the server has the key");
-    channel.allow(frame::REPORT);
-    let flow: FlowSpec = frame::decode(FLOW.as_bytes()).expect("a flow");
-    for request in [Request::Open, Request::Flow { flow: 0, spec: flow }] {
-        let sealed = channel.seal(&frame::encode(&request).expect("memory takes it"));
-        channel.take(&dialogue.receive(house, &sealed).answer);
-        let text = channel.open().expect("sealed").expect("an answer");
-        let answer = frame::decode::<Answer>(&text).expect("an answer");
-        assert!(matches!(answer, Answer::Welcome { .. } | Answer::Ready { .. }), "{answer:?}");
-    }
-    (dialogue, channel)
-}
-
-/// A flow of messages.
-const FLOW: &str = r#"{"transport": "udp", "role": "echo", "streams": 1, "size": 100, "rate": null,
-    "duration_ns": 1000000, "interval_ns": 1000000, "congestion": null, "urp": null}"#;

@@ -1,5 +1,5 @@
 //! The fuzz targets' bodies over good inputs, damaged ones and noise: seeded, so that a failure comes
-//! again, and bounded. A long search is `cargo fuzz`'s work (`fuzz/README.md`).
+//! again, and bounded. A long search is `make fuzz`'s work (`fuzz/README.md`).
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod fuzz;
@@ -10,6 +10,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::panic::catch_unwind;
 use std::path::Path;
 use trunkline_core::Time;
+use trunkline_lab::decode;
 use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
 use trunkline_probe::CodeKey;
@@ -272,9 +273,10 @@ fn check(name: &str, body: Body, input: &[u8]) {
 #[test]
 fn every_decoder_stands_good_damaged_and_random_input() {
     let mut noise = Noise(1989);
-    let good = good_inputs();
+    let everyones = good_inputs();
     for (name, body) in BODIES {
         check(name, body, &[]);
+        let good: Vec<_> = everyones.iter().cloned().chain(corpus(name)).collect();
         good.iter().for_each(|input| check(name, body, input));
         // A handshake takes a thousand times as long as most decoders.
         let count = if name == "session" { 3000 } else { 60_000 };
@@ -291,19 +293,25 @@ fn every_decoder_stands_good_damaged_and_random_input() {
 /// What fuzzers found, and what they kept because it led to new code: `fuzz/corpus/TARGET/NAME`.
 #[test]
 fn the_corpus_is_stood() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let mut count = 0;
-    for target in fs::read_dir(&corpus).unwrap() {
-        let target = target.unwrap();
-        let name = target.file_name().into_string().unwrap();
-        let body = BODIES.iter().find(|(body, _)| *body == name);
-        let (_, body) = body.unwrap_or_else(|| panic!("no target is called {name}"));
-        for file in fs::read_dir(target.path()).unwrap() {
-            check(&name, *body, &fs::read(file.unwrap().path()).unwrap());
-            count += 1;
-        }
+    for (name, body) in BODIES {
+        let inputs = corpus(name);
+        assert!(!inputs.is_empty(), "an empty corpus: put a good input into fuzz/corpus/{name}");
+        inputs.iter().for_each(|input| check(name, body, input));
     }
-    assert!(count > 0, "an empty corpus in {}", corpus.display());
+    for target in fs::read_dir(CORPUS).unwrap() {
+        let name = target.unwrap().file_name().into_string().unwrap();
+        assert!(BODIES.iter().any(|(body, _)| *body == name), "no target is called {name}");
+    }
+}
+
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
+
+/// The inputs of a target, by their names.
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let files = fs::read_dir(Path::new(CORPUS).join(target)).into_iter().flatten();
+    let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
 #[test]
@@ -323,6 +331,36 @@ fn the_good_inputs_are_accepted_by_somebody() {
     assert!(tcp_packets().iter().all(|packet| decode(packet, Time::ZERO).is_ok()));
     for text in TEXTS {
         assert!(accepted(text), "nobody accepts '{text}'");
+    }
+}
+
+/// One of each kind that is no text of [`TEXTS`], so that damaged inputs are damaged good ones.
+#[test]
+fn the_good_inputs_of_the_corpus_are_accepted() {
+    let read = |name: &str| fs::read(Path::new(CORPUS).join(name)).unwrap();
+    for name in ["runs/simulated", "runs/emulated"] {
+        let run =
+            trunkline_batch::read_kept(&read(name), fuzz::heard::VERSION, fuzz::heard::DIGEST);
+        assert!(run.is_some(), "{name}");
+    }
+    assert!(trunkline_lab::Record::read(&read("state/record")).is_some());
+    let answer = |name| decode::reply(&read(name), &(1..=3)).unwrap().answers.swap_remove(0).1;
+    assert_eq!(decode::link(&answer("netlink/device")).unwrap().mtu, 1500);
+    assert_eq!(decode::name(&answer("netlink/device")), Some((7, "tl0".into())));
+    let route = decode::route(&answer("netlink/routes")).unwrap();
+    assert_eq!((route.to, route.devices), ("10.77.0.0/24".parse().ok(), vec![7]));
+    assert_eq!(decode::table(&answer("netlink/table")).as_deref(), Some("tl1"));
+    let refusal = decode::reply(&read("netlink/refused"), &(1..=3)).unwrap_err().to_string();
+    assert!(refusal.contains("no such device"), "{refusal}");
+    for name in ["study/delays", "study/variant"] {
+        let text = String::from_utf8(read(name)).unwrap();
+        let source = fuzz::described::open_study(&text).unwrap();
+        assert_eq!(source.study.experiment.len(), 1, "{name}");
+    }
+    for (name, changes) in [("state", 0), ("change", 1), ("chunks", 1)] {
+        let (sent, heard) = fuzz::served::ask_control(&read(&format!("http/{name}")));
+        assert!(sent.starts_with(b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&sent));
+        assert_eq!(heard.len(), changes, "{name}");
     }
 }
 

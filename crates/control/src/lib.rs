@@ -19,5 +19,5 @@ pub use client::Client;
 pub use discovery::{Running, find, find_in, runtime_dir, socket_path, sockets, sockets_in};
 pub use error::ControlError;
 pub use request::SetRequest;
-pub use server::{Controller, Server};
+pub use server::{Controller, Server, exchange};
 pub use session::{SessionController, description};

@@ -18,7 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
@@ -67,11 +68,7 @@ impl Server {
         let (claim, listener) = claim(socket_path)?;
         let system = |cause| ControlError::system("serve", socket_path, cause);
         listener.set_nonblocking(true).map_err(system)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()
-            .map_err(system)?;
+        let runtime = runtime().map_err(system)?;
         let (stop, stopped) = oneshot::channel();
         let thread = Builder::new()
             .name("control".into())
@@ -133,8 +130,25 @@ async fn accept(listener: std::os::unix::net::UnixListener, controller: Arc<dyn 
     }
 }
 
+/// What a server of `controller` sends on a connection over which these octets come, and no more.
+///
+/// # Errors
+/// Where the system has no runtime to give.
+pub fn exchange(octets: &[u8], controller: Arc<dyn Controller>) -> std::io::Result<Vec<u8>> {
+    let mut sent = Vec::new();
+    runtime()?.block_on(converse(tokio::io::join(octets, &mut sent), controller));
+    Ok(sent)
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()
+}
+
 /// One connection: one request, one answer, and not for longer than [`PATIENCE`].
-async fn converse(stream: UnixStream, controller: Arc<dyn Controller>) {
+async fn converse<S>(stream: S, controller: Arc<dyn Controller>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let service = service_fn(|request| respond(request, Arc::clone(&controller)));
     let connection = http1::Builder::new()
         .keep_alive(false)

@@ -19,6 +19,7 @@
 //! ```
 
 mod address;
+pub mod decode;
 mod directory;
 mod error;
 mod forwarding;

@@ -292,7 +292,7 @@ pub(crate) fn route_header(family: u8, prefix: u8) -> [u8; ROUTE_HEADER] {
     [family, prefix, 0, 0, table, origin, scope, kind, 0, 0, 0, 0]
 }
 
-fn read_link(payload: &[u8]) -> Option<LinkInfo> {
+pub(crate) fn read_link(payload: &[u8]) -> Option<LinkInfo> {
     let attrs = payload.get(LINK_HEADER..)?;
     let mac = attribute(attrs, libc::IFLA_ADDRESS).and_then(|bytes| bytes.try_into().ok());
     Some(LinkInfo {

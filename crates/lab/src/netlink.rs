@@ -106,16 +106,7 @@ impl Netlink {
         let mut ended = 0;
         while ended < awaited {
             let datagram = self.receive().step(|| format!("{what} (no answer from the kernel)"))?;
-            for message in Messages(&datagram).filter(|message| numbers.contains(&message.sequence))
-            {
-                match verdict(&message) {
-                    Verdict::End => ended += 1,
-                    Verdict::Refused { source, detail } => {
-                        return Err(LabError::Netlink { what: what.to_owned(), source, detail });
-                    }
-                    Verdict::Answer => answers.push((message.kind, message.payload.to_vec())),
-                }
-            }
+            ended += sort(what, &datagram, &numbers, &mut answers)?;
         }
         Ok(answers)
     }
@@ -134,6 +125,26 @@ impl Netlink {
         buffer.truncate(length);
         Ok(buffer)
     }
+}
+
+/// Takes the answers to the requests of these `numbers` out of a datagram. Returns how many requests it ends.
+pub(crate) fn sort(
+    what: &str,
+    datagram: &[u8],
+    numbers: &RangeInclusive<u32>,
+    answers: &mut Vec<Answer>,
+) -> Result<usize, LabError> {
+    let mut ended = 0;
+    for message in Messages(datagram).filter(|message| numbers.contains(&message.sequence)) {
+        match verdict(&message) {
+            Verdict::End => ended += 1,
+            Verdict::Refused { source, detail } => {
+                return Err(LabError::Netlink { what: what.to_owned(), source, detail });
+            }
+            Verdict::Answer => answers.push((message.kind, message.payload.to_vec())),
+        }
+    }
+    Ok(ended)
 }
 
 /// One message of a datagram.

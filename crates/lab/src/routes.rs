@@ -14,7 +14,8 @@ const HOP_DEVICE: usize = 4;
 
 /// One IPv4 route: where to, and by which devices. A default route has no destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Route {
+pub struct Route {
+    /// Its destination.
     pub to: Option<IpNet>,
     /// The kernel's numbers of the devices; none where packets are refused.
     pub devices: Vec<u32>,
@@ -46,7 +47,7 @@ impl Namespace {
     }
 }
 
-fn read_route(payload: &[u8]) -> Option<Route> {
+pub(crate) fn read_route(payload: &[u8]) -> Option<Route> {
     let prefix = *payload.get(1)?;
     let unicast = *payload.get(KIND)? == libc::RTN_UNICAST;
     let attrs = payload.get(ROUTE_HEADER..)?;
@@ -70,7 +71,7 @@ fn hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
     })
 }
 
-fn read_name(payload: &[u8]) -> Option<(u32, String)> {
+pub(crate) fn read_name(payload: &[u8]) -> Option<(u32, String)> {
     let name = attribute(payload.get(LINK_HEADER..)?, libc::IFLA_IFNAME)?;
     let name = String::from_utf8_lossy(name).trim_end_matches('\0').to_owned();
     Some((u32_at(payload, 4)?, name))

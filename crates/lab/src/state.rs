@@ -59,6 +59,19 @@ impl Record {
         })
     }
 
+    /// Reads the text of a record's file; `None` where it is none.
+    pub fn read(text: &[u8]) -> Option<Record> {
+        serde_json::from_slice(text).ok()
+    }
+
+    /// The text of its file.
+    ///
+    /// # Errors
+    /// Where a path in it is no text.
+    pub fn text(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec_pretty(self)
+    }
+
     /// Whether anything on the host has to be undone.
     fn tells_of_changes(&self) -> bool {
         let Record { nft_tables, host_devices, saved_forwarding, saved_offloads, .. } = self;
@@ -127,7 +140,7 @@ impl RunState {
         let mut record = self.0.lock();
         change(&mut record);
         let path = file_of(&self.0.directory, record.pid);
-        write_whole(&path, &serde_json::to_vec_pretty(&*record).map_err(io::Error::from))
+        write_whole(&path, &record.text().map_err(io::Error::from))
             .step(|| format!("write {}", path.display()))
     }
 
@@ -199,8 +212,7 @@ pub(crate) fn lock(directory: &Path) -> Result<File, LabError> {
 pub(crate) fn load(directory: &Path) -> Vec<Record> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let texts = entries.filter_map(|entry| fs::read(entry.path()).ok());
-    let mut records: Vec<Record> =
-        texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
+    let mut records: Vec<Record> = texts.filter_map(|text| Record::read(&text)).collect();
     records.sort_by_key(|record| record.pid);
     records
 }

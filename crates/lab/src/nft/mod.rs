@@ -117,9 +117,14 @@ impl Namespace {
         let (header, flags) = (header(IPV4), libc::NLM_F_DUMP as u16);
         let request = Request { kind: GET_TABLE, flags, payload: header.bytes() };
         let answers = open(self)?.ask("list the tables of nf_tables", &request)?;
-        let names = answers.iter().filter_map(|(_, payload)| attribute(payload.get(4..)?, 1));
-        Ok(names.map(|name| String::from_utf8_lossy(name).trim_end_matches('\0').into()).collect())
+        Ok(answers.iter().filter_map(|(_, payload)| read_table(payload)).collect())
     }
+}
+
+/// The name of the table that an answer tells of.
+pub(crate) fn read_table(payload: &[u8]) -> Option<String> {
+    let name = attribute(payload.get(4..)?, 1)?;
+    Some(String::from_utf8_lossy(name).trim_end_matches('\0').into())
 }
 
 fn open(namespace: &Namespace) -> Result<Netlink, LabError> {

@@ -1,0 +1,45 @@
+//! What the kernel says over netlink, taken apart without a socket: the decoders that a laboratory uses, for
+//! octets from elsewhere.
+
+pub use crate::routes::Route;
+use crate::{LabError, LinkInfo, link, netlink, nft, routes};
+use std::ops::RangeInclusive;
+
+/// What a datagram says to the requests that were asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reply {
+    /// Type and payload of each answer, in order.
+    pub answers: Vec<(u16, Vec<u8>)>,
+    /// Requests that are done with.
+    pub ended: usize,
+}
+
+/// Reads a datagram of the kernel in answer to the requests of these `numbers`.
+///
+/// # Errors
+/// Where the kernel refuses one of them.
+pub fn reply(datagram: &[u8], numbers: &RangeInclusive<u32>) -> Result<Reply, LabError> {
+    let mut reply = Reply::default();
+    reply.ended = netlink::sort("ask the kernel", datagram, numbers, &mut reply.answers)?;
+    Ok(reply)
+}
+
+/// Reads the payload of `RTM_NEWLINK`.
+pub fn link(payload: &[u8]) -> Option<LinkInfo> {
+    link::read_link(payload)
+}
+
+/// Reads the number and the name of a device in the payload of `RTM_NEWLINK`.
+pub fn name(payload: &[u8]) -> Option<(u32, String)> {
+    routes::read_name(payload)
+}
+
+/// Reads the payload of `RTM_NEWROUTE` of IPv4.
+pub fn route(payload: &[u8]) -> Option<Route> {
+    routes::read_route(payload)
+}
+
+/// Reads the name in the payload of `NFT_MSG_NEWTABLE`.
+pub fn table(payload: &[u8]) -> Option<String> {
+    nft::read_table(payload)
+}

@@ -1,4 +1,0 @@
-#![no_main]
-//! See `trunkline_fuzz::read_impairments`.
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| trunkline_fuzz::read_impairments(data));
