@@ -8,7 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Bytes of finds that --keep adds for a target, and the longest input that is tried.
+# Inputs and bytes that --keep adds for a target at most, and the longest input that is tried.
+most_inputs=16
 most_kept=8192
 longest=4096
 # Memory of a target in MiB, and seconds that one input may take.
@@ -84,7 +85,7 @@ keep() { # TARGET
     run "$1" -set_cover_merge=1 "$new" "$finds/$1" >"fuzz/target/$1.log" 2>&1
     while read -r size file; do
         [[ -e fuzz/corpus/$1/${file##*/} ]] && continue
-        ((sum + size <= most_kept)) || break
+        ((count < most_inputs && sum + size <= most_kept)) || break
         cp "$file" "fuzz/corpus/$1/"
         sum=$((sum + size)) count=$((count + 1))
     done < <(find "$new" -type f -printf '%s %p\n' | sort -n)
