@@ -13,7 +13,7 @@ const LONGEST: u64 = 3_600_000_000_000;
 /// A histogram of times from 1 ns to one hour, to two significant digits; mean and extremes are kept
 /// in full. Recording allocates nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Counted", from = "Counted")]
+#[serde(into = "Counted", try_from = "Counted")]
 pub struct Times {
     histogram: Histogram<u64>,
     sum: u128,
@@ -41,17 +41,28 @@ impl From<Times> for Counted {
     }
 }
 
-impl From<Counted> for Times {
-    fn from(counted: Counted) -> Times {
+impl TryFrom<Counted> for Times {
+    type Error = &'static str;
+
+    fn try_from(counted: Counted) -> Result<Times, &'static str> {
         let Counted { sum: [high, low], longest, shortest, counts } = counted;
+        total(&counts).ok_or(TOO_MANY)?;
         let sum = u128::from(high) << 64 | u128::from(low);
         let [longest, shortest] = [longest, shortest].map(Span::from_nanos);
         let mut times = Times { sum, longest, shortest, ..Times::default() };
         for (value, count) in counts {
             times.histogram.saturating_record_n(value, count);
         }
-        times
+        Ok(times)
     }
+}
+
+/// What is wrong with a histogram whose counts no number of 64 bits holds.
+pub(crate) const TOO_MANY: &str = "a histogram of more than 2^64 values";
+
+/// How many values these counts tell of, if 64 bits hold it.
+pub(crate) fn total(counts: &[(u64, u64)]) -> Option<u64> {
+    counts.iter().try_fold(0u64, |sum, &(_, count)| sum.checked_add(count))
 }
 
 /// The figures that a [`Times`] is quoted by.
@@ -173,15 +184,25 @@ mod tests {
             times.record(Span::from_nanos(nanos));
             times.record(Span::from_nanos(nanos));
         }
-        let again = Times::from(Counted::from(times.clone()));
+        let again = Times::try_from(Counted::from(times.clone())).unwrap();
         assert_eq!(again, times);
         assert_eq!(again.percentiles(), times.percentiles());
-        let none = Times::from(Counted::from(Times::default()));
+        let none = Times::try_from(Counted::from(Times::default())).unwrap();
         assert_eq!(none, Times::default());
     }
 
     #[test]
     fn nothing_recorded_is_all_zero() {
         assert_eq!(Times::default().percentiles(), Percentiles::default());
+    }
+
+    #[test]
+    fn counts_beyond_a_number_are_refused() {
+        let read = |count| {
+            let counts = vec![(4, 1), (5, count)];
+            Times::try_from(Counted { sum: [0, 9], longest: 5, shortest: 4, counts })
+        };
+        assert!(read(7).is_ok());
+        assert_eq!(read(u64::MAX), Err(TOO_MANY));
     }
 }

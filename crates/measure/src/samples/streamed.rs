@@ -2,6 +2,7 @@
 
 use super::series::{Moments, Series, batch_means};
 use crate::confidence::{CONFIDENCE, mean_interval};
+use crate::times::{TOO_MANY, total};
 use crate::{Estimate, Estimator, Interval, Quantity, Sample, Step};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -58,6 +59,7 @@ fn recounted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Spread, D::Er
     let counts = <[Vec<(u64, u64)>; QUANTITIES]>::deserialize(deserializer)?;
     let mut spread = Streamed::default().spread;
     for (histogram, counts) in std::iter::zip(&mut spread, counts) {
+        total(&counts).ok_or(TOO_MANY).map_err(serde::de::Error::custom)?;
         for (value, count) in counts {
             histogram.record_n(value, count).map_err(serde::de::Error::custom)?;
         }
