@@ -364,7 +364,9 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
         let script = format!("set -o pipefail; $0 {verb} | true");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_trunkline"), &file]);
         let outcome = Host::new().start_command(command).finish();
-        assert!(outcome.status.success() && outcome.stderr.is_empty(), "{verb}: {outcome:#?}");
+        // Which of both ends first is chance: 141 tells that something was left unread.
+        let told = matches!(outcome.status.code(), Some(0 | 141));
+        assert!(told && outcome.stderr.is_empty(), "{verb}: {outcome:#?}");
     }
 }
 
