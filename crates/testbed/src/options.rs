@@ -16,7 +16,7 @@ pub fn break_off() {
     BROKEN_OFF.store(true, Ordering::SeqCst);
 }
 
-/// Is a testbed of this process at work? Once all have been broken off and none is, none will be.
+/// Whether a testbed of this process is at work. Once all have been broken off and none is, none will be.
 pub fn at_work() -> bool {
     AT_WORK.load(Ordering::SeqCst) > 0
 }

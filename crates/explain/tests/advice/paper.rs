@@ -136,7 +136,7 @@ impl Paper {
         self.read(&run, as_rate)
     }
 
-    /// Is the traffic of datagrams that do not arrive as they are offered?
+    /// Whether the traffic is of datagrams that do not arrive as they are offered.
     pub fn falls_short(&self) -> bool {
         let Work::Paced { rate, .. } = self.work else { return false };
         let offered = rate as f64 / 8.0 * self.count as f64;

@@ -338,7 +338,7 @@ impl Speaker {
         !matches!(self, Speaker::Datagram { .. })
     }
 
-    /// Is its connection still to be set up?
+    /// Whether its connection is still to be set up.
     pub fn to_be_opened(&self) -> bool {
         self.tcp().is_some_and(|tcp| !tcp.established())
     }

@@ -28,7 +28,7 @@ pub struct Receiver<B> {
     offered: u64,
     /// Where the other end's stream ends: the position of its FIN.
     fin: u64,
-    /// Has the window been told in full? A SYN tells of 65 535 octets at most.
+    /// Whether the window has been told in full. A SYN tells of 65 535 octets at most.
     told: bool,
     /// What has been acknowledged.
     acked: u64,
