@@ -45,7 +45,9 @@ fn frames_that_no_device_takes_are_counted() {
     let Some(outcome) = lossy(&host, &["--delay", "500ms"], script) else { return };
     let down = outcome.lane("down");
     let lost = down.dropped("send-failed");
-    assert!(lost >= 5 && down.count("delivered") == 0, "{down:?}");
+    // What the kernel says of itself, such as its groups of IPv6, may have come before.
+    assert!(outcome.stderr.contains(" 0 received"), "{outcome:#?}");
+    assert!(lost >= 5 && lost + down.count("delivered") == down.count("entered"), "{down:?}");
     assert_eq!(down.count("dropped_by_emulator"), lost);
     assert!(outcome.lane("up").count("delivered") >= 5);
 }
