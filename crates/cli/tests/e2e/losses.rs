@@ -40,8 +40,7 @@ fn frames_that_no_device_takes_are_counted() {
         return;
     }
     // The answers come a second after the near end has been switched off, and its wire with it.
-    let script =
-        "ping -n -q -c 5 -i 0.1 -W 2 {peer} >&2 & sleep 0.7; ip link set tl0 down; wait; true";
+    let script = "LC_ALL=C ping -n -q -c 5 -i 0.1 -W 2 {peer} >&2 & sleep 0.7; ip link set tl0 down; wait; true";
     let Some(outcome) = lossy(&host, &["--delay", "500ms"], script) else { return };
     let down = outcome.lane("down");
     let lost = down.dropped("send-failed");
