@@ -393,7 +393,7 @@ mod tests {
             bad: 4,
             threshold: Some(5.0),
             low: Some(6.0),
-            high: None,
+            high: Some(7.0),
         };
         let right = Estimate {
             value: 10.0,
@@ -402,7 +402,7 @@ mod tests {
             bad: 4,
             threshold: Some(50.0),
             low: Some(60.0),
-            high: None,
+            high: Some(70.0),
         };
         assert_eq!(estimate.scaled(10.0), right);
     }
