@@ -24,7 +24,7 @@ pub(crate) struct Source {
     confirm: Confirm,
     /// Bytes of this transfer asked to be written so far.
     sent: u64,
-    /// Is what asks for the answer out?
+    /// Whether what asks for the answer is out.
     asked: bool,
     index: u32,
     start: Time,

@@ -9,7 +9,7 @@ use trunkline_core::Span;
 pub(crate) struct Sink {
     /// Is each message answered, once it is stored?
     all: bool,
-    /// Is an answer due when what was read is stored?
+    /// Whether an answer is due when what was read is stored.
     due: bool,
     /// Storing so many bytes takes so long.
     store: Option<(u32, Span)>,
