@@ -153,9 +153,11 @@ impl End {
         self.step(now, Outcome::Start);
     }
 
-    /// Where the far end counts as dead the sender ends, so that nobody waits for it for ever.
+    /// Where the far end counts as dead the sender ends, so that nobody waits for it for ever. One that was stopped
+    /// is not dead: it may have closed its connection before this end has had its turn to stop.
     fn give_up(&mut self, now: Time) -> bool {
-        let hopeless = self.context.side == Side::Source && self.voice.dead();
+        let dead = self.context.side == Side::Source && self.voice.dead();
+        let hopeless = dead && !self.context.shared.stopped();
         if hopeless {
             self.report.note = Some("error: a flow gave up: the other end does not answer".into());
             self.end(now);

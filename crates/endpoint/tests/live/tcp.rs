@@ -3,7 +3,7 @@
 use super::support::{Hosts, MTU, check_sums, run};
 use std::time::Duration;
 use trunkline_core::{Size, Span};
-use trunkline_endpoint::{Crew, Flow, FlowRun};
+use trunkline_endpoint::{Crew, Flow, FlowPlan, FlowRun, clock};
 use trunkline_scenario::{TcpSettings, Transport, Workload};
 
 fn greedy() -> Workload {
@@ -99,8 +99,7 @@ fn a_hundred_flows_run_at_once() {
     let workload =
         Workload::Bulk { bytes: Size::from_bytes(100_000), repeat: 1, write: 8192, confirm: true };
     let plan = hosts.plan(workload, &Transport::Tcp(TcpSettings::default()));
-    let plans: Vec<_> =
-        (0..100).map(|flow| trunkline_endpoint::FlowPlan { flow, ..plan.clone() }).collect();
+    let plans: Vec<_> = (0..100).map(|flow| FlowPlan { flow, ..plan.clone() }).collect();
     for (flow, run) in run(&plans, Duration::from_secs(60)).iter().enumerate() {
         check_sums(run);
         assert_eq!((run.samples.len(), run.samples[0].flow as usize), (1, flow));
@@ -127,4 +126,27 @@ fn connections_made_at_the_same_time_agree_upon_their_own() {
             assert_eq!(source.sack(), index.is_multiple_of(2), "{index}");
         }
     });
+}
+
+/// The end that stops first closes its connection: to the other that is no silence.
+#[test]
+fn flows_that_are_stopped_have_not_given_up() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    let endless = Size::from_bytes(1 << 40);
+    let workload = Workload::Bulk { bytes: endless, repeat: 1, write: 8192, confirm: false };
+    let plan = hosts.plan(workload, &Transport::Tcp(TcpSettings::default()));
+    let crew = Crew::new();
+    let plans: Vec<_> = (0..40).map(|flow| FlowPlan { flow, ..plan.clone() }).collect();
+    let flows = Flow::prepare_all(&crew, &plans).unwrap();
+    flows.iter().for_each(|flow| flow.start(clock::now()));
+    let limit = clock::now() + Span::from_secs(20);
+    while flows.iter().any(|flow| flow.delivered() == 0) && clock::now() < limit {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    flows.iter().for_each(Flow::stop);
+    for run in flows.into_iter().map(Flow::join) {
+        let failed = run.notes.iter().find(|note| note.starts_with("error"));
+        assert_eq!((failed, run.ended), (None, None));
+        assert!(run.delivered_bytes > 0);
+    }
 }
