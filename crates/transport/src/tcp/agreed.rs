@@ -60,3 +60,14 @@ impl Agreed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_not_been_heard_takes_what_we_send() {
+        let settings = Settings { mss: 1234, ..Settings::default() };
+        assert_eq!(Agreed::alone(&settings), Agreed { mss: 1234, ..Agreed::default() });
+    }
+}

@@ -432,6 +432,13 @@ mod tests {
     }
 
     #[test]
+    fn what_begins_where_the_loss_ends_is_not_lost() {
+        let (mut board, start) = sent(4);
+        board.lose_between(start, start + 2000);
+        assert_eq!((board.lost(), board.in_flight()), (2000, 2000));
+    }
+
+    #[test]
     fn an_acknowledgement_takes_everything_out_of_the_books() {
         let (mut board, start) = sent(10);
         let mut taken = Taken::default();

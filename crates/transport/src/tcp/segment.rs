@@ -231,6 +231,8 @@ mod tests {
         let stamped = Segment { timestamps: Some(Timestamps::default()), ..segment(1448) };
         assert_eq!(stamped.size(), 1500);
         let mut sack = Sack::default();
+        let none = Some(Box::new(Rare::Sack(sack)));
+        assert_eq!(Segment { rare: none, ..segment(0) }.options(), 0);
         (0..5).for_each(|run| sack.push(Seq::new(run), Seq::new(run + 1)));
         assert_eq!(sack.runs().len(), Sack::MOST);
         let rare = Some(Box::new(Rare::Sack(sack)));

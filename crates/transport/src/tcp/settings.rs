@@ -485,4 +485,16 @@ mod tests {
             [Some(14_480), Some(14_600), Some(18_280)]
         );
     }
+
+    /// The figures that the profiles' descriptions name.
+    #[test]
+    fn a_profile_is_its_systems() {
+        let linux = Settings::of(Profile::Linux);
+        assert_eq!((linux.receive_buffer, linux.max_rto), (3 << 20, Span::from_secs(120)));
+        assert_eq!((linux.congestion, linux.start), (Kind::Cubic, Start::HyStart));
+        let bsd = Settings::of(Profile::BsdReno);
+        assert_eq!((bsd.receive_buffer, bsd.send_buffer), (MOST_UNSCALED, MOST_UNSCALED));
+        assert_eq!((bsd.initial_rto, bsd.max_rto), (Span::from_secs(6), Span::from_secs(64)));
+        assert_eq!((bsd.initial_window, bsd.sack, bsd.window_scaling), (1, false, false));
+    }
 }

@@ -1,10 +1,11 @@
 //! What happens in cases that textbooks draw.
 
-use crate::pair::{Network, Pair, Passing, at, delay, mark, millis};
+use crate::pair::{Network, Pair, Passing, Sent, at, delay, mark, millis};
 use std::collections::BTreeSet;
 use trunkline_core::Span;
+use trunkline_transport::Extent;
 use trunkline_transport::tcp::congestion::Kind;
-use trunkline_transport::tcp::{Blocked, Flags, Profile, Recovery, Settings, Tcp};
+use trunkline_transport::tcp::{Blocked, Flags, Profile, Recovery, Segment, Settings, Tcp};
 
 /// 1000 octets in a segment, no SACK, no options, every segment acknowledged.
 fn plain() -> Settings {
@@ -56,6 +57,32 @@ fn three_duplicates_send_a_segment_again_and_halve_the_window() {
     assert_eq!((counters.fast_retransmits, counters.timeouts), (1, 0));
     assert_eq!((counters.duplicate_acks, counters.retransmitted), (5, 1));
     assert_eq!((pair.taken[1], pair.ends[0].recovering()), (8000, false));
+}
+
+#[test]
+fn the_end_of_what_was_written_is_pushed_when_it_is_sent_again_too() {
+    let mut pair = Pair::connected([plain(); 2], losing([3])).traced();
+    pair.offer(0, 4000);
+    pair.run(at(5000));
+    let sent = pair.trace.as_ref().unwrap().iter().filter(|sent| sent.segment.data.len > 0);
+    let pushed: Vec<(u64, bool)> =
+        sent.map(|sent| (sent.position, sent.segment.flags.has(Flags::PSH))).collect();
+    assert_eq!(pushed, [(1, false), (1001, false), (2001, false), (3001, true), (3001, true)]);
+}
+
+/// A segment that holds what has come, and more: it lies behind no gap.
+#[test]
+fn what_overlaps_what_has_come_is_not_out_of_order() {
+    let mut pair = Pair::connected([plain(); 2], delay(millis(50))).traced();
+    pair.offer(0, 3000);
+    pair.run(at(1000));
+    let of_data = |sent: &&Sent| sent.way == 0 && sent.segment.data.len > 0;
+    let last = pair.trace.as_ref().unwrap().iter().rfind(of_data).unwrap().segment.clone();
+    let half = Segment { seq: last.seq.plus(500), data: Extent::new(2500, 1000), ..last };
+    pair.ends[1].receive(pair.now, half);
+    let counters = pair.ends[1].counters().receiving;
+    assert_eq!((counters.out_of_order, counters.duplicates), (0, 0));
+    assert_eq!(pair.ends[1].received(), 3500);
 }
 
 #[test]
@@ -298,6 +325,19 @@ fn a_window_that_opens_by_little_is_kept_shut() {
     pair.settle(1);
     pair.run(at(1000));
     assert_eq!(pair.taken[1], 10_000);
+}
+
+#[test]
+fn an_acknowledgement_offers_no_little_more_either() {
+    let small = Settings { receive_buffer: 8000, ..plain() };
+    let mut pair = Pair::connected([plain(), small], delay(millis(50)));
+    pair.reads[1] = false;
+    for (read, offered) in [(0, 7000), (100, 6000), (900, 6000)] {
+        pair.ends[1].consumed(pair.now, read);
+        pair.offer(0, 1000);
+        pair.run(pair.now + millis(500));
+        assert_eq!(pair.ends[0].peer_window(), offered, "{read} octets were read");
+    }
 }
 
 #[test]
