@@ -486,6 +486,18 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_controller_is_told_what_concerns_it() {
+        let bsd = Settings { seed: 77, ..Settings::of(Profile::BsdReno) };
+        let told = bsd.controller(1000);
+        assert_eq!((told.initial_window, told.counting), (Some(1000), Counting::AcksAndEighth));
+        assert!(told.whole_segments && !told.counts_segments);
+        assert_eq!(told.seed, 77);
+        let linux = Settings::of(Profile::Linux).controller(1000);
+        assert!(!linux.whole_segments && linux.counts_segments);
+        assert_eq!((linux.start, linux.slow_start_limit), (Start::HyStart, u8::MAX));
+    }
+
     /// The figures that the profiles' descriptions name.
     #[test]
     fn a_profile_is_its_systems() {
@@ -495,6 +507,19 @@ mod tests {
         let bsd = Settings::of(Profile::BsdReno);
         assert_eq!((bsd.receive_buffer, bsd.send_buffer), (MOST_UNSCALED, MOST_UNSCALED));
         assert_eq!((bsd.initial_rto, bsd.max_rto), (Span::from_secs(6), Span::from_secs(64)));
-        assert_eq!((bsd.initial_window, bsd.sack, bsd.window_scaling), (1, false, false));
+        assert_eq!((bsd.initial_window, bsd.most_timeouts), (1, 12));
+        assert_eq!((bsd.congestion, bsd.counting), (Kind::Reno, Counting::AcksAndEighth));
+        assert_eq!(bsd.recovery, Recovery::Reno);
+        let later = [
+            bsd.sack,
+            bsd.timestamps,
+            bsd.window_scaling,
+            bsd.limited_transmit,
+            bsd.prr,
+            bsd.rack,
+            bsd.undo,
+            bsd.frto,
+        ];
+        assert_eq!(later, [false; 8], "what came later");
     }
 }
