@@ -504,10 +504,13 @@ mod tests {
         let linux = Settings::of(Profile::Linux);
         assert_eq!((linux.receive_buffer, linux.max_rto), (3 << 20, Span::from_secs(120)));
         assert_eq!((linux.congestion, linux.start), (Kind::Cubic, Start::HyStart));
+        let held_back = Some(Span::from_millis(200));
+        assert!(linux.defers && linux.delayed_ack == held_back);
         let bsd = Settings::of(Profile::BsdReno);
         assert_eq!((bsd.receive_buffer, bsd.send_buffer), (MOST_UNSCALED, MOST_UNSCALED));
         assert_eq!((bsd.initial_rto, bsd.max_rto), (Span::from_secs(6), Span::from_secs(64)));
         assert_eq!((bsd.initial_window, bsd.most_timeouts), (1, 12));
+        assert_eq!(bsd.delayed_ack, held_back);
         assert_eq!((bsd.congestion, bsd.counting), (Kind::Reno, Counting::AcksAndEighth));
         assert_eq!(bsd.recovery, Recovery::Reno);
         let later = [

@@ -228,6 +228,18 @@ impl Settings {
 mod tests {
     use super::*;
 
+    /// Vande Water 1988 §3.7.2, and quarters of 1024 octets.
+    #[test]
+    fn a_profile_comes_with_its_window() {
+        let of = |profile| {
+            let Settings { block, outstanding, profile: own, .. } = Settings::of(profile);
+            assert_eq!(own, profile);
+            (block, outstanding)
+        };
+        assert_eq!([of(Profile::Kmc), of(Profile::Plan9)], [(252, 3), (252, 4)]);
+        assert_eq!([of(Profile::Trunkline), of(Profile::V10)], [(256, 3); 2]);
+    }
+
     #[test]
     fn profiles_are_read_as_they_are_printed() {
         for profile in Profile::ALL {
