@@ -76,7 +76,11 @@ def send_udp(host, total):
                 except BlockingIOError:
                     select.select([], [wire], [])
         for _ in range(40):
-            wire.send(END)
+            try:
+                wire.send(END)
+            except ConnectionRefusedError:
+                # The receiver has heard it and has left.
+                break
             time.sleep(0.05)
 
 
