@@ -117,6 +117,15 @@ mod tests {
         assert_eq!(pieces, expected);
     }
 
+    /// What comes before an empty message ends nothing: its reader waits for more.
+    #[test]
+    fn data_before_a_filler_are_a_piece_of_their_own() {
+        let mut endings = endings(&[(10, true)]);
+        let pieces = [(0, 10), (9, 1)].map(|(from, octets)| endings.next_piece(from, octets));
+        let of = |octets, end, empty| Piece { octets, end, empty };
+        assert_eq!(pieces, [of(9, None, false), of(1, Some(10), true)]);
+    }
+
     #[test]
     fn messages_are_found_by_their_last_octet() {
         let mut endings = endings(&[(10, false), (20, false), (21, true), (40, false)]);

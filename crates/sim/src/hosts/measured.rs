@@ -54,3 +54,22 @@ impl Measured {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::Cause;
+
+    #[test]
+    fn blocks_are_summed_by_place_and_cause() {
+        let step = |place, cause, nanos| Step { place, cause, span: Span::from_nanos(nanos) };
+        let mut measured = Measured::default();
+        measured.book_block(&[step(1, Cause::Queue, 30), step(2, Cause::Queue, 5)]);
+        measured.book_block(&[step(1, Cause::Queue, 12), step(1, Cause::Transmit, 7)]);
+        let mut sums: Vec<Step> = measured.blocks.into_values().collect();
+        sums.sort_by_key(|it| it.span);
+        let expected =
+            [step(2, Cause::Queue, 5), step(1, Cause::Transmit, 7), step(1, Cause::Queue, 42)];
+        assert_eq!((sums, measured.block_count), (expected.to_vec(), 2));
+    }
+}

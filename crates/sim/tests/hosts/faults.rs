@@ -143,3 +143,21 @@ fn disorder_is_noticed() {
     let deceived = run.failures().any(|it| it.contains("'bulk'") && it.contains("wrong data"));
     assert!(deceived || bulk.retransmissions > 0);
 }
+
+/// Losses, copies and disorder deceive URP; what has a line of its own is not blamed for it.
+#[test]
+fn what_is_deceived_is_named_alone() {
+    let transport = "transport = { kind = \"urp\", block = 256, outstanding = 7, packet = 0 }";
+    let two = |name: &str, [from, to]: [&str; 2], line: &str| {
+        format!(
+            "[[host]]\nname = \"{from}\"\n[[host]]\nname = \"{to}\"\n[[link]]\nbetween = [\"{from}\", \"{to}\"]\n\
+             rate = \"1Mbit/s\"\ndelay = \"40ms\"\n{line}[[traffic]]\nname = \"{name}\"\nkind = \"bulk\"\n\
+             from = \"{from}\"\nto = \"{to}\"\nbytes = \"50kB\"\n{transport}\n"
+        )
+    };
+    let bad = "jitter = \"independent:uniform:30ms\"\nduplicate = \"20%\"\nloss = \"10%\"\n";
+    let run = run(&(two("bad", ["a", "b"], bad) + &two("calm", ["c", "d"], "")));
+    let failures: Vec<String> = run.failures().collect();
+    assert!(failures.len() == 1 && failures[0].contains("'bad' failed"), "{failures:?}");
+    assert!(failures[0].contains("wrong data"), "{failures:?}");
+}

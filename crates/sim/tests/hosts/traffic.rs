@@ -1,8 +1,9 @@
 //! Workloads: when they start, what they repeat, when they end.
 
-use crate::support::{FREE, at, life, pair, run, spent, tenths, traffic};
+use crate::support::{FREE, at, life, pair, run, scenario, spent, tenths, traffic};
 use trunkline_core::{Span, Time};
 use trunkline_measure::{Run, SenderState};
+use trunkline_scenario::Scenario;
 
 /// A message of 1 byte (5 envelopes) and its echo, behind its ECHO.
 const KEY: u64 = 2 * (400 + 50_000) + 80;
@@ -83,6 +84,22 @@ fn a_loop_crosses_every_backplane_both_ways() {
     let across = Span::from_nanos(180 * 125);
     let one_way = Span::from_millis(6) + across.scaled(3, 1);
     assert_eq!(delay, one_way.scaled(2, 1) + across, "the answer is behind the ECHO once");
+}
+
+/// Each packet of an unsteady host leaves later by what is drawn for its flow and for itself, up to so much in all.
+#[test]
+fn packets_of_an_unsteady_host_leave_later() {
+    let steady = scenario(&pair(&format!("{FREE}{}", keys("repeat = 20"))));
+    let mut unsteady = steady.clone();
+    unsteady.hosts[0].processor.unsteady = Span::from_millis(1);
+    let delays = |scenario: &Scenario| -> Vec<Span> {
+        let run = trunkline_sim::run(scenario).unwrap();
+        traffic(&run, "keys").samples.iter().map(|it| it.delay()).collect()
+    };
+    let (before, after) = (delays(&steady), delays(&unsteady));
+    let later: Vec<Span> = std::iter::zip(&before, &after).map(|(a, b)| *b - *a).collect();
+    assert!(later.iter().all(|it| *it <= Span::from_millis(1)), "{later:?}");
+    assert!(later.iter().any(|it| !it.is_zero()), "{later:?}");
 }
 
 const BULK: &str = "[[traffic]]\nname = \"bulk\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n\
