@@ -22,7 +22,7 @@ pub struct Times {
 }
 
 /// What a [`Times`] holds, as it is written: how often each time was recorded that the histogram tells apart.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Counted {
     /// The sum of all in full, in two halves.
     sum: [u64; 2],
@@ -34,8 +34,7 @@ struct Counted {
 impl From<Times> for Counted {
     fn from(times: Times) -> Counted {
         let Times { histogram, sum, longest, shortest } = times;
-        let recorded = histogram.iter_recorded();
-        let counts = recorded.map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
+        let counts = recorded(&histogram);
         let [longest, shortest] = [longest, shortest].map(Span::as_nanos);
         Counted { sum: [(sum >> 64) as u64, sum as u64], longest, shortest, counts }
     }
@@ -45,20 +44,30 @@ impl TryFrom<Counted> for Times {
     type Error = &'static str;
 
     fn try_from(counted: Counted) -> Result<Times, &'static str> {
-        let Counted { sum: [high, low], longest, shortest, counts } = counted;
-        total(&counts).ok_or(TOO_MANY)?;
+        let Counted { sum: [high, low], longest, shortest, ref counts } = counted;
+        let count = total(counts).ok_or(TOO_MANY)?;
         let sum = u128::from(high) << 64 | u128::from(low);
         let [longest, shortest] = [longest, shortest].map(Span::from_nanos);
         let mut times = Times { sum, longest, shortest, ..Times::default() };
-        for (value, count) in counts {
+        for &(value, count) in counts {
             times.histogram.saturating_record_n(value, count);
         }
-        Ok(times)
+        let ordered = count == 0 || shortest <= longest;
+        let as_written = ordered && Counted::from(times.clone()) == counted;
+        as_written.then_some(times).ok_or(OTHERWISE)
     }
 }
 
 /// What is wrong with a histogram whose counts no number of 64 bits holds.
 pub(crate) const TOO_MANY: &str = "a histogram of more than 2^64 values";
+
+/// What is wrong with one that nothing recorded could have become.
+pub(crate) const OTHERWISE: &str = "a histogram that is not as histograms are written";
+
+/// How often each value was recorded that a histogram tells apart.
+pub(crate) fn recorded(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+    histogram.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect()
+}
 
 /// How many values these counts tell of, if 64 bits hold it.
 pub(crate) fn total(counts: &[(u64, u64)]) -> Option<u64> {
@@ -204,5 +213,16 @@ mod tests {
         };
         assert!(read(7).is_ok());
         assert_eq!(read(u64::MAX), Err(TOO_MANY));
+    }
+
+    #[test]
+    fn what_nothing_recorded_became_is_refused() {
+        let read = |[longest, shortest]: [u64; 2], counts: &[(u64, u64)]| {
+            Times::try_from(Counted { sum: [0, 9], longest, shortest, counts: counts.to_vec() })
+        };
+        assert!(read([5, 4], &[(4, 1), (5, 1)]).is_ok());
+        assert_eq!(read([5, 4], &[(4, 1), (5, 1), (7, 0)]), Err(OTHERWISE), "an empty bucket");
+        assert_eq!(read([5, 4], &[(5, 1), (4, 1)]), Err(OTHERWISE), "out of order");
+        assert_eq!(read([4, 5], &[(4, 1), (5, 1)]), Err(OTHERWISE), "extremes exchanged");
     }
 }

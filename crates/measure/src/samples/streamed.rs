@@ -2,7 +2,7 @@
 
 use super::series::{Moments, Series, batch_means};
 use crate::confidence::{CONFIDENCE, mean_interval};
-use crate::times::{TOO_MANY, total};
+use crate::times::{OTHERWISE, TOO_MANY, recorded, total};
 use crate::{Estimate, Estimator, Interval, Quantity, Sample, Step};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -47,11 +47,7 @@ type Spread = [Histogram<u64>; QUANTITIES];
 
 /// Writes how often each value was recorded that the histograms tell apart.
 fn counted<S: Serializer>(spread: &Spread, serializer: S) -> Result<S::Ok, S::Error> {
-    let counts = |histogram: &Histogram<u64>| -> Vec<(u64, u64)> {
-        let recorded = histogram.iter_recorded();
-        recorded.map(|it| (it.value_iterated_to(), it.count_at_value())).collect()
-    };
-    spread.each_ref().map(counts).serialize(serializer)
+    spread.each_ref().map(recorded).serialize(serializer)
 }
 
 /// Reads them again.
@@ -60,8 +56,11 @@ fn recounted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Spread, D::Er
     let mut spread = Streamed::default().spread;
     for (histogram, counts) in std::iter::zip(&mut spread, counts) {
         total(&counts).ok_or(TOO_MANY).map_err(serde::de::Error::custom)?;
-        for (value, count) in counts {
+        for &(value, count) in &counts {
             histogram.record_n(value, count).map_err(serde::de::Error::custom)?;
+        }
+        if recorded(histogram) != counts {
+            return Err(serde::de::Error::custom(OTHERWISE));
         }
     }
     Ok(spread)

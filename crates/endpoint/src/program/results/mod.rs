@@ -116,9 +116,17 @@ impl Reading<'_> {
         let end = start + spent;
         // What goes on beyond the last instant that can be told would not sum to its steps.
         if end.since(start) != spent {
-            return;
+            return self.leave_out();
         }
         self.run.samples.push(Sample { flow, index, size, intended: start, start, end, steps });
+    }
+
+    /// Says, once, that a measurement has a time that cannot be.
+    fn leave_out(&mut self) {
+        let left_out = "a measurement beyond the last instant that can be told was left out";
+        if !self.run.notes.iter().any(|note| note == left_out) {
+            self.note(left_out.into());
+        }
     }
 
     /// The one thing that is known of a program whose results are not: how long it ran. Of a traffic whose
