@@ -28,7 +28,7 @@ fn climbed(host: &Host, files: &[String]) -> Vec<Value> {
     let spoilt = ladders.iter().filter(|ladder| is_spoilt(ladder)).count();
     let told = || format!("{spoilt} spoilt: {}", outcome.complaint());
     assert_eq!(outcome.status.code(), Some(i32::from(spoilt > 0)), "{}", told());
-    assert!(spoilt == 0 || names_reason(&outcome.complaint()), "{}", told());
+    assert!(spoilt == 0 || names_reason(outcome.complaint()), "{}", told());
     for row in ladders.iter().flat_map(|ladder| ladder["rows"].as_array().unwrap()) {
         // What phase is said to decide has the range that shows it.
         let decided = row["judgements"]["emu"]["verdict"] == "phase";
@@ -128,7 +128,7 @@ fn the_examples_agree() {
     let sound =
         || ladders.iter().filter(|ladder| ladder["accuracy"].is_object() && !is_spoilt(ladder));
     if sound().count() == 0 {
-        return crate::support::skipped(&format!("the machine has spoilt all {count} emulations"));
+        return crate::support::skipped(format!("the machine has spoilt all {count} emulations"));
     }
     // What processors and interfaces cost is simulated; the emulator's hosts are this machine's.
     let of_lines = std::iter::zip(&ladders, &files).filter(|(_, file)| !describes_hosts(file));
