@@ -2,6 +2,7 @@
 
 use crate::EndpointError;
 use crate::error::Doing;
+use rustix::io::Errno;
 use rustix::net::sockopt;
 use std::fs;
 use std::net::Ipv4Addr;
@@ -10,6 +11,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use trunkline_core::Span;
 use trunkline_lab::{Namespace, SocketOption, TcpInfo, set_socket_option, socket_option};
 use trunkline_scenario::TcpSettings;
+use trunkline_transport::tcp::congestion::Kind;
 
 /// Bytes of IPv4's and TCP's headers without options.
 const HEADERS: u32 = 20 + 20;
@@ -95,7 +97,7 @@ impl Tuning {
     /// Sets everything that is a socket's own, before it is connected or listens.
     pub fn apply(&self, socket: &OwnedFd, address: Ipv4Addr) -> Result<(), EndpointError> {
         sockopt::set_tcp_congestion(socket, self.congestion)
-            .doing("choose the congestion control", address)?;
+            .map_err(|error| EndpointError::Transport(refused(self.congestion, error)))?;
         sockopt::set_tcp_nodelay(socket, true).doing("send small segments at once", address)?;
         if self.segment >= LEAST_OPTION {
             set_socket_option(socket, SocketOption::MaxSegment, self.segment as i32)
@@ -256,16 +258,33 @@ impl Drop for Restore {
 /// The kernel's module for the congestion control asked for, or the profile's.
 fn congestion(settings: &TcpSettings) -> Result<&'static str, EndpointError> {
     let by_profile = if settings.profile == "linux" { "cubic" } else { "reno" };
-    match settings.congestion.as_deref().unwrap_or(by_profile) {
-        "reno" | "newreno" => Ok("reno"),
-        "cubic" => Ok("cubic"),
-        "bbr" => Ok("bbr"),
-        "constant-rate" => Err(EndpointError::Transport(
-            "the kernel's TCP has no constant-rate congestion control: use reno, cubic or bbr, or the simulator".into(),
-        )),
-        other => Err(EndpointError::Transport(format!(
-            "the kernel's TCP has no congestion control '{other}': use reno, cubic or bbr"
-        ))),
+    let name = settings.congestion.as_deref().unwrap_or(by_profile);
+    let kind: Kind = name.parse().map_err(|error| EndpointError::Transport(format!("{error}")))?;
+    kind.entry().kernel.ok_or_else(|| EndpointError::Transport(without(name)))
+}
+
+/// Why the kernel's TCP cannot have the congestion control `name`, and what it can have.
+fn without(name: &str) -> String {
+    let known = Kind::ALL.iter().filter(|kind| kind.entry().kernel.is_some());
+    let known: Vec<&str> = known.map(|kind| kind.name()).collect();
+    format!(
+        "the kernel's TCP has no congestion control '{name}': use one of {}, or the simulator",
+        known.join(", ")
+    )
+}
+
+/// Why the kernel did not take a congestion control that it could have.
+fn refused(module: &str, error: Errno) -> String {
+    match error {
+        Errno::NOENT => format!(
+            "this kernel offers no congestion control '{module}': load it (modprobe tcp_{module}), use another one, or \
+             the simulator"
+        ),
+        Errno::PERM => format!(
+            "the congestion control '{module}' is not for ordinary users: run as root, or add it to \
+             net.ipv4.tcp_allowed_congestion_control"
+        ),
+        error => format!("cannot choose the congestion control '{module}': {error}"),
     }
 }
 
@@ -309,6 +328,20 @@ mod tests {
         assert_eq!(of("bsd-reno", Some("bbr")).unwrap(), "bbr");
         let refused = of("linux", Some("constant-rate")).unwrap_err().to_string();
         assert!(refused.contains("constant-rate") && !refused.contains('\n'), "{refused}");
+    }
+
+    /// A module that is not there is refused with what to do, each other failure with its cause.
+    #[test]
+    fn a_congestion_control_that_the_kernel_lacks_is_refused_with_the_remedy() {
+        for (error, remedy) in [
+            (Errno::NOENT, "modprobe tcp_dctcp"),
+            (Errno::PERM, "net.ipv4.tcp_allowed_congestion_control"),
+            (Errno::INVAL, "cannot choose"),
+        ] {
+            let text = super::refused("dctcp", error);
+            assert!(text.contains(remedy) && text.contains("'dctcp'"), "{text}");
+            assert!(!text.contains('\n') && !text.contains("  "), "{text}");
+        }
     }
 
     #[test]

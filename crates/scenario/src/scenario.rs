@@ -435,7 +435,7 @@ pub const UDP_HEADER: u32 = 20 + 8;
 pub struct TcpSettings {
     /// Whose habits: `linux`, `trunkline` (the RFCs of today), `bsd-reno` (4.4BSD).
     pub profile: String,
-    /// Congestion control: `reno`, `newreno`, `constant-rate`, `cubic`, `bbr`.
+    /// Congestion control: a name of `trunkline_transport::tcp::congestion::Kind`.
     pub congestion: Option<String>,
     /// User bytes of the largest segment, without options; `None`: what the scenario's MTU leaves.
     pub mss: Option<u32>,

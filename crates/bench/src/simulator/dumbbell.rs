@@ -38,7 +38,7 @@ fn settings() -> Settings {
         sack: false,
         timestamps: false,
         delayed_ack: None,
-        congestion: Kind::NewReno,
+        congestion: Kind::NEW_RENO,
         rack: false,
         prr: false,
         ..Settings::default()

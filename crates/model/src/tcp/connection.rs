@@ -2,6 +2,8 @@
 
 use trunkline_core::Span;
 use trunkline_scenario::TcpSettings;
+use trunkline_transport::tcp::congestion::Kind;
+pub(crate) use trunkline_transport::tcp::congestion::Law;
 
 /// Bytes of the IPv4 and the TCP header without options (RFC 791, RFC 9293).
 const HEADERS: u32 = 20 + 20;
@@ -9,19 +11,6 @@ const HEADERS: u32 = 20 + 20;
 const TIMESTAMPS: u32 = 12;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
-
-/// By which law its window follows the losses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Law {
-    /// Halved by a loss, a segment more in a round trip.
-    Reno,
-    /// Halved by a loss, c·r² segments more in a round trip.
-    ConstantRate,
-    /// RFC 9438.
-    Cubic,
-    /// No loss moves it.
-    Bbr,
-}
 
 /// A connection's settings, the profile's where the scenario says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,13 +67,7 @@ fn habits(profile: &str) -> Option<Habits> {
 }
 
 fn law(name: &str) -> Option<Law> {
-    match name {
-        "reno" | "newreno" => Some(Law::Reno),
-        "constant-rate" => Some(Law::ConstantRate),
-        "cubic" => Some(Law::Cubic),
-        "bbr" => Some(Law::Bbr),
-        _ => None,
-    }
+    name.parse::<Kind>().ok()?.entry().law
 }
 
 impl Connection {

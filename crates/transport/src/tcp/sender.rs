@@ -107,7 +107,7 @@ pub struct Sender<B> {
 impl<B: Payload> Sender<B> {
     /// A sender whose next position is `start`, with `mss` octets in a full segment.
     pub fn new(start: u64, mss: u32, settings: &Settings) -> Sender<B> {
-        let samples = settings.congestion.wants_rate_samples();
+        let samples = settings.congestion.entry().wants_rate_samples;
         Sender {
             stream: Stream::new(),
             board: Scoreboard::new(start, samples),
@@ -184,7 +184,7 @@ impl<B: Payload> Sender<B> {
     /// Does PRR say what goes out during recovery? It wants SACK or what stands for it, and a window that shrinks with the loss.
     pub(super) fn reduces_by_rate(&self, agreed: &Agreed, settings: &Settings) -> bool {
         let sack = agreed.sack || settings.emulates_sack;
-        settings.prr && sack && !settings.congestion.wants_rate_samples()
+        settings.prr && sack && !settings.congestion.entry().wants_rate_samples
     }
 
     /// The SYN goes out.
@@ -213,7 +213,7 @@ impl<B: Payload> Sender<B> {
             self.control = Controller::new(&one.controller(mss));
         }
         self.rtt.opened(again);
-        self.board = Scoreboard::new(1, settings.congestion.wants_rate_samples());
+        self.board = Scoreboard::new(1, settings.congestion.entry().wants_rate_samples);
         self.timed.abandon();
         (self.prr, self.rack) = (None, None);
         (self.due, self.departure) = (Time::NEVER, Time::ZERO);

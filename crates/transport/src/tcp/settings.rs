@@ -275,7 +275,7 @@ impl Settings {
             min_rto_above_srtt: false,
             rearms: false,
             most_timeouts: 15,
-            congestion: Kind::NewReno,
+            congestion: Kind::NEW_RENO,
             counting: Counting::Bytes,
             slow_start_limit: 2,
             start: Start::HyStartPlusPlus,
@@ -308,7 +308,7 @@ impl Settings {
             max_rto: Span::from_secs(120),
             min_rto_above_srtt: true,
             rearms: true,
-            congestion: Kind::Cubic,
+            congestion: Kind::CUBIC,
             slow_start_limit: u8::MAX,
             counts_segments: true,
             emulates_sack: true,
@@ -334,7 +334,7 @@ impl Settings {
             max_rto: Span::from_secs(64),
             initial_rto: Span::from_secs(6),
             most_timeouts: 12,
-            congestion: Kind::Reno,
+            congestion: Kind::RENO,
             counting: Counting::AcksAndEighth,
             recovery: Recovery::Reno,
             limited_transmit: false,
@@ -347,12 +347,15 @@ impl Settings {
     }
 
     /// These settings with another congestion controller, and the recovery that its name promises:
-    /// [`Kind::Reno`] leaves at the first acknowledgement of new data, the others do not.
+    /// [`Kind::RENO`] leaves at the first acknowledgement of new data, the others do not.
     #[must_use]
     pub const fn with_congestion(mut self, kind: Kind) -> Settings {
         self.congestion = kind;
-        self.recovery =
-            if kind.stays_through_partial_acks() { Recovery::NewReno } else { Recovery::Reno };
+        self.recovery = if kind.entry().stays_through_partial_acks {
+            Recovery::NewReno
+        } else {
+            Recovery::Reno
+        };
         self
     }
 
@@ -503,7 +506,7 @@ mod tests {
     fn a_profile_is_its_systems() {
         let linux = Settings::of(Profile::Linux);
         assert_eq!((linux.receive_buffer, linux.max_rto), (3 << 20, Span::from_secs(120)));
-        assert_eq!((linux.congestion, linux.start), (Kind::Cubic, Start::HyStart));
+        assert_eq!((linux.congestion, linux.start), (Kind::CUBIC, Start::HyStart));
         let held_back = Some(Span::from_millis(200));
         assert!(linux.defers && linux.delayed_ack == held_back);
         let bsd = Settings::of(Profile::BsdReno);
@@ -511,7 +514,7 @@ mod tests {
         assert_eq!((bsd.initial_rto, bsd.max_rto), (Span::from_secs(6), Span::from_secs(64)));
         assert_eq!((bsd.initial_window, bsd.most_timeouts), (1, 12));
         assert_eq!(bsd.delayed_ack, held_back);
-        assert_eq!((bsd.congestion, bsd.counting), (Kind::Reno, Counting::AcksAndEighth));
+        assert_eq!((bsd.congestion, bsd.counting), (Kind::RENO, Counting::AcksAndEighth));
         assert_eq!(bsd.recovery, Recovery::Reno);
         let later = [
             bsd.sack,

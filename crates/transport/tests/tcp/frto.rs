@@ -16,7 +16,7 @@ fn settings(profile: Profile, sack: bool) -> Settings {
         quick_acks: 0,
         interactive: false,
         initial_window: 8,
-        congestion: Kind::NewReno,
+        congestion: Kind::NEW_RENO,
         min_rto: millis(300),
         ..Settings::of(profile)
     }

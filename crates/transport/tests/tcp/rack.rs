@@ -12,7 +12,7 @@ fn settings(rack: bool) -> Settings {
         timestamps: false,
         delayed_ack: None,
         initial_window: 20,
-        congestion: Kind::NewReno,
+        congestion: Kind::NEW_RENO,
         rack,
         ..Settings::default()
     }

@@ -15,7 +15,7 @@ fn plain() -> Settings {
         timestamps: false,
         delayed_ack: None,
         initial_window: 8,
-        congestion: Kind::NewReno,
+        congestion: Kind::NEW_RENO,
         rack: false,
         prr: false,
         undo: false,

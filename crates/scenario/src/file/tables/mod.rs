@@ -123,6 +123,22 @@ mod tests {
     }
 
     #[test]
+    fn the_reference_page_has_every_congestion_controller() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        for kind in trunkline_transport::tcp::congestion::Kind::ALL {
+            let entry = kind.entry();
+            let kernel = entry.kernel.map_or_else(|| "none".into(), |module| format!("`{module}`"));
+            let formulas = if entry.law.is_some() { "yes" } else { "none" };
+            let row = format!(
+                "| `{}` | {} | {} | {formulas} | {kernel} |",
+                entry.name, entry.about, entry.source
+            );
+            assert!(page.contains(&row), "docs/scenario.md lacks the row\n{row}");
+        }
+    }
+
+    #[test]
     fn no_table_has_a_key_twice() {
         let mut tables = Vec::new();
         reachable(&FILE, &mut tables);

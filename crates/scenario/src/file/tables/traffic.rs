@@ -5,6 +5,7 @@ use super::super::schema::Need::{Default, Optional, Required};
 use super::super::schema::{Form, Key, Kind, Need, Table};
 use super::{HOUR, INSTANT, SOME_SPAN, SPAN, WEEK, key};
 use trunkline_core::Span;
+use trunkline_transport::tcp::congestion;
 
 /// Most user bytes of one message, system write or datagram: what the memory of a host of the time, or
 /// of a simulator today, takes without a thought.
@@ -248,7 +249,7 @@ const TCP_KEYS: &[Key] = &[
     only(
         &[TCP],
         "congestion",
-        One(Kind::Word(&["reno", "newreno", "constant-rate", "cubic", "bbr"])),
+        One(Kind::Word(congestion::Kind::NAMES)),
         Optional,
         "Congestion control; the profile's if left out",
     ),

@@ -23,7 +23,7 @@ pub struct Ack {
     pub in_flight_before: u64,
     /// Bytes in flight now.
     pub in_flight: u64,
-    /// How fast the path delivers, for controllers that [want](super::Kind::wants_rate_samples) it.
+    /// How fast the path delivers, for controllers that [want](super::Entry::wants_rate_samples) it.
     pub rate_sample: Option<RateSample>,
     /// Is it the first ACK of something that was sent after the previous round began?
     pub round_start: bool,
@@ -103,7 +103,7 @@ pub trait Congestion {
     /// for the first congestion mark of a round trip in which there was neither another nor a loss.
     fn congested(&mut self, now: Time, in_flight: u64, reason: Reason);
     /// All that was outstanding at the last loss or time-out has been acknowledged; or, for
-    /// [`Kind::Reno`](super::Kind::Reno), the first new ACK has come.
+    /// [`Kind::RENO`](super::Kind::RENO), the first new ACK has come.
     fn recovered(&mut self, now: Time);
     /// The retransmission timer ran out. Repeated time-outs of one segment are recognised by the lack of
     /// ACKs in between.

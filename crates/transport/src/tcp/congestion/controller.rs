@@ -1,12 +1,13 @@
-//! One controller of whatever kind, without a virtual call.
+//! One controller of whatever kind.
 
-use super::{Ack, Bbr, Congestion, Cubic, Kind, Reason, Reno, Settings};
+use super::{Ack, Bbr, Congestion, Cubic, Reason, Reno, Settings};
+use std::fmt::Debug;
 use trunkline_core::{Rate, Time};
 
-/// A congestion controller of one of the [`Kind`]s.
+/// A congestion controller of one of the [`Kind`](super::Kind)s.
 ///
-/// Reno is held in place, so that its flows need no memory elsewhere; the others are larger than all the
-/// rest that a flow needs, and have a place of their own.
+/// The first ones are called without going through a table. Reno is held in place, so that its flows need no
+/// memory elsewhere; the others are larger than all the rest that a flow needs, and have a place of their own.
 #[derive(Debug, Clone)]
 pub enum Controller {
     /// Reno, NewReno and the constant-rate policy.
@@ -15,18 +16,37 @@ pub enum Controller {
     Cubic(Box<Cubic>),
     /// BBR.
     Bbr(Box<Bbr>),
+    /// Any other.
+    Other(Box<dyn Other>),
 }
 
 impl Controller {
     /// The controller that `settings` ask for.
     pub fn new(settings: &Settings) -> Controller {
-        match settings.kind {
-            Kind::Reno | Kind::NewReno | Kind::ConstantRate => {
-                Controller::Reno(Reno::new(settings))
-            }
-            Kind::Cubic => Controller::Cubic(Box::new(Cubic::new(settings))),
-            Kind::Bbr => Controller::Bbr(Box::new(Bbr::new(settings))),
-        }
+        (settings.kind.entry().build)(settings)
+    }
+
+    /// A controller that has no variant of its own.
+    pub fn other(controller: impl Other + 'static) -> Controller {
+        Controller::Other(Box::new(controller))
+    }
+}
+
+/// A controller that is called by way of a table. Whatever is [`Congestion`] and can be copied is one.
+pub trait Other: Congestion + Debug + Send + Sync {
+    /// Another one in the same state.
+    fn copied(&self) -> Box<dyn Other>;
+}
+
+impl<C: Congestion + Clone + Debug + Send + Sync + 'static> Other for C {
+    fn copied(&self) -> Box<dyn Other> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Other> {
+    fn clone(&self) -> Box<dyn Other> {
+        (**self).copied()
     }
 }
 
@@ -37,6 +57,7 @@ macro_rules! hand_on {
             Controller::Reno($controller) => $call,
             Controller::Cubic($controller) => $call,
             Controller::Bbr($controller) => $call,
+            Controller::Other($controller) => $call,
         }
     };
 }

@@ -1,53 +1,176 @@
-//! Which congestion controllers there are, and what they are called.
+//! Which congestion controllers there are, and what each says of itself.
+//!
+//! A controller is one file: its [`Entry`] stands there, beside its machine. This file has one line for it,
+//! in [`Kind::ALL`]; what reads names, checks scenarios, draws controllers for property tests or asks what a
+//! formula may assume goes by that list.
 
+use super::{Controller, Settings};
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
+use trunkline_core::Ecn;
 
-/// A congestion controller by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub enum Kind {
-    /// `reno`: RFC 5681. Its machine leaves recovery at the first ACK of new data, as 4.4BSD did, so
-    /// that several losses in one window halve the window several times.
-    Reno,
-    /// `newreno`: the same window, and recovery lasts until all that was outstanding is acknowledged
-    /// (RFC 6582).
-    NewReno,
-    /// `constant-rate`: NewReno whose window grows by c·r² segments in a round trip of r, so that the
-    /// *rate* gains the same each second whatever the round trip (Floyd 1991; Henderson and Katz 1998;
-    /// RFC 2760 §3.4).
-    ConstantRate,
-    /// `cubic`: RFC 9438.
+/// What a congestion controller says of itself.
+#[derive(Debug)]
+pub struct Entry {
+    /// The name that it is read and written by.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// How it wants congestion marks to be asked for and told of.
+    pub marks: Marks,
+    /// What the formulas may assume of it; `None` if they know nothing of it.
+    pub law: Option<Law>,
+    /// The module of Linux that does the same; `None` if there is none.
+    pub kernel: Option<&'static str>,
+    /// Whether recovery lasts until all that was outstanding at its beginning is acknowledged
+    /// (RFC 6582 §3.2). Otherwise the first ACK of new data ends it.
+    pub stays_through_partial_acks: bool,
+    /// Whether it needs delivery-rate samples ([`RateSampler`](super::RateSampler)) with its ACKs.
+    pub wants_rate_samples: bool,
+    /// Whether an ACK may make its window smaller.
+    pub shrinks_by_acks: bool,
+    /// Makes one at the beginning of a connection.
+    pub build: fn(&Settings) -> Controller,
+}
+
+impl Entry {
+    /// A controller that recovers by RFC 6582, takes marks as RFC 3168 has them, and of which neither formulas nor
+    /// Linux know.
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        source: &'static str,
+        build: fn(&Settings) -> Controller,
+    ) -> Entry {
+        Entry {
+            name,
+            about,
+            source,
+            marks: Marks::Once,
+            law: None,
+            kernel: None,
+            stays_through_partial_acks: true,
+            wants_rate_samples: false,
+            shrinks_by_acks: false,
+            build,
+        }
+    }
+}
+
+/// How an end asks for congestion marks, and how it tells the other end of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Marks {
+    /// Once for each window of data (RFC 3168): new data are ECT(0) if the settings ask for ECN, and a mark is echoed
+    /// until the sender says that it has reduced its window.
     #[default]
+    Once,
+    /// For each packet by ECE, whose changes are acknowledged at once (RFC 8257 §3.2). Everything is ECT(0), SYN and
+    /// retransmissions included (§3.6); ECN is always asked for.
+    Each,
+    /// By a counter in each acknowledgement (AccECN, RFC 9768). Everything after the SYNs is ECT(1) (RFC 9331 §4.1); ECN is always
+    /// asked for. If the other end knows RFC 3168 only, it goes by that.
+    Counted,
+}
+
+impl Marks {
+    /// Whether ECN is asked for whatever the settings say.
+    pub const fn insists(self) -> bool {
+        !matches!(self, Marks::Once)
+    }
+
+    /// The codepoint of data.
+    pub const fn codepoint(self) -> Ecn {
+        match self {
+            Marks::Once | Marks::Each => Ecn::Ect0,
+            Marks::Counted => Ecn::Ect1,
+        }
+    }
+}
+
+/// By which law a window follows losses, as far as the formulas know one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Law {
+    /// Halved by a loss, a segment more in a round trip.
+    Reno,
+    /// Halved by a loss, c·r² segments more in a round trip.
+    ConstantRate,
+    /// RFC 9438.
     Cubic,
-    /// `bbr`: the first version as published by Cardwell et al. 2016.
+    /// No loss moves it.
     Bbr,
 }
 
+/// A congestion controller by name.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind(&'static Entry);
+
 impl Kind {
-    /// All of them, in the order of their names' declaration.
-    pub const ALL: [Kind; 5] =
-        [Kind::Reno, Kind::NewReno, Kind::ConstantRate, Kind::Cubic, Kind::Bbr];
+    /// All of them, in the order in which they are listed to a reader.
+    pub const ALL: &'static [Kind] =
+        &[Kind::RENO, Kind::NEW_RENO, Kind::CONSTANT_RATE, Kind::CUBIC, Kind::BBR];
+
+    /// Their names, in the same order.
+    pub const NAMES: &'static [&'static str] = &names();
+
+    /// The controller of `entry`.
+    pub(super) const fn of(entry: &'static Entry) -> Kind {
+        Kind(entry)
+    }
 
     /// The name that it is read and written by.
     pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Reno => "reno",
-            Kind::NewReno => "newreno",
-            Kind::ConstantRate => "constant-rate",
-            Kind::Cubic => "cubic",
-            Kind::Bbr => "bbr",
-        }
+        self.0.name
     }
 
-    /// Does recovery last until everything that was outstanding at its beginning is acknowledged
-    /// (RFC 6582 §3.2)? Otherwise the first ACK of new data ends it.
-    pub const fn stays_through_partial_acks(self) -> bool {
-        !matches!(self, Kind::Reno)
+    /// What it says of itself.
+    pub const fn entry(self) -> &'static Entry {
+        self.0
     }
+}
 
-    /// Does it need delivery-rate samples ([`RateSampler`](super::RateSampler)) with its ACKs?
-    pub const fn wants_rate_samples(self) -> bool {
-        matches!(self, Kind::Bbr)
+const fn names() -> [&'static str; Kind::ALL.len()] {
+    let mut names = [""; Kind::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = Kind::ALL[index].name();
+        index += 1;
+    }
+    names
+}
+
+impl Default for Kind {
+    fn default() -> Kind {
+        Kind::CUBIC
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Kind {}
+
+impl Hash for Kind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl PartialOrd for Kind {
+    fn partial_cmp(&self, other: &Kind) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Kind {
+    fn cmp(&self, other: &Kind) -> Ordering {
+        self.name().cmp(other.name())
     }
 }
 
@@ -59,30 +182,42 @@ impl fmt::Display for Kind {
 
 /// A name that no congestion controller has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no congestion controller is called '{0}': use reno, newreno, constant-rate, cubic or bbr")]
+#[error("no congestion controller is called '{0}': use one of {list}", list = Kind::NAMES.join(", "))]
 pub struct UnknownKind(String);
 
 impl FromStr for Kind {
     type Err = UnknownKind;
 
     fn from_str(text: &str) -> Result<Kind, UnknownKind> {
-        Kind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| UnknownKind(text.to_string()))
+        let found = Kind::ALL.iter().find(|kind| kind.name() == text);
+        found.copied().ok_or_else(|| UnknownKind(text.to_string()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             assert_eq!(kind.to_string().parse::<Kind>(), Ok(kind));
         }
         let complaint = "vegas".parse::<Kind>().unwrap_err().to_string();
         assert!(complaint.contains("'vegas'") && complaint.contains("newreno"), "{complaint}");
+    }
+
+    #[test]
+    fn every_controller_says_what_it_is() {
+        let names: BTreeSet<&str> = Kind::NAMES.iter().copied().collect();
+        assert_eq!(names.len(), Kind::ALL.len(), "two controllers of one name");
+        for kind in Kind::ALL {
+            let Entry { name, about, source, .. } = kind.entry();
+            let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+            assert!(!name.is_empty() && name.chars().all(plain), "{name}");
+            assert!(!about.is_empty() && !source.is_empty(), "{name}");
+            assert!(![about, source].iter().any(|it| it.contains(['\n', '|'])), "{name}");
+        }
     }
 }

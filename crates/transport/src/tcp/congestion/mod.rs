@@ -2,7 +2,10 @@
 //!
 //! Every controller is a machine of integers without clock or randomness of its own, so that the same
 //! ACKs give the same window on every machine. [`Congestion`] is the face they share, [`Controller`]
-//! one of them without a virtual call, [`Settings`] what it is told at its start.
+//! one of them, [`Settings`] what it is told at its start.
+//!
+//! A new controller is one file here with its machine and its [`Entry`], one line of this file that
+//! declares it, and one in [`Kind::ALL`].
 
 mod ack;
 mod bbr;
@@ -16,9 +19,9 @@ mod settings;
 
 pub use ack::{Ack, Congestion, Reason};
 pub use bbr::Bbr;
-pub use controller::Controller;
+pub use controller::{Controller, Other};
 pub use cubic::Cubic;
-pub use kind::{Kind, UnknownKind};
+pub use kind::{Entry, Kind, Law, Marks, UnknownKind};
 pub use rate::{RateSample, RateSampler, Stamp};
 pub use reno::Reno;
 pub use settings::{Counting, MOST_WINDOW, Settings, Start};

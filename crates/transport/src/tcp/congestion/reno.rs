@@ -3,8 +3,52 @@
 
 use super::idle::Idle;
 use super::settings::{Counting, MOST_WINDOW, Settings};
-use super::{Ack, Congestion, Kind, Reason};
+use super::{Ack, Congestion, Controller, Entry, Kind, Law, Reason};
 use trunkline_core::Time;
+
+impl Kind {
+    /// `reno`. Its machine leaves recovery at the first ACK of new data, as 4.4BSD did, so that several losses in
+    /// one window halve the window several times.
+    pub const RENO: Kind = Kind::of(&Entry {
+        law: Some(Law::Reno),
+        kernel: Some("reno"),
+        stays_through_partial_acks: false,
+        ..Entry::new(
+            "reno",
+            "half the window at a loss, a segment more in a round trip; the first new ACK ends recovery",
+            "RFC 5681",
+            build,
+        )
+    });
+
+    /// `newreno`: the same window, and recovery lasts until all that was outstanding is acknowledged.
+    pub const NEW_RENO: Kind = Kind::of(&Entry {
+        law: Some(Law::Reno),
+        kernel: Some("reno"),
+        ..Entry::new(
+            "newreno",
+            "the same; recovery lasts until all that was outstanding is acknowledged",
+            "RFC 6582",
+            build,
+        )
+    });
+
+    /// `constant-rate`: NewReno whose window grows by c·r² segments in a round trip of r, so that the *rate* gains
+    /// the same each second whatever the round trip.
+    pub const CONSTANT_RATE: Kind = Kind::of(&Entry {
+        law: Some(Law::ConstantRate),
+        ..Entry::new(
+            "constant-rate",
+            "NewReno whose rate gains the same each second whatever the round trip",
+            "Floyd 1991; Henderson and Katz 1998; RFC 2760 §3.4",
+            build,
+        )
+    });
+}
+
+fn build(settings: &Settings) -> Controller {
+    Controller::Reno(Reno::new(settings))
+}
 
 /// Additive increase, multiplicative decrease.
 #[derive(Debug, Clone)]
@@ -37,7 +81,7 @@ pub struct Reno {
 impl Reno {
     /// A window at the beginning of a connection.
     pub fn new(settings: &Settings) -> Reno {
-        let by_rate = settings.kind == Kind::ConstantRate;
+        let by_rate = settings.kind == Kind::CONSTANT_RATE;
         let mss = settings.segment();
         Reno {
             window: settings.first_window(),

@@ -50,7 +50,7 @@ pub struct Settings {
     /// Segments that the window grows by in each round trip of congestion avoidance, for the Reno kinds:
     /// 1 by the standard, K for "increase-by-K" (RFC 2760 §3.4).
     pub increase: u16,
-    /// c of [`Kind::ConstantRate`], in thousandths of a segment per second squared: the window grows by
+    /// c of [`Kind::CONSTANT_RATE`], in thousandths of a segment per second squared: the window grows by
     /// c·r² segments in a round trip of r seconds.
     pub constant_rate_milli: u32,
     /// Does a halved window come down to whole segments, as BSD's did?

@@ -14,10 +14,26 @@ mod filter;
 mod probe;
 
 use super::settings::{MOST_WINDOW, Settings};
-use super::{Ack, Congestion, RateSample, Reason};
+use super::{Ack, Congestion, Controller, Entry, Kind, Law, RateSample, Reason};
 use filter::MaxFilter;
 use probe::{Mode, PROBE_RTT_SEGMENTS};
 use trunkline_core::{Rate, Span, Time};
+
+impl Kind {
+    /// `bbr`, the first version.
+    pub const BBR: Kind = Kind::of(&Entry {
+        law: Some(Law::Bbr),
+        kernel: Some("bbr"),
+        wants_rate_samples: true,
+        shrinks_by_acks: true,
+        ..Entry::new(
+            "bbr",
+            "sends at the rate that arrives, twice its product with the shortest round trip in flight; version 1",
+            "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
+            |settings| Controller::Bbr(Box::new(Bbr::new(settings))),
+        )
+    });
+}
 
 /// A gain of one; gains are in thousandths.
 const UNITY: u64 = 1_000;

@@ -10,10 +10,24 @@ mod segments;
 
 use super::idle::Idle;
 use super::settings::{MOST_WINDOW, Settings};
-use super::{Ack, Congestion, Reason};
+use super::{Ack, Congestion, Controller, Entry, Kind, Law, Reason};
 use hystart::{Advice, Watch};
 use segments::{Segments, Step};
 use trunkline_core::Time;
+
+impl Kind {
+    /// `cubic`.
+    pub const CUBIC: Kind = Kind::of(&Entry {
+        law: Some(Law::Cubic),
+        kernel: Some("cubic"),
+        ..Entry::new(
+            "cubic",
+            "a cubic function of the time since the last loss, NewReno where that has more",
+            "RFC 9438",
+            |settings| Controller::Cubic(Box::new(Cubic::new(settings))),
+        )
+    });
+}
 
 /// Fractions of a byte in which the Reno-friendly window is counted, as a power of two.
 const FINE: u32 = 10;
