@@ -277,7 +277,7 @@ fn internet_sum(octets: &[u8], start: u32) -> u16 {
 fn near_segment(octets: &[u8]) -> tcp::Segment<Vec<u8>> {
     let near = |at: usize| Seq::new(u32::from(octets[at]) * 16).minus(64);
     let data = vec![octets[1]; usize::from(octets[2])];
-    let flags = Flags::from_bits(octets[0]);
+    let flags = Flags::from_bits(u16::from(octets[0]) | u16::from(octets[11] & 16) << 4);
     let window = u16::from_be_bytes([octets[3], octets[4]]);
     let mut segment = tcp::Segment::new(near(5), near(6), flags, window, data, Time::ZERO);
     if octets[11] & 1 != 0 && !flags.has(Flags::SYN) {

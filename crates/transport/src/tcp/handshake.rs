@@ -1,7 +1,7 @@
 //! How a connection begins: three ways of it, a refusal, and the state after.
 
-use super::agreed::Agreed;
-use super::congestion::Controller;
+use super::agreed::{Agreed, Notice, first_count, greeting};
+use super::congestion::{Controller, Marks};
 use super::half::{Half, Offered};
 use super::receiver::Receiver;
 use super::segment::{Flags, Rare, Segment, Timestamps};
@@ -11,7 +11,7 @@ use super::settings::{MOST_UNSCALED, Settings, SettingsError};
 use super::{Tcp, clock_stamp};
 use crate::Payload;
 use std::sync::Arc;
-use trunkline_core::Time;
+use trunkline_core::{Ecn, Time};
 
 /// How far the handshake has got (RFC 9293 §3.3.2). What follows it is known from the two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +34,22 @@ pub enum State {
     Refused,
 }
 
-/// A segment that refuses, with an acknowledgement where what it answers had none (RFC 9293 §3.5.2).
-pub fn refusal<B: Payload>(now: Time, seq: Seq, ack: Option<Seq>) -> Segment<B> {
-    let flags = Flags::RST.with(Flags::ACK, ack.is_some());
-    Segment::new(seq, ack.unwrap_or_default(), flags, 0, B::default(), now)
-}
-
 impl<B: Payload> Tcp<B> {
+    /// A segment that refuses, with an acknowledgement if what it answers had none (RFC 9293 §3.5.2).
+    pub(super) fn refusal(&self, now: Time, seq: Seq, ack: Option<Seq>) -> Segment<B> {
+        let flags = Flags::RST.with(Flags::ACK, ack.is_some());
+        let segment = Segment::new(seq, ack.unwrap_or_default(), flags, 0, B::default(), now);
+        Segment { ecn: self.codepoint_of_syn(), ..segment }
+    }
+
+    /// The codepoint of SYN and RST: whose marks are told of one by one, is carried everywhere (RFC 8257 §3.6).
+    fn codepoint_of_syn(&self) -> Ecn {
+        match self.settings.marks() {
+            Some(Marks::Each) => Marks::Each.codepoint(),
+            _ => Ecn::NotEct,
+        }
+    }
+
     fn at(
         state: State,
         settings: impl Into<Arc<Settings>>,
@@ -90,7 +99,8 @@ impl<B: Payload> Tcp<B> {
         let peer = peer.checked()?;
         let mut tcp = Tcp::at(State::Open, settings, Seq::default())?;
         let offer = Agreed::offer(&peer);
-        tcp.agree(Agreed::between(&tcp.settings, offer, peer.timestamps, peer.ecn));
+        let notice = Notice::of(&peer);
+        tcp.agree(Agreed::between(&tcp.settings, offer, peer.timestamps, notice));
         let window = peer.receive_buffer.min(MOST_UNSCALED << tcp.agreed.send_scale);
         let window = window >> tcp.agreed.send_scale << tcp.agreed.send_scale;
         tcp.sender = Half::Idle(Offered::from(1, window));
@@ -141,10 +151,16 @@ impl<B: Payload> Tcp<B> {
             offer.sack = self.agreed.sack;
             offer.scale = offer.scale.filter(|_| self.scales());
             timestamps = self.agreed.timestamps;
-            segment.flags = segment.flags.with(Flags::ECE, self.agreed.ecn);
+            segment.flags = match self.agreed.ecn {
+                Some(Marks::Counted) => segment.flags.with_ace(greeting(self.agreed.syn)),
+                marks => segment.flags.with(Flags::ECE, marks.is_some()),
+            };
         } else {
-            segment.flags = segment.flags.with(Flags::ECE | Flags::CWR, self.settings.ecn);
+            let marks = self.settings.marks();
+            segment.flags = segment.flags.with(Flags::ECE | Flags::CWR, marks.is_some());
+            segment.flags = segment.flags.with(Flags::AE, marks == Some(Marks::Counted));
         }
+        segment.ecn = self.codepoint_of_syn();
         if timestamps {
             let echo = self.receiver.echo_of_stamp();
             segment.timestamps = Some(Timestamps { value: clock_stamp(now), echo });
@@ -164,7 +180,7 @@ impl<B: Payload> Tcp<B> {
             State::Refusing => self.reject(&segment),
             State::Listen if flags.has(Flags::ACK) => self.reject(&segment),
             State::Listen if flags.has(Flags::SYN) && !flags.has(Flags::RST) => {
-                self.meet(&segment, flags.has(Flags::ECE | Flags::CWR));
+                self.meet(&segment, Notice::asked(flags));
                 self.state = State::Answer;
             }
             State::SynSent => self.answered(now, &segment),
@@ -202,10 +218,12 @@ impl<B: Payload> Tcp<B> {
     }
 
     /// The other end's SYN.
-    fn meet(&mut self, syn: &Segment<B>, ecn: bool) {
+    fn meet(&mut self, syn: &Segment<B>, notice: Notice) {
         self.receiver = Receiver::new(syn.seq, &self.settings);
+        self.receiver.met(syn.ecn);
         let stamps = syn.timestamps.is_some();
-        self.agree(Agreed::between(&self.settings, syn.offer(), stamps, ecn));
+        self.agree(Agreed::between(&self.settings, syn.offer(), stamps, notice));
+        self.agreed.syn = syn.ecn;
         if let Some(stamp) = syn.timestamps {
             self.receiver.stamped(stamp, 0);
         }
@@ -229,10 +247,14 @@ impl<B: Payload> Tcp<B> {
         if !flags.has(Flags::SYN) {
             return;
         }
-        let answer = acks && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
-        let both = !acks && flags.has(Flags::ECE | Flags::CWR);
-        self.meet(segment, answer || both);
+        let notice = match acks {
+            true => Notice::answered(Notice::of(&self.settings), flags),
+            false => Notice::asked(flags),
+        };
+        self.meet(segment, notice);
         if acks {
+            self.receiver.greet(segment.ecn);
+            self.expects(first_count(flags.ace()));
             self.receiver.acknowledge_now();
             self.enter(now, segment);
         } else {
@@ -266,7 +288,18 @@ impl<B: Payload> Tcp<B> {
         if segment.flags.has(Flags::SYN) {
             return self.receiver.acknowledge_now();
         }
+        // Without data it greets, and the count begins after it (RFC 9768 §3.2.2.1).
+        let greets = (segment.span() == 0).then(|| segment.flags.ace());
+        greets.into_iter().for_each(|ace| self.expects(ace));
         self.receive_open(now, segment);
+        greets.into_iter().for_each(|ace| self.expects(first_count(ace)));
+    }
+
+    /// The other end's count of marks, as far as this one knows.
+    fn expects(&mut self, count: u8) {
+        if let Some(sender) = self.sender.get_mut() {
+            sender.marks = count & 7;
+        }
     }
 
     /// The handshake is over: the acknowledgement of the SYN is no data's.

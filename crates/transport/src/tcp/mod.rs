@@ -25,6 +25,7 @@ mod frto;
 mod half;
 mod handshake;
 mod interactive;
+mod marks;
 mod prr;
 mod rack;
 mod reassembly;
@@ -59,7 +60,7 @@ use receiver::Receiver;
 use recovery::Heard;
 use sender::{Outgoing, Phase, Sender};
 use std::sync::Arc;
-use trunkline_core::{Ecn, Rate, Span, Time};
+use trunkline_core::{Rate, Span, Time};
 
 /// One end of a connection. The order of calls is that of [`Endpoint`].
 #[derive(Debug, Clone)]
@@ -264,8 +265,8 @@ impl<B: Payload> Tcp<B> {
         if !current && segment.span() > 0 {
             return self.receiver.refuse();
         }
-        if self.agreed.ecn {
-            self.receiver.marks(segment.ecn, flags);
+        if let Some(marks) = self.agreed.ecn {
+            self.receiver.marks(marks, segment.ecn, flags, segment.span() == 0);
         }
         if current && !self.hear(now, &segment, position, stamp) {
             return self.receiver.acknowledge_now();
@@ -313,6 +314,7 @@ impl<B: Payload> Tcp<B> {
             runs: &runs[..count],
             echo: stamp.map(|stamp| stamp.echo),
             marked: segment.flags.has(Flags::ECE) && !syn,
+            ace: segment.flags.ace(),
         };
         self.sender.acknowledge(now, &heard, &self.agreed, &self.settings)
     }
@@ -321,7 +323,7 @@ impl<B: Payload> Tcp<B> {
     /// is new, then an acknowledgement that nothing has carried.
     pub fn transmit(&mut self, now: Time) -> Option<Segment<B>> {
         if let Some((seq, ack)) = self.reset.take() {
-            return Some(handshake::refusal(now, seq, ack));
+            return Some(self.refusal(now, seq, ack));
         }
         if let Some(syn) = self.opening(now) {
             return Some(syn);
@@ -344,6 +346,7 @@ impl<B: Payload> Tcp<B> {
         let seq = self.first.plus(self.sender.next());
         let none = B::default();
         let mut segment = Segment::new(seq, Seq::default(), Flags::NONE, 0, none, now);
+        segment.ecn = self.agreed.codepoint(false);
         self.finish(now, &mut segment, self.agreed.mss);
         segment
     }
@@ -363,10 +366,10 @@ impl<B: Payload> Tcp<B> {
         }
         let mut segment = Segment::new(seq, Seq::default(), flags, 0, out.data, out.eligible);
         segment.first_sent = out.first_sent;
-        segment.ecn = if out.ect { Ecn::Ect0 } else { Ecn::NotEct };
         if out.syn {
             return self.finish_syn(now, segment);
         }
+        segment.ecn = self.agreed.codepoint(out.fresh);
         self.finish(now, &mut segment, spare);
         segment
     }

@@ -1,8 +1,10 @@
 //! The receiving half: reassembly, the window offered, and when to acknowledge.
 
 use super::agreed::Agreed;
+use super::congestion::Marks;
 use super::counters::Receiving;
 use super::interactive::{Arrival, Interactive, Pulse};
+use super::marks::{Marked, Tell};
 use super::reassembly::{Range, Reassembly};
 use super::segment::{Flags, Sack, Segment, Timestamps};
 use super::seq::Seq;
@@ -46,10 +48,13 @@ pub struct Receiver<B> {
     pushed: bool,
     /// When one that is held back is sent.
     due: Time,
-    /// The other end's time stamp to be echoed.
-    stamp: Option<u32>,
-    /// A congestion mark has come, and the other end has not said that it knows (RFC 3168 §6.1.3).
-    echo: bool,
+    /// The other end's time stamp to be echoed, if there is one.
+    stamp: u32,
+    stamped: bool,
+    marked: Marked,
+    /// By how many octets the next acknowledgement stays behind, so that it tells only of what came before the last
+    /// change of marks (RFC 8257 §3.2); [`WHOLE`] if it does not.
+    behind: u16,
     pub counters: Receiving,
 }
 
@@ -61,6 +66,8 @@ struct Gaps<B> {
     duplicate: Option<Range>,
 }
 
+/// There is nothing that an acknowledgement is to stay behind.
+const WHOLE: u16 = u16::MAX;
 /// Marks that the end of the stream is unknown.
 const OPEN: u64 = u64::MAX;
 
@@ -84,8 +91,10 @@ impl<B: Payload> Receiver<B> {
             interactive: settings.interactive.then(|| Box::new(Interactive::new(settings))),
             pushed: false,
             due: Time::NEVER,
-            stamp: None,
-            echo: false,
+            stamp: 0,
+            stamped: false,
+            marked: Marked::from(super::agreed::first_count(0)),
+            behind: WHOLE,
             counters: Receiving::default(),
         }
     }
@@ -140,13 +149,11 @@ impl<B: Payload> Receiver<B> {
     /// Takes note of the time stamp of a segment at `position` (RFC 7323 §4.3). False where the segment is
     /// older than what has been seen (§5.3): it is not to be looked at.
     pub fn stamped(&mut self, stamp: Timestamps, position: u64) -> bool {
-        if let Some(seen) = self.stamp
-            && (stamp.value.wrapping_sub(seen) as i32) < 0
-        {
+        if self.stamped && (stamp.value.wrapping_sub(self.stamp) as i32) < 0 {
             return false;
         }
         if position <= self.acked {
-            self.stamp = Some(stamp.value);
+            (self.stamp, self.stamped) = (stamp.value, true);
         }
         true
     }
@@ -158,13 +165,29 @@ impl<B: Payload> Receiver<B> {
         self.acknowledge_again();
     }
 
-    /// The congestion bits of a segment that came.
-    pub fn marks(&mut self, ecn: Ecn, flags: Flags) {
-        // A CWR ends the echo; a mark on the same segment begins it anew.
-        self.echo &= !flags.has(Flags::CWR);
-        if ecn == Ecn::Ce {
-            self.counters.marked += 1;
-            self.echo = true;
+    /// The handshake is over for the end that began it: the answer to its SYN came with `ecn`, and told by `ace` what its
+    /// own SYN came with.
+    pub fn greet(&mut self, ecn: Ecn) {
+        self.marked.greet(super::agreed::greeting(ecn));
+    }
+    /// The other end's SYN came with `ecn`.
+    pub fn met(&mut self, ecn: Ecn) {
+        self.marked = Marked::from(super::agreed::first_count(super::agreed::greeting(ecn)));
+    }
+
+    /// The congestion bits of a segment that came, with data or without. Those of a SYN are the handshake's (RFC 8257 §3.6).
+    pub fn marks(&mut self, marks: Marks, ecn: Ecn, flags: Flags, bare: bool) {
+        if flags.has(Flags::SYN) {
+            return;
+        }
+        self.counters.marked += u32::from(ecn == Ecn::Ce);
+        match self.marked.see(marks, ecn, flags, bare) {
+            Tell::Later => {}
+            Tell::Now => self.now = true,
+            Tell::Apart => {
+                self.now = true;
+                self.behind = if self.next > self.acked { 0 } else { WHOLE };
+            }
         }
     }
 
@@ -182,6 +205,21 @@ impl<B: Payload> Receiver<B> {
 
     /// The data of a segment that starts at `start`, and its FIN.
     pub fn data(
+        &mut self,
+        now: Time,
+        start: u64,
+        came: (B, bool),
+        pulse: Pulse,
+        settings: &Settings,
+    ) {
+        let before = self.next;
+        self.take_in(now, start, came, pulse, settings);
+        if self.behind != WHOLE {
+            self.behind = u16::try_from(self.next - before).unwrap_or(WHOLE).min(WHOLE - 1);
+        }
+    }
+
+    fn take_in(
         &mut self,
         now: Time,
         start: u64,
@@ -348,13 +386,14 @@ impl<B: Payload> Receiver<B> {
         new.min(most)
     }
 
-    /// Is an acknowledgement to be sent that data cannot carry, because it counts as a duplicate?
+    /// Whether an acknowledgement is to be sent that data cannot carry, because it counts as a duplicate or tells of less
+    /// than has come.
     pub fn owes(&self) -> bool {
-        self.owed > 0
+        self.owed > 0 || self.behind != WHOLE
     }
-    /// Is one to be sent now?
+    /// Whether one is to be sent now.
     pub fn pending(&self) -> bool {
-        self.now || self.owed > 0
+        self.now || self.owes()
     }
 
     /// The time to hold one back is over.
@@ -379,14 +418,23 @@ impl<B: Payload> Receiver<B> {
     /// acknowledged.
     pub fn tell(&mut self, segment: &mut Segment<B>, agreed: &Agreed, settings: &Settings) {
         let syn = segment.flags.has(Flags::SYN);
+        let before = std::mem::replace(&mut self.behind, WHOLE);
+        let ack = if before == WHOLE { self.next } else { self.next - u64::from(before) };
         let scale = if syn { 0 } else { agreed.receive_scale };
-        let units = self.window(agreed, settings) >> scale;
+        let units = (self.window(agreed, settings) + self.next - ack) >> scale;
         segment.window = u16::try_from(units).unwrap_or(u16::MAX);
-        self.offered = self.offered.max(self.next + (u64::from(segment.window) << scale));
+        self.offered = self.offered.max(ack + (u64::from(segment.window) << scale));
         self.told |= !syn;
-        segment.ack = self.first.plus(self.next);
+        segment.ack = self.first.plus(ack);
         segment.flags = segment.flags | Flags::ACK;
-        segment.flags = segment.flags.with(Flags::ECE, self.echo && !syn);
+        if let Some(marks) = agreed.ecn.filter(|_| !syn) {
+            let bare = segment.span() == 0;
+            segment.flags = self.marked.tell(marks, segment.flags, bare, before != WHOLE);
+        }
+        if before != WHOLE {
+            self.acked = ack;
+            return;
+        }
         if (self.next > self.acked || self.pending())
             && let Some(interactive) = &mut self.interactive
         {
@@ -417,6 +465,6 @@ impl<B: Payload> Receiver<B> {
 
     /// The time stamp to be echoed.
     pub fn echo_of_stamp(&self) -> u32 {
-        self.stamp.unwrap_or(0)
+        self.stamp
     }
 }

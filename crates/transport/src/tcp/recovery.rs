@@ -1,7 +1,7 @@
 //! What an acknowledgement means to the sending half: progress, loss, or the end of a recovery.
 
 use super::agreed::Agreed;
-use super::congestion::{Ack, Congestion, Reason};
+use super::congestion::{Ack, Congestion, Marks, Reason};
 use super::frto::{Evidence, Trial};
 use super::prr::Prr;
 use super::reassembly::Range;
@@ -28,6 +28,8 @@ pub struct Heard<'a> {
     pub echo: Option<u32>,
     /// Does it echo a congestion mark?
     pub marked: bool,
+    /// Its ACE field.
+    pub ace: u8,
 }
 
 impl Context<'_> {
@@ -91,8 +93,8 @@ impl<B: Payload> Sender<B> {
         self.judge(&context, progress, told, &taken);
         let safe = progress && self.board.lost() <= lost;
         self.judge_tail_probe(now, heard.ack, repeated || duplicate);
-        self.mark(&context, heard);
-        self.tell_controller(&context, &taken, rtt, (heard.ack, safe));
+        let marked = self.mark(&context, heard, &taken);
+        self.tell_controller(&context, &taken, rtt, (heard.ack, safe), marked);
         self.rewind_timer(&context, progress);
         true
     }
@@ -334,7 +336,7 @@ impl<B: Payload> Sender<B> {
         self.phase = Phase::Recovery;
         self.recover = self.board.next();
         self.reduced_until = self.recover;
-        self.cwr = context.agreed.ecn;
+        self.cwr = context.agreed.says_reduced();
         let outstanding = self.board.outstanding();
         self.prr = self
             .reduces_by_rate(context.agreed, context.settings)
@@ -364,27 +366,51 @@ impl<B: Payload> Sender<B> {
         }
         self.stop_early();
         self.trial = Trial::Over;
-        self.cwr = agreed.ecn;
+        self.cwr = agreed.says_reduced();
         (self.duplicates, self.inflation) = (0, 0);
         self.force = false;
         self.timed.abandon();
     }
 
-    /// A congestion mark counts once for each window of data (RFC 3168 §6.1.2).
-    fn mark(&mut self, context: &Context<'_>, heard: &Heard<'_>) {
-        if !heard.marked || !context.agreed.ecn {
-            return;
+    /// Takes in what an acknowledgement tells of marks, and answers how many octets came marked, if it tells. The window
+    /// is reduced once for each window of data (RFC 3168 §6.1.2, RFC 8257 §3.3).
+    fn mark(&mut self, context: &Context<'_>, heard: &Heard<'_>, taken: &Taken) -> u64 {
+        let Some(marks) = context.agreed.ecn else { return 0 };
+        let (echoes, marked) = match marks {
+            Marks::Once => (u64::from(heard.marked), 0),
+            Marks::Each if heard.marked => (1, taken.acked),
+            Marks::Each => (0, 0),
+            Marks::Counted => {
+                let packets = self.counted(heard.ace, taken, context.mss);
+                (packets, (packets * context.mss).min(taken.delivered.max(taken.acked)))
+            }
+        };
+        if echoes == 0 {
+            return 0;
         }
-        self.counters.echoes += 1;
-        if self.phase != Phase::Open || heard.ack <= self.reduced_until {
-            return;
+        self.counters.echoes += echoes;
+        if self.phase == Phase::Open && heard.ack > self.reduced_until {
+            let size = self.board.outstanding().max(context.before);
+            let reason = if marks == Marks::Once { Reason::EcnEcho } else { Reason::Marked };
+            self.control.congested(context.now, size, reason);
+            self.marked = true;
+            self.counters.echo_reductions += 1;
+            self.reduced_until = self.board.next();
+            self.cwr = context.agreed.says_reduced();
         }
-        let size = self.board.outstanding().max(context.before);
-        self.control.congested(context.now, size, Reason::EcnEcho);
-        self.marked = true;
-        self.counters.echo_reductions += 1;
-        self.reduced_until = self.board.next();
-        self.cwr = true;
+        marked
+    }
+
+    /// Packets that have come marked since the other end's counter was last heard. What tells of nothing new may be old,
+    /// and its counter too. If more packets are acknowledged than the counter can count, it is taken to have gone round as
+    /// often as they allow (RFC 9768 §3.2.2.5.2, appendix A.2).
+    fn counted(&mut self, ace: u8, taken: &Taken, mss: u64) -> u64 {
+        if taken.delivered == 0 && taken.acked == 0 {
+            return 0;
+        }
+        let change = u64::from(ace.wrapping_sub(std::mem::replace(&mut self.marks, ace)) & 7);
+        let packets = taken.delivered.div_ceil(mss.max(1));
+        if packets < 8 { change } else { packets - (packets - change) % 8 }
     }
 
     fn tell_controller(
@@ -393,6 +419,7 @@ impl<B: Payload> Sender<B> {
         taken: &Taken,
         rtt: Option<Span>,
         (ack, safe): (u64, bool),
+        marked: u64,
     ) {
         let Context { now, agreed, settings, before, .. } = *context;
         if taken.delivered == 0 && taken.acked == 0 {
@@ -418,6 +445,7 @@ impl<B: Payload> Sender<B> {
             now,
             acked: taken.acked,
             delivered: taken.delivered,
+            marked,
             rtt,
             smoothed_rtt: self.rtt.smoothed(),
             min_rtt: self.rtt.shortest(),

@@ -10,9 +10,9 @@ pub const IP_HEADER: u32 = 20;
 /// Octets of a TCP header without options.
 pub const TCP_HEADER: u32 = 20;
 
-/// The control bits of a header, as they stand there (RFC 9293 §3.1).
+/// The control bits of a header, as they stand there (RFC 9293 §3.1), with the one before them (RFC 9768 §3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// No bit.
@@ -33,14 +33,30 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// The window has been reduced because of the echo (RFC 3168 §6.1).
     pub const CWR: Flags = Flags(0x80);
+    /// The first of the three bits of [`ace`](Flags::ace) (RFC 9768 §3.1).
+    pub const AE: Flags = Flags(0x100);
 
-    /// The eight bits.
-    pub const fn bits(self) -> u8 {
+    /// The bits of the counter of marks.
+    const ACE: Flags = Flags(0x1c0);
+    /// How far they stand from the right.
+    const ACE_SHIFT: u32 = 6;
+
+    /// The nine bits.
+    pub const fn bits(self) -> u16 {
         self.0
     }
-    /// From the eight bits.
-    pub const fn from_bits(bits: u8) -> Flags {
-        Flags(bits)
+    /// From the nine bits; others are left out.
+    pub const fn from_bits(bits: u16) -> Flags {
+        Flags(bits & 0x1ff)
+    }
+    /// AE, CWR and ECE as a number, the ACE field (RFC 9768 §3.2): congestion marks that have come, modulo 8.
+    pub const fn ace(self) -> u8 {
+        ((self.0 & Flags::ACE.0) >> Flags::ACE_SHIFT) as u8
+    }
+    /// These bits with another ACE field, of which the last three bits count.
+    #[must_use]
+    pub const fn with_ace(self, ace: u8) -> Flags {
+        Flags(self.0 & !Flags::ACE.0 | (ace as u16 & 7) << Flags::ACE_SHIFT)
     }
     /// Are all bits of `other` set?
     pub const fn has(self, other: Flags) -> bool {

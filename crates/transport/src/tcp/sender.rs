@@ -38,8 +38,8 @@ pub struct Outgoing<B> {
     pub fin: bool,
     /// Is it all that the application has offered?
     pub push: bool,
-    /// May it be marked?
-    pub ect: bool,
+    /// Is it new data, sent for the first time?
+    pub fresh: bool,
     /// Has the window been reduced?
     pub cwr: bool,
     pub eligible: Time,
@@ -94,6 +94,8 @@ pub struct Sender<B> {
     pub(super) reduced_until: u64,
     /// Does the window stay as a mark has left it until then?
     pub(super) marked: bool,
+    /// The other end's count of marks as it was last told, modulo 8 (s.cep of RFC 9768 §3.2).
+    pub(super) marks: u8,
     pub(super) undo: Undo,
     pub(super) trial: Trial,
     pub(super) rack: Option<Box<Rack>>,
@@ -138,6 +140,7 @@ impl<B: Payload> Sender<B> {
             cwr: false,
             reduced_until: start,
             marked: false,
+            marks: super::agreed::first_count(0),
             undo: Undo::default(),
             trial: Trial::default(),
             rack: None,
@@ -258,7 +261,7 @@ impl<B: Payload> Sender<B> {
             syn: false,
             fin: false,
             push: false,
-            ect: false,
+            fresh: false,
             cwr: false,
             eligible,
             first_sent: None,
@@ -381,7 +384,7 @@ impl<B: Payload> Sender<B> {
         let cwr = std::mem::take(&mut self.cwr);
         let together = self.burst.sent(len);
         let push = self.pushes(start, start + len, settings) || together;
-        Outgoing { data, fin, push, ect: agreed.ecn, cwr, ..self.outgoing(start, eligible) }
+        Outgoing { data, fin, push, fresh: true, cwr, ..self.outgoing(start, eligible) }
     }
 
     /// Is a segment from `start` to `end` pushed: the last there is; or one in which a write ends, or the last

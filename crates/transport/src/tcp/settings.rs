@@ -1,7 +1,7 @@
 //! What one end is told before it starts.
 
 use super::clock::Clock;
-use super::congestion::{self, Counting, Kind, Start};
+use super::congestion::{self, Counting, Kind, Marks, Start};
 use std::fmt;
 use std::str::FromStr;
 use trunkline_core::Span;
@@ -108,7 +108,8 @@ pub struct Settings {
     pub timestamps: bool,
     /// Offer windows above 65 535 octets (RFC 7323 §2)?
     pub window_scaling: bool,
-    /// Offer explicit congestion notification (RFC 3168)?
+    /// Offer explicit congestion notification (RFC 3168)? Controllers that need it offer it all the same
+    /// ([`Marks`]).
     pub ecn: bool,
     /// How long an acknowledgement may be held back; `None`: never. With [`interactive`](Settings::interactive)
     /// it is the longest time, and the time itself goes by the gaps between segments, from 40 ms on.
@@ -428,6 +429,12 @@ impl Settings {
             seed: self.seed,
             ..congestion::Settings::new(self.congestion, mss)
         }
+    }
+
+    /// How marks are to be told of; `None` if this end offers no congestion notification.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        let marks = self.congestion.entry().marks;
+        Some(marks).filter(|marks| self.ecn || marks.insists())
     }
 
     /// By how many bits this end shifts the windows that it offers.

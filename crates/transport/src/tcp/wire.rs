@@ -91,7 +91,7 @@ impl<B: Payload> Segment<B> {
         out.extend(flow.to.port().to_be_bytes());
         out.extend(self.seq.get().to_be_bytes());
         out.extend(self.ack.get().to_be_bytes());
-        out.extend([(words as u8) << 4, self.flags.bits()]);
+        out.extend(((words as u16) << 12 | self.flags.bits()).to_be_bytes());
         out.extend(self.window.to_be_bytes());
         out.extend([0; 4]);
         match self.rare.as_deref() {
@@ -160,13 +160,13 @@ fn write_sack(out: &mut Vec<u8>, sack: &Sack) {
 pub fn decode(packet: &[u8], now: Time) -> Result<(Flow, Segment<Vec<u8>>), Refused> {
     let (ip, tcp) = read_ip(packet)?;
     let header: &[u8; 20] = tcp.first_chunk().ok_or(Refused::Short(packet.len()))?;
-    let port = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let number = |at: usize| {
         Seq::new(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
     };
     let flow = Flow {
-        from: SocketAddrV4::new(address(ip, 12), port(0)),
-        to: SocketAddrV4::new(address(ip, 16), port(2)),
+        from: SocketAddrV4::new(address(ip, 12), half(0)),
+        to: SocketAddrV4::new(address(ip, 16), half(2)),
     };
     let length = usize::from(header[12] >> 4) * 4;
     if length < TCP_HEADER as usize {
@@ -176,9 +176,9 @@ pub fn decode(packet: &[u8], now: Time) -> Result<(Flow, Segment<Vec<u8>>), Refu
     if checksum(tcp, pseudo_sum(flow, tcp.len())) != 0 {
         return Err(Refused::Checksum("TCP"));
     }
-    let flags = Flags::from_bits(header[13]);
+    let flags = Flags::from_bits(half(12));
     let data = tcp[length..].to_vec();
-    let mut segment = Segment::new(number(4), number(8), flags, port(14), data, now);
+    let mut segment = Segment::new(number(4), number(8), flags, half(14), data, now);
     segment.ecn = Ecn::from_bits(ip[1]);
     read_options(options, &mut segment)?;
     Ok((flow, segment))
@@ -381,12 +381,12 @@ mod tests {
                 }
             ),
         ];
-        let header = any::<(u32, u32, u8, u16, u8)>();
+        let header = any::<(u32, u32, u16, u16, u8)>();
         let stamps = any::<Option<(u32, u32)>>();
         (header, rare, stamps, prop::collection::vec(any::<u8>(), 0..40)).prop_map(
             |((seq, ack, flags, window, ecn), rare, stamps, data)| {
                 let syn = matches!(rare, Some(Rare::Offer(_)));
-                let clear = if rare.is_some() && !syn { !Flags::SYN.bits() } else { 0xff };
+                let clear = if rare.is_some() && !syn { !Flags::SYN.bits() } else { 0x1ff };
                 let flags = Flags::from_bits(flags & clear).with(Flags::SYN, syn);
                 let (seq, ack) = (Seq::new(seq), Seq::new(ack));
                 let mut segment = Segment::new(seq, ack, flags, window, data, Time::ZERO);

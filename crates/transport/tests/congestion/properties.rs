@@ -9,9 +9,17 @@ use trunkline_transport::tcp::congestion::{
 
 #[derive(Debug, Clone)]
 enum Event {
-    Ack { bytes: u64, rtt: u64, limited: bool, lost: u64, round: bool },
+    Ack {
+        bytes: u64,
+        rtt: u64,
+        limited: bool,
+        lost: u64,
+        round: bool,
+    },
     Loss,
     Mark,
+    /// Marks that are told of for each packet.
+    Marked,
     Recovered,
     TimedOut,
     Undone,
@@ -27,6 +35,7 @@ fn event() -> impl Strategy<Value = Event> {
         }),
         1 => Just(Event::Loss),
         1 => Just(Event::Mark),
+        1 => Just(Event::Marked),
         1 => Just(Event::Recovered),
         1 => Just(Event::TimedOut),
         1 => Just(Event::Undone),
@@ -82,6 +91,7 @@ impl World {
             smoothed_rtt: rtt,
             min_rtt: rtt.scaled(1, 2),
             in_flight: bytes / 2,
+            marked: bytes.min(lost),
             rate_sample: Some(sample),
             round_start: round,
             window_limited: limited,
@@ -100,6 +110,7 @@ impl World {
             }
             Event::Loss => flow.congested(now, in_flight, Reason::Loss),
             Event::Mark => flow.congested(now, in_flight, Reason::EcnEcho),
+            Event::Marked => flow.congested(now, in_flight, Reason::Marked),
             Event::Recovered => flow.recovered(now),
             Event::TimedOut => flow.timed_out(now, in_flight),
             Event::Undone => flow.undone(now),
@@ -164,7 +175,7 @@ proptest! {
     /// What was no congestion leaves no trace (RFC 9438 §4.9; RFC 4015).
     #[test]
     fn undoing_gives_the_window_back(
-        settings in settings(), acks in 1u64..200, reason in 0u8..3,
+        settings in settings(), acks in 1u64..200, reason in 0u8..4,
     ) {
         prop_assume!(settings.kind != Kind::BBR);
         let (mut flow, mut world) = (Controller::new(&settings), World::default());
@@ -174,7 +185,7 @@ proptest! {
             world.apply(&mut flow, &ack);
         }
         let before = (flow.window(), flow.slow_start_threshold());
-        let event = [Event::Loss, Event::Mark, Event::TimedOut][usize::from(reason)].clone();
+        let event = [Event::Loss, Event::Mark, Event::TimedOut, Event::Marked][usize::from(reason)].clone();
         world.apply(&mut flow, &event);
         world.apply(&mut flow, &Event::Undone);
         prop_assert_eq!(before, (flow.window(), flow.slow_start_threshold()));

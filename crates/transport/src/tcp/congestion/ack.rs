@@ -13,6 +13,9 @@ pub struct Ack {
     /// Bytes newly known to have arrived, each counted once: by the cumulative number or by SACK. Without
     /// SACK a duplicate ACK stands for one segment.
     pub delivered: u64,
+    /// Bytes newly known to have arrived with a congestion mark, if marks are told of for each packet
+    /// ([`Marks`](super::Marks)); never more than `acked` or `delivered`, whichever is more.
+    pub marked: u64,
     /// The round trip that it measured; `None` where what it acknowledged had been sent twice (Karn).
     pub rtt: Option<Span>,
     /// The smoothed round trip (RFC 6298), zero before the first measurement.
@@ -49,6 +52,7 @@ impl Ack {
             now,
             acked,
             delivered: acked,
+            marked: 0,
             rtt: None,
             smoothed_rtt: Span::ZERO,
             min_rtt: Span::ZERO,
@@ -69,6 +73,8 @@ pub enum Reason {
     Loss,
     /// The receiver echoed a congestion mark (RFC 3168).
     EcnEcho,
+    /// The receiver told of marked packets, and tells of each ([`Ack::marked`] counts them).
+    Marked,
 }
 
 /// A congestion controller: how much may be in flight, and how fast it may go out.

@@ -164,11 +164,22 @@ impl Reno {
     fn reduced(&self, in_flight: u64, reason: Reason) -> u64 {
         let in_flight = if self.counts_segments { self.window } else { in_flight };
         let reduced = match reason {
-            Reason::EcnEcho if self.alternative_backoff => in_flight / 5 * 4,
+            Reason::EcnEcho | Reason::Marked if self.alternative_backoff => in_flight / 5 * 4,
             _ => in_flight / 2,
         };
         let whole = if self.whole_segments { reduced - reduced % self.mss() } else { reduced };
         whole.clamp(2 * self.mss(), MOST_WINDOW.max(2 * self.mss()))
+    }
+
+    /// Takes `bytes` off the window because of marks, in whole segments if it is counted in such; at least two
+    /// segments are left.
+    pub(super) fn take_off(&mut self, bytes: u64) {
+        self.remember();
+        let bytes = if self.whole_segments { bytes - bytes % self.mss() } else { bytes };
+        let least = (2 * self.mss()).min(self.window);
+        self.window = self.window.saturating_sub(bytes).max(least);
+        self.threshold = self.window.max(2 * self.mss());
+        self.credit = 0;
     }
 
     fn remember(&mut self) {

@@ -335,7 +335,7 @@ impl Congestion for Bbr {
     }
 
     fn congested(&mut self, _now: Time, _in_flight: u64, reason: Reason) {
-        if reason == Reason::EcnEcho {
+        if reason != Reason::Loss {
             return;
         }
         self.save_window();

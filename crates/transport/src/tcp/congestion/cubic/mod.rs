@@ -203,7 +203,7 @@ impl Cubic {
         let counts = self.settings.counts_segments;
         let from = if counts { self.window } else { in_flight.min(MOST_WINDOW) };
         let reduced = match reason {
-            Reason::EcnEcho if self.settings.alternative_backoff => from * 17 / 20,
+            Reason::EcnEcho | Reason::Marked if self.settings.alternative_backoff => from * 17 / 20,
             _ => from * 7 / 10,
         };
         if counts { reduced - reduced % self.mss() } else { reduced }
@@ -283,7 +283,7 @@ impl Congestion for Cubic {
         // A mark may bring the window down to one segment, a loss to two (§4.6).
         self.window = match reason {
             Reason::Loss => self.threshold,
-            Reason::EcnEcho => reduced.max(self.mss()),
+            Reason::EcnEcho | Reason::Marked => reduced.max(self.mss()),
         };
         self.epoch = None;
         self.recovering |= reason == Reason::Loss;
