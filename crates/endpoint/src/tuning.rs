@@ -79,7 +79,7 @@ impl Tuning {
             sack: settings.sack.unwrap_or(!old),
             timestamps: settings.timestamps.unwrap_or(!old),
             window_scaling,
-            ecn: settings.ecn.unwrap_or(false),
+            ecn: settings.offers_ecn().unwrap_or(false),
             notes: notes(settings),
         })
     }
@@ -326,6 +326,7 @@ mod tests {
         assert_eq!(of("trunkline", None).unwrap(), "reno");
         assert_eq!(of("linux", Some("newreno")).unwrap(), "reno");
         assert_eq!(of("bsd-reno", Some("bbr")).unwrap(), "bbr");
+        assert_eq!(of("linux", Some("dctcp")).unwrap(), "dctcp");
         let refused = of("linux", Some("constant-rate")).unwrap_err().to_string();
         assert!(refused.contains("constant-rate") && !refused.contains('\n'), "{refused}");
     }
@@ -342,6 +343,13 @@ mod tests {
             assert!(text.contains(remedy) && text.contains("'dctcp'"), "{text}");
             assert!(!text.contains('\n') && !text.contains("  "), "{text}");
         }
+    }
+
+    #[test]
+    fn a_congestion_control_that_lives_on_marks_offers_them() {
+        let settings = TcpSettings { congestion: Some("dctcp".into()), ..Default::default() };
+        assert!(Tuning::new(&settings, 1500).unwrap().ecn);
+        assert!(!Tuning::new(&TcpSettings::default(), 1500).unwrap().ecn);
     }
 
     #[test]

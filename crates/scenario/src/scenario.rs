@@ -5,6 +5,7 @@ use std::fmt;
 use trunkline_core::{Rate, Seed, Size, Span};
 use trunkline_measure::Keep;
 use trunkline_path::LinkSpec;
+use trunkline_transport::tcp::congestion::Kind;
 
 /// What is run: one cell of the grid that a scenario file describes.
 #[derive(Debug, Clone, PartialEq)]
@@ -466,6 +467,14 @@ impl TcpSettings {
             (None, "bsd-reno") => "reno",
             (None, _) => "newreno",
         }
+    }
+
+    /// Whether congestion notification is offered: as the scenario says, or because the congestion control is nothing
+    /// without it; `None`: as the profile has it.
+    pub fn offers_ecn(&self) -> Option<bool> {
+        let kind = self.congestion().parse::<Kind>();
+        let insists = kind.is_ok_and(|kind| kind.entry().marks.insists());
+        if insists { Some(true) } else { self.ecn }
     }
 }
 

@@ -22,7 +22,7 @@ const SHARED: [(&str, &str, Pick); 4] = [
     ("sack", "tcp_sack", |tcp| tcp.sack),
     ("timestamps", "tcp_timestamps", |tcp| tcp.timestamps),
     ("window_scaling", "tcp_window_scaling", |tcp| tcp.window_scaling),
-    ("ecn", "tcp_ecn", |tcp| tcp.ecn),
+    ("ecn", "tcp_ecn", TcpSettings::offers_ecn),
 ];
 
 type Pick = fn(&TcpSettings) -> Option<bool>;
@@ -117,7 +117,7 @@ pub fn metrics(scenario: &Scenario, traffic: &Traffic) -> RouteMetrics {
         initcwnd: tcp.initial_window,
         rto_min: tcp.min_rto.map(|span| span.to_duration()),
         quickack: tcp.delayed_ack.is_some_and(|span| span.is_zero()),
-        ecn: tcp.ecn == Some(true),
+        ecn: tcp.offers_ecn() == Some(true),
         congestion: traffic.program.is_some().then(|| tcp.congestion.clone()).flatten(),
     }
 }

@@ -4,6 +4,7 @@ mod frto;
 mod handshake;
 mod linux;
 mod lossy;
+mod marks;
 mod pair;
 mod rack;
 mod scripts;

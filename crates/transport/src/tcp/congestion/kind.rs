@@ -111,7 +111,7 @@ pub struct Kind(&'static Entry);
 impl Kind {
     /// All of them, in the order in which they are listed to a reader.
     pub const ALL: &'static [Kind] =
-        &[Kind::RENO, Kind::NEW_RENO, Kind::CONSTANT_RATE, Kind::CUBIC, Kind::BBR];
+        &[Kind::RENO, Kind::NEW_RENO, Kind::CONSTANT_RATE, Kind::CUBIC, Kind::BBR, Kind::DCTCP];
 
     /// Their names, in the same order.
     pub const NAMES: &'static [&'static str] = &names();

@@ -11,6 +11,7 @@ mod ack;
 mod bbr;
 mod controller;
 mod cubic;
+mod dctcp;
 mod idle;
 mod kind;
 mod rate;
