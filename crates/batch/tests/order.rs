@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use trunkline_batch::make;
 use trunkline_core::{Seed, Stream};
 use trunkline_measure::{Engine, Run, Sample};
+use trunkline_path::discipline::KINDS;
 use trunkline_scenario::Scenario;
 
 /// Traffic that meets itself: equal flows that are ready at the same instants, two equally short ways, hosts that
@@ -187,9 +188,10 @@ fn held(scenario: &Scenario, orders: u64) {
 #[test]
 fn the_order_of_declarations_changes_nothing() {
     for transport in ["urp", "tcp"] {
-        for discipline in ["fifo", "round-robin", "drr", "two-lists", "fq-codel", "sfq"] {
-            let text = TEXT.replace("TRANSPORT", transport).replace("DISCIPLINE", discipline);
-            let name = format!("{transport}-{discipline}.toml");
+        for kind in KINDS {
+            let discipline = kind.texts().next().unwrap();
+            let text = TEXT.replace("TRANSPORT", transport).replace("DISCIPLINE", &discipline);
+            let name = format!("{transport}-{}.toml", kind.name);
             held(&Scenario::parse(&text, &name).unwrap()[0], 6);
         }
     }

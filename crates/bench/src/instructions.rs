@@ -9,27 +9,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use trunkline_path::DisciplineSpec;
+use trunkline_path::discipline::{KINDS, Kind};
 
 /// Nothing in the place of a discipline.
 const HARNESS: &str = "none";
-/// Every discipline in its command-line form. Quanta are of the load's packet size, so that a packet is
-/// one piece: with smaller ones it is several, and each costs the same again.
-///
-/// No time passes in the load, so that nothing waits long enough to be dropped or marked: what is counted of the
-/// disciplines that look at times is the way of a packet, not their controllers' updates.
-const DISCIPLINES: [&str; 11] = [
-    "fifo",
-    "round-robin:quantum=500",
-    "two-lists:quantum=500",
-    "drr:quantum=500",
-    "priority",
-    "codel",
-    "fq-codel:quantum=500",
-    "epd",
-    "pie",
-    "dualpi2",
-    "sfq:quantum=500",
-];
 /// Numbers of active channels.
 const CHANNELS: [u64; 3] = [10, 1000, 100_000];
 /// Cost at the most channels over that at the fewest should not exceed this.
@@ -42,7 +26,7 @@ const AT_ONCE: usize = 2;
 /// The cost of one discipline.
 #[derive(Debug, Serialize)]
 pub struct Discipline {
-    name: &'static str,
+    name: String,
     /// Instructions for one packet in and out, in the order of [`CHANNELS`].
     cost: Vec<f64>,
     /// The last over the first.
@@ -104,17 +88,35 @@ impl Count {
     }
 }
 
+/// Every discipline in its command-line form. Quanta are of the load's packet size, so that a packet is
+/// one piece: with smaller ones it is several, and each costs the same again.
+///
+/// No time passes in the load, so that nothing waits long enough to be dropped or marked: what is counted of the
+/// disciplines that look at times is the way of a packet, not their controllers' updates. Those that hold packets
+/// to a rate are left out: without time none would leave them.
+fn disciplines() -> Vec<String> {
+    let text = |kind: &Kind| match kind.keys().iter().any(|key| key.name == "quantum") {
+        true => format!("{}:quantum=500", kind.name),
+        false => kind.name.to_string(),
+    };
+    let flows = |text: &String| {
+        let spec = text.parse::<DisciplineSpec>();
+        spec.is_ok_and(|spec| spec.assumptions().cap.is_none())
+    };
+    KINDS.iter().map(text).filter(flows).collect()
+}
+
 /// Counts everything. Of a discipline the cost of each packet of at least `packets`, and of twice as many
 /// as there are channels, so that every channel is served.
 pub fn measure(packets: u64) -> Result<Instructions> {
     let own = std::env::current_exe()?;
     let example = example_beside(&own)?;
-    let names = || [HARNESS].into_iter().chain(DISCIPLINES);
-    let disciplines = names().flat_map(|name| CHANNELS.map(|channels| (name, channels)));
-    let mut counts: Vec<Count> = disciplines
+    let names = [vec![HARNESS.to_string()], disciplines()].concat();
+    let loads = names.iter().flat_map(|name| CHANNELS.map(|channels| (name, channels)));
+    let mut counts: Vec<Count> = loads
         .map(|(name, channels)| Count {
             program: example.clone(),
-            before: vec![name.into(), channels.to_string()],
+            before: vec![name.clone(), channels.to_string()],
             packets: packets.max(2 * channels),
             within: Some("*Load*steady*"),
         })
@@ -128,10 +130,10 @@ pub fn measure(packets: u64) -> Result<Instructions> {
         within: None,
     }));
     let costs = all(&counts)?;
-    let (disciplines, parts) = costs.split_at(cut);
+    let (loads, parts) = costs.split_at(cut);
     Ok(Instructions {
         channels: CHANNELS,
-        disciplines: by_discipline(disciplines),
+        disciplines: by_discipline(loads),
         parts: by_part(parts),
     })
 }
@@ -175,7 +177,7 @@ fn all(counts: &[Count]) -> Result<Vec<f64>> {
 
 fn by_discipline(costs: &[f64]) -> Vec<Discipline> {
     let (harness, costs) = costs.split_at(CHANNELS.len());
-    let rows = DISCIPLINES.into_iter().zip(costs.chunks(CHANNELS.len()));
+    let rows = disciplines().into_iter().zip(costs.chunks(CHANNELS.len()));
     rows.map(|(name, costs)| {
         let cost: Vec<f64> = costs.iter().zip(harness).map(|(all, own)| all - own).collect();
         let ratio = cost[cost.len() - 1] / cost[0];
@@ -198,7 +200,7 @@ impl Instructions {
         table.set_header(["discipline".into()].into_iter().chain(heads).chain(["ratio".into()]));
         for Discipline { name, cost, ratio } in &self.disciplines {
             let costs = cost.iter().map(|cost| format!("{cost:.0}"));
-            let cells = [(*name).to_string()].into_iter().chain(costs);
+            let cells = [name.clone()].into_iter().chain(costs);
             table.add_row(cells.chain([format!("{ratio:.2}")]));
         }
         let mut parts = Table::new();
@@ -211,8 +213,12 @@ impl Instructions {
     }
 
     fn verdict(&self) -> String {
-        let over: Vec<&str> =
-            self.disciplines.iter().filter(|it| it.ratio > GOAL).map(|it| it.name).collect();
+        let over: Vec<&str> = self
+            .disciplines
+            .iter()
+            .filter(|it| it.ratio > GOAL)
+            .map(|it| it.name.as_str())
+            .collect();
         let most = Figure::of(self.disciplines.iter().map(|it| it.ratio).collect());
         let most = most.map_or(0.0, |figure| figure.max);
         let missed = if over.is_empty() {

@@ -6,6 +6,7 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use trunkline_core::Span;
 use trunkline_emu::capture::CaptureFilter;
 use trunkline_emu::{Options, accuracy};
+use trunkline_path::discipline;
 use trunkline_port::Backend;
 use trunkline_scenario::{PathSpec, SETTINGS, Settings};
 
@@ -97,6 +98,10 @@ impl FromArgMatches for PathArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<PathArgs, clap::Error> {
         let mut settings = Settings::default();
         let given = |name: &str| matches.get_one::<String>(name);
+        let asks = |name| given(name).is_some_and(|value| value == "help");
+        if ["queue", "up-queue", "down-queue"].into_iter().any(asks) {
+            return Err(clap::Error::raw(clap::error::ErrorKind::DisplayHelp, discipline::help()));
+        }
         for prefix in ["", "up-", "down-"] {
             for setting in SETTINGS {
                 let name = format!("{prefix}{}", setting.name);

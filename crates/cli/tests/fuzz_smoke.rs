@@ -11,6 +11,7 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use trunkline_core::Time;
 use trunkline_lab::decode;
+use trunkline_path::discipline::KINDS;
 use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
 use trunkline_probe::CodeKey;
@@ -26,22 +27,12 @@ use trunkline_transport::tcp::{self, Tcp};
 use trunkline_transport::urp::{Kind, Part, Seq, Trailer};
 
 /// Inputs that decoders accept, from which damaged ones are made.
-const TEXTS: [&str; 30] = [
+const TEXTS: [&str; 20] = [
     "250ms",
     "1.5us",
     "1.544Mbit/s",
     "32KiB",
     "1200c",
-    "round-robin:quantum=64,limit=500KB",
-    "two-lists:quantum=64,frame=256",
-    "fq-codel:target=5ms,interval=100ms,limit=10240p",
-    "codel:target=15ms",
-    "epd:threshold=1000,limit=1200",
-    "codel:ecn=true,ce_threshold=1ms",
-    "pie:alpha=0.125,beta=1.25,mark_below=10%,burst=150ms",
-    "dualpi2:coupling=2,scheduler=ts-fifo,shift=30ms,classic=10%",
-    "sfq:buckets=127,perturb=10s",
-    "drr:quantum=1514",
     "loss=ge:p=1%,r=20%,good=0%,bad=90%",
     "loss=0.3%",
     "bit-errors=1e-7",
@@ -239,11 +230,17 @@ fn probe_messages() -> Vec<Vec<u8>> {
     vec![first, texts.join(&b'\n'), report, signed, record, vec![0, 2, 0, 1, 0, 1, 7, 9]]
 }
 
+/// [`TEXTS`], and every discipline there is.
+fn texts() -> Vec<String> {
+    let others = TEXTS.into_iter().map(str::to_string);
+    KINDS.iter().flat_map(|kind| kind.texts()).chain(others).collect()
+}
+
 fn good_inputs() -> Vec<Vec<u8>> {
     let frames = [(false, false), (false, true), (true, false), (true, true)]
         .into_iter()
         .flat_map(|(v6, vlan)| [0, 1, 1448, 5000].map(|size| super_frame(v6, vlan, size)));
-    let texts = TEXTS.iter().map(|text| text.as_bytes().to_vec());
+    let texts = texts().into_iter().map(String::into_bytes);
     let packets = backplane_packets().into_iter().chain(capsules()).chain(tcp_packets());
     texts.chain(frames).chain(packets).chain(probe_messages()).collect()
 }
@@ -329,7 +326,7 @@ fn the_good_inputs_are_accepted_by_somebody() {
     let [packed, _] = backplane_packets();
     assert_eq!(Packet::unpack(&packed).unwrap().envelopes().len(), 16);
     assert!(tcp_packets().iter().all(|packet| decode(packet, Time::ZERO).is_ok()));
-    for text in TEXTS {
+    for text in &texts() {
         assert!(accepted(text), "nobody accepts '{text}'");
     }
 }

@@ -12,7 +12,7 @@ pub enum DropCause {
     QueueLimit,
     /// CoDel found that the queue had stood too long (RFC 8289).
     CoDel,
-    /// Early packet discard: the queue was above the threshold when the first cell came.
+    /// A rule of the discipline's own, before the queue was full: early packet discard's threshold, or another's.
     EarlyDiscard,
     /// The cell buffer filled in the middle of the packet; the rest of it was useless.
     PartialPacket,

@@ -10,7 +10,7 @@ use crate::relax::{
 use std::collections::BTreeSet;
 use trunkline_core::Span;
 use trunkline_measure::Run;
-use trunkline_path::{DisciplineSpec, LinkSpec};
+use trunkline_path::LinkSpec;
 use trunkline_scenario::{
     Hop, Host, Interface, Processor, Route, Scenario, TcpSettings, Traffic, Transport, Workload,
 };
@@ -182,7 +182,7 @@ impl<'a> Ground<'a> {
 
     fn takes_turns(&self, line: Line) -> bool {
         let spec = self.spec(line);
-        spec.rate.is_some() && matches!(spec.discipline, DisciplineSpec::Fifo { .. })
+        spec.rate.is_some() && spec.discipline.is_fifo()
     }
 
     fn names_of_traffic(&self, traffic: &[usize]) -> String {

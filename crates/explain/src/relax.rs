@@ -2,6 +2,7 @@
 //! not name it leaves as it is; `docs/explain.md` lists them.
 
 use trunkline_core::{Rate, Size, Span};
+use trunkline_path::discipline::{DrrSettings, RoundRobinSettings};
 use trunkline_path::impairment::{ImpairmentSpec, Setting};
 use trunkline_path::{Change, DisciplineSpec, Limit, LinkSpec};
 use trunkline_scenario::{
@@ -357,38 +358,24 @@ fn speed_up(link: &mut LinkSpec, factor: u64) {
 }
 
 fn take_turns(link: &mut LinkSpec) {
-    if let DisciplineSpec::Fifo { limit } = link.discipline {
-        link.discipline = DisciplineSpec::RoundRobin { limit, quantum: QUANTUM };
+    if link.discipline.is_fifo() {
+        let limit = link.discipline.limit();
+        link.discipline = RoundRobinSettings { limit, quantum: QUANTUM }.into();
     }
 }
 
 fn unlimit(link: &mut LinkSpec) {
     let limit = Limit::Bytes(NO_LIMIT);
-    link.discipline = match link.discipline {
-        DisciplineSpec::FqCodel { quantum, .. } => DisciplineSpec::Drr { limit, quantum },
-        ref early if drops_early(early) => DisciplineSpec::Fifo { limit },
-        ref full => full.clone(),
-    };
+    let assumed = link.discipline.assumptions();
+    if assumed.early.is_some() {
+        link.discipline = match assumed.quantum() {
+            Some(quantum) => DrrSettings { limit, quantum }.into(),
+            None => DisciplineSpec::fifo(limit),
+        };
+    }
     // Only cells in place of bytes could be refused, and what counts cells is a fifo now.
     let _ = link.discipline.set_limit(limit);
     link.schedule.steps.retain(|(_, change)| !matches!(change, Change::Limit(_)));
-}
-
-/// Does a discipline drop packets before it is full?
-pub(crate) fn drops_early(discipline: &DisciplineSpec) -> bool {
-    match discipline {
-        DisciplineSpec::Codel { .. }
-        | DisciplineSpec::FqCodel { .. }
-        | DisciplineSpec::Epd { .. }
-        | DisciplineSpec::Pie(_)
-        | DisciplineSpec::DualPi2(_) => true,
-        DisciplineSpec::Fifo { .. }
-        | DisciplineSpec::RoundRobin { .. }
-        | DisciplineSpec::TwoLists { .. }
-        | DisciplineSpec::Drr { .. }
-        | DisciplineSpec::Priority { .. }
-        | DisciplineSpec::Sfq(_) => false,
-    }
 }
 
 fn enlarge(link: &mut LinkSpec, bytes: u64) {

@@ -61,7 +61,7 @@ prop_compose! {
         LinkSpec {
             rate: rate.map(Rate::from_bits_per_second),
             delay: Span::from_nanos(delay),
-            discipline: DisciplineSpec::Fifo { limit: Limit::Bytes(limit) },
+            discipline: DisciplineSpec::fifo(Limit::Bytes(limit)),
             impairments: ImpairmentSpec {
                 duplicate: Probability::new(duplicate).unwrap(),
                 ..ImpairmentSpec::default()

@@ -8,8 +8,7 @@ use crate::transfer::{Cycle, cycle};
 use crate::way::{Resource, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
-use trunkline_path::discipline::SfqSettings;
-use trunkline_path::{DisciplineSpec, LinkSpec};
+use trunkline_path::{LinkSpec, Sharing};
 use trunkline_scenario::{Scenario, Transport, Workload};
 
 /// Data bytes of a T1 frame: what one channel sends at most before the frame is closed (Hawley 1989 §2.1).
@@ -56,18 +55,6 @@ fn within(write: u32, bytes: u64) -> u32 {
 pub(crate) fn line(scenario: &Scenario, link: usize, reversed: bool) -> &LinkSpec {
     let wire = &scenario.links[link];
     if reversed { &wire.backward } else { &wire.forward }
-}
-
-/// Bytes that a discipline sends of one channel at a time.
-fn quantum(discipline: &DisciplineSpec) -> Option<u32> {
-    match *discipline {
-        DisciplineSpec::RoundRobin { quantum, .. }
-        | DisciplineSpec::TwoLists { quantum, .. }
-        | DisciplineSpec::Drr { quantum, .. }
-        | DisciplineSpec::FqCodel { quantum, .. }
-        | DisciplineSpec::Sfq(SfqSettings { quantum, .. }) => Some(quantum.max(1)),
-        _ => None,
-    }
 }
 
 impl<'a> Group<'a> {
@@ -146,26 +133,17 @@ impl<'a> Group<'a> {
         let spec = line(scenario, link, reversed);
         let name = line_name(scenario, link, reversed);
         let standing = self.standing(scenario, resource)?;
-        match spec.discipline {
-            DisciplineSpec::Codel { .. } | DisciplineSpec::FqCodel { .. }
-                if standing.queued > 0 =>
-            {
-                return Some(format!("CoDel at the full line {name}"));
-            }
-            DisciplineSpec::Pie(_) | DisciplineSpec::DualPi2(_) if standing.queued > 0 => {
-                return Some(format!("a controlled queue (pie, dualpi2) at the full line {name}"));
-            }
-            DisciplineSpec::Epd { .. } if standing.queued > 0 => {
-                return Some(format!("early packet discard at the full line {name}"));
+        let assumed = spec.discipline.assumptions();
+        match assumed.early {
+            Some(early) if standing.queued > 0 => {
+                return Some(format!("{early} at the full line {name}"));
             }
             _ if self.part_timers(resource) => {
                 return Some(format!(
                     "windows that leave the full line {name} idle in part, beside others that fill it"
                 ));
             }
-            DisciplineSpec::Fifo { .. } | DisciplineSpec::Priority { .. }
-                if self.unequal(resource) =>
-            {
+            None if assumed.sharing == Sharing::Arrival && self.unequal(resource) => {
                 return Some(format!("windows of unequal size at the full FIFO of {name}"));
             }
             _ => {}
@@ -315,7 +293,7 @@ fn cycles(scenario: &Scenario, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle> 
     let turns = |resource: Resource| {
         let Resource::Line(link, reversed) = resource else { return None };
         let shared = users.get(&resource).is_some_and(|&count| count > 1);
-        let piece = quantum(&line(scenario, link, reversed).discipline);
+        let piece = line(scenario, link, reversed).discipline.assumptions().quantum();
         shared.then(|| piece.unwrap_or(T1_FRAME_DATA))
     };
     let store = |flow: &Flow<'_>| writes(&scenario.traffic[flow.traffic].workload).1;

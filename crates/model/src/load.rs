@@ -6,7 +6,7 @@ use crate::group::{Group, line, stage_name};
 use crate::way::{Resource, Turns, Way};
 use std::collections::BTreeSet;
 use trunkline_core::{Channel, Span};
-use trunkline_path::{DisciplineSpec, Framer, LinkSpec, Piece};
+use trunkline_path::{Framer, LinkSpec, Piece, Sharing};
 use trunkline_scenario::Scenario;
 
 /// A flow as it finds the lines.
@@ -82,7 +82,7 @@ fn fifo(
     let Resource::Line(link, reversed) = resource else { return Ok(false) };
     let full = (0..group.flows.len()).find(|&index| group.full_line(index) == Some(resource));
     let Some(_) = full else { return Ok(false) };
-    if !matches!(line(scenario, link, reversed).discipline, DisciplineSpec::Fifo { .. }) {
+    if !line(scenario, link, reversed).discipline.is_fifo() {
         return Err(format!("the discipline of the full line {}", stage_name(scenario, resource)));
     }
     let standing = group.standing(scenario, resource).filter(|standing| standing.queued > 0);
@@ -93,7 +93,7 @@ fn fifo(
 
 /// Under round robin: the trunk board's fifos, taken as full, and the turns of the transfers' channels.
 fn in_turns(spec: &LinkSpec, group: &Group<'_>, resource: Resource) -> Option<(Span, Turns)> {
-    let DisciplineSpec::RoundRobin { quantum, .. } = spec.discipline else { return None };
+    let Sharing::Rounds { quantum } = spec.discipline.assumptions().sharing else { return None };
     let rate = spec.rate?;
     let others = group.across(resource).len() as u64;
     if others == 0 {

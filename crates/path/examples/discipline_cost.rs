@@ -35,13 +35,9 @@ impl Load {
         }
         let limit = Limit::Packets(if overflow { 2 * count } else { 1 << 40 });
         let mut spec = DisciplineSpec::parse(text, limit).map_err(|error| error.to_string())?;
-        match &mut spec {
-            // Early packet discard counts in cells; the threshold is out of the way.
-            DisciplineSpec::Epd { threshold, limit: cells } => {
-                *cells = limit.amount() * aal5_cells(SIZE);
-                *threshold = *cells;
-            }
-            other => other.set_limit(limit).map_err(|error| error.to_string())?,
+        if spec.set_limit(limit).is_err() {
+            let cells = Limit::Cells(limit.amount() * aal5_cells(SIZE));
+            spec.set_limit(cells).map_err(|error| error.to_string())?;
         }
         Ok(Load {
             discipline: Some(AnyDiscipline::new(&spec, Seed(1), "cost")),

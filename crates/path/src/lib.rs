@@ -42,6 +42,7 @@ pub use classify::{ChannelKey, Class, classify, mark_frame};
 pub use delay::DelayLine;
 pub use discipline::{
     AnyDiscipline, Backlog, Discipline, DisciplineSpec, DisciplineTextError, Drops, Service,
+    Sharing, Standing,
 };
 pub use framing::{Framer, Framing, Piece, aal5_cells};
 pub use limit::Limit;

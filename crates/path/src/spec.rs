@@ -46,7 +46,7 @@ impl Default for LinkSpec {
             framing: Framing::None,
             delay: Span::ZERO,
             catch_up: CatchUp::default(),
-            discipline: DisciplineSpec::Fifo { limit: Limit::Bytes(1 << 30) },
+            discipline: DisciplineSpec::fifo(Limit::Bytes(1 << 30)),
             output_buffer: Size::default(),
             processor: None,
             impairments: ImpairmentSpec::default(),

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use trunkline_core::{Cause, Channel, DropCause, Packet, Rate, Seed, Size, Span, Time};
+use trunkline_path::discipline::RoundRobinSettings;
 use trunkline_path::{
     ByteTime, Change, DisciplineSpec, Framing, Limit, Link, LinkSpec, TrunkProcessor,
 };
@@ -13,7 +14,7 @@ const OUT: ByteTime = ByteTime::from_picos(1_231_250);
 const UNIT: u32 = 16;
 
 fn round_robin(quantum: u32) -> DisciplineSpec {
-    DisciplineSpec::RoundRobin { limit: Limit::Bytes(1 << 20), quantum }
+    RoundRobinSettings { limit: Limit::Bytes(1 << 20), quantum }.into()
 }
 
 /// The daughter board of the report, with a line that takes no time.
@@ -120,7 +121,7 @@ fn a_burst_of_35_kilo_envelopes_overflows_the_input_fifo() {
 fn the_fifo_program_fills_the_output_first() {
     // Two packets at once: the first needs 18 envelopes in and 16 bytes out.
     let first_release = |output_first: bool| {
-        let mut spec = board(DisciplineSpec::Fifo { limit: Limit::Bytes(500_000) });
+        let mut spec = board(DisciplineSpec::fifo(Limit::Bytes(500_000)));
         spec.processor.as_mut().unwrap().output_first = output_first;
         let mut link = Link::new(&spec, Seed(1), "trunk", Time::ZERO);
         (0..2).for_each(|_| link.offer(Time::ZERO, packet(1, UNIT, Time::ZERO)));

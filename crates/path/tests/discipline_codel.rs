@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use trunkline_core::{Channel, DropCause, Packet, Seed, Span, Stream, Time};
+use trunkline_path::discipline::{CodelSettings, Keys};
 use trunkline_path::{AnyDiscipline, Discipline, DisciplineSpec, Drops, Limit};
 
 const MS: u64 = 1_000_000;
@@ -235,14 +236,11 @@ fn codel_decides_as_the_pseudo_code_on_random_traces() {
     let (mut drops, mut resumed) = (0, 0);
     for seed in 0..60 {
         let [target, interval] = [[5, 100], [1, 20], [20, 50]][(seed % 3) as usize];
-        let mut real = any(&DisciplineSpec::Codel {
-            limit: Limit::Packets(1 << 30),
+        let mut real = any(&DisciplineSpec::from(CodelSettings {
             target: Span::from_millis(target),
             interval: Span::from_millis(interval),
-            mtu: 1500,
-            ecn: false,
-            ce_threshold: None,
-        });
+            ..CodelSettings::with_limit(Limit::Packets(1 << 30))
+        }));
         let mut rfc = RfcCodel::new(target * MS, interval * MS, 1500);
         let mut trace = Trace::new(seed);
         for _ in 0..20_000 {

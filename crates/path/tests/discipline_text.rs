@@ -1,7 +1,8 @@
 //! The command-line form of disciplines.
 
 use proptest::prelude::*;
-use trunkline_path::{DisciplineSpec, Limit};
+use trunkline_path::discipline::{KINDS, Key, Kind, help};
+use trunkline_path::{DisciplineSpec, DisciplineTextError, Limit};
 
 const DEFAULT: Limit = Limit::Packets(77);
 
@@ -54,7 +55,13 @@ fn defaults_and_keys() {
 #[test]
 fn complaints_name_the_key_what_was_found_and_what_is_allowed() {
     for (text, words) in [
-        ("red", vec!["'red'", "fq-codel"]),
+        ("blue", vec!["use one of", "'blue'", "fq-codel"]),
+        ("fq_codel", vec!["'fq_codel'", "did you mean 'fq-codel'?"]),
+        ("cake", vec!["did you mean 'fq-codel'?"]),
+        ("FIFO", vec!["did you mean 'fifo'?"]),
+        ("pfifo:limit=3p", vec!["'pfifo'", "did you mean 'fifo'?"]),
+        ("roundrobin", vec!["did you mean 'round-robin'?"]),
+        ("codle:ecn=true", vec!["did you mean 'codel'?"]),
         ("fifo:quantum=3", vec!["fifo", "'quantum'", "keys are limit"]),
         ("drr:quantum", vec!["'quantum'", "key=value", "quantum, limit"]),
         ("drr:quantum=x", vec!["'quantum'", "'x'", "32KiB"]),
@@ -100,39 +107,121 @@ fn limits() -> impl Strategy<Value = Limit> {
     ]
 }
 
+/// A text of `kind` in which every key has an end of its range, its default, or is left out, as `choices` say in turn.
+fn chosen(kind: &Kind, choices: &[u8], limit: Limit) -> String {
+    let mut choices = choices.iter().cycle();
+    let mut pair = |key: &Key| {
+        let (lowest, highest) = key.range.clone().unzip();
+        let value = match choices.next()? % 4 {
+            0 => lowest,
+            1 => highest,
+            2 => key.default.clone(),
+            _ => None,
+        };
+        let is_free = key.unit == LIMIT && key.name == "limit";
+        let value = if is_free { Some(limit.to_string()) } else { value };
+        Some(format!("{}={}", key.name, value?))
+    };
+    let pairs: Vec<String> = kind.keys().iter().filter_map(&mut pair).collect();
+    format!("{}:{}", kind.name, pairs.join(","))
+}
+
+/// How help calls the value of a limit in any unit.
+const LIMIT: &str = "bytes, packets or cells";
+
+fn reads_back(text: &str, kind: &str) {
+    let spec = read(text);
+    assert!(spec.to_string().starts_with(kind) && spec.kind() == kind);
+    assert_eq!(read(&spec.to_string()), spec);
+    assert_eq!(spec.to_string().parse::<DisciplineSpec>().unwrap(), spec);
+    let json = serde_json::to_string(&spec).unwrap();
+    assert!(json.starts_with(&format!("{{\"kind\":\"{kind}\",")), "{json}");
+    assert_eq!(serde_json::from_str::<DisciplineSpec>(&json).unwrap(), spec);
+}
+
 proptest! {
     #[test]
-    fn what_is_printed_reads_back(
-        limit in limits(), quantum in 1u32..1 << 20, target in 1u64..10_000_000_000,
-        more in 0u64..90_000_000_000, cells in 1u64..1 << 40, bands in 1u8..=64,
-    ) {
-        let interval = target + more;
-        for text in [
-            format!("fifo:limit={limit}"),
-            format!("round-robin:quantum={quantum},limit={limit}"),
-            format!("two-lists:quantum={quantum},frame={quantum},limit={limit}"),
-            format!("two-lists:sparse=leave,limit={limit}"),
-            format!("drr:quantum={quantum},limit={limit}"),
-            format!("priority:bands={bands},limit={limit}"),
-            format!("codel:target={target}ns,interval={interval}ns,mtu={quantum},limit={limit}"),
-            format!("fq-codel:target={target}ns,interval={interval}ns,flows={quantum},limit={limit}"),
-            format!("epd:threshold={},limit={cells}", cells / 2),
-            format!("codel:ecn={},ce_threshold={target}ns,limit={limit}", target % 2 == 0),
-            format!("fq-codel:ecn={},ce_threshold={target}ns,limit={limit}", target % 2 == 0),
-            format!("pie:target={target}ns,burst={more}ns,alpha={}.{bands:03},limit={limit}", bands),
-            format!("pie:mark_below={bands}%,ecn=false,mtu={quantum},limit={limit}"),
-            format!("dualpi2:step={target}ns,coupling={bands},classic={bands}%,limit={limit}"),
-            format!("dualpi2:scheduler=ts-fifo,shift={target}ns,limit={limit}"),
-            format!("sfq:buckets={quantum},perturb={bands}ms,quantum={quantum},limit={limit}"),
-        ] {
-            let spec = read(&text);
-            let kind = text.split(':').next().unwrap();
-            prop_assert!(spec.to_string().starts_with(kind));
-            prop_assert_eq!(&read(&spec.to_string()), &spec);
-            prop_assert_eq!(&spec.to_string().parse::<DisciplineSpec>().unwrap(), &spec);
-            let json = serde_json::to_string(&spec).unwrap();
-            prop_assert_eq!(serde_json::from_str::<DisciplineSpec>(&json).unwrap(), spec);
+    fn what_is_printed_reads_back(limit in limits(), choices in prop::collection::vec(0u8..4, 12)) {
+        for kind in KINDS {
+            kind.texts().for_each(|text| reads_back(&text, kind.name));
+            let text = chosen(kind, &choices, limit);
+            match DisciplineSpec::parse(&text, DEFAULT) {
+                Ok(_) => reads_back(&text, kind.name),
+                // Two values may be at odds with each other; each by itself is one that can be read.
+                Err(error) => prop_assert!(
+                    matches!(error, DisciplineTextError::Spec { .. }), "{text}: {error}"
+                ),
+            }
         }
+    }
+}
+
+#[test]
+fn every_kind_has_a_trial_and_says_what_it_is() {
+    for kind in KINDS {
+        assert!(kind.texts().count() > 0 && kind.about().ends_with('.'), "{}", kind.name);
+        assert!(kind.keys().iter().all(|key| key.help.ends_with('.')), "{}", kind.name);
+        let names: Vec<_> = kind.keys().iter().map(|key| key.name).collect();
+        assert_eq!(names.last(), Some(&"limit"), "{}: {names:?}", kind.name);
+    }
+}
+
+#[test]
+fn a_value_beyond_an_end_of_its_range_is_refused() {
+    let mut seen = 0;
+    for kind in KINDS {
+        for key in kind.keys().iter().filter(|key| key.unit == "number") {
+            let (lowest, highest) = key.range.clone().unwrap();
+            let (lowest, highest) =
+                (lowest.parse::<u64>().unwrap(), highest.parse::<u64>().unwrap());
+            for beyond in [lowest.checked_sub(1), highest.checked_add(1)].into_iter().flatten() {
+                let text = format!("{}:{}={beyond}", kind.name, key.name);
+                assert!(DisciplineSpec::parse(&text, DEFAULT).is_err(), "{text}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 6, "{seen}");
+}
+
+const START: &str = "<!-- disciplines: BLESS=1 cargo test -p trunkline-path --test discipline_text writes these tables -->";
+const END: &str = "<!-- end of disciplines -->";
+
+/// The tables of docs/path.md, from what the disciplines say of themselves.
+fn tables() -> String {
+    let about = KINDS.iter().map(|kind| format!("| `{}` | {} |\n", kind.name, kind.about()));
+    let keys =
+        KINDS.iter().flat_map(|kind| kind.keys().into_iter().map(|key| row(kind.name, &key)));
+    format!(
+        "| kind | what, and its source |\n|---|---|\n{}\n\
+         | kind | key | value | range | what |\n|---|---|---|---|---|\n{}",
+        about.collect::<String>(),
+        keys.collect::<String>(),
+    )
+}
+
+fn row(kind: &str, key: &Key) -> String {
+    let default = key.default.as_ref().map_or(String::new(), |default| format!("={default}"));
+    let range = key.range.as_ref().map_or(String::new(), |(low, high)| format!("{low} to {high}"));
+    format!("| `{kind}` | `{}{default}` | {} | {range} | {} |\n", key.name, key.unit, key.help)
+}
+
+#[test]
+fn the_reference_page_has_what_the_disciplines_say() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/path.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let [before, rest] = text.split(START).collect::<Vec<_>>()[..] else { panic!("no '{START}'") };
+    let (_, after) = rest.split_once(END).unwrap();
+    let wanted = format!("{before}{START}\n\n{}\n{END}{after}", tables());
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(page, &wanted).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(page).unwrap() == wanted,
+        "docs/path.md is old: see its comment"
+    );
+    for kind in KINDS {
+        assert!(help().contains(kind.about()), "{}", kind.name);
     }
 }
 

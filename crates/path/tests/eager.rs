@@ -133,7 +133,7 @@ fn any_spec() -> impl Strategy<Value = LinkSpec> {
         framing,
         delay: Span::from_nanos(delay),
         catch_up,
-        discipline: DisciplineSpec::Fifo { limit },
+        discipline: DisciplineSpec::fifo(limit),
         ..LinkSpec::default()
     })
 }

@@ -185,7 +185,7 @@ fn any_spec() -> impl Strategy<Value = LinkSpec> {
             rate,
             framing,
             delay: Span::from_nanos(delay),
-            discipline: DisciplineSpec::Fifo { limit },
+            discipline: DisciplineSpec::fifo(limit),
             output_buffer: trunkline_core::Size::from_bytes(buffer),
             schedule: schedule.map(|text| text.parse().unwrap()).unwrap_or_default(),
             ..LinkSpec::default()

@@ -333,8 +333,8 @@ mod tests {
     #[test]
     fn the_default_queue_holds_250_ms_of_the_rate() {
         let path = resolve(&["rate=100mbit", "down-rate=64kbit"]).unwrap();
-        assert_eq!(path.up.discipline, DisciplineSpec::Fifo { limit: Limit::Bytes(3_125_000) });
-        assert_eq!(path.down.discipline, DisciplineSpec::Fifo { limit: Limit::Bytes(64 * 1024) });
+        assert_eq!(path.up.discipline, DisciplineSpec::fifo(Limit::Bytes(3_125_000)));
+        assert_eq!(path.down.discipline, DisciplineSpec::fifo(Limit::Bytes(64 * 1024)));
     }
 
     #[test]

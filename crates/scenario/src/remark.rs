@@ -1,7 +1,7 @@
 //! Keys that do less than what they say, or nothing.
 
 use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, Workload};
-use trunkline_path::{DisciplineSpec, LinkSpec, Schedule};
+use trunkline_path::{LinkSpec, Schedule};
 
 /// Bytes of a trailer of URP (Hawley 1989 §1.1): a block takes so much more than its data.
 const TRAILER: u32 = 4;
@@ -79,8 +79,7 @@ impl Scenario {
     fn band(&self, traffic: &Traffic) -> Option<String> {
         let ways = (0..traffic.from_each.len().max(1) as u32)
             .filter_map(|flow| self.route(traffic, flow).ok());
-        let has_bands =
-            |spec: &LinkSpec| matches!(spec.discipline, DisciplineSpec::Priority { .. });
+        let has_bands = |spec: &LinkSpec| spec.discipline.assumptions().bands;
         let banded = ways.flat_map(|way| way.there).any(|hop| {
             let wire = &self.links[hop.link];
             has_bands(&wire.forward) || has_bands(&wire.backward)
@@ -162,7 +161,7 @@ fn intervals(traffic: &Traffic) -> Option<String> {
 /// A discipline orders what waits, and without a rate nothing does.
 fn idle(link: &str, spec: &LinkSpec) -> Option<String> {
     let fast = spec.rate.is_none() && spec.trace.is_none() && spec.processor.is_none();
-    let chosen = !matches!(spec.discipline, DisciplineSpec::Fifo { .. });
+    let chosen = !spec.discipline.is_fifo();
     (fast && chosen && spec.schedule == Schedule::default()).then(|| {
         format!("link.{link}.discipline has no effect: without a rate nothing waits; give a rate, or leave it out")
     })

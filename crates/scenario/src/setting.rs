@@ -155,8 +155,8 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "queue",
         value: "KIND[:KEY=VALUE,…]",
-        help: "Queue discipline: fifo, round-robin:quantum=64, two-lists, drr, priority, codel, \
-               fq-codel:target=5ms, epd:threshold=1000,limit=1200, pie, dualpi2, sfq",
+        help: "Queue discipline, such as round-robin:quantum=64 or fq-codel; 'help' lists all with their keys \
+               [default: fifo]",
         apply: |draft, text| {
             DisciplineSpec::parse(text, Limit::Bytes(LEAST_QUEUE)).map_err(|e| e.to_string())?;
             draft.queue = Some(text.to_string());

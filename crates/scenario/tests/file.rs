@@ -1,6 +1,7 @@
 //! Scenario files: what they say is what comes out, and grids are complete and in order.
 
 use trunkline_core::{Rate, Size, Span};
+use trunkline_path::discipline::RoundRobinSettings;
 use trunkline_path::{DisciplineSpec, Framing, Limit};
 use trunkline_scenario::{
     Cost, Echo, ProtocolPlace, Reply, Scenario, Split, Start, Transport, Workload,
@@ -62,7 +63,8 @@ fn the_example_of_the_design() {
         (Framing::T1_LAPD, Span::from_millis(12))
     );
     // The default queue holds 250 ms of the rate but at least 64 KiB, as on the command line.
-    let discipline = DisciplineSpec::RoundRobin { quantum: 64, limit: Limit::Bytes(64 << 10) };
+    let limit = Limit::Bytes(64 << 10);
+    let discipline = DisciplineSpec::from(RoundRobinSettings { quantum: 64, limit });
     assert_eq!(link.forward.discipline, discipline);
     let [background, keystrokes] = scenario.traffic.as_slice() else { panic!() };
     assert_eq!((background.count, &background.until), (4, &None));
@@ -186,8 +188,8 @@ fn hosts_interfaces_and_modules() {
     assert_eq!((b.processor.clone(), b.interface.clone()), Default::default());
     assert_eq!(scenario.nodes[0].backplane, Some(Rate::from_bits_per_second(8_000_000)));
     let t1 = &scenario.links[1];
-    assert_eq!(t1.forward.discipline, DisciplineSpec::Fifo { limit: Limit::Bytes(32 << 10) });
-    assert_eq!(t1.backward.discipline, DisciplineSpec::Fifo { limit: Limit::Bytes(500_000) });
+    assert_eq!(t1.forward.discipline, DisciplineSpec::fifo(Limit::Bytes(32 << 10)));
+    assert_eq!(t1.backward.discipline, DisciplineSpec::fifo(Limit::Bytes(500_000)));
     assert_eq!((t1.forward.delay, t1.backward.delay), (Span::ZERO, Span::from_millis(3)));
     assert_eq!(t1.backward.output_buffer, Size::from_bytes(1024));
     assert_eq!(t1.forward.impairments.loss.to_string(), "1%");
@@ -287,7 +289,7 @@ fn modules_and_interfaces_are_axes() {
     assert_eq!(coordinates(&cells[3]), ["interface.kmc.requests=unlimited", "link.t1.module=rr"]);
     assert_eq!(cells[3].hosts[0].interface.requests, None);
     let limit = Limit::Bytes(9000);
-    let expected = DisciplineSpec::RoundRobin { quantum: 64, limit };
+    let expected = DisciplineSpec::from(RoundRobinSettings { quantum: 64, limit });
     assert_eq!(cells[3].links[1].forward.discipline, expected);
 }
 

@@ -223,7 +223,7 @@ const WRONG: &[(&str, &str, &str)] = &[
      "t1.toml:45: traffic.keys.reply: found \"eco\": give \"echo\", or bytes from 1 to 16777216, such as 1024 or \"1KiB\""),
     // Queue disciplines.
     ("discipline = \"fifo\"", "discipline = \"lifo\"",
-     "t1.toml:19: module.fifo.discipline: found \"lifo\", which is no discipline: use one of fifo, round-robin, two-lists, drr, priority, codel, fq-codel, epd, pie, dualpi2, sfq"),
+     "t1.toml:19: module.fifo.discipline: found \"lifo\", which is no discipline: did you mean 'fifo'?"),
     ("discipline = \"fifo\"", "discipline = { kind = \"drr\", quantum = 0 }",
      "t1.toml:19: module.fifo.discipline: found { kind = \"drr\", quantum = 0 }: discipline drr: the quantum in bytes is 0: it must lie between 1 and 1048576"),
     ("discipline = \"fifo\"", "discipline = { kind = \"fifo\", quantum = 64 }",

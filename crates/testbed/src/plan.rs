@@ -167,7 +167,7 @@ fn backplane(node: &Node) -> Option<LanePlan> {
     let spec = LinkSpec {
         rate: Some(node.backplane?),
         framing: Framing::Datakit,
-        discipline: DisciplineSpec::Fifo { limit: Limit::Bytes(1 << 30) },
+        discipline: DisciplineSpec::fifo(Limit::Bytes(1 << 30)),
         ..LinkSpec::default()
     };
     let stream = format!("{} {}", node.name, node.name);

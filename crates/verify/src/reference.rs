@@ -152,7 +152,7 @@ mod tests {
     fn what_the_queue_drops_has_no_prescription() {
         let spec = LinkSpec {
             rate: Some(Rate::from_bits_per_second(8_000)),
-            discipline: DisciplineSpec::Fifo { limit: Limit::Packets(1) },
+            discipline: DisciplineSpec::fifo(Limit::Packets(1)),
             ..LinkSpec::default()
         };
         let got = reference(&spec, 100, &[]).prescribe(&[at(2000), at(2001), at(2002)]);

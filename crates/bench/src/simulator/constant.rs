@@ -3,6 +3,7 @@
 use super::{Outcome, Switches};
 use anyhow::Result;
 use trunkline_core::{Channel, Ecn, Rate, Seed, Span, Time};
+use trunkline_path::discipline::{FqCodelSettings, Keys};
 use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
 use trunkline_sim::{Event, LinkId, Network, Parcel, RouteId};
 
@@ -55,18 +56,9 @@ impl Constant {
     fn bottleneck(&self) -> DisciplineSpec {
         let limit = Limit::Packets(LIMIT);
         if !self.fair {
-            return DisciplineSpec::Fifo { limit };
+            return DisciplineSpec::fifo(limit);
         }
-        DisciplineSpec::FqCodel {
-            limit,
-            flows: 1024,
-            quantum: 1514,
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            mtu: 1500,
-            ecn: false,
-            ce_threshold: None,
-        }
+        FqCodelSettings { limit, ecn: false, ..FqCodelSettings::with_limit(limit) }.into()
     }
 }
 
@@ -92,7 +84,7 @@ impl Sources {
         let mut network = Network::new(Seed(1));
         switches.apply(&mut network)?;
         let bottleneck = network.add_link(&link(what.delay, what.bottleneck()), "bottleneck");
-        let access = link(ACCESS_DELAY, DisciplineSpec::Fifo { limit: ACCESS_LIMIT });
+        let access = link(ACCESS_DELAY, DisciplineSpec::fifo(ACCESS_LIMIT));
         let mut links = vec![bottleneck];
         links
             .extend((0..what.sources).map(|source| network.add_link(&access, &source.to_string())));

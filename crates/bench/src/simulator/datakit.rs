@@ -7,6 +7,7 @@
 use super::{Outcome, Switches};
 use anyhow::Result;
 use trunkline_core::{Channel, Ecn, Rate, Seed, Size, Span, Time};
+use trunkline_path::discipline::RoundRobinSettings;
 use trunkline_path::{ByteTime, DisciplineSpec, Framing, Limit, LinkSpec, TrunkProcessor};
 use trunkline_sim::{Event, LinkId, Network, Parcel, RouteId};
 
@@ -40,7 +41,7 @@ fn backplane() -> LinkSpec {
         rate: Some(Rate::from_bits_per_second(8_000_000)),
         framing: Framing::Datakit,
         delay: Span::from_micros(5),
-        discipline: DisciplineSpec::Fifo { limit: Limit::Bytes(1 << 16) },
+        discipline: DisciplineSpec::fifo(Limit::Bytes(1 << 16)),
         ..LinkSpec::default()
     }
 }
@@ -52,7 +53,7 @@ fn trunk(board: Board) -> LinkSpec {
         rate: Some(Rate::from_bits_per_second(1_544_000)),
         framing: Framing::T1_LAPD,
         delay: Span::from_millis(1),
-        discipline: DisciplineSpec::Fifo { limit },
+        discipline: DisciplineSpec::fifo(limit),
         ..LinkSpec::default()
     };
     // Fifo sizes and times for each byte: Hawley 1989 §1.4, §2.2.
@@ -71,7 +72,7 @@ fn trunk(board: Board) -> LinkSpec {
         Board::Hardware => plain,
         Board::Fifo => with(true),
         Board::RoundRobin => {
-            let discipline = DisciplineSpec::RoundRobin { limit, quantum: 64 };
+            let discipline = RoundRobinSettings { limit, quantum: 64 }.into();
             LinkSpec { discipline, ..with(false) }
         }
     }

@@ -69,7 +69,7 @@ impl Dumbbell {
         let mut network = Network::new(Seed(1));
         switches.apply(&mut network)?;
         let trunk = trunk();
-        let access = link(ACCESS_DELAY, DisciplineSpec::Fifo { limit: ACCESS_LIMIT });
+        let access = link(ACCESS_DELAY, DisciplineSpec::fifo(ACCESS_LIMIT));
         let mut links = vec![network.add_link(&trunk, "there"), network.add_link(&trunk, "back")];
         for pair in 0..pairs as u64 {
             let mut own = [0; 4].map(|_| LinkId(0));
@@ -167,7 +167,7 @@ impl Dumbbell {
 const START: u64 = 1 << 32;
 
 fn trunk() -> LinkSpec {
-    let discipline = DisciplineSpec::Fifo { limit: Limit::Packets(LIMIT) };
+    let discipline = DisciplineSpec::fifo(Limit::Packets(LIMIT));
     let rate = Some(Rate::from_bits_per_second(BOTTLENECK));
     LinkSpec { rate, ..link(DELAY, discipline) }
 }

@@ -81,7 +81,7 @@ impl Fabric {
     pub fn new(length: Time, switches: Switches) -> Result<Fabric> {
         let mut network = Network::new(Seed(1));
         switches.apply(&mut network)?;
-        let spec = link(DELAY, DisciplineSpec::Fifo { limit: LIMIT });
+        let spec = link(DELAY, DisciplineSpec::fifo(LIMIT));
         let links: Vec<LinkId> =
             (0..LINKS).map(|number| network.add_link(&spec, &number.to_string())).collect();
         let mut route = |channel: usize, from, to| {

@@ -115,8 +115,7 @@ fn a_capsule_tells_of_every_hop_and_comes_to_its_device() {
 fn copies_losses_and_strays_are_counted() {
     let mut specs = [spec(Span::from_micros(100)), spec(Span::from_micros(100))];
     specs[0].impairments.duplicate = "100%".parse().unwrap();
-    specs[1].discipline =
-        trunkline_path::DisciplineSpec::Fifo { limit: trunkline_path::Limit::Packets(1) };
+    specs[1].discipline = trunkline_path::DisciplineSpec::fifo(trunkline_path::Limit::Packets(1));
     let mut bench = Bench::new(&specs);
     bench.near.lock().unwrap().extend([capsule(0, 1000), vec![0xff; 60], capsule(9, 10)]);
     bench.run();

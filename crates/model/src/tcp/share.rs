@@ -9,7 +9,7 @@ use crate::share::{Grant, Limit, fill};
 use crate::throughput::Throughput;
 use crate::way::Resource;
 use trunkline_core::Span;
-use trunkline_path::DisciplineSpec;
+use trunkline_path::{Sharing, Standing};
 use trunkline_scenario::Scenario;
 
 /// What limits a connection.
@@ -160,19 +160,15 @@ enum Treatment {
 fn treatment(scenario: &Scenario, resource: Resource, packet: u32) -> Result<Treatment, String> {
     let Resource::Line(link, reversed) = resource else { return Ok(Treatment::InTurn) };
     let discipline = &line(scenario, link, reversed).discipline;
-    match *discipline {
-        DisciplineSpec::RoundRobin { .. }
-        | DisciplineSpec::TwoLists { .. }
-        | DisciplineSpec::Drr { .. }
-        | DisciplineSpec::FqCodel { .. }
-        | DisciplineSpec::Sfq(_) => Ok(Treatment::InTurn),
-        DisciplineSpec::Fifo { limit } | DisciplineSpec::Priority { limit, .. } => {
-            Ok(Treatment::Queue(limit.most_bytes(packet)))
+    let assumed = discipline.assumptions();
+    match (assumed.sharing, assumed.standing) {
+        (Sharing::Rounds { .. } | Sharing::Turns { .. }, _) => Ok(Treatment::InTurn),
+        (Sharing::Arrival, Standing::Limit) => {
+            Ok(Treatment::Queue(discipline.limit().most_bytes(packet)))
         }
-        DisciplineSpec::Epd { threshold, .. } => Ok(Treatment::Queue(threshold * 48)),
-        DisciplineSpec::Codel { target, .. } => Ok(Treatment::Managed(target)),
-        DisciplineSpec::Pie(pie) => Ok(Treatment::Managed(pie.target)),
-        DisciplineSpec::DualPi2(_) => {
+        (Sharing::Arrival, Standing::Bytes(bytes)) => Ok(Treatment::Queue(bytes)),
+        (Sharing::Arrival, Standing::Delay(target)) => Ok(Treatment::Managed(target)),
+        (Sharing::Unknown, _) | (Sharing::Arrival, Standing::Unknown) => {
             Err(format!("the discipline of the full line {}", stage_name(scenario, resource)))
         }
     }

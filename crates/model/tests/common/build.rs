@@ -17,7 +17,7 @@ pub fn t1(discipline: DisciplineSpec) -> LinkSpec {
 
 /// A FIFO of 32 kE.
 pub fn hardware_fifo() -> DisciplineSpec {
-    DisciplineSpec::Fifo { limit: Limit::Bytes(32_768) }
+    DisciplineSpec::fifo(Limit::Bytes(32_768))
 }
 
 /// A link between two stations, the same both ways.

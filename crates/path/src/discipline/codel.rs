@@ -1,10 +1,60 @@
 //! Controlled delay (RFC 8289): the control law, and a single queue under it.
 
+use super::settings::settings;
 use super::tally::Tally;
-use super::{Backlog, Discipline, Drops, Service};
+use super::{
+    Assumptions, Backlog, Chance, Discipline, Drops, MTU, Service, Settings, Standing, TARGETS,
+    TEN_SECONDS,
+};
 use crate::Limit;
 use std::collections::VecDeque;
 use trunkline_core::{DropCause, Metered, Span, Time};
+
+/// The standing delay that is acceptable (RFC 8289 §5.3 and RFC 8290 §5.2.2).
+pub(super) const TARGET: Span = Span::from_millis(5);
+/// How long it may be exceeded (RFC 8289 §5.3 and RFC 8290 §5.2.1).
+pub(super) const INTERVAL: Span = Span::from_millis(100);
+/// The longest interval that is accepted.
+pub(super) const INTERVAL_MAX: Span = Span::from_secs(100);
+/// What a message calls a queue under CoDel.
+pub(super) const CODEL: &str = "CoDel";
+
+settings! {
+    /// Controlled delay (RFC 8289).
+    pub struct CodelSettings {
+        /// How much may wait.
+        limit: Limit;
+        /// The standing delay that is acceptable.
+        target: Span = TARGET, "the target" in TARGETS;
+        /// How long it may be exceeded before the first drop.
+        interval: Span = INTERVAL, "the interval" in target..=INTERVAL_MAX;
+        /// Bytes in the queue up to which nothing is dropped: one maximal packet.
+        mtu: u32 as Bytes = MTU;
+        /// Whether packets that can be marked are marked instead of dropped.
+        #[serde(default)]
+        ecn: bool = false;
+        /// The delay above which every packet that can be marked is, whatever CoDel says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ce_threshold: Option<Span> = None, "the marking threshold ce_threshold" in Span::ZERO..=TEN_SECONDS;
+    }
+}
+
+impl Settings for CodelSettings {
+    type Queue<P: Metered> = Codel<P>;
+
+    const TRIALS: &'static [&'static str] = &[
+        "target=5ms,interval=20ms,mtu=100,limit=9p",
+        "target=5ms,interval=20ms,mtu=100,ecn=true,ce_threshold=3ms,limit=9p",
+    ];
+
+    fn build<P: Metered>(self, _chance: &Chance<'_>) -> Codel<P> {
+        Codel::new(self)
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::managed(CODEL, Standing::Delay(self.target))
+    }
+}
 
 /// CoDel's constants (RFC 8289 §5.3).
 #[derive(Debug, Clone, Copy)]
@@ -157,23 +207,6 @@ pub struct Codel<P> {
     control: Control,
     law: Law,
     limit: Limit,
-}
-
-/// The parameters of CoDel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CodelSettings {
-    /// How much may wait.
-    pub limit: Limit,
-    /// The standing delay that is acceptable.
-    pub target: Span,
-    /// How long it may be exceeded before the first drop.
-    pub interval: Span,
-    /// Bytes up to which nothing is dropped.
-    pub mtu: u32,
-    /// Are packets marked, that can be, instead of dropped?
-    pub ecn: bool,
-    /// The delay above which every packet is marked that can be.
-    pub ce_threshold: Option<Span>,
 }
 
 #[derive(Debug)]

@@ -1,9 +1,36 @@
 //! Deficit round robin: whole packets, fair in bytes.
 
 use super::channels::{Channels, End, Turns};
-use super::{Backlog, Discipline, Drops, Service};
+use super::settings::settings;
+use super::{
+    Assumptions, Backlog, Chance, Discipline, Drops, PACKET_QUANTUM, QUANTA, Service, Settings,
+};
 use crate::Limit;
 use trunkline_core::{Metered, Time};
+
+settings! {
+    /// Deficit round robin, whole packets, fair in bytes (Shreedhar and Varghese 1995).
+    pub struct DrrSettings {
+        /// How much may wait in all; the longest channel gives way.
+        limit: Limit;
+        /// Bytes of credit for each turn.
+        quantum: u32 as Bytes = PACKET_QUANTUM, "the quantum in bytes" in QUANTA;
+    }
+}
+
+impl Settings for DrrSettings {
+    type Queue<P: Metered> = Drr<P>;
+
+    const TRIALS: &'static [&'static str] = &["quantum=1514,limit=3kB", "quantum=90,limit=60c"];
+
+    fn build<P: Metered>(self, _chance: &Chance<'_>) -> Drr<P> {
+        Drr::new(self.limit, self.quantum)
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::turns(self.quantum)
+    }
+}
 
 /// Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995, §3): each turn adds a quantum to the
 /// channel's deficit, and the channel sends whole packets while the deficit covers them. What is left

@@ -1,80 +1,69 @@
-//! Two coupled queues: low latency beside classic (RFC 9332).
+//! Two coupled queues for low-latency and classic traffic (RFC 9332).
 
-use super::pi::{Gain, Odds, Ticker, change};
-use super::pie::{gain_range, update_range};
-use super::spec::target_range;
+use super::pi::{CONTROLLED, GAINS, Gain, Odds, Ticker, UPDATES, change};
+use super::settings::{choice, settings};
 use super::tally::Tally;
-use super::{Backlog, Discipline, Drops, Service};
+use super::{
+    Assumptions, Backlog, Chance, Discipline, Drops, Service, Settings, Sharing, Standing, TARGETS,
+    TEN_SECONDS,
+};
 use crate::Limit;
-use crate::spec::{SpecError, within};
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use trunkline_core::{DropCause, Ecn, Metered, Span, Stream, Time};
 
-/// The parameters of DualPI2, with the names of RFC 9332 appendix A.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DualPi2Settings {
-    /// How much may wait in both queues.
-    pub limit: Limit,
-    /// The classic queue's delay aimed at.
-    pub target: Span,
-    /// How often the probability is worked out anew (Tupdate).
-    pub update: Span,
-    /// What each second of delay above the target adds to the base probability at an update.
-    pub alpha: Gain,
-    /// What each second by which the delay has grown adds to it.
-    pub beta: Gain,
-    /// How many times the base probability a low-latency packet is marked with (k).
-    pub coupling: u32,
-    /// The delay above which every low-latency packet is marked.
-    pub step: Span,
-    /// Which queue is served next.
-    pub scheduler: DualScheduler,
-    /// The share of the line, in percent, that the classic queue keeps beside the other (weighted only).
-    pub classic: u8,
-    /// How much longer than a low-latency packet a classic one waits (time-shifted only).
-    pub shift: Span,
+settings! {
+    /// A low-latency queue coupled with a classic one (RFC 9332; appendix A.1 with the update and the gains that it gives
+    /// for Linux, whose step and share these are).
+    pub struct DualPi2Settings {
+        /// How much may wait in both queues.
+        limit: Limit;
+        /// The classic queue's delay aimed at.
+        target: Span = Span::from_millis(15), "the target" in TARGETS;
+        /// How often the probability is worked out anew (Tupdate).
+        update: Span = Span::from_millis(16), "the time between updates" in UPDATES;
+        /// What each second of delay above the target adds to the base probability at an update.
+        alpha: Gain = Gain::from_micros(160_000), "the gain alpha" in GAINS;
+        /// What each second by which the delay has grown adds to it.
+        beta: Gain = Gain::from_micros(3_200_000), "the gain beta" in GAINS;
+        /// How many times the base probability a low-latency packet is marked with (k).
+        coupling: u32 = 2, "the coupling" in 1..=100;
+        /// The delay above which every low-latency packet is marked.
+        step: Span = Span::from_millis(1), "the step" in Span::ZERO..=TEN_SECONDS;
+        /// Which queue is served next.
+        scheduler: DualScheduler = DualScheduler::Wrr;
+        /// The share of the line that the classic queue keeps beside the other (wrr only).
+        classic: u8 as Percent = 10, "the classic share in percent" in 1..=99;
+        /// How much longer than a low-latency packet a classic one waits (ts-fifo only; appendix A.2, public Internet).
+        shift: Span = Span::from_millis(50), "the shift" in Span::ZERO..=TEN_SECONDS;
+    }
 }
 
-/// Which of the two queues is served next, where both hold packets (RFC 9332 §4.2.2 and appendix A.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DualScheduler {
-    /// Weighted round robin: the classic queue has its share of the bytes, the low-latency queue the rest.
-    Wrr,
-    /// Time-shifted first in first out: the packet that has waited longer, as though each low-latency packet had
-    /// come earlier by the shift.
-    TsFifo,
+choice! {
+    /// Which of the two queues is served next if both hold packets (RFC 9332 §4.2.2 and appendix A.2).
+    pub enum DualScheduler {
+        /// Weighted round robin: the classic queue has its share of the bytes, the low-latency queue the rest.
+        Wrr = "wrr",
+        /// Time-shifted first in first out: the packet that has waited longer, as though each low-latency packet had
+        /// come earlier by the shift.
+        TsFifo = "ts-fifo",
+    }
 }
 
-impl DualPi2Settings {
-    /// The defaults with `limit`: RFC 9332 appendix A.1, with the update of 16 ms and the gains rounded for it that
-    /// it gives for Linux; step and share are Linux's. The shift is that of appendix A.2 for the public Internet.
-    pub(super) fn with_limit(limit: Limit) -> DualPi2Settings {
-        DualPi2Settings {
-            limit,
-            target: Span::from_millis(15),
-            update: Span::from_millis(16),
-            alpha: Gain::from_micros(160_000),
-            beta: Gain::from_micros(3_200_000),
-            coupling: 2,
-            step: Span::from_millis(1),
-            scheduler: DualScheduler::Wrr,
-            classic: 10,
-            shift: Span::from_millis(50),
-        }
+impl Settings for DualPi2Settings {
+    type Queue<P: Metered> = DualPi2<P>;
+
+    const TRIALS: &'static [&'static str] = &[
+        "target=1ms,update=1ms,alpha=10,step=1ms,limit=4kB",
+        "target=5ms,coupling=1,scheduler=ts-fifo,shift=9ms,classic=50%,limit=80c",
+    ];
+
+    fn build<P: Metered>(self, chance: &Chance<'_>) -> DualPi2<P> {
+        DualPi2::new(self, chance.stream())
     }
 
-    pub(super) fn check(&self) -> Result<(), SpecError> {
-        target_range(self.target)?;
-        update_range(self.update)?;
-        gain_range("the gain alpha", self.alpha)?;
-        gain_range("the gain beta", self.beta)?;
-        within("the coupling", self.coupling, 1, 100)?;
-        within("the step", self.step, Span::ZERO, Span::from_secs(10))?;
-        within("the classic share in percent", self.classic, 1, 99)?;
-        within("the shift", self.shift, Span::ZERO, Span::from_secs(10))
+    fn assumptions(&self) -> Assumptions {
+        let managed = Assumptions::managed(CONTROLLED, Standing::Unknown);
+        Assumptions { sharing: Sharing::Unknown, ..managed }
     }
 }
 
@@ -298,6 +287,7 @@ impl<P: Metered> Discipline<P> for DualPi2<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discipline::Keys;
     use trunkline_core::{Channel, Packet, Probability, Seed};
 
     const MS: Span = Span::from_millis(1);

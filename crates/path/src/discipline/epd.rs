@@ -1,12 +1,39 @@
 //! ATM early packet discard.
 
-use super::{Backlog, Discipline, Drops, Service};
+use super::settings::settings;
+use super::{Assumptions, Backlog, Chance, Discipline, Drops, Service, Settings, Standing};
 use crate::{Limit, aal5_cells};
 use std::collections::VecDeque;
 use trunkline_core::{Channel, DropCause, Metered, Time};
 
 /// User bytes of one cell.
 const CELL_PAYLOAD: u64 = 48;
+
+settings! {
+    /// ATM early packet discard: whole packets are refused above a threshold (Romanow and Floyd 1995; numbers of the
+    /// LDS report §3.10).
+    pub struct EpdSettings {
+        /// Cells in the queue above which an arriving packet is refused whole.
+        threshold: u64 as Cells = 1000, "the discard threshold in cells" in 0..=limit;
+        /// Cells that the buffer holds; what does not fit in the middle of a packet is lost.
+        limit: u64 as Cells = 1200, "the cell limit" in 1..=1 << 40;
+    }
+}
+
+impl Settings for EpdSettings {
+    type Queue<P: Metered> = Epd<P>;
+
+    const TRIALS: &'static [&'static str] = &["threshold=40,limit=60"];
+
+    fn build<P: Metered>(self, _chance: &Chance<'_>) -> Epd<P> {
+        Epd::new(self.threshold, self.limit)
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        let standing = Standing::Bytes(self.threshold * CELL_PAYLOAD);
+        Assumptions::managed("early packet discard", standing)
+    }
+}
 
 /// Early packet discard in a cell queue (Romanow and Floyd 1995): a packet that comes while more than
 /// `threshold` cells wait is refused whole.

@@ -1,8 +1,31 @@
 //! First in, first out, with a limit in bytes, packets or cells.
 
-use super::{Backlog, Discipline, Drops, Service};
+use super::settings::settings;
+use super::{Assumptions, Backlog, Chance, Discipline, Drops, Service, Settings};
 use crate::{BlockQueue, Limit};
 use trunkline_core::{DropCause, Metered, Time};
+
+settings! {
+    /// First in, first out; the arriving packet is dropped when the queue is full.
+    pub struct FifoSettings {
+        /// How much may wait.
+        limit: Limit;
+    }
+}
+
+impl Settings for FifoSettings {
+    type Queue<P: Metered> = Fifo<P>;
+
+    const TRIALS: &'static [&'static str] = &["limit=3kB"];
+
+    fn build<P: Metered>(self, _chance: &Chance<'_>) -> Fifo<P> {
+        Fifo::new(self.limit)
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::FIFO
+    }
+}
 
 /// First in, first out. A packet that would take the queue over its limit is dropped on arrival
 /// (drop-tail), except that an empty queue takes any one packet.

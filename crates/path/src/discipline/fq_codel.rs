@@ -1,10 +1,68 @@
 //! Flow queueing with CoDel (RFC 8290).
 
 use super::channels::{Channels, End, Turns, spread};
-use super::codel::{Control, Law, NEVER, Source};
-use super::{Backlog, Discipline, Drops, Service};
+use super::codel::{CODEL, Control, INTERVAL, INTERVAL_MAX, Law, NEVER, Source, TARGET};
+use super::settings::settings;
+use super::{
+    Assumptions, Backlog, Chance, Discipline, Drops, MTU, PACKET_QUANTUM, QUANTA, Service,
+    Settings, Standing, TARGETS, TEN_SECONDS,
+};
 use crate::Limit;
 use trunkline_core::{Channel, Metered, Span, Time};
+
+settings! {
+    /// Flow queueing with controlled delay (RFC 8290).
+    pub struct FqCodelSettings {
+        /// How much may wait in all; the fattest flow gives way (§5.2.3).
+        limit: Limit = Limit::Packets(10_240);
+        /// How many queues the flows are hashed into (§5.2.5).
+        flows: u32 = 1024, "the number of flow queues" in 1..=1 << 20;
+        /// Bytes of credit for each turn (§5.2.4).
+        quantum: u32 as Bytes = PACKET_QUANTUM, "the quantum in bytes" in QUANTA;
+        /// The standing delay that is acceptable.
+        target: Span = TARGET, "the target" in TARGETS;
+        /// How long it may be exceeded before the first drop.
+        interval: Span = INTERVAL, "the interval" in target..=INTERVAL_MAX;
+        /// Bytes in a queue up to which nothing is dropped from it: one maximal packet.
+        #[serde(default = "default_mtu")]
+        mtu: u32 as Bytes = MTU;
+        /// Whether packets that can be marked are marked instead of dropped (§5.2.6).
+        #[serde(default = "marks")]
+        ecn: bool = true;
+        /// The delay above which every packet that can be marked is, whatever CoDel says (§5.2.7).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ce_threshold: Option<Span> = None, "the marking threshold ce_threshold" in Span::ZERO..=TEN_SECONDS;
+    }
+}
+
+/// Kept descriptions from before it could be set.
+fn default_mtu() -> u32 {
+    MTU
+}
+
+/// Kept descriptions from before it could be turned off.
+fn marks() -> bool {
+    true
+}
+
+impl Settings for FqCodelSettings {
+    type Queue<P: Metered> = FqCodel<P>;
+
+    const TRIALS: &'static [&'static str] = &[
+        "flows=64,quantum=300,target=5ms,interval=20ms,mtu=100,limit=12p",
+        "flows=2,target=1ms,interval=2ms,mtu=0,limit=5kB",
+        "flows=2,target=1ms,interval=2ms,mtu=0,ecn=false,ce_threshold=0s,limit=5kB",
+    ];
+
+    fn build<P: Metered>(self, _chance: &Chance<'_>) -> FqCodel<P> {
+        FqCodel::new(self)
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        let standing = Standing::Delay(self.target);
+        Assumptions { early: Some(CODEL), standing, ..Assumptions::turns(self.quantum) }
+    }
+}
 
 /// Flow queueing with CoDel (RFC 8290): channels are hashed into queues, each with a CoDel of its own;
 /// queues that have become active go before those that keep holding data.
@@ -34,27 +92,6 @@ struct Queue {
     /// Bytes that it may send before its turn ends.
     credits: i64,
     control: Control,
-}
-
-/// The parameters of flow queueing with CoDel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FqCodelSettings {
-    /// How much may wait in all.
-    pub limit: Limit,
-    /// How many queues the channels are hashed into, at least 1.
-    pub flows: u32,
-    /// Bytes of credit for each turn, at least 1.
-    pub quantum: u32,
-    /// The standing delay that is acceptable.
-    pub target: Span,
-    /// How long it may be exceeded before the first drop.
-    pub interval: Span,
-    /// Bytes in a queue up to which CoDel does not drop.
-    pub mtu: u32,
-    /// Are packets marked, that can be, instead of dropped (§5.2.6)?
-    pub ecn: bool,
-    /// The delay above which every packet is marked that can be (§5.2.7).
-    pub ce_threshold: Option<Span>,
 }
 
 /// The list of queues that have become active.

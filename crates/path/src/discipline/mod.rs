@@ -1,5 +1,6 @@
 //! Queue disciplines: who is served next, and who is turned away.
 
+mod assumptions;
 mod channels;
 mod codel;
 mod drr;
@@ -8,35 +9,59 @@ mod epd;
 mod fifo;
 mod fq_codel;
 mod links;
+mod list;
 mod longest;
 mod packets;
 mod pi;
 mod pie;
 mod priority;
 mod round_robin;
+mod settings;
 mod sfq;
 mod spec;
 mod tally;
 mod text;
 mod two_lists;
 
-pub use codel::{Codel, CodelSettings};
-pub use drr::Drr;
-pub use dualpi2::{DualPi2, DualPi2Settings, DualScheduler};
-pub use epd::Epd;
-pub use fifo::Fifo;
-pub use fq_codel::{FqCodel, FqCodelSettings};
+pub use assumptions::{Assumptions, Sharing, Standing};
+pub use dualpi2::DualScheduler;
 pub use pi::Gain;
-pub use pie::{Pie, PieSettings};
-pub use priority::Priority;
-pub use round_robin::RoundRobin;
-pub use sfq::{Sfq, SfqSettings};
-pub use spec::{DisciplineSpec, Sparse};
+pub use settings::{Chance, FLAG, Key, Keys, Settings};
+pub use spec::{Kind, help};
 pub use text::DisciplineTextError;
-pub use two_lists::TwoLists;
+pub use two_lists::Sparse;
 
 use crate::{Limit, Piece};
-use trunkline_core::{Channel, DropCause, Ecn, Metered, Seed, Time};
+use list::disciplines;
+use std::ops::RangeInclusive;
+use trunkline_core::{Channel, DropCause, Ecn, Metered, Seed, Span, Time};
+
+// A discipline is its file, its `mod` above and its line here: its name, and its file's queue and settings.
+disciplines! {
+    "fifo" => fifo::{Fifo, FifoSettings},
+    "round-robin" => round_robin::{RoundRobin, RoundRobinSettings},
+    "two-lists" => two_lists::{TwoLists, TwoListsSettings},
+    "drr" => drr::{Drr, DrrSettings},
+    "priority" => priority::{Priority, PrioritySettings},
+    "codel" => codel::{Codel, CodelSettings},
+    "fq-codel" => fq_codel::{FqCodel, FqCodelSettings},
+    "epd" => epd::{Epd, EpdSettings},
+    "pie" => pie::{Pie, PieSettings},
+    "dualpi2" => dualpi2::{DualPi2, DualPi2Settings},
+    "sfq" => sfq::{Sfq, SfqSettings},
+}
+
+/// Bytes of each turn for disciplines that serve whole packets: an Ethernet frame of the largest size (RFC 8290
+/// §5.2.4).
+const PACKET_QUANTUM: u32 = 1514;
+/// Bytes of one turn.
+const QUANTA: RangeInclusive<u32> = 1..=1 << 20;
+/// Delays that a controller may aim at.
+const TARGETS: RangeInclusive<Span> = Span::from_nanos(1)..=TEN_SECONDS;
+/// The longest delay that a controller compares with.
+const TEN_SECONDS: Span = Span::from_secs(10);
+/// The largest IP packet on Ethernet (RFC 8289 §5.3 asks for the interface's).
+const MTU: u32 = 1500;
 
 /// A queue in front of a line.
 ///
@@ -184,103 +209,6 @@ impl<P> Drops<P> {
     /// How many packets have been marked so far.
     pub fn marked(&self) -> u64 {
         self.marked
-    }
-}
-
-/// Every discipline there is, chosen when the path is described and dispatched without boxing.
-#[derive(Debug)]
-pub enum AnyDiscipline<P> {
-    /// First in, first out.
-    Fifo(Fifo<P>),
-    /// A quantum from each active channel in turn.
-    RoundRobin(RoundRobin<P>),
-    /// Newly active channels first.
-    TwoLists(TwoLists<P>),
-    /// Whole packets, fair in bytes.
-    Drr(Drr<P>),
-    /// Strict priority by band.
-    Priority(Priority<P>),
-    /// Controlled delay.
-    Codel(Codel<P>),
-    /// Flow queueing with controlled delay.
-    FqCodel(FqCodel<P>),
-    /// ATM early packet discard.
-    Epd(Epd<P>),
-    /// Proportional integral controller enhanced.
-    Pie(Pie<P>),
-    /// Two coupled queues.
-    DualPi2(DualPi2<P>),
-    /// Stochastic fair queueing.
-    Sfq(Sfq<P>),
-}
-
-macro_rules! each {
-    ($any:expr, $it:ident => $body:expr) => {
-        match $any {
-            AnyDiscipline::Fifo($it) => $body,
-            AnyDiscipline::RoundRobin($it) => $body,
-            AnyDiscipline::TwoLists($it) => $body,
-            AnyDiscipline::Drr($it) => $body,
-            AnyDiscipline::Priority($it) => $body,
-            AnyDiscipline::Codel($it) => $body,
-            AnyDiscipline::FqCodel($it) => $body,
-            AnyDiscipline::Epd($it) => $body,
-            AnyDiscipline::Pie($it) => $body,
-            AnyDiscipline::DualPi2($it) => $body,
-            AnyDiscipline::Sfq($it) => $body,
-        }
-    };
-}
-
-impl<P: Metered> AnyDiscipline<P> {
-    /// The discipline that `spec` describes. What it leaves to chance comes from the stream of `seed` for the
-    /// queue of the link called `name`.
-    pub fn new(spec: &DisciplineSpec, seed: Seed, name: &str) -> AnyDiscipline<P> {
-        let stream = || seed.stream(&format!("{name}/queue"));
-        match *spec {
-            DisciplineSpec::Fifo { limit } => AnyDiscipline::Fifo(Fifo::new(limit)),
-            DisciplineSpec::RoundRobin { limit, quantum } => {
-                AnyDiscipline::RoundRobin(RoundRobin::new(limit, quantum))
-            }
-            DisciplineSpec::TwoLists { limit, quantum, frame, sparse } => {
-                AnyDiscipline::TwoLists(TwoLists::new(limit, quantum, frame, sparse))
-            }
-            DisciplineSpec::Drr { limit, quantum } => AnyDiscipline::Drr(Drr::new(limit, quantum)),
-            DisciplineSpec::Priority { limit, bands } => {
-                AnyDiscipline::Priority(Priority::new(limit, bands))
-            }
-            DisciplineSpec::Codel { limit, target, interval, mtu, ecn, ce_threshold } => {
-                let settings = CodelSettings { limit, target, interval, mtu, ecn, ce_threshold };
-                AnyDiscipline::Codel(Codel::new(settings))
-            }
-            DisciplineSpec::FqCodel {
-                limit,
-                flows,
-                quantum,
-                target,
-                interval,
-                mtu,
-                ecn,
-                ce_threshold,
-            } => AnyDiscipline::FqCodel(FqCodel::new(FqCodelSettings {
-                limit,
-                flows,
-                quantum,
-                target,
-                interval,
-                mtu,
-                ecn,
-                ce_threshold,
-            })),
-            DisciplineSpec::Epd { threshold, limit } => {
-                AnyDiscipline::Epd(Epd::new(threshold, limit))
-            }
-            DisciplineSpec::Pie(settings) => AnyDiscipline::Pie(Pie::new(settings, stream())),
-            DisciplineSpec::DualPi2(settings) => {
-                AnyDiscipline::DualPi2(DualPi2::new(settings, stream()))
-            }
-            DisciplineSpec::Sfq(settings) => AnyDiscipline::Sfq(Sfq::new(settings, stream())),
-        }
     }
 }
 

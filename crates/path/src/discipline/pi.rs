@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use trunkline_core::{ParseError, Probability, Span, Stream, Time, number_and_unit};
 
@@ -76,6 +77,13 @@ impl<'de> Deserialize<'de> for Gain {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
+
+/// The gains that are accepted.
+pub(super) const GAINS: RangeInclusive<Gain> = Gain::ZERO..=Gain::MAX;
+/// How often a controller may look.
+pub(super) const UPDATES: RangeInclusive<Span> = Span::from_micros(1)..=Span::from_secs(10);
+/// What a message calls a queue under such a controller.
+pub(super) const CONTROLLED: &str = "a controlled queue (pie, dualpi2)";
 
 /// A probability that is reckoned with, in units of 2^-60.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

@@ -1,72 +1,55 @@
 //! Proportional integral controller enhanced (RFC 8033).
 
-use super::pi::{Gain, Odds, Ticker, change};
-use super::spec::target_range;
+use super::pi::{CONTROLLED, GAINS, Gain, Odds, Ticker, UPDATES, change};
+use super::settings::settings;
 use super::tally::Tally;
-use super::{Backlog, Discipline, Drops, Service};
+use super::{
+    Assumptions, Backlog, Chance, Discipline, Drops, MTU, Service, Settings, Standing, TARGETS,
+};
 use crate::Limit;
-use crate::spec::{SpecError, within};
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use trunkline_core::{DropCause, Metered, Probability, Span, Stream, Time};
 
-/// The parameters of PIE, with the names of RFC 8033 §4, §5 and appendix A.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PieSettings {
-    /// How much may wait.
-    pub limit: Limit,
-    /// The delay aimed at (QDELAY_REF).
-    pub target: Span,
-    /// How often the drop probability is worked out anew (T_UPDATE).
-    pub update: Span,
-    /// What each second of delay above the target adds to the probability at an update.
-    pub alpha: Gain,
-    /// What each second by which the delay has grown adds to it.
-    pub beta: Gain,
-    /// How long nothing is dropped once a queue has been quiet (MAX_BURST).
-    pub burst: Span,
-    /// User bytes of one maximal packet: while no more than two of them wait, nothing is dropped (as in Linux;
-    /// §4.1 has two of mean size).
-    pub mtu: u32,
-    /// Are packets marked, that can be, instead of dropped (§5.1)?
-    pub ecn: bool,
-    /// The drop probability above which they are dropped all the same (mark_ecnth, §5.1).
-    pub mark_below: Probability,
-}
-
-impl PieSettings {
-    /// The RFC's defaults with `limit`: target and update §4.2, burst §4.4, the gains appendix A, mark_ecnth §5.1.
-    pub(super) fn with_limit(limit: Limit) -> PieSettings {
-        PieSettings {
-            limit,
-            target: Span::from_millis(15),
-            update: Span::from_millis(15),
-            alpha: Gain::from_micros(125_000),
-            beta: Gain::from_micros(1_250_000),
-            burst: Span::from_millis(150),
-            mtu: 1500,
-            ecn: true,
-            mark_below: Probability::new(0.1).unwrap_or_default(),
-        }
-    }
-
-    pub(super) fn check(&self) -> Result<(), SpecError> {
-        target_range(self.target)?;
-        update_range(self.update)?;
-        gain_range("the gain alpha", self.alpha)?;
-        gain_range("the gain beta", self.beta)?;
-        within("the burst", self.burst, Span::ZERO, Span::from_secs(100))
+settings! {
+    /// Random drops at a probability that holds the delay at its target (RFC 8033).
+    pub struct PieSettings {
+        /// How much may wait.
+        limit: Limit;
+        /// The delay aimed at (QDELAY_REF, §4.2).
+        target: Span = Span::from_millis(15), "the target" in TARGETS;
+        /// How often the drop probability is worked out anew (T_UPDATE, §4.2).
+        update: Span = Span::from_millis(15), "the time between updates" in UPDATES;
+        /// What each second of delay above the target adds to the probability at an update (appendix A).
+        alpha: Gain = Gain::from_micros(125_000), "the gain alpha" in GAINS;
+        /// What each second by which the delay has grown adds to it (appendix A).
+        beta: Gain = Gain::from_micros(1_250_000), "the gain beta" in GAINS;
+        /// How long nothing is dropped once a queue has been quiet (MAX_BURST, §4.4).
+        burst: Span = Span::from_millis(150), "the burst" in Span::ZERO..=Span::from_secs(100);
+        /// User bytes of one maximal packet: while no more than two of them wait, nothing is dropped (as in Linux;
+        /// §4.1 has two of mean size).
+        mtu: u32 as Bytes = MTU;
+        /// Whether packets that can be marked are marked instead of dropped (§5.1).
+        ecn: bool = true;
+        /// The drop probability above which they are dropped all the same (mark_ecnth, §5.1).
+        mark_below: Probability = Probability::new(0.1).unwrap_or_default();
     }
 }
 
-/// How often a controller may look.
-pub(super) fn update_range(update: Span) -> Result<(), SpecError> {
-    within("the time between updates", update, Span::from_micros(1), Span::from_secs(10))
-}
+impl Settings for PieSettings {
+    type Queue<P: Metered> = Pie<P>;
 
-pub(super) fn gain_range(what: &'static str, gain: Gain) -> Result<(), SpecError> {
-    within(what, gain, Gain::ZERO, Gain::MAX)
+    const TRIALS: &'static [&'static str] = &[
+        "target=1ms,update=1ms,alpha=1,beta=10,burst=0s,mtu=100,mark_below=1%,limit=3kB",
+        "target=5ms,ecn=false,alpha=100,burst=5ms,mtu=1,limit=12p",
+    ];
+
+    fn build<P: Metered>(self, chance: &Chance<'_>) -> Pie<P> {
+        Pie::new(self, chance.stream())
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::managed(CONTROLLED, Standing::Delay(self.target))
+    }
 }
 
 /// One queue under PIE (RFC 8033), first in first out. An arriving packet is dropped, or marked, with a
@@ -232,6 +215,7 @@ impl<P: Metered> Discipline<P> for Pie<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discipline::Keys;
     use trunkline_core::Seed;
 
     fn settings() -> PieSettings {

@@ -2,10 +2,38 @@
 
 use super::links::List;
 use super::packets::Packets;
+use super::settings::settings;
 use super::tally::Tally;
-use super::{Backlog, Discipline, Drops, Service};
+use super::{Assumptions, Backlog, Chance, Discipline, Drops, Service, Settings};
 use crate::Limit;
 use trunkline_core::{DropCause, Metered, Time};
+
+/// The eight priorities of IEEE 802.1p.
+const BANDS: u8 = 8;
+
+settings! {
+    /// Strict priority; band 0 is IP precedence 7, band 7 is precedence 0 (best effort); first in, first out within one.
+    pub struct PrioritySettings {
+        /// How much may wait in all; the least urgent band gives way.
+        limit: Limit;
+        /// How many bands.
+        bands: u8 = BANDS, "the number of bands" in 1..=MOST_BANDS;
+    }
+}
+
+impl Settings for PrioritySettings {
+    type Queue<P: Metered> = Priority<P>;
+
+    const TRIALS: &'static [&'static str] = &["bands=3,limit=3kB"];
+
+    fn build<P: Metered>(self, _chance: &Chance<'_>) -> Priority<P> {
+        Priority::new(self.limit, self.bands)
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions { bands: true, ..Assumptions::FIFO }
+    }
+}
 
 /// Strict priority: band 0 first, and first in first out within a band. Packets of a band above the
 /// last go into the last.

@@ -1,9 +1,39 @@
 //! Datakit's per-channel queueing: a quantum from each active channel in turn.
 
 use super::channels::{Channels, End, Turns};
-use super::{Backlog, Discipline, Drops, Service};
+use super::settings::settings;
+use super::{Assumptions, Backlog, Chance, Discipline, Drops, QUANTA, Service, Settings, Sharing};
 use crate::Limit;
 use trunkline_core::{Metered, Time};
+
+/// Bytes of each turn (Hawley 1989 §1.4).
+const QUANTUM: u32 = 64;
+
+settings! {
+    /// Datakit: a quantum of bytes from each active channel in turn; a packet leaves when its last byte has (Hawley
+    /// 1989 §1.2, §1.4).
+    pub struct RoundRobinSettings {
+        /// How much may wait in all; the longest channel gives way.
+        limit: Limit;
+        /// Bytes from one channel before the next has its turn.
+        quantum: u32 as Bytes = QUANTUM, "the quantum in bytes" in QUANTA;
+    }
+}
+
+impl Settings for RoundRobinSettings {
+    type Queue<P: Metered> = RoundRobin<P>;
+
+    const TRIALS: &'static [&'static str] =
+        &["quantum=64,limit=3kB", "quantum=700,limit=9p", "quantum=1,limit=60c"];
+
+    fn build<P: Metered>(self, _chance: &Chance<'_>) -> RoundRobin<P> {
+        RoundRobin::new(self.limit, self.quantum)
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions { sharing: Sharing::Rounds { quantum: self.quantum }, ..Assumptions::FIFO }
+    }
+}
 
 /// Round robin by bytes (Hawley 1989 §1.2): a queue for each channel, and a quantum of bytes from each
 /// active channel in turn.

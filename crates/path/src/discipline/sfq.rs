@@ -1,33 +1,43 @@
 //! Stochastic fair queueing (McKenney 1990).
 
 use super::channels::{Channels, End, Turns, spread};
-use super::spec::quantum_range;
-use super::{Backlog, Discipline, Drops, Service};
+use super::settings::settings;
+use super::{
+    Assumptions, Backlog, Chance, Discipline, Drops, PACKET_QUANTUM, QUANTA, Service, Settings,
+};
 use crate::Limit;
-use crate::spec::{SpecError, within};
-use serde::{Deserialize, Serialize};
 use trunkline_core::{Channel, Metered, Span, Stream, Time};
 
-/// The parameters of stochastic fair queueing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SfqSettings {
-    /// How much may wait in all; the longest bucket gives way.
-    pub limit: Limit,
-    /// How many queues the channels are hashed into.
-    pub buckets: u32,
-    /// Bytes of credit for each turn.
-    pub quantum: u32,
-    /// How often the hash changes, so that no two channels share a bucket for long. Never, where it is zero.
-    pub perturb: Span,
+settings! {
+    /// Stochastic fair queueing (McKenney 1990; buckets, quantum and period of Linux's habits).
+    pub struct SfqSettings {
+        /// How much may wait in all; the longest bucket gives way.
+        limit: Limit;
+        /// How many queues the channels are hashed into.
+        buckets: u32 = 1024, "the number of buckets" in 1..=1 << 20;
+        /// Bytes of credit for each turn.
+        quantum: u32 as Bytes = PACKET_QUANTUM, "the quantum in bytes" in QUANTA;
+        /// How often the hash changes, so that no two channels share a bucket for long; 0s for never.
+        perturb: Span = Span::from_secs(10), "the time between perturbations" in least(perturb)..=Span::from_secs(86_400);
+    }
 }
 
-impl SfqSettings {
-    pub(super) fn check(&self) -> Result<(), SpecError> {
-        within("the number of buckets", self.buckets, 1, 1 << 20)?;
-        quantum_range(self.quantum)?;
-        let least = if self.perturb.is_zero() { Span::ZERO } else { Span::from_millis(1) };
-        within("the time between perturbations", self.perturb, least, Span::from_secs(86_400))
+/// Never, or once in a millisecond at most.
+fn least(perturb: Span) -> Span {
+    if perturb.is_zero() { Span::ZERO } else { Span::from_millis(1) }
+}
+
+impl Settings for SfqSettings {
+    type Queue<P: Metered> = Sfq<P>;
+
+    const TRIALS: &'static [&'static str] = &["buckets=3,quantum=300,perturb=9ms,limit=12p"];
+
+    fn build<P: Metered>(self, chance: &Chance<'_>) -> Sfq<P> {
+        Sfq::new(self, chance.stream())
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::turns(self.quantum)
     }
 }
 

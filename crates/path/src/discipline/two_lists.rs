@@ -1,11 +1,58 @@
 //! Fraser's two lists of channels: newly active ones first.
 
 use super::channels::{Channels, End, Turns};
-use super::spec::Sparse;
-use super::{Backlog, Discipline, Drops, Service};
+use super::settings::{choice, settings};
+use super::{Assumptions, Backlog, Chance, Discipline, Drops, QUANTA, Service, Settings};
 use crate::Limit;
 use std::collections::VecDeque;
 use trunkline_core::{Channel, Metered, Time};
+
+/// Bytes of each turn, as of round robin; the patent's abstract gives no figure.
+const QUANTUM: u32 = 64;
+/// Bytes of a frame: the most data of a Datakit trunk frame (Hawley 1989 §2.1); the patent's abstract gives no
+/// figure.
+const FRAME: u32 = 256;
+
+settings! {
+    /// Newly active channels first (Fraser, US patent 4,583,219; its abstract gives no figures, these are ours).
+    pub struct TwoListsSettings {
+        /// How much may wait in all; the longest channel gives way.
+        limit: Limit;
+        /// Bytes from one channel before the next has its turn.
+        quantum: u32 as Bytes = QUANTUM, "the quantum in bytes" in QUANTA;
+        /// Bytes of one frame, which new channels fill before an old one opens the next.
+        frame: u32 as Bytes = FRAME, "the frame in bytes" in QUANTA;
+        /// Whether an emptied channel still takes its turn in the low list.
+        sparse: Sparse = Sparse::ViaLow;
+    }
+}
+
+choice! {
+    /// What the two-lists discipline does with a channel that has been emptied.
+    pub enum Sparse {
+        /// It leaves the lists at once.
+        Leave = "leave",
+        /// It takes one more turn in the low list (the rule of FQ-CoDel against starvation).
+        ViaLow = "via-low",
+    }
+}
+
+impl Settings for TwoListsSettings {
+    type Queue<P: Metered> = TwoLists<P>;
+
+    const TRIALS: &'static [&'static str] = &[
+        "quantum=64,frame=256,sparse=leave,limit=3kB",
+        "quantum=100,frame=150,sparse=via-low,limit=9p",
+    ];
+
+    fn build<P: Metered>(self, _chance: &Chance<'_>) -> TwoLists<P> {
+        TwoLists::new(self.limit, self.quantum, self.frame, self.sparse)
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::turns(self.quantum)
+    }
+}
 
 /// Two lists of channels (US patent 4,583,219): a newly active channel joins the high list; after one
 /// quantum it goes to the end of the low list.

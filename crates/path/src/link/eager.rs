@@ -106,8 +106,8 @@ struct Left {
 impl<P: Carried> Eager<P> {
     /// Such a link, if `spec` describes one.
     pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Option<Eager<P>> {
-        let DisciplineSpec::Fifo { limit } = spec.discipline else { return None };
-        if *spec != plain(spec) {
+        let limit = spec.discipline.limit();
+        if !spec.discipline.is_fifo() || *spec != plain(spec) {
             return None;
         }
         let wire = Wire::new(spec.framing, spec.rate, None, origin);
@@ -380,7 +380,7 @@ impl<P: Carried> Eager<P> {
         let spec = LinkSpec {
             delay,
             catch_up: self.rest.catch_up,
-            discipline: DisciplineSpec::Fifo { limit: self.rest.limit },
+            discipline: DisciplineSpec::fifo(self.rest.limit),
             ..LinkSpec::default()
         };
         let mut staged = Staged::new(&spec, self.rest.seed, &self.rest.name, self.rest.origin);

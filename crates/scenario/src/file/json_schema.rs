@@ -114,6 +114,7 @@ fn value(kind: &Kind) -> Value {
             { "type": "number" },
         ] }),
         Kind::Table(inner) => reference(inner),
+        Kind::Built(inner) => reference(inner),
         Kind::Or(one, other) => json!({ "anyOf": [value(one), value(other)] }),
     }
 }

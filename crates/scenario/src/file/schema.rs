@@ -4,6 +4,7 @@
 //! grids (a list where one value is wanted), the JSON Schema, and the test of the reference page.
 
 use super::tree::Value;
+use std::sync::LazyLock;
 use trunkline_core::Span;
 
 /// A kind of table.
@@ -81,6 +82,8 @@ pub(super) enum Kind {
     Setting(&'static str, &'static str),
     /// A table.
     Table(&'static Table),
+    /// A table that is put together from what other rooms describe.
+    Built(&'static LazyLock<Table>),
     /// Either of two.
     Or(&'static Kind, &'static Kind),
 }
@@ -103,6 +106,7 @@ impl Kind {
     pub fn table(&self) -> Option<&'static Table> {
         match self {
             Kind::Table(table) => Some(table),
+            Kind::Built(table) => Some(table),
             Kind::Or(one, other) => one.table().or_else(|| other.table()),
             _ => None,
         }
@@ -127,10 +131,8 @@ impl Kind {
                 words => format!("one of \"{}\"", words.join("\", \"")),
             },
             Kind::Setting(_, example) => format!("a value such as \"{example}\""),
-            Kind::Table(table) => {
-                let keys: Vec<&str> = table.keys().map(|key| key.name).collect();
-                format!("a table with {}", keys.join(", "))
-            }
+            Kind::Table(table) => with_keys(table),
+            Kind::Built(table) => with_keys(table),
             Kind::Or(one, other) => format!("{}, or {}", one.one(), other.one()),
         }
     }
@@ -144,6 +146,11 @@ impl Kind {
             _ => "values",
         }
     }
+}
+
+fn with_keys(table: &'static Table) -> String {
+    let keys: Vec<&str> = table.keys().map(|key| key.name).collect();
+    format!("a table with {}", keys.join(", "))
 }
 
 impl Form {

@@ -144,7 +144,7 @@ impl<'a> Builder<'a> {
         let spec = LinkSpec {
             rate: Some(rate),
             framing: Framing::Datakit,
-            discipline: DisciplineSpec::Fifo { limit: Limit::Bytes(1 << 30) },
+            discipline: DisciplineSpec::fifo(Limit::Bytes(1 << 30)),
             ..LinkSpec::default()
         };
         Some(self.link(&spec, &node.name, &node.name))

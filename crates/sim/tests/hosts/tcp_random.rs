@@ -5,20 +5,21 @@ use crate::support::scenario;
 use proptest::prelude::*;
 use trunkline_core::Time;
 use trunkline_measure::{Run, check};
+use trunkline_path::DisciplineSpec;
+use trunkline_path::discipline::{KINDS, Kind};
 
-/// Queues that are small enough to overflow, of every kind.
-const QUEUES: [&str; 10] = [
-    "limit = \"4KiB\"",
-    "discipline = { kind = \"fifo\", limit = \"3packets\" }",
-    "discipline = { kind = \"round-robin\", quantum = 64 }",
-    "discipline = \"two-lists\"",
-    "discipline = \"drr\"",
-    "discipline = \"priority\"",
-    "discipline = \"codel\"",
-    "discipline = { kind = \"codel\", target = \"1ms\", interval = \"20ms\" }",
-    "discipline = \"fq-codel\"",
-    "discipline = { kind = \"epd\", threshold = 60, limit = 90 }",
-];
+/// Queues that are small enough to overflow: every discipline under its trials, and some that need no small limit.
+fn queues() -> Vec<String> {
+    let trials = KINDS.iter().flat_map(Kind::texts);
+    let bare = KINDS.iter().map(|kind| kind.name.to_string());
+    let texts = trials.chain(bare.filter(|text| text.parse::<DisciplineSpec>().is_ok()));
+    let keys = texts.map(|text| format!("discipline = \"{text}\""));
+    [r#"limit = "4KiB""#, r#"discipline = { kind = "epd", threshold = 60, limit = 90 }"#]
+        .map(str::to_string)
+        .into_iter()
+        .chain(keys)
+        .collect()
+}
 
 const WORKLOADS: [&str; 8] = [
     "kind = \"interactive\"\nsizes = [1, 3000]\nrepeat = 4\nreply = 4",
@@ -58,7 +59,7 @@ struct Plan {
     seed: u64,
     hosts: [(usize, usize); 2],
     links: [&'static str; 3],
-    queue: &'static str,
+    queue: String,
     flows: Vec<Flows>,
     sampled: bool,
 }
@@ -114,7 +115,7 @@ fn plan(links: Vec<&'static str>, boards: usize, workloads: usize) -> impl Strat
     let link = prop::sample::select(links);
     let flows = (0..workloads, 1u32..3, any::<bool>(), prop::sample::select(OPTIONS.to_vec()))
         .prop_map(|(workload, count, looped, options)| Flows { workload, count, looped, options });
-    let queue = prop::sample::select(QUEUES.to_vec());
+    let queue = prop::sample::select(queues());
     let harm = prop::sample::select(HARM.to_vec());
     let flows = prop::collection::vec(flows, 1..4);
     (any::<u16>(), [host(), host()], [link.clone(), link], (queue, harm), flows, any::<bool>())

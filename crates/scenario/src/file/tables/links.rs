@@ -4,6 +4,8 @@ use super::super::schema::Form::{Fixed, List, One};
 use super::super::schema::Need::{Default, Optional, Required};
 use super::super::schema::{Key, Kind, Table};
 use super::key;
+use std::sync::LazyLock;
+use trunkline_path::discipline::{self, KINDS};
 
 const fn setting(
     name: &'static str,
@@ -15,7 +17,7 @@ const fn setting(
 }
 
 const QUEUE: Kind =
-    Kind::Or(&Kind::Setting("queue", "round-robin:quantum=64"), &Kind::Table(&DISCIPLINE));
+    Kind::Or(&Kind::Setting("queue", "round-robin:quantum=64"), &Kind::Built(&DISCIPLINE));
 
 /// What the ends of a trunk decide.
 const ENDS: &[Key] = &[
@@ -153,56 +155,46 @@ pub(in crate::file) static DIRECTION: Table = Table {
     groups: &[LINE, ENDS],
 };
 
-const fn parameter(name: &'static str, example: &'static str, help: &'static str) -> Key {
-    key(name, One(Kind::Setting("queue", example)), Optional, help)
+/// A discipline as a table: the keys of all kinds, as the disciplines themselves describe them.
+static DISCIPLINE: LazyLock<Table> = LazyLock::new(|| {
+    let help =
+        "A queue discipline with its settings; which kind has which keys is in docs/path.md.";
+    let keys: &'static [Key] = Vec::leak(discipline_keys());
+    Table { title: "a discipline", help, groups: Vec::leak(vec![keys]) }
+});
+
+fn discipline_keys() -> Vec<Key> {
+    let kinds: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    let kind = One(Kind::Setting("queue", "round-robin"));
+    let mut keys = vec![key("kind", kind, Required, String::leak(kinds.join(", ")))];
+    let all = || KINDS.iter().flat_map(|kind| kind.keys().into_iter().map(|key| (kind.name, key)));
+    for (_, described) in all() {
+        if keys.iter().all(|key| key.name != described.name) {
+            let same = || all().filter(|(_, other)| other.name == described.name);
+            keys.push(parameter(&described, meanings(same())));
+        }
+    }
+    keys
 }
 
-static DISCIPLINE: Table = Table {
-    title: "a discipline",
-    help: "A queue discipline with its parameters; the kinds with their keys are in docs/path.md.",
-    groups: &[&[
-        key(
-            "kind",
-            One(Kind::Setting("queue", "round-robin")),
-            Required,
-            "fifo, round-robin, two-lists, drr, priority, codel, fq-codel, epd, pie, dualpi2, sfq",
-        ),
-        parameter("limit", "500kB", "Most that may wait"),
-        parameter("quantum", "64", "Bytes from one channel before the next has its turn"),
-        parameter("frame", "256", "Bytes of a frame of two-lists"),
-        parameter(
-            "sparse",
-            "via-low",
-            "What two-lists does with an emptied channel: leave or via-low",
-        ),
-        parameter("bands", "8", "Priorities, 1 to 64"),
-        parameter("target", "5ms", "Standing delay that codel, fq-codel, pie and dualpi2 accept"),
-        parameter("interval", "100ms", "How long it may be exceeded"),
-        parameter(
-            "mtu",
-            "1500",
-            "Bytes below which codel, fq-codel and (twice as many) pie never drop",
-        ),
-        parameter("flows", "1024", "Queues of fq-codel"),
-        parameter("threshold", "1000", "Cells above which epd refuses a packet whole"),
-        key(
-            "ecn",
-            One(Kind::Flag),
-            Optional,
-            "Whether codel, fq-codel and pie mark instead of dropping",
-        ),
-        parameter("ce_threshold", "1ms", "Delay above which codel and fq-codel mark every packet"),
-        parameter("update", "15ms", "How often pie and dualpi2 work out their probability"),
-        parameter("alpha", "0.125", "Gain of pie and dualpi2 for the delay above target, Hz"),
-        parameter("beta", "1.25", "Gain of pie and dualpi2 for the growth of the delay, Hz"),
-        parameter("burst", "150ms", "How long pie lets a burst pass"),
-        parameter("mark_below", "10%", "Probability above which pie drops what it could mark"),
-        parameter("coupling", "2", "How much more often dualpi2 marks low-latency packets (k)"),
-        parameter("step", "1ms", "Delay above which dualpi2 marks every low-latency packet"),
-        parameter("scheduler", "wrr", "How dualpi2 chooses between its queues: wrr or ts-fifo"),
-        parameter("classic", "10%", "Share of the line of dualpi2's classic queue, with wrr"),
-        parameter("shift", "50ms", "How much longer its packets wait, with ts-fifo"),
-        parameter("buckets", "1024", "Queues of sfq"),
-        parameter("perturb", "10s", "How often sfq changes its hash; 0s: never"),
-    ]],
-};
+/// What a key means to each kind that has it.
+fn meanings(all: impl Iterator<Item = (&'static str, discipline::Key)>) -> String {
+    let mut meanings: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (kind, key) in all {
+        match meanings.iter_mut().find(|(help, _)| *help == key.help) {
+            Some((_, kinds)) => kinds.push(kind),
+            None => meanings.push((key.help, vec![kind])),
+        }
+    }
+    let lines = meanings.iter().map(|(help, kinds)| format!("{}: {help}", kinds.join(", ")));
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+fn parameter(described: &discipline::Key, help: String) -> Key {
+    let example = described.default.clone().or(described.range.clone().map(|(lowest, _)| lowest));
+    let form = match described.unit {
+        discipline::FLAG => Kind::Flag,
+        _ => Kind::Setting("queue", String::leak(example.unwrap_or_else(|| "64KiB".into()))),
+    };
+    key(described.name, One(form), Optional, String::leak(help))
+}

@@ -1,0 +1,79 @@
+//! What a discipline lets others assume of it, in place of its name.
+
+use trunkline_core::{Rate, Span};
+
+/// What the formulas, the remarks on a scenario and the plain link may assume of a discipline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assumptions {
+    /// How the channels share a full line.
+    pub sharing: Sharing,
+    /// How long the queue gets on a line that greedy senders keep full.
+    pub standing: Standing,
+    /// What drops or marks before the limit is reached, as a message names it. `None` if nothing does.
+    pub early: Option<&'static str>,
+    /// The rate above which it holds packets back or drops them, whatever the line carries.
+    pub cap: Option<Rate>,
+    /// Whether a packet's priority band counts.
+    pub bands: bool,
+}
+
+/// How channels that all hold data share a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// By arrival: one queue in which all are treated alike.
+    Arrival,
+    /// By rounds: this many bytes of each active channel, in a circle that newcomers join at its end.
+    Rounds {
+        /// Bytes of a turn.
+        quantum: u32,
+    },
+    /// By turns in another order than a circle's, or among hosts or buckets; equally in the long run.
+    Turns {
+        /// Bytes of a turn.
+        quantum: u32,
+    },
+    /// In a way of its own, which no formula knows.
+    Unknown,
+}
+
+/// How long a queue gets in front of a full line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Up to its limit.
+    Limit,
+    /// Up to so many bytes.
+    Bytes(u64),
+    /// Near this delay.
+    Delay(Span),
+    /// To a length that no formula knows.
+    Unknown,
+}
+
+impl Assumptions {
+    /// One queue in order of arrival that drops only what it has no room for.
+    pub const FIFO: Assumptions = Assumptions {
+        sharing: Sharing::Arrival,
+        standing: Standing::Limit,
+        early: None,
+        cap: None,
+        bands: false,
+    };
+
+    /// The same with channels served by turns of `quantum` bytes.
+    pub const fn turns(quantum: u32) -> Assumptions {
+        Assumptions { sharing: Sharing::Turns { quantum }, ..Assumptions::FIFO }
+    }
+
+    /// One queue that `early` keeps short.
+    pub const fn managed(early: &'static str, standing: Standing) -> Assumptions {
+        Assumptions { early: Some(early), standing, ..Assumptions::FIFO }
+    }
+
+    /// Bytes of one channel's turn. `None` if the line is not shared by turns.
+    pub fn quantum(&self) -> Option<u32> {
+        match self.sharing {
+            Sharing::Rounds { quantum } | Sharing::Turns { quantum } => Some(quantum.max(1)),
+            Sharing::Arrival | Sharing::Unknown => None,
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! The settings of a discipline, described once: fields, defaults, ranges, text form and help.
+
+use super::{Assumptions, Discipline, DisciplineTextError, Gain};
+use crate::Limit;
+use crate::spec::{SpecError, within};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use trunkline_core::{Metered, Probability, Rate, Seed, Size, Span, Stream, number_and_unit};
+
+/// What a discipline is made from. [`settings!`](settings) writes [`Keys`]; the rest stands in its file.
+pub trait Settings: Keys + Copy {
+    /// The discipline.
+    type Queue<P: Metered>: Discipline<P>;
+
+    /// Settings as text, `key=value,…`, under which property tests try it: small limits, short times.
+    const TRIALS: &'static [&'static str];
+
+    /// An empty queue. What it leaves to chance comes from `chance`.
+    fn build<P: Metered>(self, chance: &Chance<'_>) -> Self::Queue<P>;
+
+    /// What the formulas assume of it.
+    fn assumptions(&self) -> Assumptions;
+
+    /// Checks what ranges alone do not say.
+    ///
+    /// # Errors
+    /// Two settings at odds with each other.
+    fn check(&self) -> Result<(), SpecError> {
+        Ok(())
+    }
+}
+
+/// Where a discipline draws from what it leaves to chance.
+#[derive(Debug, Clone, Copy)]
+pub struct Chance<'a> {
+    /// The seed of the run.
+    pub seed: Seed,
+    /// The name of the link.
+    pub link: &'a str,
+}
+
+impl Chance<'_> {
+    /// The stream of the link's queue.
+    pub fn stream(&self) -> Stream {
+        self.seed.stream(&format!("{}/queue", self.link))
+    }
+}
+
+/// The keys of a discipline, as [`settings!`](settings) writes them.
+pub trait Keys: Sized {
+    /// What the discipline does, and where that is stated.
+    const ABOUT: &'static str;
+
+    /// The defaults. `limit` is how much may wait, unless the discipline has a default of its own.
+    fn with_limit(limit: Limit) -> Self;
+
+    /// Reads the keys that are given.
+    ///
+    /// # Errors
+    /// A value that cannot be read.
+    fn read(given: &mut Given<'_>, limit: Limit) -> Result<Self, DisciplineTextError>;
+
+    /// Every key with its value as text, `None` for one that is not set.
+    fn written(&self) -> Vec<(&'static str, Option<String>)>;
+
+    /// The description of every key, with the defaults and ranges of these settings.
+    fn described(&self) -> Vec<Key>;
+
+    /// Checks every value against its range.
+    ///
+    /// # Errors
+    /// The first that is outside.
+    fn check_ranges(&self) -> Result<(), SpecError>;
+
+    /// The limit on what waits.
+    fn limit(&self) -> Limit;
+
+    /// Replaces the limit, unless it is of another unit than this discipline counts in.
+    fn set_limit(&mut self, limit: Limit) -> bool;
+}
+
+/// The description of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub help: &'static str,
+    /// What its value is: `time`, `bytes`, `true or false`, …
+    pub unit: &'static str,
+    /// Its default as text. `None` if it is not set unless given.
+    pub default: Option<String>,
+    /// The lowest and the highest value.
+    pub range: Option<(String, String)>,
+}
+
+/// Declares the settings of a discipline. Each key is stated once:
+///
+/// ```text
+/// settings! {
+///     /// What the discipline does, and where that is stated. Help and docs show this line.
+///     pub struct NameSettings {
+///         /// What the key means. Help and docs show this line.
+///         key: Type = DEFAULT, "what a complaint calls it" in LOWEST..=HIGHEST;
+///         /// One without a default takes the limit of the link.
+///         limit: Limit;
+///     }
+/// }
+/// ```
+///
+/// `Type as Bytes` reads a number of bytes with its unit, `as Percent` and `as Cells` likewise. A range may name the
+/// keys before it. The text form has the keys in this order, the limit last.
+macro_rules! settings {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $Name:ident {
+            $(
+                $(#[doc = $help:literal])+
+                $(#[serde($($serde:tt)*)])?
+                $key:ident : $type:ty $(as $codec:ident)? $(= $default:expr)?
+                    $(, $what:literal in $range:expr)? ;
+            )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $Name {
+            $(
+                $(#[doc = $help])+
+                $(#[serde($($serde)*)])?
+                pub $key: $type,
+            )+
+        }
+
+        impl $crate::discipline::Keys for $Name {
+            const ABOUT: &'static str = concat!($($about),+);
+
+            #[allow(unused_variables, reason = "some have a limit of their own")]
+            fn with_limit(limit: $crate::Limit) -> $Name {
+                $Name { $($key: $crate::discipline::settings::settings!(@default limit $($default)?),)+ }
+            }
+
+            fn read(
+                given: &mut $crate::discipline::settings::Given<'_>,
+                limit: $crate::Limit,
+            ) -> Result<$Name, $crate::discipline::DisciplineTextError> {
+                let usual = <$Name as $crate::discipline::Keys>::with_limit(limit);
+                Ok($Name {
+                    $($key: given.take::<$crate::discipline::settings::settings!(@codec $($codec)?), _>(
+                        stringify!($key), usual.$key,
+                    )?,)+
+                })
+            }
+
+            fn written(&self) -> Vec<(&'static str, Option<String>)> {
+                use $crate::discipline::settings::Codec as _;
+                vec![$((
+                    stringify!($key),
+                    <$crate::discipline::settings::settings!(@codec $($codec)?)>::write(&self.$key),
+                ),)+]
+            }
+
+            #[allow(unused_variables, reason = "few ranges name other keys")]
+            fn described(&self) -> Vec<$crate::discipline::Key> {
+                use $crate::discipline::settings::Codec;
+                let $Name { $($key,)+ } = *self;
+                vec![$($crate::discipline::Key {
+                    name: stringify!($key),
+                    help: concat!($($help),+).trim_ascii(),
+                    unit: <$crate::discipline::settings::settings!(@codec $($codec)?) as Codec<$type>>::UNIT,
+                    default: <$crate::discipline::settings::settings!(@codec $($codec)?)>::write(&$key),
+                    range: $crate::discipline::settings::settings!(@range $type $(, $range)?),
+                },)+]
+            }
+
+            #[allow(unused_variables, reason = "few ranges name other keys")]
+            fn check_ranges(&self) -> Result<(), $crate::SpecError> {
+                                let $Name { $($key,)+ } = *self;
+                $($($crate::discipline::settings::inside::<$type>($what, $key, $range)?;)?)+
+                Ok(())
+            }
+
+            fn limit(&self) -> $crate::Limit {
+                $crate::discipline::settings::Amount::limit(&self.limit)
+            }
+
+            fn set_limit(&mut self, limit: $crate::Limit) -> bool {
+                $crate::discipline::settings::Amount::set(&mut self.limit, limit)
+            }
+        }
+    };
+    (@default $limit:ident) => { $limit };
+    (@default $limit:ident $default:expr) => { $default };
+    (@range $type:ty) => { None };
+    (@range $type:ty, $range:expr) => {
+        Some($crate::discipline::settings::bounds::<$type>($range))
+    };
+    (@codec) => { $crate::discipline::settings::Plain };
+    (@codec $codec:ident) => { $crate::discipline::settings::$codec };
+}
+pub(crate) use settings;
+
+/// Declares a setting that is one of a few words, each with its name.
+macro_rules! choice {
+    (
+        $(#[$about:meta])+
+        pub enum $Name:ident { $($(#[$help:meta])+ $Variant:ident = $name:literal,)+ }
+    ) => {
+        $(#[$about])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub enum $Name { $($(#[$help])+ #[serde(rename = $name)] $Variant,)+ }
+
+        impl $crate::discipline::settings::Value for $Name {
+            type Bound = u8;
+            const UNIT: &'static str = $crate::discipline::settings::choice!(@join $($name)+);
+            fn read(text: &str, _example: &str) -> Result<$Name, String> {
+                match text {
+                    $($name => Ok($Name::$Variant),)+
+                    _ => Err(format!("'{text}' is not one of {}", [$($name),+].join(", "))),
+                }
+            }
+            fn write(&self) -> Option<String> {
+                Some(match self { $($Name::$Variant => $name,)+ }.into())
+            }
+        }
+    };
+    (@join $first:literal $($name:literal)*) => { concat!($first, $(" or ", $name),*) };
+}
+pub(crate) use choice;
+
+/// What help calls a value that is true or false.
+pub const FLAG: &str = "true or false";
+
+/// A type of settings.
+pub trait Value: Copy {
+    /// What its range is stated in.
+    type Bound: PartialOrd + Display + Copy;
+    /// What help calls it.
+    const UNIT: &'static str;
+    /// Reads it, or says what is wrong; `example` is its default.
+    ///
+    /// # Errors
+    /// What was found, and what is allowed.
+    fn read(text: &str, example: &str) -> Result<Self, String>;
+    /// What reads back the same. `None` for one that is not set.
+    fn write(&self) -> Option<String>;
+    /// The value to be compared with a range.
+    fn bound(&self) -> Option<Self::Bound> {
+        None
+    }
+}
+
+/// Implements [`Value`] for types that write themselves: those with a range, and those without.
+macro_rules! values {
+    ($($Type:ty as $Bound:ty, $unit:expr, $read:expr, $bound:expr;)+) => {
+        $(impl Value for $Type {
+            type Bound = $Bound;
+            const UNIT: &'static str = $unit;
+            fn read(text: &str, example: &str) -> Result<$Type, String> {
+                let read: fn(&str, &str) -> Result<$Type, String> = $read;
+                read(text, example)
+            }
+            fn write(&self) -> Option<String> {
+                Some(self.to_string())
+            }
+            fn bound(&self) -> Option<$Bound> {
+                let bound: fn($Type) -> Option<$Bound> = $bound;
+                bound(*self)
+            }
+        })+
+    };
+}
+
+values! {
+    u8 as u8, "number", |text, example| count(text, "", example), Some;
+    u32 as u32, "number", |text, example| count(text, "", example), Some;
+    u64 as u64, "number", |text, example| count(text, "", example), Some;
+    Span as Span, "time", |text, _| own(text), Some;
+    Rate as Rate, "rate", |text, _| own(text), Some;
+    Gain as Gain, "gain in Hz", |text, _| own(text), Some;
+    Probability as Probability, "share", |text, _| own(text), Some;
+    Limit as u8, "bytes, packets or cells", |text, _| own(text), |_| None;
+    bool as u8, FLAG, |text, _| {
+        text.parse().map_err(|_| format!("'{text}' is neither true nor false"))
+    }, |_| None;
+}
+
+impl<T: Value> Value for Option<T> {
+    type Bound = T::Bound;
+    const UNIT: &'static str = T::UNIT;
+    fn read(text: &str, example: &str) -> Result<Option<T>, String> {
+        T::read(text, example).map(Some)
+    }
+    fn write(&self) -> Option<String> {
+        self.as_ref().and_then(T::write)
+    }
+    fn bound(&self) -> Option<T::Bound> {
+        self.as_ref().and_then(T::bound)
+    }
+}
+
+/// How a key's value is written.
+pub trait Codec<T> {
+    /// What help calls it.
+    const UNIT: &'static str;
+    /// As [`Value::read`].
+    ///
+    /// # Errors
+    /// As there.
+    fn read(text: &str, example: &str) -> Result<T, String>;
+    /// As [`Value::write`].
+    fn write(value: &T) -> Option<String>;
+}
+
+/// As the type has it.
+#[derive(Debug)]
+pub struct Plain;
+
+impl<T: Value> Codec<T> for Plain {
+    const UNIT: &'static str = T::UNIT;
+    fn read(text: &str, example: &str) -> Result<T, String> {
+        T::read(text, example)
+    }
+    fn write(value: &T) -> Option<String> {
+        value.write()
+    }
+}
+
+/// A number of bytes, read with or without its unit.
+#[derive(Debug)]
+pub struct Bytes;
+
+impl Codec<u32> for Bytes {
+    const UNIT: &'static str = "bytes";
+    fn read(text: &str, _example: &str) -> Result<u32, String> {
+        let bytes = own::<Size>(text)?.bytes();
+        u32::try_from(bytes).map_err(|_| format!("'{text}' is too large: use less than 4GiB"))
+    }
+    fn write(value: &u32) -> Option<String> {
+        Some(value.to_string())
+    }
+}
+
+/// A whole number of percent, read with or without `%`.
+#[derive(Debug)]
+pub struct Percent;
+
+impl Codec<u8> for Percent {
+    const UNIT: &'static str = "percent";
+    fn read(text: &str, example: &str) -> Result<u8, String> {
+        count(text, "%", example)
+    }
+    fn write(value: &u8) -> Option<String> {
+        Some(format!("{value}%"))
+    }
+}
+
+/// A number of ATM cells, read with or without `c`.
+#[derive(Debug)]
+pub struct Cells;
+
+impl Codec<u64> for Cells {
+    const UNIT: &'static str = "cells";
+    fn read(text: &str, example: &str) -> Result<u64, String> {
+        count(text, "c", &format!("{example} (cells)"))
+    }
+    fn write(value: &u64) -> Option<String> {
+        Some(value.to_string())
+    }
+}
+
+/// What the key `limit` holds.
+pub trait Amount {
+    /// The limit that it stands for.
+    fn limit(&self) -> Limit;
+    /// Takes a new limit, unless it is of another unit.
+    fn set(&mut self, limit: Limit) -> bool;
+}
+
+impl Amount for Limit {
+    fn limit(&self) -> Limit {
+        *self
+    }
+    fn set(&mut self, limit: Limit) -> bool {
+        *self = limit;
+        true
+    }
+}
+
+/// Cells.
+impl Amount for u64 {
+    fn limit(&self) -> Limit {
+        Limit::Cells(*self)
+    }
+    fn set(&mut self, limit: Limit) -> bool {
+        if let Limit::Cells(cells) = limit {
+            *self = cells;
+        }
+        matches!(limit, Limit::Cells(_))
+    }
+}
+
+/// Reads what has a reader of its own.
+fn own<T: std::str::FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|cause: T::Err| cause.to_string())
+}
+
+/// Reads a whole number, with or without `unit`.
+fn count<T: std::str::FromStr>(text: &str, unit: &str, example: &str) -> Result<T, String> {
+    let (number, found) = number_and_unit(text);
+    let complaint = || format!("'{text}' is not a whole number in range, such as {example}");
+    if !found.is_empty() && found != unit {
+        return Err(complaint());
+    }
+    number.parse().map_err(|_| complaint())
+}
+
+/// Refuses a value outside `range`.
+pub(crate) fn inside<T: Value>(
+    what: &'static str,
+    value: T,
+    range: RangeInclusive<T::Bound>,
+) -> Result<(), SpecError> {
+    value.bound().map_or(Ok(()), |value| within(what, value, *range.start(), *range.end()))
+}
+
+/// The ends of a range as text.
+pub(crate) fn bounds<T: Value>(range: RangeInclusive<T::Bound>) -> (String, String) {
+    (range.start().to_string(), range.end().to_string())
+}
+
+/// The keys that are given to one discipline, as they are asked for.
+#[derive(Debug)]
+pub struct Given<'a> {
+    kind: &'a str,
+    pairs: Vec<&'a str>,
+}
+
+impl<'a> Given<'a> {
+    /// The `key=value` pairs given to `kind`.
+    pub(super) fn new(kind: &'a str, pairs: &'a str) -> Given<'a> {
+        let pairs = pairs.split(',').map(str::trim).filter(|pair| !pair.is_empty()).collect();
+        Given { kind, pairs }
+    }
+
+    /// The value of `key`, or `usual` if it is not given.
+    pub(crate) fn take<C: Codec<T>, T>(
+        &mut self,
+        key: &'static str,
+        usual: T,
+    ) -> Result<T, DisciplineTextError> {
+        let is_ours =
+            |pair: &&str| pair.split_once('=').is_some_and(|(name, _)| name.trim() == key);
+        let Some(at) = self.pairs.iter().position(is_ours) else { return Ok(usual) };
+        let value = self.pairs.remove(at).split_once('=').map_or("", |(_, value)| value.trim());
+        let example = C::write(&usual).unwrap_or_default();
+        C::read(value, &example).map_err(|cause| DisciplineTextError::Value {
+            kind: self.kind.into(),
+            key,
+            cause,
+        })
+    }
+
+    /// Complains of what nobody has asked for.
+    pub(super) fn finish(&self, known: &[&'static str]) -> Result<(), DisciplineTextError> {
+        let Some(&pair) = self.pairs.first() else { return Ok(()) };
+        let (kind, allowed) = (self.kind.to_string(), known.join(", "));
+        Err(match pair.split_once('=') {
+            None => DisciplineTextError::NotAPair { kind, found: pair.into(), allowed },
+            Some((key, _)) if known.contains(&key.trim()) => {
+                DisciplineTextError::Twice { kind, found: key.trim().into() }
+            }
+            Some((key, _)) => DisciplineTextError::Key { kind, found: key.trim().into(), allowed },
+        })
+    }
+}
