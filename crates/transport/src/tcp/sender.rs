@@ -280,6 +280,7 @@ impl<B: Payload> Sender<B> {
         }
         if now < self.departure {
             self.stalled = false;
+            self.limited = self.window_is_full(agreed, settings);
             return None;
         }
         let out = self
@@ -419,7 +420,7 @@ impl<B: Payload> Sender<B> {
         let buffer = settings.send_buffer.saturating_sub(self.board.outstanding());
         let room = self.room(agreed, settings);
         let others = window.min(buffer);
-        self.limited = room < mss && (others >= mss || settings.counts_segments);
+        self.limited = Self::limits(room, others, mss, settings);
         let len = mss.min(unsent).min(others).min(room);
         let whole =
             len == unsent && (!settings.nagle || self.closing || self.board.outstanding() == 0);
@@ -427,6 +428,19 @@ impl<B: Payload> Sender<B> {
         let goes =
             worth && len > 0 && self.lets_go(now, len, (room.min(others), others), mss, settings);
         if goes { len } else { 0 }
+    }
+
+    /// Whether the congestion window is what limits, with `room` in it and so much in the others.
+    fn limits(room: u64, others: u64, mss: u64, settings: &Settings) -> bool {
+        room < mss && (others >= mss || settings.counts_segments)
+    }
+
+    /// The same, as long as pacing holds everything back: the window may be full when the next segment's time comes.
+    fn window_is_full(&self, agreed: &Agreed, settings: &Settings) -> bool {
+        let window = self.offered.edge.saturating_sub(self.board.next());
+        let buffer = settings.send_buffer.saturating_sub(self.board.outstanding());
+        let room = self.room(agreed, settings);
+        Self::limits(room, window.min(buffer), u64::from(agreed.mss), settings)
     }
 
     /// Nothing can be sent: where that is the other end's window alone, it will be probed.

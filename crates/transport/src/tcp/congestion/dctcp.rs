@@ -95,7 +95,10 @@ impl Congestion for Dctcp {
     /// Marks take half of alpha off the window (step 9), losses do what they do to NewReno (§3.5).
     fn congested(&mut self, now: Time, in_flight: u64, reason: Reason) {
         match reason {
-            Reason::Marked => self.window.take_off(self.share.of(self.window())),
+            Reason::Marked => {
+                let bytes = self.share.of(self.window());
+                self.window.take_off(self.window.in_its_units(bytes));
+            }
             Reason::Loss | Reason::EcnEcho => self.window.congested(now, in_flight, reason),
         }
     }

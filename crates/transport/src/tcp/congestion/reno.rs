@@ -171,15 +171,23 @@ impl Reno {
         whole.clamp(2 * self.mss(), MOST_WINDOW.max(2 * self.mss()))
     }
 
-    /// Takes `bytes` off the window because of marks, in whole segments if it is counted in such; at least two
-    /// segments are left.
+    /// As much of `bytes` as a window of whole segments can lose; all of it if the window is counted in bytes.
+    pub(super) fn in_its_units(&self, bytes: u64) -> u64 {
+        if self.whole_segments { bytes - bytes % self.mss() } else { bytes }
+    }
+
+    /// Takes `bytes` off the window because of marks; at least two segments are left.
     pub(super) fn take_off(&mut self, bytes: u64) {
         self.remember();
-        let bytes = if self.whole_segments { bytes - bytes % self.mss() } else { bytes };
         let least = (2 * self.mss()).min(self.window);
         self.window = self.window.saturating_sub(bytes).max(least);
         self.threshold = self.window.max(2 * self.mss());
         self.credit = 0;
+    }
+
+    /// Adds `bytes` to the window.
+    pub(super) fn grow(&mut self, bytes: u64) {
+        self.window = (self.window + bytes).min(MOST_WINDOW);
     }
 
     fn remember(&mut self) {
