@@ -11,6 +11,7 @@ const EXAMPLES: &[(&str, usize)] = &[
     ("long-distance", 5),
     ("looped-path", 1),
     ("lossy-link", 9),
+    ("low-latency", 3),
     ("many-queues", 7),
     ("paced-datagrams", 6),
     ("satellite", 9),

@@ -7,6 +7,7 @@ mod goodput;
 mod greedy;
 mod interfaces;
 mod kept;
+mod l4s;
 mod lds;
 mod opening;
 mod random;

@@ -1,11 +1,11 @@
 //! Controllers that are told of each mark, over queues that mark from a length on.
 
-use crate::pair::{Network, Pair, at, mark};
+use crate::pair::{Network, Pair, Sent, at, mark, millis};
 use std::cell::RefCell;
 use std::rc::Rc;
 use trunkline_core::{Ecn, Span, Time};
-use trunkline_transport::tcp::Settings;
 use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::{Flags, Seq, Settings, Tcp};
 
 /// Octets of data in a full segment, and of its packet.
 const MSS: u32 = 1000;
@@ -127,4 +127,105 @@ fn dctcp_keeps_the_queue_near_the_threshold() {
         assert!(full > 0.999, "{full}");
         assert!(least > 0 && most <= line.2 + 3, "{least} to {most}");
     }
+}
+
+/// Marks one data segment in `every`, each way 5 ms.
+fn some_marked(every: usize) -> Network {
+    Box::new(move |passing| {
+        if passing.number % every == every - 1 && passing.segment.data.len > 0 {
+            mark(passing.segment);
+        }
+        vec![millis(5)]
+    })
+}
+
+fn opened(settings: [Settings; 2], every: usize) -> Pair {
+    let mut pair = Pair::opening(settings, [Seq::new(77); 2], some_marked(every)).traced();
+    pair.offer(0, 400_000);
+    pair.run(at(60_000));
+    assert_eq!(pair.taken[1], 400_000, "{}", pair.state());
+    pair
+}
+
+/// What went one way, SYN first.
+fn gone(pair: &Pair, way: usize) -> Vec<&Sent> {
+    pair.trace.as_ref().unwrap().iter().filter(|sent| sent.way == way).collect()
+}
+
+/// Octets that acknowledgements with ECE cover are those that came marked, however acknowledgements are held back
+/// (RFC 8257 §3.2).
+#[test]
+fn each_marked_octet_is_told_of_by_ece() {
+    for (every, ack_every) in [(2, 2), (3, 2), (7, 2), (50, 2), (5, 8), (11, 16)] {
+        let told = Settings { ack_every, ..settings(Kind::DCTCP) };
+        let pair = opened([told; 2], every);
+        let data = gone(&pair, 0);
+        let marked: u64 = data
+            .iter()
+            .enumerate()
+            .filter(|(number, sent)| number % every == every - 1 && sent.segment.data.len > 0)
+            .map(|(_, sent)| u64::from(sent.segment.data.len))
+            .sum();
+        let (mut acked, mut echoed) = (1, 0);
+        for sent in gone(&pair, 1).into_iter().filter(|sent| !sent.segment.flags.has(Flags::SYN)) {
+            let ack = u64::from(sent.segment.ack.get()) - 77;
+            echoed += if sent.segment.flags.has(Flags::ECE) { ack - acked } else { 0 };
+            acked = ack;
+        }
+        assert_eq!(echoed, marked, "one in {every}, an acknowledgement for {ack_every}");
+        assert!(data.iter().all(|sent| sent.segment.ecn != Ecn::NotEct), "RFC 8257 §3.6");
+    }
+}
+
+/// RFC 9768 tables 2 and 3 by the letter, and a count that misses no mark.
+#[test]
+fn marks_are_counted_from_the_handshake_on() {
+    for every in [2, 3, 10] {
+        let pair = opened([settings(Kind::PRAGUE); 2], every);
+        let (there, back) = (gone(&pair, 0), gone(&pair, 1));
+        let ace = |sent: &Sent| sent.segment.flags.ace();
+        assert_eq!(
+            [ace(there[0]), ace(back[0]), ace(there[1])],
+            [0b111, 0b010, 5],
+            "data carry the count"
+        );
+        assert_eq!(there[0].segment.ecn, Ecn::NotEct);
+        assert!(there[1..].iter().chain(&back[1..]).all(|sent| sent.segment.ecn == Ecn::Ect1));
+        let [sender, receiver] = pair.ends.each_ref().map(Tcp::counters);
+        assert!(receiver.receiving.marked > 30);
+        assert_eq!(sender.sending.echoes, u64::from(receiver.receiving.marked));
+        assert!(sender.sending.echo_reductions > 0);
+    }
+}
+
+/// The handshake's last acknowledgement tells what the answer to the SYN came with; the count begins after it.
+#[test]
+fn an_acknowledgement_without_data_greets() {
+    let network = some_marked(usize::MAX);
+    let ends = [settings(Kind::PRAGUE); 2];
+    let mut pair = Pair::opening(ends, [Seq::new(77); 2], network).traced();
+    pair.run(at(1000));
+    pair.offer(1, 10_000);
+    pair.run(at(2000));
+    let aces: Vec<u8> = gone(&pair, 0).iter().map(|sent| sent.segment.flags.ace()).collect();
+    assert_eq!(aces[..2], [0b111, 0b010]);
+    assert!(aces.len() > 3 && aces[2..].iter().all(|&ace| ace == 5), "{aces:?}");
+    assert_eq!(pair.ends.each_ref().map(|end| end.counters().sending.echoes), [0; 2]);
+}
+
+/// Who meets an end that knows RFC 3168 only goes by that, with ECT(0) and half the window for a mark; who meets one that
+/// knows neither sends nothing that can be marked (RFC 9768 §3.1.2, RFC 9331 §4.2).
+#[test]
+fn without_a_counting_peer_prague_is_a_classic_sender() {
+    let prague = settings(Kind::PRAGUE);
+    let reno = settings(Kind::NEW_RENO);
+    for ends in [[prague, Settings { ecn: true, ..reno }], [Settings { ecn: true, ..reno }, prague]]
+    {
+        let pair = opened(ends, 10);
+        let data = gone(&pair, 0).into_iter().filter(|sent| sent.segment.data.len > 0);
+        assert!(data.into_iter().all(|sent| sent.segment.ecn == Ecn::Ect0));
+        assert!(pair.ends[0].counters().sending.echo_reductions > 0);
+    }
+    let pair = opened([prague, reno], 10);
+    assert!(gone(&pair, 0).iter().all(|sent| sent.segment.ecn == Ecn::NotEct));
 }

@@ -31,7 +31,7 @@ pub struct Entry {
     pub stays_through_partial_acks: bool,
     /// Whether it needs delivery-rate samples ([`RateSampler`](super::RateSampler)) with its ACKs.
     pub wants_rate_samples: bool,
-    /// Whether an ACK may make its window smaller.
+    /// Whether an ACK may make its window smaller that tells neither of losses nor of marks.
     pub shrinks_by_acks: bool,
     /// Makes one at the beginning of a connection.
     pub build: fn(&Settings) -> Controller,
@@ -109,9 +109,17 @@ pub enum Law {
 pub struct Kind(&'static Entry);
 
 impl Kind {
-    /// All of them, in the order in which they are listed to a reader.
-    pub const ALL: &'static [Kind] =
-        &[Kind::RENO, Kind::NEW_RENO, Kind::CONSTANT_RATE, Kind::CUBIC, Kind::BBR, Kind::DCTCP];
+    /// All of them, in the order in which they are listed to a reader; one a line.
+    #[rustfmt::skip]
+    pub const ALL: &'static [Kind] = &[
+        Kind::RENO,
+        Kind::NEW_RENO,
+        Kind::CONSTANT_RATE,
+        Kind::CUBIC,
+        Kind::BBR,
+        Kind::DCTCP,
+        Kind::PRAGUE,
+    ];
 
     /// Their names, in the same order.
     pub const NAMES: &'static [&'static str] = &names();

@@ -14,6 +14,7 @@ mod cubic;
 mod dctcp;
 mod idle;
 mod kind;
+mod prague;
 mod rate;
 mod reno;
 mod settings;
