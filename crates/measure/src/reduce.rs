@@ -7,7 +7,7 @@ use crate::{
     TrafficRun, compare,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
 
 /// What is read off each sample of a run.
@@ -182,12 +182,11 @@ impl TrafficRun {
 
     /// A quantity of the measurements of one size that are kept, one list for each flow in ascending order.
     pub fn by_flow(&self, size: u64, quantity: Quantity) -> Vec<Vec<f64>> {
-        let flows: BTreeSet<u32> = self.of_size(size).map(|sample| sample.flow).collect();
-        let of_flow = |flow| self.of_size(size).filter(move |sample| sample.flow == flow);
-        flows
-            .into_iter()
-            .map(|flow| of_flow(flow).map(|sample| quantity.of(sample)).collect())
-            .collect()
+        let mut flows: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for sample in self.of_size(size) {
+            flows.entry(sample.flow).or_default().push(quantity.of(sample));
+        }
+        flows.into_values().collect()
     }
 
     /// One figure for a quantity of one size. The rules that drop ends drop them from each flow. Where not all
@@ -297,7 +296,6 @@ pub fn compare_runs(
 mod tests {
     use super::*;
     use crate::{Conservation, Engine};
-    use std::collections::BTreeMap;
     use trunkline_core::Time;
 
     /// Transfers of 1000 bytes: for each flow the milliseconds that each took.

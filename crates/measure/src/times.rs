@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::OnceLock;
 use trunkline_core::Span;
 
 /// Significant decimal digits that the histogram keeps.
@@ -11,11 +12,11 @@ const DIGITS: u8 = 2;
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// A histogram of times from 1 ns to one hour, to two significant digits; mean and extremes are kept
-/// in full. Recording allocates nothing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// in full. Recording allocates nothing, unless it was made [small](Times::small).
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(into = "Counted", try_from = "Counted")]
 pub struct Times {
-    histogram: Histogram<u64>,
+    spread: Spread,
     sum: u128,
     longest: Span,
     shortest: Span,
@@ -33,8 +34,8 @@ struct Counted {
 
 impl From<Times> for Counted {
     fn from(times: Times) -> Counted {
-        let Times { histogram, sum, longest, shortest } = times;
-        let counts = recorded(&histogram);
+        let counts = times.recorded();
+        let Times { sum, longest, shortest, .. } = times;
         let [longest, shortest] = [longest, shortest].map(Span::as_nanos);
         Counted { sum: [(sum >> 64) as u64, sum as u64], longest, shortest, counts }
     }
@@ -50,7 +51,7 @@ impl TryFrom<Counted> for Times {
         let [longest, shortest] = [longest, shortest].map(Span::from_nanos);
         let mut times = Times { sum, longest, shortest, ..Times::default() };
         for &(value, count) in counts {
-            times.histogram.saturating_record_n(value, count);
+            times.spread.record(value, count);
         }
         let ordered = count == 0 || shortest <= longest;
         let as_written = ordered && Counted::from(times.clone()) == counted;
@@ -95,16 +96,118 @@ pub struct Percentiles {
 
 impl Default for Times {
     fn default() -> Times {
-        let histogram = Histogram::new_with_bounds(1, LONGEST, DIGITS)
-            .expect("the bounds are constants that the histogram accepts");
-        Times { histogram, sum: 0, longest: Span::ZERO, shortest: Span::MAX }
+        Times::of(Spread::Many(histogram()))
+    }
+}
+
+impl PartialEq for Times {
+    fn eq(&self, other: &Times) -> bool {
+        let sums = |times: &Times| (times.sum, times.longest, times.shortest);
+        sums(self) == sums(other) && self.recorded() == other.recorded()
+    }
+}
+
+/// Different times up to which they are counted one by one: a kilobyte instead of the histogram's 73.
+const FEW: usize = 64;
+
+/// How often which time was recorded.
+#[derive(Debug, Clone)]
+enum Spread {
+    /// In ascending order, each time as the longest of those that the histogram does not tell apart.
+    Few(Vec<(u64, u64)>),
+    Many(Histogram<u64>),
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST, DIGITS)
+        .expect("the bounds are constants that the histogram accepts")
+}
+
+/// A histogram of nothing, which knows what times are told apart.
+fn scale() -> &'static Histogram<u64> {
+    static SCALE: OnceLock<Histogram<u64>> = OnceLock::new();
+    SCALE.get_or_init(histogram)
+}
+
+impl Spread {
+    fn record(&mut self, nanos: u64, count: u64) {
+        let few = match self {
+            Spread::Many(histogram) => return histogram.saturating_record_n(nanos, count),
+            Spread::Few(few) => few,
+        };
+        let longest = scale().highest_equivalent(nanos);
+        match few.binary_search_by_key(&longest, |&(time, _)| time) {
+            Ok(place) => few[place].1 += count,
+            Err(place) if few.len() < FEW && nanos <= LONGEST => {
+                few.insert(place, (longest, count))
+            }
+            Err(_) => {
+                let mut many = histogram();
+                few.iter().for_each(|&(time, count)| many.saturating_record_n(time, count));
+                many.saturating_record_n(nanos, count);
+                *self = Spread::Many(many);
+            }
+        }
+    }
+
+    fn count(&self) -> u64 {
+        match self {
+            Spread::Few(few) => few.iter().map(|&(_, count)| count).sum(),
+            Spread::Many(histogram) => histogram.len(),
+        }
+    }
+
+    /// The nearest rank, as the histogram has it.
+    fn quantile(&self, share: f64) -> u64 {
+        let few = match self {
+            Spread::Few(few) => few,
+            Spread::Many(histogram) => return histogram.value_at_quantile(share),
+        };
+        let rank = ((share.min(1.0) * self.count() as f64).ceil() as u64).max(1);
+        let mut passed = 0;
+        for &(time, count) in few {
+            passed += count;
+            if passed >= rank {
+                return if share == 0.0 { scale().lowest_equivalent(time) } else { time };
+            }
+        }
+        0
+    }
+
+    /// How many were no longer than `nanos`.
+    fn up_to(&self, nanos: u64) -> u64 {
+        match self {
+            Spread::Few(few) => {
+                let bound = scale().highest_equivalent(nanos);
+                let short = few.iter().filter(|&&(time, _)| time <= bound);
+                short.map(|&(_, count)| count).sum()
+            }
+            Spread::Many(histogram) => histogram.count_between(0, nanos),
+        }
     }
 }
 
 impl Times {
+    fn of(spread: Spread) -> Times {
+        Times { spread, sum: 0, longest: Span::ZERO, shortest: Span::MAX }
+    }
+
+    /// One that grows with the number of different times recorded, for where there are many of which most see few.
+    pub fn small() -> Times {
+        Times::of(Spread::Few(Vec::new()))
+    }
+
+    /// How often each time was recorded that is told apart.
+    fn recorded(&self) -> Vec<(u64, u64)> {
+        match &self.spread {
+            Spread::Few(few) => few.clone(),
+            Spread::Many(histogram) => recorded(histogram),
+        }
+    }
+
     /// Records one time.
     pub fn record(&mut self, span: Span) {
-        self.histogram.saturating_record(span.as_nanos());
+        self.spread.record(span.as_nanos(), 1);
         self.sum += u128::from(span.as_nanos());
         self.longest = self.longest.max(span);
         self.shortest = self.shortest.min(span);
@@ -112,8 +215,13 @@ impl Times {
 
     /// Adds all that `other` recorded.
     pub fn add(&mut self, other: &Times) {
-        // Both have the same bounds, so that nothing can fail to fit.
-        self.histogram.add(&other.histogram).expect("equal bounds");
+        match (&mut self.spread, &other.spread) {
+            // Both have the same bounds, so that nothing can fail to fit.
+            (Spread::Many(ours), Spread::Many(theirs)) => ours.add(theirs).expect("equal bounds"),
+            (ours, _) => {
+                other.recorded().iter().for_each(|&(time, count)| ours.record(time, count));
+            }
+        }
         self.sum += other.sum;
         self.longest = self.longest.max(other.longest);
         self.shortest = self.shortest.min(other.shortest);
@@ -121,17 +229,17 @@ impl Times {
 
     /// How many were recorded.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.spread.count()
     }
 
     /// How many were longer than `bound`, to the two digits that are kept.
     pub fn longer_than(&self, bound: Span) -> u64 {
-        self.count() - self.histogram.count_between(0, bound.as_nanos().max(1))
+        self.count() - self.spread.up_to(bound.as_nanos().max(1))
     }
 
     /// The time that `share` of all (0 to 1) do not exceed: the nearest rank, never above the longest.
     pub fn quantile(&self, share: f64) -> Span {
-        Span::from_nanos(self.histogram.value_at_quantile(share)).min(self.longest)
+        Span::from_nanos(self.spread.quantile(share)).min(self.longest)
     }
 
     /// The usual figures.
@@ -168,6 +276,7 @@ impl fmt::Display for Percentiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn percentiles_of_known_times() {
@@ -184,6 +293,36 @@ mod tests {
         };
         assert!(close(figures.p50, 500) && close(figures.p99, 990) && close(figures.p999, 999));
         assert!((495..=505).contains(&times.longer_than(Span::from_micros(500))));
+    }
+
+    proptest! {
+        /// However times are counted, all figures are the same.
+        #[test]
+        fn a_small_one_tells_the_same(
+            nanos in prop::collection::vec((0..u64::MAX, 0..64u32), 0..200), kinds in 1..120usize,
+        ) {
+            let (mut small, mut whole) = (Times::small(), Times::default());
+            for index in 0..nanos.len() {
+                let (value, shift) = nanos[index % kinds];
+                small.record(Span::from_nanos(value >> shift));
+                whole.record(Span::from_nanos(value >> shift));
+            }
+            prop_assert_eq!(&small, &whole);
+            prop_assert_eq!(small.percentiles(), whole.percentiles());
+            for share in [0.0, 0.01, 0.3, 0.5, 0.77, 0.999, 1.0] {
+                prop_assert_eq!(small.quantile(share), whole.quantile(share));
+            }
+            for &(value, shift) in &nanos {
+                let bound = Span::from_nanos(value >> shift);
+                prop_assert_eq!(small.longer_than(bound), whole.longer_than(bound));
+            }
+            let (written, other) = (Counted::from(small.clone()), Counted::from(whole.clone()));
+            prop_assert_eq!(&written, &other);
+            let (mut sum, mut other) = (small.clone(), whole.clone());
+            sum.add(&whole);
+            other.add(&small);
+            prop_assert_eq!(sum, other);
+        }
     }
 
     #[test]

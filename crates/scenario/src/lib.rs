@@ -14,6 +14,7 @@ mod remark;
 mod scenario;
 mod setting;
 mod topology;
+mod ways;
 
 pub use file::ScenarioError;
 pub use files::{Files, Folder};
@@ -26,3 +27,4 @@ pub use scenario::{
 };
 pub use setting::{SETTINGS, Setting};
 pub use topology::{Hop, Route, RouteError};
+pub use ways::Ways;

@@ -1,6 +1,6 @@
 //! Keys that do less than what they say, or nothing.
 
-use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, Workload};
+use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, Ways, Workload};
 use trunkline_path::{LinkSpec, Schedule};
 
 /// Bytes of a trailer of URP (Hawley 1989 §1.1): a block takes so much more than its data.
@@ -14,7 +14,8 @@ impl Scenario {
     /// A line for each key that another one caps, or that changes nothing in this cell: key, value, what it comes
     /// to, and the remedy.
     pub fn remarks(&self) -> Vec<String> {
-        let traffic = self.traffic.iter().flat_map(|traffic| self.of_traffic(traffic));
+        let known = Ways::new(self);
+        let traffic = self.traffic.iter().flat_map(|traffic| self.of_traffic(traffic, &known));
         let links = self.links.iter().flat_map(|wire| {
             let directions = if wire.forward == wire.backward {
                 vec![("", &wire.forward)]
@@ -29,23 +30,23 @@ impl Scenario {
         traffic.chain(links).chain(hosts).collect()
     }
 
-    fn of_traffic(&self, traffic: &Traffic) -> Vec<String> {
+    fn of_traffic(&self, traffic: &Traffic, known: &Ways<'_>) -> Vec<String> {
         let name = &traffic.name;
         let told = |text: Option<String>| text.map(|text| format!("traffic.{name}.{text}"));
         let own = [
-            self.block(traffic),
+            self.block(traffic, known),
             packet(&traffic.transport),
             window(&traffic.transport, self.mtu),
             senders(traffic),
             stagger(traffic),
             intervals(traffic),
-            self.band(traffic),
+            self.band(traffic, known),
         ];
         own.into_iter().filter_map(told).collect()
     }
 
     /// A block of URP holds bytes of one request, and a request bytes of one system write.
-    fn block(&self, traffic: &Traffic) -> Option<String> {
+    fn block(&self, traffic: &Traffic, known: &Ways<'_>) -> Option<String> {
         let Transport::Urp(urp) = &traffic.transport else { return None };
         let write = match traffic.workload {
             Workload::Bulk { write, .. }
@@ -53,7 +54,7 @@ impl Scenario {
             | Workload::Greedy { write, .. } => write,
             _ => return None,
         };
-        let host = self.hosts.iter().find(|host| host.name == traffic.from)?;
+        let host = &self.hosts[known.host(&traffic.from)?];
         let rule =
             host.interface.split.iter().find(|rule| rule.below.is_none_or(|below| write < below));
         let piece = rule.map_or(write, |rule| rule.piece.min(write));
@@ -76,15 +77,18 @@ impl Scenario {
     }
 
     /// Bands count where a discipline has some.
-    fn band(&self, traffic: &Traffic) -> Option<String> {
+    fn band(&self, traffic: &Traffic, known: &Ways<'_>) -> Option<String> {
+        if traffic.band == LAST_BAND {
+            return None;
+        }
         let ways = (0..traffic.from_each.len().max(1) as u32)
-            .filter_map(|flow| self.route(traffic, flow).ok());
+            .filter_map(|flow| known.route(traffic, flow).ok());
         let has_bands = |spec: &LinkSpec| spec.discipline.assumptions().bands;
         let banded = ways.flat_map(|way| way.there).any(|hop| {
             let wire = &self.links[hop.link];
             has_bands(&wire.forward) || has_bands(&wire.backward)
         });
-        (traffic.band != LAST_BAND && !banded).then(|| {
+        (!banded).then(|| {
             format!(
                 "band = {} has no effect: no link on the way has the discipline priority; give it to one, or leave the band out",
                 traffic.band

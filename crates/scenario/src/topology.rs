@@ -1,7 +1,6 @@
 //! Which links and nodes a traffic crosses, there and back.
 
-use crate::{Scenario, Traffic, Wire};
-use std::collections::VecDeque;
+use crate::{Scenario, Traffic, Ways, Wire};
 use thiserror::Error;
 
 /// One link on a way, with the direction in which it is crossed and what comes behind it.
@@ -86,83 +85,12 @@ impl Scenario {
         named
     }
 
-    /// The way of flow number `flow` of `traffic`: over the nodes of its `via` where it has one, else
-    /// with the fewest links. Where several ways are equally short, the one whose links' names come first
-    /// in the alphabet. Hosts forward nothing.
+    /// The way of one flow, as [`Ways::route`] finds it. For more than one make a [`Ways`], which costs as much as this.
     ///
     /// # Errors
-    /// Where there is no such way.
+    /// If there is no such way.
     pub fn route(&self, traffic: &Traffic, flow: u32) -> Result<Route, RouteError> {
-        let from = traffic.source(flow);
-        let there = match traffic.via.as_slice() {
-            [] => self.shortest(from, &traffic.to)?,
-            via => self.along(from, via, &traffic.to)?,
-        };
-        let back = self.reversed(&there);
-        Ok(Route { there, back })
-    }
-
-    fn node_index(&self, name: &str) -> Option<usize> {
-        self.nodes.iter().position(|node| node.name == name)
-    }
-
-    fn hop(&self, link: usize, station: &str) -> Option<(Hop, &str)> {
-        let (end, reversed) = self.links[link].beyond(station)?;
-        Some((Hop { link, reversed, node: self.node_index(end) }, end))
-    }
-
-    /// From station to station, each joined to the next by a link.
-    fn along(&self, from: &str, via: &[String], to: &str) -> Result<Vec<Hop>, RouteError> {
-        let by_name = self.links_by_name();
-        let mut station = from;
-        let mut hops = Vec::new();
-        for next in via.iter().map(String::as_str).chain([to]) {
-            let mut links = by_name.iter().filter_map(|&link| self.hop(link, station));
-            let hop = links.find(|&(_, end)| end == next && end != station);
-            let not_joined = || RouteError::NotJoined { from: station.into(), to: next.into() };
-            hops.push(hop.ok_or_else(not_joined)?.0);
-            station = next;
-        }
-        Ok(hops)
-    }
-
-    /// The links in the order of their names: the order of declarations decides nothing.
-    fn links_by_name(&self) -> Vec<usize> {
-        let mut links: Vec<usize> = (0..self.links.len()).collect();
-        links.sort_by(|&one, &other| self.links[one].name.cmp(&self.links[other].name));
-        links
-    }
-
-    /// Breadth first over nodes, links in the order of their names.
-    fn shortest(&self, from: &str, to: &str) -> Result<Vec<Hop>, RouteError> {
-        if from == to {
-            return Err(RouteError::NoDistance { host: from.into() });
-        }
-        let by_name = self.links_by_name();
-        let mut seen = vec![false; self.nodes.len()];
-        let mut ways = VecDeque::from([(from, Vec::new())]);
-        while let Some((station, way)) = ways.pop_front() {
-            for (hop, end) in by_name.iter().filter_map(|&link| self.hop(link, station)) {
-                let further = || [way.as_slice(), &[hop]].concat();
-                match hop.node {
-                    None if end == to => return Ok(further()),
-                    Some(node) if !std::mem::replace(&mut seen[node], true) => {
-                        ways.push_back((end, further()));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Err(RouteError::NoWay { from: from.into(), to: to.into() })
-    }
-
-    fn reversed(&self, there: &[Hop]) -> Vec<Hop> {
-        let back = there.iter().rev().map(|hop| {
-            let wire = &self.links[hop.link];
-            let end = if hop.reversed { &wire.to } else { &wire.from };
-            Hop { link: hop.link, reversed: !hop.reversed, node: self.node_index(end) }
-        });
-        back.collect()
+        Ways::new(self).route(traffic, flow)
     }
 }
 
@@ -170,7 +98,8 @@ impl Scenario {
 mod tests {
     use super::*;
     use crate::{Host, Interface, Node, Processor, Start, Transport, UrpSettings, Workload};
-    use std::collections::BTreeMap;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, VecDeque};
     use trunkline_core::{Seed, Span};
     use trunkline_path::LinkSpec;
 
@@ -222,6 +151,51 @@ mod tests {
             estimator: None,
             band: 7,
             program: None,
+        }
+    }
+
+    /// Every search anew, over all links in the order of their names.
+    fn searched(net: &Scenario, from: &str, to: &str) -> Option<Vec<Hop>> {
+        let mut by_name: Vec<usize> = (0..net.links.len()).collect();
+        by_name.sort_by(|&one, &other| net.links[one].name.cmp(&net.links[other].name));
+        let mut seen = vec![false; net.nodes.len()];
+        let mut ways = VecDeque::from([(from, Vec::new())]);
+        while let Some((station, way)) = ways.pop_front() {
+            for &link in &by_name {
+                let Some((end, reversed)) = net.links[link].beyond(station) else { continue };
+                let node = net.nodes.iter().position(|node| node.name == end);
+                let further = [way.as_slice(), &[Hop { link, reversed, node }]].concat();
+                match node {
+                    None if end == to => return Some(further),
+                    Some(node) if !std::mem::replace(&mut seen[node], true) => {
+                        ways.push_back((end, further));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+
+    proptest! {
+        /// An index finds the ways that a search from each host over all links finds.
+        #[test]
+        fn ways_are_those_of_a_search(
+            ends in prop::collection::vec((0..9usize, 0..9usize), 1..24), names in any::<u64>(),
+        ) {
+            let stations = ["a", "b", "c", "d", "n1", "n2", "n3", "n4", "n5"];
+            let ends = ends.into_iter().filter(|(one, other)| one != other);
+            let ends: Vec<(&str, &str)> =
+                ends.map(|(one, other)| (stations[one], stations[other])).collect();
+            let mut net = scenario(&stations[..4], &stations[4..], &ends);
+            for (index, link) in net.links.iter_mut().enumerate() {
+                link.name = format!("{:x}-{index}", names.rotate_left(5 * index as u32) & 0xff);
+            }
+            let ways = Ways::new(&net);
+            for (from, to) in [("a", "b"), ("b", "a"), ("c", "d"), ("a", "d"), ("d", "b")] {
+                let found = ways.route(&traffic(from, &[], to), 0).ok().map(|way| way.there);
+                prop_assert_eq!(found, searched(&net, from, to), "{} to {}", from, to);
+            }
         }
     }
 

@@ -352,6 +352,31 @@ fn files_are_found_beside_the_scenario() {
     assert!(Scenario::read(folder.path().join("none")).unwrap_err().to_string().contains("none"));
 }
 
+/// A connection with hosts and links of its own takes some 600 bytes: thousands are no reason to refuse a file, and what is
+/// looked up for each is not looked for among all.
+#[test]
+fn a_dumbbell_of_ten_thousand_pairs_is_read() {
+    let mut text = String::from(
+        "[[node]]\nname = 'left'\n[[node]]\nname = 'right'\n\
+         [[link]]\nname = 'trunk'\nbetween = ['left', 'right']\n",
+    );
+    for pair in 0..10_000 {
+        text += &format!(
+            "[[host]]\nname = 's{pair}'\n[[host]]\nname = 'r{pair}'\n\
+             [[link]]\nname = 'a{pair}'\nbetween = ['s{pair}', 'left']\n\
+             [[link]]\nname = 'b{pair}'\nbetween = ['right', 'r{pair}']\n\
+             [[traffic]]\nname = 't{pair}'\nkind = 'greedy'\nfrom = 's{pair}'\nto = 'r{pair}'\n\
+             duration = '1s'\ntransport = 'tcp'\n"
+        );
+    }
+    assert!(text.len() > 1 << 20);
+    let scenario = one(&text);
+    assert_eq!((scenario.hosts.len(), scenario.traffic.len()), (20_000, 10_000));
+    let way = scenario.route(&scenario.traffic[7], 0).unwrap();
+    let names: Vec<&str> = way.there.iter().map(|hop| &*scenario.links[hop.link].name).collect();
+    assert_eq!(names, ["a7", "trunk", "b7"]);
+}
+
 #[test]
 fn the_example_of_the_reference_page() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");

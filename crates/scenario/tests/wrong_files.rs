@@ -102,7 +102,10 @@ fn an_empty_file_and_no_file() {
     let complaint = Scenario::parse("", "t1.toml").unwrap_err().to_string();
     assert_eq!(complaint, "t1.toml:1: host: found nothing: write a [[host]]");
     let complaint = Scenario::read("/dev/zero").unwrap_err().to_string();
-    assert_eq!(complaint, "/dev/zero:1: it is longer than 1048576 bytes: describe less at once");
+    assert_eq!(
+        complaint,
+        "/dev/zero: cannot be read: it is no file and longer than 1048576 bytes: write it to a file; give the path of a scenario file in TOML"
+    );
     let complaint = Scenario::read("/nonexistent/t1.toml").unwrap_err().to_string();
     let expected = "/nonexistent/t1.toml: cannot be read: No such file or directory (os error 2); \
                     give the path of a scenario file in TOML";

@@ -3,8 +3,8 @@
 use super::Elements;
 use super::error::Wrong;
 use super::reader::Reader;
-use crate::{RouteError, Scenario, Start, Traffic, Transport, UDP_HEADER, Workload};
-use std::collections::BTreeMap;
+use crate::{RouteError, Scenario, Start, Traffic, Transport, UDP_HEADER, Ways, Workload};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Most user bytes of a UDP datagram over IPv4: 65535 less the headers (RFC 768, RFC 791).
 const MOST_UDP: u32 = 65_535 - UDP_HEADER;
@@ -53,32 +53,52 @@ fn well_formed(element: &Reader<'_>) -> Result<String, Wrong> {
 
 /// Checks a scenario whose elements are right by themselves.
 pub(super) fn check(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
-    links(scenario, elements)?;
+    let names = Names::of(scenario);
+    links(scenario, &names, elements)?;
     connected(scenario, elements)?;
+    let known = Ways::new(scenario);
     for (traffic, table) in scenario.traffic.iter().zip(&elements.traffic) {
-        ends(scenario, traffic, table)?;
-        ways(scenario, traffic, table)?;
+        ends(scenario, &names, traffic, table)?;
+        ways(&known, traffic, table)?;
         whole_datagrams(scenario, traffic, table)?;
-        references(scenario, traffic, table)?;
+        references(scenario, &names, traffic, table)?;
     }
-    no_cycle(scenario, elements)
+    no_cycle(scenario, &names, elements)
+}
+
+/// The names that others refer to; of traffic with its place.
+struct Names<'a> {
+    hosts: HashSet<&'a str>,
+    nodes: HashSet<&'a str>,
+    traffic: HashMap<&'a str, usize>,
+}
+
+impl<'a> Names<'a> {
+    fn of(scenario: &'a Scenario) -> Names<'a> {
+        let traffic = scenario.traffic.iter().map(|it| it.name.as_str());
+        Names {
+            hosts: scenario.hosts.iter().map(|it| it.name.as_str()).collect(),
+            nodes: scenario.nodes.iter().map(|it| it.name.as_str()).collect(),
+            traffic: std::iter::zip(traffic, 0..).collect(),
+        }
+    }
 }
 
 /// Links have names of their own and join two stations that exist.
-fn links(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
-    let stations =
-        || scenario.hosts.iter().map(|it| &it.name).chain(scenario.nodes.iter().map(|it| &it.name));
-    for (index, (link, table)) in scenario.links.iter().zip(&elements.links).enumerate() {
+fn links(scenario: &Scenario, names: &Names<'_>, elements: &Elements<'_>) -> Result<(), Wrong> {
+    let mut seen = HashSet::new();
+    for (link, table) in scenario.links.iter().zip(&elements.links) {
         for end in [&link.from, &link.to] {
-            if !stations().any(|name| name == end) {
-                let known = stations().map(String::as_str);
+            if !names.hosts.contains(end.as_str()) && !names.nodes.contains(end.as_str()) {
+                let hosts = scenario.hosts.iter().map(|it| it.name.as_str());
+                let known = hosts.chain(scenario.nodes.iter().map(|it| it.name.as_str()));
                 return Err(table.unknown("between", end, "host or node", known));
             }
         }
         if link.from == link.to {
             return Err(table.found("between", "a link joins two different stations"));
         }
-        if scenario.links[..index].iter().any(|before| before.name == link.name) {
+        if !seen.insert(link.name.as_str()) {
             let problem = format!("'{}' is the name of two links: give each a name", link.name);
             return Err(match table.has("name") {
                 true => table.found("name", "another link has this name already: give another"),
@@ -91,11 +111,12 @@ fn links(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
 
 /// Every host has a link.
 fn connected(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
-    let linked = |name: &str| scenario.links.iter().any(|link| link.beyond(name).is_some());
+    let ends = scenario.links.iter().flat_map(|link| [link.from.as_str(), link.to.as_str()]);
+    let linked: HashSet<&str> = ends.collect();
     let stations = elements.hosts.iter().chain(&elements.nodes);
     for table in stations {
         let name = table.name("name")?;
-        if !linked(&name) {
+        if !linked.contains(name.as_str()) {
             let problem = "no link ends here: add a [[link]] with it in 'between'";
             return Err(table.found("name", problem));
         }
@@ -104,30 +125,35 @@ fn connected(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> 
 }
 
 /// Senders and peers are hosts; the way goes over nodes.
-fn ends(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
+fn ends(
+    scenario: &Scenario,
+    known: &Names<'_>,
+    traffic: &Traffic,
+    table: &Reader<'_>,
+) -> Result<(), Wrong> {
     let hosts = || scenario.hosts.iter().map(|host| host.name.as_str());
     let nodes = || scenario.nodes.iter().map(|node| node.name.as_str());
     let sender = if traffic.from_each.is_empty() { "from" } else { "from_each" };
     let senders = traffic.from_each.iter().chain([&traffic.from]).map(|name| (sender, name));
     for (key, name) in senders.chain([("to", &traffic.to)]) {
-        if nodes().any(|node| node == name) {
+        if known.nodes.contains(name.as_str()) {
             return Err(table.found(key, &format!("'{name}' is a node; traffic is between hosts")));
         }
-        if !hosts().any(|host| host == name) {
+        if !known.hosts.contains(name.as_str()) {
             return Err(table.unknown(key, name, "host", hosts()));
         }
     }
-    match traffic.via.iter().find(|name| !nodes().any(|node| node == *name)) {
+    match traffic.via.iter().find(|name| !known.nodes.contains(name.as_str())) {
         Some(name) => Err(table.unknown("via", name, "node", nodes())),
         None => Ok(()),
     }
 }
 
 /// Every flow has a way.
-fn ways(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
+fn ways(known: &Ways<'_>, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
     let sources = traffic.from_each.len().max(1) as u32;
     for flow in 0..sources {
-        scenario.route(traffic, flow).map_err(|error| match error {
+        known.route(traffic, flow).map_err(|error| match error {
             RouteError::NotJoined { .. } => table.found("via", &error.to_string()),
             RouteError::NoDistance { .. } | RouteError::NoWay { .. } => {
                 table.found("to", &error.to_string())
@@ -166,7 +192,12 @@ fn whole_datagrams(
 }
 
 /// The traffic to which a start or an end refers exists, and gets as far as is waited for.
-fn references(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
+fn references(
+    scenario: &Scenario,
+    names: &Names<'_>,
+    traffic: &Traffic,
+    table: &Reader<'_>,
+) -> Result<(), Wrong> {
     for (key, name) in [("start_after", after(traffic)), ("until", traffic.until.as_deref())] {
         let Some(name) = name else { continue };
         let others =
@@ -174,11 +205,11 @@ fn references(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Res
         if name == traffic.name {
             return Err(table.found(key, "a traffic cannot wait for itself: name another"));
         }
-        if !others().any(|other| other == name) {
+        if !names.traffic.contains_key(name) {
             return Err(table.unknown(key, name, "other traffic", others()));
         }
     }
-    reached(scenario, traffic, table)
+    reached(scenario, names, traffic, table)
 }
 
 /// The traffic whose progress another's start waits for.
@@ -190,9 +221,14 @@ fn after(traffic: &Traffic) -> Option<&str> {
 }
 
 /// Each flow of the other traffic delivers the bytes that a start waits for.
-fn reached(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result<(), Wrong> {
+fn reached(
+    scenario: &Scenario,
+    names: &Names<'_>,
+    traffic: &Traffic,
+    table: &Reader<'_>,
+) -> Result<(), Wrong> {
     let Start::AfterBytes(name, bytes) = &traffic.start else { return Ok(()) };
-    let other = scenario.traffic.iter().find(|other| other.name == *name);
+    let other = names.traffic.get(name.as_str()).map(|&index| &scenario.traffic[index]);
     let most = match other.map(|other| &other.workload) {
         Some(Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. }) => {
             bytes.bytes().saturating_mul(u64::from(*repeat))
@@ -210,8 +246,8 @@ fn reached(scenario: &Scenario, traffic: &Traffic, table: &Reader<'_>) -> Result
 
 /// No start or end waits for itself. A traffic's end waits for its start and for the end that it goes
 /// on until; a start waits for the start or the end of another.
-fn no_cycle(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
-    let index = |name: &str| scenario.traffic.iter().position(|traffic| traffic.name == name);
+fn no_cycle(scenario: &Scenario, names: &Names<'_>, elements: &Elements<'_>) -> Result<(), Wrong> {
+    let index = |name: &str| names.traffic.get(name).copied();
     let (start, end) = (|traffic: usize| 2 * traffic, |traffic: usize| 2 * traffic + 1);
     let mut waits = vec![Vec::new(); 2 * scenario.traffic.len()];
     for (this, traffic) in scenario.traffic.iter().enumerate() {
@@ -239,14 +275,21 @@ fn no_cycle(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
 /// An event that waits for itself in the end.
 fn in_cycle(waits: &[Vec<usize>]) -> Option<usize> {
     // What waits for nothing that is unsettled is settled; what is left at last waits for itself.
+    let mut waiters = vec![Vec::new(); waits.len()];
+    let mut open: Vec<usize> = waits.iter().map(Vec::len).collect();
+    for (event, others) in waits.iter().enumerate() {
+        others.iter().for_each(|&other| waiters[other].push(event));
+    }
     let mut settled = vec![false; waits.len()];
-    loop {
-        let ready = |event: &usize| !settled[*event] && waits[*event].iter().all(|&it| settled[it]);
-        match (0..waits.len()).find(ready) {
-            Some(event) => settled[event] = true,
-            None => return first_of_cycle(waits, &settled),
+    let mut ready: Vec<usize> = (0..waits.len()).filter(|&event| open[event] == 0).collect();
+    while let Some(event) = ready.pop() {
+        settled[event] = true;
+        for &waiter in &waiters[event] {
+            open[waiter] -= 1;
+            ready.extend((open[waiter] == 0).then_some(waiter));
         }
     }
+    first_of_cycle(waits, &settled)
 }
 
 /// Follows the waiting from the first unsettled event until one comes again.

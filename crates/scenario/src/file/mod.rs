@@ -77,12 +77,21 @@ impl Scenario {
     }
 }
 
-/// What a file holds, at most a little more than is accepted: it may be a device without end.
+/// Longest text that is read from what is no regular file, in bytes: it may have no end.
+const LONGEST_STREAM: usize = 1 << 20;
+
+/// What a file holds, at most a little more than is accepted.
 fn contents(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
-    file.take(tree::LONGEST as u64 + 1).read_to_string(&mut text)?;
-    Ok(text)
+    let most = if file.metadata()?.is_file() { tree::LONGEST } else { LONGEST_STREAM };
+    file.take(most as u64 + 1).read_to_string(&mut text)?;
+    match text.len() > most && most == LONGEST_STREAM {
+        true => Err(std::io::Error::other(format!(
+            "it is no file and longer than {most} bytes: write it to a file"
+        ))),
+        false => Ok(text),
+    }
 }
 
 fn scenarios(text: &str, file: &Path, files: &dyn Files) -> Result<Vec<Scenario>, Wrong> {

@@ -1,5 +1,6 @@
 //! From a scenario to a world at rest.
 
+use super::course::Course;
 use super::end::End;
 use super::jobs::{EndId, Jobs};
 use super::measured::Measured;
@@ -15,7 +16,7 @@ use std::collections::VecDeque;
 use trunkline_core::{Channel, Time};
 use trunkline_measure::Samples;
 use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, Schedule};
-use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic, Transport, Wire};
+use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic, Transport, Ways, Wire};
 use trunkline_workload::Application;
 
 impl<'a> World<'a> {
@@ -26,12 +27,14 @@ impl<'a> World<'a> {
         let traffic: Vec<Measured> =
             scenario.traffic.iter().map(|traffic| measured(scenario, traffic)).collect();
         let mut ends = Vec::new();
-        let order = by_name(&scenario.traffic);
-        for &index in &order {
+        let mut course = Course::new(scenario);
+        for index in course.in_order() {
             let traffic = &scenario.traffic[index];
+            let first = ends.len();
             for flow in 0..traffic.count {
                 ends.extend(builder.flow(index, traffic, flow, ends.len())?);
             }
+            course.has_ends(index, first..ends.len());
         }
         Ok(World {
             scenario,
@@ -39,7 +42,7 @@ impl<'a> World<'a> {
             hosts,
             ends,
             traffic,
-            order,
+            course,
             jobs: Jobs::default(),
             soon: VecDeque::new(),
             places: builder.places,
@@ -47,7 +50,6 @@ impl<'a> World<'a> {
             wires: builder.wires,
             arrives_at: builder.arrives_at,
             stopped: false,
-            unstarted: scenario.traffic.len(),
             segments: Segments::default(),
             reorders: scenario.links.iter().any(reorders),
             spare: Vec::new(),
@@ -61,14 +63,6 @@ fn measured(scenario: &Scenario, traffic: &Traffic) -> Measured {
     Measured::new(traffic.count, Samples::new(scenario.samples, scenario.seed, amounts))
 }
 
-/// The traffic in the order of its names. What is ready at the same instant goes by it, so that the order of
-/// declarations decides nothing.
-fn by_name(traffic: &[Traffic]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..traffic.len()).collect();
-    order.sort_by(|&one, &other| traffic[one].name.cmp(&traffic[other].name));
-    order
-}
-
 /// Can a link change the order of packets? One that changes may come to.
 fn reorders(wire: &Wire) -> bool {
     let may = |link: &LinkSpec| link.impairments.reorders() || link.schedule != Schedule::default();
@@ -77,6 +71,7 @@ fn reorders(wire: &Wire) -> bool {
 
 struct Builder<'a> {
     scenario: &'a Scenario,
+    ways: Ways<'a>,
     net: Network,
     places: Vec<String>,
     link_places: Vec<u16>,
@@ -91,6 +86,7 @@ impl<'a> Builder<'a> {
         net.note_copies();
         let mut builder = Builder {
             scenario,
+            ways: Ways::new(scenario),
             net,
             places: Vec::new(),
             link_places: Vec::new(),
@@ -180,7 +176,7 @@ impl<'a> Builder<'a> {
         flow: u32,
         first: usize,
     ) -> Result<[End; 2], SimError> {
-        let way = self.scenario.route(traffic, flow).map_err(|error| SimError::Route {
+        let way = self.ways.route(traffic, flow).map_err(|error| SimError::Route {
             traffic: traffic.name.clone(),
             reason: error.to_string(),
         })?;
@@ -227,8 +223,7 @@ impl<'a> Builder<'a> {
     }
 
     fn host_named(&self, name: &str, traffic: &Traffic) -> Result<usize, SimError> {
-        let found = self.scenario.hosts.iter().position(|host| host.name == name);
-        found.ok_or_else(|| SimError::Route {
+        self.ways.host(name).ok_or_else(|| SimError::Route {
             traffic: traffic.name.clone(),
             reason: format!("'{name}' is no host: traffic goes from host to host"),
         })

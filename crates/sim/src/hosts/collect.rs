@@ -39,7 +39,7 @@ impl World<'_> {
         samples.finish();
         let windows = std::mem::take(&mut self.traffic[index].windows);
         let measured = &self.traffic[index];
-        let ends: Vec<&End> = self.ends.iter().filter(|end| end.traffic == index).collect();
+        let ends: Vec<&End> = self.ends[self.course.ends(index)].iter().collect();
         let senders = ends.iter().step_by(2);
         let counters = ends.iter().map(|end| end.speaker.counters());
         let (retransmissions, timeouts) =
@@ -111,7 +111,7 @@ impl World<'_> {
                     counts,
                     in_flight: in_flight - copies,
                     busy: self.net.busy(id),
-                    queueing: self.net.queueing(id).cloned(),
+                    queueing: self.net.take_queueing(id),
                     backlog: self.net.backlog_samples(id).to_vec(),
                 });
             }
@@ -151,8 +151,7 @@ impl World<'_> {
 
     /// Blocks that were not the next of their stream: losses and copies together can deceive URP.
     fn deceived(&self, index: usize, traffic: &Traffic) -> Option<String> {
-        let ends = self.ends.iter().filter(|end| end.traffic == index);
-        let blocks: u64 = ends.map(|end| end.deceived).sum();
+        let blocks: u64 = self.ends[self.course.ends(index)].iter().map(|end| end.deceived).sum();
         (blocks > 0).then(|| {
             let name = &traffic.name;
             format!("{name}: error: {}", wrong_blocks(blocks))

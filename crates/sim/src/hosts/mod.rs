@@ -7,6 +7,7 @@ mod apps;
 mod arrive;
 mod build;
 mod collect;
+mod course;
 mod end;
 mod endings;
 mod flying;

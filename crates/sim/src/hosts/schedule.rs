@@ -9,17 +9,13 @@ use trunkline_scenario::{Start, Traffic};
 impl World<'_> {
     /// Starts the traffic whose time has come, and asks for a timer for what starts later.
     pub fn start_due(&mut self) {
-        if self.unstarted == 0 {
-            return;
-        }
-        for place in 0..self.order.len() {
-            let traffic = self.order[place];
-            if !self.traffic[traffic].started
-                && let Some(at) = self.starts_at(traffic)
-            {
-                self.traffic[traffic].started = true;
-                self.unstarted -= 1;
-                self.schedule_flows(traffic, at);
+        for traffic in self.course.waiting() {
+            match self.starts_at(traffic) {
+                Some(at) => {
+                    self.traffic[traffic].started = true;
+                    self.schedule_flows(traffic, at);
+                }
+                None => self.course.waits(traffic),
             }
         }
     }
@@ -30,29 +26,19 @@ impl World<'_> {
         match &self.scenario.traffic[traffic].start {
             Start::At(span) => Some(Time::ZERO + *span),
             Start::AfterBytes(other, size) => {
-                let other = &self.traffic[self.traffic_named(other)?];
+                let other = &self.traffic[self.course.named(other)?];
                 other.delivered_by.iter().all(|&bytes| bytes >= size.bytes()).then_some(now)
             }
-            Start::AfterEnd(other) => self.traffic[self.traffic_named(other)?].ended.then_some(now),
+            Start::AfterEnd(other) => self.traffic[self.course.named(other)?].ended.then_some(now),
         }
-    }
-
-    fn traffic_named(&self, name: &str) -> Option<usize> {
-        self.scenario.traffic.iter().position(|traffic| traffic.name == name)
     }
 
     fn schedule_flows(&mut self, traffic: usize, at: Time) {
         let Traffic { stagger, late, .. } = self.scenario.traffic[traffic];
-        for (index, sender) in self.senders_of(traffic).into_iter().enumerate() {
+        for (index, sender) in self.course.senders(traffic).enumerate() {
             let at = at + late + stagger.scaled(index as u64, 1);
             self.net.set_timer(at, Timer::Start(sender.0 / 2).number());
         }
-    }
-
-    /// The sending ends of a traffic, flow by flow.
-    fn senders_of(&self, traffic: usize) -> Vec<EndId> {
-        let senders = (0..self.ends.len() as u32).step_by(2).map(EndId);
-        senders.filter(|id| self.ends[id.index()].traffic == traffic).collect()
     }
 
     /// A sending application has ended. With a connection its flow has; datagrams under way still arrive.
@@ -96,37 +82,25 @@ impl World<'_> {
         state.flows_left -= 1;
         if state.flows_left == 0 {
             state.ended = true;
+            self.course.ended(traffic);
             self.start_due();
             self.stop_company(traffic);
-            self.stopped = (0..self.traffic.len()).all(|traffic| self.over(traffic));
+            self.stopped = self.course.is_over();
         }
     }
 
     /// Stops the traffic that goes on until another one's end: each of its applications ends with its next
     /// step, and those that have not started do not.
     fn stop_company(&mut self, ended: usize) {
-        let name = &self.scenario.traffic[ended].name;
-        for place in 0..self.order.len() {
-            let traffic = self.order[place];
-            if self.scenario.traffic[traffic].until.as_ref() != Some(name) {
-                continue;
-            }
-            if !std::mem::replace(&mut self.traffic[traffic].started, true) {
-                self.unstarted -= 1;
-            }
-            for sender in self.senders_of(traffic) {
+        for traffic in self.course.company_of(ended) {
+            self.traffic[traffic].started = true;
+            self.course.starts_no_more(traffic);
+            for sender in self.course.senders(traffic) {
                 self.ends[sender.index()].app.stop();
                 if matches!(self.ends[sender.index()].doing, Doing::Nothing | Doing::Opening) {
                     self.application_ended(sender);
                 }
             }
         }
-    }
-
-    /// Has a traffic ended, or does it merely accompany something that has?
-    fn over(&self, traffic: usize) -> bool {
-        let until = self.scenario.traffic[traffic].until.as_deref();
-        self.traffic[traffic].ended
-            || until.and_then(|name| self.traffic_named(name)).is_some_and(|other| self.over(other))
     }
 }

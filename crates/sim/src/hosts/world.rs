@@ -1,5 +1,6 @@
 //! Everything that a run consists of, and the loop that drives it.
 
+use super::course::Course;
 use super::end::{Doing, End};
 use super::flying::Flying;
 use super::jobs::{EndId, Job, Jobs, Timer};
@@ -69,8 +70,8 @@ pub(crate) struct World<'a> {
     pub hosts: Vec<HostState>,
     pub ends: Vec<End>,
     pub traffic: Vec<Measured>,
-    /// The traffic in the order of its names.
-    pub order: Vec<usize>,
+    /// What waits for what.
+    pub course: Course,
     pub jobs: Jobs,
     /// Jobs that are done now.
     pub soon: VecDeque<(EndId, Job)>,
@@ -82,8 +83,6 @@ pub(crate) struct World<'a> {
     /// The end that each route leads to.
     pub arrives_at: Vec<EndId>,
     pub stopped: bool,
-    /// Traffic that has not started.
-    pub unstarted: usize,
     /// Segments of TCP on their way.
     pub segments: Segments,
     /// Can a link change the order of packets?

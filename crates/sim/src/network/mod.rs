@@ -427,6 +427,11 @@ impl Network {
         self.station(link).queueing()
     }
 
+    /// The same, given away: from then on nothing is recorded.
+    pub fn take_queueing(&mut self, link: LinkId) -> Option<Times> {
+        self.stations[link.0 as usize].take_queueing()
+    }
+
     /// From now on samples how many bytes wait at a link, `every` so often, at least 1 ns apart.
     pub fn sample_backlog(&mut self, link: LinkId, every: Span) {
         self.stations[link.0 as usize].sample_backlog(self.now, every);

@@ -210,12 +210,17 @@ impl Station {
 
     /// From now on records each packet's time in queue.
     pub(super) fn record_queueing(&mut self) {
-        self.watch().queueing.get_or_insert_default();
+        self.watch().queueing.get_or_insert_with(Times::small);
     }
 
     /// Times in queue.
     pub(super) fn queueing(&self) -> Option<&Times> {
         self.watch.as_ref()?.queueing.as_ref()
+    }
+
+    /// The times in queue, given away: nothing is recorded any more.
+    pub(super) fn take_queueing(&mut self) -> Option<Times> {
+        self.watch.as_mut()?.queueing.take()
     }
 
     /// Samples the backlog at `from` and then regularly.
