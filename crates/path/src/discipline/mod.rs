@@ -15,6 +15,7 @@ mod packets;
 mod pi;
 mod pie;
 mod priority;
+mod red;
 mod round_robin;
 mod settings;
 mod sfq;
@@ -49,6 +50,7 @@ disciplines! {
     "pie" => pie::{Pie, PieSettings},
     "dualpi2" => dualpi2::{DualPi2, DualPi2Settings},
     "sfq" => sfq::{Sfq, SfqSettings},
+    "red" => red::{Red, RedSettings},
 }
 
 /// Bytes of each turn for disciplines that serve whole packets: an Ethernet frame of the largest size (RFC 8290
