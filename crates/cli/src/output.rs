@@ -38,7 +38,12 @@ pub fn screen(text: &str) -> Result<(), Failure> {
 
 /// Prints the help or the version, or what is wrong with the command line.
 pub fn usage(error: &clap::Error) {
-    told(error.print());
+    let text = error.render().to_string();
+    match text.strip_prefix("error: ") {
+        // Help that is ours and not clap's, which calls it an error.
+        Some(help) if !error.use_stderr() => told(stdout().lock().write_all(help.as_bytes())),
+        _ => told(error.print()),
+    }
 }
 
 fn printed(result: io::Result<()>) -> Result<(), Failure> {

@@ -38,6 +38,14 @@ fn file(name: &str, content: &str) -> String {
 }
 
 #[test]
+fn help_of_queues_lists_all_with_their_keys() {
+    let host = Host::new();
+    let outcome = host.run(&["shell", "--queue", "help", "--", "true"]);
+    assert_eq!((outcome.status.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome:#?}");
+    assert_eq!(outcome.stdout, trunkline_path::discipline::help());
+}
+
+#[test]
 fn quantities() {
     check_paths(&[
         (&["--delay", "3"], 2, &["--delay", "'3'", "no unit", "250ms"]),
@@ -76,7 +84,7 @@ fn models_and_files() {
         (&["--duplicate", "200%"], 2, &["--duplicate", "0 and 1"]),
         (&["--reorder", "1%"], 2, &["--reorder", "1%:5ms"]),
         (&["--jitter", "wobbly:3ms"], 2, &["--jitter", "ordered, independent, correlated"]),
-        (&["--queue", "lifo"], 2, &["--queue", "lifo", "round-robin"]),
+        (&["--queue", "lifo"], 2, &["--queue", "lifo", "did you mean 'fifo'?"]),
         (&["--queue", "round-robin:quantum=0"], 2, &["--queue", "between 1 and"]),
         (&["--queue", "fifo:limt=3"], 2, &["--queue", "limt", "limit"]),
         (&["--framing", "x25"], 2, &["--framing", "t1-lapd"]),
