@@ -96,6 +96,7 @@ fn unpredictable(link: &LinkSpec) -> Option<&'static str> {
         (effects.reorder.is_some(), "reordering"),
         (effects.jitter.is_some(), "jitter"),
         (link.trace.is_some(), "a delivery trace"),
+        (link.discipline.assumptions().cap.is_some(), "a rate that the discipline holds"),
         (!link.schedule.steps.is_empty(), "a schedule of changes"),
     ]
     .into_iter()

@@ -203,7 +203,11 @@ impl Books {
         let before = self.backlog();
         let service = self.discipline.dequeue(self.now, &mut self.drops);
         self.settle_drops();
-        assert_eq!(service.is_none(), before == Backlog::default(), "{}", self.text);
+        let held = self.discipline.next_ready().is_some_and(|ready| ready > self.now);
+        let idle = before == Backlog::default();
+        let right =
+            if service.is_none() { idle || (self.discipline.holds() && held) } else { !idle };
+        assert!(right, "{}: {service:?} of {before:?}", self.text);
         let service = service?;
         match &service.packet {
             None if self.discipline.quantum().is_none() => self.useless -= u64::from(service.bytes),
@@ -257,10 +261,17 @@ impl Books {
     }
 
     fn drain(&mut self) {
-        while self.serve().is_some() {}
+        while self.serve().is_some() || self.wait() {}
         assert_eq!(self.drops.marked(), self.marked, "{}", self.text);
         assert!(self.waiting.is_empty() && self.useless == 0);
         assert_eq!(self.out.len() + self.dropped, self.numbers, "{}: lost in silence", self.text);
+    }
+
+    /// Waits until what is held back is ready, if anything is.
+    fn wait(&mut self) -> bool {
+        let ready = self.discipline.next_ready();
+        self.now = ready.map_or(self.now, |ready| ready.max(self.now));
+        ready.is_some()
     }
 
     fn bytes_of(&self, channel: u64) -> u64 {

@@ -52,6 +52,8 @@ choice! {
 impl Settings for DualPi2Settings {
     type Queue<P: Metered> = DualPi2<P>;
 
+    const ALIASES: &'static [&'static str] = &["dual-pi2"];
+
     const TRIALS: &'static [&'static str] = &[
         "target=1ms,update=1ms,alpha=10,step=1ms,limit=4kB",
         "target=5ms,coupling=1,scheduler=ts-fifo,shift=9ms,classic=50%,limit=80c",

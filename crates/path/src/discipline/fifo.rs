@@ -16,6 +16,8 @@ settings! {
 impl Settings for FifoSettings {
     type Queue<P: Metered> = Fifo<P>;
 
+    const ALIASES: &'static [&'static str] = &["pfifo", "bfifo", "droptail", "drop-tail"];
+
     const TRIALS: &'static [&'static str] = &["limit=3kB"];
 
     fn build<P: Metered>(self, _chance: &Chance<'_>) -> Fifo<P> {

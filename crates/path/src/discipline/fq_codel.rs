@@ -48,6 +48,8 @@ fn marks() -> bool {
 impl Settings for FqCodelSettings {
     type Queue<P: Metered> = FqCodel<P>;
 
+    const ALIASES: &'static [&'static str] = &["fq", "cake"];
+
     const TRIALS: &'static [&'static str] = &[
         "flows=64,quantum=300,target=5ms,interval=20ms,mtu=100,limit=12p",
         "flows=2,target=1ms,interval=2ms,mtu=0,limit=5kB",

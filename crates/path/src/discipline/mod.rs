@@ -83,6 +83,18 @@ pub trait Discipline<P: Metered> {
     /// Changes the limit. What waits already stays; only later arrivals meet the new limit.
     fn set_limit(&mut self, limit: Limit);
 
+    /// Whether it ever holds back what waits although the line asks for it. Only then is
+    /// [`next_ready`](Discipline::next_ready) asked for.
+    fn holds(&self) -> bool {
+        false
+    }
+
+    /// When [`dequeue`](Discipline::dequeue), which gave nothing although something waits, will give something.
+    /// `None` if nothing waits.
+    fn next_ready(&self) -> Option<Time> {
+        None
+    }
+
     /// The most bytes of one turn, where a discipline serves quanta of packets. `None` where it serves whole
     /// packets.
     fn quantum(&self) -> Option<u32> {
@@ -228,6 +240,12 @@ impl<P: Metered> Discipline<P> for AnyDiscipline<P> {
     }
     fn set_limit(&mut self, limit: Limit) {
         each!(self, it => it.set_limit(limit));
+    }
+    fn holds(&self) -> bool {
+        each!(self, it => it.holds())
+    }
+    fn next_ready(&self) -> Option<Time> {
+        each!(self, it => it.next_ready())
     }
     fn quantum(&self) -> Option<u32> {
         each!(self, it => it.quantum())

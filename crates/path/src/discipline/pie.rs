@@ -38,6 +38,8 @@ settings! {
 impl Settings for PieSettings {
     type Queue<P: Metered> = Pie<P>;
 
+    const ALIASES: &'static [&'static str] = &["fq-pie"];
+
     const TRIALS: &'static [&'static str] = &[
         "target=1ms,update=1ms,alpha=1,beta=10,burst=0s,mtu=100,mark_below=1%,limit=3kB",
         "target=5ms,ecn=false,alpha=100,burst=5ms,mtu=1,limit=12p",

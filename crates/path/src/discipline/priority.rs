@@ -24,6 +24,8 @@ settings! {
 impl Settings for PrioritySettings {
     type Queue<P: Metered> = Priority<P>;
 
+    const ALIASES: &'static [&'static str] = &["prio"];
+
     const TRIALS: &'static [&'static str] = &["bands=3,limit=3kB"];
 
     fn build<P: Metered>(self, _chance: &Chance<'_>) -> Priority<P> {

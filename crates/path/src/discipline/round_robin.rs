@@ -23,6 +23,8 @@ settings! {
 impl Settings for RoundRobinSettings {
     type Queue<P: Metered> = RoundRobin<P>;
 
+    const ALIASES: &'static [&'static str] = &["rr"];
+
     const TRIALS: &'static [&'static str] =
         &["quantum=64,limit=3kB", "quantum=700,limit=9p", "quantum=1,limit=60c"];
 

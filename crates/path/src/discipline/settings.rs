@@ -15,6 +15,9 @@ pub trait Settings: Keys + Copy {
     /// Settings as text, `key=value,…`, under which property tests try it: small limits, short times.
     const TRIALS: &'static [&'static str];
 
+    /// Other names that it goes by elsewhere, for "did you mean".
+    const ALIASES: &'static [&'static str] = &[];
+
     /// An empty queue. What it leaves to chance comes from `chance`.
     fn build<P: Metered>(self, chance: &Chance<'_>) -> Self::Queue<P>;
 

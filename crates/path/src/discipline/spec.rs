@@ -14,6 +14,8 @@ pub struct Kind {
     about: &'static str,
     /// Its keys, with defaults for a link of this limit.
     keys: fn(Limit) -> Vec<Key>,
+    /// Other names that it goes by elsewhere.
+    pub(super) aliases: &'static [&'static str],
     /// Settings under which property tests try it.
     pub trials: &'static [&'static str],
 }
@@ -22,7 +24,7 @@ impl Kind {
     /// The kind that `S` describes, under `name`.
     pub(super) const fn of<S: Settings>(name: &'static str) -> Kind {
         let keys = |limit| limit_last(S::with_limit(limit).described(), |key| key.name);
-        Kind { name, about: S::ABOUT, keys, trials: S::TRIALS }
+        Kind { name, about: S::ABOUT, keys, aliases: S::ALIASES, trials: S::TRIALS }
     }
 
     /// What it does, and where that is stated, in one line.

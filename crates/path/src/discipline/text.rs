@@ -93,27 +93,13 @@ impl DisciplineSpec {
     }
 }
 
-/// Names that tc and others have for kinds of ours.
-const FOREIGN: &[(&str, &str)] = &[
-    ("pfifo", "fifo"),
-    ("bfifo", "fifo"),
-    ("droptail", "fifo"),
-    ("drop-tail", "fifo"),
-    ("prio", "priority"),
-    ("fq", "fq-codel"),
-    ("cake", "fq-codel"),
-    ("fq-pie", "pie"),
-    ("rr", "round-robin"),
-    ("dual-pi2", "dualpi2"),
-];
-
 /// The kind that `found` was probably meant to be: with `-` for `_` and in small letters, under another name, or with
 /// one letter too many, too few or wrong.
 fn meant(found: &str) -> Option<&'static str> {
     let found = found.to_lowercase().replace('_', "-");
     let names = || KINDS.iter().map(|kind| kind.name);
-    let foreign = || FOREIGN.iter().find(|(foreign, _)| *foreign == found).map(|&(_, ours)| ours);
-    let exact = names().find(|name| *name == found).or_else(foreign);
+    let other = || KINDS.iter().find(|kind| kind.aliases.contains(&&*found)).map(|kind| kind.name);
+    let exact = names().find(|name| *name == found).or_else(other);
     exact.or_else(|| names().find(|name| name.len() > 3 && is_near(name, &found)))
 }
 

@@ -17,6 +17,8 @@ use trunkline_core::{Carried, Cause, Counts, Seed, Span, Time};
 pub(super) struct Staged<P> {
     board: Option<Board<P>>,
     discipline: AnyDiscipline<P>,
+    /// Whether the discipline may hold back what waits.
+    holds: bool,
     outlet: Outlet<P>,
     line: Line<P>,
     impairments: Impairments,
@@ -30,8 +32,8 @@ pub(super) struct Staged<P> {
     plan: Plan,
     changes: VecDeque<(Time, Change)>,
     clock: Time,
-    /// When the line or the board's processor has done what it does, and when that or a change is due: never,
-    /// where nothing is. Kept so that most calls need look no further.
+    /// When the line or the board's processor has done what it does or the discipline gives what it held back, and
+    /// when that or a change is due: never, where nothing is. Kept so that most calls need look no further.
     done: Time,
     due: Time,
     next_change: Time,
@@ -64,9 +66,11 @@ impl<P: Carried> Staged<P> {
     /// A link as `spec` says, whose slot clock, trace and schedule start at `origin`. Its randomness
     /// comes from the streams of `seed` under `name`.
     pub fn new(spec: &LinkSpec, seed: Seed, name: &str, origin: Time) -> Staged<P> {
+        let discipline = AnyDiscipline::new(&spec.discipline, seed, name);
         let mut staged = Staged {
             board: spec.processor.map(Board::new),
-            discipline: AnyDiscipline::new(&spec.discipline, seed, name),
+            holds: discipline.holds(),
+            discipline,
             outlet: Outlet::new(spec.output_buffer.bytes()),
             line: Line::new(spec.framing, spec.rate, spec.trace.as_deref(), origin),
             impairments: Impairments::new(&spec.impairments, seed, name),
@@ -101,7 +105,19 @@ impl<P: Carried> Staged<P> {
         let line = self.line.done().unwrap_or(Time::NEVER);
         let board = self.board.as_ref().and_then(Board::done);
         self.done = board.map_or(line, |board| line.min(board));
+        if self.holds {
+            self.look_for_held();
+        }
         self.due = self.done.min(self.next_change);
+    }
+
+    /// What is held back needs the line again when it is ready. What is ready now waits for the line, the output
+    /// buffer or the board, whose end lets it go.
+    #[cold]
+    fn look_for_held(&mut self) {
+        if let Some(ready) = self.discipline.next_ready().filter(|&ready| ready > self.clock) {
+            self.done = self.done.min(ready);
+        }
     }
 
     /// Goes on where an eager link stopped.
@@ -194,7 +210,9 @@ impl<P: Carried> Staged<P> {
             self.clock = self.clock.max(done);
             if self.line.done() == Some(done) {
                 self.finish_piece();
-            } else if let Some(board) = &mut self.board {
+            } else if let Some(board) = &mut self.board
+                && board.done() == Some(done)
+            {
                 board.finish(done, &mut self.discipline, &mut self.outlet, &mut self.drops);
             }
             self.fill();
