@@ -22,6 +22,7 @@ mod sfq;
 mod spec;
 mod tally;
 mod text;
+mod token_bucket;
 mod two_lists;
 
 pub use assumptions::{Assumptions, Sharing, Standing};
@@ -51,6 +52,7 @@ disciplines! {
     "dualpi2" => dualpi2::{DualPi2, DualPi2Settings},
     "sfq" => sfq::{Sfq, SfqSettings},
     "red" => red::{Red, RedSettings},
+    "token-bucket" => token_bucket::{TokenBucket, TokenBucketSettings},
 }
 
 /// Bytes of each turn for disciplines that serve whole packets: an Ethernet frame of the largest size (RFC 8290
