@@ -18,7 +18,9 @@ use trunkline_path::{
 };
 use trunkline_port::offload::{LENGTH, Offload};
 use trunkline_port::segment::segment;
+use trunkline_transport::Extent;
 use trunkline_transport::envelope::{Envelope, Packet, Reader, write};
+use trunkline_transport::protocol::{Frame, Header, PROTOCOLS};
 use trunkline_transport::tcp::congestion::Kind;
 use trunkline_transport::tcp::wire::decode;
 use trunkline_transport::tcp::{self, Flags, Rare, Sack, Seq, Tcp};
@@ -28,7 +30,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 20] = [
+pub const BODIES: [(&str, Body); 21] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -44,6 +46,7 @@ pub const BODIES: [(&str, Body); 20] = [
     ("session", served::serve_session),
     ("envelopes", read_envelopes),
     ("tcp", read_tcp),
+    ("protocols", hear_protocols),
     ("capsule", read_capsule),
     ("netlink", heard::read_netlink),
     ("state", heard::read_state),
@@ -243,6 +246,28 @@ pub fn read_tcp(data: &[u8]) {
     }
     let said: Vec<_> = data.chunks_exact(12).map(near_segment).collect();
     converse(&said);
+}
+
+/// Each protocol of the list hears frames from a peer that says anything: it keeps what is new, and no more than it may.
+pub fn hear_protocols(data: &[u8]) {
+    let Some((&first, data)) = data.split_first() else { return };
+    let entry = PROTOCOLS[usize::from(first) % PROTOCOLS.len()];
+    let Ok(mut end) = (entry.build)(&entry.defaults()) else { return };
+    end.offer(Time::ZERO, Extent::new(0, 20_000), true);
+    let mut number = 0;
+    for (index, piece) in data.chunks(11).enumerate() {
+        let now = Time::from_nanos(index as u64 * 50_000_000);
+        let (header, rest) = piece.split_at(piece.len().min(8));
+        let len = rest.iter().fold(0, |len, &octet| len << 8 | u32::from(octet)) & 0xffff;
+        end.receive(now, &Frame { header: Header::new(header), data: Extent::new(0, len) });
+        end.expire(now);
+        // What it says is bounded: its answers, and a window once more.
+        assert!((0..1 << 18).any(|_| end.transmit(now).is_none()), "{} goes on", entry.name);
+        while let Some(unit) = end.take() {
+            assert_eq!(unit.number, number, "{} counts its units", entry.name);
+            number += 1;
+        }
+    }
 }
 
 /// The octets with the check sums of both headers put right, where there are both.

@@ -28,3 +28,4 @@ pub use flow::Flow;
 pub use plan::{EndPlaces, EndPlan, FlowPlan, Places};
 pub use program::{Printed, read_printed};
 pub use run::FlowRun;
+pub use voice::PREFIX;

@@ -245,7 +245,7 @@ impl Relaxation {
 pub(crate) fn window(transport: &Transport) -> Option<u32> {
     match transport {
         Transport::Urp(urp) => Some(u32::from(urp.block) * u32::from(urp.outstanding)),
-        Transport::Tcp(_) | Transport::Datagram | Transport::Udp => None,
+        Transport::Tcp(_) | Transport::Listed(_) | Transport::Datagram | Transport::Udp => None,
     }
 }
 

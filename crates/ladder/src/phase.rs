@@ -98,6 +98,7 @@ fn longest_block(scenario: &Scenario) -> Span {
 fn block(traffic: &Traffic, mtu: u64) -> u64 {
     let of = |transport: &Transport| match transport {
         Transport::Urp(urp) => u64::from(urp.block),
+        Transport::Listed(listed) => (listed.entry.shape)(&listed.values).unit.into(),
         Transport::Datagram | Transport::Udp | Transport::Tcp(_) => mtu,
     };
     of(&traffic.transport).max(of(&traffic.reply_transport))

@@ -9,7 +9,7 @@ use crate::share::{Grant, Limit};
 use crate::throughput::Throughput;
 use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
 use crate::way::line_name;
-use crate::{paced, run, tcp};
+use crate::{listed, paced, run, tcp};
 use trunkline_core::Span;
 use trunkline_measure::Run;
 use trunkline_scenario::{Reply, Scenario, Traffic, Transport, Workload};
@@ -58,8 +58,10 @@ fn predict_traffic(
     notes: &mut Vec<String>,
 ) -> Result<(), String> {
     let traffic = &scenario.traffic[index];
-    if matches!(traffic.transport, Transport::Tcp(_)) {
-        return tcp::predict(scenario, index, list, notes);
+    match &traffic.transport {
+        Transport::Tcp(_) => return tcp::predict(scenario, index, list, notes),
+        Transport::Listed(protocol) => return listed::predict(scenario, index, protocol, list),
+        Transport::Urp(_) | Transport::Udp | Transport::Datagram => {}
     }
     match &traffic.workload {
         Workload::Interactive { sizes, reply, .. } => {

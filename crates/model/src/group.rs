@@ -70,8 +70,13 @@ impl<'a> Group<'a> {
         let mut flows = Vec::new();
         let mut sizes = Vec::new();
         for &traffic in traffics.iter().filter(|&&t| is_bulk(&scenario.traffic[t])) {
-            if matches!(scenario.traffic[traffic].transport, Transport::Tcp(_)) {
-                return Err(format!("the TCP of {} beside it", scenario.traffic[traffic].name));
+            let other = &scenario.traffic[traffic];
+            match &other.transport {
+                Transport::Tcp(_) => return Err(format!("the TCP of {} beside it", other.name)),
+                Transport::Listed(listed) => {
+                    return Err(format!("the {} of {} beside it", listed.entry.name, other.name));
+                }
+                Transport::Urp(_) | Transport::Udp | Transport::Datagram => {}
             }
             let write = match main {
                 Some((number, write)) if number == traffic => write,

@@ -43,6 +43,10 @@ impl Speech {
             },
             Transport::Udp => Speech { header: UDP_HEADER, ..Speech::datagrams() },
             Transport::Datagram => Speech::datagrams(),
+            Transport::Listed(listed) => {
+                let shape = (listed.entry.shape)(&listed.values);
+                Speech { block: shape.unit.max(1), header: shape.header, ..Speech::datagrams() }
+            }
             // Segments follow each other like datagrams; window and losses are not the speech's affair.
             Transport::Tcp(tcp) => Connection::of(tcp, mtu).map_or(Speech::datagrams(), |tcp| {
                 Speech { block: tcp.payload, header: tcp.header, ..Speech::datagrams() }

@@ -5,6 +5,7 @@ use std::fmt;
 use trunkline_core::{Rate, Seed, Size, Span};
 use trunkline_measure::Keep;
 use trunkline_path::LinkSpec;
+use trunkline_transport::protocol::{ProtocolEntry, Values};
 use trunkline_transport::tcp::congestion::Kind;
 
 /// What is run: one cell of the grid that a scenario file describes.
@@ -395,9 +396,28 @@ pub enum Transport {
     Udp,
     /// The Transmission Control Protocol over IPv4: ours in the simulator, the kernel's in the emulator.
     Tcp(TcpSettings),
+    /// A protocol that is chosen by its name, the same code in the simulator and in the emulator.
+    Listed(Listed),
+}
+
+/// A protocol of the list, with the values of its keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Which one.
+    pub entry: &'static ProtocolEntry,
+    /// What the file gives, and the defaults.
+    pub values: Values,
 }
 
 impl Transport {
+    /// Whether an end that speaks this can talk with one that speaks `other`.
+    pub fn understands(&self, other: &Transport) -> bool {
+        match (self, other) {
+            (Transport::Listed(own), Transport::Listed(other)) => own.entry == other.entry,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
     /// Does it carry octets and no messages, so that none can be empty?
     pub fn is_stream(&self) -> bool {
         matches!(self, Transport::Tcp(_))
@@ -419,6 +439,7 @@ impl fmt::Display for Transport {
                 profile(f, &tcp.profile, &TcpSettings::default().profile)?;
                 tcp.window.map_or(Ok(()), |window| write!(f, ", window {} B", window.bytes()))
             }
+            Transport::Listed(listed) => write!(f, "{}, {}", listed.entry.name, listed.values),
         }
     }
 }

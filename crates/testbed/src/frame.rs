@@ -2,6 +2,7 @@
 
 use crate::plan::{Circuit, Plan};
 use trunkline_capsule::HEADER;
+use trunkline_endpoint::PREFIX;
 use trunkline_scenario::{Reply, Scenario, Traffic, Transport, UDP_HEADER, Workload};
 
 /// The smallest device, so that whatever a program does on its own fits.
@@ -27,6 +28,10 @@ fn packet(scenario: &Scenario, traffic: &Traffic) -> u32 {
             let body = if urp.packet == 0 { u32::from(urp.block) } else { urp.packet };
             // Whether an envelope is a control takes a bit more.
             capsule(body + body.div_ceil(8))
+        }
+        Transport::Listed(listed) => {
+            let shape = (listed.entry.shape)(&listed.values);
+            capsule(shape.unit.saturating_add(shape.header + PREFIX))
         }
         Transport::Datagram | Transport::Udp => capsule(message(&traffic.workload)),
     };

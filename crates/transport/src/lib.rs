@@ -7,13 +7,16 @@
 //! [`urp`] is the Universal Receiver Protocol of Datakit, [`envelope`] its form on the wire; [`tcp`] holds
 //! the congestion controllers of TCP.
 
+mod arq;
 pub mod envelope;
 mod payload;
+pub mod protocol;
 mod rounds;
 pub mod tcp;
 pub mod urp;
 
 pub use payload::{Extent, Payload};
+pub use protocol::Protocol;
 pub use rounds::Rounds;
 
 use trunkline_core::Time;

@@ -2,11 +2,14 @@
 
 mod datagrams;
 mod envelopes;
+mod listed;
 mod octets;
 mod tcp;
 mod urp;
 
 pub(crate) use datagrams::Datagrams;
+pub(crate) use listed::Listed;
+pub use listed::PREFIX;
 pub(crate) use tcp::Tcp;
 pub(crate) use urp::Urp;
 
@@ -18,11 +21,9 @@ use crate::shared::Carried;
 use crate::wire::Wire;
 use std::os::fd::{AsFd, BorrowedFd};
 use trunkline_core::Time;
+use trunkline_host::WAITING_BYTES;
 use trunkline_measure::Waiting;
 use trunkline_scenario::Transport;
-
-/// Bytes that may wait at the protocol when a system write returns, as in the simulator.
-const WAITING_BYTES: u64 = 4096;
 
 /// One system write.
 #[derive(Debug)]
@@ -52,6 +53,7 @@ pub(crate) enum Voice {
     Datagrams(Box<Datagrams>),
     Urp(Box<Urp>),
     Tcp(Box<Tcp>),
+    Listed(Box<Listed>),
 }
 
 impl Voice {
@@ -91,6 +93,12 @@ impl Voice {
                 Ok(Some([near, far].map(|urp| Voice::Urp(Box::new(urp)))))
             }
             (Transport::Tcp(_), Transport::Tcp(_)) => Ok(None),
+            (Transport::Listed(own), Transport::Listed(other)) if ours.understands(theirs) => {
+                let [near, far] = Wire::pair(plan)?;
+                let near = Listed::new(near, own, &plan.source.interface)?;
+                let far = Listed::new(far, other, &plan.destination.interface)?;
+                Ok(Some([near, far].map(|listed| Voice::Listed(Box::new(listed)))))
+            }
             _ => Err(mixed(ours, theirs)),
         }
     }
@@ -100,6 +108,7 @@ impl Voice {
         match self {
             Voice::Datagrams(voice) => voice.write(now, write, context),
             Voice::Urp(voice) => voice.write(now, write, context),
+            Voice::Listed(voice) => voice.write(now, write, context),
             Voice::Tcp(voice) => voice.write(write, context),
         }
     }
@@ -109,6 +118,7 @@ impl Voice {
         match self {
             Voice::Datagrams(voice) => voice.written(),
             Voice::Urp(voice) => voice.written(),
+            Voice::Listed(voice) => voice.written(),
             Voice::Tcp(voice) => voice.written(),
         }
     }
@@ -118,6 +128,7 @@ impl Voice {
         match self {
             Voice::Datagrams(voice) => voice.pump(context),
             Voice::Urp(voice) => voice.pump(now, context),
+            Voice::Listed(voice) => voice.pump(now, context),
             Voice::Tcp(voice) => voice.pump(),
         }
     }
@@ -127,6 +138,7 @@ impl Voice {
         match self {
             Voice::Datagrams(voice) => voice.take(context),
             Voice::Urp(voice) => voice.take(now, context),
+            Voice::Listed(voice) => voice.take(now, context),
             Voice::Tcp(voice) => voice.take(now, context),
         }
     }
@@ -136,6 +148,7 @@ impl Voice {
         match self {
             Voice::Datagrams(_) => (),
             Voice::Urp(voice) => voice.cut_off(),
+            Voice::Listed(voice) => voice.cut_off(),
             Voice::Tcp(voice) => voice.cut_off(),
         }
     }
@@ -144,6 +157,7 @@ impl Voice {
     pub fn deadline(&self) -> Option<Time> {
         match self {
             Voice::Urp(voice) => voice.deadline(),
+            Voice::Listed(voice) => voice.deadline(),
             Voice::Datagrams(_) | Voice::Tcp(_) => None,
         }
     }
@@ -153,6 +167,7 @@ impl Voice {
         match self {
             Voice::Datagrams(voice) => (true, voice.blocked()),
             Voice::Urp(voice) => (true, voice.blocked()),
+            Voice::Listed(voice) => (true, voice.blocked()),
             Voice::Tcp(voice) => (reading && !voice.closed(), voice.blocked()),
         }
     }
@@ -162,6 +177,7 @@ impl Voice {
         match self {
             Voice::Datagrams(voice) => (!voice.written()).then_some(Waiting::Host),
             Voice::Urp(voice) => voice.waiting(),
+            Voice::Listed(voice) => voice.waiting(),
             Voice::Tcp(voice) => (!voice.written()).then_some(Waiting::Window),
         }
     }
@@ -170,6 +186,7 @@ impl Voice {
     pub fn dead(&self) -> bool {
         match self {
             Voice::Urp(voice) => voice.dead(),
+            Voice::Listed(voice) => voice.dead(),
             Voice::Tcp(voice) => voice.closed(),
             Voice::Datagrams(_) => false,
         }
@@ -180,6 +197,7 @@ impl Voice {
         match self {
             Voice::Datagrams(voice) => voice.report(),
             Voice::Urp(voice) => voice.report(),
+            Voice::Listed(voice) => voice.report(),
             Voice::Tcp(voice) => voice.report(),
         }
     }
@@ -190,6 +208,7 @@ impl AsFd for Voice {
         match self {
             Voice::Datagrams(voice) => voice.as_fd(),
             Voice::Urp(voice) => voice.as_fd(),
+            Voice::Listed(voice) => voice.as_fd(),
             Voice::Tcp(voice) => voice.as_fd(),
         }
     }
@@ -200,7 +219,7 @@ fn header(transport: &Transport) -> Option<u32> {
     match transport {
         Transport::Datagram => Some(0),
         Transport::Udp => Some(trunkline_scenario::UDP_HEADER),
-        Transport::Urp(_) | Transport::Tcp(_) => None,
+        Transport::Urp(_) | Transport::Tcp(_) | Transport::Listed(_) => None,
     }
 }
 
@@ -210,6 +229,7 @@ fn mixed(ours: &Transport, theirs: &Transport) -> EndpointError {
         Transport::Datagram => "datagram",
         Transport::Udp => "udp",
         Transport::Tcp(_) => "tcp",
+        Transport::Listed(listed) => listed.entry.name,
     };
     let (ours, theirs) = (name(ours), name(theirs));
     EndpointError::Transport(format!(

@@ -15,32 +15,15 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
+use trunkline_host::{self as host, Desk, Request, urp_settings};
 use trunkline_measure::{Step, Trail, Waiting, wrong_blocks};
 use trunkline_scenario::{Echo, Interface, Split, UrpSettings};
 use trunkline_transport::envelope::{self, Envelope, Reader};
-use trunkline_transport::urp::{self, Block, Kind, Part, Profile, Segment, Settings};
-use trunkline_transport::{Extent, Payload, Rounds};
+use trunkline_transport::urp::{self, Block, Kind, Part, Segment};
+use trunkline_transport::{Extent, Payload};
 
-/// Requests that may wait for the interface when a system write returns, as in the simulator.
-const WAITING_REQUESTS: usize = 1;
 /// Packets that are taken off the socket in one go.
 const BATCH: usize = 64;
-
-/// A piece of a system write.
-#[derive(Debug)]
-struct Request {
-    bytes: u32,
-    /// Does it end a message, and what does that bring to its reader?
-    end: Option<Carried>,
-}
-
-/// A message whose end has been handed to the protocol.
-#[derive(Debug)]
-struct Message {
-    /// The number of its last block.
-    block: u64,
-    carried: Carried,
-}
 
 /// A packet that waits for the socket.
 #[derive(Debug)]
@@ -68,17 +51,11 @@ pub(crate) struct Urp {
     packet: u32,
     split: Vec<Split>,
     /// Most requests outstanding.
-    requests: usize,
+    requests: Option<u32>,
     echo: Echo,
-    queue: VecDeque<Request>,
-    /// Where limited, requests that the interface has: the number of the last block of each.
-    requested: VecDeque<u64>,
-    /// Blocks of all requests handed over; blocks sent at least once.
-    blocks: u64,
+    desk: Desk<Carried>,
+    /// Blocks and bytes sent at least once.
     blocks_sent: u64,
-    /// Bytes written; offered to the protocol; sent at least once.
-    bytes_written: u64,
-    bytes_offered: u64,
     bytes_sent: u64,
     /// Accepted of what the other end has sent.
     bytes_accepted: u64,
@@ -88,12 +65,10 @@ pub(crate) struct Urp {
     is_cut_off: bool,
     /// Have octets been left out for want of room?
     incomplete: bool,
-    messages: VecDeque<Message>,
     outbox: VecDeque<Outgoing>,
     /// The records of the block that came last.
     completing: Option<Flying>,
     inbox: VecDeque<Arrival>,
-    rounds: Rounds,
     steps: Vec<Step>,
     step_count: u64,
     envelopes: Vec<Envelope>,
@@ -115,24 +90,18 @@ impl Urp {
             urp,
             packet: settings.packet,
             split: interface.split.clone(),
-            requests: interface.requests.map_or(usize::MAX, |most| most as usize),
+            requests: interface.requests,
             echo: interface.echo,
-            queue: VecDeque::new(),
-            requested: VecDeque::new(),
-            blocks: 0,
+            desk: Desk::default(),
             blocks_sent: 0,
-            bytes_written: 0,
-            bytes_offered: 0,
             bytes_sent: 0,
             bytes_accepted: 0,
             deceived: 0,
             is_cut_off: false,
             incomplete: false,
-            messages: VecDeque::new(),
             outbox: VecDeque::new(),
             completing: None,
             inbox: VecDeque::new(),
-            rounds: Rounds::default(),
             steps: Vec::new(),
             step_count: 0,
             envelopes: Vec::new(),
@@ -142,17 +111,14 @@ impl Urp {
 
     pub fn write(&mut self, now: Time, write: Write, context: &Context) {
         let Write { bytes, end, carried } = write;
-        self.rounds.begin(bytes, self.bytes_written);
-        self.bytes_written += u64::from(bytes);
-        for (bytes, last) in pieces(&self.split, bytes) {
-            let end = (end && last).then(|| carried.clone());
-            self.queue.push_back(Request { bytes, end });
-        }
+        let rounds = Some(bytes);
+        let write = host::Write { bytes, end, empty: false, rounds };
+        self.desk.write(&self.split, write, || carried.clone());
         self.say(now, context);
     }
 
     pub fn written(&self) -> bool {
-        self.queue.len() <= WAITING_REQUESTS && self.urp.unsent() <= WAITING_BYTES
+        self.desk.has_room() && self.urp.unsent() <= WAITING_BYTES
     }
 
     pub fn blocked(&self) -> bool {
@@ -183,7 +149,7 @@ impl Urp {
         if self.urp.unsent() > 0 || self.blocked() {
             return Some(Waiting::Host);
         }
-        (!self.queue.is_empty()).then_some(Waiting::Request)
+        (self.desk.queued() > 0).then_some(Waiting::Request)
     }
 
     pub fn pump(&mut self, mut now: Time, context: &Context) {
@@ -203,7 +169,6 @@ impl Urp {
         if self.is_cut_off {
             return;
         }
-        self.forget_answered();
         self.start_requests(now, context);
         while let Some(segment) = self.urp.transmit(now) {
             let flying = match &segment {
@@ -217,38 +182,22 @@ impl Urp {
 
     /// Hands requests to the protocol, as many as the interface takes.
     fn start_requests(&mut self, now: Time, context: &Context) {
-        let answered = self.answered_blocks();
-        while self.requested.front().is_some_and(|&last| last <= answered) {
-            self.requested.pop_front();
+        let answered = self.urp.counters().sending.blocks - self.urp.outstanding() as u64;
+        self.desk.forget(answered);
+        while self.desk.is_done(answered) {
+            self.desk.release();
         }
-        while self.requested.len() < self.requests
-            && let Some(Request { bytes, end }) = self.queue.pop_front()
-        {
-            self.urp.offer(now, octets::from(self.bytes_offered, bytes), end.is_some());
-            self.bytes_offered += u64::from(bytes);
-            self.blocks += match bytes {
-                0 => u64::from(end.is_some()),
+        while let Some(Request { bytes, end, carried, .. }) = self.desk.next(self.requests, 0) {
+            let units = match bytes {
+                0 => u64::from(end),
                 _ => u64::from(bytes.div_ceil(self.urp.settings().block.into())),
             };
-            if self.requests < usize::MAX {
-                self.requested.push_back(self.blocks);
-            }
-            if let Some(mut carried) = end {
+            let data = self.desk.hand_over(bytes, units, self.requests.is_some());
+            self.urp.offer(now, octets::from(data.offset, bytes), end);
+            if let Some(mut carried) = carried {
                 carried.trail.mark(now, context.own.requests, Cause::Window);
-                self.messages.push_back(Message { block: self.blocks, carried });
+                self.desk.keep(carried);
             }
-        }
-    }
-
-    fn answered_blocks(&self) -> u64 {
-        self.urp.counters().sending.blocks - self.urp.outstanding() as u64
-    }
-
-    /// Forgets messages that have been answered for.
-    fn forget_answered(&mut self) {
-        let answered = self.answered_blocks();
-        while self.messages.front().is_some_and(|message| message.block <= answered) {
-            self.messages.pop_front();
         }
     }
 
@@ -261,29 +210,30 @@ impl Urp {
             trail.mark(now, place.transport, Cause::Recover);
         } else {
             self.blocks_sent += 1;
-            let answered = self.bytes_offered - self.urp.unsent() - self.urp.unechoed();
-            self.rounds.count(Extent::new(self.bytes_sent, Payload::len(&block.data)), answered);
+            let answered = self.desk.offered() - self.urp.unsent() - self.urp.unechoed();
+            let data = Extent::new(self.bytes_sent, Payload::len(&block.data));
+            self.desk.first_sent(data, answered);
             self.bytes_sent += u64::from(Payload::len(&block.data));
         }
-        let message = self.message_ending_in(block).map(|message| {
-            let trail = &mut message.carried.trail;
+        let ending = self.message_ending_in(block);
+        let message = ending.and_then(|units| self.desk.ending_with(units)).map(|carried| {
             match block.first_sent {
-                Some(_) => trail.mark(now, place.transport, Cause::Recover),
-                None => trail.mark(block.eligible, place.transport, Cause::Window),
+                Some(_) => carried.trail.mark(now, place.transport, Cause::Recover),
+                None => carried.trail.mark(block.eligible, place.transport, Cause::Window),
             }
-            message.carried.clone()
+            carried.clone()
         });
         Flying { block: trail, message }
     }
 
-    fn message_ending_in(&mut self, block: &Block<Bytes>) -> Option<&mut Message> {
+    /// The number of `block` among all that were sent, if a message ends in it.
+    fn message_ending_in(&self, block: &Block<Bytes>) -> Option<u64> {
         if block.kind == Kind::Botm {
             return None;
         }
         // Numbers start at 1 and go modulo 8, and at most 7 blocks are outstanding.
         let behind = self.blocks_sent.wrapping_sub(u64::from(block.seq.get())) % 8;
-        let number = self.blocks_sent.checked_sub(behind)?;
-        self.messages.iter_mut().find(|message| message.block == number)
+        self.blocks_sent.checked_sub(behind)
     }
 
     fn send_later(&mut self, segment: Segment<Bytes>, mut flying: Option<Flying>) {
@@ -395,7 +345,7 @@ impl Urp {
             packets_received: self.wire.received,
             blocks: self.steps.clone(),
             block_count: self.step_count,
-            rounds: self.rounds.whole(),
+            rounds: self.desk.rounds(),
             notes,
             ..VoiceReport::default()
         }
@@ -406,27 +356,4 @@ impl AsFd for Urp {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wire.as_fd()
     }
-}
-
-fn urp_settings(settings: &UrpSettings, echo: Echo) -> Result<Settings, String> {
-    let profile: Profile = settings.profile.parse().map_err(|error| format!("{error}"))?;
-    let echo = match echo {
-        Echo::Arrival => urp::Echo::Acceptance,
-        Echo::Posted | Echo::Consumption => urp::Echo::Consumption,
-    };
-    Ok(Settings {
-        block: settings.block,
-        outstanding: settings.outstanding,
-        timeout: settings.timeout,
-        echo,
-        ..Settings::of(profile)
-    })
-}
-
-/// How a system write of `bytes` is cut: the size of each piece, and whether it is the last.
-fn pieces(split: &[Split], bytes: u32) -> impl Iterator<Item = (u32, bool)> + use<> {
-    let rule = split.iter().find(|rule| rule.below.is_none_or(|below| bytes < below));
-    let piece = rule.map_or(bytes, |rule| rule.piece).max(1);
-    let count = bytes.div_ceil(piece).max(1);
-    (0..count).map(move |index| (piece.min(bytes - index * piece), index + 1 == count))
 }

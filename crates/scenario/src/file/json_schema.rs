@@ -41,7 +41,7 @@ fn reference(table: &Table) -> Value {
 }
 
 fn table(table: &Table) -> Value {
-    let entry = |key: &'static Key| (key.name.to_string(), described(key));
+    let entry = |key: &'static Key| (key.name.to_string(), property(table, key));
     let properties: Map<String, Value> = table.keys().map(entry).collect();
     // What some kinds of traffic must have, others may not.
     let required = |key: &&Key| matches!(key.need, Need::Required) && key.only.is_empty();
@@ -53,6 +53,16 @@ fn table(table: &Table) -> Value {
         "required": required,
         "additionalProperties": false,
     })
+}
+
+/// A key, with all that kinds take under its name.
+fn property(table: &Table, key: &'static Key) -> Value {
+    let all: Vec<Value> =
+        table.keys().filter(|other| other.name == key.name).map(described).collect();
+    match all.as_slice() {
+        [one] => one.clone(),
+        _ => json!({ "anyOf": all }),
+    }
 }
 
 fn described(key: &Key) -> Value {

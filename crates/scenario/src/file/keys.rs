@@ -50,7 +50,7 @@ fn table(node: &mut Node, schema: &'static Table, path: &str) -> Result<(), Wron
 
 fn known(entry: &Entry, schema: &'static Table, path: &str) -> Result<&'static Key, Wrong> {
     let unknown = || {
-        let names = || schema.keys().map(|key| key.name);
+        let names = || schema.names().into_iter();
         let ours = FOREIGN.iter().find(|(foreign, _)| *foreign == entry.key).map(|it| it.1);
         let ours = ours.filter(|ours| names().any(|name| name == *ours));
         let problem = match ours.or_else(|| nearest(&entry.key, names())) {

@@ -7,6 +7,7 @@ mod hosts;
 mod json_schema;
 mod keys;
 mod links;
+mod listed;
 mod reader;
 mod schema;
 mod tables;

@@ -30,6 +30,16 @@ impl<'a> Reader<'a> {
         Reader { path: path(self.node), ..self }
     }
 
+    /// The same table, read by another schema.
+    pub fn read_as(self, schema: &'static Table) -> Reader<'a> {
+        Reader { schema, ..self }
+    }
+
+    /// The keys that are given, as they stand in the file.
+    pub fn given(&self) -> impl Iterator<Item = &'a str> {
+        self.node.entries().iter().map(|entry| entry.key.as_str())
+    }
+
     /// What the table may hold.
     pub fn schema(&self) -> &'static Table {
         self.schema
@@ -42,9 +52,12 @@ impl<'a> Reader<'a> {
 
     /// A key that is given and that `kind` does not have.
     pub fn foreign(&self, kind: &str) -> Option<&'static str> {
-        let foreign =
-            |key: &&Key| !key.only.is_empty() && !key.only.contains(&kind) && self.has(key.name);
-        self.schema.keys().find(foreign).map(|key| key.name)
+        let foreign = |key: &Key| !key.only.is_empty() && !key.only.contains(&kind);
+        let all = |name: &str| {
+            let mut keys = self.schema.keys().filter(|key| key.name == name);
+            keys.all(foreign)
+        };
+        self.schema.keys().map(|key| key.name).find(|name| self.has(name) && all(name))
     }
 
     /// The tables under a key with their names, `[key.NAME]`.

@@ -16,6 +16,8 @@ pub(super) struct Table {
     pub help: &'static str,
     /// Its keys, in groups that several tables share.
     pub groups: &'static [&'static [Key]],
+    /// The tables of kinds that stand elsewhere, each with the keys that this kind has besides.
+    pub kinds: Option<fn() -> &'static [Table]>,
 }
 
 /// A key of a table.
@@ -89,9 +91,22 @@ pub(super) enum Kind {
 }
 
 impl Table {
-    /// Every key.
+    /// Every key, those of kinds that stand elsewhere last. Kinds may give one name different meanings.
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> {
-        self.groups.iter().flat_map(|group| group.iter())
+        let kinds = self.kinds.map_or(&[][..], |kinds| kinds());
+        let groups = self.groups.iter().chain(kinds.iter().flat_map(|kind| kind.groups));
+        groups.flat_map(|group| group.iter())
+    }
+
+    /// The names of all keys, each once.
+    pub fn names(&self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = Vec::new();
+        for key in self.keys() {
+            if !names.contains(&key.name) {
+                names.push(key.name);
+            }
+        }
+        names
     }
 
     /// The key called `name`, also where `-` stands for `_`.
@@ -149,7 +164,7 @@ impl Kind {
 }
 
 fn with_keys(table: &'static Table) -> String {
-    let keys: Vec<&str> = table.keys().map(|key| key.name).collect();
+    let keys = table.names();
     format!("a table with {}", keys.join(", "))
 }
 

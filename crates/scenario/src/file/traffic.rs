@@ -162,10 +162,10 @@ fn agree(
         (false, true) => Err(table.found(
             given,
             &format!(
-                "{kind} traffic waits for answers, which datagrams have not: use urp or tcp, or kind = \"paced\""
+                "{kind} traffic waits for answers, which datagrams have not: use another transport, or kind = \"paced\""
             ),
         )),
-        _ if std::mem::discriminant(transport) != std::mem::discriminant(other) => {
+        _ if !transport.understands(other) => {
             Err(table.found(given, "both ends have to speak the same protocol"))
         }
         _ => Ok(()),

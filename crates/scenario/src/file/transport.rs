@@ -1,9 +1,11 @@
 //! What an end speaks.
 
 use super::error::{Wrong, list};
+use super::listed;
 use super::reader::Reader;
 use crate::{TcpSettings, Transport, UrpSettings};
 use trunkline_core::Size;
+use trunkline_transport::protocol;
 
 /// The profiles of each protocol that has any.
 const PROFILES: [(&str, &[&str]); 2] =
@@ -18,6 +20,9 @@ pub(super) fn read(table: &Reader<'_>, key: &str, default: &Transport) -> Result
         });
     };
     let kind = if inner.has("kind") { inner.word("kind")? } else { name(default) };
+    if let Some(entry) = protocol::named(kind) {
+        return listed::read(inner, entry, default);
+    }
     if let Some(foreign) = inner.foreign(kind) {
         return Err(inner.found(foreign, &problem(&inner, kind, foreign)));
     }
@@ -46,6 +51,9 @@ fn problem(table: &Reader<'_>, kind: &str, foreign: &str) -> String {
 
 /// The transport called `kind`, with the parameters of `default` where that is one of its kind.
 fn plain(kind: &str, default: &Transport) -> Transport {
+    if let Some(entry) = protocol::named(kind) {
+        return Transport::Listed(listed::plain(entry, default));
+    }
     match (kind, default) {
         ("datagram", _) => Transport::Datagram,
         ("udp", _) => Transport::Udp,
@@ -63,6 +71,7 @@ fn name(transport: &Transport) -> &'static str {
         Transport::Urp(_) => "urp",
         Transport::Udp => "udp",
         Transport::Datagram => "datagram",
+        Transport::Listed(listed) => listed.entry.name,
     }
 }
 

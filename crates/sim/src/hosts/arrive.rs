@@ -45,8 +45,10 @@ impl World<'_> {
     pub fn copied(&mut self) {
         for (route, tag, copies) in self.net.take_copies() {
             let id = self.arrives_at[route.0 as usize];
-            if self.ends[id.index()].hears == Language::Tcp {
-                self.segments.copied(tag as u32, copies);
+            match self.ends[id.index()].hears {
+                Language::Tcp => self.segments.copied(tag as u32, copies),
+                Language::Listed => self.frames.copied(tag as u32, copies),
+                Language::Urp | Language::Datagrams => {}
             }
         }
     }
@@ -56,6 +58,7 @@ impl World<'_> {
         match self.ends[id.index()].hears {
             Language::Urp => {}
             Language::Tcp => self.spare.extend(self.segments.lose(tag as u32)),
+            Language::Listed => self.spare.extend(self.frames.lose(tag as u32)),
             Language::Datagrams => {
                 let (_, number) = tag::unpack_datagram(tag);
                 let sender = &mut self.ends[id.peer().index()];
@@ -77,6 +80,7 @@ impl World<'_> {
         let aloft = &mut self.ends[id.peer().index()].aloft;
         match hears {
             Language::Tcp => self.segments.take_records(tag as u32),
+            Language::Listed => self.frames.take_records(tag as u32),
             Language::Datagrams => aloft.take_datagram(tag::unpack_datagram(tag).1),
             Language::Urp => {
                 let seq = tag::unpack(tag, 0).trailer?.seq;
@@ -122,7 +126,8 @@ impl World<'_> {
     fn is_control(&self, hears: Language, tag: u64) -> bool {
         match hears {
             Language::Urp => tag::unpack(tag, 0).control.is_some(),
-            Language::Tcp => self.segments.bytes(tag as u32) == 0,
+            Language::Tcp => self.segments.get(tag as u32).is_none_or(|it| it.data.len == 0),
+            Language::Listed => self.frames.get(tag as u32).is_none_or(|it| it.number.is_none()),
             Language::Datagrams => false,
         }
     }
@@ -137,7 +142,9 @@ impl World<'_> {
         let (part, segment) = match hears {
             Language::Urp => (tag::unpack(parcel.tag, end.accepted), None),
             Language::Datagrams => (Part::data(Extent::new(0, parcel.size)), None),
-            Language::Tcp => (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn))),
+            Language::Tcp | Language::Listed => {
+                (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn)))
+            }
         };
         let loose = hears == Language::Urp && tag::is_data(parcel.tag);
         if loose
@@ -199,7 +206,10 @@ impl World<'_> {
         let now = self.net.now();
         let Raw { part, segment, envelopes, flying, .. } = raw;
         if let Some(segment) = segment {
-            return self.hear_segment(id, segment, envelopes, flying);
+            return match self.ends[id.index()].hears {
+                Language::Listed => self.hear_frame(id, segment.0, envelopes, flying),
+                _ => self.hear_segment(id, segment, envelopes, flying),
+            };
         }
         let end = &mut self.ends[id.index()];
         end.held += u64::from(envelopes);

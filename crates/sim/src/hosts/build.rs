@@ -51,6 +51,7 @@ impl<'a> World<'a> {
             arrives_at: builder.arrives_at,
             stopped: false,
             segments: Segments::default(),
+            frames: Segments::default(),
             reorders: scenario.links.iter().any(reorders),
             spare: Vec::new(),
             standing: (Time::ZERO, 0),

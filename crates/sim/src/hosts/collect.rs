@@ -57,7 +57,7 @@ impl World<'_> {
             block_count: measured.block_count,
             retransmissions,
             timeouts,
-            rounds: senders.flat_map(|end| end.rounds.whole()).collect(),
+            rounds: senders.flat_map(|end| end.desk.rounds()).collect(),
             windows,
         }
     }

@@ -10,37 +10,18 @@ use super::unsteady::Unsteady;
 use crate::network::RouteId;
 use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::{Ecn, Time};
+use trunkline_host::{Desk, Request};
 use trunkline_measure::{SenderClock, Spent, Trail};
+use trunkline_transport::Extent;
 use trunkline_transport::urp::Part;
-use trunkline_transport::{Extent, Rounds};
 use trunkline_workload::Application;
-
-/// A piece of a system write, as the interface takes it.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub bytes: u32,
-    /// Does it end a message?
-    pub end: bool,
-    /// Is the message empty, and the byte only there because TCP cannot carry nothing?
-    pub empty: bool,
-    /// What the message brings to its reader, with its last request.
-    pub carried: Option<Carried>,
-}
-
-/// A message whose end has been handed to the protocol.
-#[derive(Debug)]
-pub(crate) struct Message {
-    /// The number of its last block.
-    pub block: u64,
-    pub trail: Trail,
-}
 
 /// What has come off the path and is not yet at the protocol: data that adjoin, or what ends them.
 #[derive(Debug)]
 pub(crate) struct Raw {
     /// A datagram is data whose place is its number.
     pub part: Part<Extent>,
-    /// With TCP: the place of the segment, and its congestion bits as they came. The part is empty then.
+    /// With TCP and listed protocols: the place of the segment, and its congestion bits as they came. The part is empty then.
     pub segment: Option<(u32, Ecn)>,
     /// Is it worked on at once, as it only controls?
     pub is_control: bool,
@@ -107,31 +88,19 @@ pub(crate) struct End {
     pub clock: SenderClock,
     /// Of a receiver that measures by intervals.
     pub intervals: Option<Intervals>,
-    /// Requests that the interface has not taken.
-    pub queue: VecDeque<Request>,
+    /// What its application has written and the peer has not answered for.
+    pub desk: Desk<Carried>,
     /// The request on its way from processor to interface.
-    pub starting: Option<Request>,
-    /// Where limited, requests that the interface has: the number of the last block of each. One more is
-    /// taken where one is starting.
-    pub taken: VecDeque<u64>,
-    /// Blocks of all requests handed over.
-    pub blocks: u64,
+    pub starting: Option<Request<Carried>>,
     /// Blocks sent at least once.
     pub blocks_sent: u64,
     /// Is the processor being told that a request is done?
     pub releasing: bool,
-    /// Place in the stream: written by the application.
-    pub written: u64,
-    /// Place in the stream: handed to the protocol.
-    pub offered: u64,
-    /// Messages under way, with URP.
-    pub messages: VecDeque<Message>,
-    /// With TCP, those that the peer has not got.
+    /// With TCP, the messages that the peer has not got.
     pub endings: Endings,
-    /// With TCP, the records of segments that have come and whose data are not accepted, each at the place
-    /// of its first octet.
+    /// The records of segments that have come and whose data are not accepted: with TCP each at the place of its
+    /// first octet, with listed protocols at the number of its unit.
     pub early: BTreeMap<u64, Early>,
-    pub rounds: Rounds,
     /// Segments between processor, board and path.
     pub in_hand: u32,
     /// How much later its packets leave, where the host is unsteady.
@@ -194,18 +163,12 @@ impl End {
             waiting_since: Spent::default(),
             clock: SenderClock::new(Time::ZERO),
             intervals: None,
-            queue: VecDeque::new(),
+            desk: Desk::default(),
             starting: None,
-            taken: VecDeque::new(),
-            blocks: 0,
             blocks_sent: 0,
             releasing: false,
-            written: 0,
-            offered: 0,
-            messages: VecDeque::new(),
             endings: Endings::default(),
             early: BTreeMap::new(),
-            rounds: Rounds::default(),
             in_hand: 0,
             unsteady: None,
             deadline_set: None,
@@ -232,12 +195,12 @@ impl End {
 
     /// Requests that the interface counts.
     pub fn outstanding(&self) -> usize {
-        self.taken.len() + usize::from(self.starting.is_some())
+        self.desk.outstanding() + usize::from(self.starting.is_some())
     }
 
     /// Is nothing of what it has written still on this host?
     pub fn has_sent_all(&self) -> bool {
-        self.queue.is_empty()
+        self.desk.queued() == 0
             && self.starting.is_none()
             && self.in_hand == 0
             && self.speaker.unsent() == 0

@@ -13,6 +13,7 @@ mod endings;
 mod flying;
 mod intervals;
 mod jobs;
+mod listed;
 mod measured;
 mod receive;
 mod requests;

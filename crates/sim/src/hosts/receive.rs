@@ -3,7 +3,7 @@
 use super::end::{Arrival, Doing};
 use super::flying::Carried;
 use super::jobs::{EndId, Job, Timer};
-use super::speaker::Delivered;
+use super::speaker::{Delivered, Speaker};
 use super::world::World;
 use std::collections::VecDeque;
 use trunkline_core::{Cause, Span, Time};
@@ -20,8 +20,10 @@ const MOST_READ: usize = 1 << 18;
 impl World<'_> {
     /// Takes what the protocol has accepted towards the host.
     pub fn take_accepted(&mut self, id: EndId) {
-        if self.ends[id.index()].speaker.is_tcp() {
-            return self.take_stream(id);
+        match self.ends[id.index()].speaker {
+            Speaker::Tcp { .. } => return self.take_stream(id),
+            Speaker::Listed { .. } => return self.take_units(id),
+            Speaker::Urp { .. } | Speaker::Datagram { .. } => {}
         }
         while let Some(delivered) = self.ends[id.index()].speaker.take() {
             self.check_place(id, &delivered);
@@ -76,7 +78,7 @@ impl World<'_> {
         let interrupt = host.processor.interrupt;
         let end = &mut self.ends[id.index()];
         // What TCP accepts lies in the host's socket buffer, and its window opens when that is read.
-        let (room, returns, echo) = match end.speaker.is_tcp() {
+        let (room, returns, echo) = match end.speaker.is_of_host() {
             true => (None, Returns::Block, Echo::Consumption),
             false => (interface.receive_buffer, interface.returns, interface.echo),
         };
@@ -200,7 +202,7 @@ impl World<'_> {
             }
         }
         end.trail.mark(now, places.processor, Cause::Host);
-        if host.interface.echo == Echo::Consumption || end.speaker.is_tcp() {
+        if host.interface.echo == Echo::Consumption || end.speaker.is_of_host() {
             end.speaker.consumed(now, octets);
         }
         let (traffic, flow) = (end.traffic, end.flow);

@@ -1,30 +1,35 @@
-//! The TCP segments on their way.
+//! What is on its way and does not fit into the 64 bits that a parcel carries: segments of TCP, and the frames of
+//! listed protocols.
 //!
-//! A segment does not fit into the 64 bits that a parcel carries, so that it waits here and the parcel carries
-//! its place. The path may copy a parcel: the place is kept until the last copy has come or is lost.
+//! It waits here and the parcel carries its place. The path may copy a parcel: the place is kept until the last copy
+//! has come or is lost.
 
 use super::flying::Flying;
-use trunkline_transport::Extent;
-use trunkline_transport::tcp::Segment;
 
 /// A segment on its way, and its records until one of its parcels comes.
 #[derive(Debug)]
-struct Slot {
-    segment: Segment<Extent>,
+struct Slot<S> {
+    segment: S,
     parcels: u32,
     flying: Option<Box<Flying>>,
 }
 
 /// All of them. Places are used again.
-#[derive(Debug, Default)]
-pub(crate) struct Segments {
-    slots: Vec<Option<Slot>>,
+#[derive(Debug)]
+pub(crate) struct Segments<S> {
+    slots: Vec<Option<Slot<S>>>,
     free: Vec<u32>,
 }
 
-impl Segments {
+impl<S> Default for Segments<S> {
+    fn default() -> Segments<S> {
+        Segments { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<S: Clone> Segments<S> {
     /// Keeps a segment of one parcel, with its records; its place.
-    pub fn put(&mut self, segment: Segment<Extent>, flying: Option<Box<Flying>>) -> u32 {
+    pub fn put(&mut self, segment: S, flying: Option<Box<Flying>>) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             (self.slots.len() - 1) as u32
@@ -40,9 +45,9 @@ impl Segments {
         }
     }
 
-    /// How many user bytes it has.
-    pub fn bytes(&self, place: u32) -> u32 {
-        self.slots[place as usize].as_ref().map_or(0, |slot| slot.segment.data.len)
+    /// The segment at `place`.
+    pub fn get(&self, place: u32) -> Option<&S> {
+        self.slots[place as usize].as_ref().map(|slot| &slot.segment)
     }
 
     /// Its records, once.
@@ -51,7 +56,7 @@ impl Segments {
     }
 
     /// One of its parcels has come: the segment.
-    pub fn take(&mut self, place: u32) -> Option<Segment<Extent>> {
+    pub fn take(&mut self, place: u32) -> Option<S> {
         let slot = self.slots[place as usize].as_mut()?;
         slot.parcels -= 1;
         if slot.parcels > 0 {

@@ -1,6 +1,6 @@
 //! From the protocol to packets on the path.
 
-use super::end::{End, Message};
+use super::end::End;
 use super::flying::{Carried, Flying};
 use super::jobs::{EndId, Job};
 use super::speaker::{Datagram, Outgoing};
@@ -8,6 +8,7 @@ use super::tag;
 use super::world::{World, times};
 use crate::network::Parcel;
 use trunkline_core::{Cause, Ecn, Span, Time};
+use trunkline_measure::Trail;
 use trunkline_scenario::ProtocolPlace;
 use trunkline_transport::Extent;
 use trunkline_transport::urp::{Block, Control, Kind, Part, Segment};
@@ -38,7 +39,7 @@ impl World<'_> {
             if let Some(data) = out.first_time() {
                 end.blocks_sent += 1;
                 let answered = end.answered();
-                end.rounds.count(data, answered);
+                end.desk.first_sent(data, answered);
             }
             if let Outgoing::Segment(segment, _) = &out {
                 self.book_messages(id, segment.data);
@@ -62,7 +63,7 @@ impl World<'_> {
         };
         let moving = times(interface.programmed.unwrap_or(Span::ZERO), envelopes);
         // Without this two connections of one kind would run in step for ever.
-        let work = work + if out.is_segment() { self.disturbance(id) } else { Span::ZERO };
+        let work = work + if out.is_of_host() { self.disturbance(id) } else { Span::ZERO };
         let job = Job::Prepared(out);
         match is_control {
             true => self.interrupt(id, work + moving, job),
@@ -88,13 +89,15 @@ impl World<'_> {
             Outgoing::Control(control) => self.send_control(id, control),
             Outgoing::Datagram(datagram) => self.send_datagram(id, datagram),
             Outgoing::Segment(segment, ready) => self.send_segment(id, segment, ready),
+            Outgoing::Frame(out) => self.send_frame(id, out),
         }
         self.settle(id);
         self.return_write(id);
     }
 
     fn send_block(&mut self, id: EndId, block: Block<Extent>) {
-        let flying = self.block_records(id, &block);
+        let number = self.ends[id.index()].message_ending_in(&block);
+        let flying = self.unit_records(id, number, (block.eligible, block.first_sent));
         let seq = block.seq;
         let end = &mut self.ends[id.index()];
         let transmission = end.aloft.block(seq, flying);
@@ -158,16 +161,23 @@ impl World<'_> {
         flying
     }
 
-    /// The records of a block that leaves now.
-    fn block_records(&mut self, id: EndId, block: &Block<Extent>) -> Box<Flying> {
+    /// The records of a block or unit that leaves now, which could be sent since `eligible` and may have been sent
+    /// before; a message ends in block `number` of its sender.
+    pub fn unit_records(
+        &mut self,
+        id: EndId,
+        number: Option<u64>,
+        (eligible, first_sent): (Time, Option<Time>),
+    ) -> Box<Flying> {
         let now = self.net.now();
         let (sending, window) = (self.sending_place(id), self.places_of(id).window);
-        let message = self.ends[id.index()].message_ending_in(block).map(|message| {
-            message.leave(now, block, [sending, window]);
-            (message.trail.clone(), None)
+        let desk = &mut self.ends[id.index()].desk;
+        let message = number.and_then(|number| desk.ending_with(number)).map(|(trail, _)| {
+            leave(trail, now, (eligible, first_sent), [sending, window]);
+            (trail.clone(), None)
         });
-        let mut flying = self.records(block.eligible, message);
-        if let Some(first) = block.first_sent {
+        let mut flying = self.records(eligible, message);
+        if let Some(first) = first_sent {
             flying.block.mark(first, sending, Cause::Host);
             flying.block.mark(now, window, Cause::Recover);
         }
@@ -185,27 +195,29 @@ impl World<'_> {
     }
 }
 
-impl Message {
-    /// Books what it waited for until its last block leaves now.
-    fn leave(&mut self, now: Time, block: &Block<Extent>, [sending, window]: [u16; 2]) {
-        if block.first_sent.is_some() {
-            // It left before: since then its loss has been waited for.
-            return self.trail.mark(now, window, Cause::Recover);
-        }
-        self.trail.mark(block.eligible, window, Cause::Window);
-        self.trail.mark(now, sending, Cause::Host);
+/// Books what a message waited for until its last block leaves now.
+fn leave(
+    trail: &mut Trail,
+    now: Time,
+    (eligible, first_sent): (Time, Option<Time>),
+    [sending, window]: [u16; 2],
+) {
+    if first_sent.is_some() {
+        // It left before: since then its loss has been waited for.
+        return trail.mark(now, window, Cause::Recover);
     }
+    trail.mark(eligible, window, Cause::Window);
+    trail.mark(now, sending, Cause::Host);
 }
 
 impl End {
-    /// The message that `block` completes.
-    fn message_ending_in(&mut self, block: &Block<Extent>) -> Option<&mut Message> {
+    /// The number of `block` among all that were sent, if a message ends in it.
+    fn message_ending_in(&self, block: &Block<Extent>) -> Option<u64> {
         if block.kind == Kind::Botm {
             return None;
         }
         // Numbers start at 1 and go modulo 8, and at most 7 blocks are outstanding.
         let behind = self.blocks_sent.wrapping_sub(u64::from(block.seq.get())) % 8;
-        let number = self.blocks_sent.checked_sub(behind)?;
-        self.messages.iter_mut().find(|message| message.block == number)
+        self.blocks_sent.checked_sub(behind)
     }
 }

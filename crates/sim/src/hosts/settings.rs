@@ -1,9 +1,8 @@
 //! From a scenario's transport to the settings of its protocol.
 
 use trunkline_core::{Seed, Span};
-use trunkline_scenario::{Echo, TcpSettings, UrpSettings};
+use trunkline_scenario::{Echo, TcpSettings};
 use trunkline_transport::tcp;
-use trunkline_transport::urp::{self, Profile};
 
 /// What a protocol has from the host and the scenario rather than from the traffic.
 #[derive(Debug, Clone)]
@@ -17,22 +16,6 @@ pub(crate) struct Habits {
     pub host: String,
     /// The flow's name and number: its draws are its own.
     pub flow: String,
-}
-
-/// Settings of URP.
-pub(crate) fn urp(settings: &UrpSettings, echo: Echo) -> Result<urp::Settings, String> {
-    let profile: Profile = settings.profile.parse().map_err(|error| format!("{error}"))?;
-    let echo = match echo {
-        Echo::Arrival => urp::Echo::Acceptance,
-        Echo::Posted | Echo::Consumption => urp::Echo::Consumption,
-    };
-    Ok(urp::Settings {
-        block: settings.block,
-        outstanding: settings.outstanding,
-        timeout: settings.timeout,
-        echo,
-        ..urp::Settings::of(profile)
-    })
 }
 
 /// Octets that time stamps take of each segment (RFC 7323 appendix A).

@@ -1,15 +1,17 @@
-//! What an end speaks: URP, TCP, or nothing but datagrams.
+//! What an end speaks: URP, TCP, a listed protocol, or nothing but datagrams.
 
 use super::flying::Carried;
 use super::settings::{self, Habits};
 use crate::SimError;
 use std::collections::VecDeque;
 use trunkline_core::Time;
+use trunkline_host::{WAITING_BYTES, urp_settings};
 use trunkline_measure::Waiting;
 use trunkline_scenario::{Transport, UDP_HEADER};
-use trunkline_transport::Extent;
+use trunkline_transport::protocol::{self, Delivery, Frame, Held};
 use trunkline_transport::tcp::{self, Blocked, Seq, Tcp};
 use trunkline_transport::urp::{Block, Control, Part, Segment, Urp};
+use trunkline_transport::{Extent, Protocol};
 
 /// Which protocol it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(crate) enum Language {
     Tcp,
     /// None: datagrams.
     Datagrams,
+    /// A protocol of the list.
+    Listed,
 }
 
 impl Language {
@@ -29,12 +33,11 @@ impl Language {
             Transport::Urp(_) => Language::Urp,
             Transport::Tcp(_) => Language::Tcp,
             Transport::Datagram | Transport::Udp => Language::Datagrams,
+            Transport::Listed(_) => Language::Listed,
         }
     }
 }
 
-/// Bytes that may wait at a protocol on the host when a system write returns (a choice).
-const WAITING_BYTES: u64 = 4096;
 /// Segments that TCP's send buffer holds at first: twice the initial window of today.
 const FIRST_BUFFER: u64 = 20;
 
@@ -47,6 +50,8 @@ pub(crate) enum Speaker {
     Tcp { tcp: Box<Tcp<Extent>>, handed: u64 },
     /// Datagrams that wait to be sent.
     Datagram { waiting: VecDeque<Datagram>, bytes: u64, sent: u64, header: u32 },
+    /// A protocol of the list.
+    Listed { protocol: Box<dyn Protocol> },
 }
 
 /// A datagram to be sent.
@@ -72,6 +77,8 @@ pub(crate) enum Outgoing {
     Datagram(Datagram),
     /// A segment of TCP, and since when it is on its way out.
     Segment(tcp::Segment<Extent>, Time),
+    /// A frame of a listed protocol.
+    Frame(protocol::Outgoing),
 }
 
 impl Outgoing {
@@ -82,6 +89,7 @@ impl Outgoing {
             Outgoing::Control(_) => 1,
             Outgoing::Datagram(datagram) => u64::from(datagram.bytes + datagram.header),
             Outgoing::Segment(segment, _) => u64::from(segment.size()),
+            Outgoing::Frame(out) => u64::from(out.frame.size()),
         }
     }
 
@@ -90,13 +98,14 @@ impl Outgoing {
         match self {
             Outgoing::Control(_) => true,
             Outgoing::Segment(segment, _) => segment.data.len == 0,
+            Outgoing::Frame(out) => out.unit.is_none(),
             Outgoing::Block(_) | Outgoing::Datagram(_) => false,
         }
     }
 
-    /// Is it TCP's?
-    pub fn is_segment(&self) -> bool {
-        matches!(self, Outgoing::Segment(..))
+    /// Whether its protocol stands on the host's processor, whose other work may delay it.
+    pub fn is_of_host(&self) -> bool {
+        matches!(self, Outgoing::Segment(..) | Outgoing::Frame(_))
     }
 
     /// The data of a block or segment that goes out for the first time.
@@ -105,6 +114,9 @@ impl Outgoing {
             Outgoing::Block(block) => block.first_sent.is_none().then_some(block.data),
             Outgoing::Segment(segment, _) if segment.data.len > 0 => {
                 (!segment.is_retransmission()).then_some(segment.data)
+            }
+            Outgoing::Frame(out) => {
+                out.unit.filter(|unit| unit.first_sent.is_none()).map(|_| out.frame.data)
             }
             _ => None,
         }
@@ -133,7 +145,7 @@ impl Speaker {
         let wrong = |reason: String| SimError::Transport { traffic: traffic.into(), reason };
         match (own, other) {
             (Transport::Urp(settings), _) => {
-                let urp = settings::urp(settings, habits.echo).map_err(wrong)?;
+                let urp = urp_settings(settings, habits.echo).map_err(wrong)?;
                 let urp = Urp::connected(Time::ZERO, urp);
                 let urp = Box::new(urp.map_err(|error| wrong(error.to_string()))?);
                 Ok((Speaker::Urp { urp }, settings.packet))
@@ -150,6 +162,10 @@ impl Speaker {
             (Transport::Tcp(_), _) => {
                 let text = "one end speaks TCP and the other does not; give both the same 'kind'";
                 Err(wrong(text.into()))
+            }
+            (Transport::Listed(listed), _) => {
+                let protocol = (listed.entry.build)(&listed.values).map_err(wrong)?;
+                Ok((Speaker::Listed { protocol }, 0))
             }
             (Transport::Datagram, _) => Ok((Speaker::datagrams(0), 0)),
             (Transport::Udp, _) => Ok((Speaker::datagrams(UDP_HEADER), 0)),
@@ -171,6 +187,10 @@ impl Speaker {
                 let sending = tcp.counters().sending;
                 (sending.retransmitted, u64::from(sending.timeouts))
             }
+            Speaker::Listed { protocol } => {
+                let counters = protocol.counters();
+                (counters.resent, counters.timeouts)
+            }
             Speaker::Datagram { .. } => (0, 0),
         }
     }
@@ -180,6 +200,7 @@ impl Speaker {
         match self {
             Speaker::Urp { urp } => urp.unechoed(),
             Speaker::Tcp { tcp, .. } => tcp.outstanding(),
+            Speaker::Listed { protocol } => protocol.unanswered(),
             Speaker::Datagram { .. } => 0,
         }
     }
@@ -189,7 +210,7 @@ impl Speaker {
         match self {
             Speaker::Urp { urp } => urp.consumed(now, u64::from(bytes)),
             Speaker::Tcp { tcp, .. } => tcp.consumed(now, u64::from(bytes)),
-            Speaker::Datagram { .. } => {}
+            Speaker::Datagram { .. } | Speaker::Listed { .. } => {}
         }
     }
 
@@ -198,6 +219,7 @@ impl Speaker {
         match self {
             Speaker::Urp { .. } if bytes == 0 => u64::from(end),
             Speaker::Urp { urp } => u64::from(bytes.div_ceil(urp.settings().block.into())),
+            Speaker::Listed { protocol } => protocol.units_of(bytes, end),
             Speaker::Tcp { .. } | Speaker::Datagram { .. } => 1,
         }
     }
@@ -209,6 +231,7 @@ impl Speaker {
             Speaker::Urp { urp } => urp.counters().sending.blocks - urp.outstanding() as u64,
             Speaker::Tcp { handed, .. } => *handed,
             Speaker::Datagram { sent, .. } => *sent,
+            Speaker::Listed { protocol } => protocol.counters().answered,
         }
     }
 
@@ -224,6 +247,10 @@ impl Speaker {
         match self {
             Speaker::Urp { urp } => {
                 urp.offer(now, data, end);
+                carried
+            }
+            Speaker::Listed { protocol } => {
+                protocol.offer(now, data, end);
                 carried
             }
             Speaker::Tcp { tcp, handed } => {
@@ -258,6 +285,7 @@ impl Speaker {
                 *sent += 1;
                 Some(Outgoing::Datagram(datagram))
             }
+            Speaker::Listed { protocol } => protocol.transmit(now).map(Outgoing::Frame),
         }
     }
 
@@ -273,6 +301,20 @@ impl Speaker {
         if let Speaker::Tcp { tcp, .. } = self {
             tcp.receive(now, segment);
         }
+    }
+
+    /// A frame of a listed protocol has been taken in. Answers the number of its unit if that is kept.
+    pub fn take_in(&mut self, now: Time, frame: &Frame) -> Option<u64> {
+        match self {
+            Speaker::Listed { protocol } => protocol.receive(now, frame),
+            _ => None,
+        }
+    }
+
+    /// The next unit of a listed protocol.
+    pub fn take_unit(&mut self) -> Option<Delivery> {
+        let Speaker::Listed { protocol } = self else { return None };
+        protocol.take()
     }
 
     /// Octets of TCP's stream that have come, those behind a gap included.
@@ -297,6 +339,7 @@ impl Speaker {
         match self {
             Speaker::Urp { urp } => urp.deadline(),
             Speaker::Tcp { tcp, .. } => tcp.deadline(),
+            Speaker::Listed { protocol } => protocol.deadline(),
             Speaker::Datagram { .. } => None,
         }
     }
@@ -306,6 +349,7 @@ impl Speaker {
         match self {
             Speaker::Urp { urp } => urp.expire(now),
             Speaker::Tcp { tcp, .. } => tcp.expire(now),
+            Speaker::Listed { protocol } => protocol.expire(now),
             Speaker::Datagram { .. } => {}
         }
     }
@@ -315,6 +359,7 @@ impl Speaker {
         match self {
             Speaker::Urp { urp } => urp.unsent(),
             Speaker::Tcp { tcp, .. } => tcp.unsent(),
+            Speaker::Listed { protocol } => protocol.unsent(),
             Speaker::Datagram { bytes, .. } => *bytes,
         }
     }
@@ -348,6 +393,11 @@ impl Speaker {
         matches!(self, Speaker::Tcp { .. })
     }
 
+    /// Whether what it accepts lies in the host's socket buffer from then on, whatever the interface.
+    pub fn is_of_host(&self) -> bool {
+        matches!(self, Speaker::Tcp { .. } | Speaker::Listed { .. })
+    }
+
     /// Its TCP.
     pub fn tcp(&self) -> Option<&Tcp<Extent>> {
         match self {
@@ -361,6 +411,7 @@ impl Speaker {
         match self {
             Speaker::Urp { urp } => urp.dead(),
             Speaker::Tcp { tcp, .. } => tcp.dead(),
+            Speaker::Listed { protocol } => protocol.dead(),
             Speaker::Datagram { .. } => false,
         }
     }
@@ -375,6 +426,11 @@ impl Speaker {
                 Blocked::Handshake => Waiting::Opening,
                 Blocked::Receiver | Blocked::SendBuffer | Blocked::Small => Waiting::Window,
             }),
+            Speaker::Listed { protocol } => protocol.held().map(|held| match held {
+                Held::Window => Waiting::Window,
+                Held::Recovery => Waiting::Recover,
+                Held::Pace => Waiting::Paced,
+            }),
             Speaker::Datagram { .. } => None,
         }
     }
@@ -384,6 +440,7 @@ impl Speaker {
         match self {
             Speaker::Urp { urp } => urp.recovering(),
             Speaker::Tcp { tcp, .. } => tcp.recovering(),
+            Speaker::Listed { protocol } => protocol.held() == Some(Held::Recovery),
             Speaker::Datagram { .. } => false,
         }
     }

@@ -27,8 +27,8 @@ use trunkline_transport::tcp::Segment;
 #[derive(Debug)]
 pub(crate) struct Early {
     /// The place behind its last octet.
-    end: u64,
-    flying: Box<Flying>,
+    pub end: u64,
+    pub flying: Box<Flying>,
 }
 
 impl World<'_> {

@@ -4,6 +4,7 @@ use super::course::Course;
 use super::end::{Doing, End};
 use super::flying::Flying;
 use super::jobs::{EndId, Job, Jobs, Timer};
+use super::listed::Sent;
 use super::measured::Measured;
 use super::segments::Segments;
 use super::serial::{Done, Serial};
@@ -12,6 +13,8 @@ use std::collections::VecDeque;
 use trunkline_core::{Span, Stream, Time};
 use trunkline_measure::Waiting;
 use trunkline_scenario::{Host, Scenario};
+use trunkline_transport::Extent;
+use trunkline_transport::tcp::Segment;
 
 /// A host at work.
 #[derive(Debug)]
@@ -84,7 +87,9 @@ pub(crate) struct World<'a> {
     pub arrives_at: Vec<EndId>,
     pub stopped: bool,
     /// Segments of TCP on their way.
-    pub segments: Segments,
+    pub segments: Segments<Segment<Extent>>,
+    /// Frames of listed protocols on their way.
+    pub frames: Segments<Sent>,
     /// Can a link change the order of packets?
     pub reorders: bool,
     /// Records to be used again.
@@ -287,7 +292,7 @@ impl<'a> World<'a> {
             waiting
         } else if end.speaker.unsent() > 0 || end.in_hand > 0 || end.starting.is_some() {
             Waiting::Host
-        } else if end.queue.is_empty() {
+        } else if end.desk.queued() == 0 {
             if end.doing == Doing::Busy { Waiting::Host } else { Waiting::Application }
         } else if limit.is_some_and(|limit| end.outstanding() >= limit as usize) && !end.releasing {
             Waiting::Request

@@ -50,7 +50,7 @@ pub const WILD: [&str; 4] = [
     "rate = \"1Mbit/s\"\nbackward = { loss = \"100%\" }",
 ];
 
-const WORKLOADS: [&str; 7] = [
+pub const WORKLOADS: [&str; 7] = [
     "kind = \"interactive\"\nsizes = [1, 300]\nrepeat = 4\nreply = 4",
     "kind = \"interactive\"\nsizes = [1024, 17]\nrepeat = 2\nevery = \"40ms\"",
     "kind = \"bulk\"\nbytes = 5000\nwrite = 700\nrepeat = 2",
@@ -60,7 +60,7 @@ const WORKLOADS: [&str; 7] = [
     "kind = \"timed-transfer\"\nsizes = [50, 900]\nduration = \"300ms\"",
 ];
 /// How many of them transfer an amount that is known, both ways together.
-const AMOUNTS: [u64; 4] = [4 * (1 + 4 + 300 + 4), 2 * 2 * (1024 + 17), 2 * 5004, 2 * 3004];
+pub const AMOUNTS: [u64; 4] = [4 * (1 + 4 + 300 + 4), 2 * 2 * (1024 + 17), 2 * 5004, 2 * 3004];
 
 const PROFILES: [&str; 4] = ["trunkline", "v10", "plan9", "kmc"];
 

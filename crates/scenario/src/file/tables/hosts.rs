@@ -6,6 +6,7 @@ use super::super::schema::{Key, Kind, Table};
 use super::{HOUR, INSTANT, SPAN, key};
 
 pub(in crate::file) static HOST: Table = Table {
+    kinds: None,
     title: "[[host]]",
     help: "An end system: one serial processor and one network interface.",
     groups: &[&[
@@ -26,6 +27,7 @@ pub(in crate::file) static HOST: Table = Table {
 };
 
 pub(in crate::file) static NODE: Table = Table {
+    kinds: None,
     title: "[[node]]",
     help: "A switch: everything that crosses it takes its turn on the shared backplane.",
     groups: &[&[
@@ -41,6 +43,7 @@ pub(in crate::file) static NODE: Table = Table {
 
 const COST: Kind = Kind::Or(&SPAN, &Kind::Table(&COST_TABLE));
 static COST_TABLE: Table = Table {
+    kinds: None,
     title: "a cost",
     help: "A fixed part, and one for each byte or envelope.",
     groups: &[&[
@@ -77,6 +80,7 @@ const BLOCK_COSTS: &[Key] = &[
 ];
 
 pub(in crate::file) static PROCESSOR: Table = Table {
+    kinds: None,
     title: "[processor.NAME]",
     help: "What each operation costs a host's processor, which does one thing at a time.",
     groups: &[
@@ -97,6 +101,7 @@ pub(in crate::file) static PROCESSOR: Table = Table {
 };
 
 static DISTURBANCE: Table = Table {
+    kinds: None,
     title: "a disturbance",
     help: "Other work on a host; the lengths are exponentially distributed.",
     groups: &[&[
@@ -106,6 +111,7 @@ static DISTURBANCE: Table = Table {
 };
 
 pub(in crate::file) static INTERFACE: Table = Table {
+    kinds: None,
     title: "[interface.NAME]",
     help: "The board between processor and network; the default is an ideal one: no cost, no limit.",
     groups: &[
@@ -172,6 +178,7 @@ pub(in crate::file) static INTERFACE: Table = Table {
 };
 
 static SPLIT: Table = Table {
+    kinds: None,
     title: "a rule of split",
     help: "A rule by which a system write is cut into requests.",
     groups: &[&[

@@ -45,6 +45,7 @@ const ENDS: &[Key] = &[
 
 const BOARD: Kind = Kind::Or(&Kind::Word(&["none"]), &Kind::Table(&TRUNK_PROCESSOR));
 static TRUNK_PROCESSOR: Table = Table {
+    kinds: None,
     title: "a trunk processor",
     help: "The one processor of a trunk board, which moves every byte twice: in and out.",
     groups: &[&[
@@ -110,10 +111,15 @@ const LINE: &[Key] = &[
     ),
 ];
 
-pub(in crate::file) static MODULE: Table =
-    Table { title: "[module.NAME]", help: "What the ends of a trunk are.", groups: &[ENDS] };
+pub(in crate::file) static MODULE: Table = Table {
+    kinds: None,
+    title: "[module.NAME]",
+    help: "What the ends of a trunk are.",
+    groups: &[ENDS],
+};
 
 pub(in crate::file) static LINK: Table = Table {
+    kinds: None,
     title: "[[link]]",
     help: "A link between two hosts or nodes.",
     groups: &[
@@ -150,6 +156,7 @@ pub(in crate::file) static LINK: Table = Table {
 };
 
 pub(in crate::file) static DIRECTION: Table = Table {
+    kinds: None,
     title: "a direction",
     help: "What is different in one direction of a link.",
     groups: &[LINE, ENDS],
@@ -160,7 +167,7 @@ static DISCIPLINE: LazyLock<Table> = LazyLock::new(|| {
     let help =
         "A queue discipline with its settings; which kind has which keys is in docs/path.md.";
     let keys: &'static [Key] = Vec::leak(discipline_keys());
-    Table { title: "a discipline", help, groups: Vec::leak(vec![keys]) }
+    Table { kinds: None, title: "a discipline", help, groups: Vec::leak(vec![keys]) }
 });
 
 fn discipline_keys() -> Vec<Key> {

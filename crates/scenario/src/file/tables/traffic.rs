@@ -1,5 +1,6 @@
 //! Traffic and transports.
 
+use super::super::listed;
 use super::super::schema::Form::{Fixed, List, One};
 use super::super::schema::Need::{Default, Optional, Required};
 use super::super::schema::{Form, Key, Kind, Need, Table};
@@ -33,6 +34,7 @@ const PACED: &str = "paced";
 const KINDS: &[&str] = &[INTERACTIVE, BULK, TIMED_ECHO, TIMED_TRANSFER, PUSH, GREEDY, PACED];
 
 pub(in crate::file) static TRAFFIC: Table = Table {
+    kinds: None,
     title: "[[traffic]]",
     help: "Something that is sent.",
     groups: &[
@@ -196,15 +198,16 @@ const URP: &str = "urp";
 const DATAGRAM: &str = "datagram";
 const UDP: &str = "udp";
 const TCP: &str = "tcp";
-const PROTOCOLS: &[&str] = &[URP, DATAGRAM, UDP, TCP];
+const PROTOCOLS: &[&str] = &listed::names([URP, DATAGRAM, UDP, TCP]);
 /// Largest window of TCP with its largest scale (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u64 = 65_535 << 14;
 
 pub(in crate::file) const TRANSPORT: Kind =
     Kind::Or(&Kind::Word(PROTOCOLS), &Kind::Table(&TRANSPORT_TABLE));
 static TRANSPORT_TABLE: Table = Table {
+    kinds: Some(listed::tables),
     title: "a transport",
-    help: "How an end point speaks: the Universal Receiver Protocol in block mode, datagrams, or TCP.",
+    help: "How an end point speaks: the Universal Receiver Protocol in block mode, datagrams, TCP, or another protocol by its name.",
     groups: &[
         &[
             key(

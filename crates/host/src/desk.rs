@@ -1,0 +1,231 @@
+//! From a system write to units of a protocol: the sending side of an end.
+
+use std::collections::{BTreeMap, VecDeque};
+use trunkline_scenario::Split;
+use trunkline_transport::{Extent, Rounds};
+
+/// Bytes that may wait at a protocol on the host when a system write returns (a choice).
+pub const WAITING_BYTES: u64 = 4096;
+/// Requests that may wait for the interface when a system write returns: the next one is ready when the
+/// interface is (a choice; none of the reports states the drivers' limits).
+const WAITING_REQUESTS: usize = 1;
+
+/// A system write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Write {
+    /// Bytes for the protocol.
+    pub bytes: u32,
+    /// Whether a message ends behind them.
+    pub end: bool,
+    /// Whether the message is empty, and the byte only there because a stream cannot carry nothing.
+    pub empty: bool,
+    /// Whether it may be counted by [rounds](Rounds): not that of a datagram.
+    pub rounds: Option<u32>,
+}
+
+/// A piece of a system write, as the interface takes it.
+#[derive(Debug)]
+pub struct Request<C> {
+    /// Bytes for the protocol.
+    pub bytes: u32,
+    /// Whether a message ends behind them.
+    pub end: bool,
+    /// Whether the message is empty, and the byte a filler.
+    pub empty: bool,
+    /// What the message brings to its reader, with its last request.
+    pub carried: Option<C>,
+}
+
+/// A message whose end has been handed to the protocol.
+#[derive(Debug)]
+struct Message<C> {
+    /// How many units have been handed over with it.
+    units: u64,
+    carried: C,
+}
+
+/// What an end has written and the other one has not answered for. A message brings a `C` to its reader.
+#[derive(Debug)]
+pub struct Desk<C> {
+    /// Requests that the interface has not taken.
+    queue: VecDeque<Request<C>>,
+    /// The requests that a limited interface has: the number of units handed over with each.
+    taken: VecDeque<u64>,
+    messages: VecDeque<Message<C>>,
+    /// Units of all requests handed over, and places in the stream: written, and handed over.
+    units: u64,
+    written: u64,
+    offered: u64,
+    rounds: Rounds,
+}
+
+impl<C> Default for Desk<C> {
+    fn default() -> Desk<C> {
+        Desk {
+            queue: VecDeque::new(),
+            taken: VecDeque::new(),
+            messages: VecDeque::new(),
+            units: 0,
+            written: 0,
+            offered: 0,
+            rounds: Rounds::default(),
+        }
+    }
+}
+
+impl<C> Desk<C> {
+    /// Takes a system write, and cuts it by the interface's rules. `carried` is what a message that ends there
+    /// brings to its reader.
+    pub fn write(&mut self, split: &[Split], write: Write, carried: impl Fn() -> C) {
+        if let Some(bytes) = write.rounds {
+            self.rounds.begin(bytes, self.written);
+        }
+        for (bytes, last) in pieces(split, write.bytes) {
+            let end = write.end && last;
+            let carried = end.then(&carried);
+            self.queue.push_back(Request { bytes, end, empty: write.empty, carried });
+        }
+        self.written += u64::from(write.bytes);
+    }
+
+    /// Requests that the interface has not taken.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether so little waits for the interface that a system write may return.
+    pub fn has_room(&self) -> bool {
+        self.queue.len() <= WAITING_REQUESTS
+    }
+
+    /// Requests that a limited interface has.
+    pub fn outstanding(&self) -> usize {
+        self.taken.len()
+    }
+
+    /// The next request for an interface that takes `limit` of them and has been given `starting` more than it
+    /// knows of.
+    pub fn next(&mut self, limit: Option<u32>, starting: usize) -> Option<Request<C>> {
+        let most = limit.map_or(usize::MAX, |limit| limit as usize);
+        if self.taken.len() + starting >= most {
+            return None;
+        }
+        self.queue.pop_front()
+    }
+
+    /// A request of so many bytes goes to the protocol, which cuts it into `units`: its stretch of the stream.
+    pub fn hand_over(&mut self, bytes: u32, units: u64, limited: bool) -> Extent {
+        let data = Extent::new(self.offered, bytes);
+        self.offered += u64::from(bytes);
+        self.units += units;
+        if limited {
+            self.taken.push_back(self.units);
+        }
+        data
+    }
+
+    /// Keeps what the message brings that ends with the request handed over last.
+    pub fn keep(&mut self, carried: C) {
+        self.messages.push_back(Message { units: self.units, carried });
+    }
+
+    /// What the message brings that ends with the unit which makes it `units` in all.
+    pub fn ending_with(&mut self, units: u64) -> Option<&mut C> {
+        let found = self.messages.iter_mut().find(|message| message.units == units);
+        found.map(|message| &mut message.carried)
+    }
+
+    /// Forgets the messages of which all units are answered for.
+    pub fn forget(&mut self, answered: u64) {
+        while self.messages.front().is_some_and(|message| message.units <= answered) {
+            self.messages.pop_front();
+        }
+    }
+
+    /// Whether all units of the oldest request that the interface has are answered for.
+    pub fn is_done(&self, answered: u64) -> bool {
+        self.taken.front().is_some_and(|&units| units <= answered)
+    }
+
+    /// The interface is done with the oldest request.
+    pub fn release(&mut self) {
+        self.taken.pop_front();
+    }
+
+    /// The place in the stream up to which requests have been handed over.
+    pub fn offered(&self) -> u64 {
+        self.offered
+    }
+
+    /// Data go out for the first time, when everything up to `answered` has been answered for.
+    pub fn first_sent(&mut self, data: Extent, answered: u64) {
+        self.rounds.count(data, answered);
+    }
+
+    /// The rounds of each size of write.
+    pub fn rounds(&self) -> BTreeMap<u32, Vec<u32>> {
+        self.rounds.whole()
+    }
+}
+
+/// How a system write of `bytes` is cut: the size of each piece, and whether it is the last.
+pub fn pieces(split: &[Split], bytes: u32) -> impl Iterator<Item = (u32, bool)> + use<> {
+    let rule = split.iter().find(|rule| rule.below.is_none_or(|below| bytes < below));
+    let piece = rule.map_or(bytes, |rule| rule.piece).max(1);
+    let count = bytes.div_ceil(piece).max(1);
+    (0..count).map(move |index| (piece.min(bytes - index * piece), index + 1 == count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hawley 1989 §4.2.1: Version 9 puts a write of up to 511 bytes into stream blocks of 64, from 512
+    /// bytes on into blocks of 1024.
+    #[test]
+    fn writes_are_cut_into_stream_blocks() {
+        let v9 = [Split { below: Some(512), piece: 64 }, Split { below: None, piece: 1024 }];
+        let cut = |bytes| pieces(&v9, bytes).collect::<Vec<_>>();
+        assert_eq!(cut(0), [(0, true)]);
+        assert_eq!(cut(64), [(64, true)]);
+        assert_eq!(cut(65), [(64, false), (1, true)]);
+        assert_eq!(cut(511).len(), 8);
+        assert_eq!(cut(512), [(512, true)]);
+        assert_eq!(cut(1025), [(1024, false), (1, true)]);
+        assert_eq!(pieces(&[], 9000).collect::<Vec<_>>(), [(9000, true)]);
+    }
+
+    #[test]
+    fn an_interface_takes_as_many_requests_as_it_may_have() {
+        let mut desk = Desk::default();
+        let split = [Split { below: None, piece: 100 }];
+        let write = Write { bytes: 350, end: true, empty: false, rounds: None };
+        desk.write(&split, write, || 'a');
+        assert!(!desk.has_room());
+        let mut given = Vec::new();
+        while let Some(request) = desk.next(Some(2), 0) {
+            given.push((request.bytes, request.end));
+            assert_eq!(desk.hand_over(request.bytes, 2, true).len, request.bytes);
+        }
+        assert_eq!(given, [(100, false), (100, false)]);
+        assert!(desk.next(Some(3), 1).is_none(), "one more is on its way");
+        assert!(!desk.is_done(1) && desk.is_done(2));
+        desk.release();
+        assert!(!desk.is_done(3) && desk.next(Some(2), 0).is_some() && desk.has_room());
+        assert_eq!(desk.offered(), 200);
+    }
+
+    #[test]
+    fn a_message_is_found_by_its_last_unit_until_that_is_answered_for() {
+        let mut desk = Desk::default();
+        for (units, carried) in [(3, 'a'), (1, 'b'), (2, 'c')] {
+            desk.hand_over(10, units, false);
+            desk.keep(carried);
+        }
+        assert_eq!(desk.ending_with(4), Some(&mut 'b'));
+        assert_eq!(desk.ending_with(5), None);
+        desk.forget(5);
+        assert_eq!(desk.ending_with(4), None);
+        assert_eq!(desk.ending_with(6), Some(&mut 'c'));
+    }
+}

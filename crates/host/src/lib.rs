@@ -1,0 +1,11 @@
+//! What simulated and real hosts do alike, without I/O and without a clock.
+//!
+//! An application's system write is cut into requests of the interface, the protocol gets these one after the other
+//! and sends them in units, and the end of a message is found again in the unit that carries it. The [`Desk`] of an
+//! end keeps all that; the simulator adds what each step costs, the endpoint a socket.
+
+mod desk;
+mod settings;
+
+pub use desk::{Desk, Request, WAITING_BYTES, Write, pieces};
+pub use settings::urp_settings;

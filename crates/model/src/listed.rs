@@ -1,0 +1,199 @@
+//! Transfers by protocols of the list: each brings its textbook formula, this room the path's figures for it.
+
+use crate::flow::{Flow, alongside, is_bulk};
+use crate::group::{stage_name, writes};
+use crate::message::{Terms, one_way};
+use crate::prediction::{Figure, Prediction, Term, What};
+use crate::speech::Packet;
+use crate::talk::window_place;
+use crate::throughput::{SECOND, Throughput};
+use crate::way::{Resource, spec};
+use std::collections::BTreeSet;
+use trunkline_core::{Cause, Span};
+use trunkline_path::impairment::LossModel;
+use trunkline_scenario::{Hop, Listed, Scenario, Traffic, Workload};
+use trunkline_transport::protocol::{Circumstances, Formula, Shape};
+
+/// User bytes by which the receiver confirms a transfer.
+const CONFIRMATION: u32 = 4;
+
+/// The figures of traffic number `index`, which speaks `listed`.
+///
+/// # Errors
+/// Why no formula covers it.
+pub(crate) fn predict(
+    scenario: &Scenario,
+    index: usize,
+    listed: &Listed,
+    list: &mut Vec<Prediction>,
+) -> Result<(), String> {
+    let traffic = &scenario.traffic[index];
+    let name = listed.entry.name;
+    if !is_bulk(traffic) {
+        return Err(format!("messages over {name}"));
+    }
+    if traffic.count > 1 {
+        return Err(format!("several connections of {name}"));
+    }
+    let shape = (listed.entry.shape)(&listed.values);
+    fills_units(&traffic.workload, shape, name)?;
+    let flow = Flow::new(scenario, index, 0)?;
+    flow.uncovered_but_loss(scenario).map_or(Ok(()), Err)?;
+    alone(scenario, index, &flow)?;
+    let path = circumstances(scenario, &flow, &traffic.workload, shape);
+    let formula = (listed.entry.formula)(&listed.values, &path)?;
+    let millibytes = f64::from(shape.unit) * 1e12 / formula.interval.max(1e-9);
+    let rate = Throughput::from_millibytes_per_second(millibytes as u64);
+    let mut add = |size, what, value, terms| {
+        list.push(Prediction { traffic: traffic.name.clone(), size, what, value, terms });
+    };
+    let term = throughput_term(scenario, &flow, shape, &formula, rate);
+    add(size_of(traffic, shape), What::Throughput, Figure::Rate(rate), vec![term]);
+    for (size, what, terms) in times(&traffic.workload, &flow, shape, &formula, rate) {
+        add(size, what, Figure::Time(terms.total()), terms.0);
+    }
+    Ok(())
+}
+
+/// Writes that fill their units: the formulas know units of one size.
+fn fills_units(workload: &Workload, shape: Shape, name: &str) -> Result<(), String> {
+    let writes = match workload {
+        Workload::Greedy { write, .. } => vec![*write],
+        other => writes(other).0,
+    };
+    match writes.into_iter().find(|write| write % shape.unit != 0) {
+        None => Ok(()),
+        Some(write) => Err(format!(
+            "writes of {write} bytes, which do not fill the {} bytes that {name} sends at once",
+            shape.unit
+        )),
+    }
+}
+
+/// Whether nothing else is on the way at the time.
+fn alone(scenario: &Scenario, index: usize, flow: &Flow<'_>) -> Result<(), String> {
+    let stages = |flow: &Flow<'_>| -> BTreeSet<Resource> {
+        let stages = flow.there.way.stages.iter().chain(&flow.back.way.stages);
+        stages.map(|stage| stage.resource).collect()
+    };
+    let own = stages(flow);
+    for other in alongside(scenario, index) {
+        let meets = |flow: &Flow<'_>| !stages(flow).is_disjoint(&own);
+        if Flow::all(scenario, other)?.iter().any(meets) {
+            return Err(format!("other traffic on its way ({})", scenario.traffic[other].name));
+        }
+    }
+    Ok(())
+}
+
+fn circumstances(
+    scenario: &Scenario,
+    flow: &Flow<'_>,
+    workload: &Workload,
+    shape: Shape,
+) -> Circumstances {
+    let (talk, unit) = (&flow.there, shape.unit);
+    let mut demands = talk.demands(unit);
+    let (host, processor) = talk.from;
+    let write = match workload {
+        Workload::Greedy { write, .. } => u64::from(*write),
+        other => writes(other).0.first().map_or(1, |&write| u64::from(write)),
+    };
+    let writing = host.processor.write.of(write).scaled(u64::from(unit), write.max(1));
+    *demands.entry(Resource::Processor(processor)).or_default() += writing;
+    let answered = talk.host_send(unit)
+        + talk.board_send(unit)
+        + talk.way.latency(&talk.speech.packets(unit))
+        + talk.host_receive(unit)
+        + talk.acknowledging()
+        + flow.back.way.latency(&[Packet { bytes: shape.answer, controls: 0 }]);
+    Circumstances {
+        spacing: demands.into_values().max().unwrap_or_default(),
+        answered,
+        loss: loss(scenario, &flow.route.there),
+        answer_loss: loss(scenario, &flow.route.back),
+    }
+}
+
+/// A way loses with 1 − Π(1 − p).
+fn loss(scenario: &Scenario, hops: &[Hop]) -> f64 {
+    let arrives = hops.iter().map(|hop| match &spec(scenario, *hop).impairments.loss {
+        LossModel::Bernoulli(chance) => 1.0 - chance.as_f64(),
+        _ => 1.0,
+    });
+    1.0 - arrives.product::<f64>()
+}
+
+fn size_of(traffic: &Traffic, shape: Shape) -> u64 {
+    match &traffic.workload {
+        Workload::Bulk { bytes, .. } | Workload::Push { bytes, .. } => bytes.bytes(),
+        Workload::TimedTransfer { sizes, .. } => sizes.first().map_or(0, |&size| u64::from(size)),
+        _ => u64::from(shape.unit),
+    }
+}
+
+/// The formula, and the share of the slowest stage that it comes to.
+fn throughput_term(
+    scenario: &Scenario,
+    flow: &Flow<'_>,
+    shape: Shape,
+    formula: &Formula,
+    rate: Throughput,
+) -> Term {
+    let demands = flow.there.demands(shape.unit);
+    let slowest = demands.into_iter().max_by_key(|&(_, span)| span);
+    let busy = slowest.map(|(resource, span)| {
+        let share = 100.0 * span.as_nanos() as f64 / formula.interval;
+        format!("; {} is busy {share:.2} %", stage_name(scenario, resource))
+    });
+    Term {
+        name: format!("{} bytes in each interval", shape.unit),
+        place: String::new(),
+        cause: None,
+        formula: formula.text,
+        numbers: format!("{}{}", formula.numbers, busy.unwrap_or_default()),
+        value: Figure::Rate(rate),
+        source: formula.source,
+    }
+}
+
+/// The times that the workload would measure.
+fn times(
+    workload: &Workload,
+    flow: &Flow<'_>,
+    shape: Shape,
+    formula: &Formula,
+    rate: Throughput,
+) -> Vec<(u64, What, Terms)> {
+    let waiting = |span: Span| {
+        let mut terms = Terms::default();
+        let place = window_place(flow.there.from.0);
+        let name = ("units, one in each interval", formula.text, formula.source);
+        terms.add(name, &place, Cause::Window, span, formula.numbers.clone());
+        terms
+    };
+    match workload {
+        Workload::Bulk { bytes, confirm, .. } => {
+            let bytes = bytes.bytes();
+            let mut terms = waiting(rate.time_for(bytes.saturating_sub(shape.unit.into())));
+            let last = u64::from(shape.unit).min(bytes) as u32;
+            one_way(&mut terms, &flow.there, last);
+            if *confirm {
+                one_way(&mut terms, &flow.back, CONFIRMATION);
+            }
+            vec![(bytes, What::Transfer, terms)]
+        }
+        Workload::TimedTransfer { sizes, .. } => {
+            let interval = |&size: &u32| {
+                (u64::from(size), What::Interval, waiting(rate.time_for(size.into())))
+            };
+            sizes.iter().map(interval).collect()
+        }
+        Workload::Greedy { interval, .. } => {
+            let bytes = u128::from(rate.millibytes_per_second()) * u128::from(interval.as_nanos())
+                / (1_000 * SECOND);
+            vec![(u64::try_from(bytes).unwrap_or(u64::MAX), What::Amount, waiting(*interval))]
+        }
+        _ => Vec::new(),
+    }
+}

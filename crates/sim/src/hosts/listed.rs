@@ -1,0 +1,89 @@
+//! Protocols of the list between hosts: their frames' records, and what comes of their units.
+//!
+//! They stand on the host's processor, as TCP does: a frame with data costs it what a block does and an answer what
+//! a control does, and what they have accepted lies in the host's socket buffer.
+
+use super::end::Arrival;
+use super::flying::Flying;
+use super::jobs::EndId;
+use super::speaker::Delivered;
+use super::tcp::Early;
+use super::world::World;
+use trunkline_core::{Cause, Ecn};
+use trunkline_transport::protocol::{Frame, Outgoing};
+
+/// A frame on its way, with the number of the unit that it carries, if it carries one.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent {
+    pub frame: Frame,
+    pub number: Option<u64>,
+}
+
+impl World<'_> {
+    /// Puts a frame onto the path.
+    pub fn send_frame(&mut self, id: EndId, out: Outgoing) {
+        let Outgoing { frame, unit } = out;
+        let flying = unit.map(|unit| {
+            let ending = unit.end.then_some(unit.number + 1);
+            self.unit_records(id, ending, (unit.eligible, unit.first_sent))
+        });
+        let traced = flying.is_some();
+        let sent = Sent { frame, number: unit.map(|unit| unit.number) };
+        let place = self.frames.put(sent, flying);
+        self.inject_packet(id, (frame.size(), 0), Ecn::NotEct, u64::from(place), traced);
+    }
+
+    /// The protocol gets a frame.
+    pub fn hear_frame(
+        &mut self,
+        id: EndId,
+        place: u32,
+        envelopes: u32,
+        flying: Option<Box<Flying>>,
+    ) {
+        let now = self.net.now();
+        let at = self.receiving_place(id);
+        let Some(Sent { frame, .. }) = self.frames.take(place) else { return };
+        let end = &mut self.ends[id.index()];
+        self.hosts[end.host].memory -= u64::from(envelopes);
+        let kept = end.speaker.take_in(now, &frame);
+        match (kept, flying) {
+            (Some(number), Some(mut flying)) => {
+                flying.mark(now, at, Cause::Host);
+                end.early.insert(number, Early { end: number + 1, flying });
+            }
+            (_, flying) => self.spare.extend(flying),
+        }
+        self.pump(id);
+    }
+
+    /// Takes the units that are next in order towards the host.
+    pub fn take_units(&mut self, id: EndId) {
+        let (now, window) = (self.net.now(), self.places_of(id).window);
+        while let Some(unit) = self.ends[id.index()].speaker.take_unit() {
+            self.check_place(id, &Delivered { data: unit.data, end: unit.end });
+            let bytes = unit.data.len;
+            let end = &mut self.ends[id.index()];
+            end.accepted += u64::from(bytes);
+            end.app.arrived(now, now, u64::from(bytes));
+            // A copy has brought it whose original, with the records, is lost or comes later.
+            let carried = end.early.remove(&unit.number).and_then(|early| {
+                let mut flying = early.flying;
+                flying.mark(now, window, Cause::Recover);
+                self.traffic[end.traffic].book_block(flying.block.steps());
+                let carried = flying.message.take().map(Box::new);
+                self.spare.push(flying);
+                carried
+            });
+            self.ends[id.index()].waiting.push_back(Arrival {
+                bytes,
+                end: unit.end,
+                empty: false,
+                held: 0,
+                echoed: true,
+                carried,
+            });
+            self.fill_buffer(id);
+        }
+    }
+}

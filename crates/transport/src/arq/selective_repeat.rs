@@ -1,0 +1,30 @@
+//! Selective repeat: a window of frames, each answered and repeated by itself.
+
+use super::{Arq, FRAME, RATE, Rule, Settings, TIMEOUT, formula, shape};
+use crate::protocol::{ProtocolEntry, ProtocolKey, Takes};
+
+/// Selective repeat: utilisation (1 − p) min(1, N / (1 + 2a)).
+pub static SELECTIVE_REPEAT: ProtocolEntry = ProtocolEntry {
+    name: "selective-repeat",
+    help: "A window of frames, each answered by itself; a lost frame alone is sent again",
+    keys: &[FRAME, FRAMES, BUFFER, TIMEOUT, RATE],
+    build: |values| Ok(Arq::boxed(Rule::Selective, &Settings::of(values))),
+    shape,
+    formula: |values, path| formula::interval(Rule::Selective, &Settings::of(values), path),
+};
+
+/// Four: half of what numbers of three bits count, so that old frames are told from new ones.
+const FRAMES: ProtocolKey = ProtocolKey {
+    name: "frames",
+    takes: Takes::Count(1, 65_536),
+    default: Some("4"),
+    help: "Frames that may be without an answer",
+};
+
+const BUFFER: ProtocolKey = ProtocolKey {
+    name: "buffer",
+    takes: Takes::Count(1, 1 << 24),
+    default: None,
+    help: "Frames that a receiver can hold from the first missing one on; the sender goes no further ahead. \
+           As many as frames if left out; textbooks' formulas with losses take it for unlimited",
+};

@@ -1,0 +1,351 @@
+//! Protocols by name: what a host needs to know of one, and the list of all that are chosen that way.
+//!
+//! A host drives a [`Protocol`] between an application and whatever carries its [`Frame`]s: the simulator's
+//! path or a socket. It knows the protocol by this trait alone. What a protocol is called, which keys it takes,
+//! how it is built and what its textbook formula says stand in its [`ProtocolEntry`], beside its code; files,
+//! schema, help, simulator, emulator, formulas and property tests take them from [`PROTOCOLS`].
+//!
+//! To add a protocol, write a folder of this crate with its entry and add the entry to [`PROTOCOLS`].
+
+use crate::{Extent, arq};
+use std::fmt;
+use trunkline_core::{Rate, Span, Time};
+
+/// Every protocol that is chosen by name. URP and TCP are older than this list and have arms of their own.
+pub const PROTOCOLS: &[&ProtocolEntry] = &[&arq::GO_BACK_N, &arq::SELECTIVE_REPEAT];
+
+/// A protocol without I/O, from its one end.
+///
+/// A driver calls it as an [`Endpoint`](crate::Endpoint): it feeds what has come, polls [`transmit`](Protocol::transmit)
+/// until that answers `None`, and sees to the [`deadline`](Protocol::deadline). A unit is what the protocol sends
+/// and repeats as a whole; units are numbered from 0 in the order of the stream, and a request is cut into
+/// [`units_of`](Protocol::units_of) of them.
+pub trait Protocol: fmt::Debug + Send {
+    /// Takes user data over, the next of the stream. A message ends behind them if `end`.
+    fn offer(&mut self, now: Time, data: Extent, end: bool);
+    /// Into how many units a request of so many bytes is cut.
+    fn units_of(&self, bytes: u32, end: bool) -> u64;
+    /// What is to be sent next, or `None` if there is nothing for now.
+    fn transmit(&mut self, now: Time) -> Option<Outgoing>;
+    /// Takes in a frame. Answers the number of its unit if that is new and kept, to be [taken](Protocol::take) now
+    /// or later.
+    fn receive(&mut self, now: Time, frame: &Frame) -> Option<u64>;
+    /// The next data in the order of the stream.
+    fn take(&mut self) -> Option<Delivery>;
+    /// When [`expire`](Protocol::expire) is to be called, if nothing else happens.
+    fn deadline(&self) -> Option<Time>;
+    /// Does what is due at `now`.
+    fn expire(&mut self, now: Time);
+    /// Bytes taken over and not yet sent for the first time.
+    fn unsent(&self) -> u64;
+    /// Bytes sent and not answered for.
+    fn unanswered(&self) -> u64;
+    /// What holds data back that could be sent; `None` if nothing does.
+    fn held(&self) -> Option<Held>;
+    /// Whether the other end has been silent for so long that it counts as dead.
+    fn dead(&self) -> bool;
+    /// What it has counted.
+    fn counters(&self) -> Counters;
+}
+
+/// What keeps a sender from sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// Its window is full.
+    Window,
+    /// Something that was lost is waited for or sent again.
+    Recovery,
+    /// It keeps to a rate.
+    Pace,
+}
+
+/// What a protocol has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Units sent at least once.
+    pub units: u64,
+    /// Units answered for, all before the first that is not.
+    pub answered: u64,
+    /// Units sent again, each time counted.
+    pub resent: u64,
+    /// Time-outs.
+    pub timeouts: u64,
+}
+
+/// Octets of a protocol's header at most.
+pub const MOST_HEADER: usize = 32;
+
+/// What a protocol puts in front of its data, encoded as on a wire.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    octets: [u8; MOST_HEADER],
+    len: u8,
+}
+
+impl Header {
+    /// The header of these octets, at most [`MOST_HEADER`]; what is more is left out.
+    pub fn new(octets: &[u8]) -> Header {
+        let len = octets.len().min(MOST_HEADER);
+        let mut header = Header { octets: [0; MOST_HEADER], len: len as u8 };
+        header.octets[..len].copy_from_slice(&octets[..len]);
+        header
+    }
+
+    /// Its octets.
+    pub fn octets(&self) -> &[u8] {
+        &self.octets[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Header({:02x?})", self.octets())
+    }
+}
+
+/// What two ends exchange: a header, and a stretch of the sender's stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// The protocol's own.
+    pub header: Header,
+    /// The user's data behind it. A real wire tells their number only: their place is then unknown, 0.
+    pub data: Extent,
+}
+
+impl Frame {
+    /// Bytes on the path.
+    pub fn size(&self) -> u32 {
+        u32::from(self.header.len) + self.data.len
+    }
+}
+
+/// A frame to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The frame.
+    pub frame: Frame,
+    /// The unit that it carries; `None` for a control.
+    pub unit: Option<Unit>,
+}
+
+/// What is known of a unit that is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit {
+    /// Its number.
+    pub number: u64,
+    /// Whether a message ends behind it.
+    pub end: bool,
+    /// Since when it could be sent: its data were there and the window was open.
+    pub eligible: Time,
+    /// When it was first sent, if it was sent before.
+    pub first_sent: Option<Time>,
+}
+
+/// What the application at the other end gets of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// The number of the unit.
+    pub number: u64,
+    /// Which stretch of the stream.
+    pub data: Extent,
+    /// Whether a message ends behind it.
+    pub end: bool,
+}
+
+/// A protocol's name, its keys, how it is built, and its formula.
+#[derive(Debug)]
+pub struct ProtocolEntry {
+    /// Its name in files.
+    pub name: &'static str,
+    /// What it is, in one sentence, with its source.
+    pub help: &'static str,
+    /// The keys that a file may give it.
+    pub keys: &'static [ProtocolKey],
+    /// One end with settings that fit the keys' ranges.
+    ///
+    /// # Errors
+    /// Which settings do not go together, and what does.
+    pub build: fn(&Values) -> Result<Box<dyn Protocol>, String>,
+    /// How it cuts the user's data.
+    pub shape: fn(&Values) -> Shape,
+    /// Its throughput on an empty path, by its textbook formula.
+    ///
+    /// # Errors
+    /// Why no formula covers it.
+    pub formula: fn(&Values, &Circumstances) -> Result<Formula, String>,
+}
+
+impl PartialEq for ProtocolEntry {
+    fn eq(&self, other: &ProtocolEntry) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for ProtocolEntry {}
+
+/// A key of a protocol.
+#[derive(Debug)]
+pub struct ProtocolKey {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What holds if it is left out; `None` if the help text says that.
+    pub default: Option<&'static str>,
+    /// What it means, with its unit.
+    pub help: &'static str,
+}
+
+/// What a key takes, with its least and its greatest value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// Bytes.
+    Bytes(u64, u64),
+    /// A whole number.
+    Count(u64, u64),
+    /// A length of time.
+    Time(Span, Span),
+    /// Bits per second.
+    Rate,
+}
+
+/// The value of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    /// Bytes or a whole number.
+    Number(u64),
+    /// A length of time.
+    Time(Span),
+    /// Bits per second.
+    Rate(Rate),
+}
+
+/// The values of a protocol's keys, in the order of the keys.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Values(Vec<(&'static str, Value)>);
+
+impl Values {
+    /// Sets the value of `key`.
+    pub fn set(&mut self, key: &'static str, value: Value) {
+        match self.0.iter_mut().find(|(name, _)| *name == key) {
+            Some(known) => known.1 = value,
+            None => self.0.push((key, value)),
+        }
+    }
+
+    /// The value of `key`, if it was given or has a default.
+    pub fn get(&self, key: &str) -> Option<Value> {
+        self.0.iter().find(|(name, _)| *name == key).map(|it| it.1)
+    }
+
+    /// A number; 0 if there is none.
+    pub fn number(&self, key: &str) -> u64 {
+        match self.get(key) {
+            Some(Value::Number(number)) => number,
+            _ => 0,
+        }
+    }
+
+    /// A length of time, if there is one.
+    pub fn time(&self, key: &str) -> Option<Span> {
+        match self.get(key) {
+            Some(Value::Time(span)) => Some(span),
+            _ => None,
+        }
+    }
+
+    /// A rate, if there is one.
+    pub fn rate(&self, key: &str) -> Option<Rate> {
+        match self.get(key) {
+            Some(Value::Rate(rate)) => Some(rate),
+            _ => None,
+        }
+    }
+}
+
+/// The keys with their values: `frame 1000, frames 7`.
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            match value {
+                Value::Number(number) => write!(f, "{comma}{name} {number}")?,
+                Value::Time(span) => write!(f, "{comma}{name} {span}")?,
+                Value::Rate(rate) => write!(f, "{comma}{name} {rate}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a protocol cuts the user's data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// User bytes of a unit at most.
+    pub unit: u32,
+    /// Bytes of header in front of them.
+    pub header: u32,
+    /// Bytes of an answer.
+    pub answer: u32,
+}
+
+/// What a formula has to know of a path that nobody else uses, for units of full size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Circumstances {
+    /// What a unit keeps the slowest stage of the path busy for.
+    pub spacing: Span,
+    /// From the sending of a unit to the coming of its answer.
+    pub answered: Span,
+    /// The probability that a unit is lost.
+    pub loss: f64,
+    /// The probability that an answer is lost.
+    pub answer_loss: f64,
+}
+
+/// What a formula says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Formula {
+    /// From one unit that is accepted to the next, in the mean of the long run, in nanoseconds.
+    pub interval: f64,
+    /// The formula.
+    pub text: &'static str,
+    /// The formula with the numbers put in.
+    pub numbers: String,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+/// The entry called `name`.
+pub fn named(name: &str) -> Option<&'static ProtocolEntry> {
+    PROTOCOLS.iter().copied().find(|entry| entry.name == name)
+}
+
+impl ProtocolEntry {
+    /// The settings of an entry whose keys are all left out.
+    pub fn defaults(&self) -> Values {
+        let mut values = Values::default();
+        for key in self.keys {
+            if let Some(value) = key.default.and_then(|text| key.takes.read(text)) {
+                values.set(key.name, value);
+            }
+        }
+        values
+    }
+}
+
+impl Takes {
+    /// A value within the range, from its text.
+    pub fn read(self, text: &str) -> Option<Value> {
+        match self {
+            Takes::Bytes(least, most) | Takes::Count(least, most) => {
+                let number = text.parse().ok()?;
+                (least..=most).contains(&number).then_some(Value::Number(number))
+            }
+            Takes::Time(least, most) => {
+                let span = text.parse().ok()?;
+                (least..=most).contains(&span).then_some(Value::Time(span))
+            }
+            Takes::Rate => text.parse().ok().map(Value::Rate),
+        }
+    }
+}
