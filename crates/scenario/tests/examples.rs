@@ -16,6 +16,7 @@ const EXAMPLES: &[(&str, usize)] = &[
     ("paced-datagrams", 6),
     ("satellite", 9),
     ("t1-trunk", 4),
+    ("textbook", 10),
     ("two-hops", 3),
     ("xunet-small-window", 2),
 ];

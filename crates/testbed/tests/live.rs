@@ -296,3 +296,45 @@ fn a_run_can_be_broken_off() {
         result => assert_eq!(result.unwrap_err().to_string(), "broken off"),
     }
 }
+
+/// Every protocol of the list on real sockets, over a path that loses: all arrives, once and in order.
+#[test]
+fn listed_protocols_move_everything_over_a_path_that_loses() {
+    for entry in trunkline_transport::protocol::PROTOCOLS {
+        let name = entry.name;
+        let Some(run) = emulated(&format!(
+            "stop_after = '60s'\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\
+             [[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '3ms'\nloss = '3%'\nduplicate = '2%'\n\
+             [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = '100kB'\nrepeat = 2\n\
+             transport = {{ kind = '{name}', frame = 700 }}\n"
+        )) else {
+            return;
+        };
+        let traffic = &run.traffic[0];
+        assert_eq!(traffic.delivered_bytes, 2 * (100_000 + 4), "{name}: {:?}", run.notes);
+        assert!(traffic.retransmissions > 0 && traffic.samples.len() == 2, "{name}");
+        assert!(!run.notes.iter().any(|note| note.contains("error")), "{name}: {:?}", run.notes);
+        let waited: Span = traffic.samples.iter().map(|it| it.booked(Cause::Recover)).sum();
+        assert!(!waited.is_zero(), "{name}: losses are waited for");
+    }
+}
+
+/// Stop-and-wait over real sockets takes a round trip for each frame.
+#[test]
+fn stop_and_wait_takes_a_round_trip_for_each_frame() {
+    let Some(run) = emulated(&format!(
+        "{HOSTS}[[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '10ms'\n\
+         [[traffic]]\nname = 't'\nkind = 'interactive'\nfrom = 'a'\nto = 'b'\nsizes = [3000]\nreply = 8\nrepeat = 20\n\
+         transport = {{ kind = 'stop-and-wait', frame = 1000, timeout = '2s' }}\n"
+    )) else {
+        return;
+    };
+    // Three frames and the reply: three round trips of 20 ms, 1008 and 8 bytes, and the reply's frame after the third.
+    let frame = Span::from_nanos(1008 * 800);
+    let small = Span::from_nanos(8 * 800);
+    let frames = (frame + small + Span::from_millis(20)).scaled(2, 1);
+    delays(&run, frames + frame + Span::from_millis(20) + small.scaled(2, 1));
+    for sample in &run.traffic[0].samples {
+        assert!(sample.booked(Cause::Window) >= Span::from_millis(40));
+    }
+}

@@ -12,7 +12,8 @@ use std::fmt;
 use trunkline_core::{Rate, Span, Time};
 
 /// Every protocol that is chosen by name. URP and TCP are older than this list and have arms of their own.
-pub const PROTOCOLS: &[&ProtocolEntry] = &[&arq::GO_BACK_N, &arq::SELECTIVE_REPEAT];
+pub const PROTOCOLS: &[&ProtocolEntry] =
+    &[&arq::STOP_AND_WAIT, &arq::GO_BACK_N, &arq::SELECTIVE_REPEAT];
 
 /// A protocol without I/O, from its one end.
 ///

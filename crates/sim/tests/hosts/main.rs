@@ -9,6 +9,7 @@ mod interfaces;
 mod kept;
 mod l4s;
 mod lds;
+mod listed;
 mod opening;
 mod random;
 mod support;

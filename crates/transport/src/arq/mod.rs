@@ -10,10 +10,12 @@ mod header;
 mod receiver;
 mod selective_repeat;
 mod sender;
+mod stop_and_wait;
 mod timeout;
 
 pub use go_back_n::GO_BACK_N;
 pub use selective_repeat::SELECTIVE_REPEAT;
+pub use stop_and_wait::STOP_AND_WAIT;
 
 use crate::Extent;
 use crate::protocol::{Counters, Delivery, Frame, Held, Outgoing, Protocol, ProtocolKey};
