@@ -17,7 +17,7 @@ mod time;
 pub use counts::{Counts, DropCause};
 pub use ecn::Ecn;
 pub use ledger::{Cause, Ledger};
-pub use packet::{Carried, Channel, Metered, Packet};
+pub use packet::{Carried, Channel, Hosts, Metered, Packet};
 pub use parse::{ParseError, number_and_unit};
 pub use quantity::{Rate, Size};
 pub use random::{Probability, Seed, Stream};

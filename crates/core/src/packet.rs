@@ -6,6 +6,15 @@ use crate::{Cause, Ecn, Ledger, Span, Time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Channel(pub u64);
 
+/// The hosts that a packet goes between, as numbers that tell hosts apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hosts {
+    /// Where it comes from.
+    pub source: u32,
+    /// Where it goes.
+    pub destination: u32,
+}
+
 /// What the elements of a path may ask of the packets that they carry.
 pub trait Metered {
     /// User bytes: the network-layer packet, without link header or framing.
@@ -17,6 +26,10 @@ pub trait Metered {
     }
     /// The channel it belongs to.
     fn channel(&self) -> Channel;
+    /// The hosts that it goes between, if it tells. Of a packet that does not, a discipline knows them by its channel.
+    fn hosts(&self) -> Option<Hosts> {
+        None
+    }
     /// The priority band, 0 the most urgent.
     fn band(&self) -> u8 {
         0
@@ -53,6 +66,8 @@ pub trait Carried: Metered {
 pub struct Packet<B> {
     /// The channel, for disciplines that keep one queue for each.
     pub channel: Channel,
+    /// The hosts that it goes between, if they are known.
+    pub hosts: Option<Hosts>,
     /// The priority band, 0 the most urgent.
     pub band: u8,
     /// The congestion bits: as they came, or as a discipline on the path has marked them.
@@ -76,6 +91,7 @@ impl<B> Packet<B> {
     pub fn new(channel: Channel, size: u32, entered: Time, body: B) -> Packet<B> {
         Packet {
             channel,
+            hosts: None,
             band: 0,
             ecn: Ecn::NotEct,
             size,
@@ -97,6 +113,9 @@ impl<B> Metered for Packet<B> {
     }
     fn channel(&self) -> Channel {
         self.channel
+    }
+    fn hosts(&self) -> Option<Hosts> {
+        self.hosts
     }
     fn band(&self) -> u8 {
         self.band

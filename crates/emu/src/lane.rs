@@ -78,7 +78,7 @@ impl Lane {
             return self.link.turned_away(1, DropCause::NoBuffer);
         };
         let mut packet = Packet::new(class.channel, class.size, at, frame);
-        (packet.band, packet.ecn) = (class.band, class.ecn);
+        (packet.band, packet.ecn, packet.hosts) = (class.band, class.ecn, Some(class.hosts));
         self.link.offer(at, packet);
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use trunkline_core::{Channel, Ecn};
+use trunkline_core::{Channel, Ecn, Hosts};
 
 /// What tells one channel from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -57,6 +57,8 @@ pub struct Class {
     /// Priority band: 7 less the IP precedence (the upper three bits of the DSCP), so that network
     /// control is band 0 and best effort band 7.
     pub band: u8,
+    /// The addresses of IPv4 or IPv6 that it goes between, folded to 32 bits each; else those of Ethernet.
+    pub hosts: Hosts,
     /// The congestion bits of IPv4 or IPv6; what is not IP cannot be marked.
     pub ecn: Ecn,
 }
@@ -88,6 +90,7 @@ pub fn classify(frame: &[u8], key: ChannelKey) -> Class {
         size: frame.len().saturating_sub(ETHERNET_HEADER) as u32,
         channel: Channel(channel),
         band: 7 - (view.dscp >> 3),
+        hosts: view.hosts(),
         ecn: view.ecn,
     }
 }
@@ -186,6 +189,15 @@ impl<'a> View<'a> {
         view
     }
 
+    /// Source first in IP, behind the destination in Ethernet.
+    fn hosts(&self) -> Hosts {
+        let (first, second) = self.addresses.split_at(self.addresses.len() / 2);
+        match self.ether_type {
+            IPV4 | IPV6 => Hosts { source: fold(first), destination: fold(second) },
+            _ => Hosts { source: fold(second), destination: fold(first) },
+        }
+    }
+
     fn read_ipv4(&mut self, packet: &'a [u8]) {
         let Some(header) = packet.get(..IPV4_HEADER) else { return };
         (self.dscp, self.ecn) = (header[1] >> 2, Ecn::from_bits(header[1]));
@@ -213,6 +225,16 @@ impl<'a> View<'a> {
             self.ports = packet.get(at..at + 4).and_then(|ports| ports.try_into().ok());
         }
     }
+}
+
+/// An address in 32 bits: itself in IPv4, where it is as long; the exclusive or of its parts elsewhere.
+fn fold(address: &[u8]) -> u32 {
+    let words = address.chunks(4).map(|chunk| {
+        let mut word = [0; 4];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u32::from_be_bytes(word).rotate_left(chunk.len() as u32 % 4)
+    });
+    words.fold(0, |folded, word| folded.rotate_left(5) ^ word)
 }
 
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {

@@ -307,8 +307,8 @@ impl Web {
 
 /// A packet like `packet`, with a frame of its own.
 fn like(packet: &Packet<Transit>, body: Transit) -> Packet<Transit> {
-    let Packet { channel, size, entered, band, ecn, controls, .. } = *packet;
-    Packet { band, ecn, controls, ..Packet::new(channel, size, entered, body) }
+    let Packet { channel, hosts, size, entered, band, ecn, controls, .. } = *packet;
+    Packet { hosts, band, ecn, controls, ..Packet::new(channel, size, entered, body) }
 }
 
 impl Work for Web {

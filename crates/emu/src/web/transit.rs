@@ -40,9 +40,10 @@ pub(super) fn packet(
         let class = classify(bytes, ChannelKey::FiveTuple);
         let body = Transit { frame, way: way as u16, hop: 0, capsule: 0 };
         let mut packet = Packet::new(class.channel, class.size, at, body);
-        (packet.band, packet.ecn) = (class.band, class.ecn);
+        (packet.band, packet.ecn, packet.hosts) = (class.band, class.ecn, Some(class.hosts));
         return Some(packet);
     };
+    let hosts = classify(bytes, ChannelKey::One).hosts;
     let stored = pool.bytes_mut(&frame);
     without_checksum(stored, &place);
     if let Some(mut record) = Record::of(&mut stored[place.clone()]) {
@@ -51,7 +52,7 @@ pub(super) fn packet(
     let body = Transit { frame, way: way as u16, hop: 0, capsule: place.start as u16 };
     let mut packet = Packet::new(Channel(header.channel), header.path_size, at, body);
     (packet.band, packet.controls) = (header.band, u32::from(header.controls));
-    packet.ecn = Ecn::from_bits(header.ecn);
+    (packet.ecn, packet.hosts) = (Ecn::from_bits(header.ecn), Some(hosts));
     Some(packet)
 }
 

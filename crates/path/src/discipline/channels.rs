@@ -313,6 +313,18 @@ impl<P: Metered, S: Default> Channels<P, S> {
         &mut self.flows[id as usize].state
     }
 
+    /// Gives up one packet from the `end` of the longest channel.
+    pub fn shed_longest(&mut self, end: End, drops: &mut Drops<P>) {
+        if let Some(longest) = self.longest.longest() {
+            self.shed(longest, end, drops);
+        }
+    }
+
+    /// What is held.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
     /// What waits.
     pub fn backlog(&self) -> Backlog {
         self.tally.backlog()

@@ -36,7 +36,7 @@ pub use two_lists::Sparse;
 use crate::{Limit, Piece};
 use list::disciplines;
 use std::ops::RangeInclusive;
-use trunkline_core::{Channel, DropCause, Ecn, Metered, Seed, Span, Time};
+use trunkline_core::{Channel, DropCause, Ecn, Hosts, Metered, Seed, Span, Time};
 
 // A discipline is its file, its `mod` above and its line here: its name, and its file's queue and settings.
 disciplines! {
@@ -96,6 +96,9 @@ pub trait Discipline<P: Metered> {
     fn next_ready(&self) -> Option<Time> {
         None
     }
+
+    /// Learns which hosts the packets of `channel` go between. Only a discipline that tells hosts apart listens.
+    fn introduce(&mut self, _channel: Channel, _hosts: Hosts) {}
 
     /// The most bytes of one turn, where a discipline serves quanta of packets. `None` where it serves whole
     /// packets.
@@ -248,6 +251,9 @@ impl<P: Metered> Discipline<P> for AnyDiscipline<P> {
     }
     fn next_ready(&self) -> Option<Time> {
         each!(self, it => it.next_ready())
+    }
+    fn introduce(&mut self, channel: Channel, hosts: Hosts) {
+        each!(self, it => it.introduce(channel, hosts));
     }
     fn quantum(&self) -> Option<u32> {
         each!(self, it => it.quantum())

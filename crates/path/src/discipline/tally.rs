@@ -30,6 +30,13 @@ impl Tally {
         self.cells -= aal5_cells(size);
     }
 
+    /// A part of what is held was `before` and is `after`.
+    pub fn replace(&mut self, before: Tally, after: Tally) {
+        self.packets = self.packets - before.packets + after.packets;
+        self.bytes = self.bytes - before.bytes + after.bytes;
+        self.cells = self.cells - before.cells + after.cells;
+    }
+
     /// A piece has left. Its packet and the packet's cells count until the last piece has.
     pub fn release<P: Metered>(&mut self, piece: &Service<P>) {
         self.bytes -= u64::from(piece.bytes);

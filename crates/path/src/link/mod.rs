@@ -8,7 +8,7 @@ use crate::impairment::{Achieved, ImpairmentSpec, Setting};
 use crate::{Backlog, CatchUp, Limit, LinkSpec};
 use eager::Eager;
 use staged::Staged;
-use trunkline_core::{Carried, Cause, Counts, DropCause, Rate, Seed, Span, Time};
+use trunkline_core::{Carried, Cause, Channel, Counts, DropCause, Hosts, Rate, Seed, Span, Time};
 
 /// One direction of a path, at work, and the packets `P` that it carries.
 ///
@@ -91,6 +91,14 @@ impl<P: Carried> Link<P> {
             None => Way::Staged(Box::new(Staged::new(spec, seed, name, origin))),
         };
         Link { way }
+    }
+
+    /// Tells which hosts the packets of `channel` go between, for packets that do not say it themselves
+    /// ([`Metered::hosts`](trunkline_core::Metered::hosts)).
+    pub fn introduce(&mut self, channel: Channel, hosts: Hosts) {
+        if let Way::Staged(staged) = &mut self.way {
+            staged.introduce(channel, hosts);
+        }
     }
 
     /// A packet arrives at `at`, or with the last thing that has happened where that was later.

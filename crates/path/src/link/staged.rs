@@ -10,7 +10,7 @@ use crate::outlet::Outlet;
 use crate::schedule::Plan;
 use crate::{AnyDiscipline, Backlog, DelayLine, Discipline, Drops, Line, LinkSpec, Service};
 use std::collections::VecDeque;
-use trunkline_core::{Carried, Cause, Counts, Seed, Span, Time};
+use trunkline_core::{Carried, Cause, Channel, Counts, Hosts, Seed, Span, Time};
 
 /// A link that takes every packet through its stages at the instants at which they happen.
 #[derive(Debug)]
@@ -109,6 +109,11 @@ impl<P: Carried> Staged<P> {
             self.look_for_held();
         }
         self.due = self.done.min(self.next_change);
+    }
+
+    /// Tells the discipline which hosts a channel's packets go between.
+    pub fn introduce(&mut self, channel: Channel, hosts: Hosts) {
+        self.discipline.introduce(channel, hosts);
     }
 
     /// What is held back needs the line again when it is ready. What is ready now waits for the line, the output

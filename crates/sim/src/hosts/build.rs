@@ -13,7 +13,7 @@ use super::world::{HostPlaces, HostState, World};
 use crate::SimError;
 use crate::network::{LinkId, Network, RouteId};
 use std::collections::VecDeque;
-use trunkline_core::{Channel, Time};
+use trunkline_core::{Channel, Hosts, Time};
 use trunkline_measure::Samples;
 use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, Schedule};
 use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic, Transport, Ways, Wire};
@@ -184,15 +184,18 @@ impl<'a> Builder<'a> {
         let sender = EndId(first as u32);
         // One virtual circuit: its channel number is the same in both directions.
         let channel = Channel(u64::from(sender.0) / 2 + 1);
-        let there = self.route(channel, &way.there, sender.peer());
-        let back = self.route(channel, &way.back, sender);
-        [there, back].into_iter().for_each(|route| self.net.set_band(route, traffic.band));
-        let [ours, theirs] = [&traffic.transport, &traffic.reply_transport];
-        let (app, peer) = Application::pair(&traffic.workload, ours.is_stream());
         let [from, to] = [
             self.host_named(traffic.source(flow), traffic)?,
             self.host_named(&traffic.to, traffic)?,
         ];
+        let number = |host: usize| number(&self.scenario.hosts[host].name);
+        let hosts = |from, to| Hosts { source: number(from), destination: number(to) };
+        let [hosts, hosts_back] = [hosts(from, to), hosts(to, from)];
+        let there = self.route(channel, hosts, &way.there, sender.peer());
+        let back = self.route(channel, hosts_back, &way.back, sender);
+        [there, back].into_iter().for_each(|route| self.net.set_band(route, traffic.band));
+        let [ours, theirs] = [&traffic.transport, &traffic.reply_transport];
+        let (app, peer) = Application::pair(&traffic.workload, ours.is_stream());
         let name = format!("{} {flow}", traffic.name);
         let habits = [from, to].map(|host| self.habits(host, &name));
         let end = |host, route, languages: [&Transport; 2], habits, app| {
@@ -230,13 +233,19 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn route(&mut self, channel: Channel, hops: &[Hop], to: EndId) -> RouteId {
+    fn route(&mut self, channel: Channel, hosts: Hosts, hops: &[Hop], to: EndId) -> RouteId {
         let mut links = Vec::new();
         for hop in hops {
             links.push(self.wires[hop.link][usize::from(hop.reversed)]);
             links.extend(hop.node.and_then(|node| self.backplanes[node]));
         }
         self.arrives_at.push(to);
+        self.net.introduce(channel, hosts, &links);
         self.net.add_route(channel, &links)
     }
+}
+
+/// A number that tells a host from others whatever the order in which they are declared (FNV-1a).
+fn number(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

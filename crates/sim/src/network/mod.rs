@@ -45,7 +45,7 @@ use station::{Passed, Station};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use traces::Traces;
-use trunkline_core::{Channel, Counts, DropCause, Seed, Span, Time};
+use trunkline_core::{Channel, Counts, DropCause, Hosts, Seed, Span, Time};
 use trunkline_measure::{Conservation, Times};
 use trunkline_path::LinkSpec;
 use wheel::Wheel;
@@ -117,6 +117,13 @@ impl Network {
     /// packets have room for no larger numbers.
     pub fn add_route(&mut self, channel: Channel, links: &[LinkId]) -> RouteId {
         self.routes.add(channel, links)
+    }
+
+    /// Tells `links` which hosts the packets of `channel` go between.
+    pub fn introduce(&mut self, channel: Channel, hosts: Hosts, links: &[LinkId]) {
+        for link in links {
+            self.stations[link.0 as usize].introduce(channel, hosts);
+        }
     }
 
     /// Gives the packets of `route` a priority band, 0 the most urgent, to 7, which they have from the start.

@@ -4,7 +4,7 @@ use super::Due;
 use super::parcel::{Laden, Leg};
 use super::routes::Shares;
 use super::wheel::{Handle, Wheel};
-use trunkline_core::{Counts, DropCause, Seed, Span, Time};
+use trunkline_core::{Channel, Counts, DropCause, Hosts, Seed, Span, Time};
 use trunkline_measure::Times;
 use trunkline_path::impairment::ImpairmentSpec;
 use trunkline_path::{Delivered, Link, LinkSpec, Schedule, Served};
@@ -84,6 +84,11 @@ impl Station {
             Carrier::Laden(Box::new(Link::new(spec, seed, name, Time::ZERO)))
         };
         Station { carrier, entry, due: Time::NEVER, busy: 0, watch: None }
+    }
+
+    /// Tells which hosts the packets of `channel` go between.
+    pub(super) fn introduce(&mut self, channel: Channel, hosts: Hosts) {
+        each!(&mut self.carrier, link => link.introduce(channel, hosts));
     }
 
     /// A packet arrives.
