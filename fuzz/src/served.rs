@@ -23,11 +23,11 @@ pub fn read_request(data: &[u8]) {
 struct Noting(Mutex<Vec<SetRequest>>);
 
 impl Controller for Noting {
-    fn describe(&self) -> Value {
-        json!({ "delay": "80ms" })
+    fn describe(&self) -> Option<Value> {
+        Some(json!({ "delay": "80ms" }))
     }
-    fn state(&self) -> Value {
-        json!({ "sent": 1 })
+    fn state(&self) -> Option<Value> {
+        Some(json!({ "sent": 1 }))
     }
     fn set(&self, request: SetRequest) -> Result<Value, String> {
         let refused = request.link.is_some();

@@ -7,14 +7,15 @@ use crate::kept::Kept;
 use crate::pool::run_all;
 use crate::shown::shown;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use trunkline_core::Seed;
 use trunkline_measure::{Engine, Run, check, key_text};
 use trunkline_report::Report;
 use trunkline_scenario::Scenario;
-use trunkline_testbed::{Options, TestbedError};
+use trunkline_testbed::{Console, Options, TestbedError};
 
 /// What is to be run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Batch {
     /// The cells of a grid.
     pub cells: Vec<Scenario>,
@@ -24,6 +25,8 @@ pub struct Batch {
     pub threads: usize,
     /// How often a cell in real time is measured at most, until a result is valid; `None` for the testbed's own.
     pub attempts: Option<u32>,
+    /// Where cells in real time are shown, set and captured.
+    pub console: Option<Arc<Console>>,
 }
 
 /// How far a batch has come.
@@ -50,6 +53,7 @@ struct Job<'a> {
     scenario: &'a Scenario,
     engine: Engine,
     attempts: Option<u32>,
+    console: Option<&'a Console>,
     kept: Option<&'a Kept>,
 }
 
@@ -101,8 +105,8 @@ impl Batch {
     fn jobs<'a>(&'a self, kept: Option<&'a Kept>) -> Vec<Job<'a>> {
         let engines = self.engines();
         let of = |scenario| {
-            let attempts = self.attempts;
-            let job = move |&engine: &Engine| Job { scenario, engine, attempts, kept };
+            let (attempts, console) = (self.attempts, self.console.as_deref());
+            let job = move |&engine: &Engine| Job { scenario, engine, attempts, console, kept };
             engines.iter().map(job).collect::<Vec<_>>()
         };
         self.cells.iter().flat_map(of).collect()
@@ -188,7 +192,8 @@ impl Job<'_> {
         let progress = |now: &trunkline_testbed::Progress| told(&so_far(now));
         let own = Options::default();
         let attempts = self.attempts.unwrap_or(own.attempts);
-        let options = Options { progress: Some(&progress), attempts, ..own };
+        let console = self.console;
+        let options = Options { progress: Some(&progress), attempts, console, ..own };
         match trunkline_testbed::run(self.scenario, &options) {
             Err(TestbedError::Cancelled) => Err(BatchError::BrokenOff),
             made => Ok(made.map_err(|error| error.to_string())),
@@ -215,7 +220,7 @@ impl Job<'_> {
 /// # Errors
 /// Why the engine cannot run it.
 pub fn make(engine: Engine, scenario: &Scenario) -> Result<Run, String> {
-    let made = Job { scenario, engine, attempts: None, kept: None }.run(&|_| ());
+    let made = Job { scenario, engine, attempts: None, console: None, kept: None }.run(&|_| ());
     made.map_err(|error| error.to_string()).and_then(|made| made)
 }
 

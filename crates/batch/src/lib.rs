@@ -17,3 +17,4 @@ pub use error::BatchError;
 pub use kept::{Kept, digest_of, read_kept};
 pub use pool::run_all;
 pub use shown::shown;
+pub use trunkline_testbed::Console;

@@ -48,7 +48,8 @@ fn cells() -> Vec<Scenario> {
 }
 
 fn run(engines: &[Engine], threads: usize) -> Outcome {
-    let batch = Batch { cells: cells(), engines: engines.to_vec(), threads, attempts: None };
+    let batch =
+        Batch { cells: cells(), engines: engines.to_vec(), threads, attempts: None, console: None };
     batch.run(&|_| ()).unwrap()
 }
 
@@ -80,6 +81,7 @@ fn progress_counts_every_run() {
         engines: vec![Engine::Model, Engine::Sim],
         threads: 2,
         attempts: None,
+        console: None,
     };
     let told = Mutex::new(Vec::new());
     batch.run(&|now| told.lock().unwrap().push((now.done, now.label))).unwrap();
@@ -106,8 +108,13 @@ fn what_an_engine_cannot_run_is_missing_with_the_reason() {
     };
     let text = format!("{TEXT}{}{}", tcp("one", true), tcp("two", false));
     let cells = Scenario::parse(&text, "grid.toml").unwrap();
-    let batch =
-        Batch { cells, engines: vec![Engine::Emu, Engine::Model], threads: 1, attempts: None };
+    let batch = Batch {
+        cells,
+        engines: vec![Engine::Emu, Engine::Model],
+        threads: 1,
+        attempts: None,
+        console: None,
+    };
     let report = batch.run(&|_| ()).unwrap().report;
     assert_eq!(report.engines(), [Engine::Model, Engine::Emu]);
     assert_eq!((report.runs.len(), report.unavailable.len()), (3, 3));
@@ -172,7 +179,10 @@ fn what_has_no_effect_is_noted() {
     let report = |text: &str| {
         let cells = Scenario::parse(text, "t.toml").unwrap();
         let engines = vec![Engine::Sim, Engine::Model];
-        Batch { cells, engines, threads: 2, attempts: None }.run(&|_| ()).unwrap().report
+        Batch { cells, engines, threads: 2, attempts: None, console: None }
+            .run(&|_| ())
+            .unwrap()
+            .report
     };
     let notes = report(text).notes();
     let axis = "sim: traffic.file.transport.block has no effect: 1024 and 2048 and 4096 give the same measurements";

@@ -50,7 +50,7 @@ fn cells() -> Vec<Scenario> {
 
 fn run(cells: &[Scenario], kept: Option<&Kept>) -> Outcome {
     let engines = vec![Engine::Sim, Engine::Model];
-    let batch = Batch { cells: cells.to_vec(), engines, threads: 2, attempts: None };
+    let batch = Batch { cells: cells.to_vec(), engines, threads: 2, attempts: None, console: None };
     batch.run_kept(&|_| (), kept).unwrap()
 }
 

@@ -68,7 +68,7 @@ fn run(arrangement: Arrangement, bytes: usize) -> Result<f64> {
             let (built, remote) = dataplane(&path(settings)?, ports, options)?;
             // Set once, here.
             let _ = end.remote.set(remote);
-            timed(|| Ok(built.run().1?))?
+            timed(|| Ok(built.run().2?))?
         }
     };
     Ok(nanos as f64 / FRAMES as f64)

@@ -5,10 +5,10 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use trunkline_emu::capture::{CaptureTap, Side};
-use trunkline_emu::{Dataplane, FramePool, Inlet, Lane, Options, Remote, accuracy, monotonic};
+use trunkline_emu::capture::CaptureTap;
+use trunkline_emu::{Dataplane, Options, Remote, Web, WebPlan, accuracy, monotonic};
 use trunkline_port::{Port, PortError};
-use trunkline_scenario::{Direction, PathSpec, Settings};
+use trunkline_scenario::{PathSpec, Settings};
 
 /// Frames in one go: the emulator's own number, so that both share the cost of a system call alike.
 const BUDGET: usize = 32;
@@ -77,7 +77,7 @@ impl Running {
             Arrangement::Emulator(settings) => {
                 let options = Options { busy: true, cpu: Some(cpu), ..Options::default() };
                 let (dataplane, remote) = dataplane(&path(settings)?, ports, options)?;
-                let work = move || dataplane.run().1.map_err(anyhow::Error::from);
+                let work = move || dataplane.run().2.map_err(anyhow::Error::from);
                 (Stop::Emulator(remote), std::thread::spawn(work))
             }
         };
@@ -123,15 +123,11 @@ pub fn dataplane(
     ports: [Box<dyn Port>; 2],
     options: Options,
 ) -> Result<(Dataplane, Remote)> {
-    let origin = monotonic();
-    let sides = [(Direction::Up, Side::Near), (Direction::Down, Side::Far)];
-    let lanes = sides.map(|(direction, side)| {
-        let (spec, bound) = (path.link(direction), accuracy::DEFAULT_BOUND);
-        Lane::new(direction.name(), side, spec, path.key, path.seed, origin, bound)
-    });
-    let inlets = ports.into_iter().enumerate().map(|(lane, port)| Inlet { port, lane }).collect();
-    let pool = FramePool::new(ARENA);
-    Ok(Dataplane::new(inlets, lanes.into(), pool, CaptureTap::default(), options)?)
+    let (origin, bound) = (monotonic(), accuracy::DEFAULT_BOUND);
+    let mut plan =
+        WebPlan { ports: ports.into(), origin, bound, arena: ARENA, ..WebPlan::default() };
+    plan.add_path("", path, 0);
+    Ok(Dataplane::new(Web::new(plan, CaptureTap::default())?, options)?)
 }
 
 /// Puts the calling thread on processor `cpu`, first among ordinary threads where that is allowed, as

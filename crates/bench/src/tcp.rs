@@ -126,9 +126,9 @@ fn emulated(settings: &[&str], warm: u32, seconds: u32) -> Result<Sample> {
     let (session, thread) = Session::start(vec![plan], options)?;
     let goodput = iperf(&hosts.near, &hosts.fars[0], warm, seconds);
     session.stop();
-    let (snapshot, result) = thread.join();
-    result?;
-    Ok(Sample { goodput: goodput?, drops: snapshot.dropped_by_emulator() })
+    let ended = thread.join();
+    ended.result?;
+    Ok(Sample { goodput: goodput?, drops: ended.snapshot.dropped_by_emulator() })
 }
 
 /// One flow from near to far; returns bits per second at the receiver.

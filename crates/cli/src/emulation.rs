@@ -1,14 +1,54 @@
-//! What `shell` and `bridge` have in common: permission, clean-up of earlier runs, start and end.
+//! What verbs in real time have in common: permission, clean-up of earlier runs, start and end.
 
 use crate::failure::Failure;
 use crate::options::EmulatorArgs;
 use crate::output;
+use crate::run::EngineName;
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trunkline_control::{Server, SessionController, socket_path};
-use trunkline_emu::capture::{Capture, CaptureHandle, CaptureTap};
-use trunkline_emu::{EmuError, Options, Plan, Session, SessionOptions, SessionThread, Snapshot};
+use trunkline_emu::capture::{CaptureError, CaptureFilter, CaptureSummary};
+use trunkline_emu::{
+    CaptureRequest, Console, EmuError, Ended, Options, Plan, Session, SessionOptions,
+    SessionThread, Snapshot,
+};
 use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all};
+
+/// What of a scenario's emulation is captured.
+#[derive(Debug, Clone, clap::Args)]
+pub struct CaptureArgs {
+    /// Capture what is emulated to FILE (pcapng; an interface for each direction of a link, dropped packets with their
+    /// cause); a second measurement goes to FILE-2, and so on
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+}
+
+impl CaptureArgs {
+    /// A console for what is emulated, and who listens there for `show` and `set`; nothing if nothing is emulated.
+    /// To be asked for once there are rights: this starts a thread.
+    pub fn console(
+        &self,
+        engines: &[EngineName],
+    ) -> Result<(Option<Arc<Console>>, Option<Server>), Failure> {
+        if !engines.iter().any(|engine| matches!(engine, EngineName::Emu)) {
+            return match &self.pcap {
+                Some(_) => {
+                    Err(Failure::wrong_use("--pcap captures real frames: add emu to --engine"))
+                }
+                None => Ok((None, None)),
+            };
+        }
+        let console = console(self.pcap.as_deref(), CaptureFilter::Both);
+        let control = listen(&console, None).inspect_err(|failure| {
+            output::tell(format_args!(
+                "`show` and `set` do not reach this run: {}",
+                failure.message()
+            ));
+        });
+        Ok((Some(console), control.ok()))
+    }
+}
 
 /// Gets the rights that a laboratory needs, removes what killed runs left, and starts this run's record.
 pub fn prepare() -> Result<(Namespace, RunState), Failure> {
@@ -31,7 +71,6 @@ pub fn prepare_on_host() -> Result<(Namespace, RunState), Failure> {
 pub struct Running {
     session: Arc<Session>,
     thread: SessionThread,
-    capture: Option<CaptureHandle>,
     /// The devices that were said to be down.
     down: RefCell<Vec<String>>,
     _control: Server,
@@ -46,45 +85,59 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Fails where the emulator or the capture ended by itself.
+    /// Fails if the emulator or the capture ended by itself.
     pub fn check(self) -> Result<(), Failure> {
         self.emulator?;
         self.capture
     }
 }
 
-/// Starts emulating `plans`, with a capture where one is asked for, and listens for `show` and `set`.
+/// This process's command line.
+fn command() -> String {
+    std::env::args().collect::<Vec<_>>().join(" ")
+}
+
+/// A console whose sessions are captured to `file`, if that is asked for.
+pub fn console(file: Option<&Path>, filter: CaptureFilter) -> Arc<Console> {
+    let request =
+        |file: &Path| CaptureRequest { file: file.to_owned(), command: command(), filter };
+    Arc::new(Console::new(file.map(request)))
+}
+
+/// Listens for `show` and `set` at a console, and notes in `state` where.
+pub fn listen(console: &Arc<Console>, state: Option<&RunState>) -> Result<Server, Failure> {
+    let socket = socket_path()?;
+    if let Some(state) = state {
+        state.update(|record| record.control_socket = Some(socket.clone()))?;
+    }
+    let controller = SessionController::new(Arc::clone(console), &command());
+    let server = Server::start(&socket, Arc::new(controller))?;
+    console.answers_at(socket);
+    Ok(server)
+}
+
+/// Starts emulating `plans`, with a capture if one is asked for, and listens for `show` and `set`.
 pub fn start(
     plans: Vec<Plan<'_>>,
     args: &EmulatorArgs,
     dataplane: Options,
     state: &RunState,
 ) -> Result<Running, Failure> {
-    let command: Vec<String> = std::env::args().collect();
-    let command = command.join(" ");
-    let (tap, capture) = match &args.pcap {
-        Some(file) => {
-            let (tap, handle) = Capture::start(file, &command, args.pcap_at)?;
-            (tap, Some(handle))
-        }
-        None => (CaptureTap::default(), None),
-    };
-    let options = SessionOptions { backend: args.backend, dataplane, tap, bound: args.bound };
+    let console = console(args.pcap.as_deref(), args.pcap_at);
+    let (backend, bound, capture) = (args.backend, args.bound, console.next_capture());
+    let options = SessionOptions { backend, dataplane, capture, bound };
     let (session, thread) = Session::start(plans, options)?;
     let session = Arc::new(session);
-    let socket = socket_path()?;
-    state.update(|record| record.control_socket = Some(socket.clone()))?;
-    let controller = SessionController::new(Arc::clone(&session), &command);
-    let control = Server::start(&socket, Arc::new(controller))?;
-    Ok(Running { session, thread, capture, down: RefCell::default(), _control: control })
+    console.show(Arc::clone(&session));
+    let control = listen(&console, Some(state))?;
+    Ok(Running { session, thread, down: RefCell::default(), _control: control })
 }
 
 impl Running {
-    /// Has the emulator stopped, or the capture failed? Then the run is of no more use.
+    /// Why the run is of no more use: the emulator has stopped, or the capture failed.
     pub fn trouble(&self) -> Option<String> {
-        let capture = self.capture.as_ref().and_then(CaptureHandle::failed);
         let stopped = || self.thread.is_finished().then(|| "the emulator has stopped".to_string());
-        capture.or_else(stopped)
+        self.thread.capture_failed().or_else(stopped)
     }
 
     /// Says which devices have gone down since the last call, and which have come up again.
@@ -105,14 +158,13 @@ impl Running {
     /// Stops the emulator and the capture, and gives the final state.
     pub fn end(self) -> Ending {
         self.session.stop();
-        let (snapshot, emulator) = self.thread.join();
-        let capture = self.capture.map_or(Ok(()), finish);
-        Ending { snapshot, emulator, capture }
+        let Ended { snapshot, result, capture, .. } = self.thread.join();
+        Ending { snapshot, emulator: result, capture: capture.map_or(Ok(()), tell_of_capture) }
     }
 }
 
-fn finish(capture: CaptureHandle) -> Result<(), Failure> {
-    let summary = capture.finish()?;
+fn tell_of_capture(capture: Result<CaptureSummary, CaptureError>) -> Result<(), Failure> {
+    let summary = capture?;
     output::tell(format_args!("captured {} records, {} bytes", summary.written, summary.bytes));
     if summary.missed > 0 {
         output::tell(format_args!(

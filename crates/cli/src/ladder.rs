@@ -1,5 +1,6 @@
 //! `trunkline ladder`: scenarios predicted, simulated and emulated, and whether the three agree.
 
+use crate::emulation::CaptureArgs;
 use crate::failure::Failure;
 use crate::output::{self, counted};
 use crate::progress::bar;
@@ -9,7 +10,9 @@ use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use trunkline_core::Span;
+use trunkline_emu::Console;
 use trunkline_ladder::{Climb, Climbed, Ladder, Tally, Tolerances, section, terminal};
 use trunkline_measure::Engine;
 use trunkline_report::Report;
@@ -51,6 +54,8 @@ pub struct Args {
     #[command(flatten)]
     out: OutArgs,
     #[command(flatten)]
+    capture: CaptureArgs,
+    #[command(flatten)]
     threads: ThreadsArgs,
     /// Print what the engines note as well: assumptions, limits, what hosts they had
     #[arg(long, conflicts_with = "json")]
@@ -83,12 +88,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let scenarios = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, Failure>>()?;
     get_rights(&args.engine);
     let watch = Watch::start()?;
+    let (console, _control) = args.capture.console(&args.engine)?;
     let out = &args.out;
     let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
     let mut all = Vec::new();
     let mut notes = Notes::default();
     for (file, cells) in files.iter().zip(scenarios) {
-        let climbed = climb(&watch, args.climb(), file, cells)?;
+        let climbed = climb(&watch, args.climb(console.clone()), file, cells)?;
         if !args.json {
             output::line(&shown(file, &climbed))?;
         }
@@ -111,7 +117,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    fn climb(&self) -> Climb {
+    fn climb(&self, console: Option<Arc<Console>>) -> Climb {
         let (allowed, cells) =
             if self.short { SHORT } else { (self.time, usize::from(self.cells)) };
         Climb {
@@ -119,6 +125,7 @@ impl Args {
             cells,
             allowed,
             attempts: if self.short { Some(1) } else { self.attempts },
+            console,
             phases: if self.short { PHASES_SHORT } else { PHASES },
             threads: self.threads.number(),
             tolerances: Tolerances::default(),

@@ -1,5 +1,6 @@
 //! `trunkline run`: a scenario file through the engines.
 
+use crate::emulation::CaptureArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::bar;
@@ -18,8 +19,9 @@ use trunkline_scenario::Scenario;
 
 /// Run a scenario file: every cell of its grid in every engine that is asked for.
 ///
-/// Prints one table with a column for each engine, and what a reader has to know below it. Fails (exit
-/// status 1) where no engine could run, a run broke a law of conservation, a run in real time is INVALID, or
+/// Prints one table with a column for each engine, and what a reader has to know below it. A run in real time can
+/// be watched with `trunkline show` and changed with `trunkline set`; the table then says so. Fails (exit
+/// status 1) if no engine could run, a run broke a law of conservation, a run in real time is INVALID, or
 /// something failed in a run: a program, a flow, the data.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -40,6 +42,8 @@ pub struct Args {
     #[arg(long, value_name = "all|none|NUMBER")]
     samples: Option<Keep>,
     #[command(flatten)]
+    capture: CaptureArgs,
+    #[command(flatten)]
     threads: ThreadsArgs,
     #[command(flatten)]
     effort: EffortArgs,
@@ -52,6 +56,7 @@ const EXAMPLES: &str = "\
 Examples:
   trunkline run examples/t1-trunk.toml
   trunkline run examples/two-hops.toml --engine model,sim,emu
+  trunkline run examples/two-hops.toml --engine emu --pcap hops.pcapng
   trunkline run examples/satellite.toml --out results       # then open results/index.html
   trunkline run examples/satellite.toml --out results --resume   # after an interrupt: goes on
   trunkline run examples/lossy-link.toml --engine sim --json > lossy.json
@@ -89,11 +94,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     get_rights(&args.engine);
     let watch = Watch::start()?;
+    let (console, _control) = args.capture.console(&args.engine)?;
     let out = &args.out;
     let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
     let kept = out.out.as_ref().map(|target| kept(args.resume, target, &cells)).transpose()?;
     let engines = args.engine.iter().copied().map(Engine::from).collect();
-    let batch = Batch { cells, engines, threads: args.threads.number(), attempts: None };
+    let batch = Batch { cells, engines, threads: args.threads.number(), attempts: None, console };
     let made = outcome(&watch, batch, kept.clone(), text, &args.file).and_then(|outcome| {
         written(&watch, destination, &outcome.report)?;
         Ok(outcome)

@@ -6,27 +6,30 @@ use trunkline_control::{Client, SetRequest, find};
 use trunkline_core::Span;
 use trunkline_scenario::Settings;
 
-/// Change settings of a running path while traffic flows.
+/// Change settings of a path or of a scenario's link while traffic flows.
 ///
 /// Packets under way keep their release times, order is kept, and nothing is lost. After a shorter delay
 /// packets catch up no faster than the line carries (catch-up=at-once: in one burst). A plain setting
-/// holds for both directions, up- or down- before it for one. All settings are changed, or none.
+/// holds for both directions, up- or down- before it for one. All settings are changed, or none. In a scenario
+/// --link names the link, and up is from the first of its ends to the second; the change is noted in the results,
+/// which are then of another path than the file describes.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   trunkline set delay=80ms
   trunkline set rate=2mbit up-loss=1% --after 5s
   trunkline set jitter=none limit=64KiB --pid 4711
+  trunkline set --link second delay=80ms     # beside trunkline run --engine emu
 
 Can change: delay, catch-up, rate, limit, loss, bit-errors, duplicate, reorder, jitter.")]
 pub struct Args {
     /// Settings, each NAME=VALUE
     #[arg(required = true, value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// The run by its process number, where several run
+    /// The run by its process number, if several run
     #[arg(long, value_name = "PID")]
     pid: Option<String>,
-    /// The path by its name, where the run has several
+    /// The path or link by its name, if the run has several
     #[arg(long, value_name = "NAME")]
     link: Option<String>,
     /// Change that much later instead of at once

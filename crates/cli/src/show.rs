@@ -10,7 +10,10 @@ use trunkline_control::{Client, ControlError, find};
 use trunkline_core::Span;
 use trunkline_emu::{LaneSnapshot, Snapshot};
 
-/// Look at a running path: its settings, counts by cause, queue depth and lateness.
+/// Look at what is emulated: settings, counts by cause, queue depth and lateness.
+///
+/// Works beside shell, bridge, verify, run --engine emu and ladder. A scenario's links are shown by their directions,
+/// with the name that set --link takes.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  trunkline show\n  trunkline show --watch --interval 500ms\n  trunkline show --json | jq .state.lanes[0].delivered"
@@ -30,13 +33,17 @@ pub struct Args {
     json: bool,
 }
 
-/// Shows the path once, or until it ends.
+/// Shows what is emulated once, or until it ends.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let client = Client::connect(&find(args.pid.as_deref())?)?;
-    show(&client, args)?;
+    match show(&client, args) {
+        Err(Shown::Nothing(_)) if args.watch => {}
+        shown => shown?,
+    }
     while args.watch && output::is_heard() {
         std::thread::sleep(args.interval.to_duration().max(Duration::from_millis(50)));
         match show(&client, args) {
+            Err(Shown::Nothing(_)) => {}
             Err(Shown::Gone) => {
                 output::tell("the run has ended");
                 return Ok(());
@@ -50,6 +57,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Why nothing was shown.
 enum Shown {
     Gone,
+    /// Nothing is emulated at the moment.
+    Nothing(Failure),
     Failed(Failure),
 }
 
@@ -57,7 +66,7 @@ impl From<Shown> for Failure {
     fn from(shown: Shown) -> Failure {
         match shown {
             Shown::Gone => Failure::failed("the run has ended"),
-            Shown::Failed(failure) => failure,
+            Shown::Nothing(failure) | Shown::Failed(failure) => failure,
         }
     }
 }
@@ -65,6 +74,7 @@ impl From<Shown> for Failure {
 fn get(client: &Client, path: &str) -> Result<Value, Shown> {
     client.get(path).map_err(|error| match error {
         ControlError::NotRunning(_) | ControlError::Gone(_) => Shown::Gone,
+        error @ ControlError::Refused { status: 503, .. } => Shown::Nothing(Failure::failed(error)),
         error => Shown::Failed(Failure::failed(error)),
     })
 }
@@ -93,14 +103,20 @@ pub fn settings(description: &Value) -> String {
     let mut text = format!("run {}: {}\n", description["pid"], plain(&description["command"]));
     for path in description["paths"].as_array().into_iter().flatten() {
         let name = plain(&path["name"]);
-        for direction in ["up", "down"] {
-            let link = &path[direction];
-            let title =
-                if name.is_empty() { direction.into() } else { format!("{name}/{direction}") };
-            text.push_str(&format!("{title:>6}: {}\n", link_words(link)));
+        for (index, direction) in ["up", "down"].into_iter().enumerate() {
+            let title = title(&name, direction, &plain(&path["lanes"][index]));
+            text.push_str(&format!("{title:>6}: {}\n", link_words(&path[direction])));
         }
     }
     text
+}
+
+/// A direction by its name in the table, and if that does not tell it by what `set` calls it, too.
+fn title(path: &str, direction: &str, lane: &str) -> String {
+    match path.is_empty() || lane == format!("{path}/{direction}") {
+        true => lane.to_string(),
+        false => format!("{lane} ({path}, {direction})"),
+    }
 }
 
 /// Every setting of a link that says something, as name=value.

@@ -7,6 +7,7 @@ use crate::progress::Progress;
 use crate::{describe, emulation, signals};
 use comfy_table::{ContentArrangement, Table, presets};
 use trunkline_core::Span;
+use trunkline_emu::capture::CaptureFilter;
 use trunkline_measure::Percentiles;
 use trunkline_port::Backend;
 use trunkline_scenario::{PathSpec, Scenario, Settings};
@@ -19,7 +20,8 @@ use trunkline_verify::{Emulator, Laboratory};
 ///
 /// Sends stamped, numbered UDP probes both ways at once between two hosts of its own, first directly
 /// and then through the path, and compares each arrival with the instant that the modelled path
-/// prescribes for it. Fails (exit status 1) where the machine does not hold the setting.
+/// prescribes for it. Fails (exit status 1) if the machine does not hold the setting. `trunkline show` looks at
+/// the run under way; one that `trunkline set` has changed fails.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -59,6 +61,9 @@ pub struct Args {
     /// Run the emulator on this processor, the probes on another [default: the last one]
     #[arg(long, value_name = "NUMBER", help_heading = "Emulator")]
     cpu: Option<usize>,
+    /// Capture frames at both ends of the path to FILE (pcapng); the second run's go to FILE-2, and so on
+    #[arg(long, value_name = "FILE", help_heading = "Emulator")]
+    pcap: Option<std::path::PathBuf>,
     /// Print the report as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -80,6 +85,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let stop = signals::flag()?;
     let (_host, state) = emulation::prepare()?;
     let mut laboratory = Laboratory::build(sweep.path.mtu, args.cpu)?;
+    let console = emulation::console(args.pcap.as_deref(), CaptureFilter::Both);
+    let _control = emulation::listen(&console, Some(&state))?;
+    laboratory.attend(console);
     for namespace in laboratory.namespaces() {
         state.note_namespace(namespace)?;
     }

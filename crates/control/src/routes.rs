@@ -12,6 +12,9 @@ const ROUTES: [(&str, &str, &str); 4] = [
     ("PATCH", "/v1/path", "change settings while traffic flows"),
 ];
 
+/// Why a run has nothing to show.
+pub const NOTHING_AT_WORK: &str = "the run is between two measurements: ask again in a moment";
+
 /// An answer: the HTTP status, the methods that the path allows, and JSON.
 #[derive(Debug, PartialEq)]
 pub struct Answer {
@@ -50,10 +53,15 @@ pub fn admit(method: &Method, path: &str) -> Result<(), Answer> {
 pub fn answer(controller: &dyn Controller, method: &Method, path: &str, body: &[u8]) -> Answer {
     match (method.as_str(), path) {
         ("GET", "/") => Answer::good(index()),
-        ("GET", "/v1/path") => Answer::good(controller.describe()),
-        ("GET", "/v1/state") => Answer::good(controller.state()),
+        ("GET", "/v1/path") => at_work(controller.describe()),
+        ("GET", "/v1/state") => at_work(controller.state()),
         _ => set(controller, body),
     }
+}
+
+/// What a run says of itself, or that there is nothing to say at the moment.
+fn at_work(said: Option<Value>) -> Answer {
+    said.map_or_else(|| Answer::bad(503, NOTHING_AT_WORK), Answer::good)
 }
 
 fn index() -> Value {

@@ -36,10 +36,10 @@ const CONNECTIONS: usize = 16;
 /// What a running path lets others see and do. Called in the server's thread, one call at a time; a
 /// call that waits makes every client wait.
 pub trait Controller: Send + Sync {
-    /// How the path is set.
-    fn describe(&self) -> Value;
-    /// What the path has done so far.
-    fn state(&self) -> Value;
+    /// How the path is set; nothing between two measurements.
+    fn describe(&self) -> Option<Value>;
+    /// What the path has done so far; nothing between two measurements.
+    fn state(&self) -> Option<Value>;
     /// Changes all of the settings or none.
     ///
     /// # Errors

@@ -1,46 +1,49 @@
-//! The controller of an emulated path: what the API says of a session.
+//! The controller of what is emulated: what the API says of a session.
 
+use crate::routes::NOTHING_AT_WORK;
 use crate::{Controller, SetRequest};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use trunkline_emu::Session;
+use trunkline_emu::{Console, Session};
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{PathSpec, Settings};
 
-/// A session as a [`Controller`].
+/// The session at a console as a [`Controller`].
 pub struct SessionController {
-    session: Arc<Session>,
+    console: Arc<Console>,
     command: String,
 }
 
 impl SessionController {
-    /// A controller of `session`, which `command` (a command line) has started.
-    pub fn new(session: Arc<Session>, command: &str) -> SessionController {
-        SessionController { session, command: command.to_string() }
+    /// A controller of whatever is at `console`, which `command` (a command line) has started.
+    pub fn new(console: Arc<Console>, command: &str) -> SessionController {
+        SessionController { console, command: command.to_string() }
     }
 
-    fn description(&self, paths: &[(String, PathSpec)]) -> Value {
-        description(std::process::id(), &self.command, self.session.backends(), paths)
+    fn description(&self, session: &Session) -> Value {
+        let paths = session.paths();
+        description(std::process::id(), &self.command, session.backends(), session.lanes(), &paths)
     }
 }
 
 impl Controller for SessionController {
-    fn describe(&self) -> Value {
-        self.description(&self.session.paths())
+    fn describe(&self) -> Option<Value> {
+        self.console.session().map(|session| self.description(&session))
     }
 
-    fn state(&self) -> Value {
-        json!(self.session.snapshot())
+    fn state(&self) -> Option<Value> {
+        self.console.session().map(|session| json!(session.snapshot()))
     }
 
     fn set(&self, request: SetRequest) -> Result<Value, String> {
+        let session = self.console.session().ok_or(NOTHING_AT_WORK)?;
         let mut settings = Settings::default();
         request.settings.iter().for_each(|(name, value)| settings.add(name, value));
         let after = request.after.unwrap_or_default();
-        self.session
+        session
             .change(request.link.as_deref(), &settings, after)
             .map_err(|error| error.to_string())?;
-        Ok(self.describe())
+        Ok(self.description(&session))
     }
 }
 
@@ -49,15 +52,19 @@ pub fn description(
     pid: u32,
     command: &str,
     backends: &[String],
+    lanes: &[String],
     paths: &[(String, PathSpec)],
 ) -> Value {
-    let paths: Vec<Value> = paths.iter().map(|(name, path)| path_json(name, path)).collect();
+    let both = lanes.chunks(2);
+    let paths: Vec<Value> =
+        paths.iter().zip(both).map(|((name, path), lanes)| path_json(name, lanes, path)).collect();
     json!({ "pid": pid, "command": command, "backends": backends, "paths": paths })
 }
 
-fn path_json(name: &str, path: &PathSpec) -> Value {
+fn path_json(name: &str, lanes: &[String], path: &PathSpec) -> Value {
     json!({
         "name": name,
+        "lanes": lanes,
         "key": path.key,
         "mtu": path.mtu,
         "seed": path.seed,

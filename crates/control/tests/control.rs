@@ -20,11 +20,13 @@ struct Fake {
 }
 
 impl Controller for Fake {
-    fn describe(&self) -> Value {
-        json!({ "delay": "300ms" })
+    fn describe(&self) -> Option<Value> {
+        Some(json!({ "delay": "300ms" }))
     }
-    fn state(&self) -> Value {
-        json!({ "requests": self.requests.lock().unwrap().len(), "long": "x".repeat(300_000) })
+    fn state(&self) -> Option<Value> {
+        Some(
+            json!({ "requests": self.requests.lock().unwrap().len(), "long": "x".repeat(300_000) }),
+        )
     }
     fn set(&self, request: SetRequest) -> Result<Value, String> {
         if request.settings[0].0 == "panic" {

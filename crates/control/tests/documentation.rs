@@ -27,19 +27,21 @@ impl Example {
 }
 
 impl Controller for Example {
-    fn describe(&self) -> Value {
+    fn describe(&self) -> Option<Value> {
         let backends = ["af-packet".to_string(), "af-packet".to_string()];
         let paths = [(String::new(), self.0.lock().unwrap().clone())];
-        description(4711, "trunkline shell --delay 300ms --rate 10mbit", &backends, &paths)
+        let lanes = ["up".to_string(), "down".to_string()];
+        let command = "trunkline shell --delay 300ms --rate 10mbit";
+        Some(description(4711, command, &backends, &lanes, &paths))
     }
-    fn state(&self) -> Value {
-        json!(snapshot())
+    fn state(&self) -> Option<Value> {
+        Some(json!(snapshot()))
     }
     fn set(&self, request: SetRequest) -> Result<Value, String> {
         let mut settings = Settings::default();
         request.settings.iter().for_each(|(name, value)| settings.add(name, value));
         self.0.lock().unwrap().change(&settings).map_err(|error| error.to_string())?;
-        Ok(self.describe())
+        Ok(self.describe().unwrap())
     }
 }
 
@@ -129,8 +131,8 @@ fn the_page_names_every_field() {
     let page = fs::read_to_string(PAGE).unwrap();
     let example = Example::new();
     let mut names = Vec::new();
-    fields(&example.describe(), &mut names);
-    fields(&example.state(), &mut names);
+    fields(&example.describe().unwrap(), &mut names);
+    fields(&example.state().unwrap(), &mut names);
     fields(
         &json!(SetRequest {
             link: Some(String::new()),

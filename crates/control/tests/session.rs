@@ -8,9 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use trunkline_control::{Client, ControlError, Server, SessionController, SetRequest};
-use trunkline_emu::capture::{Capture, CaptureFilter};
+use trunkline_emu::capture::CaptureFilter;
 use trunkline_emu::hosts::{Hosts, addresses, inner_devices};
-use trunkline_emu::{EmuError, Plan, Session, SessionOptions, SessionThread, Snapshot};
+use trunkline_emu::{
+    CaptureRequest, Console, EmuError, Plan, Session, SessionOptions, SessionThread, Snapshot,
+};
 use trunkline_scenario::{PathSpec, Settings};
 
 const DATAGRAMS: usize = 50;
@@ -87,12 +89,17 @@ fn a_path_is_captured_watched_and_changed_while_it_runs() {
     let Some(hosts) = hosts() else { return };
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("run.pcapng");
-    let (tap, capture) = Capture::start(&file, "trunkline test", CaptureFilter::Both).unwrap();
-    let options = SessionOptions { tap, ..SessionOptions::default() };
+    let command = "trunkline test".to_string();
+    let capture = CaptureRequest { file: file.clone(), command, filter: CaptureFilter::Both };
+    let options = SessionOptions { capture: Some(capture), ..SessionOptions::default() };
     let (session, thread) = start(&hosts, options);
-    let controller = Arc::new(SessionController::new(Arc::clone(&session), "trunkline test"));
+    let console = Arc::new(Console::default());
+    let controller = Arc::new(SessionController::new(Arc::clone(&console), "trunkline test"));
     let server = Server::start(&directory.path().join("1.sock"), controller).unwrap();
     let client = Client::connect(server.path()).unwrap();
+    let absent = client.get("/v1/state").unwrap_err();
+    assert!(matches!(absent, ControlError::Refused { status: 503, .. }), "{absent}");
+    let presence = console.enter(Arc::clone(&session));
 
     let came = exchange(&hosts);
     assert!(came < DATAGRAMS && came > 0, "{came}");
@@ -120,10 +127,14 @@ fn a_path_is_captured_watched_and_changed_while_it_runs() {
     // datagrams would come through once in ten million times.
     assert!((0..5).any(|_| exchange(&hosts) == DATAGRAMS), "loss goes on");
 
+    let changes: Vec<String> = session.changes().into_iter().map(|it| it.settings).collect();
+    assert_eq!(changes, ["delay=5ms", "up-loss=0%"], "what was refused has changed nothing");
+
+    drop(presence);
     session.stop();
-    let (last, result) = thread.join();
-    result.unwrap();
-    let summary = capture.finish().unwrap();
+    let ended = thread.join();
+    ended.result.unwrap();
+    let summary = ended.capture.unwrap().unwrap();
     assert_eq!(summary.missed, 0);
-    check_capture(&file, &last);
+    check_capture(&file, &ended.snapshot);
 }

@@ -3,25 +3,20 @@
 use crate::EmuError;
 use crate::accuracy::LONG_WAIT;
 use crate::awake::Awake;
-use crate::capture::CaptureTap;
 use crate::clock::Clock;
-use crate::lane::Lane;
 use crate::machine::{Machine, Rest};
-use crate::pairs::Pairs;
-use crate::pool::FramePool;
 use crate::scheduling::Scheduling;
 use crate::sharing::Sharing;
 use crate::snapshot::Snapshot;
 use crate::wait::{Bed, Waker};
+use crate::web::Web;
 use crate::witness::Witness;
-use crate::work::Work;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_path::Change;
-use trunkline_port::Port;
 
 /// Frames taken from one port before the others have their turn.
 pub(crate) const BUDGET: usize = 32;
@@ -57,14 +52,6 @@ pub struct Options {
     pub own: bool,
 }
 
-/// A port, and the lane that its frames enter.
-pub struct Inlet {
-    /// Where frames come from, and where those of the opposite lane go.
-    pub port: Box<dyn Port>,
-    /// The lane by its index.
-    pub lane: usize,
-}
-
 /// A request to a running dataplane.
 #[derive(Debug)]
 struct Request {
@@ -73,10 +60,10 @@ struct Request {
     change: Change,
 }
 
-/// The loop's state. Built in one thread, run in another. What it does with frames is its work: carrying
-/// them from port to port each through one lane, or through a [`Web`](crate::Web) of them.
-pub struct Dataplane<W = Pairs> {
-    work: W,
+/// The loop's state. Built in one thread, run in another. The loop decides when its network reads, works and
+/// sends, and when it may sleep.
+pub struct Dataplane {
+    web: Web,
     clock: Clock,
     options: Options,
     started: Time,
@@ -90,7 +77,7 @@ pub struct Dataplane<W = Pairs> {
 struct Shared {
     stop: AtomicBool,
     asked: AtomicBool,
-    /// Does somebody wait for a fresh snapshot?
+    /// Whether somebody waits for a fresh snapshot.
     wanted: AtomicBool,
     ended: AtomicBool,
     /// A bit for each port whose device is down.
@@ -117,7 +104,7 @@ impl Remote {
         self.shared.waker.wake();
     }
 
-    /// Has the run ended, or been told to?
+    /// Whether the run has ended, or been told to.
     pub fn is_ending(&self) -> bool {
         self.shared.stop.load(Ordering::Acquire) || self.shared.ended.load(Ordering::Acquire)
     }
@@ -148,29 +135,12 @@ impl Remote {
     }
 }
 
-impl Dataplane<Pairs> {
-    /// A dataplane over `inlets`, each leading into its lane; lanes of index `2k` and `2k + 1` are the
-    /// two directions of one path, and each leaves by the port that the other comes from.
+impl Dataplane {
+    /// A dataplane that serves `web`.
     ///
     /// # Errors
-    /// Where the system has no descriptor to give.
-    pub fn new(
-        inlets: Vec<Inlet>,
-        lanes: Vec<Lane>,
-        pool: FramePool,
-        tap: CaptureTap,
-        options: Options,
-    ) -> Result<(Dataplane, Remote), EmuError> {
-        Dataplane::with_work(Pairs::new(inlets, lanes, pool, tap), options)
-    }
-}
-
-impl<W: Work> Dataplane<W> {
-    /// A dataplane that does `work`.
-    ///
-    /// # Errors
-    /// Where the system has no descriptor to give.
-    pub fn with_work(work: W, options: Options) -> Result<(Dataplane<W>, Remote), EmuError> {
+    /// If the system has no descriptor to give.
+    pub fn new(web: Web, options: Options) -> Result<(Dataplane, Remote), EmuError> {
         let (sender, requests) = channel();
         let waker = Waker::new().map_err(EmuError::Wait)?;
         let shared = Arc::new(Shared {
@@ -185,7 +155,7 @@ impl<W: Work> Dataplane<W> {
         });
         let remote = Remote { requests: sender, shared: Arc::clone(&shared) };
         let dataplane = Dataplane {
-            work,
+            web,
             clock: Clock::default(),
             options,
             started: crate::clock::monotonic(),
@@ -198,20 +168,15 @@ impl<W: Work> Dataplane<W> {
         Ok((dataplane, remote))
     }
 
-    /// Runs until [`Remote::stop`], or until a device fails. Either way the final state comes back.
-    pub fn run(self) -> (Snapshot, Result<(), EmuError>) {
-        let (snapshot, _, result) = self.run_to_end();
-        (snapshot, result)
-    }
-
-    /// The same, and gives the work back for what else it can tell.
-    pub fn run_to_end(mut self) -> (Snapshot, W, Result<(), EmuError>) {
+    /// Runs until [`Remote::stop`], or until a device fails. Either way the final state comes back, and the network
+    /// for what else it can tell.
+    pub fn run(mut self) -> (Snapshot, Web, Result<(), EmuError>) {
         let result = self.turn().and_then(|()| self.last_turn());
-        self.work.account();
+        self.web.account();
         self.clock.now();
         self.shared.ended.store(true, Ordering::Release);
         self.publish(true);
-        (self.snapshot(), self.work, result)
+        (self.snapshot(), self.web, result)
     }
 
     fn turn(&mut self) -> Result<(), EmuError> {
@@ -220,7 +185,7 @@ impl<W: Work> Dataplane<W> {
         let mut scheduling = Scheduling::prepare(cpu, busy, self.clock.now())?;
         let mut bed = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
         let mut doze = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
-        for port in self.work.ports() {
+        for port in self.web.ports() {
             bed.add(port.poll_fd()).map_err(EmuError::Wait)?;
         }
         // What came before the start is taken to have come with it.
@@ -235,9 +200,9 @@ impl<W: Work> Dataplane<W> {
                 self.take_requests();
                 wanted_since = wanted_since.or_else(|| self.shared.wanted().then_some(begun));
             }
-            let taken = self.work.receive(&mut self.clock)?;
+            let taken = self.web.receive(&mut self.clock)?;
             self.machine.resumed(&rest, begun, taken.earliest);
-            let sent = self.work.serve(&mut self.clock)?;
+            let sent = self.web.serve(&mut self.clock)?;
             let work = Span::from_nanos(WORK * (taken.most + sent) as u64);
             let now = self.clock.now();
             self.machine.resumed(&Rest::none(begun + work), now, None);
@@ -247,13 +212,13 @@ impl<W: Work> Dataplane<W> {
             if sent > 0 {
                 self.witness.ask(now);
             }
-            let next = self.work.next_wake();
+            let next = self.web.next_wake();
             scheduling.judge(now, self.machine.stalls);
             let quiet = next.is_none_or(|next| next.since(now) > QUIET);
             if due(now, pulse, PULSE, Span::from_secs(1), quiet) {
                 pulse = now;
-                self.work.pulse()?;
-                self.shared.down.store(self.work.down(), Ordering::Relaxed);
+                self.web.pulse()?;
+                self.shared.down.store(self.web.down(), Ordering::Relaxed);
             }
             if wanted_since.is_some_and(|since| due(now, since, Span::ZERO, HURRY, quiet))
                 && self.publish(false)
@@ -277,8 +242,8 @@ impl<W: Work> Dataplane<W> {
     /// a stall that may be much, and the statement has to tell of it.
     fn last_turn(&mut self) -> Result<(), EmuError> {
         for _ in 0..LAST_READINGS {
-            let taken = self.work.receive(&mut self.clock)?;
-            self.work.serve(&mut self.clock)?;
+            let taken = self.web.receive(&mut self.clock)?;
+            self.web.serve(&mut self.clock)?;
             if taken.most < BUDGET {
                 break;
             }
@@ -302,7 +267,7 @@ impl<W: Work> Dataplane<W> {
         if free.is_zero() {
             return Ok(Rest::none(now));
         }
-        let tolerance = self.work.patience().saturating_sub(SPIN + SPIN);
+        let tolerance = self.web.patience().saturating_sub(SPIN + SPIN);
         if tolerance > SPIN && now.since(active) < DOZE + DOZE {
             // Frames keep coming and are not due for a while: let them gather in the ring.
             let nap = free.min(tolerance).min(DOZE);
@@ -321,11 +286,11 @@ impl<W: Work> Dataplane<W> {
         self.shared.waker.clear();
         let now = self.clock.now();
         while let Ok(Request { lane, at, change }) = self.requests.try_recv() {
-            self.work.change(lane, at.max(now), change);
+            self.web.change(lane, at.max(now), change);
         }
     }
 
-    /// Gives whoever waits for it the state; waits for their lock only where `patient`. Returns whether
+    /// Gives whoever waits for it the state; waits for their lock only if `patient`. Returns whether
     /// they have it: somebody who has just asked may still hold the lock.
     fn publish(&self, patient: bool) -> bool {
         let Shared { snapshot, wanted, published, .. } = &*self.shared;
@@ -345,7 +310,7 @@ impl<W: Work> Dataplane<W> {
         let waits = self.witness.waits(crate::clock::monotonic());
         Snapshot {
             uptime: crate::clock::monotonic().since(self.started),
-            lanes: self.work.lanes(),
+            lanes: self.web.lanes(),
             stalls: self.machine.stalls,
             stalled: self.machine.stalled,
             longest_stall: self.machine.longest_stall,
@@ -369,7 +334,7 @@ impl Shared {
     }
 }
 
-/// Is something due that is wanted every `period`, better in a `quiet` moment, but after `longest` anyway?
+/// Whether something is due that is wanted every `period`, better in a `quiet` moment, but after `longest` anyway.
 fn due(now: Time, last: Time, period: Span, longest: Span, quiet: bool) -> bool {
     let since = now.since(last);
     (quiet && since >= period) || since >= longest
@@ -378,28 +343,15 @@ fn due(now: Time, last: Time, period: Span, longest: Span, quiet: bool) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::Side;
-    use crate::testing::Memory;
-    use trunkline_core::Seed;
-    use trunkline_path::{ChannelKey, LinkSpec};
+    use crate::testing::{Memory, one_way};
 
     /// A path whose near port holds a frame stamped `ago` before now.
     fn path_with_frame(ago: Span) -> (Dataplane, Remote) {
-        let origin = crate::monotonic().before(Span::from_secs(100));
-        let lane = |name, side| {
-            let (spec, key) = (LinkSpec::default(), ChannelKey::default());
-            Lane::new(name, side, &spec, key, Seed(1), origin, Span::ZERO)
-        };
         let stamp = Clock::default().realtime(crate::monotonic().before(ago));
         let near = Memory { stamp: Some(stamp), ..Memory::default() };
         near.inward.lock().unwrap().push(vec![0; 60]);
-        let inlets = vec![
-            Inlet { port: Box::new(near), lane: 0 },
-            Inlet { port: Box::new(Memory::default()), lane: 1 },
-        ];
-        let lanes = vec![lane("up", Side::Near), lane("down", Side::Far)];
-        let (pool, tap) = (FramePool::new(1 << 20), CaptureTap::default());
-        Dataplane::new(inlets, lanes, pool, tap, Options::default()).unwrap()
+        Dataplane::new(one_way(near, Memory::default(), Default::default()), Options::default())
+            .unwrap()
     }
 
     #[test]
@@ -407,7 +359,7 @@ mod tests {
         // The loop is told to stop while it stands still, and frames have come meanwhile.
         let (dataplane, remote) = path_with_frame(Span::from_secs(3));
         remote.stop();
-        let (snapshot, result) = dataplane.run();
+        let (snapshot, _, result) = dataplane.run();
         result.unwrap();
         let up = &snapshot.lanes[0];
         assert_eq!((up.entered, up.delivered), (1, 1));

@@ -1,5 +1,6 @@
 //! What ends a real-time run.
 
+use crate::capture::CaptureError;
 use std::io;
 use thiserror::Error;
 use trunkline_core::Size;
@@ -15,6 +16,9 @@ pub enum EmuError {
     /// The laboratory could not be built.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// The capture could not be begun.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
     /// What is under way would not fit into memory.
     #[error(
         "the path needs {needed} bytes ({}) for its queue and for what is in flight, and {available} are to be had: lower rate, delay or queue limit",

@@ -1,12 +1,14 @@
-//! A running path: ports opened, memory reserved, the dataplane in its thread.
+//! A dataplane at work: ports opened, memory reserved, a thread of its own, settings that can change.
 
-use crate::capture::{CaptureTap, Side};
-use crate::dataplane::{Dataplane, Inlet, Options, Remote};
-use crate::lane::Lane;
-use crate::pool::FramePool;
+use crate::capture::{
+    Capture, CaptureError, CaptureHandle, CapturePlan, CaptureSummary, CaptureTap,
+};
+use crate::console::CaptureRequest;
+use crate::dataplane::{Dataplane, Options, Remote};
 use crate::snapshot::Snapshot;
+use crate::web::{LanePlan, Live, Takes, WayPlan, Web, WebPlan};
 use crate::{EmuError, store};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use trunkline_core::{Span, Time};
 use trunkline_lab::{Namespace, available_memory};
@@ -15,7 +17,7 @@ use trunkline_scenario::{Direction, PathSpec, SettingError, Settings};
 
 /// One path to emulate, and the two devices that it joins.
 pub struct Plan<'a> {
-    /// Its name where there are several, else empty.
+    /// Its name if there are several, else empty.
     pub name: String,
     /// What it does to packets.
     pub path: PathSpec,
@@ -27,6 +29,16 @@ pub struct Plan<'a> {
     pub far: String,
 }
 
+/// A network to emulate, and the paths that can be set while it is at work.
+pub struct Setup {
+    /// The network.
+    pub web: WebPlan,
+    /// Each with its name. The two directions of path K are the lanes 2K and 2K + 1 of the network.
+    pub paths: Vec<(String, PathSpec)>,
+    /// Where lanes begin and end in a capture.
+    pub captured: CapturePlan,
+}
+
 /// How a session runs.
 #[derive(Debug, Default)]
 pub struct SessionOptions {
@@ -34,38 +46,88 @@ pub struct SessionOptions {
     pub backend: Backend,
     /// How the loop runs.
     pub dataplane: Options,
-    /// Where frames are shown as they pass.
-    pub tap: CaptureTap,
+    /// The capture, if one is wanted.
+    pub capture: Option<CaptureRequest>,
     /// How late a frame may be before it counts as late.
     pub bound: Span,
+}
+
+/// Settings that were changed while frames passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// When they took hold, in the time of [`monotonic`](crate::monotonic).
+    pub at: Time,
+    /// The path's name; empty if the only path has none.
+    pub path: String,
+    /// The settings as they were given, with blanks between them.
+    pub settings: String,
 }
 
 /// Paths that are being emulated.
 pub struct Session {
     remote: Remote,
     paths: Mutex<Vec<(String, PathSpec)>>,
+    changes: Mutex<Vec<Changed>>,
+    live: Arc<Live>,
     arena: u64,
+    lanes: Vec<String>,
     backends: Vec<String>,
     /// The devices of the ports, in their order.
     devices: Vec<String>,
     origin: Time,
 }
 
-/// The thread of a session, to be waited for.
-pub struct SessionThread(JoinHandle<(Snapshot, Result<(), EmuError>)>);
+/// What a session comes to.
+pub struct Ended {
+    /// The final state.
+    pub snapshot: Snapshot,
+    /// The network, for what else it can tell.
+    pub web: Web,
+    /// Why it ended if that was not asked for.
+    pub result: Result<(), EmuError>,
+    /// What the capture has come to, if there was one.
+    pub capture: Option<Result<CaptureSummary, CaptureError>>,
+}
+
+type Thread = JoinHandle<(Snapshot, Web, Result<(), EmuError>)>;
+
+/// The thread of a session, to be waited for. Dropping it ends the session.
+pub struct SessionThread {
+    thread: Option<Thread>,
+    remote: Remote,
+    capture: Option<CaptureHandle>,
+}
 
 impl SessionThread {
-    /// Has the dataplane ended?
+    /// Whether the dataplane has ended.
     pub fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the end; gives the final state, and why it ended where that was not asked for.
+    /// Why the capture has ended before its time, if it has.
+    pub fn capture_failed(&self) -> Option<String> {
+        self.capture.as_ref().and_then(CaptureHandle::failed)
+    }
+
+    /// Waits for the end.
     ///
     /// # Panics
-    /// Where the dataplane's thread did.
-    pub fn join(self) -> (Snapshot, Result<(), EmuError>) {
-        self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    /// If the dataplane's thread did.
+    pub fn join(mut self) -> Ended {
+        let thread = self.thread.take().expect("it is joined once");
+        let joined = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (snapshot, web, result) = joined;
+        let capture = self.capture.take().map(CaptureHandle::finish);
+        Ended { snapshot, web, result, capture }
+    }
+}
+
+impl Drop for SessionThread {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        self.remote.stop();
+        // Its panic, if any, is not the first thing that went wrong.
+        let _ = thread.join();
     }
 }
 
@@ -73,49 +135,56 @@ impl Session {
     /// Starts emulating `plans` in one thread.
     ///
     /// # Errors
-    /// Where a device cannot be opened or the paths do not fit into memory.
+    /// If a device cannot be opened, the paths do not fit into memory, or the capture cannot be begun.
     pub fn start(
         plans: Vec<Plan<'_>>,
         options: SessionOptions,
     ) -> Result<(Session, SessionThread), EmuError> {
-        let specs: Vec<PathSpec> = plans.iter().map(|plan| plan.path.clone()).collect();
-        let arena = store::arena_for(&specs, available_memory())?;
-        let origin = crate::clock::monotonic();
-        let (mut inlets, mut lanes, mut paths) = (Vec::new(), Vec::new(), Vec::new());
-        for plan in plans {
-            for (direction, side) in [(Direction::Up, Side::Near), (Direction::Down, Side::Far)] {
-                let device = if side == Side::Near { &plan.near } else { &plan.far };
-                inlets.push(Inlet {
-                    port: open(plan.namespace, device, options.backend)?,
-                    lane: lanes.len(),
-                });
-                let name = lane_name(&plan.name, direction);
-                let (spec, key) = (plan.path.link(direction), plan.path.key);
-                lanes.push(Lane::new(
-                    &name,
-                    side,
-                    spec,
-                    key,
-                    plan.path.seed,
-                    origin,
-                    options.bound,
-                ));
+        Session::over(setup(plans, &options)?, options)
+    }
+
+    /// Starts emulating a network.
+    ///
+    /// # Errors
+    /// As [`Session::start`].
+    pub fn over(
+        setup: Setup,
+        options: SessionOptions,
+    ) -> Result<(Session, SessionThread), EmuError> {
+        let Setup { web, paths, captured } = setup;
+        let (arena, origin) = (web.arena, web.origin);
+        let devices = web.ports.iter().map(|port| port.device().to_string()).collect();
+        let backends = web.ports.iter().map(|port| port.backend_name().to_string()).collect();
+        let lanes = web.lanes.iter().map(|lane| lane.name.clone()).collect();
+        let (tap, capture) = match &options.capture {
+            Some(CaptureRequest { file, command, .. }) => {
+                let (tap, handle) = Capture::start(file, command, captured)?;
+                (tap, Some(handle))
             }
-            paths.push((plan.name, plan.path));
-        }
-        let devices = inlets.iter().map(|inlet| inlet.port.device().to_string()).collect();
-        let backends = inlets.iter().map(|inlet| inlet.port.backend_name().to_string()).collect();
-        let pool = FramePool::try_new(arena)
-            .ok_or(EmuError::Memory { needed: arena, available: available_memory() })?;
-        let (dataplane, remote) =
-            Dataplane::new(inlets, lanes, pool, options.tap, options.dataplane)?;
+            None => (CaptureTap::default(), None),
+        };
+        let web = Web::new(web, tap)?;
+        let live = web.live();
+        let (dataplane, remote) = Dataplane::new(web, options.dataplane)?;
         let thread = std::thread::Builder::new()
             .name("dataplane".into())
             .spawn(move || dataplane.run())
             .map_err(EmuError::Wait)?;
+        let thread = SessionThread { thread: Some(thread), remote: remote.clone(), capture };
+        let (paths, changes) = (Mutex::new(paths), Mutex::default());
         let session =
-            Session { remote, paths: Mutex::new(paths), arena, backends, devices, origin };
-        Ok((session, SessionThread(thread)))
+            Session { remote, paths, changes, live, arena, lanes, backends, devices, origin };
+        Ok((session, thread))
+    }
+
+    /// What has become of the frames of each way.
+    pub fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// The changes of settings so far that were asked for by [`Session::change`], in that order.
+    pub fn changes(&self) -> Vec<Changed> {
+        locked(&self.changes).clone()
     }
 
     /// The state, at most 100 ms old.
@@ -137,7 +206,12 @@ impl Session {
 
     /// The paths as set now, with their names.
     pub fn paths(&self) -> Vec<(String, PathSpec)> {
-        self.lock().clone()
+        locked(&self.paths).clone()
+    }
+
+    /// The names of the lanes, as snapshots and captures have them.
+    pub fn lanes(&self) -> &[String] {
+        &self.lanes
     }
 
     /// The backend of each port.
@@ -150,7 +224,8 @@ impl Session {
         self.origin
     }
 
-    /// Changes settings of the path called `name` (or of the only one), `after` from now.
+    /// Changes settings of the path called `name` (or of the only one), `after` from now, for somebody who asks for it
+    /// while the session is at work: the change is noted.
     ///
     /// # Errors
     /// Where a setting cannot be used, or the changed paths no longer fit into the memory reserved.
@@ -160,7 +235,14 @@ impl Session {
         settings: &Settings,
         after: Span,
     ) -> Result<PathSpec, ChangeError> {
-        self.change_at(name, settings, crate::clock::monotonic() + after)
+        let at = crate::clock::monotonic() + after;
+        let changed = self.change_at(name, settings, at)?;
+        let only = || locked(&self.paths).first().map(|(name, _)| name.clone()).unwrap_or_default();
+        let path = name.map_or_else(only, str::to_string);
+        let words: Vec<String> =
+            settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        locked(&self.changes).push(Changed { at, path, settings: words.join(" ") });
+        Ok(changed)
     }
 
     /// Changes settings at the instant `at` of [`monotonic`](crate::monotonic), or as soon as the
@@ -174,13 +256,13 @@ impl Session {
         settings: &Settings,
         at: Time,
     ) -> Result<PathSpec, ChangeError> {
-        let mut paths = self.lock();
+        let mut paths = locked(&self.paths);
         let index = find(&paths, name)?;
         let mut changed = paths.clone();
         let changes = changed[index].1.change(settings)?;
-        let specs: Vec<PathSpec> = changed.iter().map(|(_, path)| path.clone()).collect();
-        let needed = store::required(&specs);
-        if needed > self.arena {
+        // Scenarios reckon with what hosts can have under way, and begin with less than this where queues are long.
+        let needed = store::required(changed.iter().map(|(_, path)| path));
+        if needed > self.arena.max(store::required(paths.iter().map(|(_, path)| path))) {
             return Err(EmuError::Memory { needed, available: self.arena }.into());
         }
         if self.remote.is_ending() {
@@ -191,10 +273,6 @@ impl Session {
         }
         *paths = changed;
         Ok(paths[index].1.clone())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(String, PathSpec)>> {
-        self.paths.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -232,10 +310,52 @@ fn find(paths: &[(String, PathSpec)], name: Option<&str>) -> Result<usize, Chang
     }
 }
 
-fn lane_name(path: &str, direction: Direction) -> String {
-    if path.is_empty() { direction.to_string() } else { format!("{path}/{direction}") }
+/// The network of paths between two devices each: two ports, lanes and ways for every one.
+fn setup(plans: Vec<Plan<'_>>, options: &SessionOptions) -> Result<Setup, EmuError> {
+    let arena = store::arena_for(plans.iter().map(|plan| &plan.path), available_memory())?;
+    let origin = crate::clock::monotonic();
+    let mut web = WebPlan { origin, bound: options.bound, arena, ..WebPlan::default() };
+    let mut paths = Vec::new();
+    for Plan { name, path, namespace, near, far } in plans {
+        let first = web.ports.len();
+        for device in [&near, &far] {
+            web.ports.push(open(namespace, device, options.backend)?);
+        }
+        web.add_path(&name, &path, first);
+        paths.push((name, path));
+    }
+    let names: Vec<String> = paths.iter().map(|(name, _)| name.clone()).collect();
+    let filter = options.capture.as_ref().map(|capture| capture.filter).unwrap_or_default();
+    Ok(Setup { web, paths, captured: CapturePlan::of_paths(&names, filter) })
+}
+
+impl WebPlan {
+    /// Adds the two lanes and ways of a path between the ports `near` and `near + 1`: all that comes in by one of
+    /// them leaves by the other.
+    pub fn add_path(&mut self, name: &str, path: &PathSpec, near: usize) {
+        let ends = [(Direction::Up, near, near + 1), (Direction::Down, near + 1, near)];
+        for (direction, entry, exit) in ends {
+            let name = match name {
+                "" => direction.to_string(),
+                name => format!("{name}/{direction}"),
+            };
+            let lanes = vec![self.lanes.len()];
+            self.lanes.push(LanePlan {
+                stream: name.clone(),
+                name,
+                seed: path.seed,
+                spec: path.link(direction).clone(),
+                observed: false,
+            });
+            self.ways.push(WayPlan { entry, lanes, exit, takes: Takes::All(path.key) });
+        }
+    }
 }
 
 fn open(namespace: &Namespace, device: &str, backend: Backend) -> Result<Box<dyn Port>, EmuError> {
     Ok(namespace.run(|| trunkline_port::open(device, backend))??)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

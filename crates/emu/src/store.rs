@@ -42,7 +42,10 @@ fn expand(bytes: u64, most_packets: u64) -> u64 {
 ///
 /// # Errors
 /// [`EmuError::Memory`] where `available` bytes of memory do not suffice.
-pub fn arena_for(paths: &[PathSpec], available: u64) -> Result<u64, EmuError> {
+pub fn arena_for<'a>(
+    paths: impl Iterator<Item = &'a PathSpec>,
+    available: u64,
+) -> Result<u64, EmuError> {
     let share = available / 100 * SHARE;
     let required = required(paths);
     if required > share {
@@ -54,8 +57,8 @@ pub fn arena_for(paths: &[PathSpec], available: u64) -> Result<u64, EmuError> {
 /// The bytes that `paths` need, as far as their rates tell. A queue of a path with an unlimited rate
 /// never fills, so that only its in-flight store counts, at what the machine could deliver in full
 /// packets, up to the reserve.
-pub fn required(paths: &[PathSpec]) -> u64 {
-    let directions = paths.iter().flat_map(|path| {
+pub fn required<'a>(paths: impl Iterator<Item = &'a PathSpec>) -> u64 {
+    let directions = paths.flat_map(|path| {
         Direction::BOTH.map(|direction| {
             let (queue, in_flight) = need(path.link(direction), path.mtu);
             match in_flight {
@@ -72,6 +75,14 @@ pub fn required(paths: &[PathSpec]) -> u64 {
 mod tests {
     use super::*;
     use trunkline_scenario::Settings;
+
+    fn arena_for(paths: &[PathSpec], available: u64) -> Result<u64, EmuError> {
+        super::arena_for(paths.iter(), available)
+    }
+
+    fn required(paths: &[PathSpec]) -> u64 {
+        super::required(paths.iter())
+    }
 
     fn path(pairs: &[&str]) -> PathSpec {
         let mut settings = Settings::default();

@@ -11,6 +11,8 @@ pub(crate) struct Tally {
     lateness: Times,
     spacing: Times,
     last_lateness: Option<Span>,
+    /// Frames whose waits are booked.
+    passed: u64,
     booked: [u128; Cause::ALL.len()],
 }
 
@@ -28,6 +30,7 @@ impl Tally {
     /// What a frame waited for on the lane's link.
     #[inline]
     pub fn book(&mut self, ledger: &Ledger) {
+        self.passed += 1;
         for (cause, span) in ledger.entries() {
             self.booked[cause as usize] += u128::from(span.as_nanos());
         }
@@ -48,11 +51,13 @@ impl Tally {
         &self.spacing
     }
 
-    /// What the lane called `name` over `link` has done so far. Frames later than `bound` are late.
+    /// Returns what the lane called `name` over `link` has done so far. Frames later than `bound` are late.
     pub fn snapshot<B>(&self, name: &str, link: &Link<Packet<B>>, bound: Span) -> LaneSnapshot {
         let counts = link.counts();
-        let frames = u128::from(self.lateness.count().max(1));
-        let mean = |cause| Span::from_nanos((self.booked(cause) / frames) as u64);
+        let mean = |cause| {
+            let frames = if cause == Cause::Emulator { self.lateness.count() } else { self.passed };
+            Span::from_nanos((self.booked(cause) / u128::from(frames.max(1))) as u64)
+        };
         LaneSnapshot {
             name: name.to_string(),
             entered: counts.entered,

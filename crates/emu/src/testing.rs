@@ -1,11 +1,14 @@
 //! A port for unit tests that exists in memory only.
 
 use crate::clock::Source;
+use crate::{Web, WebPlan};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use trunkline_core::{Span, Time};
+use trunkline_path::LinkSpec;
 use trunkline_port::{Port, PortError, Received, Refusals, SendOutcome};
+use trunkline_scenario::Settings;
 
 /// Frames that a test shares with a port.
 pub(crate) type Frames = Arc<Mutex<Vec<Vec<u8>>>>;
@@ -84,6 +87,20 @@ impl Port for Memory {
     fn backend_name(&self) -> &'static str {
         "memory"
     }
+}
+
+/// The path `spec`, or one that does nothing, both ways between two ports, begun a hundred seconds ago.
+pub(crate) fn one_way(near: Memory, far: Memory, spec: LinkSpec) -> Web {
+    let mut path = Settings::default().resolve().unwrap();
+    (path.up, path.down) = (spec.clone(), spec);
+    let mut plan = WebPlan {
+        ports: vec![Box::new(near), Box::new(far)],
+        origin: crate::monotonic().before(Span::from_secs(100)),
+        arena: 1 << 20,
+        ..WebPlan::default()
+    };
+    plan.add_path("", &path, 0);
+    Web::new(plan, Default::default()).unwrap()
 }
 
 /// Two clocks that a test moves. Copies are the same clocks.

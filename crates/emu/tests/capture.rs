@@ -12,12 +12,21 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use trunkline_core::DropCause;
 use trunkline_emu::capture::{
-    Capture, CaptureError, CaptureFilter, CaptureSummary, CaptureTap, Side,
+    Capture, CaptureError, CaptureFilter, CapturePlan, CaptureSummary, CaptureTap,
 };
 use trunkline_skip::{installed, skipped};
 
 /// 14 November 2023, with nanoseconds that a rounding would show.
 const START: u64 = 1_700_000_000_123_456_789;
+
+/// One path without a name.
+fn one_path(filter: CaptureFilter) -> CapturePlan {
+    CapturePlan::of_paths(&[String::new()], filter)
+}
+
+fn both() -> CapturePlan {
+    one_path(CaptureFilter::Both)
+}
 
 /// What stands in a file, in plain words.
 #[derive(Debug, Default)]
@@ -131,17 +140,17 @@ fn frame(number: u32, size: usize) -> Vec<u8> {
 
 /// One frame each way, and one drop each way.
 fn sample(tap: &mut CaptureTap) {
-    tap.arrived(Side::Near, START, &frame(1, 60));
-    tap.arrived(Side::Far, START + 1, &frame(2, 61));
-    tap.departed(Side::Near, START + 10_000_001, &frame(1, 60));
-    tap.departed(Side::Far, START + 10_000_002, &frame(2, 61));
-    tap.dropped(Side::Near, START + 3, &frame(3, 62), DropCause::Loss);
-    tap.dropped(Side::Far, START + 4, &frame(4, 1514), DropCause::QueueLimit);
+    tap.arrived(0, START, &frame(1, 60));
+    tap.arrived(1, START + 1, &frame(2, 61));
+    tap.departed(0, START + 10_000_001, &frame(1, 60));
+    tap.departed(1, START + 10_000_002, &frame(2, 61));
+    tap.dropped(0, START + 3, &frame(3, 62), DropCause::Loss);
+    tap.dropped(1, START + 4, &frame(4, 1514), DropCause::QueueLimit);
 }
 
 fn captured(path: &Path, filter: CaptureFilter) -> CaptureSummary {
     let command_line = "trunkline shell --delay 10ms -- ping 10.0.0.2";
-    let (mut tap, handle) = Capture::start(path, command_line, filter).unwrap();
+    let (mut tap, handle) = Capture::start(path, command_line, one_path(filter)).unwrap();
     sample(&mut tap);
     assert_eq!((tap.failed(), handle.failed()), (None, None));
     handle.finish().unwrap()
@@ -200,9 +209,9 @@ fn one_end_is_captured_with_the_drops_of_both() {
 fn a_frame_beyond_the_longest_part_kept_says_how_long_it_was() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("long.pcapng");
-    let (mut tap, handle) = Capture::start(&path, "", CaptureFilter::Both).unwrap();
-    tap.arrived(Side::Near, START, &frame(1, 300_000));
-    tap.arrived(Side::Near, START, &[]);
+    let (mut tap, handle) = Capture::start(&path, "", both()).unwrap();
+    tap.arrived(0, START, &frame(1, 300_000));
+    tap.arrived(0, START, &[]);
     handle.finish().unwrap();
     let sizes: Vec<_> =
         read(&path).packets.iter().map(|seen| (seen.data.len(), seen.length)).collect();
@@ -216,7 +225,7 @@ fn a_tap_without_a_file_and_a_tap_that_outlives_the_capture_do_nothing() {
     assert_eq!(tap.failed(), None);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ended.pcapng");
-    let (mut tap, handle) = Capture::start(&path, "", CaptureFilter::Both).unwrap();
+    let (mut tap, handle) = Capture::start(&path, "", both()).unwrap();
     handle.finish().unwrap();
     sample(&mut tap);
     assert_eq!(read(&path).packets, []);
@@ -226,7 +235,7 @@ fn a_tap_without_a_file_and_a_tap_that_outlives_the_capture_do_nothing() {
 fn a_dropped_handle_still_leaves_a_whole_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("dropped.pcapng");
-    let (mut tap, handle) = Capture::start(&path, "", CaptureFilter::Both).unwrap();
+    let (mut tap, handle) = Capture::start(&path, "", both()).unwrap();
     sample(&mut tap);
     drop(handle);
     let contents = read(&path);
@@ -241,10 +250,9 @@ fn what_does_not_fit_is_counted_and_said_in_the_file() {
     let pipe = directory.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut reader = File::options().read(true).write(true).open(&pipe).unwrap();
-    let (mut tap, handle) =
-        Capture::start_with_ring(&pipe, "", CaptureFilter::Both, 1 << 20).unwrap();
+    let (mut tap, handle) = Capture::start_with_ring(&pipe, "", both(), 1 << 20).unwrap();
     for number in 0..COUNT {
-        tap.arrived(Side::Far, START + u64::from(number), &frame(number, 1400));
+        tap.arrived(1, START + u64::from(number), &frame(number, 1400));
     }
     let summary = std::thread::scope(|scope| {
         let collected = scope.spawn(|| drain(&mut reader));
@@ -283,9 +291,7 @@ fn check_overflow(contents: &Contents, summary: &CaptureSummary) {
 
 #[test]
 fn a_file_that_cannot_be_begun_is_refused_at_once() {
-    let refusal = |path: &str| {
-        Capture::start(Path::new(path), "", CaptureFilter::Both).map(|_| ()).unwrap_err()
-    };
+    let refusal = |path: &str| Capture::start(Path::new(path), "", both()).map(|_| ()).unwrap_err();
     let full = "cannot write /dev/full: No space left on device; free space or capture elsewhere";
     assert_eq!(refusal("/dev/full").to_string(), full);
     assert!(matches!(refusal("/nowhere/x.pcapng"), CaptureError::Create { .. }));
@@ -332,10 +338,10 @@ fn printed(output: &Output) -> String {
 }
 
 fn fill(path: &Path) {
-    let (mut tap, handle) = Capture::start(path, "", CaptureFilter::Both).unwrap();
+    let (mut tap, handle) = Capture::start(path, "", both()).unwrap();
     // Twice the disk, in frames whose blocks do not end where pages do.
     for number in 0..2000 {
-        tap.arrived(Side::Near, START, &frame(number, 1021));
+        tap.arrived(0, START, &frame(number, 1021));
     }
     let patience = Instant::now() + Duration::from_secs(20);
     while handle.failed().is_none() && Instant::now() < patience {
@@ -347,7 +353,7 @@ fn fill(path: &Path) {
     );
     assert_eq!(handle.failed().as_ref(), Some(&wanted));
     assert_eq!(tap.failed().as_ref(), Some(&wanted));
-    tap.arrived(Side::Near, START, &frame(9, 60));
+    tap.arrived(0, START, &frame(9, 60));
     assert_eq!(handle.finish().unwrap_err().to_string(), wanted);
     let contents = read(path);
     assert!(contents.packets.len() > 500, "{}", contents.packets.len());

@@ -88,8 +88,9 @@ fn two_paths_carry_count_and_book_each_for_itself() {
     let now = session.snapshot();
     assert_eq!(lane(&now, "a/up").entered, DATAGRAMS as u64);
     session.stop();
-    let (last, result) = thread.join();
-    result.unwrap();
+    let ended = thread.join();
+    ended.result.unwrap();
+    let last = ended.snapshot;
     let names: Vec<&str> = last.lanes.iter().map(|lane| lane.name.as_str()).collect();
     assert_eq!(names, ["a/up", "a/down", "b/up", "b/down"]);
     for lane in [lane(&last, "a/up"), lane(&last, "b/up")] {
@@ -135,7 +136,7 @@ fn a_change_meets_the_path_that_is_named_or_none() {
     assert!(shortest(1) >= Duration::from_millis(30));
     assert!(shortest(0) < Duration::from_millis(20));
     session.stop();
-    thread.join().1.unwrap();
+    thread.join().result.unwrap();
     let told = change(Some("b"), &["delay=3ms"]).unwrap_err();
     assert!(matches!(told, ChangeError::Ending), "{told}");
 }
@@ -150,8 +151,9 @@ fn the_only_path_needs_no_name_and_its_directions_none_either() {
     );
     assert!(exchange(&hosts, 0).len() == DATAGRAMS);
     session.stop();
-    let (last, result) = thread.join();
-    result.unwrap();
+    let ended = thread.join();
+    ended.result.unwrap();
+    let last = ended.snapshot;
     assert_eq!([&last.lanes[0].name, &last.lanes[1].name], ["up", "down"]);
 }
 
@@ -168,8 +170,9 @@ fn what_is_under_way_at_the_end_is_in_flight() {
         entered() == 100
     }));
     session.stop();
-    let (last, result) = thread.join();
-    result.unwrap();
+    let ended = thread.join();
+    ended.result.unwrap();
+    let last = ended.snapshot;
     let up = &last.lanes[0];
     assert_eq!((up.entered, up.delivered, up.lateness.count), (100, 0, 0));
     assert_eq!(up.in_flight + up.dropped["loss"], 100);

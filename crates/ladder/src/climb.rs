@@ -4,13 +4,14 @@ use crate::ladder::{Figures, Ladder, figures_of};
 use crate::phase::Moves;
 use crate::shorten::{chosen, shortened};
 use crate::verdict::Tolerances;
-use trunkline_batch::{Batch, BatchError, Outcome, Progress, make, run_all};
+use std::sync::Arc;
+use trunkline_batch::{Batch, BatchError, Console, Outcome, Progress, make, run_all};
 use trunkline_core::{Span, Time};
 use trunkline_measure::{Engine, Run};
 use trunkline_scenario::Scenario;
 
 /// How scenarios are taken up the ladder.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Climb {
     /// The engines.
     pub engines: Vec<Engine>,
@@ -20,6 +21,8 @@ pub struct Climb {
     pub allowed: Span,
     /// How often an emulation is made at most, until it is valid; `None` for the testbed's own.
     pub attempts: Option<u32>,
+    /// Where emulations are shown, set and captured.
+    pub console: Option<Arc<Console>>,
     /// Packets that the simulations of a cell in other phases may send, all together.
     pub phases: u64,
     /// How many simulations are made at once.
@@ -83,7 +86,8 @@ impl Climb {
     }
 
     fn batch(&self, cells: Vec<Scenario>, engines: Vec<Engine>) -> Batch {
-        Batch { cells, engines, threads: self.threads, attempts: self.attempts }
+        let (attempts, console) = (self.attempts, self.console.clone());
+        Batch { cells, engines, threads: self.threads, attempts, console }
     }
 
     /// The cells, cut to the time allowed where real time is wanted; the simulator tells how long they take.

@@ -6,7 +6,7 @@ use crate::validity::{Between, Exit, Machine, complaints, mean_path, nothing_lef
 use crate::{notes, places};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
-use trunkline_emu::{HopSums, LegResult, Live, Snapshot, Web};
+use trunkline_emu::{Ended, HopSums, LegResult, Session, Snapshot};
 use trunkline_endpoint::FlowRun;
 use trunkline_measure::{Accuracy, Conservation, Engine, LinkRun, Run, Samples, Step, TrafficRun};
 use trunkline_scenario::{Scenario, Transport};
@@ -23,9 +23,8 @@ pub struct Measured<'a> {
     pub flows: Vec<Vec<FlowRun>>,
     pub states: Vec<State>,
     pub before: Snapshot,
-    pub after: Snapshot,
-    pub web: &'a Web,
-    pub live: &'a Live,
+    pub network: &'a Ended,
+    pub session: &'a Session,
     pub machine: Machine,
 }
 
@@ -33,7 +32,7 @@ impl Measured<'_> {
     /// The run.
     pub fn into_run(mut self) -> Run {
         self.flows.iter_mut().flatten().for_each(|flow| flow.rebase(self.origin));
-        let legs = self.web.legs();
+        let legs = self.network.web.legs();
         let accuracy = self.accuracy(&legs);
         let invalid = self.complaints(&legs, &accuracy);
         let mut notes = self.notes();
@@ -111,7 +110,7 @@ impl Measured<'_> {
         let between = places::between(self.scenario, self.plan);
         let mut frames = 0;
         for number in self.circuits_of(traffic) {
-            let hops = self.web.hops(2 * number);
+            let hops = self.network.web.hops(2 * number);
             for (hop, &lane) in std::iter::zip(hops, &self.plan.circuits[number].there) {
                 let place = between.links[lane];
                 let HopSums { queue, transmit, propagate, late, .. } = *hop;
@@ -144,7 +143,7 @@ impl Measured<'_> {
     fn sum_of(&self, circuits: impl Iterator<Item = usize>) -> Conservation {
         let mut sum = Conservation::default();
         for way in circuits.flat_map(|number| [2 * number, 2 * number + 1]) {
-            let counts = self.live.way(way).conservation();
+            let counts = self.session.live().way(way).conservation();
             sum.sent += counts.sent;
             sum.duplicated += counts.duplicated;
             sum.delivered += counts.delivered;
@@ -171,8 +170,8 @@ impl Measured<'_> {
     }
 
     fn accuracy(&self, legs: &[LegResult]) -> Accuracy {
-        let (lateness, spacing) = self.web.punctuality();
-        let between = Between { before: &self.before, after: &self.after };
+        let (lateness, spacing) = self.network.web.punctuality();
+        let between = Between { before: &self.before, after: &self.network.snapshot };
         let frames = self.frames();
         Accuracy {
             frames_in: frames.sent,
@@ -182,7 +181,7 @@ impl Measured<'_> {
             spacing_error: spacing.percentiles(),
             stalls: between.stalls(),
             longest_stall: between.longest_stall(),
-            ends: self.after.ends,
+            ends: self.network.snapshot.ends,
             clock_steps: between.clock_steps(),
         }
     }
@@ -192,22 +191,26 @@ impl Measured<'_> {
         for (number, circuit) in self.plan.circuits.iter().enumerate() {
             for (way, lanes) in [(2 * number, &circuit.there), (2 * number + 1, &circuit.back)] {
                 let Some(&last) = lanes.last() else { continue };
-                let path = mean_path(self.web.hops(way));
+                let path = mean_path(self.network.web.hops(way));
                 let name = &self.plan.lanes[last].name;
                 let exit = exits.entry(last).or_insert(Exit { name, leg: &legs[last], path });
                 exit.path = exit.path.min(path);
             }
         }
         let exits: Vec<Exit<'_>> = exits.into_values().collect();
-        let between = Between { before: &self.before, after: &self.after };
+        let between = Between { before: &self.before, after: &self.network.snapshot };
         let mut found = complaints(accuracy, &exits, between, &self.machine);
         found.extend(nothing_left(&self.frames()));
+        let down = self.network.web.devices_that_were_down();
+        found.extend(down.map(|device| format!("device {device} of the laboratory was down")));
         found
     }
 
     fn notes(&self) -> Vec<String> {
         let mut notes = notes::of_hosts(self.scenario);
-        notes.extend(notes::of_strays(self.web.strays()));
+        notes.extend(notes::of_strays(self.network.web.strays()));
+        notes.extend(notes::of_changes(&self.session.changes(), self.origin));
+        notes.extend(notes::of_capture(self.network.capture.as_ref()));
         for (index, traffic) in self.scenario.traffic.iter().enumerate() {
             let own = self.flows[index].iter().flat_map(|flow| &flow.notes);
             let mut own: Vec<String> =

@@ -5,17 +5,19 @@ use crate::plan::{Plan, addresses};
 use crate::{TestbedError, frame};
 use rustix::process::Signal;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
+use trunkline_emu::capture::CapturePlan;
 use trunkline_emu::{
-    Dataplane, EmuError, Live, Options, Remote, Snapshot, WayPlan, Web, WebPlan, way_mac,
+    CaptureRequest, Ended, Live, Options, Session, SessionOptions, SessionThread, Setup, Snapshot,
+    Takes, WayPlan, WebPlan, accuracy, way_mac,
 };
 use trunkline_lab::{
     End, IpNet, Mac, Namespace, RunState, available_memory, create_veth, kill_processes_in,
 };
+use trunkline_path::ChannelKey;
 use trunkline_port::{Backend, Port};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{PathSpec, Scenario};
 
 /// The device in every host.
 pub const DEVICE: &str = "tl0";
@@ -41,13 +43,9 @@ pub struct Laboratory {
 
 /// The emulated network at work.
 pub struct Network {
-    remote: Remote,
-    live: Arc<Live>,
-    thread: Option<JoinHandle<Ended>>,
+    session: Arc<Session>,
+    thread: SessionThread,
 }
-
-/// What a dataplane gives back.
-pub type Ended = (Snapshot, Web, Result<(), EmuError>);
 
 /// The Ethernet address of the device at station `index`.
 fn station_mac(index: usize) -> Mac {
@@ -129,16 +127,16 @@ impl Laboratory {
         Ok(self.stations.iter().try_for_each(|one| one.steer_receive(DEVICE, &others))?)
     }
 
-    /// Starts the network. Its schedules begin at `origin`.
+    /// Starts the network. Its schedules begin at `origin`; its frames are captured if that is asked for.
     ///
     /// # Errors
-    /// Where a device cannot be opened, or the links' packets do not fit into memory.
+    /// If a device cannot be opened, the links' packets do not fit into memory, or the capture cannot be begun.
     pub fn start(
         &self,
         scenario: &Scenario,
         plan: &Plan,
-        origin: Time,
-        cpu: Option<usize>,
+        (origin, cpu): (Time, Option<usize>),
+        capture: Option<CaptureRequest>,
     ) -> Result<Network, TestbedError> {
         let open = |index: usize| -> Result<Box<dyn Port>, TestbedError> {
             let device = inner_device(index);
@@ -149,25 +147,33 @@ impl Laboratory {
             let most = scenario.stop_after.as_nanos() / every.as_nanos().max(1) + 2;
             (every, most.min(MOST_SAMPLES) as usize)
         });
-        let web = Web::new(WebPlan {
-            ports,
-            lanes: plan.lanes.clone(),
-            ways: ways(plan),
-            seed: scenario.seed,
-            origin,
-            bound: trunkline_emu::accuracy::DEFAULT_BOUND,
-            arena: arena(plan)?,
-            sample,
-        })?;
-        let live = web.live();
-        let (dataplane, remote) =
-            Dataplane::with_work(web, Options { busy: false, cpu, own: cpu.is_some() })?;
-        let thread = std::thread::Builder::new()
-            .name("dataplane".into())
-            .spawn(move || dataplane.run_to_end())
-            .map_err(|source| TestbedError::System { what: "start a thread", source })?;
-        Ok(Network { remote, live, thread: Some(thread) })
+        let bound = accuracy::DEFAULT_BOUND;
+        let (lanes, ways, arena) = (plan.lanes.clone(), ways(plan), arena(plan)?);
+        let setup = Setup {
+            captured: CapturePlan::of_lanes(lanes.iter().map(|lane| lane.name.as_str())),
+            web: WebPlan { ports, lanes, ways, origin, bound, arena, sample },
+            paths: paths(scenario),
+        };
+        let dataplane = Options { busy: false, cpu, own: cpu.is_some() };
+        let options = SessionOptions { backend: Backend::Packet, dataplane, capture, bound };
+        let (session, thread) = Session::over(setup, options)?;
+        Ok(Network { session: Arc::new(session), thread })
     }
+}
+
+/// The links as paths whose settings can change, by the scenario's names: up is from the first of their ends.
+fn paths(scenario: &Scenario) -> Vec<(String, PathSpec)> {
+    let path = |wire: &trunkline_scenario::Wire| {
+        let spec = PathSpec {
+            up: wire.forward.clone(),
+            down: wire.backward.clone(),
+            key: ChannelKey::FiveTuple,
+            mtu: scenario.mtu,
+            seed: scenario.seed,
+        };
+        (wire.name.clone(), spec)
+    };
+    scenario.links.iter().map(path).collect()
 }
 
 /// There and back of each circuit.
@@ -177,7 +183,7 @@ fn ways(plan: &Plan) -> Vec<WayPlan> {
             entry,
             lanes: lanes.to_vec(),
             exit,
-            mac: station_mac(exit),
+            takes: Takes::Addressed(station_mac(exit)),
         };
         [
             way(circuit.near, circuit.far, &circuit.there),
@@ -225,35 +231,29 @@ impl Drop for Laboratory {
 
 impl Network {
     /// What has become of the frames so far.
-    pub fn live(&self) -> &Arc<Live> {
-        &self.live
+    pub fn live(&self) -> &Live {
+        self.session.live()
     }
 
-    /// Has the dataplane ended by itself?
+    /// The session, to be shown and set.
+    pub fn session(&self) -> Arc<Session> {
+        Arc::clone(&self.session)
+    }
+
+    /// Whether the dataplane has ended by itself.
     pub fn has_ended(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        self.thread.is_finished()
     }
 
     /// Ends it and gives what it has to tell.
-    pub fn end(mut self) -> Ended {
-        self.remote.stop();
-        let thread = self.thread.take().expect("it is joined once");
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    pub fn end(self) -> (Arc<Session>, Ended) {
+        self.session.stop();
+        (self.session, self.thread.join())
     }
 
     /// How late frames were so far, to be asked for now and then only.
     pub fn snapshot(&self) -> Snapshot {
-        self.remote.snapshot()
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        self.remote.stop();
-        if let Some(thread) = self.thread.take() {
-            // Its panic, if any, is not the first thing that went wrong.
-            let _ = thread.join();
-        }
+        self.session.snapshot()
     }
 }
 

@@ -31,4 +31,5 @@ pub use error::TestbedError;
 pub use options::{AtWork, Options, Progress, at_work, break_off, broken_off};
 pub use rights::get_rights;
 pub use run::run;
+pub use trunkline_emu::Console;
 pub use validity::{FOREIGN, LATENESS, LATENESS_SHARE, SATURATED, STALLED, STOLEN};

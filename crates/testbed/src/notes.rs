@@ -1,5 +1,8 @@
 //! What a reader of a real-time run has to know: what of the scenario is not emulated.
 
+use trunkline_core::Time;
+use trunkline_emu::Changed;
+use trunkline_emu::capture::{CaptureError, CaptureSummary};
 use trunkline_scenario::{Cost, Host, Interface, Processor, Scenario};
 
 /// One line for each host whose description real hosts do not follow.
@@ -19,6 +22,29 @@ pub fn of_strays(frames: u64) -> Option<String> {
     (frames > 0).then(|| {
         format!("{frames} frames went to nobody at the far end of a traffic and were not carried")
     })
+}
+
+/// What somebody has set while it ran: the figures are then of another path than the scenario's.
+pub fn of_changes(changes: &[Changed], origin: Time) -> Vec<String> {
+    let line = |Changed { at, path, settings }: &Changed| {
+        let after = at.since(origin).rounded();
+        format!(
+            "link {path} was set by hand {after} after the start ({settings}): the result is of a changed path"
+        )
+    };
+    changes.iter().map(line).collect()
+}
+
+/// What a capture has left out.
+pub fn of_capture(capture: Option<&Result<CaptureSummary, CaptureError>>) -> Option<String> {
+    match capture? {
+        Ok(summary) if summary.missed == 0 => None,
+        Ok(summary) => Some(format!(
+            "{} records are missing from the capture: the disk did not keep up",
+            summary.missed
+        )),
+        Err(error) => Some(format!("the capture has ended before its time: {error}")),
+    }
 }
 
 fn named(prefix: &str, keys: &[(&str, bool)]) -> Vec<String> {

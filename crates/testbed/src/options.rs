@@ -4,6 +4,7 @@ use crate::TestbedError;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use trunkline_core::Span;
+use trunkline_emu::Console;
 
 /// Does this process want its testbeds to end?
 static BROKEN_OFF: AtomicBool = AtomicBool::new(false);
@@ -62,11 +63,13 @@ pub struct Options<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Told how far the run is, some times a second.
     pub progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
+    /// Where measurements are shown, set and captured.
+    pub console: Option<&'a Console>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { attempts: 3, cancel: None, progress: None }
+        Options { attempts: 3, cancel: None, progress: None, console: None }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::TestbedError;
 use crate::kernel::check_segments;
 use std::net::Ipv4Addr;
+use trunkline_core::Seed;
 use trunkline_emu::LanePlan;
 use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, Schedule};
 use trunkline_scenario::{Hop, Node, Scenario, Traffic, Wire};
@@ -65,10 +66,13 @@ impl Plan {
     /// # Errors
     /// Where a traffic has no way, or the scenario is too large.
     pub fn of(scenario: &Scenario) -> Result<Plan, TestbedError> {
-        let mut lanes: Vec<LanePlan> = scenario.links.iter().flat_map(directions).collect();
+        let mut lanes: Vec<LanePlan> = {
+            let both = |wire: &Wire| directions(wire, scenario.seed);
+            scenario.links.iter().flat_map(both).collect()
+        };
         let mut backplanes = Vec::new();
         for node in &scenario.nodes {
-            backplanes.push(backplane(node).map(|lane| {
+            backplanes.push(backplane(node, scenario.seed).map(|lane| {
                 lanes.push(lane);
                 lanes.len() - 1
             }));
@@ -152,18 +156,19 @@ fn distinct_sources(traffic: &Traffic) -> impl Iterator<Item = u32> + '_ {
 }
 
 /// Both directions of a link, with the names that the simulator gives their randomness.
-fn directions(wire: &Wire) -> [LanePlan; 2] {
+fn directions(wire: &Wire, seed: Seed) -> [LanePlan; 2] {
     let lane = |from: &str, to: &str, spec: &LinkSpec| {
         let name = format!("{from}>{to}");
         let queues = spec.rate.is_some() || spec.trace.is_some();
         let observed = queues || spec.schedule != Schedule::default();
-        LanePlan { stream: format!("{} {name}", wire.name), name, spec: spec.clone(), observed }
+        let stream = format!("{} {name}", wire.name);
+        LanePlan { stream, name, seed, spec: spec.clone(), observed }
     };
     [lane(&wire.from, &wire.to, &wire.forward), lane(&wire.to, &wire.from, &wire.backward)]
 }
 
 /// A node's backplane: every packet that crosses it takes its turn on it.
-fn backplane(node: &Node) -> Option<LanePlan> {
+fn backplane(node: &Node, seed: Seed) -> Option<LanePlan> {
     let spec = LinkSpec {
         rate: Some(node.backplane?),
         framing: Framing::Datakit,
@@ -171,7 +176,7 @@ fn backplane(node: &Node) -> Option<LanePlan> {
         ..LinkSpec::default()
     };
     let stream = format!("{} {}", node.name, node.name);
-    Some(LanePlan { name: node.name.clone(), stream, spec, observed: false })
+    Some(LanePlan { name: node.name.clone(), stream, seed, spec, observed: false })
 }
 
 #[cfg(test)]

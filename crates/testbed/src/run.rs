@@ -14,7 +14,7 @@ use crate::{Options, Progress, TestbedError, flows};
 use std::thread;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
-use trunkline_emu::{keep_off, monotonic, processors};
+use trunkline_emu::{Console, keep_off, monotonic, processors};
 use trunkline_endpoint::{Crew, Flow, FlowRun};
 use trunkline_lab::{Namespace, RunState, runtime_dir, sweep_all};
 use trunkline_measure::Run;
@@ -57,6 +57,9 @@ fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedEr
         tracing::info!("{line}");
     }
     let state = RunState::create(&directory, &host)?;
+    if let Some(socket) = options.console.and_then(Console::socket) {
+        state.update(|record| record.control_socket = Some(socket.to_owned()))?;
+    }
     let waiting = || options.tell(&Progress { waiting: true, ..Progress::default() });
     let _turn = Turn::wait(&directory, TURN, &waiting, &|| options.is_cancelled())?;
     let attempts = options.attempts.max(1);
@@ -89,10 +92,13 @@ fn once(
     let foreign = load::foreign(MOMENT);
     let laboratory = Laboratory::build(scenario, plan, state)?;
     let cpu = spare_processor(&laboratory);
-    let network = laboratory.start(scenario, plan, monotonic(), cpu)?;
+    let capture = options.console.and_then(Console::next_capture);
+    let network = laboratory.start(scenario, plan, (monotonic(), cpu), capture)?;
     let crew = Crew::new();
     let flows = flows::prepare(scenario, plan, &laboratory, &crew, options)?;
     let origin = begin(&network)?;
+    // Not before: the links forget what was changed until now.
+    let presence = options.console.map(|console| console.enter(network.session()));
     let (before, ticks) = (network.snapshot(), Ticks::now());
     let conductor = Conductor::new(scenario, plan, &network, &flows, origin);
     // Nobody waits for programs whose results nobody will read: together they might take long to end.
@@ -101,10 +107,9 @@ fn once(
     let flows = joined(flows);
     let ended = monotonic();
     let machine = Machine { lasted: ended.since(origin), ..machine };
-    let live = std::sync::Arc::clone(network.live());
-    let (after, web, result) = network.end();
-    result?;
-    let (web, live) = (&web, &*live);
+    drop(presence);
+    let (session, mut network) = network.end();
+    std::mem::replace(&mut network.result, Ok(()))?;
     let measured = Measured {
         scenario,
         plan,
@@ -113,9 +118,8 @@ fn once(
         flows,
         states,
         before,
-        after,
-        web,
-        live,
+        network: &network,
+        session: &session,
         machine,
     };
     Ok(measured.into_run())

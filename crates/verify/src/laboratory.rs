@@ -3,10 +3,11 @@
 use crate::VerifyError;
 use crate::generator::{self, Course, Recording, realtime};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use trunkline_emu::Awake;
 use trunkline_emu::hosts::{Hosts, device, inner_devices};
-use trunkline_emu::{Plan, Session, SessionOptions, SessionThread};
+use trunkline_emu::{CaptureRequest, Console, Plan, Session, SessionOptions, SessionThread};
 use trunkline_lab::{End, Namespace, create_veth};
 use trunkline_port::{Backend, Port};
 use trunkline_scenario::PathSpec;
@@ -31,6 +32,7 @@ pub struct Laboratory {
     emulated: [Box<dyn Port>; 2],
     cpus: Cpus,
     hosts: Hosts,
+    console: Arc<Console>,
     /// So that what is measured without the emulator finds the processors as awake as with it.
     _awake: Awake,
 }
@@ -81,7 +83,18 @@ impl Laboratory {
         let direct = [open(near, DIRECT)?, open(far, DIRECT)?];
         let emulated = [open(near, &device(0))?, open(far, &device(0))?];
         let cpus = Cpus::choose(&allowed_cpus(), cpu);
-        Ok(Laboratory { direct, emulated, cpus, hosts, _awake: Awake::hold() })
+        let (console, _awake) = (Arc::default(), Awake::hold());
+        Ok(Laboratory { direct, emulated, cpus, hosts, console, _awake })
+    }
+
+    /// Lets `show`, `set` and captures reach what is measured, through `console`.
+    pub fn attend(&mut self, console: Arc<Console>) {
+        self.console = console;
+    }
+
+    /// Where what is measured is shown.
+    pub fn console(&self) -> Arc<Console> {
+        Arc::clone(&self.console)
     }
 
     /// The namespaces, to be written down for the next run's clean-up.
@@ -94,7 +107,7 @@ impl Laboratory {
         self.cpus
     }
 
-    /// Starts the emulator in the middle.
+    /// Starts the emulator in the middle, with a capture if one is wanted.
     ///
     /// # Errors
     /// Where a device cannot be opened or the path does not fit into memory.
@@ -102,11 +115,13 @@ impl Laboratory {
         &self,
         path: &PathSpec,
         how: &Emulator,
+        capture: Option<CaptureRequest>,
     ) -> Result<(Session, SessionThread), VerifyError> {
         let (near, far) = inner_devices(0);
         let namespace = &self.hosts.middle;
         let plan = Plan { name: String::new(), path: path.clone(), namespace, near, far };
-        let mut options = SessionOptions { backend: how.backend, ..SessionOptions::default() };
+        let mut options =
+            SessionOptions { backend: how.backend, capture, ..SessionOptions::default() };
         options.dataplane.busy = how.busy;
         options.dataplane.cpu = self.cpus.emulator;
         options.dataplane.own = self.cpus.generator.is_some();

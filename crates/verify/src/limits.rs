@@ -187,13 +187,13 @@ impl Search<'_> {
     }
 
     fn holds_once(&mut self, rate: f64) -> Result<bool, VerifyError> {
-        let (session, thread) = self.laboratory.start(&bare(self.mtu), &self.emulator)?;
+        let (session, thread) = self.laboratory.start(&bare(self.mtu), &self.emulator, None)?;
         let course = self.course(rate);
         let recording = self.laboratory.run(Arrangement::Emulated, &course, self.stop);
         session.stop();
-        let (_, ended) = thread.join();
+        let ended = thread.join();
         let recording = recording?;
-        ended?;
+        ended.result?;
         Ok(held(&recording))
     }
 }

@@ -10,9 +10,10 @@ use crate::report::{Lost, Row, Stalls};
 use crate::spread::{Spread, ranked};
 use crate::trace::Matched;
 use crate::{VerifyError, report};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use trunkline_core::{Span, Time};
-use trunkline_emu::{Session, Snapshot};
+use trunkline_emu::{EmuError, Session, Snapshot};
 use trunkline_measure::{Percentiles, Times};
 use trunkline_path::{Change, LinkSpec, classify};
 use trunkline_port::Backend;
@@ -171,14 +172,22 @@ impl Trial {
         baseline: &Baseline,
         stop: &AtomicBool,
     ) -> Result<Row, VerifyError> {
-        let (session, thread) = laboratory.start(&self.path, &self.emulator)?;
+        let console = laboratory.console();
+        let capture = console.next_capture();
+        let (session, thread) = laboratory.start(&self.path, &self.emulator, capture)?;
+        let session = Arc::new(session);
+        let presence = console.enter(Arc::clone(&session));
         let recorded = self.record(laboratory, &session, stop);
         let origin = session.origin();
+        drop(presence);
         session.stop();
-        let (snapshot, ended) = thread.join();
+        let ended = thread.join();
         let (recording, changes) = recorded?;
-        ended?;
-        Ok(self.evaluate(&recording, &changes, origin, &snapshot, baseline))
+        ended.result?;
+        ended.capture.transpose().map_err(EmuError::from)?;
+        let mut row = self.evaluate(&recording, &changes, origin, &ended.snapshot, baseline);
+        row.problems.extend(by_hand(&session));
+        Ok(row)
     }
 
     fn record(
@@ -306,6 +315,14 @@ impl Trial {
         };
         row.judged(&self.thresholds)
     }
+}
+
+/// Says that the path was set by somebody while it was measured: it is not what its arrivals are held against.
+fn by_hand(session: &Session) -> Option<String> {
+    let changes: Vec<String> = session.changes().into_iter().map(|it| it.settings).collect();
+    (!changes.is_empty()).then(|| {
+        format!("the path was changed by hand while it was measured ({})", changes.join("; "))
+    })
 }
 
 /// The emulator's own statement on the direction with the larger 99th percentile.

@@ -15,6 +15,7 @@ mod losses;
 mod machine;
 mod measuring;
 mod pipes;
+mod plane;
 mod probe;
 mod processors;
 mod programs;

@@ -222,6 +222,11 @@ impl Running {
         self.told.iter().any(|line| line.contains(part))
     }
 
+    /// Whether it has not ended.
+    pub fn goes_on(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();

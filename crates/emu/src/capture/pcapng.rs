@@ -5,12 +5,12 @@
 //! nanoseconds. The `pcap-file` crate builds a vector of options for each packet and writes through
 //! `io::Write`, field by field; the tests read what is written here with it.
 
-use super::Side;
+use super::plan::Interface;
 
 /// Longest part of a frame that is kept: tcpdump's own limit, and more than any super-frame.
 pub const SNAPLEN: usize = 262_144;
 /// Room for the largest packet block: head and tail of the block, data, flags and the longest comment.
-pub const LARGEST_BLOCK: usize = SNAPLEN + 128;
+pub const LARGEST_BLOCK: usize = SNAPLEN + 256;
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -32,34 +32,6 @@ const ISB_ENDTIME: u16 = 3; // 4.6
 const ISB_IFRECV: u16 = 4; // 4.6
 const ISB_IFDROP: u16 = 5; // 4.6
 
-/// The interfaces of a capture; the number is the one in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Interface {
-    Near,
-    Far,
-    Dropped,
-}
-
-impl Interface {
-    pub const ALL: [Interface; 3] = [Interface::Near, Interface::Far, Interface::Dropped];
-
-    pub fn of(side: Side) -> Interface {
-        match side {
-            Side::Near => Interface::Near,
-            Side::Far => Interface::Far,
-        }
-    }
-
-    fn name_and_description(self) -> (&'static str, &'static str) {
-        match self {
-            Interface::Near => ("near", "the near end of the path"),
-            Interface::Far => ("far", "the far end of the path"),
-            Interface::Dropped => ("dropped", "frames that entered the path and never arrived"),
-        }
-    }
-}
-
 /// Which way a frame went, as seen by the path: into it or out of it (epb_flags, bits 0 and 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -71,7 +43,8 @@ pub enum Direction {
 /// One packet as it will stand in the file.
 #[derive(Debug)]
 pub struct Record<'a> {
-    pub interface: Interface,
+    /// Its number in the file.
+    pub interface: u32,
     pub direction: Option<Direction>,
     /// Nanoseconds of CLOCK_REALTIME.
     pub at: u64,
@@ -85,7 +58,7 @@ impl Record<'_> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let kept = &self.bytes[..self.bytes.len().min(SNAPLEN)];
         block(out, ENHANCED_PACKET, |out| {
-            word(out, self.interface as u32);
+            word(out, self.interface);
             time(out, self.at);
             word(out, kept.len() as u32);
             word(out, u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
@@ -105,8 +78,8 @@ impl Record<'_> {
     }
 }
 
-/// The beginning of a file: section header and the three interfaces.
-pub fn header(application: &str, command_line: &str) -> Vec<u8> {
+/// The beginning of a file: section header and the interfaces.
+pub fn header(application: &str, command_line: &str, interfaces: &[Interface]) -> Vec<u8> {
     let mut out = Vec::new();
     block(&mut out, SECTION_HEADER, |out| {
         word(out, BYTE_ORDER_MAGIC);
@@ -118,14 +91,12 @@ pub fn header(application: &str, command_line: &str) -> Vec<u8> {
         text(out, SHB_USERAPPL, application);
         option(out, END_OF_OPTIONS, &[]);
     });
-    for interface in Interface::ALL {
-        describe(&mut out, interface);
-    }
+    interfaces.iter().for_each(|interface| describe(&mut out, interface));
     out
 }
 
-fn describe(out: &mut Vec<u8>, interface: Interface) {
-    let (name, description) = interface.name_and_description();
+fn describe(out: &mut Vec<u8>, interface: &Interface) {
+    let Interface { name, description, .. } = interface;
     block(out, INTERFACE_DESCRIPTION, |out| {
         word(out, LINKTYPE_ETHERNET);
         word(out, SNAPLEN as u32);
@@ -139,7 +110,8 @@ fn describe(out: &mut Vec<u8>, interface: Interface) {
 /// What became of the records of one interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statistics {
-    pub interface: Interface,
+    /// Its number in the file.
+    pub interface: u32,
     /// Nanoseconds of CLOCK_REALTIME at which the capture started and ended.
     pub times: (u64, u64),
     pub written: u64,
@@ -150,7 +122,7 @@ impl Statistics {
     /// Appends an Interface Statistics Block to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         block(out, INTERFACE_STATISTICS, |out| {
-            word(out, self.interface as u32);
+            word(out, self.interface);
             time(out, self.times.1);
             if self.missed > 0 {
                 let missed = self.missed;
@@ -165,16 +137,16 @@ impl Statistics {
     }
 }
 
-/// The length of the block at the start of `bytes` and the interface it belongs to if it is a packet,
-/// or `None` where the block is not there as a whole.
-pub fn first_block(bytes: &[u8]) -> Option<(usize, Option<Interface>)> {
+/// The length of the block at the start of `bytes`, and the number of its interface if it is a packet;
+/// `None` if the block is not there as a whole.
+pub fn first_block(bytes: &[u8]) -> Option<(usize, Option<u32>)> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let length = word(4)? as usize;
     if length < 12 || length > bytes.len() {
         return None;
     }
     let packet = (word(0)? == ENHANCED_PACKET).then(|| word(8)).flatten();
-    Some((length, packet.and_then(|number| Interface::ALL.get(number as usize).copied())))
+    Some((length, packet))
 }
 
 /// Appends a block: its type, its length before and after, and what `body` appends in between.
@@ -236,7 +208,7 @@ mod tests {
     fn a_packet_block_byte_for_byte() {
         let mut out = Vec::new();
         let at = 0x1_0000_0002;
-        let (interface, direction) = (Interface::Far, Some(Direction::Outbound));
+        let (interface, direction) = (1, Some(Direction::Outbound));
         Record { interface, direction, at, bytes: &[0xAA; 5], comment: &[] }.encode(&mut out);
         let mut wanted = Vec::new();
         for word in [6u32, 52, 1, 1, 2, 5, 5] {
@@ -253,8 +225,10 @@ mod tests {
     fn the_longest_comment_and_frame_fit_the_room_set_aside() {
         for cause in trunkline_core::DropCause::ALL {
             let mut out = Vec::new();
-            let comment = ["dropped: ", cause.name(), " (entered at near)"];
-            let (interface, direction) = (Interface::Dropped, Some(Direction::Inbound));
+            let entered =
+                format!(" (entered at {})", "n".repeat(crate::capture::plan::LONGEST_NAME));
+            let comment = ["dropped: ", cause.name(), &entered];
+            let (interface, direction) = (2, Some(Direction::Inbound));
             let bytes = &vec![1; SNAPLEN + 1];
             Record { interface, direction, at: 0, bytes, comment: &comment }.encode(&mut out);
             assert!(out.len() <= LARGEST_BLOCK, "{cause}: {}", out.len());
@@ -263,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_long_command_line_is_cut_between_characters() {
-        let header = header("trunkline", &"é".repeat(40_000));
+        let header = header("trunkline", &"é".repeat(40_000), &[]);
         let (length, packet) = first_block(&header).unwrap();
         assert_eq!((length % 4, packet), (0, None));
         let comment = usize::from(u16::from_le_bytes([header[26], header[27]]));
@@ -276,7 +250,7 @@ mod tests {
         fn blocks_are_found_again(sizes in prop::collection::vec(0usize..200, 1..20)) {
             let mut out = Vec::new();
             for (index, &size) in sizes.iter().enumerate() {
-                let interface = Interface::ALL[index % 3];
+                let interface = index as u32 % 3;
                 let bytes = &vec![index as u8; size];
                 Record { interface, direction: None, at: 1, bytes, comment: &[] }.encode(&mut out);
             }
@@ -284,7 +258,7 @@ mod tests {
             for index in 0..sizes.len() {
                 prop_assert_eq!(first_block(&rest[..rest.len().min(11)]), None);
                 let (length, interface) = first_block(rest).unwrap();
-                prop_assert_eq!(interface, Some(Interface::ALL[index % 3]));
+                prop_assert_eq!(interface, Some(index as u32 % 3));
                 prop_assert_eq!(first_block(&rest[..length - 1]), None);
                 rest = &rest[length..];
             }

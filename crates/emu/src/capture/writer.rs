@@ -1,7 +1,7 @@
 //! The thread that takes records from the ring to the disk.
 
-use super::pcapng::{self, Interface, LARGEST_BLOCK, Statistics, first_block};
-use super::{CaptureError, CaptureFilter, CaptureTap, Recorder};
+use super::pcapng::{self, LARGEST_BLOCK, Statistics, first_block};
+use super::{CaptureError, CapturePlan, CaptureTap, Recorder};
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
@@ -45,15 +45,22 @@ pub struct CaptureHandle {
 }
 
 /// What dataplane, writer and main thread have in common.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shared {
     stop: AtomicBool,
     failed: AtomicBool,
     error: Mutex<Option<CaptureError>>,
-    missed: [AtomicU64; Interface::ALL.len()],
+    /// For each interface.
+    missed: Box<[AtomicU64]>,
 }
 
 impl Shared {
+    fn new(interfaces: usize) -> Shared {
+        let missed = (0..interfaces).map(|_| AtomicU64::new(0)).collect();
+        let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
+        Shared { stop, failed, error: Mutex::new(None), missed }
+    }
+
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
@@ -67,11 +74,11 @@ impl Shared {
     }
 
     /// Counts a record that was left out. Only the dataplane counts.
-    pub fn miss(&self, interface: Interface) {
+    pub fn miss(&self, interface: u32) {
         self.missed[interface as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    fn missed(&self, interface: Interface) -> u64 {
+    fn missed(&self, interface: u32) -> u64 {
         self.missed[interface as usize].load(Ordering::Relaxed)
     }
 
@@ -82,7 +89,7 @@ impl Shared {
 }
 
 impl Capture {
-    /// Starts a capture into `path`, which is overwritten. `command_line` goes into the file. The tap
+    /// Starts a capture as `plan` says into `path`, which is overwritten. `command_line` goes into the file. The tap
     /// is for the dataplane, the handle for whoever ends the run.
     ///
     /// # Errors
@@ -90,9 +97,9 @@ impl Capture {
     pub fn start(
         path: &Path,
         command_line: &str,
-        filter: CaptureFilter,
+        plan: CapturePlan,
     ) -> Result<(CaptureTap, CaptureHandle), CaptureError> {
-        Capture::start_with_ring(path, command_line, filter, RING)
+        Capture::start_with_ring(path, command_line, plan, RING)
     }
 
     /// The same with another amount of memory, in bytes, for records that wait for the disk; at least
@@ -103,25 +110,25 @@ impl Capture {
     pub fn start_with_ring(
         path: &Path,
         command_line: &str,
-        filter: CaptureFilter,
+        plan: CapturePlan,
         ring: usize,
     ) -> Result<(CaptureTap, CaptureHandle), CaptureError> {
         let file = File::create(path).map_err(|error| CaptureError::create(path, &error))?;
         let (producer, consumer) = prepared_ring(ring.max(LARGEST_BLOCK));
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::new(plan.interfaces.len()));
         let mut writer = Writer::new(path, file, consumer, Arc::clone(&shared));
         let application = concat!("trunkline ", env!("CARGO_PKG_VERSION"));
         writer
-            .put(&pcapng::header(application, command_line))
+            .put(&pcapng::header(application, command_line, &plan.interfaces))
             .map_err(|error| CaptureError::write(path, &error))?;
         let thread = Builder::new()
             .name("capture".into())
             .spawn(move || writer.run())
             .map_err(|error| CaptureError::thread(path, &error.to_string()))?;
         let block = Vec::with_capacity(LARGEST_BLOCK);
-        let recorder = Recorder { ring: producer, block, filter, shared: Arc::clone(&shared) };
+        let recorder = Recorder { ring: producer, block, plan, shared: Arc::clone(&shared) };
         let handle = CaptureHandle { path: path.to_owned(), shared, thread: Some(thread) };
-        Ok((CaptureTap(Some(recorder)), handle))
+        Ok((CaptureTap(Some(Box::new(recorder))), handle))
     }
 }
 
@@ -179,12 +186,13 @@ struct Writer {
     held: usize,
     /// Whole blocks in the file: their bytes, and the records among them.
     length: u64,
-    written: [u64; Interface::ALL.len()],
+    written: Vec<u64>,
     started: u64,
 }
 
 impl Writer {
     fn new(path: &Path, file: File, ring: Consumer<u8>, shared: Arc<Shared>) -> Writer {
+        let written = vec![0; shared.missed.len()];
         Writer {
             path: path.to_owned(),
             file,
@@ -193,7 +201,7 @@ impl Writer {
             batch: vec![0; BATCH],
             held: 0,
             length: 0,
-            written: [0; Interface::ALL.len()],
+            written,
             started: realtime(),
         }
     }
@@ -253,9 +261,8 @@ impl Writer {
         let (done, result) = write_counted(&mut self.file, bytes);
         for (length, interface) in blocks(&bytes[..done]) {
             self.length += length as u64;
-            if let Some(interface) = interface {
-                self.written[interface as usize] += 1;
-            }
+            let count = interface.and_then(|it| self.written.get_mut(it as usize));
+            count.into_iter().for_each(|count| *count += 1);
         }
         if result.is_err()
             && let Err(error) = self.file.set_len(self.length)
@@ -269,20 +276,20 @@ impl Writer {
     fn conclude(&mut self) -> io::Result<CaptureSummary> {
         let times = (self.started, realtime());
         let mut out = Vec::new();
-        for interface in Interface::ALL {
+        for interface in 0..self.written.len() as u32 {
             let (written, missed) =
                 (self.written[interface as usize], self.shared.missed(interface));
             Statistics { interface, times, written, missed }.encode(&mut out);
         }
         self.put(&out)?;
-        let missed = Interface::ALL.into_iter().map(|interface| self.shared.missed(interface));
+        let missed = (0..self.written.len() as u32).map(|interface| self.shared.missed(interface));
         let (written, missed) = (self.written.iter().sum(), missed.sum());
         Ok(CaptureSummary { written, missed, bytes: self.length })
     }
 }
 
-/// The whole blocks at the start of `bytes`: length, and the interface where it is a packet.
-fn blocks(mut bytes: &[u8]) -> impl Iterator<Item = (usize, Option<Interface>)> {
+/// The whole blocks at the start of `bytes`: length, and the interface if it is a packet.
+fn blocks(mut bytes: &[u8]) -> impl Iterator<Item = (usize, Option<u32>)> {
     std::iter::from_fn(move || {
         let first = first_block(bytes)?;
         bytes = &bytes[first.0..];

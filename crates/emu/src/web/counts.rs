@@ -1,9 +1,8 @@
 //! What becomes of the frames of each way.
 
-use super::plan::WayPlan;
+use super::plan::{Takes, WayPlan};
 use std::sync::atomic::{AtomicU64, Ordering};
-use trunkline_core::{Cause, Ledger, Time};
-use trunkline_lab::Mac;
+use trunkline_core::{Cause, Ledger, Span, Time};
 use trunkline_measure::Conservation;
 
 /// A way at work.
@@ -12,15 +11,33 @@ pub(super) struct Way {
     pub entry: usize,
     pub exit: usize,
     pub lanes: Box<[usize]>,
-    pub mac: Mac,
+    pub takes: Takes,
+    /// What addressed frames waited for. Of the others their lanes know as much.
     pub hops: Box<[HopSums]>,
 }
 
 impl Way {
     pub fn new(plan: WayPlan) -> Way {
-        let WayPlan { entry, exit, lanes, mac } = plan;
-        let hops = vec![HopSums::default(); lanes.len()].into_boxed_slice();
-        Way { entry, exit, lanes: lanes.into_boxed_slice(), mac, hops }
+        let WayPlan { entry, exit, lanes, takes } = plan;
+        let hops = match takes {
+            Takes::All(_) => Box::default(),
+            Takes::Addressed(_) => vec![HopSums::default(); lanes.len()].into_boxed_slice(),
+        };
+        Way { entry, exit, lanes: lanes.into_boxed_slice(), takes, hops }
+    }
+
+    /// Books what a frame waited for on a hop.
+    pub fn book(&mut self, hop: usize, ledger: &Ledger) {
+        if let Some(sums) = self.hops.get_mut(hop) {
+            sums.add(ledger);
+        }
+    }
+
+    /// Books how late a frame left.
+    pub fn book_lateness(&mut self, hop: usize, lateness: Span) {
+        if let Some(sums) = self.hops.get_mut(hop) {
+            sums.late += u128::from(lateness.as_nanos());
+        }
     }
 }
 
@@ -40,7 +57,7 @@ pub struct HopSums {
 }
 
 impl HopSums {
-    pub(super) fn add(&mut self, ledger: &Ledger) {
+    fn add(&mut self, ledger: &Ledger) {
         let nanos = |cause| u128::from(ledger.get(cause).as_nanos());
         self.frames += 1;
         self.queue += nanos(Cause::Queue);

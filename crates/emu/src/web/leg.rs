@@ -1,18 +1,20 @@
 //! One lane of a network, at work.
 
-use super::Web;
 use super::counts::Way;
 use super::plan::LanePlan;
 use super::transit::Transit;
-use crate::EmuError;
-use crate::clock::Clock;
-use crate::lane::{BATCH, cause_of};
 use crate::snapshot::LaneSnapshot;
 use crate::tally::Tally;
-use trunkline_core::{Cause, Counts, DropCause, Ledger, Packet, Seed, Span, Time};
+use trunkline_core::{Cause, Counts, DropCause, Ledger, Packet, Span, Time};
 use trunkline_measure::Times;
 use trunkline_path::{Change, Delivered, Link, LinkSpec};
 use trunkline_port::SendOutcome;
+
+/// Frames handed to the kernel at once.
+const BATCH: usize = 32;
+/// How long the line's work may wait for stamps that come late: a frame that arrived before an
+/// instant may be seen only after it, and the order of service must not depend on that.
+pub(super) const LAG: Span = Span::from_micros(100);
 
 /// What a lane did.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,52 +23,55 @@ pub struct LegResult {
     pub counts: Counts,
     /// How long its line was busy with packets that have come out of it.
     pub busy: Span,
-    /// Times in queue, where they are recorded.
+    /// Times in queue, if they are recorded.
     pub queueing: Option<Times>,
-    /// Bytes waiting, where they are sampled.
+    /// Bytes waiting, if they are sampled.
     pub backlog: Vec<(Time, u64)>,
-    /// How late frames left, where they leave by ports.
+    /// How late frames left, if they leave by ports.
     pub lateness: Times,
+}
+
+/// What a lane's frames come from and go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Its frames leave by ports. Else they enter other legs.
+    pub exit: bool,
+    /// Its frames come from one port only and leave by ports: nothing else has to be looked at for it, so that
+    /// they are offered as they are read.
+    pub alone: bool,
 }
 
 /// One lane at work.
 #[derive(Debug)]
 pub(super) struct Leg {
     plan: LanePlan,
-    seed: Seed,
     pub link: Link<Packet<Transit>>,
-    /// Its frames leave by ports. Else they enter other legs.
-    pub exit: bool,
-    /// When it next has something to do beside sending what is due.
+    pub place: Place,
+    /// When it next has something to do beside sending what is due; not kept for a leg alone.
     pub due: Time,
     /// By how much its work may lag without making frames late that leave.
     pub slack: Span,
+    /// All frames for a leg alone that arrived before this instant have been taken in; its line may work up to it.
+    pub settled: Time,
     pub tally: Tally,
     queueing: Option<Times>,
     backlog: Vec<(Time, u64)>,
-    batch: Vec<Delivered<Packet<Transit>>>,
+    pub batch: Vec<Delivered<Packet<Transit>>>,
     /// Due like the batch, for another port.
     held: Option<Delivered<Packet<Transit>>>,
-    outcomes: Vec<SendOutcome>,
+    pub outcomes: Vec<SendOutcome>,
     bound: Span,
 }
 
 impl Leg {
     /// A lane as `plan` says that begins at `origin` and keeps up to `samples` of its backlog.
-    pub fn new(
-        plan: LanePlan,
-        seed: Seed,
-        origin: Time,
-        bound: Span,
-        exit: bool,
-        samples: usize,
-    ) -> Leg {
+    pub fn new(plan: LanePlan, place: Place, origin: Time, bound: Span, samples: usize) -> Leg {
         let mut leg = Leg {
-            seed,
-            link: Link::new(&plan.spec, seed, &plan.stream, origin),
-            exit,
+            link: Link::new(&plan.spec, plan.seed, &plan.stream, origin),
+            place,
             due: Time::NEVER,
             slack: slack(&plan.spec),
+            settled: origin,
             tally: Tally::default(),
             queueing: plan.observed.then(Times::default),
             backlog: Vec::with_capacity(samples),
@@ -82,9 +87,10 @@ impl Leg {
 
     /// Forgets everything and begins anew at `origin`.
     pub fn restart(&mut self, origin: Time) {
-        let Leg { plan, seed, .. } = self;
-        self.link = Link::new(&plan.spec, *seed, &plan.stream, origin);
-        self.slack = slack(&plan.spec);
+        let LanePlan { spec, seed, stream, .. } = &self.plan;
+        self.link = Link::new(spec, *seed, stream, origin);
+        self.slack = slack(spec);
+        self.settled = origin;
         self.tally = Tally::default();
         self.queueing = self.queueing.take().map(|_| Times::default());
         self.backlog.clear();
@@ -92,10 +98,22 @@ impl Leg {
         self.look_ahead();
     }
 
+    /// How far the work of a leg alone lags behind the clock.
+    pub fn lag(&self) -> Span {
+        self.slack.min(LAG)
+    }
+
     /// Finds out when it next has something to do.
     pub fn look_ahead(&mut self) {
-        let next = if self.exit { self.link.next_work() } else { self.link.next_event() };
+        let next = if self.place.exit { self.link.next_work() } else { self.link.next_event() };
         self.due = next.unwrap_or(Time::NEVER);
+    }
+
+    /// When a leg whose frames leave next has something to do: `lag` behind its line's next work, or when a
+    /// frame is due.
+    pub fn next_wake(&self, lag: Span) -> Option<Time> {
+        let work = self.link.next_work().map(|at| at + lag);
+        work.into_iter().chain(self.link.next_release()).min()
     }
 
     /// A packet has come out.
@@ -120,7 +138,7 @@ impl Leg {
         }
     }
 
-    /// Changes a setting at `at`.
+    /// Changes a setting at `at`, or now if that has passed.
     pub fn change(&mut self, at: Time, change: Change) {
         self.slack = match &change {
             Change::Delay(delay) => self.slack.min(*delay),
@@ -145,8 +163,8 @@ impl Leg {
         self.tally.snapshot(&self.plan.name, &self.link, self.bound)
     }
 
-    /// Takes the next batch of frames that are due by `now` and leave by one port.
-    fn collect(&mut self, now: Time, ways: &[Way]) -> Option<usize> {
+    /// Takes the next batch of frames that are due by `now` and leave by one port; answers that port.
+    pub fn collect(&mut self, now: Time, ways: &[Way]) -> Option<usize> {
         let exit = |one: &Delivered<Packet<Transit>>| ways[one.packet.body.way()].exit;
         while self.batch.len() < BATCH
             && let Some(next) = self.held.take().or_else(|| self.link.take(now))
@@ -166,89 +184,5 @@ fn slack(spec: &LinkSpec) -> Span {
     match spec.schedule.steps.is_empty() {
         true => spec.delay.saturating_sub(spec.impairments.most_extra_delay()),
         false => Span::ZERO,
-    }
-}
-
-impl Web {
-    /// Sends what is due on a leg whose frames leave; answers how many packets that were.
-    pub(super) fn send_due(&mut self, index: usize, clock: &mut Clock) -> Result<usize, EmuError> {
-        let now = clock.now();
-        let mut sent = 0;
-        while let Some(port) = self.legs[index].collect(now, &self.ways) {
-            let mut batch = std::mem::take(&mut self.legs[index].batch);
-            sent += batch.len();
-            let result = self.send_batch(index, port, &mut batch, clock);
-            self.legs[index].batch = batch;
-            result?;
-        }
-        if sent > 0 {
-            self.look_after(index);
-        }
-        Ok(sent)
-    }
-
-    /// Sends a batch by a port, books it and frees its frames. Each frame is taken to have left at the
-    /// beginning of its share of the time that the whole took.
-    fn send_batch(
-        &mut self,
-        index: usize,
-        port: usize,
-        batch: &mut Vec<Delivered<Packet<Transit>>>,
-        clock: &mut Clock,
-    ) -> Result<(), EmuError> {
-        let Web { inlets, legs, ways, pool, .. } = self;
-        let Leg { outcomes, .. } = &mut legs[index];
-        let before = clock.now();
-        for Delivered { release, packet } in batch.iter() {
-            let body = &packet.body;
-            body.note_hop(pool, index, &packet.ledger);
-            body.address(pool, ways[body.way()].mac, before.since(*release), packet.ecn);
-        }
-        outcomes.clear();
-        let mut frames = batch.iter().flat_map(|Delivered { packet, .. }| {
-            std::iter::repeat_n(pool.bytes(&packet.body.frame), usize::from(packet.copies))
-        });
-        let result = inlets[port].port.send(&mut frames, &mut |_, outcome| outcomes.push(outcome));
-        let took = clock.now().since(before);
-        self.book(index, batch, before, took);
-        Ok(result?)
-    }
-
-    fn book(
-        &mut self,
-        index: usize,
-        batch: &mut Vec<Delivered<Packet<Transit>>>,
-        before: Time,
-        took: Span,
-    ) {
-        let Web { legs, ways, pool, live, .. } = self;
-        let leg = &mut legs[index];
-        let count = leg.outcomes.len().max(1) as u64;
-        let mut outcomes = std::mem::take(&mut leg.outcomes);
-        let mut outcome = outcomes.drain(..).enumerate();
-        for Delivered { release, packet } in batch.drain(..) {
-            let (way, hop) = (packet.body.way(), packet.body.hop());
-            for copy in 0..packet.copies {
-                if copy > 0 {
-                    live.way(way).duplicate();
-                }
-                let (place, sent) = outcome.next().unzip();
-                if sent != Some(SendOutcome::Sent) {
-                    live.way(way).drop_one();
-                    leg.link.undelivered(&packet, cause_of(sent));
-                    continue;
-                }
-                let left = before + took.scaled(place.unwrap_or(0) as u64, count);
-                let lateness = left.since(release);
-                leg.tally.left(lateness);
-                live.way(way).deliver();
-                ways[way].hops[hop].late += u128::from(lateness.as_nanos());
-            }
-            leg.crossed(&packet.ledger);
-            ways[way].hops[hop].add(&packet.ledger);
-            pool.free(packet.body.frame);
-        }
-        drop(outcome);
-        leg.outcomes = outcomes;
     }
 }

@@ -2,10 +2,11 @@
 
 use trunkline_core::{Seed, Span, Time};
 use trunkline_lab::Mac;
-use trunkline_path::LinkSpec;
+use trunkline_path::{ChannelKey, LinkSpec};
 use trunkline_port::Port;
 
 /// What a network of links is to be.
+#[derive(Default)]
 pub struct WebPlan {
     /// The ports towards the hosts.
     pub ports: Vec<Box<dyn Port>>,
@@ -13,8 +14,6 @@ pub struct WebPlan {
     pub lanes: Vec<LanePlan>,
     /// The ways through them.
     pub ways: Vec<WayPlan>,
-    /// Of the links' randomness.
-    pub seed: Seed,
     /// When slot clocks, traces and schedules begin.
     pub origin: Time,
     /// How late a frame may leave before it counts as late.
@@ -32,13 +31,15 @@ pub struct LanePlan {
     pub name: String,
     /// The name of its stream of randomness.
     pub stream: String,
+    /// The seed of that stream.
+    pub seed: Seed,
     /// What it does to frames.
     pub spec: LinkSpec,
-    /// Are times in queue recorded, and backlogs where they are sampled?
+    /// Whether times in queue are recorded, and backlogs where they are sampled.
     pub observed: bool,
 }
 
-/// A way from a host to a host.
+/// A way from a port to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WayPlan {
     /// The port by which its frames come in.
@@ -47,8 +48,17 @@ pub struct WayPlan {
     pub lanes: Vec<usize>,
     /// The port by which they leave.
     pub exit: usize,
-    /// The Ethernet address of the device behind that port.
-    pub mac: Mac,
+    /// The frames that go it.
+    pub takes: Takes,
+}
+
+/// The frames of a port that go a way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// All that come in by the port. They leave as they came; the key tells their channels apart.
+    All(ChannelKey),
+    /// Those addressed to [`way_mac`]. They leave addressed to this device.
+    Addressed(Mac),
 }
 
 /// The Ethernet address to which a host sends what is to go the way with number `index`, 0 to 65535.

@@ -1,9 +1,10 @@
 //! A network between ports that exist in memory only.
 
 use super::*;
-use crate::testing::{Frames, Memory};
+use crate::clock::Clock;
+use crate::testing::{Frames, Memory, one_way};
 use trunkline_capsule::{Capsule, HEADER, Header, PORT, find};
-use trunkline_core::{Rate, Seed};
+use trunkline_core::{Cause, Rate, Seed};
 use trunkline_lab::Mac;
 use trunkline_path::LinkSpec;
 
@@ -48,21 +49,22 @@ impl Bench {
         let lane = |(index, spec): (usize, &LinkSpec)| LanePlan {
             name: format!("lane{index}"),
             stream: format!("lane{index}"),
+            seed: Seed(1),
             spec: spec.clone(),
             observed: true,
         };
-        let way = |lanes: Vec<usize>| WayPlan { entry: 0, lanes, exit: 1, mac: device(1) };
-        let web = Web::new(WebPlan {
+        let takes = Takes::Addressed(device(1));
+        let way = |lanes: Vec<usize>| WayPlan { entry: 0, lanes, exit: 1, takes };
+        let plan = WebPlan {
             ports: vec![port(&near, &Frames::default()), port(&Frames::default(), &far)],
             lanes: specs.iter().enumerate().map(lane).collect(),
             ways: vec![way((0..specs.len()).collect()), way(vec![specs.len() - 1])],
-            seed: Seed(1),
             origin: crate::monotonic(),
             bound: Span::from_millis(1),
             arena: 1 << 22,
             sample: Some((Span::from_micros(100), 1000)),
-        })
-        .unwrap();
+        };
+        let web = Web::new(plan, CaptureTap::default()).unwrap();
         Bench { web, clock: Clock::default(), near, far }
     }
 
@@ -159,11 +161,194 @@ fn nothing_happens_before_its_time() {
 #[test]
 fn a_copy_is_like_its_packet() {
     let mut pool = FramePool::new(1 << 20);
-    let mut taken =
-        || transit::packet(&capsule(0, 100), 0, Time::from_nanos(9), &mut pool).unwrap();
+    let mut taken = || {
+        transit::packet(
+            &capsule(0, 100),
+            (0, Takes::Addressed(device(1))),
+            Time::from_nanos(9),
+            &mut pool,
+        )
+        .unwrap()
+    };
     let (mut packet, other) = (taken(), taken());
     (packet.band, packet.controls, packet.ecn) = (2, 4, trunkline_core::Ecn::Ect0);
     let copy = like(&packet, other.body);
     assert_eq!((copy.channel, copy.size, copy.entered), (packet.channel, 100, packet.entered));
     assert_eq!((copy.band, copy.controls, copy.ecn), (2, 4, trunkline_core::Ecn::Ect0));
+}
+
+/// A UDP packet of 20 + 8 + 92 bytes with ECT(0) behind a VLAN tag, its header's checksum right.
+fn ect0_frame() -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([0x81, 0, 0, 7, 8, 0]);
+    frame.extend([0x45, 2, 0, 120, 0, 0, 0x40, 0, 0x40, 17, 0xb8, 0x5a]);
+    frame.extend([0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7]);
+    frame.extend([0; 100]);
+    frame
+}
+
+/// A path between two devices, whose near port is read and whose far port is written.
+struct Path {
+    web: Web,
+    clock: Clock,
+    near: Frames,
+    far: Frames,
+}
+
+impl Path {
+    fn new(spec: &LinkSpec) -> Path {
+        Path::between(Memory::default(), Memory::default(), spec)
+    }
+
+    fn between(near: Memory, far: Memory, spec: &LinkSpec) -> Path {
+        let (inward, outward) = (Arc::clone(&near.inward), Arc::clone(&far.outward));
+        let web = one_way(near, far, spec.clone());
+        Path { web, clock: Clock::default(), near: inward, far: outward }
+    }
+
+    /// Reads what `frames` bring, works and sends.
+    fn turn(&mut self, frames: &[Vec<u8>]) -> usize {
+        self.near.lock().unwrap().extend(frames.iter().cloned());
+        self.web.receive(&mut self.clock).unwrap();
+        self.web.serve(&mut self.clock).unwrap()
+    }
+
+    fn up(&self) -> crate::LaneSnapshot {
+        self.web.lanes().swap_remove(0)
+    }
+}
+
+#[test]
+fn a_mark_of_the_path_is_written_into_the_frame() {
+    let discipline = "codel:ce_threshold=0s".parse().unwrap();
+    let rate = Some("10mbit".parse().unwrap());
+    let spec = LinkSpec { rate, discipline, ..LinkSpec::default() };
+    let stamp = Clock::default().realtime(crate::monotonic().before(Span::from_secs(50)));
+    let near = Memory { stamp: Some(stamp), ..Memory::default() };
+    let mut path = Path::between(near, Memory::default(), &spec);
+    let plain = ect0_frame();
+    let mut not_capable = plain.clone();
+    (not_capable[19], not_capable[29]) = (0, 0x5c);
+    // The first goes onto the line at once; the others wait for it.
+    assert_eq!(path.turn(&[plain.clone(), plain.clone(), not_capable.clone()]), 3);
+    let mut marked = plain.clone();
+    (marked[19], marked[29]) = (3, 0x59);
+    assert_eq!(*path.far.lock().unwrap(), [plain, marked, not_capable]);
+    assert_eq!((path.up().marked, path.up().delivered, path.web.pool.held()), (1, 3, 0));
+}
+
+#[test]
+fn a_path_carries_every_frame_as_it_is() {
+    let mut path = Path::new(&LinkSpec::default());
+    // Also what a laboratory addresses to a way of its own, and its capsules.
+    let frames = [capsule(9, 700), vec![0xff; 60], way_mac(1).0.repeat(12), ect0_frame()];
+    while path.up().delivered < 4 {
+        let coming = if path.up().entered == 0 { &frames[..] } else { &[] };
+        path.turn(coming);
+    }
+    assert_eq!(*path.far.lock().unwrap(), frames);
+    assert_eq!((path.web.strays(), path.web.pool.held()), (0, 0));
+    let bytes: usize = frames.iter().map(|frame| frame.len() - 14).sum();
+    assert_eq!(path.up().delivered_bytes, bytes as u64, "capsules count as they are");
+}
+
+#[test]
+fn frames_without_memory_are_counted_and_the_others_go_on() {
+    const OFFERED: u64 = 20_000;
+    let mut path = Path::new(&spec(Span::from_secs(100)));
+    path.web.pool = FramePool::new(0);
+    path.turn(&vec![ect0_frame(); OFFERED as usize]);
+    let full = path.up();
+    let room = path.web.pool.held();
+    assert!((1..OFFERED).contains(&room), "room for {room}");
+    assert_eq!((full.entered, full.dropped["no-buffer"]), (OFFERED, OFFERED - room));
+    assert_eq!(full.dropped_by_emulator, OFFERED - room);
+    let way = path.web.live().way(0).conservation();
+    assert_eq!((way.sent, way.dropped + way.in_flight), (OFFERED, OFFERED));
+}
+
+#[test]
+fn frames_left_in_the_ring_keep_their_arrival() {
+    let delay = Span::from_secs(600);
+    let mut path = Path::new(&LinkSpec { delay, ..LinkSpec::default() });
+    // The batch read last ended with a frame of 500 ms ago, and there are more behind it.
+    let latest = crate::monotonic().before(Span::from_millis(500));
+    path.web.legs[0].settled = latest;
+    path.web.serve(&mut path.clock).unwrap();
+    let next = latest + Span::from_micros(1);
+    let way = (0, path.web.ways[0].takes);
+    let packet = transit::packet(&[0; 60], way, next, &mut path.web.pool).unwrap();
+    path.web.legs[0].link.offer(next, packet);
+    assert_eq!(path.web.next_wake(), Some(next + delay));
+    assert!(path.far.lock().unwrap().is_empty(), "nothing was due");
+}
+
+#[test]
+fn what_the_port_loses_is_counted_once_and_by_its_cause() {
+    let refusals = trunkline_port::Refusals { unsegmentable: 3, ..Default::default() };
+    let near = Memory { drops: 7, refusals, ..Memory::default() };
+    for (fate, cause) in [
+        (trunkline_port::SendOutcome::TooBig, "too-big"),
+        (trunkline_port::SendOutcome::Refused(105), "send-failed"),
+    ] {
+        let far = Memory { fails: Some((100, fate)), ..Memory::default() };
+        let near = Memory { drops: near.drops, refusals: near.refusals, ..Memory::default() };
+        let mut path = Path::between(near, far, &LinkSpec::default());
+        (0..3).for_each(|_| path.web.account());
+        let counted = path.up();
+        assert_eq!((counted.dropped["ring-full"], counted.dropped["unsegmentable"]), (7, 3));
+        assert_eq!((counted.entered, counted.dropped_by_emulator), (10, 10));
+        // What the port does not take has no lateness, and is given back all the same.
+        path.turn(&[vec![0; 60], vec![0; 100]]);
+        while path.up().in_flight > 0 {
+            path.turn(&[]);
+        }
+        let end = path.up();
+        assert_eq!((end.delivered, end.dropped[cause], path.web.pool.held()), (1, 1, 0));
+        assert_eq!((end.lateness.count, end.dropped_by_emulator), (1, 11));
+    }
+}
+
+#[test]
+fn frames_may_lie_unread_for_the_shortest_delay_if_their_stamps_tell_when_they_came() {
+    let millis = Span::from_millis;
+    let mut bench = Bench::new(&[spec(millis(5)), spec(millis(3))]);
+    assert_eq!(bench.web.patience(), millis(3), "one way crosses the last lane only");
+    // A change counts from the instant at which it takes hold.
+    let later = crate::monotonic() + Span::from_secs(1);
+    bench.web.change(1, later, trunkline_path::Change::Delay(millis(1)));
+    assert_eq!(bench.web.patience(), millis(3));
+    bench.web.legs[1].link.advance(later);
+    assert_eq!(bench.web.patience(), millis(1));
+    bench.web.unstamped = true;
+    assert_eq!(bench.web.patience(), Span::ZERO);
+}
+
+#[test]
+fn mean_delays_are_of_the_frames_that_passed_each_lane() {
+    let mut specs = [spec(Span::from_micros(300)), spec(Span::from_micros(100))];
+    specs[1].impairments.duplicate = "100%".parse().unwrap();
+    let mut bench = Bench::new(&specs);
+    bench.near.lock().unwrap().extend((0..4).map(|_| capsule(0, 100)));
+    bench.run();
+    for (lane, micros) in bench.web.lanes().iter().zip([300, 100]) {
+        let propagate = lane.mean_delay.iter().find(|(cause, _)| *cause == Cause::Propagate);
+        assert_eq!(propagate.unwrap().1, Span::from_micros(micros), "{}", lane.name);
+    }
+    assert_eq!(bench.web.lanes()[1].delivered, 8);
+}
+
+#[test]
+fn only_lanes_with_nothing_to_be_put_in_order_are_alone() {
+    let way = |entry, lanes: &[usize]| WayPlan {
+        entry,
+        lanes: lanes.to_vec(),
+        exit: 9,
+        takes: Takes::Addressed(device(0)),
+    };
+    let ways = [way(0, &[0]), way(0, &[0]), way(0, &[1, 2]), way(0, &[3]), way(1, &[3])];
+    let alone = |samples| [0, 1, 2, 3, 4].map(|lane| place(lane, &ways, samples).alone);
+    assert_eq!(alone(0), [true, false, false, false, false]);
+    assert_eq!(alone(10), [false; 5], "samples are taken in order of time");
+    assert_eq!([0, 1, 2, 3].map(|lane| place(lane, &ways, 0).exit), [true, false, true, true]);
 }

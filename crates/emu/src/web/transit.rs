@@ -1,5 +1,6 @@
 //! A frame on its way through the network.
 
+use super::plan::Takes;
 use crate::pool::{Frame, FramePool};
 use trunkline_capsule::{Header, Hop, Ledger as Record, find, without_checksum};
 use trunkline_core::{Cause, Channel, Ecn, Ledger, Packet, Span, Time};
@@ -25,24 +26,43 @@ pub(super) fn way_of(frame: &[u8]) -> Option<usize> {
     (address[..4] == PREFIX).then(|| usize::from(u16::from_be_bytes([address[4], address[5]])))
 }
 
-/// Takes a frame in that came at `at` to go `way`; `None` where there is no room for it. A capsule says
-/// itself how it counts; of anything else the packet behind the Ethernet header counts, by its five-tuple.
+/// Takes a frame in that came at `at` to go `way`; `None` if there is no room for it. On a way of addressed
+/// frames a capsule says itself how it counts; of anything else the packet behind the Ethernet header counts.
+#[inline]
 pub(super) fn packet(
     bytes: &[u8],
-    way: usize,
+    (way, takes): (usize, Takes),
     at: Time,
     pool: &mut FramePool,
 ) -> Option<Packet<Transit>> {
+    match takes {
+        Takes::All(key) => plain(bytes, way, key, at, pool),
+        Takes::Addressed(_) => addressed(bytes, way, at, pool),
+    }
+}
+
+#[inline]
+fn plain(
+    bytes: &[u8],
+    way: usize,
+    key: ChannelKey,
+    at: Time,
+    pool: &mut FramePool,
+) -> Option<Packet<Transit>> {
+    let class = classify(bytes, key);
+    let body = Transit { frame: pool.store(bytes)?, way: way as u16, hop: 0, capsule: 0 };
+    let mut packet = Packet::new(class.channel, class.size, at, body);
+    (packet.band, packet.ecn, packet.hosts) = (class.band, class.ecn, Some(class.hosts));
+    Some(packet)
+}
+
+fn addressed(bytes: &[u8], way: usize, at: Time, pool: &mut FramePool) -> Option<Packet<Transit>> {
     let place = find(bytes);
     let header = place.clone().and_then(|place| Header::read(&bytes[place]));
-    let frame = pool.store(bytes)?;
     let Some((place, header)) = place.zip(header) else {
-        let class = classify(bytes, ChannelKey::FiveTuple);
-        let body = Transit { frame, way: way as u16, hop: 0, capsule: 0 };
-        let mut packet = Packet::new(class.channel, class.size, at, body);
-        (packet.band, packet.ecn, packet.hosts) = (class.band, class.ecn, Some(class.hosts));
-        return Some(packet);
+        return plain(bytes, way, ChannelKey::FiveTuple, at, pool);
     };
+    let frame = pool.store(bytes)?;
     let hosts = classify(bytes, ChannelKey::One).hosts;
     let stored = pool.bytes_mut(&frame);
     without_checksum(stored, &place);
@@ -84,9 +104,10 @@ impl Transit {
         }
     }
 
-    /// Makes the frame ready to leave: addressed to its host, with its lateness, and with the mark of a
-    /// discipline where there is one.
-    pub fn address(&self, pool: &mut FramePool, to: Mac, lateness: Span, ecn: Ecn) {
+    /// Makes the frame ready to leave: with its lateness if it has room for it, with the mark of a discipline
+    /// if there is one, and addressed to its host on a way of addressed frames.
+    #[inline]
+    pub fn finish(&self, pool: &mut FramePool, takes: Takes, lateness: Span, ecn: Ecn) {
         if let Some(mut record) = self.record(pool) {
             record.set_lateness(lateness);
             if ecn == Ecn::Ce {
@@ -95,7 +116,9 @@ impl Transit {
         } else if ecn == Ecn::Ce {
             mark_frame(pool.bytes_mut(&self.frame));
         }
-        pool.bytes_mut(&self.frame)[..6].copy_from_slice(&to.0);
+        if let Takes::Addressed(Mac(address)) = takes {
+            pool.bytes_mut(&self.frame)[..6].copy_from_slice(&address);
+        }
     }
 
     fn record<'p>(&self, pool: &'p mut FramePool) -> Option<Record<'p>> {

@@ -1,0 +1,328 @@
+//! What the dataplane's loop has a network do: read, let the links work, send, and tell when there is more.
+
+use super::leg::Leg;
+use super::transit::{self, Transit, way_of};
+use super::{Inlet, Web, bit, like};
+use crate::EmuError;
+use crate::clock::Clock;
+use crate::dataplane::BUDGET;
+use crate::snapshot::LaneSnapshot;
+use trunkline_core::{DropCause, Packet, Span, Time};
+use trunkline_path::{Change, Delivered};
+use trunkline_port::{Port, PortError};
+
+/// What a reading brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Taken {
+    /// The most frames that came from one port.
+    pub most: usize,
+    /// When the first of all came.
+    pub earliest: Option<Time>,
+}
+
+impl Taken {
+    /// Notes a frame that came at `at`.
+    fn note(&mut self, at: Time) {
+        self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
+    }
+}
+
+/// What happens next among the legs that are served together.
+#[derive(Clone, Copy)]
+enum Next {
+    /// A frame that came in by this port enters its first leg.
+    Arrival(usize),
+    /// This leg has something to do.
+    Leg(usize),
+}
+
+/// What was found if a device is down, which passes: nothing.
+fn unless_down<T: Default>(result: Result<T, PortError>) -> Result<T, PortError> {
+    match result {
+        Err(error) if error.is_passing() => Ok(T::default()),
+        other => other,
+    }
+}
+
+impl Web {
+    /// The ports whose frames end a sleep.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = &dyn Port> {
+        self.inlets.iter().map(|inlet| &*inlet.port as &dyn Port)
+    }
+
+    /// Reads what waits at the ports.
+    ///
+    /// # Errors
+    /// If receiving fails.
+    pub(crate) fn receive(&mut self, clock: &mut Clock) -> Result<Taken, EmuError> {
+        if let Some(origin) = self.live.wanted_restart() {
+            self.restart(origin);
+        }
+        clock.synchronise();
+        let began = clock.now();
+        let mut settled = began.before(self.lag);
+        let (mut taken, mut frames) = (Taken::default(), 0);
+        for index in 0..self.inlets.len() {
+            let (count, latest) = unless_down(self.read(index, clock, &mut taken))?;
+            let emptied = count < BUDGET;
+            if emptied {
+                self.inlets[index].arrivals.drained(began);
+            } else {
+                settled = settled.min(latest);
+            }
+            for &leg in &self.inlets[index].feeds {
+                // A line must not work beyond what has been read, however late it is when it comes to work: what
+                // was not read yet arrived soon after that, and would be taken for having arrived later.
+                let all = began.before(self.legs[leg].lag());
+                self.legs[leg].settled = if emptied { all } else { all.min(latest) };
+            }
+            taken.most = taken.most.max(count);
+            frames += count;
+        }
+        clock.read(frames);
+        self.settled = settled;
+        Ok(taken)
+    }
+
+    /// Reads what waits at a port; answers how many frames came, and when the last of them did.
+    fn read(
+        &mut self,
+        index: usize,
+        clock: &mut Clock,
+        taken: &mut Taken,
+    ) -> Result<(usize, Time), PortError> {
+        let Web { inlets, legs, ways, pool, live, strays, unstamped, tap, .. } = self;
+        let Inlet { port, waiting, arrivals, whole, .. } = &mut inlets[index];
+        let mut latest = waiting.back().map_or(Time::ZERO, |packet| packet.entered);
+        let count = port.receive(BUDGET, &mut |frame| {
+            // Stamps that come out of order are put into it: a port is one wire.
+            let at = clock.stamp(frame.stamp, arrivals);
+            taken.note(at);
+            latest = latest.max(at);
+            *unstamped |= frame.stamp.is_none();
+            let enters = |&way: &usize| ways.get(way).is_some_and(|it| it.entry == index);
+            let Some(number) = whole.or_else(|| way_of(frame.bytes).filter(enters)) else {
+                *strays += 1;
+                return;
+            };
+            let (way, counts) = (&ways[number], live.way(number));
+            let lane = way.lanes[0];
+            counts.send();
+            tap.arrived(lane, clock.realtime(at), frame.bytes);
+            let Some(packet) = transit::packet(frame.bytes, (number, way.takes), latest, pool)
+            else {
+                counts.drop_one();
+                let cause = DropCause::NoBuffer;
+                tap.dropped(lane, clock.realtime(at), frame.bytes, cause);
+                return legs[lane].link.turned_away(1, cause);
+            };
+            match legs[lane].place.alone {
+                true => legs[lane].link.offer(latest, packet),
+                false => waiting.push_back(packet),
+            }
+        })?;
+        Ok((count, latest))
+    }
+
+    /// Lets the links work and sends what is due; answers how many frames that were.
+    ///
+    /// # Errors
+    /// If a device is gone, or down and that is not expected to pass.
+    pub(crate) fn serve(&mut self, clock: &mut Clock) -> Result<usize, EmuError> {
+        self.work(self.settled, clock);
+        let mut sent = 0;
+        for index in 0..self.legs.len() {
+            let Leg { place, settled, .. } = self.legs[index];
+            if place.alone {
+                self.legs[index].link.advance(settled);
+                if self.legs[index].link.has_dropped() {
+                    let now = clock.now();
+                    self.give_back(index, now, clock);
+                }
+            }
+            if place.exit {
+                sent += unless_down(self.send_due(index, clock))?;
+            }
+        }
+        Ok(sent)
+    }
+
+    /// When there is next something to do, as far as is known now.
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        let work = self.next().map(|(at, _)| at + self.lag);
+        let exits = self.legs.iter().filter(|leg| leg.place.exit);
+        let wake = |leg: &Leg| match leg.place.alone {
+            true => leg.next_wake(leg.lag()),
+            false => leg.link.next_release(),
+        };
+        work.into_iter().chain(exits.filter_map(wake)).min()
+    }
+
+    /// How long a frame may lie in a port's ring without being late: the least time that any frame is
+    /// under way as the links are set now, and none if ports give no arrival stamps.
+    pub(crate) fn patience(&self) -> Span {
+        let whole = |route: &[usize]| route.iter().map(|&leg| self.legs[leg].link.delay()).sum();
+        let least = || self.routes.iter().map(|route| whole(route)).min().unwrap_or_default();
+        if self.unstamped { Span::ZERO } else { least() }
+    }
+
+    /// Looks after the devices.
+    ///
+    /// # Errors
+    /// If a device is gone, or down and that is not expected to pass.
+    pub(crate) fn pulse(&mut self) -> Result<(), EmuError> {
+        self.down = 0;
+        for (index, inlet) in self.inlets.iter_mut().enumerate() {
+            match inlet.port.check() {
+                Err(error) if error.is_passing() => self.down |= bit(index),
+                other => other?,
+            }
+        }
+        self.was_down |= self.down;
+        self.account();
+        Ok(())
+    }
+
+    /// A bit for each port whose device was down at the last pulse and may come up again.
+    pub(crate) fn down(&self) -> u64 {
+        self.down
+    }
+
+    /// Counts what the ports lost.
+    pub(crate) fn account(&mut self) {
+        for inlet in &mut self.inlets {
+            let (drops, refusals) = (inlet.port.kernel_drops(), inlet.port.refusals().total());
+            if let Some(leg) = inlet.entry {
+                let link = &mut self.legs[leg].link;
+                link.turned_away(drops - inlet.ring_drops, DropCause::RingFull);
+                link.turned_away(refusals - inlet.refusals, DropCause::Unsegmentable);
+            }
+            (inlet.ring_drops, inlet.refusals) = (drops, refusals);
+        }
+    }
+
+    /// Changes a setting of the lane with index `lane` at `at`.
+    pub(crate) fn change(&mut self, lane: usize, at: Time, change: Change) {
+        self.legs[lane].change(at, change);
+        self.measure_lag();
+    }
+
+    /// What each lane has done so far.
+    pub(crate) fn lanes(&self) -> Vec<LaneSnapshot> {
+        self.legs.iter().map(Leg::snapshot).collect()
+    }
+
+    /// What happens next among the legs together, and when.
+    fn next(&self) -> Option<(Time, Next)> {
+        let arrival = |(index, inlet): (usize, &Inlet)| {
+            Some((inlet.waiting.front()?.entered, Next::Arrival(index)))
+        };
+        let arrivals = self.inlets.iter().enumerate().filter_map(arrival);
+        let legs = self.together.iter().map(|&index| (self.legs[index].due, Next::Leg(index)));
+        let first = arrivals.chain(legs).min_by_key(|&(at, _)| at)?;
+        (first.0 != Time::NEVER).then_some(first)
+    }
+
+    /// Lets everything happen among the legs together that happens by `to`, in order.
+    fn work(&mut self, to: Time, clock: &Clock) {
+        while let Some((at, next)) = self.next()
+            && at <= to
+        {
+            self.sample(at);
+            match next {
+                Next::Arrival(port) => self.take_in(port, clock),
+                Next::Leg(leg) => self.serve_leg(leg, at, clock),
+            }
+        }
+        self.sample(to);
+    }
+
+    fn take_in(&mut self, port: usize, clock: &Clock) {
+        if let Some(packet) = self.inlets[port].waiting.pop_front() {
+            let leg = self.ways[packet.body.way()].lanes[0];
+            self.enter(leg, packet.entered, packet, clock);
+        }
+    }
+
+    fn enter(&mut self, leg: usize, at: Time, packet: Packet<Transit>, clock: &Clock) {
+        self.legs[leg].link.offer(at, packet);
+        self.look_after(leg, at, clock);
+    }
+
+    /// After anything has happened on a leg: gives back what it dropped, and looks ahead.
+    pub(super) fn look_after(&mut self, leg: usize, at: Time, clock: &Clock) {
+        self.give_back(leg, at, clock);
+        self.legs[leg].look_ahead();
+    }
+
+    /// Gives back what a leg has dropped by `at`.
+    fn give_back(&mut self, index: usize, at: Time, clock: &Clock) {
+        let Web { legs, pool, live, tap, .. } = self;
+        let link = &mut legs[index].link;
+        if link.has_dropped() {
+            for (packet, cause) in link.dropped() {
+                live.way(packet.body.way()).drop_one();
+                tap.dropped(index, clock.realtime(at), pool.bytes(&packet.body.frame), cause);
+                pool.free(packet.body.frame);
+            }
+        }
+    }
+
+    /// Lets a leg work up to `at`, and moves on what comes out of it.
+    fn serve_leg(&mut self, index: usize, at: Time, clock: &Clock) {
+        self.legs[index].link.advance(at);
+        if !self.legs[index].place.exit {
+            while let Some(delivered) = self.legs[index].link.take(at) {
+                self.forward(index, delivered, clock);
+            }
+        }
+        self.look_after(index, at, clock);
+    }
+
+    /// Moves a packet on to the next leg of its way, and its copies behind it.
+    fn forward(&mut self, index: usize, delivered: Delivered<Packet<Transit>>, clock: &Clock) {
+        let Delivered { release, packet } = delivered;
+        let way = packet.body.way();
+        self.legs[index].crossed(&packet.ledger);
+        self.ways[way].book(packet.body.hop(), &packet.ledger);
+        packet.body.note_hop(&mut self.pool, index, &packet.ledger);
+        let hop = (index, self.ways[way].lanes[packet.body.hop() + 1]);
+        for _ in 1..packet.copies {
+            match packet.body.copy(&mut self.pool) {
+                Some(body) => {
+                    self.live.way(way).duplicate();
+                    self.move_on(hop, release, like(&packet, body), clock);
+                }
+                None => self.legs[index].lose_copy(&packet),
+            }
+        }
+        self.move_on(hop, release, packet, clock);
+    }
+
+    /// Lets a packet enter the second lane of a hop as it comes out of the first.
+    fn move_on(
+        &mut self,
+        (last, next): (usize, usize),
+        at: Time,
+        mut packet: Packet<Transit>,
+        clock: &Clock,
+    ) {
+        let (stamp, bytes) = (clock.realtime(at), self.pool.bytes(&packet.body.frame));
+        self.tap.departed(last, stamp, bytes);
+        self.tap.arrived(next, stamp, bytes);
+        (packet.entered, packet.copies, packet.ledger) = (at, 1, Default::default());
+        packet.body.go_on();
+        self.enter(next, at, packet, clock);
+    }
+
+    /// Takes the samples of backlogs that are due before `now`: between two events no link does anything
+    /// that it would not have done anyway, so that they can be taken afterwards.
+    fn sample(&mut self, now: Time) {
+        let Some((mut next, every)) = self.sampling else { return };
+        while next < now {
+            self.legs.iter_mut().for_each(|leg| leg.sample(next));
+            next += every;
+        }
+        self.sampling = Some((next, every));
+    }
+}
