@@ -121,10 +121,10 @@ fn emulated(settings: &[&str], warm: u32, seconds: u32) -> Result<Sample> {
     let hosts = Hosts::build(&[1500])?;
     let (near, far) = inner_devices(0);
     let path = path(settings)?;
-    let plan = Plan { name: String::new(), path, namespace: &hosts.middle, near, far };
+    let plan = Plan { name: String::new(), path, namespace: hosts.middle(), near, far };
     let options = SessionOptions { bound: accuracy::DEFAULT_BOUND, ..SessionOptions::default() };
     let (session, thread) = Session::start(vec![plan], options)?;
-    let goodput = iperf(&hosts.near, &hosts.fars[0], warm, seconds);
+    let goodput = iperf(hosts.near(), hosts.far(0), warm, seconds);
     session.stop();
     let ended = thread.join();
     ended.result?;

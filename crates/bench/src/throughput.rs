@@ -290,12 +290,12 @@ impl Rig {
     }
 
     fn ends(&self) -> [&Namespace; 2] {
-        [&self.0.near, &self.0.fars[0]]
+        [self.0.near(), self.0.far(0)]
     }
 
     fn ports(&self, backend: Backend) -> Result<[Box<dyn trunkline_port::Port>; 2]> {
         let (near, far) = inner_devices(0);
-        let open = |name: &str| self.0.middle.run(|| trunkline_port::open(name, backend));
+        let open = |name: &str| self.0.middle().run(|| trunkline_port::open(name, backend));
         let ports = [open(&near)??, open(&far)??];
         ensure!(ports[0].mtu() >= 1400, "the devices of the laboratory are too small");
         Ok(ports)

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use trunkline_core::Rate;
 use trunkline_emu::hosts::{Addresses, Hosts, addresses, carries_ipv6, inner_devices};
 use trunkline_emu::{Options, Plan, keep_off, processors};
-use trunkline_lab::{Namespace, Outside, RunState, Unreachable, kill_processes_in};
+use trunkline_lab::{Namespace, Outside, RunState, Unreachable};
 use trunkline_scenario::PathSpec;
 
 /// Run a program in its own network namespace, behind the emulated path.
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (host, state) = emulation::prepare()?;
     let mtus: Vec<u32> = paths.iter().map(|path| path.mtu).collect();
     let hosts = Hosts::build(&mtus)?;
-    for namespace in [&hosts.near, &hosts.middle].into_iter().chain(&hosts.fars) {
+    for namespace in hosts.laboratory().namespaces() {
         state.note_namespace(namespace)?;
     }
     let outside = match args.no_outside {
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(signal) => Err(Failure::interrupted(signal)),
         None => in_company(args, &hosts, (&names, &paths), &running, caught),
     };
-    clear_out(&hosts);
+    hosts.laboratory().end_programs();
     let ending = running.end();
     drop(outside);
     conclude(result, ending, &args.emulator)
@@ -117,7 +117,7 @@ fn spare_processor(args: &Args, hosts: &Hosts, paths: &[PathSpec]) -> Options {
     let asked = args.emulator.dataplane();
     let all = processors();
     match asked.cpu.or(all.last().copied()) {
-        Some(number) if total >= FAST => match hosts.spare(number) {
+        Some(number) if total >= FAST => match hosts.laboratory().spare(number, &all) {
             Ok(()) => {
                 keep_off(number);
                 Options { cpu: Some(number), own: all.len() > 1, ..asked }
@@ -144,16 +144,16 @@ fn conclude(
 }
 
 fn connect(host: &Namespace, hosts: &Hosts, state: &RunState) -> Result<Outside, Unreachable> {
-    let outside = Outside::connect(host, &hosts.fars[0], state)?;
+    let outside = Outside::connect(host, hosts.far(0), state)?;
     let gateway = addresses(0).far;
-    hosts.near.add_default_route(gateway.into())?;
+    hosts.near().add_default_route(gateway.into())?;
     Ok(outside)
 }
 
 fn plans<'a>(hosts: &'a Hosts, names: &[String], paths: Vec<PathSpec>) -> Vec<Plan<'a>> {
     let plan = |(index, path)| {
         let (near, far) = inner_devices(index);
-        Plan { name: names[index].clone(), path, namespace: &hosts.middle, near, far }
+        Plan { name: names[index].clone(), path, namespace: hosts.middle(), near, far }
     };
     paths.into_iter().enumerate().map(plan).collect()
 }
@@ -193,7 +193,7 @@ fn in_company(
     };
     let (words, command) = near_command(args, names, paths);
     let ended = report(&sender, Event::CommandEnded);
-    let program = Program::start(&hosts.near, command, false, ended)?;
+    let program = Program::start(hosts.near(), command, false, ended)?;
     let result = attend(&program, &words, &events, running);
     if let Some(peer) = peer {
         peer.signal(Signal::TERM);
@@ -220,9 +220,9 @@ fn start_peer(
     let mut command = Command::new("sh");
     command.args(["-c", text]).envs(environment(names, paths, true)).stdout(io::stderr());
     let ended = report(sender, Event::PeerEnded);
-    let program = Program::start(&hosts.fars[0], command, true, ended)?;
+    let program = Program::start(hosts.far(0), command, true, ended)?;
     let mut early = None;
-    wait_for_listener(&hosts.fars[0], PATIENCE, || {
+    wait_for_listener(hosts.far(0), PATIENCE, || {
         early = events.try_recv().ok();
         early.is_some()
     })?;
@@ -316,18 +316,4 @@ fn ends_in(time: Duration, events: &Receiver<Event>) -> bool {
         }
     }
     false
-}
-
-/// Ends whatever still runs in the laboratory: background jobs of the program, and peers.
-fn clear_out(hosts: &Hosts) {
-    for signal in [Signal::TERM, Signal::KILL] {
-        let mut left = 0;
-        for namespace in [&hosts.near].into_iter().chain(&hosts.fars) {
-            left += kill_processes_in(namespace.inode(), signal.as_raw()).unwrap_or(0);
-        }
-        if left == 0 {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
 }

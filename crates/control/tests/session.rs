@@ -39,7 +39,7 @@ fn hosts() -> Option<Hosts> {
 
 fn start(hosts: &Hosts, options: SessionOptions) -> (Arc<Session>, SessionThread) {
     let (near, far) = inner_devices(0);
-    let plan = Plan { name: String::new(), path: path(), namespace: &hosts.middle, near, far };
+    let plan = Plan { name: String::new(), path: path(), namespace: hosts.middle(), near, far };
     let (session, thread) = Session::start(vec![plan], options).unwrap();
     (Arc::new(session), thread)
 }
@@ -47,8 +47,8 @@ fn start(hosts: &Hosts, options: SessionOptions) -> (Arc<Session>, SessionThread
 /// Sends datagrams from near to far and says how many came.
 fn exchange(hosts: &Hosts) -> usize {
     let ours = addresses(0);
-    let far = hosts.fars[0].run(|| UdpSocket::bind((ours.far, 7000)).unwrap()).unwrap();
-    let near = hosts.near.run(|| UdpSocket::bind((ours.near, 7001)).unwrap()).unwrap();
+    let far = hosts.far(0).run(|| UdpSocket::bind((ours.far, 7000)).unwrap()).unwrap();
+    let near = hosts.near().run(|| UdpSocket::bind((ours.near, 7001)).unwrap()).unwrap();
     for number in 0..DATAGRAMS {
         near.send_to(&number.to_be_bytes(), (ours.far, 7000)).unwrap();
     }

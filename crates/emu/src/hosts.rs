@@ -8,7 +8,7 @@
 
 use crate::EmuError;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use trunkline_lab::{End, IpNet, LabError, Mac, Namespace, create_veth};
+use trunkline_lab::{IpNet, LabError, Laboratory, Mac, Namespace};
 
 /// First bytes of the laboratory's addresses: 10.77.K.0/24 and fd00:746c:K::/64 for path K.
 const IPV4_PREFIX: [u8; 2] = [10, 77];
@@ -17,21 +17,14 @@ const IPV6_PREFIX: [u16; 2] = [0xfd00, 0x746c];
 /// The least MTU with which there is IPv6 (RFC 8200 §5).
 const IPV6_LEAST_MTU: u32 = 1280;
 
-/// Can hosts speak IPv6 over devices of `mtu` bytes?
+/// Whether hosts can speak IPv6 over devices of `mtu` bytes.
 pub fn carries_ipv6(mtu: u32) -> bool {
     mtu >= IPV6_LEAST_MTU
 }
 
-/// Namespaces joined by device pairs, with nothing emulated yet.
+/// A near host, in which the command runs, and the far hosts, in the order of the paths, with nothing emulated yet.
 #[derive(Debug)]
-pub struct Hosts {
-    /// Where the command runs.
-    pub near: Namespace,
-    /// Where the emulator's ends are.
-    pub middle: Namespace,
-    /// The far hosts, in the order of the paths.
-    pub fars: Vec<Namespace>,
-}
+pub struct Hosts(Laboratory);
 
 /// The addresses on path `index`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,67 +64,53 @@ impl Hosts {
     /// # Errors
     /// Where the laboratory cannot be built, for want of permission as a rule.
     pub fn build(mtus: &[u32]) -> Result<Hosts, EmuError> {
-        let mut hosts =
-            Hosts { near: Namespace::create()?, middle: Namespace::create()?, fars: Vec::new() };
-        // The middle has no voice of its own on the path.
-        hosts.middle.set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
+        let mut laboratory = Laboratory::new()?;
+        laboratory.add_host()?;
+        let mut hosts = Hosts(laboratory);
         for (index, &mtu) in mtus.iter().enumerate() {
             hosts.add(index, mtu)?;
         }
         Ok(hosts)
     }
 
-    /// Takes the receivers' protocol work off the processor `emulator`, on which each frame sent would
-    /// else be received as well before the next is sent. Does nothing where there is no other processor.
+    /// The near host.
+    pub fn near(&self) -> &Namespace {
+        &self.0.hosts()[0]
+    }
+
+    /// The far host of path `index`.
     ///
-    /// # Errors
-    /// Where the system does not allow it, as in some containers.
-    pub fn spare(&self, emulator: usize) -> Result<(), EmuError> {
-        let others: Vec<usize> =
-            crate::processors().into_iter().filter(|&number| number != emulator).collect();
-        if others.is_empty() {
-            return Ok(());
-        }
-        for (index, far) in self.fars.iter().enumerate() {
-            self.near.steer_receive(&device(index), &others)?;
-            far.steer_receive(&device(0), &others)?;
-        }
-        Ok(())
+    /// # Panics
+    /// If there is no such path.
+    pub fn far(&self, index: usize) -> &Namespace {
+        &self.0.hosts()[1 + index]
+    }
+
+    /// Where the emulator's ends are.
+    pub fn middle(&self) -> &Namespace {
+        self.0.middle()
+    }
+
+    /// The namespaces and devices.
+    pub fn laboratory(&self) -> &Laboratory {
+        &self.0
     }
 
     fn add(&mut self, index: usize, mtu: u32) -> Result<(), EmuError> {
-        let far = Namespace::create()?;
+        let number = self.0.add_host()?;
         let (near_device, far_device) = (device(index), device(0));
         let (inner_near, inner_far) = inner_devices(index);
-        let end = |namespace, name, mac| End::new(namespace, name).with_mac(mac);
         let (near_mac, far_mac) = (mac(index, 2), mac(index, 1));
-        create_veth(
-            &end(&self.near, &near_device, near_mac),
-            &end(&self.middle, &inner_near, mac(index, 3)),
-            mtu,
-        )?;
-        create_veth(
-            &end(&far, &far_device, far_mac),
-            &end(&self.middle, &inner_far, mac(index, 4)),
-            mtu,
-        )?;
-        // Hosts send frames of wire size with finished checksums.
-        for (namespace, name) in [
-            (&self.middle, &inner_near),
-            (&self.middle, &inner_far),
-            (&self.near, &near_device),
-            (&far, &far_device),
-        ] {
-            namespace.set_offloads_off(name)?;
-        }
+        let inner = |name, host| (name, Some(mac(index, host)));
+        self.0.join(0, (&near_device, Some(near_mac)), inner(inner_near.as_str(), 3), mtu)?;
+        self.0.join(number, (&far_device, Some(far_mac)), inner(inner_far.as_str(), 4), mtu)?;
         let Addresses { near, far: beyond, near6, far6 } = addresses(index);
         let v6 = carries_ipv6(mtu).then_some((near6.into(), far6.into()));
         let pairs = [Some((near.into(), beyond.into())), v6];
         for (near, beyond) in pairs.into_iter().flatten() {
-            settle(&self.near, &near_device, near, (beyond, far_mac))?;
-            settle(&far, &far_device, beyond, (near, near_mac))?;
+            settle(self.near(), &near_device, near, (beyond, far_mac))?;
+            settle(self.far(index), &far_device, beyond, (near, near_mac))?;
         }
-        self.fars.push(far);
         Ok(())
     }
 }

@@ -152,20 +152,21 @@ impl Session {
         options: SessionOptions,
     ) -> Result<(Session, SessionThread), EmuError> {
         let Setup { web, paths, captured } = setup;
+        let SessionOptions { dataplane, capture, .. } = options;
         let (arena, origin) = (web.arena, web.origin);
         let devices = web.ports.iter().map(|port| port.device().to_string()).collect();
         let backends = web.ports.iter().map(|port| port.backend_name().to_string()).collect();
         let lanes = web.lanes.iter().map(|lane| lane.name.clone()).collect();
-        let (tap, capture) = match &options.capture {
+        let (tap, capture) = match capture {
             Some(CaptureRequest { file, command, .. }) => {
-                let (tap, handle) = Capture::start(file, command, captured)?;
+                let (tap, handle) = Capture::start(&file, &command, captured)?;
                 (tap, Some(handle))
             }
             None => (CaptureTap::default(), None),
         };
         let web = Web::new(web, tap)?;
         let live = web.live();
-        let (dataplane, remote) = Dataplane::new(web, options.dataplane)?;
+        let (dataplane, remote) = Dataplane::new(web, dataplane)?;
         let thread = std::thread::Builder::new()
             .name("dataplane".into())
             .spawn(move || dataplane.run())

@@ -38,7 +38,7 @@ fn hosts(paths: usize) -> Option<Hosts> {
 fn start(hosts: &Hosts, paths: &[(&str, PathSpec)]) -> (Session, SessionThread) {
     let plan = |(index, (name, path)): (usize, &(&str, PathSpec))| {
         let (near, far) = inner_devices(index);
-        Plan { name: (*name).into(), path: path.clone(), namespace: &hosts.middle, near, far }
+        Plan { name: (*name).into(), path: path.clone(), namespace: hosts.middle(), near, far }
     };
     Session::start(paths.iter().enumerate().map(plan).collect(), SessionOptions::default()).unwrap()
 }
@@ -50,7 +50,7 @@ fn exchange(hosts: &Hosts, index: usize) -> Vec<Duration> {
         host.run(|| UdpSocket::bind((address, PORT + index as u16)).unwrap()).unwrap()
     };
     let (near, far) =
-        (bind(&hosts.near, ours.near.into()), bind(&hosts.fars[index], ours.far.into()));
+        (bind(hosts.near(), ours.near.into()), bind(hosts.far(index), ours.far.into()));
     far.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let mut took = Vec::new();
     for number in 0..DATAGRAMS {
@@ -162,7 +162,7 @@ fn what_is_under_way_at_the_end_is_in_flight() {
     let Some(hosts) = hosts(1) else { return };
     let (session, thread) = start(&hosts, &[("", path(&["delay=60s", "up-loss=50%"]))]);
     let ours = addresses(0);
-    let near = hosts.near.run(|| UdpSocket::bind((ours.near, PORT)).unwrap()).unwrap();
+    let near = hosts.near().run(|| UdpSocket::bind((ours.near, PORT)).unwrap()).unwrap();
     (0..100).for_each(|_| assert_eq!(near.send_to(b"long", (ours.far, PORT)).unwrap(), 4));
     let entered = || session.snapshot().lanes[0].entered;
     assert!((0..250).any(|_| {
@@ -185,7 +185,7 @@ fn a_device_that_is_not_there_is_refused() {
     let plan = Plan {
         name: String::new(),
         path: path(&["delay=1ms"]),
-        namespace: &hosts.middle,
+        namespace: hosts.middle(),
         near: "tlnone".into(),
         far: "tlnone".into(),
     };

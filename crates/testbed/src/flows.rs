@@ -79,7 +79,7 @@ fn flow_plan(
     let end = |station: usize, address, transport: &Transport| {
         let host = plan.stations[station].host;
         EndPlan {
-            namespace: laboratory.stations[station].clone(),
+            namespace: laboratory.station(station).clone(),
             address,
             transport: transport.clone(),
             interface: scenario.hosts[host].interface.clone(),

@@ -3,18 +3,14 @@
 use crate::kernel::{metrics, sysctls};
 use crate::plan::{Plan, addresses};
 use crate::{TestbedError, frame};
-use rustix::process::Signal;
 use std::sync::Arc;
-use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_emu::capture::CapturePlan;
 use trunkline_emu::{
     CaptureRequest, Ended, Live, Options, Session, SessionOptions, SessionThread, Setup, Snapshot,
     Takes, WayPlan, WebPlan, accuracy, way_mac,
 };
-use trunkline_lab::{
-    End, IpNet, Mac, Namespace, RunState, available_memory, create_veth, kill_processes_in,
-};
+use trunkline_lab::{IpNet, Mac, Namespace, RunState, available_memory};
 use trunkline_path::ChannelKey;
 use trunkline_port::{Backend, Port};
 use trunkline_scenario::{PathSpec, Scenario};
@@ -31,15 +27,9 @@ const MOST_QUEUED: u64 = 64 << 20;
 const OVERHEAD: u64 = 2;
 /// At most this many samples of a link's backlog are kept.
 const MOST_SAMPLES: u64 = 1 << 20;
-/// How long programs may take to end before they are killed.
-const GRACE: Duration = Duration::from_millis(50);
 
 /// Hosts joined by an emulated network. Removed when dropped.
-pub struct Laboratory {
-    /// One for each station of the plan.
-    pub stations: Vec<Namespace>,
-    middle: Namespace,
-}
+pub struct Laboratory(trunkline_lab::Laboratory);
 
 /// The emulated network at work.
 pub struct Network {
@@ -67,20 +57,17 @@ impl Laboratory {
         plan: &Plan,
         state: &RunState,
     ) -> Result<Laboratory, TestbedError> {
-        let middle = Namespace::create()?;
-        state.note_namespace(&middle)?;
-        // Only what the scenario sends shall travel.
-        middle.set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
-        let mut laboratory = Laboratory { stations: Vec::new(), middle };
+        let mut laboratory = Laboratory(trunkline_lab::Laboratory::new()?);
         for index in 0..plan.stations.len() {
-            laboratory.add_station(scenario, plan, index, state)?;
+            laboratory.add_station(scenario, plan, index)?;
         }
+        laboratory.0.namespaces().try_for_each(|namespace| state.note_namespace(namespace))?;
         for (index, circuit) in plan.circuits.iter().enumerate() {
             let (near, far) = addresses(index);
             let metrics = metrics(scenario, &scenario.traffic[circuit.traffic]);
             let ends = [(circuit.near, near, far), (circuit.far, far, near)];
             for (way, (station, own, other)) in ends.into_iter().enumerate() {
-                let namespace = &laboratory.stations[station];
+                let namespace = laboratory.station(station);
                 let net = IpNet::new(own, 32).expect("32 is a prefix length");
                 namespace.add_address(DEVICE, net)?;
                 namespace.add_direct_route(DEVICE, other.into(), own.into(), &metrics)?;
@@ -95,10 +82,9 @@ impl Laboratory {
         scenario: &Scenario,
         plan: &Plan,
         index: usize,
-        state: &RunState,
     ) -> Result<(), TestbedError> {
-        let namespace = Namespace::create()?;
-        state.note_namespace(&namespace)?;
+        let host = self.0.add_host()?;
+        let namespace = self.station(host);
         for device in ["all", "default"] {
             namespace.set_sysctl(&format!("net/ipv6/conf/{device}/disable_ipv6"), "1")?;
         }
@@ -106,25 +92,24 @@ impl Laboratory {
             namespace.set_sysctl(&format!("net/ipv4/{setting}"), &value)?;
         }
         let inner = inner_device(index);
-        let outer = End::new(&namespace, DEVICE).with_mac(station_mac(index));
-        create_veth(&outer, &End::new(&self.middle, &inner), frame::mtu(scenario, plan, index))?;
-        namespace.set_offloads_off(DEVICE)?;
-        self.middle.set_offloads_off(&inner)?;
-        self.stations.push(namespace);
-        Ok(())
+        let (outer, inner) = ((DEVICE, Some(station_mac(index))), (inner.as_str(), None));
+        Ok(self.0.join(host, outer, inner, frame::mtu(scenario, plan, index))?)
     }
 
-    /// Takes the hosts' protocol work off the processor `emulator`, if there is another one.
+    /// The host of station `index` of the plan.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn station(&self, index: usize) -> &Namespace {
+        &self.0.hosts()[index]
+    }
+
+    /// Takes the hosts' protocol work off the processor `emulator`, one of `processors`.
     ///
     /// # Errors
-    /// Where the system does not allow it, as in some containers.
-    pub fn spare(&self, emulator: usize) -> Result<(), TestbedError> {
-        let others: Vec<usize> =
-            trunkline_emu::processors().into_iter().filter(|&other| other != emulator).collect();
-        if others.is_empty() {
-            return Ok(());
-        }
-        Ok(self.stations.iter().try_for_each(|one| one.steer_receive(DEVICE, &others))?)
+    /// If the system does not allow it, as in some containers.
+    pub fn spare(&self, emulator: usize, processors: &[usize]) -> Result<(), TestbedError> {
+        Ok(self.0.spare(emulator, processors)?)
     }
 
     /// Starts the network. Its schedules begin at `origin`; its frames are captured if that is asked for.
@@ -140,7 +125,7 @@ impl Laboratory {
     ) -> Result<Network, TestbedError> {
         let open = |index: usize| -> Result<Box<dyn Port>, TestbedError> {
             let device = inner_device(index);
-            Ok(self.middle.run(|| trunkline_port::open(&device, Backend::Packet))??)
+            Ok(self.0.middle().run(|| trunkline_port::open(&device, Backend::Packet))??)
         };
         let ports = (0..plan.stations.len()).map(open).collect::<Result<_, _>>()?;
         let sample = scenario.sample_backlog.map(|every| {
@@ -209,16 +194,9 @@ fn arena(plan: &Plan) -> Result<u64, TestbedError> {
 }
 
 impl Laboratory {
-    /// Ends whatever runs in the hosts, also what has left the process group in which it was started.
+    /// Ends whatever runs in the hosts.
     pub fn end_programs(&self) {
-        for signal in [Signal::TERM, Signal::KILL] {
-            let kill = |host: &Namespace| kill_processes_in(host.inode(), signal.as_raw());
-            let left: usize = self.stations.iter().map(|host| kill(host).unwrap_or(0)).sum();
-            if left == 0 {
-                return;
-            }
-            std::thread::sleep(GRACE);
-        }
+        self.0.end_programs();
     }
 }
 

@@ -143,7 +143,7 @@ fn joined(flows: Vec<Vec<Flow>>) -> Vec<Vec<FlowRun>> {
 fn spare_processor(laboratory: &Laboratory) -> Option<usize> {
     let all = processors();
     let last = all.last().copied().filter(|_| all.len() > 1)?;
-    if let Err(error) = laboratory.spare(last) {
+    if let Err(error) = laboratory.spare(last, &all) {
         tracing::debug!(%error, "receivers work on the emulator's processor");
         return None;
     }

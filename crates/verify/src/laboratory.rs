@@ -71,7 +71,7 @@ impl Laboratory {
     /// Where namespaces, devices or packet sockets cannot be had.
     pub fn build(mtu: u32, cpu: Option<usize>) -> Result<Laboratory, VerifyError> {
         let hosts = Hosts::build(&[mtu])?;
-        let (near, far) = (&hosts.near, &hosts.fars[0]);
+        let (near, far) = (hosts.near(), hosts.far(0));
         for host in [near, far] {
             // The hosts themselves have nothing to say: no neighbour or group messages in between.
             host.set_sysctl("net/ipv6/conf/all/disable_ipv6", "1")?;
@@ -99,7 +99,7 @@ impl Laboratory {
 
     /// The namespaces, to be written down for the next run's clean-up.
     pub fn namespaces(&self) -> impl Iterator<Item = &Namespace> {
-        [&self.hosts.near, &self.hosts.middle].into_iter().chain(&self.hosts.fars)
+        self.hosts.laboratory().namespaces()
     }
 
     /// Where the threads run.
@@ -118,7 +118,7 @@ impl Laboratory {
         capture: Option<CaptureRequest>,
     ) -> Result<(Session, SessionThread), VerifyError> {
         let (near, far) = inner_devices(0);
-        let namespace = &self.hosts.middle;
+        let namespace = self.hosts.middle();
         let plan = Plan { name: String::new(), path: path.clone(), namespace, near, far };
         let mut options =
             SessionOptions { backend: how.backend, capture, ..SessionOptions::default() };

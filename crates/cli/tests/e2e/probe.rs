@@ -32,7 +32,7 @@ impl Between {
         let path = spec(path);
         let hosts = Hosts::build(&[path.mtu]).unwrap();
         let (near, far) = inner_devices(0);
-        let plan = Plan { name: String::new(), path, namespace: &hosts.middle, near, far };
+        let plan = Plan { name: String::new(), path, namespace: hosts.middle(), near, far };
         let (session, thread) = Session::start(vec![plan], SessionOptions::default()).unwrap();
         Some(Between { host, hosts, session, thread: Some(thread) })
     }
@@ -45,14 +45,14 @@ impl Between {
 
     fn serve(&self, options: &[&str]) -> Running {
         let arguments = [&["serve", "--bind", "10.77.0.1", "--json"][..], options].concat();
-        let mut server = self.start_in(&self.hosts.fars[0], &arguments, KEY);
+        let mut server = self.start_in(self.hosts.far(0), &arguments, KEY);
         server.await_line("listening at");
         server
     }
 
     fn probe(&self, arguments: &[&str]) -> Running {
         let arguments = [&["probe", arguments[0], "10.77.0.1"][..], &arguments[1..]].concat();
-        self.start_in(&self.hosts.near, &arguments, KEY)
+        self.start_in(self.hosts.near(), &arguments, KEY)
     }
 
     /// Everything is lost, or nothing more than before.
@@ -215,7 +215,7 @@ fn garbage_and_silent_clients_do_no_harm() {
     let server = between.serve(&[]);
     let flag = AtomicBool::new(false);
     let result = std::thread::scope(|scope| {
-        let (socket, silent) = between.hosts.near.run(strangers).unwrap();
+        let (socket, silent) = between.hosts.near().run(strangers).unwrap();
         let ended = &flag;
         scope.spawn(move || shower(&socket, ended));
         let arguments = ["rtt", "--every", "5ms", "--count", "300", "--sizes", "64", "--json"];
@@ -256,7 +256,7 @@ fn keys_rates_and_strangers() {
     let Some(between) = Between::new("delay=1ms") else { return };
     let server = between.serve(&["--max-duration", "30s", "--max-rate", "1mbit"]);
     let wrong = ["probe", "rtt", "10.77.0.1", "--count", "1"];
-    let outcome = between.start_in(&between.hosts.near, &wrong, "another key").finish();
+    let outcome = between.start_in(between.hosts.near(), &wrong, "another key").finish();
     assert_eq!(outcome.status.code(), Some(1));
     assert!(outcome.complaint().contains("wrong key"), "{outcome:#?}");
     for (arguments, words) in [
@@ -501,7 +501,7 @@ fn a_probe_that_nobody_reads_writes_its_files() {
         command.env("TRUNKLINE_KEY", KEY);
         let unread = || std::io::pipe().unwrap().1;
         command.stdout(unread()).stderr(unread());
-        let mut child = spawn(&between.hosts.near, command, SpawnOptions::default()).unwrap();
+        let mut child = spawn(between.hosts.near(), command, SpawnOptions::default()).unwrap();
         let status = child.wait().unwrap();
         assert_eq!(status.code(), Some(141), "{form:?}: {status}");
         let [fit, samples] = files.map(|file| std::fs::read_to_string(file).unwrap());
