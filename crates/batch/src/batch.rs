@@ -68,7 +68,7 @@ impl Batch {
     /// from the threads that make them, and some times a second how far one in real time is.
     ///
     /// # Errors
-    /// Where it was [broken off](trunkline_testbed::break_off).
+    /// If it was [broken off](trunkline_testbed::break_off).
     pub fn run(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Outcome, BatchError> {
         self.run_kept(progress, None)
     }
@@ -245,7 +245,7 @@ fn place(scenario: &Scenario) -> String {
 /// Gives every cell another seed.
 ///
 /// # Errors
-/// Where the seed is an axis of the grid: its cells would then be the same.
+/// If the seed is an axis of the grid: its cells would then be the same.
 pub fn reseed(cells: &mut [Scenario], seed: u64) -> Result<(), BatchError> {
     if cells.iter().any(|cell| cell.cell.contains_key("seed")) {
         return Err(BatchError::SeedVaries { seed });

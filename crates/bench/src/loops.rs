@@ -14,7 +14,7 @@ use trunkline_scenario::{PathSpec, Settings};
 const BUDGET: usize = 32;
 /// Room for a frame of any size used here.
 const ROOM: usize = 2048;
-/// Frames under way at most, by memory that is used only where it is needed.
+/// Frames under way at most, by memory that is used only if it is needed.
 const ARENA: u64 = 256 << 20;
 const NICE: i32 = -20;
 
@@ -130,7 +130,7 @@ pub fn dataplane(
     Ok(Dataplane::new(Web::new(plan, CaptureTap::default())?, options)?)
 }
 
-/// Puts the calling thread on processor `cpu`, first among ordinary threads where that is allowed, as
+/// Puts the calling thread on processor `cpu`, first among ordinary threads if that is allowed, as
 /// the emulator does. On a machine without such a processor it stays where it is.
 pub fn settle(cpu: usize) {
     pin(cpu);
@@ -138,7 +138,7 @@ pub fn settle(cpu: usize) {
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
-/// Puts the calling thread on processor `cpu`, where there is one.
+/// Puts the calling thread on processor `cpu`, if there is one.
 pub fn pin(cpu: usize) {
     let mut set = CpuSet::new();
     set.set(cpu);

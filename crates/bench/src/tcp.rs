@@ -56,7 +56,7 @@ pub struct Row {
     goodput: Option<Figure>,
     /// Over the direct pair with offloads off, round by round.
     direct_ratio: Option<Figure>,
-    /// Over what the path's rate allows, where it has one.
+    /// Over what the path's rate allows, if it has one.
     achievable_ratio: Option<Figure>,
     /// Frames that the emulator itself lost, all rounds together.
     emulator_drops: u64,
@@ -166,7 +166,7 @@ struct Owned(Child);
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // Both fail only where it has ended already.
+        // Both fail only if it has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -213,7 +213,7 @@ fn burst_cost(ends: [&Namespace; 2], meter: &Meter, load: Load, turn: Duration) 
     Ok(Figure::of(costs).context("no burst came through the loop")?.median)
 }
 
-/// The cost of one burst; `None` where it did not come through in time.
+/// The cost of one burst; `None` if it did not come through in time.
 fn one_burst(floods: &mut [Flood], meter: &Meter) -> Option<f64> {
     meter.set_open(false);
     let given: usize = floods.iter_mut().map(|flood| flood.burst(GATHERED)).sum();

@@ -23,7 +23,7 @@ use trunkline_scenario::Scenario;
 /// Each cell is cut down, for all engines alike, to the real time that it may take. The formulas and the
 /// emulator are held against the simulator: a delay agrees within 2 % or 100 us, a goodput within 2 %, a loss
 /// within its 95 % interval. Where the emulator is farther apart, the simulator is asked what it gives when all
-/// starts a little earlier or later. The emulator needs root, or user namespaces. Exit status 1 where a value is
+/// starts a little earlier or later. The emulator needs root, or user namespaces. Exit status 1 if a value is
 /// INVALID: the machine was too busy for it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -46,7 +46,7 @@ pub struct Args {
     /// The short form: --time 2s --cells 1 --attempts 1
     #[arg(long, conflicts_with_all = ["time", "cells", "attempts"])]
     short: bool,
-    /// Exit status 1 where a figure differs without a reason
+    /// Exit status 1 if a figure differs without a reason
     #[arg(long)]
     strict: bool,
     #[command(flatten)]

@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     validity::check(report.runs.iter(), args.effort)
 }
 
-/// Writes the report where that is asked for.
+/// Writes the report if that is asked for.
 fn written(
     watch: &Watch,
     destination: Option<Destination>,

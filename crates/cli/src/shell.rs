@@ -41,7 +41,7 @@ pub struct Args {
     no_outside: bool,
     #[command(flatten)]
     emulator: EmulatorArgs,
-    /// The program and its arguments; your shell where there is none
+    /// The program and its arguments; your shell if there is none
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -307,7 +307,7 @@ fn end_program(program: &Program, events: &Receiver<Event>, signal: Option<Signa
     }
 }
 
-/// Does the program end within `time`?
+/// Whether the program ends within `time`.
 fn ends_in(time: Duration, events: &Receiver<Event>) -> bool {
     let until = Instant::now() + time;
     while let Ok(event) = events.recv_timeout(until.saturating_duration_since(Instant::now())) {

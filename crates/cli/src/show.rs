@@ -19,7 +19,7 @@ use trunkline_emu::{LaneSnapshot, Snapshot};
     after_help = "Examples:\n  trunkline show\n  trunkline show --watch --interval 500ms\n  trunkline show --json | jq .state.lanes[0].delivered"
 )]
 pub struct Args {
-    /// The run by its process number, where several run
+    /// The run by its process number, if several run
     #[arg(long, value_name = "PID")]
     pid: Option<String>,
     /// Show again and again until the run ends or you interrupt

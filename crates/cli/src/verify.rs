@@ -42,7 +42,7 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     /// Lengthen the delay by TIME after a third of each run, and shorten it again after two thirds
-    /// [default where it is given without a time: 500us; in the sweep of --preset lds: on]
+    /// [default if it is given without a time: 500us; in the sweep of --preset lds: on]
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "500us",
           help_heading = "Probes")]
     change_delay: Option<Span>,

@@ -35,7 +35,7 @@ impl Answer {
     }
 }
 
-/// Says whether a request for `path` by `method` would be answered, and where not, how it is refused.
+/// Says whether a request for `path` by `method` would be answered, and if not, how it is refused.
 pub fn admit(method: &Method, path: &str) -> Result<(), Answer> {
     let methods: Vec<&str> = ROUTES.iter().filter(|r| r.1 == path).map(|r| r.0).collect();
     if methods.is_empty() {

@@ -57,10 +57,10 @@ pub struct Server {
 
 impl Server {
     /// Starts to answer on `socket_path`, which gets mode 0600. A socket that an earlier run has left
-    /// there is replaced. The directory is made with mode 0700 where it is missing.
+    /// there is replaced. The directory is made with mode 0700 if it is missing.
     ///
     /// # Errors
-    /// Where another run answers there, something else lies there, or the system refuses.
+    /// If another run answers there, something else lies there, or the system refuses.
     pub fn start(
         socket_path: &Path,
         controller: Arc<dyn Controller>,
@@ -133,7 +133,7 @@ async fn accept(listener: std::os::unix::net::UnixListener, controller: Arc<dyn 
 /// What a server of `controller` sends on a connection over which these octets come, and no more.
 ///
 /// # Errors
-/// Where the system has no runtime to give.
+/// If the system has no runtime to give.
 pub fn exchange(octets: &[u8], controller: Arc<dyn Controller>) -> std::io::Result<Vec<u8>> {
     let mut sent = Vec::new();
     runtime()?.block_on(converse(tokio::io::join(octets, &mut sent), controller));

@@ -22,9 +22,9 @@ use trunkline_path::Change;
 pub(crate) const BUDGET: usize = 32;
 /// The last part of a wait is spent spinning, because sleeping ends late by about this much.
 const SPIN: Span = Span::from_micros(120);
-/// Less of it where somebody else wants the processor.
+/// Less of it if somebody else wants the processor.
 const SHORT_SPIN: Span = Span::from_micros(20);
-/// Where frames must leave at once, it spins this long for the next one before it sleeps.
+/// If frames must leave at once, it spins this long for the next one before it sleeps.
 const LINGER: Span = Span::from_micros(150);
 /// Longest sleep: a pulse for the health of the devices.
 const PULSE: Span = Span::from_millis(100);

@@ -58,11 +58,11 @@ pub fn inner_devices(index: usize) -> (String, String) {
 }
 
 impl Hosts {
-    /// Builds a near host and one far host for each of `mtus`. They have no IPv6 address where the MTU is too
+    /// Builds a near host and one far host for each of `mtus`. They have no IPv6 address if the MTU is too
     /// small for one ([`carries_ipv6`]).
     ///
     /// # Errors
-    /// Where the laboratory cannot be built, for want of permission as a rule.
+    /// If the laboratory cannot be built, for want of permission as a rule.
     pub fn build(mtus: &[u32]) -> Result<Hosts, EmuError> {
         let mut laboratory = Laboratory::new()?;
         laboratory.add_host()?;

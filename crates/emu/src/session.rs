@@ -229,7 +229,7 @@ impl Session {
     /// while the session is at work: the change is noted.
     ///
     /// # Errors
-    /// Where a setting cannot be used, or the changed paths no longer fit into the memory reserved.
+    /// If a setting cannot be used, or the changed paths no longer fit into the memory reserved.
     pub fn change(
         &self,
         name: Option<&str>,
@@ -247,7 +247,7 @@ impl Session {
     }
 
     /// Changes settings at the instant `at` of [`monotonic`](crate::monotonic), or as soon as the
-    /// emulator reads the request (100 ms, or a second where frames are always due) if that is later.
+    /// emulator reads the request (100 ms, or a second if frames are always due) if that is later.
     ///
     /// # Errors
     /// As [`Session::change`].
@@ -261,7 +261,7 @@ impl Session {
         let index = find(&paths, name)?;
         let mut changed = paths.clone();
         let changes = changed[index].1.change(settings)?;
-        // Scenarios reckon with what hosts can have under way, and begin with less than this where queues are long.
+        // Scenarios reckon with what hosts can have under way, and begin with less than this if queues are long.
         let needed = store::required(changed.iter().map(|(_, path)| path));
         if needed > self.arena.max(store::required(paths.iter().map(|(_, path)| path))) {
             return Err(EmuError::Memory { needed, available: self.arena }.into());

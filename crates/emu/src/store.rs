@@ -21,7 +21,7 @@ const RESERVE: u64 = 1 << 30;
 const BASE: u64 = 16 << 20;
 
 /// The bytes that one direction needs at worst: its queue full, and its line full of the smallest
-/// packets that the machine could deliver. `None` for the in-flight part where the rate is unlimited.
+/// packets that the machine could deliver. `None` for the in-flight part if the rate is unlimited.
 fn need(link: &LinkSpec, mtu: u32) -> (u64, Option<u64>) {
     let queue = expand(link.discipline.limit().most_bytes(mtu), u64::MAX);
     let held = link.delay + link.impairments.most_extra_delay();
@@ -41,7 +41,7 @@ fn expand(bytes: u64, most_packets: u64) -> u64 {
 /// The size of the arena for all `paths`, at least what they need and with room for live changes.
 ///
 /// # Errors
-/// [`EmuError::Memory`] where `available` bytes of memory do not suffice.
+/// [`EmuError::Memory`] if `available` bytes of memory do not suffice.
 pub fn arena_for<'a>(
     paths: impl Iterator<Item = &'a PathSpec>,
     available: u64,

@@ -5,7 +5,7 @@
 //! the kernel removes them, and with them their devices, when the process ends, however it ends. What
 //! must touch the host (one virtual Ethernet end, tables of nf_tables, forwarding of devices, the offloads
 //! of a real interface) is written down in a [`RunState`] before it is done, undone at drop, and
-//! undone by the next run's [`sweep`] where the process was killed.
+//! undone by the next run's [`sweep`] if the process was killed.
 //!
 //! ```no_run
 //! use trunkline_lab::{End, Namespace, create_veth, enter_user_namespace_if_needed};

@@ -40,7 +40,7 @@ pub struct Climbed {
     pub outcome: Outcome,
     /// How many cells the file has; those beyond [`Climb::cells`] were not run.
     pub cells: usize,
-    /// Were repetitions or durations cut?
+    /// Whether repetitions or durations were cut.
     pub cut: bool,
 }
 
@@ -48,7 +48,7 @@ impl Climb {
     /// Runs the cells of one file.
     ///
     /// # Errors
-    /// Where no engine can run a cell.
+    /// If no engine can run a cell.
     pub fn climb(
         &self,
         cells: &[Scenario],
@@ -90,7 +90,7 @@ impl Climb {
         Batch { cells, engines, threads: self.threads, attempts, console }
     }
 
-    /// The cells, cut to the time allowed where real time is wanted; the simulator tells how long they take.
+    /// The cells, cut to the time allowed if real time is wanted; the simulator tells how long they take.
     fn cut(&self, cells: &[Scenario]) -> Result<Vec<Scenario>, BatchError> {
         if !self.engines.contains(&Engine::Emu) {
             return Ok(cells.to_vec());

@@ -16,7 +16,7 @@ const PATIENCE: Span = Span::from_millis(100);
 /// The flows of each traffic, ready to start. TCP connections are made here, across the network.
 ///
 /// # Errors
-/// Where a flow cannot be had on real hosts, or the run is broken off.
+/// If a flow cannot be had on real hosts, or the run is broken off.
 pub fn prepare(
     scenario: &Scenario,
     plan: &Plan,

@@ -51,7 +51,7 @@ impl Laboratory {
     /// Builds the hosts of `plan`.
     ///
     /// # Errors
-    /// Where the laboratory cannot be built, for want of permission as a rule.
+    /// If the laboratory cannot be built, for want of permission as a rule.
     pub fn build(
         scenario: &Scenario,
         plan: &Plan,

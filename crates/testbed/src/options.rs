@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use trunkline_core::Span;
 use trunkline_emu::Console;
 
-/// Does this process want its testbeds to end?
+/// Whether this process wants its testbeds to end.
 static BROKEN_OFF: AtomicBool = AtomicBool::new(false);
 /// Testbeds of this process that are at work.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
@@ -36,7 +36,7 @@ impl AtWork {
     /// The work begins, before anything is changed on the machine.
     ///
     /// # Errors
-    /// [`TestbedError::Cancelled`] where all testbeds have been broken off: whoever waits for their end may have left.
+    /// [`TestbedError::Cancelled`] if all testbeds have been broken off: whoever waits for their end may have left.
     pub fn begin() -> Result<AtWork, TestbedError> {
         // Either whoever breaks off sees this count, or its flag is seen here: both are in one order for all threads.
         AT_WORK.fetch_add(1, Ordering::SeqCst);

@@ -33,7 +33,7 @@ pub struct Plan {
 pub struct Station {
     /// The scenario's host.
     pub host: usize,
-    /// Is it the second one, where the far ends of the host's connections with itself live?
+    /// Whether it is the second one, in which the far ends of the host's connections with itself live.
     pub second: bool,
 }
 
@@ -64,7 +64,7 @@ impl Plan {
     /// What `scenario` needs.
     ///
     /// # Errors
-    /// Where a traffic has no way, or the scenario is too large.
+    /// If a traffic has no way, or the scenario is too large.
     pub fn of(scenario: &Scenario) -> Result<Plan, TestbedError> {
         let mut lanes: Vec<LanePlan> = {
             let both = |wire: &Wire| directions(wire, scenario.seed);
@@ -138,7 +138,7 @@ impl Plan {
     /// The circuit of flow number `flow` of a traffic.
     ///
     /// # Panics
-    /// Where the plan is another scenario's.
+    /// If the plan is another scenario's.
     pub fn circuit_of(&self, index: usize, traffic: &Traffic, flow: u32) -> usize {
         let first = self.circuits.iter().position(|circuit| circuit.traffic == index);
         let place = distinct_sources(traffic)

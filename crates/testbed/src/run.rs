@@ -1,4 +1,4 @@
-//! A scenario from its laboratory to its result, and again where the machine was disturbed.
+//! A scenario from its laboratory to its result, and again if the machine was disturbed.
 
 use crate::collect::Measured;
 use crate::conduct::{Conductor, settle};
@@ -33,7 +33,7 @@ const SETTLING: Span = Span::from_secs(3);
 /// Without the rights of root, [`get_rights`] has to be called before, while the process has one thread.
 ///
 /// # Errors
-/// Where the scenario cannot be built on real hosts, or the laboratory not be had.
+/// If the scenario cannot be built on real hosts, or the laboratory not be had.
 pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
     // On a thread of its own, for the processors that it may use are a thread's, and programs die with the
     // thread that has started them.
@@ -138,7 +138,7 @@ fn joined(flows: Vec<Vec<Flow>>) -> Vec<Vec<FlowRun>> {
     flows.into_iter().map(|flows| flows.into_iter().map(Flow::join).collect()).collect()
 }
 
-/// Keeps everything but the emulator off a processor, where there are several, and gives that processor's
+/// Keeps everything but the emulator off a processor, if there are several, and gives that processor's
 /// number.
 fn spare_processor(laboratory: &Laboratory) -> Option<usize> {
     let all = processors();

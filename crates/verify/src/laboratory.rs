@@ -40,7 +40,7 @@ pub struct Laboratory {
 /// Where the threads run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cpus {
-    /// The emulator's processor; `None` where there is only one for both.
+    /// The emulator's processor; `None` if there is only one for both.
     pub emulator: Option<usize>,
     /// The generator's.
     pub generator: Option<usize>,
@@ -68,7 +68,7 @@ impl Laboratory {
     /// Builds the laboratory for packets of at most `mtu` bytes; `cpu` is the emulator's processor.
     ///
     /// # Errors
-    /// Where namespaces, devices or packet sockets cannot be had.
+    /// If namespaces, devices or packet sockets cannot be had.
     pub fn build(mtu: u32, cpu: Option<usize>) -> Result<Laboratory, VerifyError> {
         let hosts = Hosts::build(&[mtu])?;
         let (near, far) = (hosts.near(), hosts.far(0));
@@ -110,7 +110,7 @@ impl Laboratory {
     /// Starts the emulator in the middle, with a capture if one is wanted.
     ///
     /// # Errors
-    /// Where a device cannot be opened or the path does not fit into memory.
+    /// If a device cannot be opened or the path does not fit into memory.
     pub fn start(
         &self,
         path: &PathSpec,
@@ -131,7 +131,7 @@ impl Laboratory {
     /// Runs a course on the generator's processor, after some probes that are not counted.
     ///
     /// # Errors
-    /// Where a device fails or `stop` was set.
+    /// If a device fails or `stop` was set.
     pub fn run(
         &mut self,
         arrangement: Arrangement,

@@ -66,7 +66,7 @@ pub struct Highest {
 }
 
 /// Finds the highest rate between `low` and `high` that holds, to `(high - low) / 2^steps`: tries
-/// `high` first and then halves. `None` where not even `low` holds.
+/// `high` first and then halves. `None` if not even `low` holds.
 ///
 /// # Errors
 /// That of `holds`.
@@ -132,10 +132,10 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The highest rate, up to the line rate where there is one, that generator and bare forwarder hold.
+    /// The highest rate, up to the line rate if there is one, that generator and bare forwarder hold.
     ///
     /// # Errors
-    /// Where a device fails, `stop` was set, or the machine holds no rate at all.
+    /// If a device fails, `stop` was set, or the machine holds no rate at all.
     pub fn run(&mut self, line: Option<f64>) -> Result<Highest, VerifyError> {
         let line = line.map(|rate| rate * LINE_SHARE);
         if let Some(line) = line
@@ -181,7 +181,7 @@ impl Search<'_> {
         }
     }
 
-    /// Is the rate held? One failure may be a stall of the machine: it is tried once more.
+    /// Whether the rate is held. One failure may be a stall of the machine: it is tried once more.
     fn holds(&mut self, rate: f64) -> Result<bool, VerifyError> {
         Ok(self.holds_once(rate)? || self.holds_once(rate)?)
     }
@@ -198,7 +198,7 @@ impl Search<'_> {
     }
 }
 
-/// Did everything arrive, without a queue building up?
+/// Whether everything arrived, without a queue building up.
 fn held(recording: &Recording) -> bool {
     recording.complete && lossless(&recording.up) && lossless(&recording.down)
 }

@@ -79,7 +79,7 @@ impl Baseline {
     /// Measures it.
     ///
     /// # Errors
-    /// Where a device fails or `stop` was set.
+    /// If a device fails or `stop` was set.
     pub fn measure(
         laboratory: &mut Laboratory,
         size: u32,
@@ -165,7 +165,7 @@ impl Trial {
     /// Makes the run.
     ///
     /// # Errors
-    /// Where the emulator or a device fails, or `stop` was set.
+    /// If the emulator or a device fails, or `stop` was set.
     pub fn run(
         &self,
         laboratory: &mut Laboratory,
@@ -387,7 +387,7 @@ impl Context<'_> {
     }
 }
 
-/// The time of one slot of the line, where it has slots.
+/// The time of one slot of the line, if it has slots.
 fn slot(spec: &LinkSpec) -> Option<Span> {
     let (bits, rate) = (spec.framing.slot_bits()?, spec.rate?.bits_per_second());
     let (carrying, whole) = spec.framing.line_share();

@@ -185,7 +185,7 @@ fn option(out: &mut Vec<u8>, code: u16, pieces: &[&[u8]]) {
     pad(out);
 }
 
-/// Appends an option that is text, cut where it is too long for one.
+/// Appends an option that is text, cut if it is too long for one.
 fn text(out: &mut Vec<u8>, code: u16, text: &str) {
     let mut end = text.len().min(usize::from(u16::MAX));
     while !text.is_char_boundary(end) {

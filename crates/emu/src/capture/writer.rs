@@ -93,7 +93,7 @@ impl Capture {
     /// is for the dataplane, the handle for whoever ends the run.
     ///
     /// # Errors
-    /// Where the file cannot be made, has no room for its header, or no thread can be had.
+    /// If the file cannot be made, has no room for its header, or no thread can be had.
     pub fn start(
         path: &Path,
         command_line: &str,
@@ -153,7 +153,7 @@ impl CaptureHandle {
     /// it. Takes as long as the disk does.
     ///
     /// # Errors
-    /// Where the file could not be written to the end. What stands in it can be read all the same.
+    /// If the file could not be written to the end. What stands in it can be read all the same.
     pub fn finish(mut self) -> Result<CaptureSummary, CaptureError> {
         self.end().unwrap_or_else(|| Err(CaptureError::thread(&self.path, "it has ended already")))
     }
@@ -297,7 +297,7 @@ fn blocks(mut bytes: &[u8]) -> impl Iterator<Item = (usize, Option<u32>)> {
     })
 }
 
-/// Writes `bytes` and says how many of them went, also where not all did.
+/// Writes `bytes` and says how many of them went, also if not all did.
 fn write_counted(file: &mut impl Write, bytes: &[u8]) -> (usize, io::Result<()>) {
     let mut done = 0;
     while done < bytes.len() {

@@ -71,7 +71,7 @@ impl HopSums {
 #[derive(Debug)]
 pub struct Live {
     ways: Box<[WayCounts]>,
-    /// When the network is to begin anew, in nanoseconds; 0 where it is not.
+    /// When the network is to begin anew, in nanoseconds; 0 if it is not.
     restart: AtomicU64,
 }
 
@@ -93,7 +93,7 @@ impl Live {
     /// The counts of way `index`.
     ///
     /// # Panics
-    /// Where there is no such way.
+    /// If there is no such way.
     pub fn way(&self, index: usize) -> &WayCounts {
         &self.ways[index]
     }
@@ -104,7 +104,7 @@ impl Live {
         self.restart.store(origin.as_nanos().max(1), Ordering::Release);
     }
 
-    /// Has the network done what [`restart`](Live::restart) asked for?
+    /// Whether the network has done what [`restart`](Live::restart) asked for.
     pub fn has_restarted(&self) -> bool {
         self.restart.load(Ordering::Acquire) == 0
     }

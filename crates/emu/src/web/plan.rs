@@ -35,7 +35,7 @@ pub struct LanePlan {
     pub seed: Seed,
     /// What it does to frames.
     pub spec: LinkSpec,
-    /// Whether times in queue are recorded, and backlogs where they are sampled.
+    /// Whether times in queue are recorded, and backlogs if they are sampled.
     pub observed: bool,
 }
 

@@ -92,7 +92,7 @@ impl Transit {
         self.hop += 1;
     }
 
-    /// Writes what lane `lane` made it wait for into the frame, where that has room for it.
+    /// Writes what lane `lane` made it wait for into the frame, if that has room for it.
     pub fn note_hop(&self, pool: &mut FramePool, lane: usize, ledger: &Ledger) {
         if let Some(mut record) = self.record(pool) {
             record.add_hop(&Hop {
@@ -129,7 +129,7 @@ impl Transit {
         Record::of(&mut pool.bytes_mut(&self.frame)[start..])
     }
 
-    /// A copy with a frame of its own; `None` where there is no room.
+    /// A copy with a frame of its own; `None` if there is no room.
     pub fn copy(&self, pool: &mut FramePool) -> Option<Transit> {
         let frame = pool.duplicate(&self.frame)?;
         Some(Transit { frame, ..*self })
