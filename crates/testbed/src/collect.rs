@@ -209,7 +209,9 @@ impl Measured<'_> {
     fn notes(&self) -> Vec<String> {
         let mut notes = notes::of_hosts(self.scenario);
         notes.extend(notes::of_strays(self.network.web.strays()));
-        notes.extend(notes::of_changes(&self.session.changes(), self.origin));
+        let mut changes = self.session.changes();
+        changes.retain(|change| change.at <= self.ended);
+        notes.extend(notes::of_changes(&changes, self.origin));
         notes.extend(notes::of_capture(self.network.capture.as_ref()));
         for (index, traffic) in self.scenario.traffic.iter().enumerate() {
             let own = self.flows[index].iter().flat_map(|flow| &flow.notes);

@@ -319,7 +319,9 @@ impl Trial {
 
 /// Says that the path was set by somebody while it was measured: it is not what its arrivals are held against.
 fn by_hand(session: &Session) -> Option<String> {
-    let changes: Vec<String> = session.changes().into_iter().map(|it| it.settings).collect();
+    let now = trunkline_emu::monotonic();
+    let made = session.changes().into_iter().filter(|change| change.at <= now);
+    let changes: Vec<String> = made.map(|change| change.settings).collect();
     (!changes.is_empty()).then(|| {
         format!("the path was changed by hand while it was measured ({})", changes.join("; "))
     })
