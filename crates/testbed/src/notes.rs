@@ -124,4 +124,21 @@ mod tests {
             ["hosts are real here: processor.write, interface.requests of pipe are not emulated"]
         );
     }
+
+    #[test]
+    fn what_was_set_and_what_a_capture_lacks_is_told() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let (path, settings) = ("trunk".to_string(), "delay=80ms loss=1%".to_string());
+        assert_eq!(
+            of_changes(&[Changed { at: at(3500), path, settings }], at(1000)),
+            [
+                "link trunk was set by hand 2.5s after the start (delay=80ms loss=1%): the result is of a changed path"
+            ]
+        );
+        assert_eq!(of_capture(None), None);
+        let summary = |missed| Ok(CaptureSummary { written: 9, missed, bytes: 900 });
+        assert_eq!(of_capture(Some(&summary(0))), None);
+        let told = of_capture(Some(&summary(3))).unwrap();
+        assert!(told.starts_with("3 records are missing"), "{told}");
+    }
 }
