@@ -225,6 +225,7 @@ impl<P: Metered> Discipline<P> for Flows<P> {
 #[derive(Debug)]
 pub struct FqCodel<P>(Sharers<P>);
 
+#[expect(clippy::large_enum_variant, reason = "the usual one is reached without a pointer")]
 #[derive(Debug)]
 enum Sharers<P> {
     ByFlow(Flows<P>),
