@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use trunkline_core::{Metered, Probability, Rate, Seed, Size, Span, Stream, number_and_unit};
 
-/// What a discipline is made from. [`settings!`](settings) writes [`Keys`]; the rest stands in its file.
+/// What a discipline is made from. `settings!` writes [`Keys`]; the rest stands in its file.
 pub trait Settings: Keys + Copy {
     /// The discipline.
     type Queue<P: Metered>: Discipline<P>;
@@ -49,7 +49,7 @@ impl Chance<'_> {
     }
 }
 
-/// The keys of a discipline, as [`settings!`](settings) writes them.
+/// The keys of a discipline, as `settings!` writes them.
 pub trait Keys: Sized {
     /// What the discipline does, and where that is stated.
     const ABOUT: &'static str;
