@@ -128,9 +128,7 @@ fn declared_otherwise(scenario: &Scenario, stream: &mut Stream) -> Scenario {
 fn told(run: &Run, sample: &Sample) -> String {
     let steps = sample.steps.iter();
     let steps: Vec<String> = steps
-        .map(|step| {
-            format!("{} {:?} {}", run.places[usize::from(step.place)], step.cause, step.span)
-        })
+        .map(|step| format!("{} {:?} {}", run.places[step.place as usize], step.cause, step.span))
         .collect();
     let Sample { flow, index, size, intended, start, end, .. } = sample;
     format!("{flow} {index} {size} {intended} {start} {end} {steps:?}")

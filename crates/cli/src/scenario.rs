@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output::{self, counted};
 use std::path::{Path, PathBuf};
 use trunkline_batch::{BatchError, Kept};
-use trunkline_report::{Destination, ReportError};
+use trunkline_report::{Destination, ReportError, each_once};
 use trunkline_scenario::Scenario;
 
 /// Which file.
@@ -31,14 +31,7 @@ impl FileArgs {
 
 /// Says which keys do less than what they say, each once.
 pub fn warn_of_remarks(cells: &[Scenario]) {
-    let mut told: Vec<(String, usize)> = Vec::new();
-    for remark in cells.iter().flat_map(Scenario::remarks) {
-        match told.iter_mut().find(|(known, _)| *known == remark) {
-            Some((_, count)) => *count += 1,
-            None => told.push((remark, 1)),
-        }
-    }
-    for (remark, count) in told {
+    for (remark, count) in each_once(cells.iter().flat_map(Scenario::remarks)) {
         let of = if cells.len() == 1 {
             String::new()
         } else {

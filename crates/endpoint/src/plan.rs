@@ -65,27 +65,27 @@ pub struct EndPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndPlaces {
     /// Application, sockets, kernel, device.
-    pub host: u16,
+    pub host: u32,
     /// An earlier request that the interface has not done with.
-    pub requests: u16,
+    pub requests: u32,
     /// The transport: its window, and the repair of losses.
-    pub transport: u16,
+    pub transport: u32,
 }
 
 /// Places between the hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
     /// Of each link, by the number under which the emulator books it.
-    pub links: Vec<u16>,
+    pub links: Vec<u32>,
     /// The emulator's lateness.
-    pub emulator: u16,
+    pub emulator: u32,
     /// What cannot be told apart: kernel TCP with the path, and hops beyond those of a capsule.
-    pub path: u16,
+    pub path: u32,
 }
 
 impl Places {
     /// The place of a link.
-    pub(crate) fn link(&self, number: u16) -> u16 {
+    pub(crate) fn link(&self, number: u16) -> u32 {
         self.links.get(usize::from(number)).copied().unwrap_or(self.path)
     }
 }

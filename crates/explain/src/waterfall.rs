@@ -46,8 +46,8 @@ pub(crate) fn of_blocks(run: &Run, traffic: &TrafficRun) -> Vec<Bar> {
 
 /// `steps` of so many samples, summed by place and cause in the order in which they first occur.
 fn bars(run: &Run, steps: impl Iterator<Item = Step>, count: u64) -> Vec<Bar> {
-    let mut order: Vec<(u16, Cause)> = Vec::new();
-    let mut sums: BTreeMap<(u16, usize), Span> = BTreeMap::new();
+    let mut order: Vec<(u32, Cause)> = Vec::new();
+    let mut sums: BTreeMap<(u32, usize), Span> = BTreeMap::new();
     for step in steps.filter(|step| !step.span.is_zero()) {
         let sum = sums.entry((step.place, step.cause as usize)).or_insert_with(|| {
             order.push((step.place, step.cause));
@@ -56,9 +56,9 @@ fn bars(run: &Run, steps: impl Iterator<Item = Step>, count: u64) -> Vec<Bar> {
         *sum += step.span;
     }
     let total = sums.values().copied().sum::<Span>().as_secs_f64();
-    let bar = |(place, cause): (u16, Cause)| {
+    let bar = |(place, cause): (u32, Cause)| {
         let sum = sums[&(place, cause as usize)];
-        let place = run.places.get(usize::from(place)).map_or("?", String::as_str).to_string();
+        let place = run.places.get(place as usize).map_or("?", String::as_str).to_string();
         Bar { place, cause, span: sum.scaled(1, count), share: sum.as_secs_f64() / total }
     };
     order.into_iter().map(bar).collect()

@@ -151,7 +151,7 @@ impl Sample {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Index into [`Run::places`].
-    pub place: u16,
+    pub place: u32,
     /// The cause.
     pub cause: Cause,
     /// How long.

@@ -28,12 +28,12 @@ impl Trail {
     }
 
     /// Books the time from the last booking to `now`. An instant that has been passed books nothing.
-    pub fn mark(&mut self, now: Time, place: u16, cause: Cause) {
+    pub fn mark(&mut self, now: Time, place: u32, cause: Cause) {
         self.add(now.since(self.until), place, cause);
     }
 
     /// Books `span`.
-    pub fn add(&mut self, span: Span, place: u16, cause: Cause) {
+    pub fn add(&mut self, span: Span, place: u32, cause: Cause) {
         if span.is_zero() {
             return;
         }
@@ -46,7 +46,7 @@ impl Trail {
 
     /// Books `span`, or as much of it as there is up to `limit`: what was measured with one clock and
     /// told by another can be too long by the difference of the two.
-    pub fn add_within(&mut self, limit: Time, span: Span, place: u16, cause: Cause) {
+    pub fn add_within(&mut self, limit: Time, span: Span, place: u32, cause: Cause) {
         self.add(span.min(limit.since(self.until)), place, cause);
     }
 

@@ -52,7 +52,7 @@ pub enum Violation {
         /// The traffic's name.
         traffic: String,
         /// The index.
-        place: u16,
+        place: u32,
         /// How many places there are.
         places: usize,
     },
@@ -134,7 +134,7 @@ fn of_places(run: &Run, traffic: &TrafficRun) -> Option<Violation> {
     let (name, places) = (&traffic.name, run.places.len());
     let samples = traffic.samples.told().flat_map(|sample| &sample.steps);
     let highest = samples.chain(&traffic.blocks).map(|step| step.place).max()?;
-    let missing = usize::from(highest) >= places;
+    let missing = highest as usize >= places;
     missing.then(|| Violation::Place { traffic: name.clone(), place: highest, places })
 }
 

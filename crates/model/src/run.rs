@@ -79,12 +79,12 @@ fn steps(prediction: &Prediction, places: &mut Vec<String>) -> Vec<Step> {
     steps
 }
 
-fn place(places: &mut Vec<String>, name: &str) -> u16 {
+fn place(places: &mut Vec<String>, name: &str) -> u32 {
     let known = places.iter().position(|known| known == name).unwrap_or_else(|| {
         places.push(name.to_string());
         places.len() - 1
     });
-    u16::try_from(known).unwrap_or(u16::MAX)
+    u32::try_from(known).unwrap_or(u32::MAX)
 }
 
 fn link_runs(wire: &Wire) -> [LinkRun; 2] {

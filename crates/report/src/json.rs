@@ -285,6 +285,6 @@ impl<'a> SampleJson<'a> {
 }
 
 struct Steps<'a>(&'a [Step]);
-sequence!(Steps, self => self.0.iter().map(|step| -> (u16, Cause, u64) {
+sequence!(Steps, self => self.0.iter().map(|step| -> (u32, Cause, u64) {
     (step.place, step.cause, step.span.as_nanos())
 }));

@@ -15,6 +15,7 @@ mod gather;
 mod json;
 mod names;
 mod number;
+mod once;
 mod overview;
 mod page;
 mod report;
@@ -32,6 +33,7 @@ pub use figure::{Axis, Figure, Kind, Place, Point, Role, Scale, Series, distribu
 pub use gather::figures;
 pub use json::{FORMAT, json};
 pub use number::share;
+pub use once::each_once;
 pub use page::page;
 pub use report::{Report, Shown};
 pub use section::Section;

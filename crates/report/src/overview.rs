@@ -1,10 +1,11 @@
 //! The table with a column for each engine, as texts: the terminal and the page both show it.
 
+use crate::each_once;
 use crate::number;
 use crate::report::{INVALID, Shown, Spot, engine_name};
 use crate::summary::Digest;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use trunkline_measure::{Conservation, Engine, Quantity, Run, TrafficRun};
 
 /// One place of the table.
@@ -75,14 +76,11 @@ pub(crate) struct Overview {
 impl Overview {
     /// The reasons for the dashes in words: each reason once for a traffic and figure, whatever the cell.
     pub(crate) fn reasons(&self) -> Vec<String> {
-        let mut found: Vec<(String, usize)> = Vec::new();
-        for Absence { engine, traffic, figure, reason, .. } in &self.absences {
-            let text = format!("{engine}, {traffic}, {figure}: {reason}");
-            match found.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, count)) => *count += 1,
-                None => found.push((text, 1)),
-            }
-        }
+        let text = |absence: &Absence| {
+            let Absence { engine, traffic, figure, reason, .. } = absence;
+            format!("{engine}, {traffic}, {figure}: {reason}")
+        };
+        let found = each_once(self.absences.iter().map(text));
         let told = |(text, count)| match count {
             1 => format!("{} {text}", number::NONE),
             _ => format!("{} {text} ({count} cells)", number::NONE),
@@ -140,30 +138,64 @@ fn absences(engines: &[Engine], cell: &str, block: &Block) -> Vec<Absence> {
 struct Table<'a> {
     digest: &'a Digest<'a>,
     columns: Vec<(Engine, Option<&'a Run>)>,
+    /// Of each column the traffic by name, and what the run's notes say of it.
+    known: Vec<Known<'a>>,
+}
+
+/// What a run has by the name of its traffic.
+#[derive(Default)]
+struct Known<'a> {
+    traffic: HashMap<&'a str, &'a TrafficRun>,
+    notes: HashMap<&'a str, Vec<&'a str>>,
+}
+
+impl<'a> Known<'a> {
+    fn of(run: &'a Run) -> Known<'a> {
+        let mut notes: HashMap<&str, Vec<&str>> = HashMap::new();
+        for (name, text) in run.notes.iter().filter_map(|note| note.split_once(": ")) {
+            notes.entry(name).or_default().push(text);
+        }
+        // Of two traffics of one name the first counts.
+        let traffic = run.traffic.iter().rev().map(|traffic| (traffic.name.as_str(), traffic));
+        Known { traffic: traffic.collect(), notes }
+    }
 }
 
 impl<'a> Table<'a> {
     fn at(digest: &'a Digest<'a>, spot: Spot<'_>) -> Table<'a> {
         let report = digest.report;
         let column = |engine| (engine, report.run(engine, spot));
-        Table { digest, columns: report.engines().into_iter().map(column).collect() }
+        let columns: Vec<_> = report.engines().into_iter().map(column).collect();
+        let known = columns.iter().map(|(_, run)| run.map(Known::of).unwrap_or_default());
+        Table { digest, known: known.collect(), columns }
+    }
+
+    /// What a run of the table has by name.
+    fn known(&self, run: &Run) -> Option<&Known<'a>> {
+        let is = |column: &(Engine, Option<&Run>)| column.1.is_some_and(|it| std::ptr::eq(it, run));
+        self.known.get(self.columns.iter().position(is)?)
+    }
+
+    /// The traffic of a run of the table.
+    fn of(&self, run: &Run, name: &str) -> Option<&'a TrafficRun> {
+        self.known(run)?.traffic.get(name).copied()
+    }
+
+    /// The traffic of each column that has it.
+    fn found<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'a TrafficRun> + Clone + 's {
+        self.known.iter().filter_map(move |known| known.traffic.get(name).copied())
     }
 
     fn lines(&self) -> Vec<Line> {
-        let mut names: Vec<&str> = Vec::new();
-        for run in self.columns.iter().filter_map(|(_, run)| *run) {
-            for traffic in &run.traffic {
-                if !names.contains(&traffic.name.as_str()) {
-                    names.push(&traffic.name);
-                }
-            }
-        }
-        names.into_iter().flat_map(|name| self.traffic(name)).collect()
+        let runs = self.columns.iter().filter_map(|(_, run)| *run);
+        let names = runs.flat_map(|run| &run.traffic).map(|traffic| traffic.name.as_str());
+        let mut known = HashSet::new();
+        let names = names.filter(|name| known.insert(*name));
+        names.flat_map(|name| self.traffic(name)).collect()
     }
 
     fn traffic(&self, name: &str) -> Vec<Line> {
-        let found =
-            self.columns.iter().filter_map(|(_, run)| run.and_then(|run| run.traffic(name)));
+        let found = self.found(name);
         let sizes: BTreeSet<u64> = found.clone().flat_map(TrafficRun::sizes).collect();
         let shown = self.digest.report.shown(name);
         let mut lines: Vec<Line> =
@@ -214,13 +246,13 @@ impl<'a> Table<'a> {
 
     /// Why `run` has no figure for `size` bytes of a traffic.
     fn why(&self, run: &Run, name: &str, size: u64) -> String {
-        let Some(traffic) = run.traffic(name) else { return "the run has no such traffic".into() };
+        let Some(traffic) = self.of(run, name) else { return "the run has no such traffic".into() };
         match (self.digest.get(run, name, size), traffic.of_size(size).count()) {
             (Some(row), count) if row.estimate.is_none() && row.throughput.is_none() => {
                 format!("the rule '{}' leaves none of {count} measurements", row.estimator)
             }
             (Some(_), _) => "what was measured took no time".into(),
-            (None, _) => noted(run, name).unwrap_or_else(|| {
+            (None, _) => self.noted(run, name).unwrap_or_else(|| {
                 format!(
                     "nothing of this size was completed; {} B were delivered in all",
                     traffic.delivered_bytes
@@ -233,13 +265,13 @@ impl<'a> Table<'a> {
     /// not known over the whole run.
     fn delivered(&self, name: &str) -> Line {
         let rate = |run: &Run| {
-            let traffic = run.traffic(name)?;
+            let traffic = self.of(run, name)?;
             let lasted = run.ended.since(trunkline_core::Time::ZERO).as_secs_f64();
             let whole =
                 || Some(traffic.delivered_bytes as f64 / lasted).filter(|it| it.is_finite());
             traffic.course_rate().or_else(whole).map(|rate| (rate, 0.0))
         };
-        let why = |run: &Run| match run.traffic(name) {
+        let why = |run: &Run| match self.of(run, name) {
             Some(_) => "the run took no time".to_string(),
             None => "the run has no such traffic".into(),
         };
@@ -274,12 +306,12 @@ impl<'a> Table<'a> {
     fn counted(&self, name: &str, what: &str, print: impl Fn(&TrafficRun) -> String) -> Line {
         let entry = |(engine, run): &(Engine, Option<&'a Run>)| {
             // Formulas count no packets.
-            let counted = |traffic: &&TrafficRun| traffic.packets != Conservation::default();
-            let why = |run: &Run| match run.traffic(name) {
+            let counted = |traffic: &TrafficRun| traffic.packets != Conservation::default();
+            let why = |run: &Run| match self.of(run, name) {
                 Some(_) => "no packets are counted".to_string(),
                 None => "the run has no such traffic".into(),
             };
-            run.and_then(|run| run.traffic(name)).filter(counted).map_or_else(
+            run.and_then(|run| self.of(run, name)).filter(|it| counted(it)).map_or_else(
                 || self.absent(*engine, run.map(why)),
                 |traffic| Entry {
                     text: print(traffic),
@@ -293,9 +325,14 @@ impl<'a> Table<'a> {
         Line { traffic, transport, what: what.into(), entries }
     }
 
+    /// What a run itself says of a traffic.
+    fn noted(&self, run: &Run, traffic: &str) -> Option<String> {
+        Some(self.known(run)?.notes.get(traffic)?.join("; "))
+    }
+
     fn transport(&self, name: &str) -> String {
-        let runs = self.columns.iter().filter_map(|(_, run)| run.and_then(|run| run.traffic(name)));
-        let mut known = runs.map(|traffic| &traffic.transport).filter(|it| !it.is_empty());
+        let mut known =
+            self.found(name).map(|traffic| &traffic.transport).filter(|it| !it.is_empty());
         known.next().cloned().unwrap_or_default()
     }
 
@@ -307,13 +344,6 @@ impl<'a> Table<'a> {
         let why = why.unwrap_or_else(|| "this cell was not run".into());
         Entry { text: number::NONE.into(), why: Some(why), ..Entry::default() }
     }
-}
-
-/// What a run itself says of a traffic.
-fn noted(run: &Run, traffic: &str) -> Option<String> {
-    let own = run.notes.iter().filter_map(|note| note.strip_prefix(traffic)?.strip_prefix(": "));
-    let all: Vec<&str> = own.collect();
-    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn lost(traffic: &TrafficRun) -> String {

@@ -1,6 +1,7 @@
 //! What a report is made of.
 
 use crate::ReportError;
+use crate::each_once;
 use crate::figure::Figure;
 use crate::section::Section;
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,16 +170,9 @@ impl Report {
     /// What a reader has to know, each once: reasons, the runs' own notes with their engine, and counts
     /// of packets that do not add up.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<(String, usize)> = Vec::new();
-        for text in self.all_notes() {
-            match notes.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, count)) => *count += 1,
-                None => notes.push((text, 1)),
-            }
-        }
         let told =
             |(text, count)| if count == 1 { text } else { format!("{text} ({count} cells)") };
-        notes.into_iter().map(told).collect()
+        each_once(self.all_notes()).into_iter().map(told).collect()
     }
 
     fn all_notes(&self) -> Vec<String> {

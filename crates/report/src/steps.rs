@@ -29,10 +29,10 @@ pub(crate) fn step_sums<'a>(
     steps: impl Iterator<Item = Step>,
     count: u64,
 ) -> Vec<StepSum<'a>> {
-    let mut order: BTreeMap<(u16, usize), usize> = BTreeMap::new();
+    let mut order: BTreeMap<(u32, usize), usize> = BTreeMap::new();
     let mut sums: Vec<StepSum<'a>> = Vec::new();
     for step in steps.filter(|step| !step.span.is_zero()) {
-        let place = run.places.get(usize::from(step.place)).map_or(NOWHERE, String::as_str);
+        let place = run.places.get(step.place as usize).map_or(NOWHERE, String::as_str);
         let key = (step.place, step.cause as usize);
         let index = *order.entry(key).or_insert_with(|| {
             sums.push(StepSum { place, cause: step.cause, total: Span::ZERO, count });

@@ -229,7 +229,7 @@ impl Measured<'_> {
     }
 }
 
-type Blocks = BTreeMap<(u16, u8), Step>;
+type Blocks = BTreeMap<(u32, u8), Step>;
 
 fn add(blocks: &mut Blocks, step: Step) {
     let none = Step { span: Span::ZERO, ..step };

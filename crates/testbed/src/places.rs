@@ -20,14 +20,14 @@ pub fn names(scenario: &Scenario, plan: &Plan) -> Vec<String> {
 
 /// Those of a host.
 pub fn of_host(plan: &Plan, host: usize) -> EndPlaces {
-    let first = (plan.lanes.len() + PER_HOST * host) as u16;
+    let first = (plan.lanes.len() + PER_HOST * host) as u32;
     EndPlaces { host: first, requests: first + 1, transport: first + 2 }
 }
 
 /// Those that are no host's.
 pub fn between(scenario: &Scenario, plan: &Plan) -> Places {
-    let first = (plan.lanes.len() + PER_HOST * scenario.hosts.len()) as u16;
-    let links = (0..plan.lanes.len() as u16).collect();
+    let first = (plan.lanes.len() + PER_HOST * scenario.hosts.len()) as u32;
+    let links = (0..plan.lanes.len() as u32).collect();
     Places { links, emulator: first, path: first + 1 }
 }
 
@@ -42,10 +42,10 @@ mod tests {
         let plan = Plan::of(&scenario).unwrap();
         let names = names(&scenario, &plan);
         let own = of_host(&plan, 1);
-        let name = |place: u16| names[usize::from(place)].as_str();
+        let name = |place: u32| names[place as usize].as_str();
         assert_eq!((name(own.host), name(own.transport)), ("b host", "b transport"));
         let between = between(&scenario, &plan);
         assert_eq!((name(between.links[1]), name(between.emulator)), ("b>a", "emulator"));
-        assert_eq!(usize::from(between.path) + 1, names.len());
+        assert_eq!(between.path as usize + 1, names.len());
     }
 }

@@ -42,7 +42,7 @@ fn emulated(text: &str) -> Option<Run> {
 }
 
 fn booked(run: &Run, sample: &Sample, place: &str, cause: Cause) -> Span {
-    let place = run.places.iter().position(|name| name == place).unwrap() as u16;
+    let place = run.places.iter().position(|name| name == place).unwrap() as u32;
     let own = sample.steps.iter().filter(|step| step.place == place && step.cause == cause);
     own.map(|step| step.span).sum()
 }

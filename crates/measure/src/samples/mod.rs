@@ -218,7 +218,7 @@ impl Sample {
         self.delay() != booked || self.intended > self.start || self.start > self.end
     }
 
-    fn farthest(&self) -> Option<u16> {
+    fn farthest(&self) -> Option<u32> {
         self.steps.iter().map(|step| step.place).max()
     }
 }

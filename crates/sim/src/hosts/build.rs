@@ -75,7 +75,7 @@ struct Builder<'a> {
     ways: Ways<'a>,
     net: Network,
     places: Vec<String>,
-    link_places: Vec<u16>,
+    link_places: Vec<u32>,
     wires: Vec<[LinkId; 2]>,
     backplanes: Vec<Option<LinkId>>,
     arrives_at: Vec<EndId>,
@@ -110,9 +110,9 @@ impl<'a> Builder<'a> {
         builder
     }
 
-    fn place(&mut self, name: String) -> u16 {
+    fn place(&mut self, name: String) -> u32 {
         self.places.push(name);
-        (self.places.len() - 1) as u16
+        (self.places.len() - 1) as u32
     }
 
     /// A link whose randomness is named after the wire and whose time is booked to the direction.

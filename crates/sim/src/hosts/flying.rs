@@ -41,7 +41,7 @@ impl Flying {
     }
 
     /// Marks all records.
-    pub fn mark(&mut self, now: Time, place: u16, cause: Cause) {
+    pub fn mark(&mut self, now: Time, place: u32, cause: Cause) {
         self.each(|trail| trail.mark(now, place, cause));
     }
 

@@ -14,7 +14,7 @@ pub(crate) struct Measured {
     pub delivered_by: Vec<u64>,
     pub delivered_until: Vec<Time>,
     pub windows: Vec<WindowSample>,
-    pub blocks: BTreeMap<(u16, u8), Step>,
+    pub blocks: BTreeMap<(u32, u8), Step>,
     pub block_count: u64,
     /// Flows that have not ended.
     pub flows_left: u32,

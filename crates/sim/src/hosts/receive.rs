@@ -135,7 +135,7 @@ impl World<'_> {
     }
 
     /// Where the time between a packet's arrival and its acceptance is booked.
-    pub fn receiving_place(&self, id: EndId) -> u16 {
+    pub fn receiving_place(&self, id: EndId) -> u32 {
         let places = self.places_of(id);
         match self.host_of(id).interface.protocol {
             ProtocolPlace::Host => places.processor,

@@ -186,7 +186,7 @@ impl World<'_> {
     }
 
     /// Where the time between the window's opening and the packets' leaving is booked.
-    pub fn sending_place(&self, id: EndId) -> u16 {
+    pub fn sending_place(&self, id: EndId) -> u32 {
         let places = self.places_of(id);
         match self.host_of(id).interface.protocol {
             ProtocolPlace::Host => places.processor,
@@ -200,7 +200,7 @@ fn leave(
     trail: &mut Trail,
     now: Time,
     (eligible, first_sent): (Time, Option<Time>),
-    [sending, window]: [u16; 2],
+    [sending, window]: [u32; 2],
 ) {
     if first_sent.is_some() {
         // It left before: since then its loss has been waited for.

@@ -38,22 +38,22 @@ pub(crate) struct HostState {
 /// Where a host's time is booked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HostPlaces {
-    pub processor: u16,
-    pub board: u16,
-    pub requests: u16,
-    pub window: u16,
-    pub congestion: u16,
-    pub paced: u16,
+    pub processor: u32,
+    pub board: u32,
+    pub requests: u32,
+    pub window: u32,
+    pub congestion: u32,
+    pub paced: u32,
 }
 
 impl HostPlaces {
     /// Where the time of a system write that waits to return is booked: all work is the board's.
-    pub fn of_write(self, waiting: Waiting) -> u16 {
+    pub fn of_write(self, waiting: Waiting) -> u32 {
         if waiting == Waiting::Application { self.board } else { self.of(waiting) }
     }
 
     /// Where a sender's time is booked.
-    pub fn of(self, waiting: Waiting) -> u16 {
+    pub fn of(self, waiting: Waiting) -> u32 {
         match waiting {
             Waiting::Application => self.processor,
             Waiting::Host => self.board,
@@ -80,7 +80,7 @@ pub(crate) struct World<'a> {
     pub soon: VecDeque<(EndId, Job)>,
     pub places: Vec<String>,
     /// The place of each link of the network, by [`LinkId`].
-    pub link_places: Vec<u16>,
+    pub link_places: Vec<u32>,
     /// The links of each wire: forward, backward.
     pub wires: Vec<[LinkId; 2]>,
     /// The end that each route leads to.

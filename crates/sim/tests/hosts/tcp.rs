@@ -66,7 +66,7 @@ fn the_windows_are_told_apart() {
         let tcp = traffic(&run, "t");
         let index = run.places.iter().position(|it| it == place).unwrap();
         let steps = tcp.samples.iter().flat_map(|sample| &sample.steps);
-        let there: Span = steps.filter(|it| usize::from(it.place) == index).map(|it| it.span).sum();
+        let there: Span = steps.filter(|it| it.place as usize == index).map(|it| it.span).sum();
         assert!(there > Span::from_millis(1500), "{place}: {there}, {:?}", tcp.samples);
         assert!(spent(tcp, 0, SenderState::Window) > Span::from_secs(3));
     }

@@ -206,3 +206,32 @@ fn a_transfer_that_names_no_transport_fills_its_line() {
     let rate = run(text).traffic[0].samples[0].rate() * 8.0;
     assert!(rate > 50e6 && rate < 100e6, "{rate} bit/s");
 }
+
+/// A run of many hosts has more places than 16 bits count, and each step still names its own.
+#[test]
+fn the_places_of_many_hosts_are_told_apart() {
+    let hosts = 11_000;
+    let mut text = String::from("[processor.cpu]\nread = \"1ms\"\n[[node]]\nname = \"middle\"\n");
+    for host in 0..hosts {
+        text += &format!(
+            "[[host]]\nname = \"h{host}\"\nprocessor = \"cpu\"\n\
+             [[link]]\nname = \"l{host}\"\nbetween = [\"h{host}\", \"middle\"]\nrate = \"1Mbit/s\"\n"
+        );
+    }
+    let last = hosts - 1;
+    text += &format!(
+        "[[traffic]]\nname = \"t\"\nkind = \"interactive\"\nfrom = \"h0\"\nto = \"h{last}\"\n\
+         sizes = [100]\ntransport = \"urp\"\n"
+    );
+    let run = run(&text);
+    assert!(run.places.len() > 1 << 16);
+    let steps = &traffic(&run, "t").samples[0].steps;
+    let named: Vec<&str> =
+        steps.iter().map(|step| run.places[step.place as usize].as_str()).collect();
+    assert!(named.contains(&format!("h{last} processor").as_str()), "{named:?}");
+    let known = ["h0", &format!("h{last}"), "middle"];
+    let own = |name: &&str| {
+        known.iter().any(|it| name.starts_with(&format!("{it} ")) || name.contains('>'))
+    };
+    assert!(named.iter().all(own), "{named:?}");
+}
