@@ -147,6 +147,8 @@ struct Table<'a> {
 struct Known<'a> {
     traffic: HashMap<&'a str, &'a TrafficRun>,
     notes: HashMap<&'a str, Vec<&'a str>>,
+    /// Whether it must not be used. To know that takes all its notes.
+    invalid: bool,
 }
 
 impl<'a> Known<'a> {
@@ -157,7 +159,7 @@ impl<'a> Known<'a> {
         }
         // Of two traffics of one name the first counts.
         let traffic = run.traffic.iter().rev().map(|traffic| (traffic.name.as_str(), traffic));
-        Known { traffic: traffic.collect(), notes }
+        Known { traffic: traffic.collect(), notes, invalid: !run.is_valid() }
     }
 }
 
@@ -174,6 +176,10 @@ impl<'a> Table<'a> {
     fn known(&self, run: &Run) -> Option<&Known<'a>> {
         let is = |column: &(Engine, Option<&Run>)| column.1.is_some_and(|it| std::ptr::eq(it, run));
         self.known.get(self.columns.iter().position(is)?)
+    }
+
+    fn is_invalid(&self, run: &Run) -> bool {
+        self.known(run).is_some_and(|known| known.invalid)
     }
 
     /// The traffic of a run of the table.
@@ -295,7 +301,7 @@ impl<'a> Table<'a> {
                 difference: reference
                     .filter(|_| Some(*engine) != against)
                     .map(|(reference, _)| number::difference(found.0, reference)),
-                invalid: run.is_some_and(|run| !run.is_valid()),
+                invalid: run.is_some_and(|run| self.is_invalid(run)),
                 why: None,
             },
         };
@@ -315,7 +321,7 @@ impl<'a> Table<'a> {
                 || self.absent(*engine, run.map(why)),
                 |traffic| Entry {
                     text: print(traffic),
-                    invalid: run.is_some_and(|run| !run.is_valid()),
+                    invalid: run.is_some_and(|run| self.is_invalid(run)),
                     ..Entry::default()
                 },
             )
