@@ -40,8 +40,11 @@ pub fn screen(text: &str) -> Result<(), Failure> {
 pub fn usage(error: &clap::Error) {
     let text = error.render().to_string();
     match text.strip_prefix("error: ") {
-        // Help that is ours and not clap's, which calls it an error.
-        Some(help) if !error.use_stderr() => told(stdout().lock().write_all(help.as_bytes())),
+        // Help that is ours and not clap's, which calls it an error and adds the usage.
+        Some(help) if !error.use_stderr() => {
+            let help = help.split("\nUsage: ").next().unwrap_or(help).trim_end();
+            told(stdout().lock().write_all(format!("{help}\n").as_bytes()));
+        }
         _ => told(error.print()),
     }
 }
