@@ -27,6 +27,7 @@ impl Way {
     }
 
     /// Books what a frame waited for on a hop.
+    #[inline]
     pub fn book(&mut self, hop: usize, ledger: &Ledger) {
         if let Some(sums) = self.hops.get_mut(hop) {
             sums.add(ledger);
@@ -34,6 +35,7 @@ impl Way {
     }
 
     /// Books how late a frame left.
+    #[inline]
     pub fn book_lateness(&mut self, hop: usize, lateness: Span) {
         if let Some(sums) = self.hops.get_mut(hop) {
             sums.late += u128::from(lateness.as_nanos());
@@ -57,6 +59,7 @@ pub struct HopSums {
 }
 
 impl HopSums {
+    #[inline]
     fn add(&mut self, ledger: &Ledger) {
         let nanos = |cause| u128::from(ledger.get(cause).as_nanos());
         self.frames += 1;
@@ -94,6 +97,7 @@ impl Live {
     ///
     /// # Panics
     /// If there is no such way.
+    #[inline]
     pub fn way(&self, index: usize) -> &WayCounts {
         &self.ways[index]
     }
@@ -128,6 +132,7 @@ impl Live {
     }
 }
 
+#[inline]
 fn one_more(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
 }
@@ -139,12 +144,14 @@ impl WayCounts {
             one.store(0, Ordering::Relaxed);
         }
     }
+    #[inline]
     pub(super) fn send(&self) {
         one_more(&self.sent);
     }
     pub(super) fn duplicate(&self) {
         one_more(&self.duplicated);
     }
+    #[inline]
     pub(super) fn deliver(&self) {
         one_more(&self.delivered);
     }

@@ -117,6 +117,7 @@ impl Leg {
     }
 
     /// A packet has come out.
+    #[inline]
     pub fn crossed(&mut self, ledger: &Ledger) {
         self.tally.book(ledger);
         if let Some(times) = &mut self.queueing {
@@ -166,8 +167,12 @@ impl Leg {
     /// Takes the next batch of frames that are due by `now` and leave by one port; answers that port.
     pub fn collect(&mut self, now: Time, ways: &[Way]) -> Option<usize> {
         let exit = |one: &Delivered<Packet<Transit>>| ways[one.packet.body.way()].exit;
+        // Seldom there: a packet is not moved about to find that out.
+        if self.held.is_some() {
+            self.batch.extend(self.held.take());
+        }
         while self.batch.len() < BATCH
-            && let Some(next) = self.held.take().or_else(|| self.link.take(now))
+            && let Some(next) = self.link.take(now)
         {
             if self.batch.first().is_some_and(|first| exit(first) != exit(&next)) {
                 self.held = Some(next);

@@ -78,11 +78,13 @@ fn addressed(bytes: &[u8], way: usize, at: Time, pool: &mut FramePool) -> Option
 
 impl Transit {
     /// Its way's number.
+    #[inline]
     pub fn way(&self) -> usize {
         usize::from(self.way)
     }
 
     /// The place of the present lane on its way.
+    #[inline]
     pub fn hop(&self) -> usize {
         usize::from(self.hop)
     }
@@ -93,6 +95,7 @@ impl Transit {
     }
 
     /// Writes what lane `lane` made it wait for into the frame, if that has room for it.
+    #[inline]
     pub fn note_hop(&self, pool: &mut FramePool, lane: usize, ledger: &Ledger) {
         if let Some(mut record) = self.record(pool) {
             record.add_hop(&Hop {
@@ -121,6 +124,7 @@ impl Transit {
         }
     }
 
+    #[inline]
     fn record<'p>(&self, pool: &'p mut FramePool) -> Option<Record<'p>> {
         let start = usize::from(self.capsule);
         if start == 0 {
