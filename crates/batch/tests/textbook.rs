@@ -50,10 +50,10 @@ impl Case {
         cells.into_iter().next().expect("one cell")
     }
 
-    /// So long that some tens of thousands of frames are sent, which leave half a per cent to chance.
+    /// So long that some hundred thousand frames are sent, which leave a quarter of a per cent to chance.
     fn seconds(&self) -> f64 {
         let window = f64::from(self.frames);
-        let frames = if self.loss > 0.0 { 60_000.0 } else { 2_000.0 };
+        let frames = if self.loss > 0.0 { 300_000.0 } else { 2_000.0 };
         (frames * T / 1e3 * ((1.0 + 2.0 * self.a) / window).max(1.0)).round()
     }
 
@@ -103,8 +103,8 @@ impl Case {
 /// 1 / (1 + 2a), and (1 − p) / (1 + 2a).
 #[test]
 fn stop_and_wait_is_as_in_the_textbooks() {
-    for a in [0.0, 0.1, 0.5, 1.0, 4.96, 20.0] {
-        for loss in [0.0, 0.01, 0.1, 0.3] {
+    for a in [0.0, 0.5, 4.96, 20.0] {
+        for loss in [0.0, 0.01, 0.3] {
             Case::new("stop-and-wait", a, 1, loss).check();
         }
     }
@@ -114,8 +114,8 @@ fn stop_and_wait_is_as_in_the_textbooks() {
 /// vain in whole frames, so that 1 + 2a is just below a whole number here.
 #[test]
 fn go_back_n_is_as_in_the_textbooks() {
-    for a in [0.49, 1.99, 4.99, 9.99] {
-        for frames in [2, 7, 15, 40] {
+    for a in [0.49, 4.99] {
+        for frames in [2, 7, 40] {
             for loss in [0.0, 0.01, 0.1] {
                 Case::new("go-back-n", a, frames, loss).check();
             }
@@ -126,8 +126,8 @@ fn go_back_n_is_as_in_the_textbooks() {
 /// (1 − p) min(1, N / (1 + 2a)).
 #[test]
 fn selective_repeat_is_as_in_the_textbooks() {
-    for a in [0.49, 1.99, 4.99, 9.99] {
-        for frames in [2, 7, 15, 40] {
+    for a in [0.49, 4.99] {
+        for frames in [2, 7, 40] {
             for loss in [0.0, 0.01, 0.1] {
                 Case::new("selective-repeat", a, frames, loss).check();
             }
