@@ -53,7 +53,7 @@ pub(crate) struct Listed {
     /// Bytes accepted of what the other end has sent, and units that were not the next of the stream.
     accepted: u64,
     deceived: u64,
-    /// Is nothing more to be sent?
+    /// Whether nothing more is to be sent.
     is_cut_off: bool,
     steps: Vec<Step>,
     step_count: u64,
