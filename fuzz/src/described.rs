@@ -2,7 +2,8 @@
 
 use super::assert_one_line;
 use std::collections::{BTreeMap, BTreeSet};
-use trunkline_measure::{Engine, Run};
+use std::sync::Arc;
+use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run, SharedEngine};
 use trunkline_scenario::{Files, Scenario, Settings};
 use trunkline_study::{Library, Makers, Source, StudyError, run_sources};
 
@@ -84,7 +85,23 @@ const SCENARIO: &str = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nna
 const TABLE: &str = "rate,size,delay_ms,suspect,note\nslow,1,3.8,0,\nslow,64,4.4,0,\n\
     fast,1,3.8,1,smudged\nfast,64,9.9,0,\n";
 
-const ENGINES: [Engine; 4] = [Engine::Model, Engine::Sim, Engine::Emu, Engine::Published];
+/// An engine that refuses every cell.
+#[derive(Debug)]
+struct Refusing(EngineName);
+
+impl Engine for Refusing {
+    fn name(&self) -> EngineName {
+        self.0
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Virtual
+    }
+
+    fn run(&self, _: &Scenario, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        Err(EngineError::Refused("refused".into()))
+    }
+}
 
 /// Opens a study with the files that there are.
 pub fn open_study(text: &str) -> Result<Source, StudyError> {
@@ -106,9 +123,11 @@ pub fn read_study(data: &[u8]) {
     let names: BTreeSet<_> = source.study.experiment.iter().map(|one| &one.name).collect();
     assert_eq!(names.len(), source.study.experiment.len(), "no experiment twice");
     let tables = names.len();
-    let run = |_: Engine, _: &Scenario| Err::<Run, _>("refused");
-    let makers = Makers { run: &run, verify: &|_| Err("refused") };
-    match run_sources(&[source], &makers, &ENGINES, 1, &|_| {}) {
+    let refusing =
+        source.engines().into_iter().map(|name| Arc::new(Refusing(name)) as SharedEngine);
+    let engines: Vec<SharedEngine> = refusing.collect();
+    let makers = Makers { engines: &engines, verify: &|_| Err("refused".into()) };
+    match run_sources(&[source], &makers, 1, &|_| {}) {
         Ok(results) => results.iter().for_each(|result| {
             assert!(!result.failures.is_empty() || result.runs == 0, "a refusal is told");
             assert_eq!(result.experiments.len(), tables, "every table is there");

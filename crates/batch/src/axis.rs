@@ -1,12 +1,13 @@
 //! Axes of a grid that change nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use trunkline_measure::{Engine, Key, Run};
+use trunkline_engine::{Pace, Run};
+use trunkline_measure::Key;
 
-/// A line for each key of the grid whose values all gave the same measurements in the simulator, whatever the other
+/// A line for each key of the grid whose values all gave the same measurements in virtual time, whatever the other
 /// keys were.
 pub fn idle_axes(runs: &[Run]) -> Vec<String> {
-    let simulated: Vec<&Run> = runs.iter().filter(|run| run.engine == Engine::Sim).collect();
+    let simulated: Vec<&Run> = runs.iter().filter(|run| run.pace == Pace::Virtual).collect();
     let keys: BTreeSet<&String> = simulated.iter().flat_map(|run| run.cell.keys()).collect();
     keys.into_iter()
         .filter(|key| is_idle(key, &simulated))

@@ -3,30 +3,23 @@
 use crate::axis::idle_axes;
 use crate::cost::cost;
 use crate::error::BatchError;
-use crate::kept::Kept;
 use crate::pool::run_all;
 use crate::shown::shown;
-use std::collections::BTreeSet;
-use std::sync::Arc;
 use trunkline_core::Seed;
-use trunkline_measure::{Engine, Run, check, key_text};
+use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run, SharedEngine, check};
+use trunkline_measure::key_text;
 use trunkline_report::Report;
 use trunkline_scenario::Scenario;
-use trunkline_testbed::{Console, Options, TestbedError};
 
 /// What is to be run.
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// The cells of a grid.
     pub cells: Vec<Scenario>,
-    /// The engines; each counts once.
-    pub engines: Vec<Engine>,
+    /// The engines; of two with one name the first counts.
+    pub engines: Vec<SharedEngine>,
     /// How many cells are run at once, but for those in real time: they have the machine for themselves.
     pub threads: usize,
-    /// How often a cell in real time is measured at most, until a result is valid; `None` for the testbed's own.
-    pub attempts: Option<u32>,
-    /// Where cells in real time are shown, set and captured.
-    pub console: Option<Arc<Console>>,
 }
 
 /// How far a batch has come.
@@ -51,16 +44,13 @@ pub struct Outcome {
 /// One run to be made.
 struct Job<'a> {
     scenario: &'a Scenario,
-    engine: Engine,
-    attempts: Option<u32>,
-    console: Option<&'a Console>,
-    kept: Option<&'a Kept>,
+    engine: &'a dyn Engine,
 }
 
 impl Batch {
     /// How many runs it takes.
     pub fn runs(&self) -> usize {
-        self.jobs(None).len()
+        self.jobs().len()
     }
 
     /// Runs every cell in every engine, those in real time one by one after all others. What an engine
@@ -68,21 +58,9 @@ impl Batch {
     /// from the threads that make them, and some times a second how far one in real time is.
     ///
     /// # Errors
-    /// If it was [broken off](trunkline_testbed::break_off).
+    /// If somebody ended a run.
     pub fn run(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Outcome, BatchError> {
-        self.run_kept(progress, None)
-    }
-
-    /// The same; what is `kept` already is not run again, and what is run is kept.
-    ///
-    /// # Errors
-    /// As [`run`](Batch::run).
-    pub fn run_kept(
-        &self,
-        progress: &(dyn Fn(Progress) + Sync),
-        kept: Option<&Kept>,
-    ) -> Result<Outcome, BatchError> {
-        let jobs = self.jobs(kept);
+        let jobs = self.jobs();
         let made = made(&jobs, self.threads, progress)?;
         let broken = |(job, made): (&Job<'_>, &Made)| -> Vec<String> {
             let laws = made.as_ref().map(check).unwrap_or_default();
@@ -90,7 +68,7 @@ impl Batch {
         };
         let violations = jobs.iter().zip(&made).flat_map(broken).collect();
         let missing = |(job, made): (&Job<'_>, &Made)| {
-            made.as_ref().err().map(|reason| (job.engine, reason.clone()))
+            made.as_ref().err().map(|reason| (job.engine.name(), reason.clone()))
         };
         let unavailable = jobs.iter().zip(&made).filter_map(missing).collect();
         let mut runs: Vec<Run> = made.into_iter().filter_map(Result::ok).collect();
@@ -98,21 +76,24 @@ impl Batch {
         Ok(Outcome { report: self.report(runs, unavailable), violations })
     }
 
-    fn engines(&self) -> BTreeSet<Engine> {
-        self.engines.iter().copied().collect()
+    /// The engines in the order of their names, each once.
+    fn engines(&self) -> Vec<&dyn Engine> {
+        let mut engines: Vec<&dyn Engine> = self.engines.iter().map(|engine| &**engine).collect();
+        engines.sort_by_key(|engine| engine.name());
+        engines.dedup_by_key(|engine| engine.name());
+        engines
     }
 
-    fn jobs<'a>(&'a self, kept: Option<&'a Kept>) -> Vec<Job<'a>> {
+    fn jobs(&self) -> Vec<Job<'_>> {
         let engines = self.engines();
         let of = |scenario| {
-            let (attempts, console) = (self.attempts, self.console.as_deref());
-            let job = move |&engine: &Engine| Job { scenario, engine, attempts, console, kept };
+            let job = |&engine| Job { scenario, engine };
             engines.iter().map(job).collect::<Vec<_>>()
         };
         self.cells.iter().flat_map(of).collect()
     }
 
-    fn report(&self, runs: Vec<Run>, unavailable: Vec<(Engine, String)>) -> Report {
+    fn report(&self, runs: Vec<Run>, unavailable: Vec<(EngineName, String)>) -> Report {
         let first = self.cells.first();
         let traffic = self.cells.iter().flat_map(|cell| &cell.traffic);
         Report {
@@ -129,7 +110,7 @@ impl Batch {
 /// Tells of axes that change nothing, with the first run in which that shows.
 fn note_idle_axes(runs: &mut [Run]) {
     let idle = idle_axes(runs);
-    let simulated = runs.iter_mut().find(|run| run.engine == Engine::Sim);
+    let simulated = runs.iter_mut().find(|run| run.pace == Pace::Virtual);
     simulated.into_iter().for_each(|run| run.notes.extend(idle.iter().cloned()));
 }
 
@@ -143,7 +124,7 @@ fn made(
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Vec<Made>, BatchError> {
     let (real, others): (Vec<usize>, Vec<usize>) =
-        (0..jobs.len()).partition(|&job| jobs[job].engine == Engine::Emu);
+        (0..jobs.len()).partition(|&job| jobs[job].engine.pace() == Pace::Real);
     let told = |done, job: &usize| progress(Progress { done, label: jobs[*job].label() });
     let work = |&job: &usize| jobs[job].run(&|_| ());
     let quick = run_all(&others, threads, |&job| jobs[job].cost(), work, told);
@@ -151,7 +132,7 @@ fn made(
     for job in real {
         let done = made.len();
         let label = |what: &str| {
-            progress(Progress { done, label: format!("{}{what}", jobs[job].label()) });
+            progress(Progress { done, label: format!("{}, {what}", jobs[job].label()) });
         };
         made.push((job, jobs[job].run(&label)));
         told(done + 1, &job);
@@ -161,77 +142,42 @@ fn made(
 }
 
 impl Job<'_> {
-    /// The run that is kept, or a new one. `told` hears how far a run in real time is.
+    /// The run, or why the engine cannot make it.
     fn run(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {
-        let Some(kept) = self.kept else { return self.made(told) };
-        // Broken off is no outcome of the run, and an engine that cannot run a cell is soon asked again.
-        let made = kept.run(self.engine, self.scenario, || match self.made(told) {
-            Ok(Ok(run)) => Ok(run),
-            Ok(Err(reason)) => Err(Ok(reason)),
-            Err(broken) => Err(Err(broken)),
-        });
-        match made {
+        match made_by(self.engine, self.scenario, told) {
             Ok(run) => Ok(Ok(run)),
-            Err(other) => other.map(Err),
-        }
-    }
-
-    fn made(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {
-        let mut made = match self.engine {
-            Engine::Sim => trunkline_sim::run(self.scenario).map_err(|error| error.to_string()),
-            Engine::Emu => self.emulate(told)?,
-            _ => Ok(trunkline_model::predict(self.scenario)),
-        };
-        if let Ok(run) = &mut made {
-            run.notes.extend(self.scenario.remarks());
-        }
-        Ok(made)
-    }
-
-    fn emulate(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {
-        let progress = |now: &trunkline_testbed::Progress| told(&so_far(now));
-        let own = Options::default();
-        let attempts = self.attempts.unwrap_or(own.attempts);
-        let console = self.console;
-        let options = Options { progress: Some(&progress), attempts, console, ..own };
-        match trunkline_testbed::run(self.scenario, &options) {
-            Err(TestbedError::Cancelled) => Err(BatchError::BrokenOff),
-            made => Ok(made.map_err(|error| error.to_string())),
+            Err(EngineError::Refused(reason)) => Ok(Err(reason)),
+            Err(EngineError::BrokenOff) => Err(BatchError::BrokenOff),
         }
     }
 
     /// Formulas take next to no time.
     fn cost(&self) -> u64 {
-        if self.engine == Engine::Sim { cost(self.scenario) } else { 0 }
+        if self.engine.pace() == Pace::Virtual { cost(self.scenario) } else { 0 }
     }
 
     fn label(&self) -> String {
-        let engine = match self.engine {
-            Engine::Sim => "sim",
-            Engine::Emu => "emu",
-            _ => "model",
-        };
-        format!("{engine}: {}", place(self.scenario))
+        format!("{}: {}", self.engine.name(), place(self.scenario))
     }
 }
 
-/// Runs one scenario in one engine. In real time it wants the machine for itself.
+/// Runs one scenario in one engine, and adds what the scenario says of itself to the notes. In real time it wants
+/// the machine for itself.
 ///
 /// # Errors
-/// Why the engine cannot run it.
-pub fn make(engine: Engine, scenario: &Scenario) -> Result<Run, String> {
-    let made = Job { scenario, engine, attempts: None, console: None, kept: None }.run(&|_| ());
-    made.map_err(|error| error.to_string()).and_then(|made| made)
+/// Why there is no run.
+pub fn make(engine: &dyn Engine, scenario: &Scenario) -> Result<Run, EngineError> {
+    made_by(engine, scenario, &|_| ())
 }
 
-/// How far a run in real time is.
-fn so_far(now: &trunkline_testbed::Progress) -> String {
-    if now.waiting {
-        return ", waits until another testbed on this machine has ended".into();
-    }
-    let seconds = |span: trunkline_core::Span| span.as_nanos() / 1_000_000_000;
-    let again = if now.attempt > 1 { ", once more" } else { "" };
-    format!("{again}, {} of at most {} s", seconds(now.elapsed), seconds(now.most))
+fn made_by(
+    engine: &dyn Engine,
+    scenario: &Scenario,
+    told: &(dyn Fn(&str) + Sync),
+) -> Result<Run, EngineError> {
+    let mut run = engine.run(scenario, told)?;
+    run.notes.extend(scenario.remarks());
+    Ok(run)
 }
 
 /// A cell's name with its coordinates.

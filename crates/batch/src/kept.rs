@@ -10,13 +10,14 @@ use std::fmt::{self, Write as _};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use trunkline_measure::{Engine, Key, Run, check};
+use std::sync::{Arc, Mutex};
+use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run, SharedEngine, check};
+use trunkline_measure::Key;
 use trunkline_scenario::Scenario;
 
 /// The form of the files; it rises when one of another form cannot be read.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// What says of what the runs are.
 const HEADER: &str = "batch.json";
 
@@ -35,7 +36,7 @@ struct Record {
     format: u32,
     version: String,
     digest: String,
-    engine: Engine,
+    engine: EngineName,
     scenario: String,
     cell: Key,
     seed: u64,
@@ -113,30 +114,13 @@ impl Kept {
         self.failed.lock().ok().and_then(|failed| failed.clone())
     }
 
-    /// The run of `scenario` in `engine` if it is kept, else the one that `make` makes, which is kept from now on.
-    /// Formulas take no time, so theirs are not.
-    pub fn run<E>(
-        &self,
-        engine: Engine,
-        scenario: &Scenario,
-        make: impl FnOnce() -> Result<Run, E>,
-    ) -> Result<Run, E> {
-        if engine == Engine::Model {
-            return make();
+    /// An engine whose runs are kept: one that is kept already is not made again. Formulas take no time, so theirs are
+    /// not kept.
+    pub fn around(self: &Arc<Kept>, engine: SharedEngine) -> SharedEngine {
+        match engine.pace() {
+            Pace::Formulas => engine,
+            Pace::Virtual | Pace::Real => Arc::new(Keeping { engine, kept: Arc::clone(self) }),
         }
-        let digest = digest_of(&(engine, scenario));
-        if let Some(run) = self.found(&digest) {
-            return Ok(run);
-        }
-        let run = make()?;
-        // What cannot be trusted is made again.
-        if run.invalid.is_empty()
-            && let Err(error) = self.keep(digest, engine, scenario, &run)
-            && let Ok(mut failed) = self.failed.lock()
-        {
-            failed.get_or_insert(format!("{}: {error}", self.directory.display()));
-        }
-        Ok(run)
     }
 
     fn found(&self, digest: &str) -> Option<Run> {
@@ -150,7 +134,7 @@ impl Kept {
     fn keep(
         &self,
         digest: String,
-        engine: Engine,
+        engine: EngineName,
         scenario: &Scenario,
         run: &Run,
     ) -> io::Result<()> {
@@ -195,6 +179,40 @@ impl Kept {
             count += usize::from(name.starts_with("run-") && name.ends_with(".json"));
         }
         Ok(count)
+    }
+}
+
+/// An engine whose runs are kept.
+#[derive(Debug)]
+struct Keeping {
+    engine: SharedEngine,
+    kept: Arc<Kept>,
+}
+
+impl Engine for Keeping {
+    fn name(&self) -> EngineName {
+        self.engine.name()
+    }
+
+    fn pace(&self) -> Pace {
+        self.engine.pace()
+    }
+
+    fn run(&self, scenario: &Scenario, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        let (kept, engine) = (&self.kept, self.engine.name());
+        let digest = digest_of(&(engine, scenario));
+        if let Some(run) = kept.found(&digest) {
+            return Ok(run);
+        }
+        let run = self.engine.run(scenario, told)?;
+        // What cannot be trusted is made again.
+        if run.invalid.is_empty()
+            && let Err(error) = kept.keep(digest, engine, scenario, &run)
+            && let Ok(mut failed) = kept.failed.lock()
+        {
+            failed.get_or_insert(format!("{}: {error}", kept.directory.display()));
+        }
+        Ok(run)
     }
 }
 

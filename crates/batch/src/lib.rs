@@ -1,4 +1,4 @@
-//! Every cell of a scenario in every engine, on all processors, to one report.
+//! Every cell of a scenario in every engine that is handed in, on all processors, to one report.
 //!
 //! The result does not depend on the number of processors, nor on which cell was done first.
 
@@ -17,4 +17,3 @@ pub use error::BatchError;
 pub use kept::{Kept, digest_of, read_kept};
 pub use pool::run_all;
 pub use shown::shown;
-pub use trunkline_testbed::Console;

@@ -1,9 +1,13 @@
 //! Grids in every engine: order, threads, what is absent, what is refused.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use trunkline_batch::{Batch, BatchError, Outcome, cost, reseed, shown};
-use trunkline_measure::{Engine, Estimator, Quantity};
+use trunkline_engine::{EngineName, SharedEngine};
+use trunkline_measure::{Estimator, Quantity};
+use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
+use trunkline_sim::Simulator;
+use trunkline_testbed::Emulator;
 
 const TEXT: &str = r#"
 name = "Grid"
@@ -47,42 +51,45 @@ fn cells() -> Vec<Scenario> {
     Scenario::parse(TEXT, "grid.toml").unwrap()
 }
 
-fn run(engines: &[Engine], threads: usize) -> Outcome {
-    let batch =
-        Batch { cells: cells(), engines: engines.to_vec(), threads, attempts: None, console: None };
+fn model() -> SharedEngine {
+    Arc::new(Formulas)
+}
+
+fn sim() -> SharedEngine {
+    Arc::new(Simulator)
+}
+
+fn run(engines: &[SharedEngine], threads: usize) -> Outcome {
+    let batch = Batch { cells: cells(), engines: engines.to_vec(), threads };
     batch.run(&|_| ()).unwrap()
 }
 
 #[test]
 fn runs_come_cell_by_cell_whatever_the_number_of_threads() {
-    let first = run(&[Engine::Sim, Engine::Model, Engine::Sim], 1);
-    let found: Vec<(&str, Engine)> = first
+    let first = run(&[sim(), model(), sim()], 1);
+    let found: Vec<(&str, EngineName)> = first
         .report
         .runs
         .iter()
         .map(|run| (run.cell["link.line.rate"].as_str(), run.engine))
         .collect();
-    let (model, sim) = (Engine::Model, Engine::Sim);
     let rates = ["1Mbit/s", "64kbit/s", "10Mbit/s"];
     assert_eq!(
         found,
-        rates.iter().flat_map(|&rate| [(rate, model), (rate, sim)]).collect::<Vec<_>>()
+        rates
+            .iter()
+            .flat_map(|&rate| [(rate, EngineName::MODEL), (rate, EngineName::SIM)])
+            .collect::<Vec<_>>()
     );
     assert_eq!(first.violations, [""; 0]);
     for threads in [2, 7] {
-        assert_eq!(run(&[model, sim], threads), first);
+        assert_eq!(run(&[model(), sim()], threads), first);
     }
 }
 
 #[test]
 fn progress_counts_every_run() {
-    let batch = Batch {
-        cells: cells(),
-        engines: vec![Engine::Model, Engine::Sim],
-        threads: 2,
-        attempts: None,
-        console: None,
-    };
+    let batch = Batch { cells: cells(), engines: vec![model(), sim()], threads: 2 };
     let told = Mutex::new(Vec::new());
     batch.run(&|now| told.lock().unwrap().push((now.done, now.label))).unwrap();
     let mut told = told.into_inner().unwrap();
@@ -108,15 +115,9 @@ fn what_an_engine_cannot_run_is_missing_with_the_reason() {
     };
     let text = format!("{TEXT}{}{}", tcp("one", true), tcp("two", false));
     let cells = Scenario::parse(&text, "grid.toml").unwrap();
-    let batch = Batch {
-        cells,
-        engines: vec![Engine::Emu, Engine::Model],
-        threads: 1,
-        attempts: None,
-        console: None,
-    };
+    let batch = Batch { cells, engines: vec![Arc::new(Emulator::default()), model()], threads: 1 };
     let report = batch.run(&|_| ()).unwrap().report;
-    assert_eq!(report.engines(), [Engine::Model, Engine::Emu]);
+    assert_eq!(report.engines(), [EngineName::MODEL, EngineName::EMU]);
     assert_eq!((report.runs.len(), report.unavailable.len()), (3, 3));
     let told = report.notes().into_iter().find(|note| note.contains("unavailable")).unwrap();
     assert!(told.contains("'one' and 'two' want different tcp sack"), "{told}");
@@ -127,7 +128,7 @@ fn what_an_engine_cannot_run_is_missing_with_the_reason() {
 fn a_failed_program_is_told_from_a_remark() {
     let notes =
         ["a: error: 'false': exit status: 1", "b: curl: first byte after 2ms"].map(String::from);
-    let mut run = trunkline_batch::make(Engine::Model, &cells()[0]).unwrap();
+    let mut run = trunkline_batch::make(&Formulas, &cells()[0]).unwrap();
     assert!(run.is_valid());
     run.notes = notes.into();
     let found: Vec<String> = run.failures().collect();
@@ -178,11 +179,8 @@ fn what_has_no_effect_is_noted() {
                 bytes = '20kB'\ntransport = { kind = 'urp', block = [1024, 2048, 4096] }\n";
     let report = |text: &str| {
         let cells = Scenario::parse(text, "t.toml").unwrap();
-        let engines = vec![Engine::Sim, Engine::Model];
-        Batch { cells, engines, threads: 2, attempts: None, console: None }
-            .run(&|_| ())
-            .unwrap()
-            .report
+        let engines = vec![sim(), model()];
+        Batch { cells, engines, threads: 2 }.run(&|_| ()).unwrap().report
     };
     let notes = report(text).notes();
     let axis = "sim: traffic.file.transport.block has no effect: 1024 and 2048 and 4096 give the same measurements";

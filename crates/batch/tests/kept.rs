@@ -1,9 +1,12 @@
 //! Runs that are kept come back as they were.
 
 use std::fs;
+use std::sync::Arc;
 use trunkline_batch::{Batch, BatchError, Kept, Outcome, digest_of};
-use trunkline_measure::Engine;
+use trunkline_engine::SharedEngine;
+use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
+use trunkline_sim::Simulator;
 
 const TEXT: &str = r#"
 name = "Kept"
@@ -48,17 +51,22 @@ fn cells() -> Vec<Scenario> {
     Scenario::parse(TEXT, "kept.toml").unwrap()
 }
 
-fn run(cells: &[Scenario], kept: Option<&Kept>) -> Outcome {
-    let engines = vec![Engine::Sim, Engine::Model];
-    let batch = Batch { cells: cells.to_vec(), engines, threads: 2, attempts: None, console: None };
-    batch.run_kept(&|_| (), kept).unwrap()
+fn run(cells: &[Scenario], kept: Option<&Arc<Kept>>) -> Outcome {
+    let plain: [SharedEngine; 2] = [Arc::new(Simulator), Arc::new(Formulas)];
+    let engines = plain.map(|engine| match kept {
+        Some(kept) => kept.around(engine),
+        None => engine,
+    });
+    let batch = Batch { cells: cells.to_vec(), engines: engines.into(), threads: 2 };
+    batch.run(&|_| ()).unwrap()
 }
 
 #[test]
 fn what_was_done_before_is_not_run_again_and_is_the_same() {
     let home = tempfile::tempdir().unwrap();
-    let kept =
-        |version: &str| Kept::new(home.path().join("kept"), "Kept", digest_of(&cells()), version);
+    let kept = |version: &str| {
+        Arc::new(Kept::new(home.path().join("kept"), "Kept", digest_of(&cells()), version))
+    };
     assert!(matches!(kept("1").resume(), Err(BatchError::NothingKept { .. })));
     // As if it had been interrupted after two of three.
     let first = kept("1");
@@ -78,7 +86,7 @@ fn what_is_kept_says_of_what_it_is() {
     let home = tempfile::tempdir().unwrap();
     let place = home.path().join("kept");
     let kept = |name: &str, digest: &str, version: &str| {
-        Kept::new(place.clone(), name, digest.into(), version)
+        Arc::new(Kept::new(place.clone(), name, digest.into(), version))
     };
     run(&cells()[..1], Some(&kept("Kept", "x", "1")));
     for (other, word) in [

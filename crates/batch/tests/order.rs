@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use trunkline_batch::make;
 use trunkline_core::{Seed, Stream};
-use trunkline_measure::{Engine, Run, Sample};
+use trunkline_engine::{Engine, Run};
+use trunkline_measure::Sample;
+use trunkline_model::Formulas;
 use trunkline_path::discipline::KINDS;
 use trunkline_scenario::Scenario;
+use trunkline_sim::Simulator;
 
 /// Traffic that meets itself: equal flows that are ready at the same instants, two equally short ways, hosts that
 /// are disturbed, chance on every line.
@@ -162,7 +165,7 @@ fn by_name(run: &Run) -> BTreeMap<String, Vec<String>> {
 
 /// Holds a scenario against itself in other orders, in both engines.
 fn held(scenario: &Scenario, orders: u64) {
-    for engine in [Engine::Sim, Engine::Model] {
+    for engine in [&Simulator as &dyn Engine, &Formulas] {
         let first = by_name(&make(engine, scenario).unwrap());
         for order in 0..orders {
             let mut stream = Seed(order).stream("order");

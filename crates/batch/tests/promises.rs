@@ -15,8 +15,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use trunkline_batch::make;
-use trunkline_measure::{Engine, Estimator, Quantity, Run};
+use trunkline_engine::{Engine, EngineName, Run};
+use trunkline_measure::{Estimator, Quantity};
+use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
+use trunkline_sim::Simulator;
 
 /// What is allowed where a line does not say.
 const WITHIN: f64 = 5.0;
@@ -31,7 +34,7 @@ struct Expectation {
     value: f64,
     what: What,
     within: f64,
-    engines: Vec<Engine>,
+    engines: Vec<EngineName>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,18 +74,22 @@ fn expectation(line: &str) -> Expectation {
         Some("%") => (1.0, What::Lost),
         _ => bad(line, "no unit"),
     };
-    let (mut within, mut engines) = (WITHIN, vec![Engine::Sim, Engine::Model]);
+    let (mut within, mut engines) = (WITHIN, vec![EngineName::SIM, EngineName::MODEL]);
     while let Some(word) = words.next() {
         match word {
             "in" if words.next() == Some("all") => what = What::Rate { all: true },
             "within" => within = words.next().and_then(|it| it.parse().ok()).unwrap_or(0.0),
             "%" => {}
-            "simulated" => engines = vec![Engine::Sim],
+            "simulated" => engines = vec![EngineName::SIM],
             _ => bad(line, "a word without a meaning"),
         }
     }
     let line = line.to_string();
     Expectation { line, traffic, cell, size, value: value * scale, what, within, engines }
+}
+
+fn made_by(engine: EngineName) -> &'static dyn Engine {
+    if engine == EngineName::SIM { &Simulator } else { &Formulas }
 }
 
 impl Expectation {
@@ -116,7 +123,7 @@ impl Expectation {
         assert!(!own.is_empty(), "{file}: '{}' is of no cell", self.line);
         for cell in own {
             for &engine in &self.engines {
-                let found = self.found(&make(engine, cell).unwrap());
+                let found = self.found(&make(made_by(engine), cell).unwrap());
                 let found =
                     found.unwrap_or_else(|| panic!("{file}: '{}': {engine:?} has none", self.line));
                 let off = (found / self.value - 1.0).abs() * 100.0;
@@ -241,5 +248,5 @@ fn a_claim_without_an_expectation_is_found() {
     assert_eq!(unfounded(text), ["125"]);
     let found = &promises(text)[0];
     assert_eq!((found.value, found.within, found.what), (47e3, 3.0, What::Rate { all: false }));
-    assert_eq!((found.cell.len(), &found.engines[..]), (1, &[Engine::Sim][..]));
+    assert_eq!((found.cell.len(), &found.engines[..]), (1, &[EngineName::SIM][..]));
 }

@@ -1,6 +1,6 @@
 //! The textbooks' protocols in the simulator, held against the textbooks' formulas.
 
-use trunkline_measure::check;
+use trunkline_engine::check;
 use trunkline_model::{Figure, What, predictions};
 use trunkline_scenario::Scenario;
 

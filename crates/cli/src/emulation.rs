@@ -1,9 +1,9 @@
 //! What verbs in real time have in common: permission, clean-up of earlier runs, start and end.
 
+use crate::engines;
 use crate::failure::Failure;
 use crate::options::EmulatorArgs;
 use crate::output;
-use crate::run::EngineName;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use trunkline_emu::{
     CaptureRequest, Console, EmuError, Ended, Options, Plan, Session, SessionOptions,
     SessionThread, Snapshot,
 };
+use trunkline_engine::EngineName;
 use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all};
 
 /// What of a scenario's emulation is captured.
@@ -31,7 +32,7 @@ impl CaptureArgs {
         &self,
         engines: &[EngineName],
     ) -> Result<(Option<Arc<Console>>, Option<Server>), Failure> {
-        if !engines.iter().any(|engine| matches!(engine, EngineName::Emu)) {
+        if !engines::any_real(engines) {
             return match &self.pcap {
                 Some(_) => {
                     Err(Failure::wrong_use("--pcap captures real frames: add emu to --engine"))

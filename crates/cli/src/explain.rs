@@ -1,5 +1,6 @@
 //! `trunkline explain`: where the time went, what binds, and what relaxing it buys.
 
+use crate::engines;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
@@ -48,11 +49,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         options.budget = u64::MAX;
     }
     let mut progress = Progress::new(0);
-    let count = cells.len();
+    let (count, simulator) = (cells.len(), engines::simulator());
     let mut explanations = Vec::new();
     for (at, scenario) in cells.iter().enumerate() {
         let mut tell = |stage: Stage| progress.tell(&told(at, count, &stage));
-        explanations.push(explain_with(scenario, &options, &mut tell).map_err(failure)?);
+        explanations
+            .push(explain_with(scenario, &*simulator, &options, &mut tell).map_err(failure)?);
     }
     drop(progress);
     output::line(&shown(&explanations, args.json)?)

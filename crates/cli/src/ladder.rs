@@ -1,10 +1,10 @@
 //! `trunkline ladder`: scenarios predicted, simulated and emulated, and whether the three agree.
 
 use crate::emulation::CaptureArgs;
+use crate::engines::{self, Setup};
 use crate::failure::Failure;
 use crate::output::{self, counted};
 use crate::progress::bar;
-use crate::run::{EngineName, get_rights};
 use crate::scenario::{OutArgs, ThreadsArgs, facts, unwritten, warn_of_remarks};
 use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trunkline_core::Span;
 use trunkline_emu::Console;
+use trunkline_engine::EngineName;
 use trunkline_ladder::{Climb, Climbed, Ladder, Tally, Tolerances, section, terminal};
-use trunkline_measure::Engine;
 use trunkline_report::Report;
 use trunkline_scenario::Scenario;
 
@@ -31,8 +31,8 @@ pub struct Args {
     /// Scenario files, or folders of them
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The engines: model (closed formulas), sim (virtual time), emu (real time)
-    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', default_value = "model,sim,emu")]
+    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', value_parser = engines::parser(),
+          default_values_t = engines::names(), help = engines::help("The engines"))]
     engine: Vec<EngineName>,
     /// About how long a cell may take in real time
     #[arg(long, value_name = "TIME", default_value = "10s")]
@@ -86,7 +86,7 @@ const PHASES_SHORT: u64 = 400_000;
 pub fn run(args: &Args) -> Result<(), Failure> {
     let files = files(&args.paths)?;
     let scenarios = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, Failure>>()?;
-    get_rights(&args.engine);
+    engines::get_rights(&args.engine);
     let watch = Watch::start()?;
     let (console, _control) = args.capture.console(&args.engine)?;
     let out = &args.out;
@@ -120,12 +120,13 @@ impl Args {
     fn climb(&self, console: Option<Arc<Console>>) -> Climb {
         let (allowed, cells) =
             if self.short { SHORT } else { (self.time, usize::from(self.cells)) };
+        let attempts = if self.short { Some(1) } else { self.attempts };
+        let setup = Setup { attempts, console, kept: None };
         Climb {
-            engines: self.engine.iter().copied().map(Engine::from).collect(),
+            engines: setup.engines(&self.engine),
+            simulator: engines::simulator(),
             cells,
             allowed,
-            attempts: if self.short { Some(1) } else { self.attempts },
-            console,
             phases: if self.short { PHASES_SHORT } else { PHASES },
             threads: self.threads.number(),
             tolerances: Tolerances::default(),
@@ -193,7 +194,7 @@ fn shown(file: &Path, climbed: &Climbed) -> String {
     }
     text += &climbed.ladders.iter().map(terminal).collect::<String>();
     for (engine, reason) in &climbed.outcome.report.unavailable {
-        text += &format!("{}: unavailable: {reason}\n", trunkline_ladder::name(*engine));
+        text += &format!("{engine}: unavailable: {reason}\n");
     }
     text
 }
@@ -228,11 +229,12 @@ fn document(ladders: &[&Ladder], notes: &Notes) -> serde_json::Value {
 }
 
 fn summary(ladders: &[&Ladder]) -> String {
-    let of = |engine: Engine, name: &str| {
+    let of = |engine: EngineName| {
         let tallies = ladders.iter().map(|ladder| ladder.tally(engine));
         let all = tallies.fold(Tally::default(), Tally::plus);
         format!(
-            "{name} against sim: {} agree, {} within what phase decides, {} undecided, {} differ with a reason, {} unexplained, {} missing, {} invalid",
+            "{engine} against {}: {} agree, {} within what phase decides, {} undecided, {} differ with a reason, {} unexplained, {} missing, {} invalid",
+            EngineName::SIM,
             all.agree,
             all.phase,
             all.undecided,
@@ -243,7 +245,8 @@ fn summary(ladders: &[&Ladder]) -> String {
         )
     };
     let cells = counted(ladders.len() as u64, "cell");
-    format!("{cells}\n{}\n{}", of(Engine::Model, "model"), of(Engine::Emu, "emu"))
+    let others = engines::names().into_iter().filter(|engine| *engine != EngineName::SIM);
+    format!("{cells}\n{}", others.map(of).collect::<Vec<String>>().join("\n"))
 }
 
 /// Everything on one page.
@@ -273,7 +276,7 @@ fn verdict(all: &[Climbed], args: &Args) -> Result<(), Failure> {
         )));
     }
     validity::check(all.iter().flat_map(|it| &it.outcome.report.runs), args.effort)?;
-    let tallies = all.iter().flat_map(|it| &it.ladders).map(|it| it.tally(Engine::Emu));
+    let tallies = all.iter().flat_map(|it| &it.ladders).map(|it| it.tally(EngineName::EMU));
     let unexplained = tallies.fold(Tally::default(), Tally::plus).unexplained;
     match args.strict && unexplained > 0 {
         true => Err(Failure::failed(format!(

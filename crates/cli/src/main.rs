@@ -6,6 +6,7 @@ mod describe;
 #[cfg(test)]
 mod documented;
 mod emulation;
+mod engines;
 mod explain;
 mod failure;
 mod harmless;

@@ -1,6 +1,7 @@
 //! `trunkline run`: a scenario file through the engines.
 
 use crate::emulation::CaptureArgs;
+use crate::engines::{self, Setup};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::bar;
@@ -9,11 +10,11 @@ use crate::scenario::{
 };
 use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
-use clap::ValueEnum;
 use std::path::Path;
 use std::sync::Arc;
 use trunkline_batch::{Batch, Kept, Outcome, Progress, digest_of, idle_axes, reseed};
-use trunkline_measure::{Engine, Keep};
+use trunkline_engine::EngineName;
+use trunkline_measure::Keep;
 use trunkline_report::{Destination, Report, json, terminal};
 use trunkline_scenario::Scenario;
 
@@ -28,8 +29,8 @@ use trunkline_scenario::Scenario;
 pub struct Args {
     #[command(flatten)]
     file: FileArgs,
-    /// The engines: model (closed formulas), sim (virtual time), emu (real time)
-    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', default_value = "model,sim")]
+    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', value_parser = engines::parser(),
+          default_values_t = [EngineName::MODEL, EngineName::SIM], help = engines::help("The engines"))]
     engine: Vec<EngineName>,
     #[command(flatten)]
     out: OutArgs,
@@ -62,27 +63,6 @@ Examples:
   trunkline run examples/lossy-link.toml --engine sim --json > lossy.json
   trunkline run examples/paced-datagrams.toml --samples none   # figures only, however long it runs";
 
-/// An engine by its name.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum EngineName {
-    /// Closed formulas
-    Model,
-    /// Virtual time
-    Sim,
-    /// Real time
-    Emu,
-}
-
-impl From<EngineName> for Engine {
-    fn from(name: EngineName) -> Engine {
-        match name {
-            EngineName::Model => Engine::Model,
-            EngineName::Sim => Engine::Sim,
-            EngineName::Emu => Engine::Emu,
-        }
-    }
-}
-
 /// Runs, prints and writes.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let (mut cells, text) = args.file.read()?;
@@ -92,15 +72,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(samples) = args.samples {
         cells.iter_mut().for_each(|cell| cell.samples = samples);
     }
-    get_rights(&args.engine);
+    engines::get_rights(&args.engine);
     let watch = Watch::start()?;
     let (console, _control) = args.capture.console(&args.engine)?;
     let out = &args.out;
     let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
     let kept = out.out.as_ref().map(|target| kept(args.resume, target, &cells)).transpose()?;
-    let engines = args.engine.iter().copied().map(Engine::from).collect();
-    let batch = Batch { cells, engines, threads: args.threads.number(), attempts: None, console };
-    let made = outcome(&watch, batch, kept.clone(), text, &args.file).and_then(|outcome| {
+    let setup = Setup { console, kept: kept.clone(), ..Setup::default() };
+    let engines = setup.engines(&args.engine);
+    let batch = Batch { cells, engines, threads: args.threads.number() };
+    let made = outcome(&watch, batch, text, &args.file).and_then(|outcome| {
         written(&watch, destination, &outcome.report)?;
         Ok(outcome)
     });
@@ -135,16 +116,6 @@ fn written(
     Ok(())
 }
 
-/// Gets the rights that the emulator needs, which has to be done before any thread starts. Where they are not
-/// to be had, its column says so.
-pub fn get_rights(engines: &[EngineName]) {
-    if engines.iter().any(|engine| matches!(engine, EngineName::Emu))
-        && let Err(error) = trunkline_testbed::get_rights()
-    {
-        tracing::debug!(%error, "no rights for the emulator");
-    }
-}
-
 /// What an interrupted run to `target` has done.
 fn kept(resume: ResumeArgs, target: &Path, cells: &[Scenario]) -> Result<Arc<Kept>, Failure> {
     let name = cells.first().map(|cell| cell.name.as_str()).unwrap_or_default();
@@ -152,13 +123,7 @@ fn kept(resume: ResumeArgs, target: &Path, cells: &[Scenario]) -> Result<Arc<Kep
 }
 
 /// The runs, with what is known about them.
-fn outcome(
-    watch: &Watch,
-    batch: Batch,
-    kept: Option<Arc<Kept>>,
-    text: String,
-    file: &FileArgs,
-) -> Result<Outcome, Failure> {
+fn outcome(watch: &Watch, batch: Batch, text: String, file: &FileArgs) -> Result<Outcome, Failure> {
     let bar = bar(batch.runs());
     let told = bar.clone();
     let found = watch.during(move || {
@@ -166,7 +131,7 @@ fn outcome(
             told.set_message(now.label);
             told.set_position(now.done as u64);
         };
-        batch.run_kept(&progress, kept.as_deref())
+        batch.run(&progress)
     });
     bar.finish_and_clear();
     let mut outcome = found?.map_err(|error| file.refused(&error))?;

@@ -1,9 +1,9 @@
 //! `trunkline study`: published measurements, done again.
 
+use crate::engines::{self, Setup};
 use crate::failure::Failure;
 use crate::output::{self, counted};
 use crate::progress::bar;
-use crate::run::{EngineName, get_rights};
 use crate::scenario::{OutArgs, ResumeArgs, ThreadsArgs, facts, tell_of_kept, unwritten};
 use crate::validity::{self, EffortArgs};
 use crate::verify;
@@ -12,10 +12,9 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use trunkline_batch::{Kept, digest_of, make};
-use trunkline_measure::Engine;
+use trunkline_batch::digest_of;
+use trunkline_engine::{EngineName, SharedEngine};
 use trunkline_report::{Destination, Report, terminal_comparison};
-use trunkline_scenario::Scenario;
 use trunkline_study::{
     Experiment, ExperimentResult, GoalResult, Makers, Source, Study, StudyResult, names,
     run_sources,
@@ -94,7 +93,8 @@ struct RunArgs {
     #[command(flatten)]
     resume: ResumeArgs,
     /// The engines that may be used; what a study would have others run is left out
-    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', default_value = "model,sim,emu")]
+    #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', value_parser = engines::parser(),
+          default_values_t = engines::names())]
     engine: Vec<EngineName>,
     #[command(flatten)]
     threads: ThreadsArgs,
@@ -199,15 +199,18 @@ fn experiment_line(one: &Experiment) -> String {
 
 fn run_studies(args: &RunArgs) -> Result<(), Failure> {
     let sources = args.names.iter().map(|name| open(name)).collect::<Result<Vec<_>, _>>()?;
-    get_rights(&args.engine);
+    for source in &sources {
+        engines::all_known(&source.study.name, source.engines())?;
+    }
+    engines::get_rights(&args.engine);
     let watch = Watch::start()?;
     let destinations = reserve(args, &sources)?;
     let digest = digest_of(&args.names);
     let kept = args.out.out.as_ref();
     let kept =
         kept.map(|out| args.resume.kept(out, "studies", digest).map(Arc::new)).transpose()?;
-    let wanted = args.engine.iter().copied().map(Engine::from).collect();
-    let made = results(&watch, sources, wanted, args.threads.number(), kept.clone())
+    let setup = Setup { kept: kept.clone(), ..Setup::default() };
+    let made = results(&watch, sources, setup.engines(&args.engine), args.threads.number())
         .and_then(|results| written(&watch, destinations, results));
     if let Some(kept) = &kept {
         match made {
@@ -253,19 +256,14 @@ fn reserve(args: &RunArgs, sources: &[Source]) -> Result<Vec<Destination>, Failu
 fn results(
     watch: &Watch,
     sources: Vec<Source>,
-    wanted: Vec<Engine>,
+    engines: Vec<SharedEngine>,
     threads: usize,
-    kept: Option<Arc<Kept>>,
 ) -> Result<Vec<StudyResult>, Failure> {
     let bar = bar(0);
     let told = bar.clone();
     let found = watch.during(move || {
-        let run = |engine: Engine, scenario: &Scenario| match &kept {
-            Some(kept) => kept.run(engine, scenario, || make(engine, scenario)),
-            None => make(engine, scenario),
-        };
-        let makers = Makers { run: &run, verify: &verify::measure };
-        run_sources(&sources, &makers, &wanted, threads, &|now| {
+        let makers = Makers { engines: &engines, verify: &verify::measure };
+        run_sources(&sources, &makers, threads, &|now| {
             told.set_length(now.total as u64);
             told.set_message(now.label);
             told.set_position(now.done as u64);

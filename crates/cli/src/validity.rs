@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::counted;
-use trunkline_measure::{Engine, Run};
+use trunkline_engine::{Pace, Run};
 
 /// Accepts what the machine has spoilt.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -25,7 +25,7 @@ pub fn check<'a>(
         return Err(Failure::failed(failed));
     }
     let invalid: Vec<&String> = runs.clone().filter_map(|run| run.invalid.first()).collect();
-    let all = runs.filter(|run| run.engine == Engine::Emu).count();
+    let all = runs.filter(|run| run.pace == Pace::Real).count();
     spoilt(&invalid, &format!("{} in real time", counted(all as u64, "run")), effort)
 }
 
@@ -47,11 +47,13 @@ pub fn spoilt(reasons: &[&String], of: &str, effort: EffortArgs) -> Result<(), F
 mod tests {
     use super::*;
     use trunkline_core::Time;
+    use trunkline_engine::EngineName;
 
-    fn run(engine: Engine, invalid: &[&str], notes: &[&str]) -> Run {
+    fn run(pace: Pace, invalid: &[&str], notes: &[&str]) -> Run {
         let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect();
         Run {
-            engine,
+            engine: EngineName::EMU,
+            pace,
             scenario: "s".into(),
             cell: Default::default(),
             seed: 1,
@@ -72,9 +74,9 @@ mod tests {
 
     #[test]
     fn an_invalid_run_fails_unless_it_is_accepted() {
-        let fine = run(Engine::Emu, &[], &["t: a remark"]);
-        assert_eq!(outcome(&[fine.clone(), run(Engine::Sim, &[], &[])], false), None);
-        let both = [fine, run(Engine::Emu, &["too busy", "a clock was set"], &[])];
+        let fine = run(Pace::Real, &[], &["t: a remark"]);
+        assert_eq!(outcome(&[fine.clone(), run(Pace::Virtual, &[], &[])], false), None);
+        let both = [fine, run(Pace::Real, &["too busy", "a clock was set"], &[])];
         let told = outcome(&both, false).unwrap();
         assert!(told.contains("1 of 2 runs in real time are INVALID"), "{told}");
         assert!(told.contains("too busy") && told.contains("--best-effort"), "{told}");
@@ -83,8 +85,8 @@ mod tests {
 
     #[test]
     fn what_failed_fails_in_every_engine_and_is_not_to_be_accepted() {
-        for engine in [Engine::Sim, Engine::Emu] {
-            let told = outcome(&[run(engine, &[], &["t: error: wrong data"])], true).unwrap();
+        for pace in [Pace::Virtual, Pace::Real] {
+            let told = outcome(&[run(pace, &[], &["t: error: wrong data"])], true).unwrap();
             assert!(told.contains("traffic 't' failed: wrong data"), "{told}");
         }
     }

@@ -61,7 +61,7 @@ pub struct EndPlan {
     pub places: EndPlaces,
 }
 
-/// Places of one host, indices into [`Run::places`](trunkline_measure::Run::places).
+/// Places of one host, indices into [`Run::places`](trunkline_engine::Run::places).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndPlaces {
     /// Application, sockets, kernel, device.

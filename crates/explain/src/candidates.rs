@@ -9,7 +9,7 @@ use crate::relax::{
 };
 use std::collections::BTreeSet;
 use trunkline_core::Span;
-use trunkline_measure::Run;
+use trunkline_engine::Run;
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{
     Hop, Host, Interface, Processor, Route, Scenario, TcpSettings, Traffic, Transport, Workload,

@@ -12,7 +12,8 @@ use crate::lengths::{self, BUDGET, Lengths, Measured};
 use crate::rounds::{Rounds, rounds};
 use crate::runner::run_all;
 use crate::{ExplainError, jump, waterfall, words};
-use trunkline_measure::{Keep, Run, TrafficRun};
+use trunkline_engine::{Engine, Run};
+use trunkline_measure::{Keep, TrafficRun};
 use trunkline_scenario::{Scenario, Workload};
 
 /// How an explanation is made.
@@ -41,12 +42,12 @@ pub struct Stage {
     pub runs: usize,
 }
 
-/// Explains every traffic of a scenario.
+/// Explains every traffic of a scenario by runs in `simulator`.
 ///
 /// # Errors
 /// Where the scenario cannot be simulated.
-pub fn explain(scenario: &Scenario) -> Result<Explanation, ExplainError> {
-    explain_with(scenario, &Options::default(), &mut |_| {})
+pub fn explain(scenario: &Scenario, simulator: &dyn Engine) -> Result<Explanation, ExplainError> {
+    explain_with(scenario, simulator, &Options::default(), &mut |_| {})
 }
 
 /// The same, as `options` say; `tell` is called whenever a run is done.
@@ -55,6 +56,7 @@ pub fn explain(scenario: &Scenario) -> Result<Explanation, ExplainError> {
 /// Where the scenario cannot be simulated, or has no traffic of a name that the options give.
 pub fn explain_with(
     scenario: &Scenario,
+    simulator: &dyn Engine,
     options: &Options,
     tell: &mut dyn FnMut(Stage),
 ) -> Result<Explanation, ExplainError> {
@@ -65,7 +67,7 @@ pub fn explain_with(
     }
     // Figures stand on samples, whatever the file wants of them in its results.
     let scenario = &Scenario { samples: Keep::default(), ..scenario.clone() };
-    let whole = trunkline_sim::run(scenario)?;
+    let whole = simulator.run(scenario, &|_| ())?;
     let mut explanation = Explanation {
         scenario: scenario.name.clone(),
         cell: scenario.cell.clone(),
@@ -76,7 +78,7 @@ pub fn explain_with(
     };
     for (index, traffic) in scenario.traffic.iter().enumerate() {
         if options.traffic.is_empty() || options.traffic.contains(&traffic.name) {
-            let mut case = Case::new(scenario, &whole, index, options)?;
+            let mut case = Case::new(simulator, scenario, &whole, index, options)?;
             case.relax(tell);
             explanation.runs += case.runs;
             explanation.notes.extend(case.notes());
@@ -87,13 +89,13 @@ pub fn explain_with(
 }
 
 /// One traffic being explained.
-struct Case {
+struct Case<'a> {
     scenario: Scenario,
     subject: usize,
     reading: Reading,
     run: Run,
     base: Figures,
-    lengths: Lengths,
+    lengths: Lengths<'a>,
     candidates: Vec<Candidate>,
     /// For each candidate and rung.
     rungs: Vec<RungFigures>,
@@ -103,19 +105,20 @@ struct Case {
     notes: Vec<String>,
 }
 
-impl Case {
+impl<'a> Case<'a> {
     /// The traffic of number `index`, with what overlaps with it. The rest of the scenario is left out where that leaves the
     /// figures as they were in the `whole` run.
     fn new(
+        simulator: &'a dyn Engine,
         scenario: &Scenario,
         whole: &Run,
         index: usize,
         options: &Options,
-    ) -> Result<Case, ExplainError> {
+    ) -> Result<Case<'a>, ExplainError> {
         let reading = Reading::of(&scenario.traffic[index], whole);
         let known = figures(whole, &reading);
         let (focused, at) = focus(scenario, index);
-        let alone = (focused != *scenario).then(|| trunkline_sim::run(&focused)).transpose()?;
+        let alone = (focused != *scenario).then(|| simulator.run(&focused, &|_| ())).transpose()?;
         let mut runs = usize::from(alone.is_some());
         let alike = |run: &Run| lengths::agree(&known, &figures(run, &reading));
         let (scenario, subject, run) = match alone.filter(alike) {
@@ -123,7 +126,8 @@ impl Case {
             None => (scenario.clone(), index, whole.clone()),
         };
         let base = figures(&run, &reading);
-        let lengths = Lengths::new(&scenario, subject, &reading, (&run, &base), options.budget);
+        let lengths =
+            Lengths::new(simulator, &scenario, subject, &reading, (&run, &base), options.budget);
         runs += lengths.runs;
         let candidates = candidates(&scenario, subject, &run);
         Ok(Case {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Span, Time};
-use trunkline_measure::{Run, Sample, TrafficRun, deviation, mean};
+use trunkline_engine::Run;
+use trunkline_measure::{Sample, TrafficRun, deviation, mean};
 use trunkline_scenario::{Traffic, Workload};
 
 /// What matters of a traffic.

@@ -8,11 +8,11 @@
 use crate::figure::{Figures, Reading, figures};
 use crate::focus::leader;
 use trunkline_core::{DropCause, Probability, Size, Span};
-use trunkline_measure::{LinkRun, Run};
+use trunkline_engine::{Engine, EngineError, Run};
+use trunkline_measure::LinkRun;
 use trunkline_path::LinkSpec;
 use trunkline_path::impairment::ImpairmentSpec;
 use trunkline_scenario::{Scenario, Start, Traffic, Transport, Workload};
-use trunkline_sim::SimError;
 
 /// Packets over links up to which a run is never cut: a second or so.
 pub(crate) const BUDGET: u64 = 1_000_000;
@@ -37,7 +37,8 @@ const LEAST_BYTES: u64 = 64 << 10;
 
 /// What is known of how long runs have to be.
 #[derive(Debug, Clone)]
-pub(crate) struct Lengths {
+pub(crate) struct Lengths<'a> {
+    engine: &'a dyn Engine,
     /// The name of the traffic whose end ends the run.
     leader: String,
     reading: Reading,
@@ -61,17 +62,19 @@ pub(crate) struct Measured {
     pub cut: Option<u64>,
 }
 
-impl Lengths {
+impl<'a> Lengths<'a> {
     /// Those of `subject` in `scenario`, whose full run is known.
     pub fn new(
+        engine: &'a dyn Engine,
         scenario: &Scenario,
         subject: usize,
         reading: &Reading,
         (run, base): (&Run, &Figures),
         budget: u64,
-    ) -> Lengths {
+    ) -> Lengths<'a> {
         let leader = leader(scenario, subject);
         let mut lengths = Lengths {
+            engine,
             leader: scenario.traffic[leader].name.clone(),
             reading: reading.clone(),
             hops: hops(run),
@@ -94,12 +97,12 @@ impl Lengths {
     }
 
     /// The figures of `variant`, from as long a run as they need.
-    pub fn measured(&self, variant: &Scenario) -> Result<Measured, SimError> {
+    pub fn measured(&self, variant: &Scenario) -> Result<Measured, EngineError> {
         let (mut shift, mut runs) = (self.first_shift(variant), 0);
         let mut shorter: Option<Figures> = None;
         loop {
             let cut = Cut::new(variant, &self.leader, shift);
-            let run = trunkline_sim::run(&cut.scenario)?;
+            let run = self.engine.run(&cut.scenario, &|_| ())?;
             runs += 1;
             let figures = cut.scaled(figures(&run, &self.reading));
             let part = (shift > 0).then_some(1 << shift);

@@ -1,7 +1,7 @@
 //! Why a scenario comes out as it does: where the time went, which constraint binds, and what relaxing it
 //! buys.
 //!
-//! [`explain`] runs a scenario, then runs it again with each [`Relaxation`] that could matter, and compares the
+//! [`explain`] runs a scenario in the engine that it is handed, then runs it again with each [`Relaxation`] that could matter, and compares the
 //! figures. The ledger shows where time was spent; only a run without a constraint shows what that constraint
 //! cost. `docs/explain.md` says how it decides and where its limits are.
 
@@ -34,14 +34,14 @@ pub use text::text;
 pub use waterfall::{Bar, StateShare};
 
 use thiserror::Error;
-use trunkline_sim::SimError;
+use trunkline_engine::EngineError;
 
 /// Why a scenario cannot be explained.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ExplainError {
     /// It cannot be simulated.
     #[error(transparent)]
-    Simulation(#[from] SimError),
+    Simulation(#[from] EngineError),
     /// It has no such traffic.
     #[error("there is no traffic '{name}': the scenario has {known}")]
     NoTraffic {

@@ -4,7 +4,8 @@ use crate::figure::settled;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Run, SenderState, Step, TrafficRun};
+use trunkline_engine::Run;
+use trunkline_measure::{SenderState, Step, TrafficRun};
 
 /// A stretch of the waterfall.
 #[derive(Debug, Clone, PartialEq, Serialize)]

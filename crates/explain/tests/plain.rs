@@ -2,6 +2,7 @@
 
 use trunkline_explain::{Binding, Constraint, Explanation, Options, explain, explain_with, text};
 use trunkline_scenario::Scenario;
+use trunkline_sim::Simulator;
 
 fn scenario(links: &str, traffic: &str) -> Scenario {
     let hosts = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[node]]\nname = 'n'\n\
@@ -32,7 +33,7 @@ fn behind_bulk_in_a_fifo_it_is_the_queue() {
         bulk(&format!("count = 4\nbytes = '1MB'\nrepeat = 1000\nuntil = 'messages'\n{WIDE}"))
             + &messages("sizes = [64]\nrepeat = 300\nstart_after = 'bulk:500kB'");
     let scenario = scenario("rate = '1.5Mbit/s'\ndelay = '1ms'\ndiscipline = 'fifo'", &traffic);
-    let explanation = explain(&scenario).unwrap();
+    let explanation = explain(&scenario, &Simulator).unwrap();
     assert_eq!(binds(&explanation, "messages"), Binding::One(Constraint::Queue));
     assert_eq!(binds(&explanation, "bulk"), Binding::One(Constraint::Rate));
     let group = &explanation.traffic("messages").unwrap().groups[0];
@@ -46,7 +47,8 @@ fn behind_bulk_in_a_fifo_it_is_the_queue() {
 #[test]
 fn a_transfer_over_a_slow_trunk_is_bound_by_its_rate() {
     let traffic = bulk(&format!("bytes = '300kB'\n{WIDE}"));
-    let explanation = explain(&scenario("rate = '64kbit/s'\ndelay = '1ms'", &traffic)).unwrap();
+    let explanation =
+        explain(&scenario("rate = '64kbit/s'\ndelay = '1ms'", &traffic), &Simulator).unwrap();
     assert_eq!(binds(&explanation, "bulk"), Binding::One(Constraint::Rate));
     let rate = explanation.traffic[0].groups[0].relaxing(Constraint::Rate).unwrap().clone();
     // Twice the rate takes half the time, ten times a tenth.
@@ -59,7 +61,7 @@ fn a_transfer_over_a_slow_trunk_is_bound_by_its_rate() {
 fn over_a_lossy_line_it_is_the_loss() {
     let traffic = bulk(&format!("bytes = '500kB'\n{WIDE}"));
     let link = "rate = '10Mbit/s'\ndelay = '1ms'\nloss = '2%'";
-    let explanation = explain(&scenario(link, &traffic)).unwrap();
+    let explanation = explain(&scenario(link, &traffic), &Simulator).unwrap();
     assert_eq!(binds(&explanation, "bulk"), Binding::One(Constraint::Loss));
     let sender = &explanation.traffic[0].sender;
     assert_eq!(format!("{:?}", sender[0].state), "Recover", "{sender:#?}");
@@ -71,7 +73,8 @@ fn ideal_hosts_far_apart_are_bound_by_distance_and_their_transfers_by_the_window
         + &bulk(
             "bytes = '1MB'\nstart_after = 'messages'\ntransport = { kind = 'urp', block = 252, outstanding = 3 }",
         );
-    let explanation = explain(&scenario("rate = '10Mbit/s'\ndelay = '100ms'", &traffic)).unwrap();
+    let explanation =
+        explain(&scenario("rate = '10Mbit/s'\ndelay = '100ms'", &traffic), &Simulator).unwrap();
     assert_eq!(binds(&explanation, "messages"), Binding::One(Constraint::Distance));
     assert_eq!(binds(&explanation, "bulk"), Binding::One(Constraint::Window));
     let told = text(&explanation).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -86,7 +89,7 @@ fn ideal_hosts_far_apart_are_bound_by_distance_and_their_transfers_by_the_window
 fn a_pace_is_bound_by_nothing() {
     let traffic = "[[traffic]]\nname = 'paced'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 100\n\
                    rate = '10kbit/s'\nduration = '5s'\n";
-    let explanation = explain(&scenario("", traffic)).unwrap();
+    let explanation = explain(&scenario("", traffic), &Simulator).unwrap();
     let relaxed = &explanation.traffic[0].groups[0].relaxed;
     assert!(relaxed.iter().all(|it| it.constraint == Constraint::Rate), "{relaxed:#?}");
 }
@@ -95,7 +98,7 @@ fn a_pace_is_bound_by_nothing() {
 fn a_small_queue_that_overflows_is_found() {
     let traffic = bulk(&format!("count = 3\nbytes = '300kB'\n{WIDE}"));
     let link = "rate = '2Mbit/s'\ndelay = '5ms'\nlimit = '3kB'";
-    let explanation = explain(&scenario(link, &traffic)).unwrap();
+    let explanation = explain(&scenario(link, &traffic), &Simulator).unwrap();
     let group = &explanation.traffic[0].groups[0];
     assert!(group.relaxing(Constraint::QueueLimit).is_some_and(|it| it.saved > 0.1), "{group:#?}");
 }
@@ -104,7 +107,7 @@ fn a_small_queue_that_overflows_is_found() {
 fn the_same_scenario_has_the_same_explanation() {
     let traffic = messages("sizes = [1, 500]\nrepeat = 20");
     let link = "rate = '1Mbit/s'\ndelay = '3ms'\nloss = '1%'";
-    let explained = || explain(&scenario(link, &traffic)).unwrap();
+    let explained = || explain(&scenario(link, &traffic), &Simulator).unwrap();
     let (one, other) = (explained(), explained());
     assert_eq!(one, other);
     assert_eq!(text(&one), text(&other));
@@ -116,10 +119,10 @@ fn the_same_scenario_has_the_same_explanation() {
 fn progress_is_told_and_unknown_traffic_refused() {
     let it = scenario("delay = '3ms'", &messages("sizes = [1]\nrepeat = 3"));
     let mut stages = Vec::new();
-    explain_with(&it, &Options::default(), &mut |stage| stages.push(stage)).unwrap();
+    explain_with(&it, &Simulator, &Options::default(), &mut |stage| stages.push(stage)).unwrap();
     assert!(stages.iter().all(|stage| stage.traffic == "messages" && stage.done <= stage.runs));
     assert!(stages.iter().any(|stage| stage.done == stage.runs));
     let options = Options { traffic: vec!["nobody".into()], ..Options::default() };
-    let complaint = explain_with(&it, &options, &mut |_| {}).unwrap_err().to_string();
+    let complaint = explain_with(&it, &Simulator, &options, &mut |_| {}).unwrap_err().to_string();
     assert_eq!(complaint, "there is no traffic 'nobody': the scenario has messages");
 }

@@ -7,6 +7,7 @@ use trunkline_explain::{
     explain_with, text,
 };
 use trunkline_scenario::Scenario;
+use trunkline_sim::Simulator;
 
 macro_rules! scenario {
     ($($file:literal),*) => {{
@@ -17,17 +18,18 @@ macro_rules! scenario {
 
 /// Vande Water 1988 §2.5.2: dkbench from Berkeley to New Jersey with blocks of 28 bytes, three outstanding.
 static SMALL_WINDOW: LazyLock<Explanation> =
-    LazyLock::new(|| explain(&scenario!("xunet.toml", "echo-small.toml")).unwrap());
+    LazyLock::new(|| explain(&scenario!("xunet.toml", "echo-small.toml"), &Simulator).unwrap());
 /// Vande Water 1988 §3.7: dkxload's transfer test with blocks of 252 bytes (Table IV).
 static TABLE_4: LazyLock<Explanation> =
-    LazyLock::new(|| explain(&scenario!("xunet.toml", "transfer.toml")).unwrap());
+    LazyLock::new(|| explain(&scenario!("xunet.toml", "transfer.toml"), &Simulator).unwrap());
 /// Hawley 1989 §4.2: messages over the empty trunk.
 static UNLOADED: LazyLock<Explanation> =
-    LazyLock::new(|| explain(&scenario!("datakit.toml", "unloaded.toml")).unwrap());
+    LazyLock::new(|| explain(&scenario!("datakit.toml", "unloaded.toml"), &Simulator).unwrap());
 /// Hawley 1989 §4.3.2.1: the same behind four transfers with windows of 1024 x 7 in a fifo.
 static LOADED: LazyLock<Explanation> = LazyLock::new(|| {
     let options = Options { traffic: vec!["interactive".into()], ..Options::default() };
-    explain_with(&scenario!("datakit.toml", "loaded.toml"), &options, &mut |_| {}).unwrap()
+    explain_with(&scenario!("datakit.toml", "loaded.toml"), &Simulator, &options, &mut |_| {})
+        .unwrap()
 });
 
 fn only(explanation: &Explanation) -> &TrafficExplanation {

@@ -2,6 +2,7 @@
 
 use trunkline_explain::{Binding, Constraint, Explanation, Group, explain, text};
 use trunkline_scenario::Scenario;
+use trunkline_sim::Simulator;
 
 const HOSTS: &str = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[node]]\nname = 'n'\n\
                      [[link]]\nbetween = ['a', 'n']\nrate = '100Mbit/s'\n";
@@ -37,7 +38,7 @@ const LONG: &str = "rate = '100Mbit/s'\ndelay = '50ms'\nlimit = '2MB'";
 #[test]
 fn the_window_of_tcp_is_found() {
     let tcp = "kind = 'bulk'\nbytes = '20MB'\ntransport = { kind = 'tcp', window = '16384B' }";
-    let explanation = explain(&scenario(LONG, tcp)).unwrap();
+    let explanation = explain(&scenario(LONG, tcp), &Simulator).unwrap();
     let group = group(&explanation);
     assert_eq!(group.binds, Binding::One(Constraint::Window), "{}", text(&explanation));
     assert!(factor(group, Constraint::Window) > 25.0, "{group:#?}");
@@ -47,7 +48,7 @@ fn the_window_of_tcp_is_found() {
 fn a_rare_loss_is_found_though_a_short_run_sees_none() {
     let trunk = "rate = '100Mbit/s'\ndelay = '20ms'\nlimit = '2MB'\nloss = '0.05%'";
     let tcp = "kind = 'bulk'\nbytes = '30MB'\ntransport = { kind = 'tcp', congestion = 'newreno' }";
-    let explanation = explain(&scenario(trunk, tcp)).unwrap();
+    let explanation = explain(&scenario(trunk, tcp), &Simulator).unwrap();
     assert_eq!(group(&explanation).binds, Binding::One(Constraint::Loss), "{}", text(&explanation));
 }
 
@@ -57,7 +58,7 @@ fn greedy_connections_have_a_rate_and_are_bound_by_the_line() {
     // A window that the queue holds: nothing is lost, so that nothing waits behind a hole.
     let tcp = "{ kind = 'tcp', window = '128KiB' }";
     let greedy = &format!("kind = 'greedy'\nduration = '10s'\ntransport = {tcp}");
-    let explanation = explain(&scenario(trunk, greedy)).unwrap();
+    let explanation = explain(&scenario(trunk, greedy), &Simulator).unwrap();
     let group = group(&explanation);
     assert_eq!(group.binds, Binding::One(Constraint::Rate), "{}", text(&explanation));
     let rate = group.figure().bytes_per_second;
@@ -73,7 +74,7 @@ fn a_small_buffer_promises_what_a_large_one_brings() {
     let tcp = "kind = 'bulk'\nbytes = '40MB'\ntransport = { kind = 'tcp', congestion = 'newreno' }";
     let small = scenario(&trunk("6kB"), tcp);
     let true_factor = goodput(&scenario(&trunk("1GiB"), tcp)) / goodput(&small);
-    let explanation = explain(&small).unwrap();
+    let explanation = explain(&small, &Simulator).unwrap();
     let promised = factor(group(&explanation), Constraint::QueueLimit);
     assert!(
         (promised / true_factor - 1.0).abs() < 0.05,
@@ -84,7 +85,7 @@ fn a_small_buffer_promises_what_a_large_one_brings() {
 #[test]
 fn one_byte_is_not_bytes() {
     let messages = "kind = 'interactive'\nsizes = [1]\nrepeat = 20\ntransport = 'urp'";
-    let told = text(&explain(&scenario("delay = '3ms'", messages)).unwrap());
+    let told = text(&explain(&scenario("delay = '3ms'", messages), &Simulator).unwrap());
     assert!(told.contains("where the time of 1 byte goes"), "{told}");
     assert!(!told.contains(" 1 bytes"), "{told}");
 }

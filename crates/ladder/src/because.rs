@@ -2,7 +2,8 @@
 
 use crate::figure::What;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Engine, Run, TrafficRun};
+use trunkline_engine::{EngineName, Run};
+use trunkline_measure::TrafficRun;
 
 /// Causes are named until they make up so much of the difference.
 const ENOUGH: f64 = 0.8;
@@ -15,7 +16,7 @@ pub(crate) fn reasons(what: What, traffic: &str, run: &Run, reference: &Run) -> 
     let (Some(own), Some(other)) = (run.traffic(traffic), reference.traffic(traffic)) else {
         return Vec::new();
     };
-    let names = [run.engine, reference.engine].map(name);
+    let names = [run.engine, reference.engine];
     let mut found = by_cause(what, own, other);
     if found.is_empty() && what != What::Loss {
         found.extend(by_loss(own, other, names));
@@ -37,16 +38,6 @@ pub(crate) fn absence(what: What, traffic: &str, run: &Run) -> String {
     match told.is_empty() {
         false => told.join("; "),
         true => format!("nothing was completed; {} B were delivered in all", own.delivered_bytes),
-    }
-}
-
-/// An engine's name.
-pub fn name(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Model => "model",
-        Engine::Sim => "sim",
-        Engine::Emu => "emu",
-        Engine::Published => "published",
     }
 }
 
@@ -108,7 +99,7 @@ pub(crate) fn rounded(nanos: f64) -> Span {
 }
 
 /// That one lost, or sent again, more than the other.
-fn by_loss(own: &TrafficRun, other: &TrafficRun, names: [&str; 2]) -> Option<String> {
+fn by_loss(own: &TrafficRun, other: &TrafficRun, names: [EngineName; 2]) -> Option<String> {
     let share = |run: &TrafficRun| 100.0 * run.packets.lost().unwrap_or_default();
     let (own_share, other_share) = (share(own), share(other));
     if own_share == other_share && own.retransmissions == other.retransmissions {
@@ -126,7 +117,7 @@ fn notes<'a>(traffic: &'a str, run: &'a Run) -> impl Iterator<Item = String> + '
     let concerns = move |note: &&String| {
         note.starts_with(&format!("{traffic}:")) || note.starts_with("hosts are real")
     };
-    let engine = name(run.engine);
+    let engine = run.engine;
     run.notes.iter().filter(concerns).map(move |note| format!("{engine}: {note}"))
 }
 

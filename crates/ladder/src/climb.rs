@@ -5,24 +5,22 @@ use crate::phase::Moves;
 use crate::shorten::{chosen, shortened};
 use crate::verdict::Tolerances;
 use std::sync::Arc;
-use trunkline_batch::{Batch, BatchError, Console, Outcome, Progress, make, run_all};
+use trunkline_batch::{Batch, BatchError, Outcome, Progress, make, run_all};
 use trunkline_core::{Span, Time};
-use trunkline_measure::{Engine, Run};
+use trunkline_engine::{Pace, Run, SharedEngine};
 use trunkline_scenario::Scenario;
 
 /// How scenarios are taken up the ladder.
 #[derive(Debug, Clone)]
 pub struct Climb {
     /// The engines.
-    pub engines: Vec<Engine>,
+    pub engines: Vec<SharedEngine>,
+    /// The simulator: the middle rung, which also tells how long cells take and what other phases give.
+    pub simulator: SharedEngine,
     /// Most cells of a file's grid, spread over it.
     pub cells: usize,
     /// What a cell may take in real time; longer ones are cut down for all engines alike.
     pub allowed: Span,
-    /// How often an emulation is made at most, until it is valid; `None` for the testbed's own.
-    pub attempts: Option<u32>,
-    /// Where emulations are shown, set and captured.
-    pub console: Option<Arc<Console>>,
     /// Packets that the simulations of a cell in other phases may send, all together.
     pub phases: u64,
     /// How many simulations are made at once.
@@ -75,28 +73,27 @@ impl Climb {
 
     /// Asks the simulator what it gives in other phases.
     fn ask_again(&self, scenario: &Scenario, runs: &[Run], ladder: &mut Ladder) {
-        let own = |run: &&Run| run.engine == Engine::Sim && run.cell == scenario.cell;
+        let own = |run: &&Run| run.engine == self.simulator.name() && run.cell == scenario.cell;
         let traffic = runs.iter().find(own).into_iter().flat_map(|run| &run.traffic);
         let moves = Moves::of(scenario, traffic.map(|it| it.packets.sent).sum(), self.phases);
-        let work =
-            |phase: &Scenario| make(Engine::Sim, phase).ok().map(|run| figures_of(scenario, &run));
+        let work = |phase: &Scenario| {
+            make(&*self.simulator, phase).ok().map(|run| figures_of(scenario, &run))
+        };
         let phases = run_all(&moves.phases(scenario), self.threads, |_| 0, work, |_, _| {});
         let phases: Vec<Figures> = phases.into_iter().flatten().collect();
         ladder.consider(&phases, moves, &self.tolerances);
     }
 
-    fn batch(&self, cells: Vec<Scenario>, engines: Vec<Engine>) -> Batch {
-        let (attempts, console) = (self.attempts, self.console.clone());
-        Batch { cells, engines, threads: self.threads, attempts, console }
+    fn batch(&self, cells: Vec<Scenario>, engines: Vec<SharedEngine>) -> Batch {
+        Batch { cells, engines, threads: self.threads }
     }
 
     /// The cells, cut to the time allowed if real time is wanted; the simulator tells how long they take.
     fn cut(&self, cells: &[Scenario]) -> Result<Vec<Scenario>, BatchError> {
-        if !self.engines.contains(&Engine::Emu) {
+        if self.engines.iter().all(|engine| engine.pace() != Pace::Real) {
             return Ok(cells.to_vec());
         }
-        let engines = vec![Engine::Sim];
-        let batch = self.batch(cells.to_vec(), engines);
+        let batch = self.batch(cells.to_vec(), vec![Arc::clone(&self.simulator)]);
         let runs = batch.run(&|_| {})?.report.runs;
         let takes = |scenario: &Scenario| {
             let run = runs.iter().find(|run| run.cell == scenario.cell);

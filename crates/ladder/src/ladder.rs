@@ -1,16 +1,17 @@
 //! One cell of a scenario on the ladder.
 
-use crate::because::{absence, name, reasons};
+use crate::because::{absence, reasons};
 use crate::figure::{Figure, What, figures};
 use crate::phase::Moves;
 use crate::verdict::{Judgement, Range, Tolerances, Verdict, judge};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use trunkline_measure::{Accuracy, Engine, Run, key_text};
+use trunkline_engine::{EngineName, Pace, Run};
+use trunkline_measure::{Accuracy, key_text};
 use trunkline_scenario::{Scenario, Traffic};
 
 /// The rung against which the others are held.
-const REFERENCE: Engine = Engine::Sim;
+pub(crate) const REFERENCE: EngineName = EngineName::SIM;
 
 /// One figure of one traffic in every engine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,13 +23,13 @@ pub struct Row {
     /// Which figure.
     pub what: What,
     /// Its values.
-    pub figures: BTreeMap<Engine, Figure>,
+    pub figures: BTreeMap<EngineName, Figure>,
     /// Why an engine has no value.
-    pub absent: BTreeMap<Engine, String>,
+    pub absent: BTreeMap<EngineName, String>,
     /// What the simulator gives in other phases, where another engine was apart from it.
     pub range: Option<Range>,
     /// The other engines, each held against the simulator.
-    pub judgements: BTreeMap<Engine, Judgement>,
+    pub judgements: BTreeMap<EngineName, Judgement>,
 }
 
 /// One cell of a scenario with what the engines found.
@@ -39,7 +40,7 @@ pub struct Ladder {
     /// The cell's coordinates; empty without a grid.
     pub cell: String,
     /// The engines that ran.
-    pub engines: Vec<Engine>,
+    pub engines: Vec<EngineName>,
     /// The figures, traffic by traffic.
     pub rows: Vec<Row>,
     /// How far the simulations moved of which the rows' ranges are made; `None` where none were needed.
@@ -72,7 +73,7 @@ pub struct Tally {
 impl Ladder {
     /// Holds the runs of one cell against each other. `runs` has at most one for each engine.
     pub fn new(scenario: &Scenario, runs: &[Run], tolerances: &Tolerances) -> Ladder {
-        let emulation = runs.iter().find(|run| run.engine == Engine::Emu);
+        let emulation = runs.iter().find(|run| run.accuracy.is_some());
         let rows = |traffic: usize| rows(scenario, traffic, runs, tolerances);
         Ladder {
             scenario: scenario.name.clone(),
@@ -106,7 +107,7 @@ impl Ladder {
     }
 
     /// How the comparisons of `engine` with the simulator came out.
-    pub fn tally(&self, engine: Engine) -> Tally {
+    pub fn tally(&self, engine: EngineName) -> Tally {
         let mut tally = Tally::default();
         for judgement in self.rows.iter().filter_map(|row| row.judgements.get(&engine)) {
             *match judgement.verdict {
@@ -175,13 +176,13 @@ pub fn figures_of(scenario: &Scenario, run: &Run) -> Figures {
 
 /// Why a run is not to be used, with the engine's name.
 fn doubts(run: &Run) -> Vec<String> {
-    let engine = name(run.engine);
+    let engine = run.engine;
     run.doubts().into_iter().map(|why| format!("{engine}: {why}")).collect()
 }
 
 fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances) -> Vec<Row> {
     let traffic = &scenario.traffic[index];
-    let mut found: BTreeMap<What, BTreeMap<Engine, Figure>> = BTreeMap::new();
+    let mut found: BTreeMap<What, BTreeMap<EngineName, Figure>> = BTreeMap::new();
     for run in runs {
         let of_run = run.traffic(&traffic.name).map(|it| figures(&traffic.workload, it));
         for (what, figure) in of_run.into_iter().flatten() {
@@ -191,11 +192,13 @@ fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances
     }
     // What accompanies others may complete no transfer while they last, and has no figure then.
     if traffic.until.is_some() {
-        found.retain(|_, by| by.keys().any(|engine| *engine != Engine::Model));
+        let counted = runs.iter().filter(|run| run.pace != Pace::Formulas);
+        let counted: Vec<EngineName> = counted.map(|run| run.engine).collect();
+        found.retain(|_, by| counted.iter().any(|engine| by.contains_key(engine)));
     }
     // Formulas count no packets, and where nothing was lost there is nothing to compare.
     found.retain(|what, by| *what != What::Loss || by.values().any(|it| it.value > 0.0));
-    let row = |(what, figures): (What, BTreeMap<Engine, Figure>)| {
+    let row = |(what, figures): (What, BTreeMap<EngineName, Figure>)| {
         let judgements = judgements(what, &traffic.name, &figures, runs, tolerances);
         let absent = runs.iter().filter(|run| !figures.contains_key(&run.engine));
         let absent = absent.map(|run| (run.engine, absence(what, &traffic.name, run))).collect();
@@ -208,16 +211,16 @@ fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances
 fn judgements(
     what: What,
     traffic: &str,
-    figures: &BTreeMap<Engine, Figure>,
+    figures: &BTreeMap<EngineName, Figure>,
     runs: &[Run],
     tolerances: &Tolerances,
-) -> BTreeMap<Engine, Judgement> {
+) -> BTreeMap<EngineName, Judgement> {
     let Some(middle) = runs.iter().find(|run| run.engine == REFERENCE) else {
         return BTreeMap::new();
     };
     let others = runs.iter().filter(|run| run.engine != REFERENCE);
     // Formulas have nothing to say of losses.
-    let others = others.filter(|run| what != What::Loss || run.engine != Engine::Model);
+    let others = others.filter(|run| what != What::Loss || run.pace != Pace::Formulas);
     let judgement = |run: &Run| {
         let pair = (figures.get(&run.engine), figures.get(&REFERENCE));
         (run.engine, judgement(what, traffic, pair, run, middle, tolerances))
@@ -235,7 +238,7 @@ fn judgement(
 ) -> Judgement {
     let (Some(figure), Some(reference)) = pair else {
         let absent = if pair.0.is_none() { run } else { middle };
-        let because = vec![format!("{}: {}", name(absent.engine), absence(what, traffic, absent))];
+        let because = vec![format!("{}: {}", absent.engine, absence(what, traffic, absent))];
         return Judgement { verdict: Verdict::Missing, difference: None, apart: None, because };
     };
     let (verdict, difference, apart) = judge(what, figure, reference, tolerances);

@@ -14,7 +14,6 @@ mod shorten;
 mod text;
 mod verdict;
 
-pub use because::name;
 pub use climb::{Climb, Climbed};
 pub use figure::{Figure, What, figures};
 pub use ladder::{Figures, Ladder, Row, Tally, figures_of};

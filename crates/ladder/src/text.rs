@@ -1,14 +1,15 @@
 //! The ladder as a table for the terminal and for the page.
 
-use crate::because::{name, rounded};
+use crate::because::rounded;
 use crate::figure::{Figure, What};
-use crate::ladder::{Ladder, Row};
+use crate::ladder::{Ladder, REFERENCE, Row};
 use crate::phase::Moves;
 use crate::verdict::{Judgement, Range, Verdict};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write;
 use trunkline_core::Span;
-use trunkline_measure::{Accuracy, Engine};
+use trunkline_engine::EngineName;
+use trunkline_measure::Accuracy;
 use trunkline_report::Section;
 
 const NONE: &str = "–";
@@ -37,7 +38,7 @@ pub fn terminal(ladder: &Ladder) -> String {
     let mut text = format!("{}\n{table}\n", heading(ladder));
     for row in &ladder.rows {
         for (engine, why) in unjudged(row) {
-            let (traffic, what, engine) = (&row.traffic, row.what, name(engine));
+            let (traffic, what, engine) = (&row.traffic, row.what, engine);
             let _ = writeln!(text, "  {NONE} {traffic}, {what}: {engine}: {why}");
         }
         // Why a run is invalid stands once below the table.
@@ -45,13 +46,13 @@ pub fn terminal(ladder: &Ladder) -> String {
         for (engine, judgement) in sound {
             let because = because(ladder, row, *engine, judgement).join("; ");
             if !because.is_empty() {
-                let (traffic, what, engine) = (&row.traffic, row.what, name(*engine));
+                let (traffic, what, engine) = (&row.traffic, row.what, engine);
                 let _ = writeln!(text, "  {traffic}, {what}: {engine}: {because}");
             }
         }
     }
     if let Some(accuracy) = &ladder.accuracy {
-        let _ = writeln!(text, "emu: {}", statement(accuracy));
+        let _ = writeln!(text, "{}: {}", EngineName::EMU, statement(accuracy));
     }
     for reason in &ladder.invalid {
         let _ = writeln!(text, "INVALID: {reason}");
@@ -67,11 +68,11 @@ pub fn section(ladders: &[Ladder]) -> Section {
     let rows = ladders.iter().flat_map(|ladder| ladder.rows.iter().map(move |row| (ladder, row)));
     let rows = rows.map(|(ladder, row)| {
         let place = [ladder.scenario.clone(), ladder.cell.clone()];
-        let told = |(engine, judgement): (&Engine, &Judgement)| {
+        let told = |(engine, judgement): (&EngineName, &Judgement)| {
             let because = because(ladder, row, *engine, judgement).join("; ");
-            (!because.is_empty()).then(|| format!("{}: {because}", name(*engine)))
+            (!because.is_empty()).then(|| format!("{engine}: {because}"))
         };
-        let absent = unjudged(row).map(|(engine, why)| format!("{NONE} {}: {why}", name(engine)));
+        let absent = unjudged(row).map(|(engine, why)| format!("{NONE} {engine}: {why}"));
         let because = row.judgements.iter().filter_map(told).chain(absent);
         let because = because.collect::<Vec<String>>().join(" | ");
         let accuracy = ladder.accuracy.as_ref().map(statement).unwrap_or_default();
@@ -87,22 +88,24 @@ pub fn section(ladders: &[Ladder]) -> Section {
 }
 
 /// Engines without a value of which no judgement tells why.
-fn unjudged(row: &Row) -> impl Iterator<Item = (Engine, &str)> {
-    let judged = |why: &String| {
-        row.judgements.values().any(|it| it.because.iter().any(|told| told.contains(why.as_str())))
+fn unjudged(row: &Row) -> impl Iterator<Item = (EngineName, &str)> {
+    // A comparison that lacks a value tells of its engine's absence, or else of the reference's.
+    let told_of = |engine: EngineName| {
+        let lacks = |engine| !row.figures.contains_key(engine);
+        row.judgements.iter().any(|(own, judgement)| {
+            let absent = if lacks(own) { *own } else { REFERENCE };
+            judgement.verdict == Verdict::Missing && absent == engine
+        })
     };
-    let absent = row.absent.iter().filter(move |(_, why)| !judged(why));
+    let absent = row.absent.iter().filter(move |(engine, _)| !told_of(**engine));
     absent.map(|(engine, why)| (*engine, why.as_str()))
 }
 
 /// What the simulator gives in other phases, and the reasons.
-fn because(ladder: &Ladder, row: &Row, engine: Engine, judgement: &Judgement) -> Vec<String> {
-    // Once: below the engine that runs in real time, or else below the one that is apart.
-    let under = match row.judgements.contains_key(&Engine::Emu) {
-        true => Engine::Emu,
-        false => Engine::Model,
-    };
-    let asked = row.range.filter(|_| engine == under).zip(ladder.moves);
+fn because(ladder: &Ladder, row: &Row, engine: EngineName, judgement: &Judgement) -> Vec<String> {
+    // Once: below the last of the engines, which is the one in real time if that ran.
+    let under = row.judgements.keys().next_back();
+    let asked = row.range.filter(|_| Some(&engine) == under).zip(ladder.moves);
     let range = asked.map(|(range, moves)| phases(row.what, &range, &moves));
     range.into_iter().chain(judgement.because.iter().cloned()).collect()
 }
@@ -137,13 +140,13 @@ fn heading(ladder: &Ladder) -> String {
 }
 
 fn columns(ladder: &Ladder) -> Vec<String> {
-    let engines = ladder.engines.iter().map(|engine| name(*engine).to_string());
+    let engines = ladder.engines.iter().map(EngineName::to_string);
     let first = ["traffic".to_string(), "figure".into()];
     first.into_iter().chain(engines).chain(["verdict".into()]).collect()
 }
 
 fn entries(ladder: &Ladder, row: &Row) -> Vec<String> {
-    let value = |engine: &Engine| match row.figures.get(engine) {
+    let value = |engine: &EngineName| match row.figures.get(engine) {
         Some(figure) => shown(row.what, figure),
         None => NONE.into(),
     };
@@ -198,8 +201,7 @@ fn verdict(row: &Row) -> String {
     parts.join("; ")
 }
 
-fn told(what: What, engine: Engine, judgement: &Judgement) -> String {
-    let engine = name(engine);
+fn told(what: What, engine: EngineName, judgement: &Judgement) -> String {
     let by = match (judgement.difference, judgement.apart, what) {
         (Some(points), _, What::Loss) => format!(" {:+.3} points", points * 100.0),
         // Of a delay that agrees by its distance the share says nothing.

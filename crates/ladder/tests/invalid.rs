@@ -1,9 +1,11 @@
 //! Whatever an INVALID run shows is marked, and every dash has its reason.
 
 use trunkline_batch::make;
+use trunkline_engine::{EngineName, Pace, Run};
 use trunkline_ladder::{Ladder, Tolerances, Verdict, section, terminal};
-use trunkline_measure::{Engine, Run};
+use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
+use trunkline_sim::Simulator;
 
 const FILE: &str = r#"
     name = "two"
@@ -40,11 +42,11 @@ fn scenario() -> Scenario {
 
 fn runs(invalid: &[&str]) -> Vec<Run> {
     let scenario = scenario();
-    let simulated = make(Engine::Sim, &scenario).unwrap();
+    let simulated = make(&Simulator, &scenario).unwrap();
     assert!(simulated.traffic[0].packets.dropped > 0, "the queue is too long for this test");
     let invalid = invalid.iter().map(ToString::to_string).collect();
-    let emulated = Run { engine: Engine::Emu, invalid, ..simulated.clone() };
-    vec![make(Engine::Model, &scenario).unwrap(), simulated, emulated]
+    let emulated = Run { engine: EngineName::EMU, pace: Pace::Real, invalid, ..simulated.clone() };
+    vec![make(&Formulas, &scenario).unwrap(), simulated, emulated]
 }
 
 fn ladder(runs: &[Run]) -> Ladder {
@@ -57,7 +59,8 @@ fn every_value_of_an_invalid_run_is_marked() {
     assert_eq!(fine.invalid_figures().0, 0);
     assert!(!terminal(&fine).contains("INVALID"), "{}", terminal(&fine));
     let spoilt = ladder(&runs(&["the machine was too busy"]));
-    let values = spoilt.rows.iter().filter(|row| row.figures.contains_key(&Engine::Emu)).count();
+    let values =
+        spoilt.rows.iter().filter(|row| row.figures.contains_key(&EngineName::EMU)).count();
     assert_eq!(spoilt.invalid_figures().0, values);
     let text = terminal(&spoilt);
     let units = ["ms INVALID", "bit/s INVALID", "% INVALID"];
@@ -82,7 +85,7 @@ fn what_failed_in_the_simulator_spoils_every_verdict() {
     runs[1].notes.push("file: error: 3 blocks are wrong".into());
     let ladder = ladder(&runs);
     for row in &ladder.rows {
-        assert!(row.figures[&Engine::Sim].invalid, "{row:#?}");
+        assert!(row.figures[&EngineName::SIM].invalid, "{row:#?}");
         assert!(row.judgements.values().all(|it| it.verdict == Verdict::Invalid), "{row:#?}");
     }
     assert!(terminal(&ladder).contains("3 blocks are wrong"));

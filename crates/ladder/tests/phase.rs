@@ -4,9 +4,10 @@
 
 use trunkline_batch::make;
 use trunkline_core::{Seed, Span};
+use trunkline_engine::{EngineName, Pace, Run};
 use trunkline_ladder::{Figures, Ladder, Moves, Row, Tolerances, Verdict, figures_of, terminal};
-use trunkline_measure::{Engine, Run};
 use trunkline_scenario::Scenario;
+use trunkline_sim::Simulator;
 
 /// Packets that all simulations of a test may send together.
 const BUDGET: u64 = 4_000_000;
@@ -48,7 +49,7 @@ fn scenario() -> Scenario {
 }
 
 fn simulated(scenario: &Scenario) -> Run {
-    make(Engine::Sim, scenario).unwrap()
+    make(&Simulator, scenario).unwrap()
 }
 
 fn moves(scenario: &Scenario) -> Moves {
@@ -64,7 +65,7 @@ fn asked(scenario: &Scenario) -> Vec<Figures> {
 /// A ladder whose emulation is `emulated`, judged with the simulator's phases.
 fn ladder(emulated: &Scenario, phases: &[Figures]) -> Ladder {
     let scenario = scenario();
-    let emulation = Run { engine: Engine::Emu, ..simulated(emulated) };
+    let emulation = Run { engine: EngineName::EMU, pace: Pace::Real, ..simulated(emulated) };
     let runs = [simulated(&scenario), emulation];
     let mut ladder = Ladder::new(&scenario, &runs, &Tolerances::default());
     if ladder.is_apart() {
@@ -78,7 +79,7 @@ fn download(ladder: &Ladder) -> &Row {
 }
 
 fn verdict(row: &Row) -> Verdict {
-    row.judgements[&Engine::Emu].verdict
+    row.judgements[&EngineName::EMU].verdict
 }
 
 #[test]
@@ -118,9 +119,9 @@ fn what_phase_does_not_decide_still_differs() {
         let row = download(&ladder);
         assert_eq!(verdict(row), Verdict::Differ, "{row:#?}");
         let range = row.range.expect("the range is told where it does not help, too");
-        let emulated = row.figures[&Engine::Emu].value;
+        let emulated = row.figures[&EngineName::EMU].value;
         assert!(emulated < range.low || emulated > range.high, "{range:?}");
-        assert!(!row.judgements[&Engine::Emu].because.is_empty(), "{row:#?}");
+        assert!(!row.judgements[&EngineName::EMU].because.is_empty(), "{row:#?}");
         assert!(terminal(&ladder).contains("sim gives"), "{}", terminal(&ladder));
     }
 }

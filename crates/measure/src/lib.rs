@@ -1,5 +1,5 @@
 //! Samples and what they say: histograms of times, the reports' estimators and sound ones with their
-//! confidence, the [`Run`] that every engine returns, tables of named cells and their comparison.
+//! confidence, what a run has measured of each traffic and link, tables of named cells and their comparison.
 //!
 //! Floating point begins here, where results are summarised. Every sum is taken in the order of the
 //! samples and every function beyond the four operations and the square root comes from one portable
@@ -19,7 +19,6 @@ mod table;
 mod times;
 mod total;
 mod trail;
-mod violation;
 mod waiting;
 
 pub use accuracy::Accuracy;
@@ -28,11 +27,8 @@ pub use confidence::{
     Interval, MeanInterval, bootstrap, bootstrap_quantile, mean_interval, repetitions,
 };
 pub use estimator::{Estimate, Estimator, EstimatorError};
-pub use reduce::{Quantity, Reduction, Spread, Throughput, compare_runs};
-pub use run::{
-    Conservation, Engine, LinkRun, Run, Sample, SenderState, Step, TrafficRun, WindowSample,
-    wrong_blocks,
-};
+pub use reduce::{Quantity, Spread, Throughput};
+pub use run::{Conservation, LinkRun, Sample, SenderState, Step, TrafficRun, WindowSample};
 pub use samples::{Keep, KeepError, Samples};
 pub use share::{order_interval, share_interval};
 pub use stats::{deviation, mean, quantile};
@@ -41,5 +37,4 @@ pub use table::{Cell, Columns, Key, Table, TableError, key_text, unit_of};
 pub use times::{Percentiles, Times};
 pub use total::Course;
 pub use trail::Trail;
-pub use violation::{Violation, check};
 pub use waiting::{SenderClock, Spent, Waiting};

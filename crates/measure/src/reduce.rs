@@ -1,11 +1,8 @@
-//! From runs to figures: delays and rates by traffic and size, throughput of simultaneous flows, tables.
+//! From measurements to figures: delays and rates by size, throughput of simultaneous flows.
 
 use crate::samples::Streamed;
 use crate::stats::quantile;
-use crate::{
-    Cell, Comparison, Estimate, Estimator, Key, Run, Sample, Step, Table, TableError, Tolerance,
-    TrafficRun, compare,
-};
+use crate::{Estimate, Estimator, Sample, Step, TrafficRun};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
@@ -71,32 +68,6 @@ pub struct Throughput {
     pub sum: f64,
     /// How many flows.
     pub conversations: usize,
-}
-
-impl Run {
-    /// May its figures be used? Not where the machine has spoilt the run, nor where something failed in it.
-    pub fn is_valid(&self) -> bool {
-        self.invalid.is_empty() && self.failures().next().is_none()
-    }
-
-    /// Why its figures must not be used; empty where they may.
-    pub fn doubts(&self) -> Vec<String> {
-        self.invalid.iter().cloned().chain(self.failures()).collect()
-    }
-
-    /// What failed in it, from its notes: outside programs, flows that gave up, data that came out other than they
-    /// went in, each with the name of its traffic.
-    pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
-        self.notes.iter().filter_map(|note| {
-            let (traffic, what) = note.split_once(": error: ")?;
-            Some(format!("traffic '{traffic}' failed: {what}"))
-        })
-    }
-
-    /// The traffic of this name.
-    pub fn traffic(&self, name: &str) -> Option<&TrafficRun> {
-        self.traffic.iter().find(|traffic| traffic.name == name)
-    }
 }
 
 impl TrafficRun {
@@ -228,78 +199,14 @@ impl TrafficRun {
     }
 }
 
-/// How runs become a table: one figure for each run and size.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reduction {
-    /// Of which traffic.
-    pub traffic: String,
-    /// What.
-    pub quantity: Quantity,
-    /// By which rule.
-    pub estimator: Estimator,
-}
-
-impl Reduction {
-    /// The table of `runs`, one for each cell of a grid. A key is the run's cell and `size`, the user
-    /// bytes; [`Table::rekey`] turns it into the key of a published table. Sizes of which the estimator
-    /// leaves nothing, and runs without this traffic, are listed in [`Table::empty`].
-    ///
-    /// # Errors
-    /// [`TableError::Twice`] where two runs have the same cell.
-    pub fn table(&self, runs: &[Run]) -> Result<Table, TableError> {
-        let mut table = Table::new(&self.traffic, self.quantity.unit());
-        for run in runs {
-            let Some(traffic) = run.traffic(&self.traffic).filter(|one| one.samples.count() > 0)
-            else {
-                table.empty.push(run.cell.clone());
-                continue;
-            };
-            for size in traffic.sizes() {
-                table.put(sized(&run.cell, size), self.value(traffic, size))?;
-            }
-        }
-        Ok(table)
-    }
-
-    fn value(&self, traffic: &TrafficRun, size: u64) -> Option<Cell> {
-        let rate = || traffic.throughput(size, self.estimator);
-        let value = match self.quantity {
-            Quantity::TotalRate => rate()?.sum,
-            Quantity::Rate => rate()?.per_conversation,
-            delay => traffic.estimate(size, delay, self.estimator)?.value,
-        };
-        Some(Cell::of(value))
-    }
-}
-
-fn sized(cell: &Key, size: u64) -> Key {
-    let mut key = cell.clone();
-    key.insert("size".into(), size.to_string());
-    key
-}
-
-/// Two lists of runs of the same grid cell by cell, such as two engines' or two versions': `reference`
-/// takes the place of the published table.
-///
-/// # Errors
-/// [`TableError::Twice`] where two runs of a list have the same cell.
-pub fn compare_runs(
-    reference: &[Run],
-    ours: &[Run],
-    reduction: &Reduction,
-    tolerance: Tolerance,
-) -> Result<Comparison, TableError> {
-    compare(&reduction.table(reference)?, &reduction.table(ours)?, tolerance)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Conservation, Engine};
+    use crate::Conservation;
     use trunkline_core::Time;
 
     /// Transfers of 1000 bytes: for each flow the milliseconds that each took.
-    fn run(cell: &str, flows: &[&[u64]]) -> Run {
+    fn transfers(flows: &[&[u64]]) -> TrafficRun {
         let mut samples = Vec::new();
         for (flow, spans) in flows.iter().enumerate() {
             let mut start = Time::ZERO;
@@ -319,47 +226,7 @@ mod tests {
                 start = end;
             }
         }
-        Run {
-            engine: Engine::Published,
-            scenario: "test".into(),
-            cell: BTreeMap::from([("window".into(), cell.into())]),
-            seed: 1,
-            traffic: vec![TrafficRun {
-                name: "bulk".into(),
-                samples: samples.into(),
-                packets: Conservation::default(),
-                ..TrafficRun::default()
-            }],
-            links: Vec::new(),
-            places: Vec::new(),
-            ended: Time::from_nanos(u64::MAX),
-            notes: Vec::new(),
-            invalid: Vec::new(),
-            accuracy: None,
-        }
-    }
-
-    fn reduction(quantity: Quantity) -> Reduction {
-        Reduction { traffic: "bulk".into(), quantity, estimator: Estimator::DropFirstLast }
-    }
-
-    fn key(window: &str) -> Key {
-        Key::from([("window".into(), window.into()), ("size".into(), "1000".into())])
-    }
-
-    #[test]
-    fn what_failed_or_was_spoilt_is_not_valid() {
-        let fine = run("a", &[&[1]]);
-        assert!(fine.is_valid() && fine.doubts().is_empty());
-        let remarked = Run { notes: vec!["bulk: an error: of no account".into()], ..fine.clone() };
-        assert!(remarked.is_valid() && remarked.failures().next().is_none());
-        let spoilt = Run { invalid: vec!["too busy".into()], ..remarked };
-        assert_eq!((spoilt.is_valid(), spoilt.doubts()), (false, vec!["too busy".to_string()]));
-        let failed = Run { notes: vec!["bulk: error: no answer".into()], ..spoilt };
-        let why = "traffic 'bulk' failed: no answer".to_string();
-        assert_eq!(failed.doubts(), ["too busy".to_string(), why.clone()]);
-        let failed = Run { invalid: Vec::new(), ..failed };
-        assert_eq!((failed.is_valid(), failed.doubts()), (false, vec![why]));
+        TrafficRun { name: "bulk".into(), samples: samples.into(), ..TrafficRun::default() }
     }
 
     #[test]
@@ -375,8 +242,7 @@ mod tests {
 
     #[test]
     fn the_total_is_the_sum_over_the_conversations() {
-        let run = run("a", &[&[1, 10, 10, 1], &[1, 20, 20, 1]]);
-        let traffic = run.traffic("bulk").unwrap();
+        let traffic = transfers(&[&[1, 10, 10, 1], &[1, 20, 20, 1]]);
         let found = traffic.throughput(1000, Estimator::DropFirstLast).unwrap();
         assert_eq!((found.per_conversation, found.sum, found.conversations), (75e3, 150e3, 2));
         assert_eq!(found.deviation, 25e3, "of the transfers kept, 100 kB/s and 50 kB/s");
@@ -384,39 +250,5 @@ mod tests {
         assert_eq!((traffic.delays(1000).len(), traffic.rates(1000)[1]), (8, 100e3));
         assert_eq!(traffic.throughput(1000, Estimator::HawleyAverage), None);
         assert_eq!(traffic.throughput(7, Estimator::Mean), None);
-    }
-
-    #[test]
-    fn every_quantity_has_its_table() {
-        let runs = [run("a", &[&[1, 10, 30, 1]])];
-        let value =
-            |quantity| reduction(quantity).table(&runs).unwrap().get(&key("a")).unwrap().value;
-        assert_eq!(value(Quantity::Delay), 20.0);
-        // Meant to start at zero, they ended at 11 and 41 ms.
-        assert_eq!(value(Quantity::Response), 26.0);
-        let rates = (100e3 + 1e6 / 30.0) / 2.0;
-        assert!((value(Quantity::Rate) - rates).abs() < 1e-6);
-        assert_eq!(value(Quantity::TotalRate), value(Quantity::Rate));
-    }
-
-    #[test]
-    fn what_gives_no_figure_is_listed() {
-        let runs = [run("a", &[&[1, 2, 3]]), run("b", &[&[1]]), run("c", &[])];
-        let table = reduction(Quantity::Delay).table(&runs).unwrap();
-        let c = Key::from([("window".into(), "c".into())]);
-        assert_eq!((table.cells().len(), &table.empty), (1, &vec![key("b"), c]));
-        let twice = reduction(Quantity::Delay).table(&[runs[0].clone(), runs[0].clone()]);
-        assert!(twice.unwrap_err().to_string().contains("window=a"));
-    }
-
-    #[test]
-    fn runs_are_compared_cell_by_cell() {
-        let old = [run("a", &[&[1, 10, 1]]), run("b", &[&[1, 10, 1]])];
-        let new = [run("a", &[&[1, 11, 1]]), run("b", &[&[1, 10, 1]])];
-        let found =
-            compare_runs(&old, &new, &reduction(Quantity::Delay), Tolerance::relative(0.05))
-                .unwrap();
-        assert_eq!((found.counts.within, found.counts.outside), (1, 1));
-        assert!((found.rows[0].error.unwrap() - 0.1).abs() < 1e-12);
     }
 }

@@ -1,57 +1,9 @@
-//! What every engine returns, and what everything that shows or compares results starts from.
+//! What a run has measured: of each traffic, and of each direction of a link.
 
-use crate::{Accuracy, Course, Samples, Times};
+use crate::{Course, Samples, Times};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Counts, Span, Time};
-
-/// Which engine made a [`Run`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Engine {
-    /// Closed formulas.
-    Model,
-    /// Virtual time.
-    Sim,
-    /// Real time, real packets.
-    Emu,
-    /// A published table, read in.
-    Published,
-}
-
-/// The result of one cell of a scenario's grid in one engine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
-    /// The engine.
-    pub engine: Engine,
-    /// The scenario's name.
-    pub scenario: String,
-    /// The grid's coordinates of this cell, as `key = value` texts; empty where there is no grid.
-    pub cell: BTreeMap<String, String>,
-    /// The seed of all randomness.
-    pub seed: u64,
-    /// One entry for each traffic of the scenario, in its order.
-    pub traffic: Vec<TrafficRun>,
-    /// One entry for each direction of each link, in the scenario's order.
-    pub links: Vec<LinkRun>,
-    /// The names to which [`Step::place`] refers.
-    pub places: Vec<String>,
-    /// When the run ended, since its start.
-    pub ended: Time,
-    /// What a reader has to know: an assumption made, a limit met, a part that no formula covers.
-    pub notes: Vec<String>,
-    /// Why the result must not be used: the machine was too busy, a clock was set. Empty for a valid run.
-    pub invalid: Vec<String>,
-    /// How exactly a real-time run was carried out; `None` for the other engines.
-    pub accuracy: Option<Accuracy>,
-}
-
-/// The complaint about data that came out other than they went in, the same in every engine.
-pub fn wrong_blocks(blocks: u64) -> String {
-    format!(
-        "{blocks} blocks accepted were not the next of the stream, so that the receiver has wrong data: losses and copies can deceive a protocol that knows a block by its number alone"
-    )
-}
 
 /// What one traffic of the scenario measured, over all its flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -150,7 +102,7 @@ impl Sample {
 /// A stretch of time with the place and the cause to which it is booked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Index into [`Run::places`].
+    /// Index into the run's list of places.
     pub place: u32,
     /// The cause.
     pub cause: Cause,

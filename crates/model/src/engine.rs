@@ -11,11 +11,29 @@ use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
 use crate::way::line_name;
 use crate::{listed, paced, run, tcp};
 use trunkline_core::Span;
-use trunkline_measure::Run;
+use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run};
 use trunkline_scenario::{Reply, Scenario, Traffic, Transport, Workload};
 
 /// User bytes by which a sink answers the empty message at a transfer's end.
 const CONFIRMATION: u32 = 4;
+
+/// The engine of closed formulas.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Formulas;
+
+impl Engine for Formulas {
+    fn name(&self) -> EngineName {
+        EngineName::MODEL
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Formulas
+    }
+
+    fn run(&self, scenario: &Scenario, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        Ok(predict(scenario))
+    }
+}
 
 /// Everything that closed formulas say of `scenario`.
 ///

@@ -2,7 +2,7 @@
 //!
 //! [`formula`] holds the formulas of the published reports, and their general forms, as pure functions
 //! that are tested against every number printed. [`predictions`] applies them to a scenario, term by
-//! term; [`predict`] makes a run of them. All arithmetic is in
+//! term; [`predict`] makes a run of them, and [`Formulas`] is the engine that does so. All arithmetic is in
 //! integers, but for roots and powers in the laws of TCP, which a portable library takes.
 
 mod engine;
@@ -24,6 +24,6 @@ mod throughput;
 mod transfer;
 mod way;
 
-pub use engine::{predict, predictions};
+pub use engine::{Formulas, predict, predictions};
 pub use prediction::{Figure, Prediction, Predictions, Term, What};
 pub use throughput::Throughput;

@@ -3,7 +3,8 @@
 use crate::engine::rounds;
 use crate::prediction::{Prediction, Predictions};
 use trunkline_core::{Counts, Span, Time};
-use trunkline_measure::{Engine, LinkRun, Run, Sample, Step, TrafficRun};
+use trunkline_engine::{EngineName, Pace, Run};
+use trunkline_measure::{LinkRun, Sample, Step, TrafficRun};
 use trunkline_scenario::{Scenario, Traffic, Wire};
 
 /// The run that shows what was predicted.
@@ -14,7 +15,8 @@ pub(crate) fn build(scenario: &Scenario, predictions: &Predictions) -> Run {
         .collect();
     let ends = traffic.iter().flat_map(|run| &run.samples).map(|sample| sample.end);
     Run {
-        engine: Engine::Model,
+        engine: EngineName::MODEL,
+        pace: Pace::Formulas,
         scenario: scenario.name.clone(),
         cell: scenario.cell.clone(),
         seed: scenario.seed.0,

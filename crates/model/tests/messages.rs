@@ -5,7 +5,7 @@ mod common;
 use common::build::*;
 use proptest::prelude::*;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::Engine;
+use trunkline_engine::EngineName;
 use trunkline_model::formula::{hawley1989, vandewater1988};
 use trunkline_model::{What, predict, predictions};
 use trunkline_scenario::{Cost, Echo, Interface, Reply, Scenario, Split, Transport, Workload};
@@ -22,7 +22,7 @@ fn a_datagram_is_serialisation_and_distance() {
     net.traffic.push(traffic("echo", ("a", "b"), echo(&[1000]), &Transport::Datagram));
     assert_eq!(round_trip(&net, 1000), Span::from_millis(2 * (1 + 10)));
     let run = predict(&net);
-    assert_eq!((run.engine, run.traffic.len(), run.links.len()), (Engine::Model, 1, 2));
+    assert_eq!((run.engine, run.traffic.len(), run.links.len()), (EngineName::MODEL, 1, 2));
     let sample = &run.traffic[0].samples[0];
     assert_eq!(sample.booked(Cause::Transmit), Span::from_millis(2));
     assert_eq!(sample.booked(Cause::Propagate), Span::from_millis(20));

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use thiserror::Error;
+use trunkline_engine::EngineName;
 
 /// Why a report could not be made.
 #[derive(Debug, Error)]
@@ -12,7 +13,7 @@ pub enum ReportError {
     )]
     Twice {
         /// The engine.
-        engine: &'static str,
+        engine: EngineName,
         /// The scenario.
         scenario: String,
         /// The cell's coordinates.

@@ -2,7 +2,7 @@
 
 use crate::report::INVALID;
 use serde::{Deserialize, Serialize};
-use trunkline_measure::Engine;
+use trunkline_engine::EngineName;
 
 /// What kind of chart shows the points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,13 +90,13 @@ pub enum Role {
     Emu,
 }
 
-impl From<Engine> for Role {
-    fn from(engine: Engine) -> Role {
+impl From<EngineName> for Role {
+    fn from(engine: EngineName) -> Role {
         match engine {
-            Engine::Model => Role::Model,
-            Engine::Sim => Role::Sim,
-            Engine::Emu => Role::Emu,
-            Engine::Published => Role::Published,
+            EngineName::MODEL => Role::Model,
+            EngineName::SIM => Role::Sim,
+            EngineName::EMU => Role::Emu,
+            _ => Role::Ours,
         }
     }
 }

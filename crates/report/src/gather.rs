@@ -4,12 +4,13 @@
 use crate::against::comparison_figures;
 use crate::figure::{Axis, Figure, Kind, Point, Role, Series, distribution};
 use crate::names;
-use crate::report::{Report, Shown, Spot, engine_name, run_name};
+use crate::report::{Report, Shown, Spot, run_name};
 use crate::steps::step_sums;
 use crate::summary::Digest;
 use std::collections::BTreeSet;
 use trunkline_core::Cause;
-use trunkline_measure::{Quantity, Run, TrafficRun};
+use trunkline_engine::Run;
+use trunkline_measure::{Quantity, TrafficRun};
 
 /// Series in one chart: what can be told apart.
 const SERIES: usize = 8;
@@ -198,7 +199,7 @@ fn along(
             point(digest, run, traffic, size, spot.cell.get(key)?)
         });
         Series {
-            name: joined(engine_name(engine), label),
+            name: joined(engine.as_str(), label),
             role: Role::from(engine),
             group: Some(label.clone()),
             points: points.collect(),
@@ -223,7 +224,7 @@ fn by_size(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
         let label = report.label(Spot::of(run));
         let points = traffic.sizes().into_iter();
         Some(Series {
-            name: joined(engine_name(run.engine), &label),
+            name: joined(run.engine.as_str(), &label),
             role: Role::from(run.engine),
             group: (spots.len() > 1).then_some(label),
             points: points
@@ -248,7 +249,7 @@ fn by_cell(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
             point(digest, run, name, *traffic.sizes().first()?, &place(*spot))
         });
         Series {
-            name: engine_name(engine).into(),
+            name: engine.to_string(),
             role: Role::from(engine),
             group: None,
             points: points.collect(),
@@ -407,7 +408,7 @@ impl<'a> One<'a> {
         let sizes = self.sizes();
         let Some(size) = sizes.get(sizes.len() / 2).copied() else { return Vec::new() };
         let one = |(run, traffic): (&Run, &TrafficRun)| {
-            let engine = engine_name(run.engine);
+            let engine = run.engine;
             let what = format!("{size} bytes, place by place, {}", run_name(run));
             let (x, y) = (Axis::category("", ""), Axis::linear("mean time", self.time_unit().1));
             let series = self.places(run, traffic, size);

@@ -2,7 +2,7 @@
 
 use crate::names;
 use crate::overview::{Absence, overview};
-use crate::report::{Report, engine_name};
+use crate::report::Report;
 use crate::steps::step_sums;
 use crate::summary::{Digest, Summary};
 use serde::Serialize;
@@ -10,7 +10,8 @@ use serde::ser::{SerializeSeq, Serializer};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use trunkline_core::Cause;
-use trunkline_measure::{Course, LinkRun, Run, Sample, Step, TrafficRun};
+use trunkline_engine::{EngineName, Run};
+use trunkline_measure::{Course, LinkRun, Sample, Step, TrafficRun};
 
 /// The format's number. It rises when a field changes its meaning or goes; new fields do not raise it.
 pub const FORMAT: u32 = 1;
@@ -32,11 +33,11 @@ pub(crate) fn write_json(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result
         about: &report.about,
         version: &report.version,
         seeds: report.seeds(),
-        engines: report.engines().into_iter().map(engine_name).collect(),
+        engines: report.engines(),
         unavailable: report
             .unavailable
             .iter()
-            .map(|(engine, reason)| json!({"engine": engine_name(*engine), "reason": reason}))
+            .map(|(engine, reason)| json!({"engine": engine, "reason": reason}))
             .collect(),
         facts: report
             .facts
@@ -60,7 +61,7 @@ struct Document<'a> {
     about: &'a str,
     version: &'a str,
     seeds: Vec<u64>,
-    engines: Vec<&'static str>,
+    engines: Vec<EngineName>,
     unavailable: Vec<Value>,
     facts: Vec<Value>,
     scenario: &'a str,
@@ -90,7 +91,7 @@ sequence!(Runs, self => self.0.report.runs.iter().map(|run| RunJson::of(self.0, 
 
 #[derive(Serialize)]
 struct RunJson<'a> {
-    engine: &'static str,
+    engine: EngineName,
     scenario: &'a str,
     cell: &'a trunkline_measure::Key,
     seed: u64,
@@ -107,7 +108,7 @@ struct RunJson<'a> {
 impl<'a> RunJson<'a> {
     fn of(digest: &'a Digest<'a>, run: &'a Run) -> RunJson<'a> {
         RunJson {
-            engine: engine_name(run.engine),
+            engine: run.engine,
             scenario: &run.scenario,
             cell: &run.cell,
             seed: run.seed,

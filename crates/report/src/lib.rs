@@ -1,6 +1,6 @@
 //! Runs to tables, charts, CSV, JSON and one self-contained page.
 //!
-//! Nothing here asks which engine made a [`Run`](trunkline_measure::Run): an engine is a column's heading.
+//! Nothing here asks which engine made a [`Run`](trunkline_engine::Run): an engine is a column's heading.
 //! A [`Report`] holds the runs and what is known about them; [`terminal`] prints its table, [`write()`] its
 //! files, whose columns and fields `docs/results.md` describes. A [`Figure`] is a chart as data, which a
 //! study can write down in its own file.

@@ -2,11 +2,12 @@
 
 use crate::each_once;
 use crate::number;
-use crate::report::{INVALID, Shown, Spot, engine_name};
+use crate::report::{INVALID, Shown, Spot};
 use crate::summary::Digest;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use trunkline_measure::{Conservation, Engine, Quantity, Run, TrafficRun};
+use trunkline_engine::{EngineName, Run};
+use trunkline_measure::{Conservation, Quantity, TrafficRun};
 
 /// One place of the table.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,7 +32,7 @@ impl Entry {
 /// A dash of the table, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Absence {
-    pub(crate) engine: &'static str,
+    pub(crate) engine: EngineName,
     /// The coordinates that tell its cell apart.
     pub(crate) cell: String,
     pub(crate) traffic: String,
@@ -61,11 +62,11 @@ pub(crate) struct Block {
 /// The whole table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Overview {
-    pub(crate) engines: Vec<&'static str>,
+    pub(crate) engines: Vec<EngineName>,
     /// Which engine's values the differences are against.
-    pub(crate) against: Option<&'static str>,
+    pub(crate) against: Option<EngineName>,
     /// Which engines have no run at all.
-    pub(crate) absent: Vec<&'static str>,
+    pub(crate) absent: Vec<EngineName>,
     /// Headings of the coordinates that tell cells apart.
     pub(crate) coordinates: Vec<String>,
     pub(crate) blocks: Vec<Block>,
@@ -108,26 +109,26 @@ pub(crate) fn overview(digest: &Digest<'_>) -> Overview {
     let absences = cells.zip(&blocks).flat_map(|(cell, block)| absences(&engines, &cell, block));
     Overview {
         absences: absences.collect(),
-        against: against.filter(|_| engines.len() > 1).map(engine_name),
+        against: against.filter(|_| engines.len() > 1),
         absent: engines
             .iter()
             .filter(|engine| report.runs.iter().all(|run| run.engine != **engine))
-            .map(|engine| engine_name(*engine))
+            .copied()
             .collect(),
         coordinates,
         blocks,
-        engines: engines.into_iter().map(engine_name).collect(),
+        engines,
     }
 }
 
 /// The dashes of one cell.
-fn absences(engines: &[Engine], cell: &str, block: &Block) -> Vec<Absence> {
+fn absences(engines: &[EngineName], cell: &str, block: &Block) -> Vec<Absence> {
     let of_line = |line: &Line| {
         let (traffic, figure) = (line.traffic.clone(), line.what.clone());
-        let absence = move |(engine, entry): (&Engine, &Entry)| {
+        let absence = move |(engine, entry): (&EngineName, &Entry)| {
             let (cell, traffic, figure) = (cell.to_string(), traffic.clone(), figure.clone());
             let reason = entry.why.clone()?;
-            Some(Absence { engine: engine_name(*engine), cell, traffic, figure, reason })
+            Some(Absence { engine: *engine, cell, traffic, figure, reason })
         };
         engines.iter().zip(&line.entries).filter_map(absence).collect::<Vec<Absence>>()
     };
@@ -137,7 +138,7 @@ fn absences(engines: &[Engine], cell: &str, block: &Block) -> Vec<Absence> {
 /// One cell of the grid, engine by engine.
 struct Table<'a> {
     digest: &'a Digest<'a>,
-    columns: Vec<(Engine, Option<&'a Run>)>,
+    columns: Vec<(EngineName, Option<&'a Run>)>,
     /// Of each column the traffic by name, and what the run's notes say of it.
     known: Vec<Known<'a>>,
 }
@@ -174,7 +175,8 @@ impl<'a> Table<'a> {
 
     /// What a run of the table has by name.
     fn known(&self, run: &Run) -> Option<&Known<'a>> {
-        let is = |column: &(Engine, Option<&Run>)| column.1.is_some_and(|it| std::ptr::eq(it, run));
+        let is =
+            |column: &(EngineName, Option<&Run>)| column.1.is_some_and(|it| std::ptr::eq(it, run));
         self.known.get(self.columns.iter().position(is)?)
     }
 
@@ -294,7 +296,7 @@ impl<'a> Table<'a> {
         let against = self.digest.report.against();
         let column = self.columns.iter().find(|(engine, _)| Some(*engine) == against);
         let reference = column.and_then(|(_, run)| run.and_then(&value));
-        let entry = |(engine, run): &(Engine, Option<&'a Run>)| match run.and_then(&value) {
+        let entry = |(engine, run): &(EngineName, Option<&'a Run>)| match run.and_then(&value) {
             None => self.absent(*engine, run.map(&why)),
             Some(found) => Entry {
                 text: print(found),
@@ -310,7 +312,7 @@ impl<'a> Table<'a> {
     }
 
     fn counted(&self, name: &str, what: &str, print: impl Fn(&TrafficRun) -> String) -> Line {
-        let entry = |(engine, run): &(Engine, Option<&'a Run>)| {
+        let entry = |(engine, run): &(EngineName, Option<&'a Run>)| {
             // Formulas count no packets.
             let counted = |traffic: &TrafficRun| traffic.packets != Conservation::default();
             let why = |run: &Run| match self.of(run, name) {
@@ -343,7 +345,7 @@ impl<'a> Table<'a> {
     }
 
     /// No value: the engine is not to be had, which a note tells, or `why`; without that, nobody ran the cell.
-    fn absent(&self, engine: Engine, why: Option<String>) -> Entry {
+    fn absent(&self, engine: EngineName, why: Option<String>) -> Entry {
         if self.digest.report.reason(engine).is_some() {
             return Entry { text: "unavailable".into(), ..Entry::default() };
         }

@@ -6,7 +6,8 @@ use crate::figure::Figure;
 use crate::section::Section;
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
-use trunkline_measure::{Accuracy, Comparison, Engine, Estimator, Key, Quantity, Run, key_text};
+use trunkline_engine::{EngineName, Run};
+use trunkline_measure::{Accuracy, Comparison, Estimator, Key, Quantity, key_text};
 
 /// Everything that is shown and written. Engines are columns: none is treated otherwise than another.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,11 +26,11 @@ pub struct Report {
     /// The runs: one for each engine, scenario and cell.
     pub runs: Vec<Run>,
     /// Engines that were asked for and could not run, with the reason.
-    pub unavailable: Vec<(Engine, String)>,
+    pub unavailable: Vec<(EngineName, String)>,
     /// How each traffic is summarised, by its name; [`Shown::default`] where it has no entry.
     pub shown: BTreeMap<String, Shown>,
     /// The engine against which differences are given; the first where not chosen.
-    pub reference: Option<Engine>,
+    pub reference: Option<EngineName>,
     /// Figures asked for; they come before those that every report has.
     pub figures: Vec<Figure>,
     /// Tables held against published ones.
@@ -79,27 +80,17 @@ pub(crate) const INVALID: &str = "INVALID";
 /// A run's engine in legends and titles, marked where the run is not to be used.
 pub(crate) fn run_name(run: &Run) -> String {
     match run.is_valid() {
-        true => engine_name(run.engine).into(),
-        false => format!("{} {INVALID}", engine_name(run.engine)),
-    }
-}
-
-/// An engine's name in headings and files.
-pub(crate) fn engine_name(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Model => "model",
-        Engine::Sim => "sim",
-        Engine::Emu => "emu",
-        Engine::Published => "published",
+        true => run.engine.to_string(),
+        false => format!("{} {INVALID}", run.engine),
     }
 }
 
 impl Report {
     /// All engines that ran or were asked for, in a fixed order.
-    pub fn engines(&self) -> Vec<Engine> {
+    pub fn engines(&self) -> Vec<EngineName> {
         let ran = self.runs.iter().map(|run| run.engine);
         let asked = self.unavailable.iter().map(|(engine, _)| *engine);
-        ran.chain(asked).collect::<BTreeSet<Engine>>().into_iter().collect()
+        ran.chain(asked).collect::<BTreeSet<EngineName>>().into_iter().collect()
     }
 
     /// How `traffic` is summarised.
@@ -108,13 +99,13 @@ impl Report {
     }
 
     /// The engine against which differences are given: the one chosen if it ran, else the first that did.
-    pub(crate) fn against(&self) -> Option<Engine> {
-        let ran = |engine: &Engine| self.runs.iter().any(|run| run.engine == *engine);
+    pub(crate) fn against(&self) -> Option<EngineName> {
+        let ran = |engine: &EngineName| self.runs.iter().any(|run| run.engine == *engine);
         self.reference.filter(ran).or_else(|| self.engines().into_iter().find(ran))
     }
 
     /// Why `engine` did not run, where it did not.
-    pub(crate) fn reason(&self, engine: Engine) -> Option<&str> {
+    pub(crate) fn reason(&self, engine: EngineName) -> Option<&str> {
         let found = self.unavailable.iter().find(|(one, _)| *one == engine);
         found.map(|(_, reason)| reason.as_str())
     }
@@ -126,7 +117,7 @@ impl Report {
     }
 
     /// The run of `engine` at `spot`.
-    pub(crate) fn run(&self, engine: Engine, spot: Spot<'_>) -> Option<&Run> {
+    pub(crate) fn run(&self, engine: EngineName, spot: Spot<'_>) -> Option<&Run> {
         self.runs.iter().find(|run| run.engine == engine && Spot::of(run) == spot)
     }
 
@@ -178,10 +169,10 @@ impl Report {
     fn all_notes(&self) -> Vec<String> {
         let unavailable = self.unavailable.iter();
         let mut notes: Vec<String> = unavailable
-            .map(|(engine, reason)| format!("{}: unavailable: {reason}", engine_name(*engine)))
+            .map(|(engine, reason)| format!("{engine}: unavailable: {reason}"))
             .collect();
         for run in &self.runs {
-            let engine = engine_name(run.engine);
+            let engine = run.engine;
             notes.extend(run.invalid.iter().map(|why| format!("{engine}: INVALID: {why}")));
             notes.extend(run.notes.iter().map(|note| format!("{engine}: {note}")));
             let broken = run.traffic.iter().filter(|traffic| !traffic.packets.holds());
@@ -199,7 +190,7 @@ impl Report {
         let twice = self.runs.iter().find(|run| !known.insert((run.engine, Spot::of(run))));
         twice.map_or(Ok(()), |run| {
             Err(ReportError::Twice {
-                engine: engine_name(run.engine),
+                engine: run.engine,
                 scenario: run.scenario.clone(),
                 cell: key_text(&run.cell),
             })

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Run, Step};
+use trunkline_engine::Run;
+use trunkline_measure::Step;
 
 /// The time booked at one place under one cause, over `count` samples or blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]

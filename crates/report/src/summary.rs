@@ -3,9 +3,8 @@
 use crate::report::{Report, Spot};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{
-    Engine, Estimate, Estimator, Quantity, Run, Spread, Throughput, TrafficRun,
-};
+use trunkline_engine::{EngineName, Run};
+use trunkline_measure::{Estimate, Estimator, Quantity, Spread, Throughput, TrafficRun};
 
 /// Nanoseconds in the millisecond in which estimates of times are given.
 const MILLI: f64 = 1e6;
@@ -38,7 +37,7 @@ pub(crate) struct Digest<'a> {
 }
 
 /// What a row is found by.
-type Name<'a> = (Engine, Spot<'a>, &'a str, Option<u64>);
+type Name<'a> = (EngineName, Spot<'a>, &'a str, Option<u64>);
 
 impl<'a> Digest<'a> {
     /// Works all figures out.

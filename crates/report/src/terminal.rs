@@ -7,6 +7,7 @@ use crate::report::Report;
 use crate::summary::Digest;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use std::fmt::Write;
+use trunkline_engine::EngineName;
 use trunkline_measure::{Comparison, key_text};
 
 /// The table with a column for each engine, then the comparisons, then what a reader has to know.
@@ -42,7 +43,7 @@ fn heading(report: &Report) -> String {
 
 fn table(overview: &Overview) -> Table {
     let mut table = plain();
-    let engine = |name: &&str| match overview.against {
+    let engine = |name: &EngineName| match overview.against {
         Some(against) if against != *name && !overview.absent.contains(name) => {
             format!("{name} (against {against})")
         }

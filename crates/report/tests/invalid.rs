@@ -3,14 +3,14 @@
 mod fixture;
 
 use std::collections::BTreeMap;
-use trunkline_measure::Engine;
+use trunkline_engine::EngineName;
 use trunkline_report::{Report, page, terminal, write};
 
 /// The fixture with two emulated cells, the second of which the machine has spoilt.
 fn spoilt() -> Report {
     let mut report = Report { unavailable: Vec::new(), ..fixture::report() };
-    report.runs.push(fixture::run(Engine::Emu, "fifo", 90));
-    let mut bad = fixture::run(Engine::Emu, "round-robin", 20);
+    report.runs.push(fixture::run(EngineName::EMU, "fifo", 90));
+    let mut bad = fixture::run(EngineName::EMU, "round-robin", 20);
     bad.invalid.push("the machine was too busy".into());
     report.runs.push(bad);
     report

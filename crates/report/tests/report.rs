@@ -5,9 +5,9 @@ mod fixture;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trunkline_core::Time;
+use trunkline_engine::EngineName;
 use trunkline_measure::{
-    Cell, Conservation, Engine, Estimator, Key, Quantity, Sample, Samples, Table, Tolerance,
-    compare,
+    Cell, Conservation, Estimator, Key, Quantity, Sample, Samples, Table, Tolerance, compare,
 };
 use trunkline_report::{
     Axis, Embed, Figure, Kind, Point, Report, ReportError, Role, Scale, Series, Shown, chart,
@@ -113,7 +113,7 @@ fn the_terminal_has_a_column_for_each_engine() {
 
 #[test]
 fn differences_are_against_the_engine_chosen() {
-    let report = Report { reference: Some(Engine::Sim), ..fixture::report() };
+    let report = Report { reference: Some(EngineName::SIM), ..fixture::report() };
     assert!(terminal(&report).contains("model (against sim)"));
 }
 
@@ -341,7 +341,7 @@ fn a_grid_of_two_axes_is_drawn_over_the_longer_one() {
     for (discipline, window) in
         ["fifo", "drr"].iter().flat_map(|one| ["1", "3", "10"].iter().map(move |two| (one, two)))
     {
-        let mut run = fixture::run(Engine::Sim, discipline, 0);
+        let mut run = fixture::run(EngineName::SIM, discipline, 0);
         run.traffic.truncate(1);
         run.traffic[0].samples = only(&run.traffic[0].samples, |sample| sample.size == 64);
         run.cell.insert("window".into(), (*window).into());

@@ -1,6 +1,6 @@
 //! Virtual time: a scenario is run packet by packet, to the nanosecond and reproducibly.
 //!
-//! [`run`] takes a scenario to its end. Underneath, [`Network`] moves packets over links; hosts,
+//! [`run`] takes a scenario to its end; [`Simulator`] is the engine that does so. Underneath, [`Network`] moves packets over links; hosts,
 //! interfaces and end points stand on it.
 
 mod error;
@@ -12,8 +12,26 @@ pub use network::{
     Event, HopShare, HopSums, LinkId, Network, Parcel, RECORD_BYTES, RecordKind, RouteId, TraceId,
 };
 
-use trunkline_measure::Run;
+use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run};
 use trunkline_scenario::Scenario;
+
+/// The engine of virtual time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Simulator;
+
+impl Engine for Simulator {
+    fn name(&self) -> EngineName {
+        EngineName::SIM
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Virtual
+    }
+
+    fn run(&self, scenario: &Scenario, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        run(scenario).map_err(EngineError::refused)
+    }
+}
 
 /// Runs one cell of a scenario in virtual time. The same scenario and seed give the same [`Run`] to the
 /// last bit.

@@ -9,7 +9,8 @@ use crate::part::SIZE;
 use crate::source::Source;
 use crate::term::Term;
 use std::collections::BTreeSet;
-use trunkline_measure::{Engine, Estimator};
+use trunkline_engine::EngineName;
+use trunkline_measure::Estimator;
 use trunkline_verify::Trial;
 
 /// Names are unique, and what is named is there.
@@ -89,7 +90,7 @@ fn experiment(source: &Source, one: &Experiment, known: &BTreeSet<&str>) -> Resu
 
 /// Is what a part verifies one path with its probes, in the emulator?
 fn verifiable(source: &Source, part: &Part) -> Result<(), String> {
-    if part.engine != Some(Engine::Emu) {
+    if part.engine != Some(EngineName::EMU) {
         return Err("what is verified is emulated: say engine = \"emu\"".into());
     }
     let file = part.scenario.as_deref().unwrap_or_default();

@@ -3,7 +3,8 @@
 use crate::format::{Measure, Share, Statistic};
 use std::collections::BTreeMap;
 use trunkline_core::Cause;
-use trunkline_measure::{Estimate, Estimator, Run, Sample, TrafficRun};
+use trunkline_engine::Run;
+use trunkline_measure::{Estimate, Estimator, Sample, TrafficRun};
 
 /// A value of a run in base units, with the message size to which it belongs where the experiment has one
 /// for each size; or why there is none.

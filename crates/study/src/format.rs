@@ -5,7 +5,7 @@ use crate::term::{Side, Term};
 use crate::unit::Unit;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use trunkline_measure::Engine;
+use trunkline_engine::EngineName;
 use trunkline_report::{Axis, Kind};
 
 /// A study as written in `study.toml`.
@@ -64,7 +64,7 @@ pub struct Experiment {
     /// The traffic that is measured.
     pub traffic: Option<String>,
     /// The engine that runs it; the simulator where not given.
-    pub engine: Option<Engine>,
+    pub engine: Option<EngineName>,
     /// Of a formula without a published table: the experiment before it for each of whose rows it is
     /// evaluated; `where` chooses among them.
     pub rows_of: Option<String>,
@@ -109,7 +109,7 @@ pub struct Part {
     /// The traffic that is measured.
     pub traffic: Option<String>,
     /// The engine that runs it.
-    pub engine: Option<Engine>,
+    pub engine: Option<EngineName>,
     /// Which cells of the scenario's grid count.
     #[serde(default)]
     pub cell: Filter,

@@ -9,7 +9,8 @@ use crate::source::{ScenarioFile, Source};
 use crate::verified;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trunkline_measure::{Engine, Key, Run, check};
+use trunkline_engine::{EngineName, Run, check};
+use trunkline_measure::Key;
 use trunkline_scenario::Scenario;
 use trunkline_verify::report::Row;
 
@@ -21,7 +22,7 @@ pub(crate) struct Job {
     pub variant: Option<String>,
     pub cell: usize,
     /// Who runs it.
-    pub engine: Engine,
+    pub engine: EngineName,
     /// Is the path measured from outside, instead of its traffic?
     pub verify: bool,
     read: Arc<ScenarioFile>,
@@ -68,7 +69,7 @@ pub(crate) fn jobs(source: &Source) -> Vec<Job> {
 }
 
 /// The engine, whether it verifies, the file, its variant, the cell.
-type Place = (Engine, bool, String, Option<String>, usize);
+type Place = (EngineName, bool, String, Option<String>, usize);
 
 fn cells(source: &Source, part: &Part, verify: bool) -> Vec<(Place, Job)> {
     let Some(file) = &part.scenario else { return Vec::new() };
@@ -76,7 +77,7 @@ fn cells(source: &Source, part: &Part, verify: bool) -> Vec<(Place, Job)> {
     let chosen = read.cells.iter().enumerate().filter(|(_, cell)| part.cell.allows(&cell.cell));
     let job = |(cell, _): (usize, &Scenario)| {
         let (file, variant, read) = (file.clone(), part.variant.clone(), Arc::clone(read));
-        let engine = part.engine.unwrap_or(Engine::Sim);
+        let engine = part.engine();
         let place = (engine, verify, file.clone(), variant.clone(), cell);
         (place, Job { file, variant, cell, engine, verify, read, uses: Vec::new() })
     };
@@ -95,9 +96,8 @@ impl Job {
         let variant = self.variant.iter().map(|name| format!(" ({name})"));
         let engine = match (self.verify, self.engine) {
             (true, _) => Some(" (verified)".to_string()),
-            (false, Engine::Emu) => Some(" (emulated)".to_string()),
-            (false, Engine::Model) => Some(" (predicted)".to_string()),
-            _ => None,
+            (false, EngineName::SIM) => None,
+            (false, engine) => Some(format!(" ({engine})")),
         };
         std::iter::once(self.file.clone()).chain(engine).chain(variant).chain(pairs).collect()
     }

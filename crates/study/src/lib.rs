@@ -4,7 +4,7 @@
 //! which scenarios are run, which published value each is held against, which figures are drawn, where each
 //! parameter comes from, and what counts as success. The studies of `studies/` are compiled in.
 //!
-//! [`run`] takes the engine as a function, so that any engine can be asked, and judges what it returns.
+//! [`run`] is handed engines, whichever they are, and judges what they return.
 
 mod check;
 mod coordinate;
@@ -41,7 +41,7 @@ pub use format::{
 pub use formula::FormulaError;
 pub use library::{Library, names};
 pub use result::{ExperimentResult, GoalResult, ParameterNote, QuoteResult, StudyResult};
-pub use run::{Engines, Makers, Progress, Verifier, run, run_sources};
+pub use run::{Makers, Progress, Verifier, run, run_sources};
 pub use source::{ScenarioFile, Source};
 pub use table::Published;
 pub use term::{ColumnTerm, ExperimentTerm, FormulaTerm, Reduce, Side, Term, TermError};

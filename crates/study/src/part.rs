@@ -2,7 +2,15 @@
 
 use crate::format::{Experiment, Part};
 use std::collections::BTreeSet;
+use trunkline_engine::EngineName;
 use trunkline_measure::Key;
+
+impl Part {
+    /// The engine that runs it: the simulator unless it says another.
+    pub fn engine(&self) -> EngineName {
+        self.engine.unwrap_or(EngineName::SIM)
+    }
+}
 
 impl Experiment {
     /// Its parts, complete; one where it names none.

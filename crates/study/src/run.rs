@@ -10,8 +10,8 @@ use crate::source::Source;
 use crate::term::Tables;
 use crate::{figure, join, quote};
 use std::collections::BTreeSet;
-use trunkline_batch::run_all;
-use trunkline_measure::{Engine, Run};
+use trunkline_batch::{make, run_all};
+use trunkline_engine::{Engine, EngineName, Pace, SharedEngine};
 use trunkline_scenario::Scenario;
 use trunkline_verify::report::Row;
 
@@ -26,73 +26,76 @@ pub struct Progress {
     pub label: String,
 }
 
-/// Makes a run of a scenario in an engine.
-pub type Engines<'a, E> = dyn Fn(Engine, &Scenario) -> Result<Run, E> + Sync + 'a;
-
-/// Measures a scenario's one path from outside (`trunkline_verify::measure`).
-pub type Verifier<'a, E> = dyn Fn(&Scenario) -> Result<Row, E> + Sync + 'a;
+/// Measures a scenario's one path from outside (`trunkline_verify::measure`); the error is one line.
+pub type Verifier<'a> = dyn Fn(&Scenario) -> Result<Row, String> + Sync + 'a;
 
 /// Who makes what studies ask for.
-pub struct Makers<'a, E> {
-    /// Runs.
-    pub run: &'a Engines<'a, E>,
+pub struct Makers<'a> {
+    /// Runs. Cells of an engine that is not among these have no value.
+    pub engines: &'a [SharedEngine],
     /// Measurements of a path from outside.
-    pub verify: &'a Verifier<'a, E>,
+    pub verify: &'a Verifier<'a>,
 }
 
-impl<E: std::fmt::Display> Makers<'_, E> {
+impl Makers<'_> {
+    /// The engine of this name, if there is one.
+    fn engine(&self, name: EngineName) -> Option<&dyn Engine> {
+        self.engines.iter().find(|engine| engine.name() == name).map(|engine| &**engine)
+    }
+
+    /// Whether a job wants the machine for itself.
+    fn is_real(&self, job: &Job) -> bool {
+        self.engine(job.engine).is_some_and(|engine| engine.pace() == Pace::Real)
+    }
+
     fn outcome(&self, job: &Job, experiments: &[Experiment]) -> Outcome {
-        let line = |error: E| one_line(&error.to_string());
+        let Some(engine) = self.engine(job.engine) else {
+            return job.not_run(experiments, "this engine was not asked for");
+        };
+        let line = |error: String| one_line(&error);
         match job.verify {
             true => job.verified(experiments, (self.verify)(job.scenario()).map_err(line)),
-            false => job.outcome(experiments, (self.run)(job.engine, job.scenario()).map_err(line)),
+            false => {
+                let made = make(engine, job.scenario()).map_err(|error| line(error.to_string()));
+                job.outcome(experiments, made)
+            }
         }
     }
 }
 
-/// Runs studies together on `threads` threads; after all else, one cell at a time, what is emulated, and then
+/// Runs studies together on `threads` threads; after all else, one cell at a time, what runs in real time, and then
 /// what is verified. `makers` turn a scenario into a run, `progress` is told of every cell that is done, from those threads.
-/// Except for what is emulated the result does not depend on the number of threads. Cells of an engine that is
-/// not `wanted` have no value.
+/// Except for what runs in real time the result does not depend on the number of threads.
 ///
 /// # Errors
 /// Where a study cannot be opened, or its tables do not fit together. A run that fails is no error: it is
 /// named in [`StudyResult::failures`].
-pub fn run<E: std::fmt::Display>(
+pub fn run(
     names: &[&str],
-    makers: &Makers<'_, E>,
-    wanted: &[Engine],
+    makers: &Makers<'_>,
     threads: usize,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Vec<StudyResult>, StudyError> {
     let sources = names.iter().map(|name| Source::open(name)).collect::<Result<Vec<_>, _>>()?;
-    run_sources(&sources, makers, wanted, threads, progress)
+    run_sources(&sources, makers, threads, progress)
 }
 
 /// Runs studies that have been opened already; see [`run`].
 ///
 /// # Errors
 /// Where the tables of a study do not fit together.
-pub fn run_sources<E: std::fmt::Display>(
+pub fn run_sources(
     sources: &[Source],
-    makers: &Makers<'_, E>,
-    wanted: &[Engine],
+    makers: &Makers<'_>,
     threads: usize,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Vec<StudyResult>, StudyError> {
     let of = |(index, source)| jobs(source).into_iter().map(move |job| (index, job));
     let all: Vec<(usize, Job)> = sources.iter().enumerate().flat_map(of).collect();
     let total = all.len();
-    // What is emulated wants the machine for itself.
     let (real, virtual_): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(_, job)| job.engine == Engine::Emu);
-    let work = |(index, job): &(usize, Job)| {
-        let experiments = &sources[*index].study.experiment;
-        if !wanted.contains(&job.engine) {
-            return job.not_run(experiments, "this engine was not asked for");
-        }
-        makers.outcome(job, experiments)
-    };
+        all.into_iter().partition(|(_, job)| makers.is_real(job));
+    let work = |(index, job): &(usize, Job)| makers.outcome(job, &sources[*index].study.experiment);
     let mut studies: Vec<Vec<Outcome>> = sources.iter().map(|_| Vec::new()).collect();
     for (before, jobs, threads) in [(0, &virtual_, threads), (virtual_.len(), &real, 1)] {
         let done = |count, (index, job): &(usize, Job)| {

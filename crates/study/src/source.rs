@@ -2,13 +2,14 @@
 
 use crate::check;
 use crate::error::StudyError;
-use crate::format::{Study, Variant};
+use crate::format::{Experiment, Measure, Study, Variant};
 use crate::keypath;
 use crate::library::Library;
 use crate::table::Published;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use toml::Value;
+use trunkline_engine::EngineName;
 use trunkline_measure::Keep;
 use trunkline_scenario::{Scenario, ScenarioError};
 
@@ -72,6 +73,13 @@ impl Source {
             text.push_str(&self.library.text(shared)?);
         }
         Ok(text)
+    }
+
+    /// The engines that its experiments ask for.
+    pub fn engines(&self) -> BTreeSet<EngineName> {
+        let formula = |one: &Experiment| matches!(one.measure, Measure::Formula { .. });
+        let run = self.study.experiment.iter().filter(|one| !formula(one));
+        run.flat_map(|one| one.resolved()).map(|part| part.engine()).collect()
     }
 
     /// The values of any TOML file of the study, without what it shares.

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use trunkline_core::Time;
-use trunkline_measure::{Engine, Run, TrafficRun};
+use trunkline_engine::{EngineName, Pace, Run};
+use trunkline_measure::TrafficRun;
 
 /// A run with this traffic and nothing else.
 pub(crate) fn run(traffic: Vec<TrafficRun>) -> Run {
     Run {
-        engine: Engine::Sim,
+        engine: EngineName::SIM,
+        pace: Pace::Virtual,
         scenario: "test".into(),
         cell: BTreeMap::new(),
         seed: 1,

@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{engine, texts, verify};
-use trunkline_measure::{Engine, Run, Verdict};
+use common::{Made, engine, texts, verify};
+use std::sync::Arc;
+use trunkline_engine::{EngineName, Run, SharedEngine};
+use trunkline_measure::Verdict;
 use trunkline_scenario::Scenario;
 use trunkline_study::{Library, Makers, Source, StudyError, StudyResult, run_sources};
 
@@ -44,11 +46,11 @@ fn open(study: &str) -> Result<Source, StudyError> {
     Source::read(Library::Texts(texts(study)))
 }
 
-fn result(study: &str, engine: &(dyn Fn(&Scenario) -> Result<Run, String> + Sync)) -> StudyResult {
+fn result(study: &str, make: fn(&Scenario) -> Result<Run, String>) -> StudyResult {
     let source = open(study).expect("a sound study");
-    let engines = |_: Engine, scenario: &Scenario| engine(scenario);
-    let makers = Makers { run: &engines, verify: &verify };
-    run_sources(&[source], &makers, &[Engine::Sim], 2, &|_| {}).expect("its tables fit").remove(0)
+    let engines: [SharedEngine; 1] = [Arc::new(Made { name: EngineName::SIM, make })];
+    let makers = Makers { engines: &engines, verify: &verify };
+    run_sources(&[source], &makers, 2, &|_| {}).expect("its tables fit").remove(0)
 }
 
 #[test]
@@ -119,7 +121,7 @@ fn a_wrong_shared_file_is_told_with_its_own_line() {
 
 #[test]
 fn every_published_cell_stands_beside_ours() {
-    let found = result(STUDY, &engine);
+    let found = result(STUDY, engine);
     assert_eq!(found.runs, 2);
     let rows = &found.experiment("delay").unwrap().comparison.rows;
     let verdicts: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
@@ -137,7 +139,7 @@ fn every_published_cell_stands_beside_ours() {
 #[test]
 fn doubtful_cells_are_spared_where_the_study_says_so() {
     let study = STUDY.replacen("tolerance = 0.1\n", "tolerance = 0.1\nspare_suspects = true\n", 1);
-    let found = result(&study, &engine);
+    let found = result(&study, engine);
     assert_eq!(found.experiments[0].comparison.counts.suspect, 1);
 }
 
@@ -145,7 +147,7 @@ fn doubtful_cells_are_spared_where_the_study_says_so() {
 fn variants_change_whole_experiments() {
     let study = STUDY.replacen("name = \"delay\"", "name = \"delay\"\nvariant = \"one\"", 1)
         + "[[variant]]\nname = \"one\"\ntitle = \"One rate\"\n[variant.set]\n\"link.t1.rate\" = \"2Mbit/s\"\n";
-    let found = result(&study, &engine);
+    let found = result(&study, engine);
     assert_eq!((found.runs, found.experiments[0].comparison.counts.missing), (1, 2));
     assert!(found.experiments[0].problems[0].contains("no run has a value"));
 }
@@ -156,7 +158,7 @@ fn a_run_that_fails_is_named_and_its_cells_are_missing() {
         "2Mbit/s" => Err("out of\nluck".to_string()),
         _ => engine(scenario),
     };
-    let found = result(STUDY, &fails);
+    let found = result(STUDY, fails);
     assert_eq!(found.failures, ["scenario.toml link.t1.rate=2Mbit/s: out of luck"]);
     assert_eq!(found.experiments[0].comparison.counts.missing, 2);
     assert!(!found.holds() && found.summary().contains("FAILED"));
@@ -169,14 +171,14 @@ fn a_run_that_breaks_a_law_is_a_failure() {
         run.traffic[0].samples[3].steps.clear();
         Ok(run)
     };
-    let found = result(STUDY, &breaks);
+    let found = result(STUDY, breaks);
     assert_eq!(found.failures.len(), 2);
     assert!(found.failures[0].contains("the steps sum to"), "{:?}", found.failures);
 }
 
 #[test]
 fn a_result_becomes_a_page_with_its_files() {
-    let report = result(STUDY, &engine).report("1.2.3", vec![("machine".into(), "a desk".into())]);
+    let report = result(STUDY, engine).report("1.2.3", vec![("machine".into(), "a desk".into())]);
     let page = trunkline_report::page(&report);
     for part in
         ["A test", "Goals", "Half of them", "Parameters", "link.t1.rate", "Delays", "a desk"]

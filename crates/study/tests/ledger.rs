@@ -1,11 +1,11 @@
 //! Every cell of every study in the simulator, shortened: each message's time is booked to the nanosecond, and
 //! no packet is lost in silence. The full runs make the same check of every run.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use trunkline_core::{Size, Span};
-use trunkline_measure::{Engine, Run, check};
+use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run, check};
 use trunkline_scenario::{Scenario, Start, Traffic, Workload};
-use trunkline_sim::SimError;
+use trunkline_sim::Simulator;
 use trunkline_study::{Makers, names, run};
 
 /// Repetitions of each message and bytes of each transfer that are left.
@@ -38,24 +38,40 @@ fn shorten(traffic: &mut Traffic) {
     }
 }
 
+/// The simulator, cut short, with what it was found to do.
+#[derive(Debug, Default)]
+struct Watched {
+    faults: Mutex<Vec<String>>,
+    samples: Mutex<usize>,
+}
+
+impl Engine for Watched {
+    fn name(&self) -> EngineName {
+        Simulator.name()
+    }
+
+    fn pace(&self) -> Pace {
+        Simulator.pace()
+    }
+
+    fn run(&self, scenario: &Scenario, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        let run = Simulator.run(&shorter(scenario), told)?;
+        let faults = check(&run);
+        let here = faults.iter().map(|fault| format!("{} {:?}: {fault}", run.scenario, run.cell));
+        self.faults.lock().unwrap().extend(here);
+        *self.samples.lock().unwrap() +=
+            run.traffic.iter().map(|one| one.samples.len()).sum::<usize>();
+        Ok(run)
+    }
+}
+
 #[test]
 fn every_message_of_every_study_has_its_time_booked() {
-    let faults = Mutex::new(Vec::new());
-    let samples = Mutex::new(0usize);
-    let engine = |_: Engine, scenario: &Scenario| -> Result<Run, SimError> {
-        let run = trunkline_sim::run(&shorter(scenario))?;
-        let here: Vec<String> = check(&run)
-            .iter()
-            .map(|fault| format!("{} {:?}: {fault}", run.scenario, run.cell))
-            .collect();
-        faults.lock().unwrap().extend(here);
-        *samples.lock().unwrap() += run.traffic.iter().map(|one| one.samples.len()).sum::<usize>();
-        Ok(run)
-    };
+    let watched = Arc::new(Watched::default());
     let verify = |_: &Scenario| unreachable!("the emulator is not asked");
-    let makers = Makers { run: &engine, verify: &verify };
-    run(&names(), &makers, &[Engine::Sim], 2, &|_| {}).unwrap();
-    let faults = faults.into_inner().unwrap();
+    let makers = Makers { engines: &[watched.clone()], verify: &verify };
+    run(&names(), &makers, 2, &|_| {}).unwrap();
+    let faults = watched.faults.lock().unwrap();
     assert!(faults.is_empty(), "{} faults, the first {}", faults.len(), faults[0]);
-    assert!(samples.into_inner().unwrap() > 2000, "too few messages to mean anything");
+    assert!(*watched.samples.lock().unwrap() > 2000, "too few messages to mean anything");
 }

@@ -2,10 +2,12 @@
 
 mod common;
 
-use common::{engine, verify};
+use common::{Made, engine, verify};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use trunkline_measure::{Engine, Keep};
+use std::sync::Arc;
+use trunkline_engine::{EngineName, SharedEngine};
+use trunkline_measure::Keep;
 use trunkline_scenario::{Interface, Returns, Scenario};
 use trunkline_study::{Makers, Measure, Source, StudyResult, names, run};
 
@@ -18,10 +20,10 @@ fn open(study: &str) -> Source {
 }
 
 fn results(threads: usize) -> Vec<StudyResult> {
-    let engines = |_: Engine, scenario: &Scenario| engine(scenario);
-    let makers = Makers { run: &engines, verify: &verify };
-    let wanted = [Engine::Model, Engine::Sim, Engine::Emu];
-    run(&names(), &makers, &wanted, threads, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+    let wanted = [EngineName::MODEL, EngineName::SIM, EngineName::EMU];
+    let engines = wanted.map(|name| Arc::new(Made { name, make: engine }) as SharedEngine);
+    let makers = Makers { engines: &engines, verify: &verify };
+    run(&names(), &makers, threads, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
 use trunkline_emu::{Ended, HopSums, LegResult, Session, Snapshot};
 use trunkline_endpoint::FlowRun;
-use trunkline_measure::{Accuracy, Conservation, Engine, LinkRun, Run, Samples, Step, TrafficRun};
+use trunkline_engine::{EngineName, Pace, Run};
+use trunkline_measure::{Accuracy, Conservation, LinkRun, Samples, Step, TrafficRun};
 use trunkline_scenario::{Scenario, Transport};
 
 /// All that was measured.
@@ -44,7 +45,8 @@ impl Measured<'_> {
             .collect();
         notes.extend(traffic.iter().filter_map(|run| run.samples.note(&run.name)));
         Run {
-            engine: Engine::Emu,
+            engine: EngineName::EMU,
+            pace: Pace::Real,
             scenario: self.scenario.name.clone(),
             cell: self.scenario.cell.clone(),
             seed: self.scenario.seed.0,

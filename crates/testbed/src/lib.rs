@@ -1,8 +1,8 @@
 //! The emulator as an engine: a scenario in real time, with real packets.
 //!
-//! [`run`] builds the hosts of a scenario as network namespaces, each with one interface into a dataplane in
+//! [`Emulator`] is the engine; its [`run`] builds the hosts of a scenario as network namespaces, each with one interface into a dataplane in
 //! which all its links live; lets its applications, or outside programs, talk across them; and gives what they
-//! have measured as the same [`Run`](trunkline_measure::Run) that the other engines return, with what the
+//! have measured as the same [`Run`](trunkline_engine::Run) that the other engines return, with what the
 //! machine did to the measurement. Nothing of it remains, whatever happens.
 //!
 //! Hosts are real here: what a scenario says of the costs of simulated ones is not imitated, and the run says
@@ -10,6 +10,7 @@
 
 mod collect;
 mod conduct;
+mod engine;
 mod error;
 mod flows;
 mod frame;
@@ -27,6 +28,7 @@ mod testing;
 mod turn;
 mod validity;
 
+pub use engine::Emulator;
 pub use error::TestbedError;
 pub use options::{AtWork, Options, Progress, at_work, break_off, broken_off};
 pub use rights::get_rights;

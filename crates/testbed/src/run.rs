@@ -16,8 +16,8 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_emu::{Console, keep_off, monotonic, processors};
 use trunkline_endpoint::{Crew, Flow, FlowRun};
+use trunkline_engine::Run;
 use trunkline_lab::{Namespace, RunState, runtime_dir, sweep_all};
-use trunkline_measure::Run;
 use trunkline_scenario::Scenario;
 
 /// How long another testbed is waited for.

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Run, Sample, check};
+use trunkline_engine::{Run, check};
+use trunkline_measure::Sample;
 use trunkline_scenario::Scenario;
 use trunkline_skip::{installed, skipped};
 use trunkline_testbed::{Options, run};

@@ -3,7 +3,7 @@
 use crate::case::Case;
 use anyhow::{Result, ensure};
 use trunkline_core::{Span, Time};
-use trunkline_measure::Run;
+use trunkline_engine::Run;
 use trunkline_scenario::Scenario;
 
 /// Runs of a steady case.

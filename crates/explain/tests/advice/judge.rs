@@ -5,6 +5,7 @@ use super::draw::Drawn;
 use std::collections::BTreeMap;
 use std::fmt;
 use trunkline_explain::{Binding, Constraint, Group, Options, explain_with};
+use trunkline_sim::Simulator;
 
 /// The least share of the time that a change has to save, by docs/explain.md.
 const ENOUGH: f64 = 0.10;
@@ -97,8 +98,8 @@ pub fn judge(drawn: &Drawn, budget: Option<u64>) -> Verdict {
     let options =
         budget.map_or(Options::default(), |budget| Options { budget, ..Options::default() });
     let options = Options { traffic: vec!["it".into()], ..options };
-    let explanation =
-        explain_with(&paper.scenario(), &options, &mut |_| {}).expect("it can be explained");
+    let explanation = explain_with(&paper.scenario(), &Simulator, &options, &mut |_| {})
+        .expect("it can be explained");
     let group = &explanation.traffic[0].groups[0];
     let was_cut = explanation.notes.iter().any(|note| note.contains("of their length"));
     let told = told(&group.binds);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use trunkline_measure::{Run, Sample};
+use trunkline_engine::Run;
+use trunkline_measure::Sample;
 use trunkline_scenario::Scenario;
 
 /// How the traffic speaks.

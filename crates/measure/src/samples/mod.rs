@@ -138,7 +138,7 @@ impl Samples {
     }
 
     /// Measurements that are looked at when laws are checked: those kept, and those that would break one.
-    pub(crate) fn told(&self) -> impl Iterator<Item = &Sample> {
+    pub fn told(&self) -> impl Iterator<Item = &Sample> {
         let sums = self.sums.iter();
         self.kept.iter().chain(sums.flat_map(|sums| sums.told()))
     }

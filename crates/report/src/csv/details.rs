@@ -6,7 +6,8 @@ use crate::steps::{StepSum, step_sums};
 use crate::summary::Digest;
 use std::io::{self, Write};
 use trunkline_core::DropCause;
-use trunkline_measure::{LinkRun, Run, TrafficRun};
+use trunkline_engine::Run;
+use trunkline_measure::{LinkRun, TrafficRun};
 
 /// Columns of `steps.csv`.
 pub(crate) const STEPS: [&str; 9] =

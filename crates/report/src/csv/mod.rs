@@ -9,10 +9,10 @@ pub(crate) use cells::cells;
 pub(crate) use details::{backlog, links, senders, steps};
 pub(crate) use samples::samples;
 
-use crate::report::{INVALID, Report, engine_name};
+use crate::report::{INVALID, Report};
 use crate::summary::Digest;
 use std::io::{self, Write};
-use trunkline_measure::Run;
+use trunkline_engine::Run;
 
 /// Stands in a list of columns for those of the grid's coordinates.
 pub(crate) const COORDINATES: &str = "cell.KEY";
@@ -74,7 +74,7 @@ impl<'a> Rows<'a> {
 
     /// Begins a row of `run`.
     pub(crate) fn begin(&mut self, run: &Run) {
-        self.field(engine_name(run.engine));
+        self.field(run.engine.as_str());
         self.field(&run.scenario);
         for key in self.keys.clone() {
             self.field(run.cell.get(key).map_or("", String::as_str));

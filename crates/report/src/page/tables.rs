@@ -4,15 +4,16 @@ use crate::chart::svg::escaped;
 use crate::names;
 use crate::number;
 use crate::overview::{Entry, overview as table_of};
-use crate::report::{Report, engine_name};
+use crate::report::Report;
 use crate::summary::Digest;
 use crate::terminal::terminal_verdict;
+use trunkline_engine::EngineName;
 use trunkline_measure::{Comparison, Row, key_text};
 
 /// Seed, version, engines and whatever else was kept.
 pub(super) fn facts(report: &Report) -> String {
     let seeds: Vec<String> = report.seeds().iter().map(u64::to_string).collect();
-    let engines: Vec<&str> = report.engines().into_iter().map(engine_name).collect();
+    let engines: Vec<String> = report.engines().iter().map(EngineName::to_string).collect();
     let common = [
         ("version", report.version.clone()),
         ("seed", seeds.join(", ")),
@@ -38,7 +39,7 @@ pub(super) fn overview(digest: &Digest<'_>) -> String {
         .iter()
         .map(String::as_str)
         .chain(["traffic", "transport", ""])
-        .chain(table.engines.iter().copied())
+        .chain(table.engines.iter().map(EngineName::as_str))
         .map(|name| format!("<th>{}</th>", escaped(name)))
         .collect();
     let mut body = String::new();

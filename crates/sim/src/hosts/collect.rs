@@ -6,9 +6,8 @@ use super::measured::Measured;
 use super::world::World;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
-use trunkline_measure::{
-    Conservation, Course, Engine, LinkRun, Run, SenderState, TrafficRun, wrong_blocks,
-};
+use trunkline_engine::{EngineName, Pace, Run, wrong_blocks};
+use trunkline_measure::{Conservation, Course, LinkRun, SenderState, TrafficRun};
 use trunkline_scenario::Traffic;
 
 impl World<'_> {
@@ -20,7 +19,8 @@ impl World<'_> {
         let links = self.link_runs();
         let traffic = (0..self.traffic.len()).map(|index| self.traffic_run(index)).collect();
         Run {
-            engine: Engine::Sim,
+            engine: EngineName::SIM,
+            pace: Pace::Virtual,
             scenario: self.scenario.name.clone(),
             cell: self.scenario.cell.clone(),
             seed: self.scenario.seed.0,

@@ -1,7 +1,8 @@
 //! BBR on lines that lose by chance.
 
 use crate::support::{run, traffic};
-use trunkline_measure::{Run, TrafficRun};
+use trunkline_engine::Run;
+use trunkline_measure::TrafficRun;
 
 /// Payload of a segment with time stamps in a packet of 1500 bytes.
 const PAYLOAD: f64 = 1448.0 / 1500.0;

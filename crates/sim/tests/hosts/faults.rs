@@ -2,7 +2,7 @@
 
 use crate::support::{FREE, at, life, pair, run, traffic};
 use trunkline_core::{Cause, Span, Time};
-use trunkline_measure::Run;
+use trunkline_engine::Run;
 
 fn bulk(more: &str) -> String {
     let text = "[[traffic]]\nname = \"bulk\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"20kB\"\n";

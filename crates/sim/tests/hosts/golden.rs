@@ -3,7 +3,7 @@
 use crate::support::{run, traffic};
 use std::fmt::Write;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::Run;
+use trunkline_engine::Run;
 
 const SCENARIO: &str = r#"
 seed = 7

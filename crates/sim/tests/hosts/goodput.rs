@@ -2,7 +2,8 @@
 
 use crate::support::scenario;
 use proptest::prelude::*;
-use trunkline_measure::{Run, TrafficRun};
+use trunkline_engine::Run;
+use trunkline_measure::TrafficRun;
 use trunkline_sim::run;
 
 /// User bytes of a full segment of 1500 bytes, with time stamps.

@@ -32,7 +32,7 @@ duration = "20s"
 transport = { kind = "tcp" }
 "#;
 
-fn with(samples: &str) -> trunkline_measure::Run {
+fn with(samples: &str) -> trunkline_engine::Run {
     run(&format!("samples = {samples}\n{PACED}"))
 }
 
@@ -47,7 +47,7 @@ fn figures_do_not_depend_on_how_many_samples_are_kept() {
         assert_eq!((summed.samples.len(), summed.samples.count()), (kept, whole.samples.count()));
         assert_eq!(summed.packets, whole.packets);
         assert!(run.notes.iter().any(|note| note.contains("samples are kept")), "{:?}", run.notes);
-        assert_eq!(trunkline_measure::check(&run), []);
+        assert_eq!(trunkline_engine::check(&run), []);
         for cause in Cause::ALL {
             assert_eq!(summed.booked(125, cause), whole.booked(125, cause), "{cause:?}");
         }

@@ -1,7 +1,8 @@
 //! The low-latency service: Prague in DualPI2's one queue, CUBIC in its other (RFC 9330, RFC 9332).
 
 use crate::support::{run, traffic};
-use trunkline_measure::{Run, TrafficRun};
+use trunkline_engine::Run;
+use trunkline_measure::TrafficRun;
 
 /// A Prague and a CUBIC flow through one line; `round` is the round trip of the empty path in
 /// milliseconds.

@@ -3,7 +3,7 @@
 
 use crate::support::{run, traffic};
 use trunkline_core::Span;
-use trunkline_measure::Run;
+use trunkline_engine::Run;
 
 /// Four hosts on links of OC-3, their trunk another; `short` has a round trip of 1 ms, `long` of so many, without
 /// queues and packets' own times. What a sender spends on a segment differs by half a segment's time on the

@@ -4,7 +4,7 @@ use crate::random::{AMOUNTS, BOARDS, ORDERLY, PROCESSORS, WILD, WORKLOADS};
 use crate::support::{life, scenario};
 use proptest::prelude::*;
 use trunkline_core::{Span, Time};
-use trunkline_measure::check;
+use trunkline_engine::check;
 use trunkline_transport::protocol::PROTOCOLS;
 
 /// Two hosts, two links between them, and a traffic of one or two flows.
@@ -103,7 +103,7 @@ fn the_ledger_tells_loss_from_window() {
         assert_eq!(check(&run), []);
         run
     };
-    let booked = |run: &trunkline_measure::Run, cause| {
+    let booked = |run: &trunkline_engine::Run, cause| {
         run.traffic[0].samples.iter().map(|sample| sample.booked(cause)).sum::<Span>()
     };
     // Four frames, of which three wait each for the answer to the one before: its line's time, the way there,

@@ -2,7 +2,8 @@
 
 use crate::support::{FREE, at, only, pair, run, scenario, spent, traffic};
 use trunkline_core::{Span, Time};
-use trunkline_measure::{Run, SenderState, check};
+use trunkline_engine::{Run, check};
+use trunkline_measure::SenderState;
 
 /// One transfer of so many bytes over 10 Mbit/s and a distance.
 fn transfer(delay: &str, bytes: &str, more: &str) -> Run {

@@ -3,7 +3,7 @@
 use crate::support::{life, scenario};
 use proptest::prelude::*;
 use trunkline_core::{Span, Time};
-use trunkline_measure::check;
+use trunkline_engine::check;
 use trunkline_scenario::Scenario;
 
 pub const PROCESSORS: [&str; 3] = [

@@ -1,7 +1,8 @@
 //! Scenarios as text, and what their runs say.
 
 use trunkline_core::{Span, Time};
-use trunkline_measure::{Run, Sample, SenderState, TrafficRun, check};
+use trunkline_engine::{Run, check};
+use trunkline_measure::{Sample, SenderState, TrafficRun};
 use trunkline_scenario::Scenario;
 
 /// The one scenario that `text` describes.

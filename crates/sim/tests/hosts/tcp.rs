@@ -2,7 +2,8 @@
 
 use crate::support::{COSTS, FREE, only, pair, run, scenario, spent, tenths, traffic};
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{SenderState, check};
+use trunkline_engine::check;
+use trunkline_measure::SenderState;
 
 fn messages(hosts: &str, sizes: &str, more: &str) -> String {
     let profile = if more.contains("profile") { "" } else { ", profile = \"trunkline\"" };

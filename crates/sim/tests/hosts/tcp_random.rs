@@ -4,7 +4,7 @@ use crate::random::{BOARDS, ORDERLY, PROCESSORS, WILD};
 use crate::support::scenario;
 use proptest::prelude::*;
 use trunkline_core::Time;
-use trunkline_measure::{Run, check};
+use trunkline_engine::{Run, check};
 use trunkline_path::DisciplineSpec;
 use trunkline_path::discipline::{KINDS, Kind};
 

@@ -1,7 +1,7 @@
 //! TCP in the simulator against what theory says of it.
 
 use crate::support::{run, traffic};
-use trunkline_measure::Run;
+use trunkline_engine::Run;
 
 /// One greedy connection from `a` to `b`, measured for so many seconds.
 fn greedy(link: &str, seconds: u64, transport: &str, seed: u64) -> Run {

@@ -2,7 +2,8 @@
 
 use crate::support::{FREE, at, life, pair, run, scenario, spent, tenths, traffic};
 use trunkline_core::{Span, Time};
-use trunkline_measure::{Run, SenderState};
+use trunkline_engine::Run;
+use trunkline_measure::SenderState;
 use trunkline_scenario::Scenario;
 
 /// A message of 1 byte (5 envelopes) and its echo, behind its ECHO.

@@ -1,8 +1,10 @@
 //! An engine for tests: it simulates nothing, and answers with delays that depend on scenario and size alone.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use trunkline_core::{Cause, Span, Time};
-use trunkline_measure::{Engine, Percentiles, Run, Sample, Step, TrafficRun};
+use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run};
+use trunkline_measure::{Percentiles, Sample, Step, TrafficRun};
 use trunkline_scenario::{Scenario, Traffic, Workload};
 use trunkline_verify::report::{Lost, Row, Stalls, Thresholds};
 use trunkline_verify::{Trial, limits::Bound, spread::Spread};
@@ -48,6 +50,34 @@ pub fn verify(scenario: &Scenario) -> Result<Row, String> {
     Ok(row.judged(&Thresholds::default()))
 }
 
+/// An engine of this name whose runs `make` makes.
+pub struct Made<F> {
+    /// The name.
+    pub name: EngineName,
+    /// Makes the runs.
+    pub make: F,
+}
+
+impl<F> fmt::Debug for Made<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "made up {}", self.name)
+    }
+}
+
+impl<F: Fn(&Scenario) -> Result<Run, String> + Send + Sync> Engine for Made<F> {
+    fn name(&self) -> EngineName {
+        self.name
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Virtual
+    }
+
+    fn run(&self, scenario: &Scenario, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        (self.make)(scenario).map_err(EngineError::Refused)
+    }
+}
+
 /// The run of a network in which every message takes 3 ms and 10 us a byte, and a little more from sample to
 /// sample; and more in every further cell.
 pub fn engine(scenario: &Scenario) -> Result<Run, String> {
@@ -56,7 +86,8 @@ pub fn engine(scenario: &Scenario) -> Result<Run, String> {
         scenario.traffic.iter().map(|one| measured(one, extra)).collect();
     let last = traffic.iter().flat_map(|one| &one.samples).map(|sample| sample.end).max();
     Ok(Run {
-        engine: Engine::Sim,
+        engine: EngineName::SIM,
+        pace: Pace::Virtual,
         scenario: scenario.name.clone(),
         cell: scenario.cell.clone(),
         seed: scenario.seed.0,

@@ -1,7 +1,8 @@
 //! What must hold of every run whatever the scenario: laws 4 and 6 of the house.
 
-use crate::{Conservation, Engine, LinkRun, Run, Sample, TrafficRun};
+use crate::{Pace, Run};
 use trunkline_core::{Span, Time};
+use trunkline_measure::{Conservation, LinkRun, Sample, TrafficRun};
 
 /// A law that a run breaks: always a defect of the engine that made it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,7 +95,7 @@ pub enum Violation {
 }
 
 /// Every law that `run` breaks, in its order; empty where all hold: each sample's steps sum to its
-/// delay (samples of real-time and published runs may have none), times are in order, places are named,
+/// delay (samples of real-time runs may have none), times are in order, places are named,
 /// the packets of each traffic and of each link add up, rounds carry their message, and in virtual time,
 /// where nothing but the scenario's traffic crosses the links, each packet that a link dropped or holds
 /// belongs to a traffic.
@@ -111,7 +112,7 @@ pub fn check(run: &Run) -> Vec<Violation> {
             .iter()
             .filter_map(|link| conserved(format!("link '{}'", link.name), link_packets(link))),
     );
-    if run.engine == Engine::Sim {
+    if run.pace == Pace::Virtual {
         found.extend(unowned(run));
     }
     found
@@ -122,8 +123,7 @@ fn of_sample(run: &Run, traffic: &TrafficRun, sample: &Sample) -> Vec<Violation>
     let (name, delay) = (|| traffic.name.clone(), sample.delay());
     let booked: Span = sample.steps.iter().map(|step| step.span).sum();
     let ordered = intended <= start && start <= end && end <= run.ended;
-    let may_be_unbooked = matches!(run.engine, Engine::Emu | Engine::Published);
-    let unbooked = may_be_unbooked && sample.steps.is_empty();
+    let unbooked = run.pace == Pace::Real && sample.steps.is_empty();
     let order = || Violation::Order { traffic: name(), flow, size, index, intended, start, end };
     let booking = || Violation::Booking { traffic: name(), flow, size, index, booked, delay };
     let broken = [(!ordered).then(order), (booked != delay && !unbooked).then(booking)];
@@ -180,9 +180,10 @@ fn unowned(run: &Run) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Step;
+    use crate::EngineName;
     use std::collections::BTreeMap;
     use trunkline_core::{Cause, Counts, DropCause};
+    use trunkline_measure::Step;
 
     fn sound() -> Run {
         let step = |cause, nanos| Step { place: 0, cause, span: Span::from_nanos(nanos) };
@@ -199,7 +200,8 @@ mod tests {
         (counts.entered, counts.delivered) = (9, 7);
         counts.drop(DropCause::Loss);
         Run {
-            engine: Engine::Sim,
+            engine: EngineName::SIM,
+            pace: Pace::Virtual,
             scenario: "test".into(),
             cell: BTreeMap::new(),
             seed: 1,
@@ -269,6 +271,6 @@ mod tests {
     fn only_what_cannot_be_known_is_excused() {
         let unbooked = |run: &mut Run| run.traffic[0].samples[0].steps.clear();
         assert_eq!(complaints(unbooked).len(), 1);
-        assert!(complaints(|run| (unbooked(run), run.engine = Engine::Emu).1).is_empty());
+        assert!(complaints(|run| (unbooked(run), run.pace = Pace::Real).1).is_empty());
     }
 }

@@ -1,0 +1,111 @@
+//! The engines that the command knows: the one place that names them all.
+
+use crate::failure::Failure;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::sync::Arc;
+use trunkline_batch::Kept;
+use trunkline_emu::Console;
+use trunkline_engine::{EngineName, Pace, SharedEngine};
+use trunkline_model::Formulas;
+use trunkline_sim::Simulator;
+use trunkline_testbed::Emulator;
+
+/// An engine, and how it is set up.
+struct Known {
+    name: EngineName,
+    /// What it is, for the help.
+    about: &'static str,
+    make: fn(&Setup) -> SharedEngine,
+}
+
+/// A line for each engine.
+const KNOWN: [Known; 3] = [
+    Known { name: EngineName::MODEL, about: "closed formulas", make: |_| Arc::new(Formulas) },
+    Known { name: EngineName::SIM, about: "virtual time", make: |_| Arc::new(Simulator) },
+    Known { name: EngineName::EMU, about: "real time", make: |setup| Arc::new(setup.emulator()) },
+];
+
+/// What engines are set up with.
+#[derive(Debug, Clone, Default)]
+pub struct Setup {
+    /// How often a run in real time is made at most, until it is valid; `None` for the engine's own.
+    pub attempts: Option<u32>,
+    /// Where runs in real time are shown, set and captured.
+    pub console: Option<Arc<Console>>,
+    /// Where runs are kept, if they are.
+    pub kept: Option<Arc<Kept>>,
+}
+
+impl Setup {
+    fn emulator(&self) -> Emulator {
+        let own = Emulator::default();
+        Emulator { attempts: self.attempts.unwrap_or(own.attempts), console: self.console.clone() }
+    }
+
+    /// The engines of these names.
+    pub fn engines(&self, names: &[EngineName]) -> Vec<SharedEngine> {
+        let wanted = KNOWN.iter().filter(|known| names.contains(&known.name));
+        wanted.map(|known| self.kept_by((known.make)(self))).collect()
+    }
+
+    fn kept_by(&self, engine: SharedEngine) -> SharedEngine {
+        match &self.kept {
+            Some(kept) => kept.around(engine),
+            None => engine,
+        }
+    }
+}
+
+/// The simulator, for whoever needs it whatever was asked for.
+pub fn simulator() -> SharedEngine {
+    Arc::new(Simulator)
+}
+
+/// All names.
+pub fn names() -> Vec<EngineName> {
+    KNOWN.iter().map(|known| known.name).collect()
+}
+
+/// All names in a line.
+pub fn listed() -> String {
+    names().iter().map(EngineName::as_str).collect::<Vec<&str>>().join(", ")
+}
+
+/// The names that `--engine` takes.
+pub fn parser() -> impl TypedValueParser<Value = EngineName> {
+    let value = |known: &Known| PossibleValue::new(known.name.to_string()).help(known.about);
+    PossibleValuesParser::new(KNOWN.iter().map(value)).try_map(|name| name.parse::<EngineName>())
+}
+
+/// The help of `--engine`: `what`, and all names with what they are.
+pub fn help(what: &str) -> String {
+    let all = KNOWN.iter().map(|known| format!("{} ({})", known.name, known.about));
+    format!("{what}: {}", all.collect::<Vec<String>>().join(", "))
+}
+
+/// Whether any of them runs in real time.
+pub fn any_real(names: &[EngineName]) -> bool {
+    Setup::default().engines(names).iter().any(|engine| engine.pace() == Pace::Real)
+}
+
+/// Gets the rights that real time needs, which has to be done before any thread starts. If they are not to be had, the
+/// engine's column says so.
+pub fn get_rights(names: &[EngineName]) {
+    if any_real(names)
+        && let Err(error) = trunkline_testbed::get_rights()
+    {
+        tracing::debug!(%error, "no rights for the emulator");
+    }
+}
+
+/// Refuses a file that asks for an engine that is not known.
+pub fn all_known(file: &str, asked: impl IntoIterator<Item = EngineName>) -> Result<(), Failure> {
+    let known = names();
+    match asked.into_iter().find(|name| !known.contains(name)) {
+        Some(name) => Err(Failure::wrong_use(format!(
+            "{file}: there is no engine '{name}': the engines are {}",
+            listed()
+        ))),
+        None => Ok(()),
+    }
+}
