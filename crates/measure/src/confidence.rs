@@ -1,7 +1,8 @@
 //! How far a figure can be trusted: bootstrap intervals, batch means, repetitions needed.
 
 use crate::stats::{
-    lag_one_correlation, mean, normal_quantile, quantile_of, sample_deviation, student_quantile,
+    lag_one_correlation, mean, normal_quantile, place_of, quantile_of, sample_deviation,
+    student_quantile,
 };
 use serde::Serialize;
 use trunkline_core::Stream;
@@ -31,33 +32,11 @@ impl Interval {
     }
 }
 
-/// The percentile bootstrap interval of any statistic (Efron 1979): a thousand times as many values are
-/// drawn with replacement, and the interval spans the middle `confidence` of the statistics found. The
-/// values count as independent; the statistic may reorder what it is given. `None` without values.
-pub fn bootstrap(
-    values: &[f64],
-    confidence: f64,
-    stream: &mut Stream,
-    statistic: impl Fn(&mut [f64]) -> f64,
-) -> Option<Interval> {
-    if values.is_empty() {
-        return None;
-    }
-    let mut resample = vec![0.0; values.len()];
-    let mut found: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let bound = values.len() as u64;
-            resample.fill_with(|| values[stream.below(bound) as usize]);
-            statistic(&mut resample)
-        })
-        .collect();
-    let beyond = (1.0 - confidence) / 2.0;
-    let low = quantile_of(&mut found, beyond);
-    Some(Interval { low, high: quantile_of(&mut found, 1.0 - beyond) })
-}
-
 /// The bootstrap interval of the [`quantile`](crate::quantile) of `share`. Near the ends it is no wider
-/// than the values seen: of `p99` little can be known from fewer than some hundreds.
+/// than the values seen: of `p99` little can be known from fewer than some hundreds. `None` without values.
+///
+/// A thousand times as many values are drawn with replacement, and the interval spans the middle `confidence` of
+/// the quantiles found (the percentile bootstrap, Efron 1979). The values count as independent.
 ///
 /// Of more than five thousand values it is taken without resampling, as what the resampling tends to:
 /// how many of a resample lie below a value is binomially distributed, so that the ends are the quantiles
@@ -68,10 +47,75 @@ pub fn bootstrap_quantile(
     confidence: f64,
     stream: &mut Stream,
 ) -> Option<Interval> {
+    if values.is_empty() {
+        return None;
+    }
     if values.len() > MANY {
         return Some(binomial_quantile(values, share, confidence));
     }
-    bootstrap(values, confidence, stream, |resample| quantile_of(resample, share))
+    let mut resample = Resample::of(values);
+    let mut found: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            resample.draw(stream);
+            resample.quantile(share)
+        })
+        .collect();
+    let beyond = (1.0 - confidence) / 2.0;
+    let low = quantile_of(&mut found, beyond);
+    Some(Interval { low, high: quantile_of(&mut found, 1.0 - beyond) })
+}
+
+/// Values drawn with replacement, kept as how often each was drawn: they are in order without being sorted.
+struct Resample {
+    /// All values, ascending.
+    sorted: Vec<f64>,
+    /// The place there of each value as given.
+    rank: Vec<u16>,
+    /// How often each was drawn, by its place there.
+    drawn: Vec<u16>,
+}
+
+impl Resample {
+    /// An empty resample of at most [`MANY`] values.
+    fn of(values: &[f64]) -> Resample {
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_by(|&one, &other| values[one].total_cmp(&values[other]));
+        let mut rank = vec![0; values.len()];
+        order.iter().enumerate().for_each(|(place, &index)| rank[index] = place as u16);
+        let sorted = order.into_iter().map(|index| values[index]).collect();
+        Resample { sorted, rank, drawn: vec![0; values.len()] }
+    }
+
+    /// Draws as many values as there are.
+    fn draw(&mut self, stream: &mut Stream) {
+        self.drawn.fill(0);
+        let bound = self.rank.len() as u64;
+        for _ in 0..bound {
+            let rank = self.rank[stream.below(bound) as usize];
+            self.drawn[usize::from(rank)] += 1;
+        }
+    }
+
+    /// The quantile of what was drawn, as [`quantile`](crate::quantile) defines it.
+    fn quantile(&self, share: f64) -> f64 {
+        let (index, fraction) = place_of(self.drawn.len(), share);
+        let mut counts = self.drawn.iter();
+        let (mut passed, mut place) = (0, 0);
+        for (at, &count) in counts.by_ref().enumerate() {
+            passed += usize::from(count);
+            place = at;
+            if passed > index {
+                break;
+            }
+        }
+        let lower = self.sorted[place];
+        if fraction == 0.0 {
+            return lower;
+        }
+        let behind = if passed > index + 1 { None } else { counts.position(|&count| count > 0) };
+        let upper = behind.map_or(lower, |behind| self.sorted[place + 1 + behind]);
+        lower + (upper - lower) * fraction
+    }
 }
 
 fn binomial_quantile(values: &[f64], share: f64, confidence: f64) -> Interval {
@@ -273,6 +317,24 @@ mod tests {
             let allowed = precision * mean(&values);
             prop_assert!(half(n) <= allowed * (1.0 + 1e-9));
             prop_assert!(n == 2 || half(n - 1) > allowed * (1.0 - 1e-9));
+        }
+
+        #[test]
+        fn counting_a_resample_is_sorting_it(
+            values in prop::collection::vec(prop_oneof![-2.0..2.0f64, Just(1.0)], 1..40),
+            share in prop_oneof![0.0..=1.0f64, Just(0.0), Just(0.5), Just(1.0)],
+            seed: u64,
+        ) {
+            let stream = || Seed(seed).stream("test");
+            let (mut ours, mut plain) = (stream(), stream());
+            let mut resample = Resample::of(&values);
+            for _ in 0..3 {
+                resample.draw(&mut ours);
+                let draw = |_| values[plain.below(values.len() as u64) as usize];
+                let drawn: Vec<f64> = (0..values.len()).map(draw).collect();
+                let expected = crate::quantile(&drawn, share);
+                prop_assert_eq!(resample.quantile(share).to_bits(), expected.to_bits());
+            }
         }
 
         #[test]

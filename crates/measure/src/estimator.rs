@@ -84,6 +84,16 @@ impl Estimate {
         }
     }
 
+    /// The ends of its confidence interval, if it has one.
+    pub fn interval(self) -> Option<Interval> {
+        self.low.zip(self.high).map(|(low, high)| Interval { low, high })
+    }
+
+    /// The same without an interval.
+    pub(crate) fn without_interval(self) -> Estimate {
+        Estimate { low: None, high: None, ..self }
+    }
+
     fn within(self, interval: Option<Interval>) -> Estimate {
         let (low, high) = interval.map(|ends| (ends.low, ends.high)).unzip();
         Estimate { low, high, ..self }
@@ -105,21 +115,51 @@ impl Estimator {
         (!kept.is_empty()).then(|| self.of_kept(kept))
     }
 
+    /// The point estimate: the same without an interval, which may cost a bootstrap.
+    pub fn point(self, values: &[f64]) -> Option<Estimate> {
+        let kept = self.without_ends(values)?;
+        (!kept.is_empty()).then(|| self.point_of(kept))
+    }
+
     /// Applies the rule to several flows together: the ends are dropped from each flow, and what is left
     /// of all is one list. `None` where a flow has no more than the ends, or nothing is left.
     pub fn estimate_flows(self, flows: &[Vec<f64>]) -> Option<Estimate> {
+        self.kept_of(flows).map(|kept| self.of_kept(&kept))
+    }
+
+    /// The point estimate of several flows together.
+    pub(crate) fn point_flows(self, flows: &[Vec<f64>]) -> Option<Estimate> {
+        self.kept_of(flows).map(|kept| self.point_of(&kept))
+    }
+
+    fn kept_of(self, flows: &[Vec<f64>]) -> Option<Vec<f64>> {
         let kept: Option<Vec<&[f64]>> = flows.iter().map(|flow| self.without_ends(flow)).collect();
-        let kept = kept?.concat();
-        (!kept.is_empty()).then(|| self.of_kept(&kept))
+        Some(kept?.concat()).filter(|kept| !kept.is_empty())
     }
 
     fn of_kept(self, kept: &[f64]) -> Estimate {
+        self.point_of(kept).within(self.interval_of(kept))
+    }
+
+    fn point_of(self, kept: &[f64]) -> Estimate {
         match self {
             Estimator::HawleyMinimum => lowest_peak(kept),
             Estimator::HawleyAverage => without_outliers(kept),
             Estimator::Minimum => Estimate::of_kept(quantile(kept, 0.0), kept),
-            Estimator::Mean | Estimator::DropFirstLast => mean_estimate(kept),
-            Estimator::Percentile(share) => percentile(kept, f64::from(share) / 1e4),
+            Estimator::Mean | Estimator::DropFirstLast => Estimate::of_kept(mean(kept), kept),
+            Estimator::Percentile(share) => {
+                Estimate::of_kept(quantile(kept, f64::from(share) / 1e4), kept)
+            }
+        }
+    }
+
+    fn interval_of(self, kept: &[f64]) -> Option<Interval> {
+        let around_mean = |values: &[f64]| Some(mean_interval(values, CONFIDENCE)?.ends);
+        match self {
+            Estimator::HawleyMinimum | Estimator::Minimum => None,
+            Estimator::HawleyAverage => around_mean(&up_to(kept, threshold(kept, 8.0))),
+            Estimator::Mean | Estimator::DropFirstLast => around_mean(kept),
+            Estimator::Percentile(share) => around_quantile(kept, f64::from(share) / 1e4),
         }
     }
 
@@ -163,7 +203,7 @@ fn lowest_peak(values: &[f64]) -> Estimate {
 fn without_outliers(values: &[f64]) -> Estimate {
     let limit = threshold(values, 8.0);
     let kept = up_to(values, limit);
-    eliminated(values, &kept, limit).within(mean_interval(&kept, CONFIDENCE).map(|mean| mean.ends))
+    eliminated(values, &kept, limit)
 }
 
 fn eliminated(values: &[f64], kept: &[f64], limit: f64) -> Estimate {
@@ -171,16 +211,9 @@ fn eliminated(values: &[f64], kept: &[f64], limit: f64) -> Estimate {
     Estimate { bad, threshold: Some(limit), ..Estimate::of_kept(mean(kept), kept) }
 }
 
-fn mean_estimate(values: &[f64]) -> Estimate {
-    let interval = mean_interval(values, CONFIDENCE).map(|mean| mean.ends);
-    Estimate::of_kept(mean(values), values).within(interval)
-}
-
-fn percentile(values: &[f64], share: f64) -> Estimate {
+fn around_quantile(values: &[f64], share: f64) -> Option<Interval> {
     // A stream of its own for each call: the same measurements have the same interval wherever they are.
-    let mut stream = Seed(0).stream("bootstrap");
-    let interval = bootstrap_quantile(values, share, CONFIDENCE, &mut stream);
-    Estimate::of_kept(quantile(values, share), values).within(interval)
+    bootstrap_quantile(values, share, CONFIDENCE, &mut Seed(0).stream("bootstrap"))
 }
 
 /// A name that is no estimator's.
@@ -381,6 +414,7 @@ mod tests {
                 prop_assert!(low <= high);
             }
             prop_assert_eq!(estimator.estimate(&values), Some(found), "same values, same bits");
+            prop_assert_eq!(estimator.point(&values), Some(found.without_interval()));
         }
     }
 

@@ -23,9 +23,7 @@ mod waiting;
 
 pub use accuracy::Accuracy;
 pub use compare::{Comparison, Counted, Row, Tolerance, Verdict, compare};
-pub use confidence::{
-    Interval, MeanInterval, bootstrap, bootstrap_quantile, mean_interval, repetitions,
-};
+pub use confidence::{Interval, MeanInterval, bootstrap_quantile, mean_interval, repetitions};
 pub use estimator::{Estimate, Estimator, EstimatorError};
 pub use reduce::{Quantity, Spread, Throughput};
 pub use run::{Conservation, LinkRun, Sample, SenderState, Step, TrafficRun, WindowSample};

@@ -2,7 +2,7 @@
 
 use crate::samples::Streamed;
 use crate::stats::quantile;
-use crate::{Estimate, Estimator, Sample, Step, TrafficRun};
+use crate::{Estimate, Estimator, Interval, Sample, Step, TrafficRun};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
@@ -46,8 +46,8 @@ impl Quantity {
 pub struct Spread {
     /// Shortest.
     pub min: f64,
-    /// The median, with its interval.
-    pub median: Estimate,
+    /// The median.
+    pub median: f64,
     /// Nine in ten are no longer.
     pub p90: f64,
     /// 99 in 100 are no longer.
@@ -119,16 +119,26 @@ impl TrafficRun {
     pub fn spread(&self, size: u64) -> Option<Spread> {
         if let Some(group) = self.streamed(size) {
             let nanos = |share| group.quantile(Quantity::Delay, share) * 1e6;
-            let median = group.estimate(Quantity::Delay, Estimator::MEDIAN)?.scaled(1e6);
-            let (min, max) = (nanos(0.0), nanos(1.0));
+            let (min, median, max) = (nanos(0.0), nanos(0.5), nanos(1.0));
             return Some(Spread { min, median, p90: nanos(0.9), p99: nanos(0.99), max });
         }
-        let delays: Vec<f64> =
-            self.of_size(size).map(|sample| sample.delay().as_nanos() as f64).collect();
-        let median = Estimator::MEDIAN.estimate(&delays)?;
+        let delays = Some(self.delay_nanos(size)).filter(|delays| !delays.is_empty())?;
         let nanos = |share| quantile(&delays, share);
-        let (min, max) = (nanos(0.0), nanos(1.0));
+        let (min, median, max) = (nanos(0.0), nanos(0.5), nanos(1.0));
         Some(Spread { min, median, p90: nanos(0.9), p99: nanos(0.99), max })
+    }
+
+    /// The 95 % confidence interval of the median of the delays of one size, in nanoseconds.
+    pub fn median_interval(&self, size: u64) -> Option<Interval> {
+        let estimate = match self.streamed(size) {
+            Some(group) => group.estimate(Quantity::Delay, Estimator::MEDIAN)?.scaled(1e6),
+            None => Estimator::MEDIAN.estimate(&self.delay_nanos(size))?,
+        };
+        estimate.interval()
+    }
+
+    fn delay_nanos(&self, size: u64) -> Vec<f64> {
+        self.of_size(size).map(|sample| sample.delay().as_nanos() as f64).collect()
     }
 
     fn streamed(&self, size: u64) -> Option<&Streamed> {
@@ -175,6 +185,14 @@ impl TrafficRun {
         }
     }
 
+    /// The point estimate: the same without an interval, which may cost a bootstrap.
+    pub fn point(&self, size: u64, quantity: Quantity, estimator: Estimator) -> Option<Estimate> {
+        match self.streamed(size) {
+            Some(group) => group.estimate(quantity, estimator).map(Estimate::without_interval),
+            None => estimator.point_flows(&self.by_flow(size, quantity)),
+        }
+    }
+
     /// Throughput as Hawley's Appendix A gives it (Hawley 1989, section 4.1.1): the estimator (there
     /// [`Estimator::DropFirstLast`]) is applied to each flow's transfers, and the total is the sum over
     /// the flows, as if each kept its rate while all run. `None` where a flow has too few transfers.
@@ -182,7 +200,7 @@ impl TrafficRun {
     pub fn throughput(&self, size: u64, estimator: Estimator) -> Option<Throughput> {
         let figures = self.figures(size, Quantity::Rate, estimator)?;
         let sum: f64 = figures.iter().sum();
-        let deviation = self.estimate(size, Quantity::Rate, estimator)?.deviation;
+        let deviation = self.point(size, Quantity::Rate, estimator)?.deviation;
         let conversations = figures.len();
         let per_conversation = sum / conversations as f64;
         Some(Throughput { per_conversation, deviation, sum, conversations })
@@ -193,7 +211,7 @@ impl TrafficRun {
         let streamed = || self.streamed(size)?.of_flows(quantity, rule);
         let kept = || {
             let flows = self.by_flow(size, quantity);
-            flows.iter().map(|flow| Some(rule.estimate(flow)?.value)).collect()
+            flows.iter().map(|flow| Some(rule.point(flow)?.value)).collect()
         };
         streamed().or_else(kept)
     }

@@ -40,12 +40,16 @@ pub(crate) fn quantile_of(values: &mut [f64], share: f64) -> f64 {
     if values.is_empty() {
         return f64::NAN;
     }
-    let position = (values.len() - 1) as f64 * share.clamp(0.0, 1.0);
-    let index = position as usize;
+    let (index, fraction) = place_of(values.len(), share);
     let (_, &mut lower, above) = values.select_nth_unstable_by(index, f64::total_cmp);
     let upper = above.iter().copied().min_by(f64::total_cmp).unwrap_or(lower);
-    let fraction = position - index as f64;
     if fraction == 0.0 { lower } else { lower + (upper - lower) * fraction }
+}
+
+/// Where the quantile of `share` lies among so many sorted values: behind which, and how far on the way to the next.
+pub(crate) fn place_of(count: usize, share: f64) -> (usize, f64) {
+    let position = (count - 1) as f64 * share.clamp(0.0, 1.0);
+    (position as usize, position - position.trunc())
 }
 
 /// Correlation of each value with the next: `sum((x[i] - m)(x[i+1] - m)) / sum((x[i] - m)^2)`; zero

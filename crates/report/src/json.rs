@@ -197,7 +197,7 @@ fn senders(traffic: &TrafficRun) -> Vec<Value> {
 fn summed(summary: &Summary<'_>) -> Value {
     let spread = summary.spread.as_ref();
     let (value, deviation) = summary.value().unzip();
-    let estimate = summary.estimate;
+    let (estimate, intervals) = (summary.estimate, summary.intervals());
     let ledger = summary.ledger.iter();
     json!({
         "size_bytes": summary.size,
@@ -208,18 +208,18 @@ fn summed(summary: &Summary<'_>) -> Value {
         "estimator": summary.estimator.to_string(),
         "value": value,
         "deviation": deviation,
-        "low": estimate.and_then(|estimate| estimate.low),
-        "high": estimate.and_then(|estimate| estimate.high),
+        "low": intervals.estimate.map(|interval| interval.low),
+        "high": intervals.estimate.map(|interval| interval.high),
         "good": estimate.map(|estimate| estimate.good),
         "bad": estimate.map(|estimate| estimate.bad),
         "threshold": estimate.and_then(|estimate| estimate.threshold),
         "min_ns": spread.map(|spread| spread.min),
-        "median_ns": spread.map(|spread| spread.median.value),
+        "median_ns": spread.map(|spread| spread.median),
         "p90_ns": spread.map(|spread| spread.p90),
         "p99_ns": spread.map(|spread| spread.p99),
         "max_ns": spread.map(|spread| spread.max),
-        "median_low_ns": spread.and_then(|spread| spread.median.low),
-        "median_high_ns": spread.and_then(|spread| spread.median.high),
+        "median_low_ns": intervals.median.map(|interval| interval.low),
+        "median_high_ns": intervals.median.map(|interval| interval.high),
         "flow_bytes_per_s": summary.throughput.map(|rate| rate.per_conversation),
         "total_bytes_per_s": summary.total,
         "flows": summary.throughput.map(|rate| rate.conversations),

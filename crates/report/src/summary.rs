@@ -1,10 +1,11 @@
 //! The figures of one traffic and one size in one run: a row of `cells.csv`, the source of every table.
 
 use crate::report::{Report, Spot};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span};
 use trunkline_engine::{EngineName, Run};
-use trunkline_measure::{Estimate, Estimator, Quantity, Spread, Throughput, TrafficRun};
+use trunkline_measure::{Estimate, Estimator, Interval, Quantity, Spread, Throughput, TrafficRun};
 
 /// Nanoseconds in the millisecond in which estimates of times are given.
 const MILLI: f64 = 1e6;
@@ -17,7 +18,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) size: Option<u64>,
     pub(crate) quantity: Quantity,
     pub(crate) estimator: Estimator,
-    /// In the quantity's own unit: nanoseconds, or bytes for each second.
+    /// In the quantity's own unit: nanoseconds, or bytes for each second. Its interval stands apart.
     pub(crate) estimate: Option<Estimate>,
     pub(crate) spread: Option<Spread>,
     pub(crate) throughput: Option<Throughput>,
@@ -26,9 +27,19 @@ pub(crate) struct Summary<'a> {
     /// Mean of each cause over the samples, rounded down, in [`Cause::ALL`]'s order.
     pub(crate) ledger: Vec<(Cause, Span)>,
     pub(crate) count: u64,
+    intervals: OnceCell<Intervals>,
 }
 
-/// A report with its figures, each worked out once: a bootstrap is not free.
+/// 95 % confidence intervals in the units of the figures, worked out when first asked for: a bootstrap is not free,
+/// and the terminal and the page show none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Intervals {
+    pub(crate) estimate: Option<Interval>,
+    /// Of the median of the delays.
+    pub(crate) median: Option<Interval>,
+}
+
+/// A report with its figures, each worked out once.
 pub(crate) struct Digest<'a> {
     pub(crate) report: &'a Report,
     /// Run by run, traffic by traffic, ascending sizes.
@@ -80,9 +91,8 @@ fn summary<'a>(
     let estimator = rule(shown.estimator, flows as u64 == count);
     // A rule made for delays, such as the least of all, would flatter rates.
     let rate_rule = if shown.is_rate() { estimator } else { Estimator::Mean };
-    let estimate = size.and_then(|size| traffic.estimate(size, shown.quantity, estimator));
-    let estimate =
-        if shown.is_rate() { estimate } else { estimate.map(|estimate| estimate.scaled(MILLI)) };
+    let estimate = size.and_then(|size| traffic.point(size, shown.quantity, estimator));
+    let estimate = estimate.map(|estimate| in_unit(estimate, shown.quantity));
     Summary {
         run,
         traffic,
@@ -97,6 +107,15 @@ fn summary<'a>(
         total: size.and_then(|size| traffic.total_rate(size)),
         ledger: ledger(traffic, size, count),
         count,
+        intervals: OnceCell::new(),
+    }
+}
+
+/// An estimate in the unit that figures of `quantity` are shown in.
+fn in_unit(estimate: Estimate, quantity: Quantity) -> Estimate {
+    match quantity {
+        Quantity::Delay | Quantity::Response => estimate.scaled(MILLI),
+        Quantity::Rate | Quantity::TotalRate => estimate,
     }
 }
 
@@ -131,6 +150,19 @@ impl Summary<'_> {
                 self.estimate.map(|estimate| (estimate.value, estimate.deviation))
             }
         }
+    }
+
+    /// How far its figures can be trusted.
+    pub(crate) fn intervals(&self) -> Intervals {
+        *self.intervals.get_or_init(|| {
+            let (traffic, quantity) = (self.traffic, self.quantity);
+            let shown = self.size.filter(|_| self.estimate.is_some());
+            let estimate = shown.and_then(|size| traffic.estimate(size, quantity, self.estimator));
+            Intervals {
+                estimate: estimate.and_then(|estimate| in_unit(estimate, quantity).interval()),
+                median: self.size.and_then(|size| traffic.median_interval(size)),
+            }
+        })
     }
 
     /// The value's unit.

@@ -4,7 +4,7 @@ use super::{Rows, cause_columns};
 use crate::names;
 use crate::summary::{Digest, Summary};
 use std::io::{self, Write};
-use trunkline_measure::Spread;
+use trunkline_measure::{Interval, Spread};
 
 const FIRST: [&str; 31] = [
     "traffic",
@@ -54,7 +54,7 @@ pub(crate) fn cells(digest: &Digest<'_>, out: &mut dyn Write) -> io::Result<()> 
         rows.field(&summary.traffic.name);
         rows.field(&summary.size.map(|size| size.to_string()).unwrap_or_default());
         estimate(&mut rows, summary);
-        spread(&mut rows, summary.spread.as_ref());
+        spread(&mut rows, summary);
         counts(&mut rows, summary);
         for (_, mean) in &summary.ledger {
             rows.field(&if summary.count == 0 {
@@ -78,21 +78,25 @@ fn estimate(rows: &mut Rows<'_>, summary: &Summary<'_>) {
     rows.rounded(value);
     rows.rounded(deviation);
     let estimate = summary.estimate;
-    rows.rounded(estimate.and_then(|estimate| estimate.low));
-    rows.rounded(estimate.and_then(|estimate| estimate.high));
+    ends(rows, summary.intervals().estimate);
     rows.rounded(estimate.map(|estimate| estimate.good as f64));
     rows.rounded(estimate.map(|estimate| estimate.bad as f64));
 }
 
-fn spread(rows: &mut Rows<'_>, spread: Option<&Spread>) {
-    let mut put = |value: fn(&Spread) -> Option<f64>| rows.rounded(spread.and_then(value));
-    put(|spread| Some(spread.min));
-    put(|spread| Some(spread.median.value));
-    put(|spread| Some(spread.p90));
-    put(|spread| Some(spread.p99));
-    put(|spread| Some(spread.max));
-    put(|spread| spread.median.low);
-    put(|spread| spread.median.high);
+fn spread(rows: &mut Rows<'_>, summary: &Summary<'_>) {
+    let spread = summary.spread.as_ref();
+    let mut put = |value: fn(&Spread) -> f64| rows.rounded(spread.map(value));
+    put(|spread| spread.min);
+    put(|spread| spread.median);
+    put(|spread| spread.p90);
+    put(|spread| spread.p99);
+    put(|spread| spread.max);
+    ends(rows, summary.intervals().median);
+}
+
+fn ends(rows: &mut Rows<'_>, interval: Option<Interval>) {
+    rows.rounded(interval.map(|interval| interval.low));
+    rows.rounded(interval.map(|interval| interval.high));
 }
 
 fn counts(rows: &mut Rows<'_>, summary: &Summary<'_>) {

@@ -148,10 +148,14 @@ fn empty(node: &Node, allowed: &str, path: &str) -> Wrong {
 
 /// A value's shape: a table only where one is taken; what a scalar says is for its reader.
 fn value(node: &mut Node, kind: &'static Kind, path: &str) -> Result<(), Wrong> {
-    let problem = match (&node.value, kind.table()) {
-        (Value::Table(_), Some(schema)) => return table(node, schema, path),
-        (Value::Table(_), None) | (Value::List(_), _) => true,
-        (_, _) => false,
+    // A table is asked for only if there is one: that of all disciplines is put together when it is first asked for.
+    let problem = match node.value {
+        Value::Table(_) => match kind.table() {
+            Some(schema) => return table(node, schema, path),
+            None => true,
+        },
+        Value::List(_) => true,
+        _ => false,
     };
     if problem {
         let found = format!("found {}, {}: give {}", node.value, node.value.sort(), kind.one());

@@ -174,20 +174,24 @@ fn discipline_keys() -> Vec<Key> {
     let kinds: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
     let kind = One(Kind::Setting("queue", "round-robin"));
     let mut keys = vec![key("kind", kind, Required, String::leak(kinds.join(", ")))];
-    let all = || KINDS.iter().flat_map(|kind| kind.keys().into_iter().map(|key| (kind.name, key)));
-    for (_, described) in all() {
+    let of = |kind: &discipline::Kind| {
+        let name = kind.name;
+        kind.keys().into_iter().map(move |key| (name, key))
+    };
+    let all: Vec<(&'static str, discipline::Key)> = KINDS.iter().flat_map(of).collect();
+    for (_, described) in &all {
         if keys.iter().all(|key| key.name != described.name) {
-            let same = || all().filter(|(_, other)| other.name == described.name);
-            keys.push(parameter(&described, meanings(same())));
+            let same = all.iter().filter(|(_, other)| other.name == described.name);
+            keys.push(parameter(described, meanings(same)));
         }
     }
     keys
 }
 
 /// What a key means to each kind that has it.
-fn meanings(all: impl Iterator<Item = (&'static str, discipline::Key)>) -> String {
+fn meanings<'a>(all: impl Iterator<Item = &'a (&'static str, discipline::Key)>) -> String {
     let mut meanings: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (kind, key) in all {
+    for &(kind, ref key) in all {
         match meanings.iter_mut().find(|(help, _)| *help == key.help) {
             Some((_, kinds)) => kinds.push(kind),
             None => meanings.push((key.help, vec![kind])),
