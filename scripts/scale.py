@@ -56,11 +56,10 @@ def constant(sources, length, rate, discipline):
     yield link("trunk", "middle", "sink", f'rate = "10Gbit/s"\ndelay = "1ms"\nlimit = "1000p"\n{discipline}')
     for source in range(sources):
         yield host(f"s{source}") + link(f"a{source}", f"s{source}", "middle", ACCESS)
-        every = sources * 1_000_000_000 // rate
         start = source * 1_000_000_000 // rate
         yield (
             f'[[traffic]]\nname = "t{source}"\nkind = "paced"\nfrom = "s{source}"\nto = "sink"\nsize = 1500\n'
-            f'start = "{start}ns"\nevery = "{every}ns"\nrepeat = {max(1, int(length * 1e9) // every)}\n'
+            f'start = "{start}ns"\nrate = "{rate * 1500 * 8 // sources}bit/s"\nduration = "{length}s"\n'
             'transport = "datagram"\n'
         )
 

@@ -6,7 +6,7 @@ use std::fmt;
 /// Why a packet was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[repr(usize)]
+#[repr(u8)]
 pub enum DropCause {
     /// The queue was at its limit.
     QueueLimit,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What a packet waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[repr(usize)]
+#[repr(u8)]
 pub enum Cause {
     /// A host's processor or interface.
     Host,

@@ -207,8 +207,16 @@ impl Times {
 
     /// Records one time.
     pub fn record(&mut self, span: Span) {
-        self.spread.record(span.as_nanos(), 1);
-        self.sum += u128::from(span.as_nanos());
+        self.record_many(span, 1);
+    }
+
+    /// Records one time so often.
+    pub fn record_many(&mut self, span: Span, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.spread.record(span.as_nanos(), count);
+        self.sum += u128::from(span.as_nanos()) * u128::from(count);
         self.longest = self.longest.max(span);
         self.shortest = self.shortest.min(span);
     }

@@ -80,7 +80,7 @@ impl SenderClock {
 
     /// The sender waits for this from `now` on.
     pub fn enter(&mut self, now: Time, waiting: Waiting) {
-        self.spent = self.spent_by(now);
+        self.spent.0[self.waiting as usize] += now.since(self.since);
         (self.waiting, self.since) = (waiting, now);
     }
 

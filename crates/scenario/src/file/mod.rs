@@ -87,6 +87,8 @@ fn contents(path: &Path) -> std::io::Result<String> {
     let file = std::fs::File::open(path)?;
     let most = if file.metadata()?.is_file() { tree::LONGEST } else { LONGEST_STREAM };
     file.take(most as u64 + 1).read_to_string(&mut text)?;
+    // A run keeps its text.
+    text.shrink_to_fit();
     match text.len() > most && most == LONGEST_STREAM {
         true => Err(std::io::Error::other(format!(
             "it is no file and longer than {most} bytes: write it to a file"

@@ -134,7 +134,7 @@ impl World<'_> {
     /// Adds to a measurement where its time went.
     fn keep(&mut self, id: EndId, draft: Draft) {
         let end = &self.ends[id.index()];
-        let steps = match end.intervals {
+        let steps = match &end.intervals {
             Some(_) => self.interval_steps(id, &draft),
             None => end.trail.steps().to_vec(),
         };

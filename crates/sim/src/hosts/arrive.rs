@@ -17,9 +17,9 @@ impl World<'_> {
     pub fn arrived(&mut self, parcel: Parcel) {
         let id = self.arrives_at[parcel.route.0 as usize];
         let flying = parcel.trace.and_then(|trace| self.landed(id, parcel.tag, trace));
+        let memory = self.host_of(id).interface.memory;
         let end = &self.ends[id.index()];
         let host = &mut self.hosts[end.host];
-        let memory = self.scenario.hosts[end.host].interface.memory;
         let held = host.memory + u64::from(parcel.size);
         if memory.is_some_and(|memory| held > memory.bytes()) {
             host.overruns += 1;

@@ -26,7 +26,8 @@ impl<'a> World<'a> {
         let hosts = scenario.hosts.iter().map(|host| builder.host(host)).collect();
         let traffic: Vec<Measured> =
             scenario.traffic.iter().map(|traffic| measured(scenario, traffic)).collect();
-        let mut ends = Vec::new();
+        let flows: usize = scenario.traffic.iter().map(|traffic| traffic.count as usize).sum();
+        let mut ends = Vec::with_capacity(2 * flows);
         let mut course = Course::new(scenario);
         for index in course.in_order() {
             let traffic = &scenario.traffic[index];
@@ -79,6 +80,23 @@ struct Builder<'a> {
     wires: Vec<[LinkId; 2]>,
     backplanes: Vec<Option<LinkId>>,
     arrives_at: Vec<EndId>,
+    /// For each host one that works as it does.
+    alike: Vec<usize>,
+}
+
+/// For each host the first of those in a row that are described alike.
+fn alike(hosts: &[Host]) -> Vec<usize> {
+    let mut first = 0;
+    (0..hosts.len())
+        .map(|index| {
+            if hosts[index].processor != hosts[first].processor
+                || hosts[index].interface != hosts[first].interface
+            {
+                first = index;
+            }
+            first
+        })
+        .collect()
 }
 
 impl<'a> Builder<'a> {
@@ -94,6 +112,7 @@ impl<'a> Builder<'a> {
             wires: Vec::new(),
             backplanes: Vec::new(),
             arrives_at: Vec::new(),
+            alike: alike(&scenario.hosts),
         };
         for wire in &scenario.links {
             let names =
@@ -164,7 +183,10 @@ impl<'a> Builder<'a> {
             board_in: Serial::default(),
             memory: 0,
             overruns: 0,
-            chance: self.scenario.seed.stream(&format!("{} disturbance", host.name)),
+            chance: host.processor.disturbance.map(|_| {
+                let name = format!("{} disturbance", host.name);
+                Box::new(self.scenario.seed.stream(&name))
+            }),
             places,
         }
     }
@@ -200,8 +222,9 @@ impl<'a> Builder<'a> {
         let habits = [from, to].map(|host| self.habits(host, &name));
         let end = |host, route, languages: [&Transport; 2], habits, app| {
             let speaker = Speaker::new(languages, habits, route == there, &traffic.name)?;
+            let hosts = [host, self.alike[host]];
             let end =
-                End::new((host, index, flow), route, app, speaker, Language::of(languages[1]));
+                End::new(hosts, (index, flow), route, app, speaker, Language::of(languages[1]));
             Ok(End { unsteady: self.unsteady(host, &name), ..end })
         };
         Ok([
@@ -211,12 +234,12 @@ impl<'a> Builder<'a> {
     }
 
     /// How much later packets of a flow leave a host.
-    fn unsteady(&self, host: usize, flow: &str) -> Option<Unsteady> {
+    fn unsteady(&self, host: usize, flow: &str) -> Option<Box<Unsteady>> {
         let Scenario { hosts, seed, .. } = self.scenario;
         let Host { name, processor, .. } = &hosts[host];
         let most = processor.unsteady;
         let stream = || seed.stream(&format!("{name} unsteady {flow}"));
-        (!most.is_zero()).then(|| Unsteady::new(most, stream()))
+        (!most.is_zero()).then(|| Box::new(Unsteady::new(most, stream())))
     }
 
     /// What the protocol of a flow has from its host.

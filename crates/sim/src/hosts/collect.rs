@@ -53,8 +53,8 @@ impl World<'_> {
             delivered_bytes: measured.delivered,
             courses: senders.clone().filter_map(|end| self.course(end, measured)).collect(),
             sender: senders.clone().map(|end| self.states(end)).collect(),
-            blocks: measured.blocks.values().copied().collect(),
-            block_count: measured.block_count,
+            blocks: measured.blocks.sums.clone(),
+            block_count: measured.blocks.count,
             retransmissions,
             timeouts,
             rounds: senders.flat_map(|end| end.desk.rounds()).collect(),
@@ -66,7 +66,7 @@ impl World<'_> {
     fn course(&self, sender: &End, measured: &Measured) -> Option<Course> {
         let flow = sender.flow as usize;
         let ended = sender.ended.unwrap_or(self.net.now());
-        let (until, bytes) = (measured.delivered_until[flow], measured.delivered_by[flow]);
+        let (bytes, until) = measured.delivered_by[flow];
         Some(Course { from: sender.started?, to: ended.max(until), bytes })
     }
 

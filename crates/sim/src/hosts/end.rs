@@ -41,7 +41,7 @@ pub(crate) struct Arrival {
     pub held: u64,
     /// Has the sender been told that they are passed on?
     pub echoed: bool,
-    pub carried: Option<Box<Carried>>,
+    pub carried: Option<Carried>,
 }
 
 /// What an application is doing.
@@ -68,6 +68,8 @@ pub(crate) enum Doing {
 pub(crate) struct End {
     /// Where it runs: index of the host.
     pub host: usize,
+    /// A host that works as this one does.
+    pub like: usize,
     /// Its traffic.
     pub traffic: usize,
     /// Which of its traffic's flows it belongs to.
@@ -87,7 +89,7 @@ pub(crate) struct End {
     pub waiting_since: Spent,
     pub clock: SenderClock,
     /// Of a receiver that measures by intervals.
-    pub intervals: Option<Intervals>,
+    pub intervals: Option<Box<Intervals>>,
     /// What its application has written and the peer has not answered for.
     pub desk: Desk<Carried>,
     /// The request on its way from processor to interface.
@@ -104,7 +106,7 @@ pub(crate) struct End {
     /// Segments between processor, board and path.
     pub in_hand: u32,
     /// How much later its packets leave, where the host is unsteady.
-    pub unsteady: Option<Unsteady>,
+    pub unsteady: Option<Box<Unsteady>>,
     pub deadline_set: Option<Time>,
     pub deadline_number: u32,
     /// Records of what its peer has not got yet.
@@ -143,7 +145,8 @@ pub(crate) struct End {
 impl End {
     /// An end of flow number `flow` of traffic number `traffic`, at rest.
     pub fn new(
-        (host, traffic, flow): (usize, usize, u32),
+        [host, like]: [usize; 2],
+        (traffic, flow): (usize, u32),
         route: RouteId,
         app: Application,
         (speaker, packet): (Speaker, u32),
@@ -151,6 +154,7 @@ impl End {
     ) -> End {
         End {
             host,
+            like,
             traffic,
             flow,
             route,

@@ -87,7 +87,7 @@ mod tests {
     fn endings(places: &[(u64, bool)]) -> Endings {
         let mut endings = Endings::default();
         for &(place, empty) in places {
-            let carried = (Trail::new(Time::ZERO), None);
+            let carried = Box::new((Trail::new(Time::ZERO), None));
             let since = Spent::default();
             endings.push(Ending { place, empty, carried, since, sent: false, left: false });
         }

@@ -10,8 +10,9 @@ use trunkline_measure::Trail;
 use trunkline_transport::urp::Seq;
 use trunkline_workload::Stamp;
 
-/// What a message brings to the application that reads it: its record, and a datagram's stamp.
-pub(crate) type Carried = (Trail, Option<Stamp>);
+/// What a message brings to the application that reads it: its record, and a datagram's stamp. It is boxed once and
+/// moves on in its box.
+pub(crate) type Carried = Box<(Trail, Option<Stamp>)>;
 
 /// The records of a block on its way: its own since the window allowed it, and those of the messages
 /// which it completes, at most one with URP.
@@ -48,8 +49,8 @@ impl Flying {
     /// Does something to all records.
     pub fn each(&mut self, mut change: impl FnMut(&mut Trail)) {
         change(&mut self.block);
-        let endings = self.endings.iter_mut().map(|(_, carried)| carried);
-        self.message.iter_mut().chain(endings).for_each(|(trail, _)| change(trail));
+        self.message.iter_mut().for_each(|carried| change(&mut carried.0));
+        self.endings.iter_mut().for_each(|(_, carried)| change(&mut carried.0));
     }
 }
 

@@ -38,7 +38,7 @@ impl World<'_> {
         let (next, until) = (now + warm_up, now + duration);
         let intervals =
             Intervals { next, every: interval, until, since: Spent::default(), over: false };
-        end.intervals = Some(intervals);
+        end.intervals = Some(Box::new(intervals));
         self.net.set_timer(next, Timer::Interval(id).number());
     }
 
@@ -75,7 +75,7 @@ impl World<'_> {
 
     /// Is what an application has measured to be left out?
     pub fn is_over(&self, id: EndId) -> bool {
-        self.ends[id.index()].intervals.is_some_and(|intervals| intervals.over)
+        self.ends[id.index()].intervals.as_ref().is_some_and(|intervals| intervals.over)
     }
 
     /// What the sender waited for in the interval of a sample, which ends now.

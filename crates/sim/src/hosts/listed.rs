@@ -70,8 +70,8 @@ impl World<'_> {
             let carried = end.early.remove(&unit.number).and_then(|early| {
                 let mut flying = early.flying;
                 flying.mark(now, window, Cause::Recover);
-                self.traffic[end.traffic].book_block(flying.block.steps());
-                let carried = flying.message.take().map(Box::new);
+                self.traffic[end.traffic].blocks.book(flying.block.steps());
+                let carried = flying.message.take();
                 self.spare.push(flying);
                 carried
             });

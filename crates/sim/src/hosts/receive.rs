@@ -18,13 +18,19 @@ const RETURN_AFTER: Span = Span::from_millis(50);
 const MOST_READ: usize = 1 << 18;
 
 impl World<'_> {
-    /// Takes what the protocol has accepted towards the host.
-    pub fn take_accepted(&mut self, id: EndId) {
+    /// Takes what the protocol has accepted towards the host. Returns whether there was anything: only then has the
+    /// protocol something more to say.
+    pub fn take_accepted(&mut self, id: EndId) -> bool {
+        let before = self.ends[id.index()].waiting.len();
         match self.ends[id.index()].speaker {
-            Speaker::Tcp { .. } => return self.take_stream(id),
-            Speaker::Listed { .. } => return self.take_units(id),
-            Speaker::Urp { .. } | Speaker::Datagram { .. } => {}
+            Speaker::Tcp { .. } => self.take_stream(id),
+            Speaker::Listed { .. } => self.take_units(id),
+            Speaker::Urp { .. } | Speaker::Datagram { .. } => self.take_blocks(id),
         }
+        self.ends[id.index()].waiting.len() > before
+    }
+
+    fn take_blocks(&mut self, id: EndId) {
         while let Some(delivered) = self.ends[id.index()].speaker.take() {
             self.check_place(id, &delivered);
             let (now, bytes) = (self.net.now(), u64::from(delivered.data.len));
@@ -58,8 +64,8 @@ impl World<'_> {
         let mut carried = None;
         if let Some(mut flying) = end.completing.take() {
             flying.mark(now, place, Cause::Host);
-            self.traffic[end.traffic].book_block(flying.block.steps());
-            carried = flying.message.take().map(Box::new);
+            self.traffic[end.traffic].blocks.book(flying.block.steps());
+            carried = flying.message.take();
             self.spare.push(flying);
         }
         let held = std::mem::take(&mut end.held);
@@ -217,7 +223,7 @@ impl World<'_> {
 /// Does what a message brings belong to the reader's measurement? The record of a sender's sample comes
 /// back with the answer; where it was lost on the way, an answer brings an older one.
 fn fits(id: EndId, own: &Trail, carried: &Carried, now: Time) -> bool {
-    let (trail, _) = carried;
+    let (trail, _) = &**carried;
     trail.until() <= now && (!id.is_sender() || trail.origin() == own.origin())
 }
 

@@ -21,7 +21,7 @@ impl World<'_> {
         let empty = bytes == 0 && end.speaker.is_tcp();
         let rounds = end.speaker.is_connected().then_some(bytes);
         let write = Write { bytes: bytes.max(u32::from(empty)), end: ends, empty, rounds };
-        end.desk.write(split, write, || (end.trail.clone(), end.app.stamp()));
+        end.desk.write(split, write, || Box::new((end.trail.clone(), end.app.stamp())));
         end.waiting_since = end.clock.spent_by(now);
         if end.doing != Doing::Ended {
             end.doing = Doing::Writing;
@@ -39,8 +39,8 @@ impl World<'_> {
             return;
         }
         let Some(mut request) = end.desk.next(host.interface.requests, 0) else { return };
-        if let Some((trail, _)) = &mut request.carried {
-            trail.mark(now, place, Cause::Window);
+        if let Some(carried) = &mut request.carried {
+            carried.0.mark(now, place, Cause::Window);
         }
         let cost = host.processor.request.of(u64::from(request.bytes));
         end.starting = Some(request);
@@ -57,8 +57,8 @@ impl World<'_> {
         end.desk.forget(end.speaker.answered_blocks());
         let units = end.speaker.blocks_of(request.bytes, request.end);
         let data = end.desk.hand_over(request.bytes, units, limited);
-        if let Some((trail, _)) = &mut request.carried {
-            trail.mark(now, place, Cause::Host);
+        if let Some(carried) = &mut request.carried {
+            carried.0.mark(now, place, Cause::Host);
         }
         let kept = end.speaker.offer(now, data, request.end, request.carried);
         if let Some(carried) = kept {

@@ -27,7 +27,7 @@ impl World<'_> {
             Start::At(span) => Some(Time::ZERO + *span),
             Start::AfterBytes(other, size) => {
                 let other = &self.traffic[self.course.named(other)?];
-                other.delivered_by.iter().all(|&bytes| bytes >= size.bytes()).then_some(now)
+                other.delivered_by.iter().all(|&(bytes, _)| bytes >= size.bytes()).then_some(now)
             }
             Start::AfterEnd(other) => self.traffic[self.course.named(other)?].ended.then_some(now),
         }

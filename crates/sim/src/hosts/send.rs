@@ -19,8 +19,9 @@ impl World<'_> {
         self.start_request(id);
         // What the protocol answers to what has come goes before what the host does about it.
         self.transmit(id);
-        self.take_accepted(id);
-        self.transmit(id);
+        if self.take_accepted(id) {
+            self.transmit(id);
+        }
         self.release_request(id);
         self.set_deadline(id);
         self.settle(id);
@@ -172,9 +173,9 @@ impl World<'_> {
         let now = self.net.now();
         let (sending, window) = (self.sending_place(id), self.places_of(id).window);
         let desk = &mut self.ends[id.index()].desk;
-        let message = number.and_then(|number| desk.ending_with(number)).map(|(trail, _)| {
-            leave(trail, now, (eligible, first_sent), [sending, window]);
-            (trail.clone(), None)
+        let message = number.and_then(|number| desk.ending_with(number)).map(|carried| {
+            leave(&mut carried.0, now, (eligible, first_sent), [sending, window]);
+            Box::new((carried.0.clone(), None))
         });
         let mut flying = self.records(eligible, message);
         if let Some(first) = first_sent {

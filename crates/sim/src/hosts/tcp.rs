@@ -73,7 +73,7 @@ impl World<'_> {
         let Extent { offset, .. } = segment.data;
         let end = &mut self.ends[id.index()];
         for ending in end.endings.within(offset, segment.data.end()) {
-            let (trail, _) = &mut ending.carried;
+            let (trail, _) = &mut *ending.carried;
             if std::mem::replace(&mut ending.left, true) {
                 trail.mark(ready, places.window, Cause::Recover);
             }
@@ -160,12 +160,7 @@ impl World<'_> {
 
     /// So many octets are accepted: the records of segments that end in them are complete. Returns those of
     /// the message that ends there.
-    fn accept_octets(
-        &mut self,
-        id: EndId,
-        octets: u32,
-        ending: Option<u64>,
-    ) -> Option<Box<Carried>> {
+    fn accept_octets(&mut self, id: EndId, octets: u32, ending: Option<u64>) -> Option<Carried> {
         let now = self.net.now();
         let window = self.places_of(id).window;
         let end = &mut self.ends[id.index()];
@@ -174,14 +169,14 @@ impl World<'_> {
             let mut before = end.early.range_mut(..place).rev();
             let mut carried = before.find_map(|(_, early)| take_ending(early, place))?;
             carried.0.mark(now, window, Cause::Recover);
-            Some(Box::new(carried))
+            Some(carried)
         });
         while let Some(first) = end.early.first_entry()
             && first.get().end <= end.accepted
         {
             let mut flying = first.remove().flying;
             flying.block.mark(now, window, Cause::Recover);
-            self.traffic[end.traffic].book_block(flying.block.steps());
+            self.traffic[end.traffic].blocks.book(flying.block.steps());
             self.spare.push(flying);
         }
         carried

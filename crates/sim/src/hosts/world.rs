@@ -30,8 +30,8 @@ pub(crate) struct HostState {
     pub memory: u64,
     /// Packets lost because the memory was full.
     pub overruns: u64,
-    /// Chance of the disturbance.
-    pub chance: Stream,
+    /// Chance of the disturbance, if there is one.
+    pub chance: Option<Box<Stream>>,
     pub places: HostPlaces,
 }
 
@@ -230,8 +230,8 @@ impl<'a> World<'a> {
     }
 
     fn board(&mut self, end: EndId, inward: bool) -> &mut Serial {
+        let separate = inward && !self.host_of(end).interface.half_duplex;
         let host = self.ends[end.index()].host;
-        let separate = inward && !self.scenario.hosts[host].interface.half_duplex;
         let state = &mut self.hosts[host];
         if separate { &mut state.board_in } else { &mut state.board }
     }
@@ -251,9 +251,10 @@ impl<'a> World<'a> {
         self.net.set_timer(at, Timer::Job(slot).number());
     }
 
-    /// The scenario's host on which an end runs.
+    /// A host of the scenario that works as the one on which an end runs. Many hosts are described alike, and one
+    /// description that all look at stays at hand.
     pub fn host_of(&self, end: EndId) -> &'a Host {
-        &self.scenario.hosts[self.ends[end.index()].host]
+        &self.scenario.hosts[self.ends[end.index()].like]
     }
 
     /// Where time on an end's host is booked.
@@ -263,11 +264,9 @@ impl<'a> World<'a> {
 
     /// Other work that gets in the way of an operation now, by chance.
     pub fn disturbance(&mut self, end: EndId) -> Span {
+        let Some(other) = self.host_of(end).processor.disturbance else { return Span::ZERO };
         let host = self.ends[end.index()].host;
-        let Some(other) = self.scenario.hosts[host].processor.disturbance else {
-            return Span::ZERO;
-        };
-        let chance = &mut self.hosts[host].chance;
+        let Some(chance) = &mut self.hosts[host].chance else { return Span::ZERO };
         if chance.unit() >= other.probability {
             return Span::ZERO;
         }

@@ -205,7 +205,7 @@ impl Network {
     #[inline(always)]
     fn serve(&mut self, id: u32) -> Option<Event> {
         let station = &mut self.stations[id as usize];
-        if station.is_watched() {
+        if station.is_sampled() {
             station.sample(self.now);
         }
         let Some((passed, needs)) = station.serve_whole(self.now) else {
@@ -430,7 +430,7 @@ impl Network {
     }
 
     /// The recorded times in queue of a link, where they are recorded.
-    pub fn queueing(&self, link: LinkId) -> Option<&Times> {
+    pub fn queueing(&self, link: LinkId) -> Option<Times> {
         self.station(link).queueing()
     }
 

@@ -18,7 +18,8 @@ pub(super) struct Station {
     pub(super) due: Time,
     /// Nanoseconds.
     busy: u64,
-    watch: Option<Box<Watch>>,
+    queueing: Queueing,
+    samples: Option<Box<Samples>>,
 }
 
 /// The two kinds of links.
@@ -58,11 +59,33 @@ pub(super) struct Passed {
     pub(super) copies: u8,
 }
 
-/// What is recorded of a link beyond its counts.
-#[derive(Debug, Default)]
-struct Watch {
-    queueing: Option<Times>,
-    samples: Option<Samples>,
+/// Times in queue. Packets that did not wait are only counted: most links of a large network have no others, and then
+/// there is nothing to be kept, or looked for, elsewhere.
+#[derive(Debug, Clone, Default)]
+struct Queueing {
+    recorded: bool,
+    at_once: u64,
+    waited: Option<Box<Times>>,
+}
+
+impl Queueing {
+    #[cold]
+    #[inline(never)]
+    fn record(&mut self, queue: u64) {
+        match queue {
+            0 => self.at_once += 1,
+            _ => {
+                let waited = self.waited.get_or_insert_with(|| Box::new(Times::small()));
+                waited.record(Span::from_nanos(queue));
+            }
+        }
+    }
+
+    fn times(self) -> Option<Times> {
+        let mut times = self.waited.map_or_else(Times::small, |waited| *waited);
+        times.record_many(Span::ZERO, self.at_once);
+        self.recorded.then_some(times)
+    }
 }
 
 /// Bytes waiting at regular instants.
@@ -83,7 +106,8 @@ impl Station {
         } else {
             Carrier::Laden(Box::new(Link::new(spec, seed, name, Time::ZERO)))
         };
-        Station { carrier, entry, due: Time::NEVER, busy: 0, watch: None }
+        let queueing = Queueing::default();
+        Station { carrier, entry, due: Time::NEVER, busy: 0, queueing, samples: None }
     }
 
     /// Tells which hosts the packets of `channel` go between.
@@ -94,7 +118,7 @@ impl Station {
     /// A packet arrives.
     #[inline(always)]
     pub(super) fn offer(&mut self, now: Time, leg: Leg) -> Needs {
-        if self.watch.is_some() {
+        if self.is_sampled() {
             self.sample(now);
         }
         match &mut self.carrier {
@@ -156,16 +180,8 @@ impl Station {
     #[inline(always)]
     fn note_share(&mut self, shares: &Shares) {
         self.busy += shares.transmit;
-        if self.watch.is_some() {
-            self.record(shares.queue);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn record(&mut self, queue: u64) {
-        if let Some(times) = self.watch.as_mut().and_then(|watch| watch.queueing.as_mut()) {
-            times.record(Span::from_nanos(queue));
+        if self.queueing.recorded {
+            self.queueing.record(shares.queue);
         }
     }
 
@@ -203,35 +219,31 @@ impl Station {
         Span::from_nanos(self.busy)
     }
 
-    /// Is anything recorded beyond the counts?
+    /// Whether its backlog is sampled.
     #[inline(always)]
-    pub(super) fn is_watched(&self) -> bool {
-        self.watch.is_some()
-    }
-
-    fn watch(&mut self) -> &mut Watch {
-        self.watch.get_or_insert_default()
+    pub(super) fn is_sampled(&self) -> bool {
+        self.samples.is_some()
     }
 
     /// From now on records each packet's time in queue.
     pub(super) fn record_queueing(&mut self) {
-        self.watch().queueing.get_or_insert_with(Times::small);
+        self.queueing.recorded = true;
     }
 
-    /// Times in queue.
-    pub(super) fn queueing(&self) -> Option<&Times> {
-        self.watch.as_ref()?.queueing.as_ref()
+    /// Times in queue, if they are recorded.
+    pub(super) fn queueing(&self) -> Option<Times> {
+        self.queueing.clone().times()
     }
 
     /// The times in queue, given away: nothing is recorded any more.
     pub(super) fn take_queueing(&mut self) -> Option<Times> {
-        self.watch.as_mut()?.queueing.take()
+        std::mem::take(&mut self.queueing).times()
     }
 
     /// Samples the backlog at `from` and then regularly.
     pub(super) fn sample_backlog(&mut self, from: Time, every: Span) {
         let every = every.max(Span::from_nanos(1));
-        self.watch().samples = Some(Samples { every, next: from, taken: Vec::new() });
+        self.samples = Some(Box::new(Samples { every, next: from, taken: Vec::new() }));
     }
 
     /// Takes the samples due before `now`. Between two events nothing enters and the line does what it
@@ -239,9 +251,7 @@ impl Station {
     #[cold]
     #[inline(never)]
     pub(super) fn sample(&mut self, now: Time) {
-        let Some(samples) = self.watch.as_mut().and_then(|watch| watch.samples.as_mut()) else {
-            return;
-        };
+        let Some(samples) = &mut self.samples else { return };
         while samples.next < now {
             let bytes = each!(&mut self.carrier, link => {
                 link.advance(samples.next);
@@ -255,8 +265,7 @@ impl Station {
     /// The samples before `now`.
     pub(super) fn samples(&mut self, now: Time) -> &[(Time, u64)] {
         self.sample(now);
-        let samples = self.watch.as_ref().and_then(|watch| watch.samples.as_ref());
-        samples.map_or(&[], |samples| &samples.taken)
+        self.samples.as_ref().map_or(&[], |samples| &samples.taken)
     }
 }
 

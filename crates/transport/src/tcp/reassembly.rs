@@ -17,6 +17,8 @@ pub struct Reassembly<B> {
     pieces: VecDeque<(u64, B)>,
     /// The runs that the pieces form.
     ranges: VecDeque<Range>,
+    /// Octets in all of them.
+    octets: u64,
     /// The starts of the runs, the one that grew last first (RFC 2018 §4).
     recent: Vec<u64>,
 }
@@ -26,7 +28,12 @@ const RECENT: usize = 4;
 
 impl<B: Payload> Reassembly<B> {
     pub const fn new() -> Reassembly<B> {
-        Reassembly { pieces: VecDeque::new(), ranges: VecDeque::new(), recent: Vec::new() }
+        Reassembly {
+            pieces: VecDeque::new(),
+            ranges: VecDeque::new(),
+            octets: 0,
+            recent: Vec::new(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -50,6 +57,7 @@ impl<B: Payload> Reassembly<B> {
             let part = data.take_front(cut(gap));
             if !part.is_empty() {
                 let next = at + u64::from(part.len());
+                self.octets += u64::from(part.len());
                 self.pieces.insert(index, (at, part));
                 self.note(Range { start: at, end: next });
                 (at, fresh) = (next, true);
@@ -101,6 +109,7 @@ impl<B: Payload> Reassembly<B> {
         }
         let (start, piece) = self.pieces.pop_front()?;
         let reached = end(start, &piece);
+        self.octets -= u64::from(piece.len());
         match self.ranges.front_mut() {
             Some(range) if range.end <= reached => drop(self.ranges.pop_front()),
             Some(range) => range.start = reached,
@@ -114,7 +123,7 @@ impl<B: Payload> Reassembly<B> {
 
     /// Octets in all runs.
     pub fn octets(&self) -> u64 {
-        self.ranges.iter().map(|run| run.end - run.start).sum()
+        self.octets
     }
 
     /// Where the last run ends; zero without any.
