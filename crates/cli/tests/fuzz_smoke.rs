@@ -27,7 +27,7 @@ use trunkline_transport::tcp::{self, Tcp};
 use trunkline_transport::urp::{Kind, Part, Seq, Trailer};
 
 /// Inputs that decoders accept, from which damaged ones are made.
-const TEXTS: [&str; 20] = [
+const TEXTS: [&str; 21] = [
     "250ms",
     "1.5us",
     "1.544Mbit/s",
@@ -48,6 +48,7 @@ const TEXTS: [&str; 20] = [
     r#"{"settings": {"rate": "\u0031mbit"}}"#,
     TWO_HOSTS,
     LOOP,
+    RING,
 ];
 
 /// A scenario with a grid of six cells.
@@ -99,6 +100,24 @@ to = "a"
 via = ["n", "m", "n"]
 size = 9
 rate = "1kbit"
+"#;
+
+/// Hosts and a node on a shared medium.
+const RING: &str = r#"
+host = [{ name = "a" }, { name = "b" }]
+node = [{ name = "n" }]
+[[medium]]
+name = "m"
+kind = "half-duplex"
+stations = ["a", "n", "b"]
+rate = "9mbit"
+limit = "9p"
+turnaround = ["9us", "1ms"]
+[[traffic]]
+name = "t"
+kind = "bulk"
+from = "a"
+to = "b"
 "#;
 
 /// Bytes that mean something to a decoder of text.

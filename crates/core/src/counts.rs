@@ -25,6 +25,8 @@ pub enum DropCause {
     /// DualPI2's random drop, or its drop under overload (RFC 9332).
     #[serde(rename = "dualpi2")]
     DualPi2,
+    /// It collided with others' frames on a shared medium as often as the medium tries (IEEE 802.3 §4.2.3.2.5).
+    Collision,
     /// Larger than the interface it leaves by can send. The emulator's own.
     TooBig,
     /// The emulator had no buffer for it. The emulator's own.
@@ -39,7 +41,7 @@ pub enum DropCause {
 
 impl DropCause {
     /// Every cause.
-    pub const ALL: [DropCause; 13] = [
+    pub const ALL: [DropCause; 14] = [
         DropCause::QueueLimit,
         DropCause::CoDel,
         DropCause::EarlyDiscard,
@@ -48,6 +50,7 @@ impl DropCause {
         DropCause::BitError,
         DropCause::Pie,
         DropCause::DualPi2,
+        DropCause::Collision,
         DropCause::TooBig,
         DropCause::NoBuffer,
         DropCause::RingFull,
@@ -71,6 +74,7 @@ impl DropCause {
             DropCause::BitError => "bit-error",
             DropCause::Pie => "pie",
             DropCause::DualPi2 => "dualpi2",
+            DropCause::Collision => "collision",
             DropCause::TooBig => "too-big",
             DropCause::NoBuffer => "no-buffer",
             DropCause::RingFull => "ring-full",

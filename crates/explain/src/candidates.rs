@@ -108,16 +108,17 @@ impl<'a> Ground<'a> {
 
     /// Adds the way of a flow. Messages are answered by messages, and datagrams by nothing.
     fn add(&mut self, route: &Route) {
-        let line = |hop: &Hop| Line { link: hop.link, reversed: hop.reversed };
-        self.data.extend(route.there.iter().map(line));
+        // No traffic over a shared medium is explained.
+        let line = |hop: &Hop| hop.over.link().map(|(link, reversed)| Line { link, reversed });
+        self.data.extend(route.there.iter().filter_map(line));
         if has_messages(&self.traffic.workload) {
-            self.data.extend(route.back.iter().map(line));
+            self.data.extend(route.back.iter().filter_map(line));
         } else if !matches!(self.traffic.workload, Workload::Paced { .. }) {
-            self.answers.extend(route.back.iter().map(line));
+            self.answers.extend(route.back.iter().filter_map(line));
         }
         let hops = || route.there.iter().chain(&route.back);
         self.nodes.extend(hops().filter_map(|hop| hop.node));
-        let way = hops().map(|hop| line(hop).spec(self.scenario).delay).sum();
+        let way = hops().filter_map(line).map(|line| line.spec(self.scenario).delay).sum();
         self.round_trip = self.round_trip.max(way);
     }
 

@@ -14,7 +14,7 @@ use crate::runner::run_all;
 use crate::{ExplainError, jump, waterfall, words};
 use trunkline_engine::{Engine, Run};
 use trunkline_measure::{Keep, TrafficRun};
-use trunkline_scenario::{Scenario, Workload};
+use trunkline_scenario::{Over, Scenario, Traffic, Ways, Workload};
 
 /// How an explanation is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +64,13 @@ pub fn explain_with(
     if let Some(name) = options.traffic.iter().find(|name| !known(name)) {
         let known: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
         return Err(ExplainError::NoTraffic { name: name.clone(), known: known.join(", ") });
+    }
+    for traffic in &scenario.traffic {
+        let asked = options.traffic.is_empty() || options.traffic.contains(&traffic.name);
+        if let Some(medium) = medium(scenario, traffic).filter(|_| asked) {
+            let (traffic, medium) = (traffic.name.clone(), medium.to_string());
+            return Err(ExplainError::Medium { traffic, medium });
+        }
     }
     // Figures stand on samples, whatever the file wants of them in its results.
     let scenario = &Scenario { samples: Keep::default(), ..scenario.clone() };
@@ -351,4 +358,16 @@ impl Verdict {
         let count = |it: &Verdict| it.rounds.as_ref().map_or(0, |rounds| rounds.rounds.len());
         self.binds == other.binds && count(self) == count(other)
     }
+}
+
+/// A shared medium that a traffic crosses.
+fn medium<'a>(scenario: &'a Scenario, traffic: &Traffic) -> Option<&'a str> {
+    let known = Ways::new(scenario);
+    let ways = (0..traffic.from_each.len().max(1) as u32)
+        .filter_map(|flow| known.route(traffic, flow).ok());
+    let mut hops = ways.flat_map(|way| way.there);
+    hops.find_map(|hop| match hop.over {
+        Over::Medium { medium, .. } => Some(&*scenario.media[medium].name),
+        Over::Link { .. } => None,
+    })
 }

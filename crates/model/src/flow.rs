@@ -2,10 +2,10 @@
 
 use crate::speech::Speech;
 use crate::talk::Talk;
-use crate::way::{Way, line_name, spec};
+use crate::way::{Line, Way, line, line_name};
 use trunkline_path::LinkSpec;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Host, Route, Scenario, Start, Traffic, Workload};
+use trunkline_scenario::{Host, Over, Route, Scenario, Start, Traffic, Workload};
 
 /// A flow of the scenario.
 #[derive(Debug, Clone)]
@@ -31,6 +31,7 @@ impl<'a> Flow<'a> {
         let from = host(scenario, description.source(number))?;
         let to = host(scenario, &description.to)?;
         let route = scenario.route(description, number).map_err(|error| error.to_string())?;
+        no_medium(scenario, &route)?;
         let there = Way::new(scenario, &route.there, to.1);
         let back = Way::new(scenario, &route.back, from.1);
         let talk = |from, to, transport, way: &Way, back: &Way| Talk {
@@ -75,12 +76,21 @@ impl<'a> Flow<'a> {
         why: impl Fn(&LinkSpec) -> Option<&'static str>,
     ) -> Option<String> {
         let hops = self.route.there.iter().chain(&self.route.back);
-        let line = hops.into_iter().find_map(|hop| {
-            let why = why(spec(scenario, *hop))?;
-            Some(format!("{} on {}", why, line_name(scenario, hop.link, hop.reversed)))
+        let mut lines = hops.filter_map(|hop| line(scenario, hop));
+        let line = lines.find_map(|Line { link, reversed, spec }| {
+            Some(format!("{} on {}", why(spec)?, line_name(scenario, link, reversed)))
         });
         line.or_else(|| [self.there.from.0, self.there.to.0].into_iter().find_map(disturbed))
     }
+}
+
+/// Formulas know no shared media.
+fn no_medium(scenario: &Scenario, route: &Route) -> Result<(), String> {
+    let media = route.there.iter().filter_map(|hop| match hop.over {
+        Over::Medium { medium, .. } => Some(&scenario.media[medium].name),
+        Over::Link { .. } => None,
+    });
+    media.into_iter().next().map_or(Ok(()), |name| Err(format!("the shared medium {name}")))
 }
 
 fn lossless(link: &LinkSpec) -> bool {

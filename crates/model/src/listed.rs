@@ -7,7 +7,7 @@ use crate::prediction::{Figure, Prediction, Term, What};
 use crate::speech::Packet;
 use crate::talk::window_place;
 use crate::throughput::{SECOND, Throughput};
-use crate::way::{Resource, spec};
+use crate::way::{Resource, line};
 use std::collections::BTreeSet;
 use trunkline_core::{Cause, Span};
 use trunkline_path::impairment::LossModel;
@@ -117,7 +117,8 @@ fn circumstances(
 
 /// A way loses with 1 − Π(1 − p).
 fn loss(scenario: &Scenario, hops: &[Hop]) -> f64 {
-    let arrives = hops.iter().map(|hop| match &spec(scenario, *hop).impairments.loss {
+    let lines = hops.iter().filter_map(|hop| line(scenario, hop));
+    let arrives = lines.map(|line| match &line.spec.impairments.loss {
         LossModel::Bernoulli(chance) => 1.0 - chance.as_f64(),
         _ => 1.0,
     });

@@ -96,10 +96,20 @@ struct Server {
     remainder: u128,
 }
 
-/// The direction of a link that a hop crosses.
-pub(crate) fn spec(scenario: &Scenario, hop: Hop) -> &LinkSpec {
-    let wire = &scenario.links[hop.link];
-    if hop.reversed { &wire.backward } else { &wire.forward }
+/// The direction of a link that a way crosses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    pub link: usize,
+    pub reversed: bool,
+    pub spec: &'a LinkSpec,
+}
+
+/// A hop's line. `None` if it crosses a shared medium, which no formula knows.
+pub(crate) fn line<'a>(scenario: &'a Scenario, hop: &Hop) -> Option<Line<'a>> {
+    let (link, reversed) = hop.over.link()?;
+    let wire = &scenario.links[link];
+    let spec = if reversed { &wire.backward } else { &wire.forward };
+    Some(Line { link, reversed, spec })
 }
 
 /// The name of a link's direction.
@@ -114,18 +124,18 @@ impl Way {
     pub fn new(scenario: &Scenario, hops: &[Hop], to: usize) -> Way {
         let mut stages = Vec::new();
         for hop in hops {
-            let link = spec(scenario, *hop);
-            if let Some(processor) = link.processor {
-                let resource = Resource::Trunk(hop.link, hop.reversed);
-                let name = line_name(scenario, hop.link, hop.reversed);
+            let Some(Line { link, reversed, spec }) = line(scenario, hop) else { continue };
+            let name = line_name(scenario, link, reversed);
+            if let Some(processor) = spec.processor {
+                let resource = Resource::Trunk(link, reversed);
                 stages.push(plain(resource, &name, Kind::TrunkIn(processor)));
                 stages.push(plain(resource, &name, Kind::TrunkOut(processor)));
             }
             stages.push(Stage {
-                resource: Resource::Line(hop.link, hop.reversed),
-                place: line_name(scenario, hop.link, hop.reversed),
-                kind: Kind::Line(link.rate, link.framing),
-                propagate: link.delay,
+                resource: Resource::Line(link, reversed),
+                place: name,
+                kind: Kind::Line(spec.rate, spec.framing),
+                propagate: spec.delay,
                 queue: Span::ZERO,
                 turns: None,
                 before: 0,

@@ -14,6 +14,12 @@
 //! offer ─▶ input fifo ─▶ processor ─▶ discipline ─▶ processor ─▶ output fifo ─▶ line …
 //! ```
 //!
+//! A [`medium`] joins several stations, each with a discipline of its own, and decides who sends when:
+//!
+//! ```text
+//! offer ─▶ discipline of the station ─▶ channel, in turn ─▶ take at the station that it is for
+//! ```
+//!
 //! Nothing here reads a clock: time is an argument, so the simulator and the real-time emulator run
 //! the same code. The engine calls [`Link::offer`] with each arrival in order of time,
 //! [`Link::advance`] to let the line work up to an instant, and [`Link::take`] for what is due.
@@ -29,6 +35,7 @@ pub mod impairment;
 mod limit;
 mod line;
 mod link;
+pub mod medium;
 mod opportunities;
 mod outlet;
 mod pace;
@@ -48,6 +55,7 @@ pub use framing::{Framer, Framing, Piece, aal5_cells};
 pub use limit::Limit;
 pub use line::Line;
 pub use link::{Change, Delivered, Link, Served};
+pub use medium::{Medium, MediumSpec};
 pub use opportunities::DeliveryTrace;
 pub use processor::{ByteTime, TrunkProcessor};
 pub use schedule::{Schedule, ScheduleError};

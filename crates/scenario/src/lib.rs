@@ -21,10 +21,10 @@ pub use files::{Files, Folder};
 pub use path::{Direction, MTUS, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
 pub use scenario::{
-    Cost, Disturbance, Echo, Host, Interface, Listed, Node, Processor, Program, ProtocolPlace,
-    Reply, Returns, Scenario, Split, Start, TcpSettings, Traffic, Transport, UDP_HEADER,
-    UrpSettings, Wire, Workload,
+    Cost, Disturbance, Echo, Host, Interface, Listed, Medium, Node, Processor, Program,
+    ProtocolPlace, Reply, Returns, Scenario, Split, Start, TcpSettings, Traffic, Transport,
+    UDP_HEADER, UrpSettings, Wire, Workload,
 };
 pub use setting::{SETTINGS, Setting};
-pub use topology::{Hop, Route, RouteError};
+pub use topology::{Hop, Over, Route, RouteError};
 pub use ways::Ways;

@@ -1,7 +1,7 @@
 //! Keys that do less than what they say, or nothing.
 
-use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, Ways, Workload};
-use trunkline_path::{LinkSpec, Schedule};
+use crate::{Host, Over, ProtocolPlace, Scenario, Traffic, Transport, Ways, Workload};
+use trunkline_path::{DisciplineSpec, LinkSpec, Schedule};
 
 /// Bytes of a trailer of URP (Hawley 1989 §1.1): a block takes so much more than its data.
 const TRAILER: u32 = 4;
@@ -83,14 +83,17 @@ impl Scenario {
         }
         let ways = (0..traffic.from_each.len().max(1) as u32)
             .filter_map(|flow| known.route(traffic, flow).ok());
-        let has_bands = |spec: &LinkSpec| spec.discipline.assumptions().bands;
-        let banded = ways.flat_map(|way| way.there).any(|hop| {
-            let wire = &self.links[hop.link];
-            has_bands(&wire.forward) || has_bands(&wire.backward)
+        let has_bands = |discipline: &DisciplineSpec| discipline.assumptions().bands;
+        let banded = ways.flat_map(|way| way.there).any(|hop| match hop.over {
+            Over::Link { link, .. } => {
+                let wire = &self.links[link];
+                has_bands(&wire.forward.discipline) || has_bands(&wire.backward.discipline)
+            }
+            Over::Medium { medium, .. } => has_bands(&self.media[medium].spec.discipline),
         });
         (!banded).then(|| {
             format!(
-                "band = {} has no effect: no link on the way has the discipline priority; give it to one, or leave the band out",
+                "band = {} has no effect: nothing on the way has the discipline priority; give it to one, or leave the band out",
                 traffic.band
             )
         })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use trunkline_core::{Rate, Seed, Size, Span};
 use trunkline_measure::Keep;
-use trunkline_path::LinkSpec;
+use trunkline_path::{LinkSpec, MediumSpec};
 use trunkline_transport::protocol::{ProtocolEntry, Values};
 use trunkline_transport::tcp::congestion::Kind;
 
@@ -23,8 +23,10 @@ pub struct Scenario {
     pub hosts: Vec<Host>,
     /// Switches.
     pub nodes: Vec<Node>,
-    /// What connects them.
+    /// What connects two of them.
     pub links: Vec<Wire>,
+    /// What connects several.
+    pub media: Vec<Medium>,
     /// What is sent.
     pub traffic: Vec<Traffic>,
     /// When it ends at the latest, if the traffic has not ended before.
@@ -218,6 +220,24 @@ pub struct Wire {
     pub forward: LinkSpec,
     /// And back.
     pub backward: LinkSpec,
+}
+
+/// A medium that several hosts or nodes share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Medium {
+    /// Its name.
+    pub name: String,
+    /// Its stations, hosts and nodes, in their order: round the ring if it is one.
+    pub stations: Vec<String>,
+    /// What it is.
+    pub spec: MediumSpec,
+}
+
+impl Medium {
+    /// The name under which reports know what a station sends.
+    pub fn lane_name(&self, station: usize) -> String {
+        format!("{}>{}", self.stations[station], self.name)
+    }
 }
 
 /// Something that is sent.

@@ -3,15 +3,52 @@
 use crate::{Scenario, Traffic, Ways, Wire};
 use thiserror::Error;
 
-/// One link on a way, with the direction in which it is crossed and what comes behind it.
+/// One step of a way: what is crossed, and what comes behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hop {
-    /// Index into [`Scenario::links`].
-    pub link: usize,
-    /// Is it crossed from [`Wire::to`] to [`Wire::from`], so that [`Wire::backward`] holds?
-    pub reversed: bool,
-    /// The node behind the link, an index into [`Scenario::nodes`]; `None` where the way ends at a host.
+    /// What is crossed.
+    pub over: Over,
+    /// The node behind it, an index into [`Scenario::nodes`]; `None` if the way ends at a host.
     pub node: Option<usize>,
+}
+
+/// What a hop crosses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Over {
+    /// A link.
+    Link {
+        /// Index into [`Scenario::links`].
+        link: usize,
+        /// Whether it is crossed from [`Wire::to`] to [`Wire::from`], so that [`Wire::backward`] holds.
+        reversed: bool,
+    },
+    /// A shared medium, from one of its stations to another.
+    Medium {
+        /// Index into [`Scenario::media`].
+        medium: usize,
+        /// The sending station, an index into [`Medium::stations`](crate::Medium::stations).
+        from: usize,
+        /// The station that hears it.
+        to: usize,
+    },
+}
+
+impl Over {
+    /// The same the other way.
+    pub fn back(self) -> Over {
+        match self {
+            Over::Link { link, reversed } => Over::Link { link, reversed: !reversed },
+            Over::Medium { medium, from, to } => Over::Medium { medium, from: to, to: from },
+        }
+    }
+
+    /// The link with whether it is reversed, if it is one.
+    pub fn link(self) -> Option<(usize, bool)> {
+        match self {
+            Over::Link { link, reversed } => Some((link, reversed)),
+            Over::Medium { .. } => None,
+        }
+    }
 }
 
 /// The way of a flow.
@@ -33,7 +70,9 @@ pub enum RouteError {
         host: String,
     },
     /// Two stations that follow each other in `via` are not joined.
-    #[error("no link joins '{from}' and '{to}': add one, or name every node of the way in order")]
+    #[error(
+        "no link or medium joins '{from}' and '{to}': add one, or name every node of the way in order"
+    )]
     NotJoined {
         /// The one.
         from: String,
@@ -81,6 +120,7 @@ impl Scenario {
         named.hosts.sort_by(|one, other| one.name.cmp(&other.name));
         named.nodes.sort_by(|one, other| one.name.cmp(&other.name));
         named.links.sort_by(|one, other| one.name.cmp(&other.name));
+        named.media.sort_by(|one, other| one.name.cmp(&other.name));
         named.traffic.sort_by(|one, other| one.name.cmp(&other.name));
         named
     }
@@ -124,6 +164,7 @@ mod tests {
             hosts: hosts.iter().map(host).collect(),
             nodes: nodes.iter().map(|&name| Node { name: name.into(), backplane: None }).collect(),
             links: links.iter().enumerate().map(wire).collect(),
+            media: Vec::new(),
             traffic: Vec::new(),
             stop_after: Span::from_secs(1),
             sample_backlog: None,
@@ -164,7 +205,8 @@ mod tests {
             for &link in &by_name {
                 let Some((end, reversed)) = net.links[link].beyond(station) else { continue };
                 let node = net.nodes.iter().position(|node| node.name == end);
-                let further = [way.as_slice(), &[Hop { link, reversed, node }]].concat();
+                let over = Over::Link { link, reversed };
+                let further = [way.as_slice(), &[Hop { over, node }]].concat();
                 match node {
                     None if end == to => return Some(further),
                     Some(node) if !std::mem::replace(&mut seen[node], true) => {
@@ -203,7 +245,12 @@ mod tests {
     fn text(scenario: &Scenario, hops: &[Hop]) -> String {
         let mut text = String::new();
         for hop in hops {
-            text += &format!(" {}{}", if hop.reversed { "-" } else { "+" }, hop.link);
+            text += &match hop.over {
+                Over::Link { link, reversed } => {
+                    format!(" {}{link}", if reversed { "-" } else { "+" })
+                }
+                Over::Medium { medium, from, to } => format!(" m{medium}:{from}>{to}"),
+            };
             text +=
                 &hop.node.map_or(String::new(), |node| format!(" {}", scenario.nodes[node].name));
         }
@@ -255,8 +302,27 @@ mod tests {
         let net = scenario(&["a", "b", "c"], &["n"], &[("a", "n"), ("b", "n"), ("n", "c")]);
         let spread =
             Traffic { from_each: vec!["a".into(), "b".into()], count: 3, ..traffic("a", &[], "c") };
-        let first: Vec<usize> =
-            (0..3).map(|flow| net.route(&spread, flow).unwrap().there[0].link).collect();
+        let first = (0..3).map(|flow| net.route(&spread, flow).unwrap().there[0].over.link());
+        let first: Vec<usize> = first.map(|over| over.unwrap().0).collect();
         assert_eq!(first, [0, 1, 0]);
+    }
+
+    /// Stations of one medium are one step apart, and a node on it leads on. A link with an earlier name goes first.
+    #[test]
+    fn a_medium_is_one_step() {
+        let mut net = scenario(&["a", "b", "c"], &["n"], &[("n", "c"), ("a", "b")]);
+        let stations = ["a", "n", "b"].map(String::from).to_vec();
+        let access = trunkline_path::medium::AccessSpec::read("half-duplex", "").unwrap();
+        let LinkSpec { rate, framing, delay, discipline, .. } = LinkSpec::default();
+        let spec = trunkline_path::MediumSpec { rate, framing, delay, discipline, access };
+        net.media.push(crate::Medium { name: "lan".into(), stations, spec });
+        let route = net.route(&traffic("a", &[], "c"), 0).unwrap();
+        assert_eq!(text(&net, &route.there), "m0:0>1 n +0");
+        assert_eq!(text(&net, &route.back), "-0 n m0:1>0");
+        let direct =
+            |net: &Scenario| text(net, &net.route(&traffic("a", &[], "b"), 0).unwrap().there);
+        assert_eq!(direct(&net), "m0:0>2");
+        net.links[1].name = "a-link".into();
+        assert_eq!(direct(&net), "+1");
     }
 }

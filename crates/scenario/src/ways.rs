@@ -1,7 +1,7 @@
 //! Ways through a scenario, found with an index that is made once.
 
-use crate::topology::{Hop, Route, RouteError};
-use crate::{Scenario, Traffic};
+use crate::topology::{Hop, Over, Route, RouteError};
+use crate::{Scenario, Traffic, Wire};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -17,20 +17,13 @@ type Station = usize;
 pub struct Ways<'a> {
     scenario: &'a Scenario,
     stations: HashMap<&'a str, Station>,
-    /// The first link by name between two stations, from the first to the second.
-    joined: HashMap<(Station, Station), Step>,
+    /// What joins two stations, from the first to the second: the first link or medium by name.
+    joined: HashMap<(Station, Station), Over>,
     /// Of each host its neighbours, of each node those that are nodes, in the order of the names of the links to them, each
     /// once. A node has any number of hosts, to which nothing is forwarded.
     neighbours: Vec<Vec<Station>>,
     /// What lies around the stations that ways begin at.
     around: RefCell<HashMap<Station, Rc<Around>>>,
-}
-
-/// A link as it is crossed from one station.
-#[derive(Debug, Clone, Copy)]
-struct Step {
-    link: usize,
-    reversed: bool,
 }
 
 /// The nodes that can be reached from a station over nodes, in the order in which a search comes to them.
@@ -60,21 +53,47 @@ impl<'a> Ways<'a> {
         ways
     }
 
-    /// Links in the order of their names: the first of several between two stations is the one that ways take.
+    /// Links and media in the order of their names: the first of several between two stations is the one that ways take.
     fn join(&mut self) {
-        let links = &self.scenario.links;
-        let mut by_name: Vec<usize> = (0..links.len()).collect();
-        by_name.sort_by(|&one, &other| links[one].name.cmp(&links[other].name));
-        for link in by_name {
-            let ends = [&links[link].from, &links[link].to].map(|name| self.station(name));
-            let [Some(from), Some(to)] = ends else { continue };
-            for (one, other, reversed) in [(from, to, false), (to, from, true)] {
-                if one != other && !self.joined.contains_key(&(one, other)) {
-                    self.joined.insert((one, other), Step { link, reversed });
-                    if self.node(one).is_none() || self.node(other).is_some() {
-                        self.neighbours[one].push(other);
-                    }
+        let Scenario { links, media, .. } = self.scenario;
+        let links = links.iter().enumerate().map(|(index, link)| (&link.name, Ok(index)));
+        let media = media.iter().enumerate().map(|(index, medium)| (&medium.name, Err(index)));
+        let mut by_name: Vec<(&String, Result<usize, usize>)> = links.chain(media).collect();
+        by_name.sort_by(|one, other| one.0.cmp(other.0));
+        for (_, which) in by_name {
+            match which {
+                Ok(link) => self.join_link(link),
+                Err(medium) => self.join_medium(medium),
+            }
+        }
+    }
+
+    fn join_link(&mut self, link: usize) {
+        let Wire { from, to, .. } = &self.scenario.links[link];
+        if let (Some(from), Some(to)) = (self.station(from), self.station(to)) {
+            let over = Over::Link { link, reversed: false };
+            self.join_two(from, to, over);
+            self.join_two(to, from, over.back());
+        }
+    }
+
+    fn join_medium(&mut self, medium: usize) {
+        let names = &self.scenario.media[medium].stations;
+        let stations: Vec<Option<Station>> = names.iter().map(|name| self.station(name)).collect();
+        for (from, one) in stations.iter().enumerate() {
+            for (to, other) in stations.iter().enumerate() {
+                if let (Some(one), Some(other)) = (*one, *other) {
+                    self.join_two(one, other, Over::Medium { medium, from, to });
                 }
+            }
+        }
+    }
+
+    fn join_two(&mut self, one: Station, other: Station, over: Over) {
+        if one != other && !self.joined.contains_key(&(one, other)) {
+            self.joined.insert((one, other), over);
+            if self.node(one).is_none() || self.node(other).is_some() {
+                self.neighbours[one].push(other);
             }
         }
     }
@@ -181,16 +200,12 @@ impl<'a> Ways<'a> {
         let there: Vec<Hop> = stations.windows(2).map(|pair| self.hop(pair[0], pair[1])).collect();
         let hosts = self.scenario.hosts.len();
         let back = std::iter::zip(&there, stations).rev();
-        let back = back.map(|(hop, &station)| Hop {
-            link: hop.link,
-            reversed: !hop.reversed,
-            node: station.checked_sub(hosts),
-        });
+        let back = back
+            .map(|(hop, &station)| Hop { over: hop.over.back(), node: station.checked_sub(hosts) });
         Route { back: back.collect(), there }
     }
 
     fn hop(&self, from: Station, to: Station) -> Hop {
-        let Step { link, reversed } = self.joined[&(from, to)];
-        Hop { link, reversed, node: self.node(to) }
+        Hop { over: self.joined[&(from, to)], node: self.node(to) }
     }
 }

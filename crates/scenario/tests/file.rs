@@ -373,7 +373,8 @@ fn a_dumbbell_of_ten_thousand_pairs_is_read() {
     let scenario = one(&text);
     assert_eq!((scenario.hosts.len(), scenario.traffic.len()), (20_000, 10_000));
     let way = scenario.route(&scenario.traffic[7], 0).unwrap();
-    let names: Vec<&str> = way.there.iter().map(|hop| &*scenario.links[hop.link].name).collect();
+    let names: Vec<&str> =
+        way.there.iter().map(|hop| &*scenario.links[hop.over.link().unwrap().0].name).collect();
     assert_eq!(names, ["a7", "trunk", "b7"]);
 }
 

@@ -347,13 +347,13 @@ const WRONG: &[(&str, &str, &str)] = &[
      "t1.toml:33: traffic.load.from_each: found \"x\", which is no host: use one of a, b"),
     // Ways.
     ("between = [\"n\", \"b\"]", "between = [\"n\", \"a\"]",
-     "t1.toml:15: host.b.name: found \"b\": no link ends here: add a [[link]] with it in 'between'"),
+     "t1.toml:15: host.b.name: found \"b\": no link or medium has it: add a [[link]] with it in 'between', or name it in a medium's 'stations'"),
     ("via = [\"n\"]", "via = [\"m\"]",
      "t1.toml:43: traffic.keys.via: found \"m\", which is no node: use n"),
     ("via = [\"n\"]", "via = [\"n\", \"n\"]",
-     "t1.toml:43: traffic.keys.via: found [\"n\", \"n\"]: no link joins 'n' and 'n': add one, or name every node of the way in order"),
+     "t1.toml:43: traffic.keys.via: found [\"n\", \"n\"]: no link or medium joins 'n' and 'n': add one, or name every node of the way in order"),
     ("name = \"n\"", "name = \"n\"\n[[node]]\nname = \"far\"",
-     "t1.toml:19: node.far.name: found \"far\": no link ends here: add a [[link]] with it in 'between'"),
+     "t1.toml:19: node.far.name: found \"far\": no link or medium has it: add a [[link]] with it in 'between', or name it in a medium's 'stations'"),
     ("name = \"n\"", "name = \"n\"\n[[node]]\nname = \"m\"\n[[link]]\nbetween = [\"m\", \"c\"]\n[[host]]\nname = \"c\"\n[[traffic]]\nname = \"x\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"c\"",
      "t1.toml:28: traffic.x.to: found \"c\": no links lead from 'a' to 'c' over nodes alone: add the missing link"),
     // Order in time.

@@ -9,7 +9,8 @@ mod network;
 
 pub use error::SimError;
 pub use network::{
-    Event, HopShare, HopSums, LinkId, Network, Parcel, RECORD_BYTES, RecordKind, RouteId, TraceId,
+    Event, HopShare, HopSums, LinkId, MediumId, Network, Parcel, RECORD_BYTES, RecordKind, RouteId,
+    TraceId,
 };
 
 use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run};

@@ -66,6 +66,9 @@ impl Plan {
     /// # Errors
     /// If a traffic has no way, or the scenario is too large.
     pub fn of(scenario: &Scenario) -> Result<Plan, TestbedError> {
+        if let Some(medium) = scenario.media.first() {
+            return Err(TestbedError::Medium { medium: medium.name.clone() });
+        }
         let mut lanes: Vec<LanePlan> = {
             let both = |wire: &Wire| directions(wire, scenario.seed);
             scenario.links.iter().flat_map(both).collect()
@@ -117,8 +120,8 @@ impl Plan {
         let far = if near == to { self.second(to) } else { to };
         let lanes = |hops: &[Hop]| -> Vec<usize> {
             let lane = |hop: &Hop| {
-                let wire = 2 * hop.link + usize::from(hop.reversed);
-                [Some(wire), hop.node.and_then(|node| backplanes[node])]
+                let wire = |(link, reversed)| 2 * link + usize::from(reversed);
+                [hop.over.link().map(wire), hop.node.and_then(|node| backplanes[node])]
             };
             hops.iter().flat_map(lane).flatten().collect()
         };

@@ -9,7 +9,7 @@ use crate::group::writes;
 use crate::share::Claim;
 use crate::speech::Packet;
 use crate::throughput::Throughput;
-use crate::way::{Resource, spec};
+use crate::way::{Resource, line};
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_path::impairment::LossModel;
@@ -144,7 +144,8 @@ fn acknowledgement(tcp: &Connection) -> Packet {
 /// The way there loses with 1 − Π(1 − p). ACKs lost on the way back cost nothing, the next ones say the
 /// same.
 fn loss(scenario: &Scenario, flow: &Flow<'_>) -> f64 {
-    let arrives = flow.route.there.iter().map(|hop| match &spec(scenario, *hop).impairments.loss {
+    let lines = flow.route.there.iter().filter_map(|hop| line(scenario, hop));
+    let arrives = lines.map(|line| match &line.spec.impairments.loss {
         LossModel::Bernoulli(chance) => 1.0 - chance.as_f64(),
         _ => 1.0,
     });

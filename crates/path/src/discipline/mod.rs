@@ -17,7 +17,7 @@ mod pie;
 mod priority;
 mod red;
 mod round_robin;
-mod settings;
+pub(crate) mod settings;
 mod sfq;
 mod spec;
 mod tally;
@@ -28,7 +28,8 @@ mod two_lists;
 pub use assumptions::{Assumptions, Sharing, Standing};
 pub use dualpi2::DualScheduler;
 pub use pi::Gain;
-pub use settings::{Chance, FLAG, Key, Keys, Settings};
+pub use settings::{Chance, FLAG, Key, Keys, Limited, Settings};
+
 pub use spec::{Kind, help};
 pub use text::DisciplineTextError;
 pub use two_lists::Sparse;

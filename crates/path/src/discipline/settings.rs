@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use trunkline_core::{Metered, Probability, Rate, Seed, Size, Span, Stream, number_and_unit};
 
 /// What a discipline is made from. `settings!` writes [`Keys`]; the rest stands in its file.
-pub trait Settings: Keys + Copy {
+pub trait Settings: Keys + Limited + Copy {
     /// The discipline.
     type Queue<P: Metered>: Discipline<P>;
 
@@ -49,9 +49,9 @@ impl Chance<'_> {
     }
 }
 
-/// The keys of a discipline, as `settings!` writes them.
+/// The keys of a discipline or a medium, as `keys!` writes them.
 pub trait Keys: Sized {
-    /// What the discipline does, and where that is stated.
+    /// What it does, and where that is stated.
     const ABOUT: &'static str;
 
     /// The defaults. `limit` is how much may wait, unless the discipline has a default of its own.
@@ -74,7 +74,10 @@ pub trait Keys: Sized {
     /// # Errors
     /// The first that is outside.
     fn check_ranges(&self) -> Result<(), SpecError>;
+}
 
+/// Settings with a limit on what waits, which every discipline has.
+pub trait Limited {
     /// The limit on what waits.
     fn limit(&self) -> Limit;
 
@@ -116,6 +119,30 @@ pub struct Key {
 macro_rules! settings {
     (
         $(#[doc = $about:literal])+
+        pub struct $Name:ident { $($keys:tt)+ }
+    ) => {
+        $crate::discipline::settings::keys! {
+            $(#[doc = $about])+
+            pub struct $Name { $($keys)+ }
+        }
+
+        impl $crate::discipline::Limited for $Name {
+            fn limit(&self) -> $crate::Limit {
+                $crate::discipline::settings::Amount::limit(&self.limit)
+            }
+
+            fn set_limit(&mut self, limit: $crate::Limit) -> bool {
+                $crate::discipline::settings::Amount::set(&mut self.limit, limit)
+            }
+        }
+    };
+}
+pub(crate) use settings;
+
+/// Declares settings as `settings!` does, with a limit or without.
+macro_rules! keys {
+    (
+        $(#[doc = $about:literal])+
         pub struct $Name:ident {
             $(
                 $(#[doc = $help:literal])+
@@ -141,7 +168,7 @@ macro_rules! settings {
 
             #[allow(unused_variables, reason = "some have a limit of their own")]
             fn with_limit(limit: $crate::Limit) -> $Name {
-                $Name { $($key: $crate::discipline::settings::settings!(@default limit $($default)?),)+ }
+                $Name { $($key: $crate::discipline::settings::keys!(@default limit $($default)?),)+ }
             }
 
             fn read(
@@ -150,7 +177,7 @@ macro_rules! settings {
             ) -> Result<$Name, $crate::discipline::DisciplineTextError> {
                 let usual = <$Name as $crate::discipline::Keys>::with_limit(limit);
                 Ok($Name {
-                    $($key: given.take::<$crate::discipline::settings::settings!(@codec $($codec)?), _>(
+                    $($key: given.take::<$crate::discipline::settings::keys!(@codec $($codec)?), _>(
                         stringify!($key), usual.$key,
                     )?,)+
                 })
@@ -160,7 +187,7 @@ macro_rules! settings {
                 use $crate::discipline::settings::Codec as _;
                 vec![$((
                     stringify!($key),
-                    <$crate::discipline::settings::settings!(@codec $($codec)?)>::write(&self.$key),
+                    <$crate::discipline::settings::keys!(@codec $($codec)?)>::write(&self.$key),
                 ),)+]
             }
 
@@ -171,25 +198,17 @@ macro_rules! settings {
                 vec![$($crate::discipline::Key {
                     name: stringify!($key),
                     help: concat!($($help),+).trim_ascii(),
-                    unit: <$crate::discipline::settings::settings!(@codec $($codec)?) as Codec<$type>>::UNIT,
-                    default: <$crate::discipline::settings::settings!(@codec $($codec)?)>::write(&$key),
-                    range: $crate::discipline::settings::settings!(@range $type $(, $range)?),
+                    unit: <$crate::discipline::settings::keys!(@codec $($codec)?) as Codec<$type>>::UNIT,
+                    default: <$crate::discipline::settings::keys!(@codec $($codec)?)>::write(&$key),
+                    range: $crate::discipline::settings::keys!(@range $type $(, $range)?),
                 },)+]
             }
 
             #[allow(unused_variables, reason = "few ranges name other keys")]
             fn check_ranges(&self) -> Result<(), $crate::SpecError> {
-                                let $Name { $($key,)+ } = *self;
+                let $Name { $($key,)+ } = *self;
                 $($($crate::discipline::settings::inside::<$type>($what, $key, $range)?;)?)+
                 Ok(())
-            }
-
-            fn limit(&self) -> $crate::Limit {
-                $crate::discipline::settings::Amount::limit(&self.limit)
-            }
-
-            fn set_limit(&mut self, limit: $crate::Limit) -> bool {
-                $crate::discipline::settings::Amount::set(&mut self.limit, limit)
             }
         }
     };
@@ -202,7 +221,7 @@ macro_rules! settings {
     (@codec) => { $crate::discipline::settings::Plain };
     (@codec $codec:ident) => { $crate::discipline::settings::$codec };
 }
-pub(crate) use settings;
+pub(crate) use keys;
 
 /// Declares a setting that is one of a few words, each with its name.
 macro_rules! choice {
@@ -442,7 +461,7 @@ pub struct Given<'a> {
 
 impl<'a> Given<'a> {
     /// The `key=value` pairs given to `kind`.
-    pub(super) fn new(kind: &'a str, pairs: &'a str) -> Given<'a> {
+    pub(crate) fn new(kind: &'a str, pairs: &'a str) -> Given<'a> {
         let pairs = pairs.split(',').map(str::trim).filter(|pair| !pair.is_empty()).collect();
         Given { kind, pairs }
     }
@@ -466,7 +485,7 @@ impl<'a> Given<'a> {
     }
 
     /// Complains of what nobody has asked for.
-    pub(super) fn finish(&self, known: &[&'static str]) -> Result<(), DisciplineTextError> {
+    pub(crate) fn finish(&self, known: &[&'static str]) -> Result<(), DisciplineTextError> {
         let Some(&pair) = self.pairs.first() else { return Ok(()) };
         let (kind, allowed) = (self.kind.to_string(), known.join(", "));
         Err(match pair.split_once('=') {

@@ -1,6 +1,6 @@
 //! What can be asked of a discipline's description, whatever its kind.
 
-use super::settings::{Key, Keys, Settings};
+use super::settings::{Key, Keys, Limited, Settings};
 use super::{Assumptions, DisciplineSpec, FifoSettings, KINDS, settings_of};
 use crate::Limit;
 use crate::spec::SpecError;

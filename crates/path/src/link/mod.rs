@@ -246,7 +246,7 @@ impl<P: Carried> Link<P> {
 
 /// Books what a packet waited for up to its departure, of which its own bits took `nominal` at most.
 #[inline]
-fn book_departure(packet: &mut impl Carried, departed: Time, nominal: Span) {
+pub(crate) fn book_departure(packet: &mut impl Carried, departed: Time, nominal: Span) {
     let sojourn = departed.since(packet.entered());
     let transmit = nominal.min(sojourn);
     packet.book(Cause::Transmit, transmit);

@@ -5,6 +5,7 @@ use super::error::Wrong;
 use super::reader::Reader;
 use crate::{RouteError, Scenario, Start, Traffic, Transport, UDP_HEADER, Ways, Workload};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use trunkline_path::medium::MOST_STATIONS;
 
 /// Most user bytes of a UDP datagram over IPv4: 65535 less the headers (RFC 768, RFC 791).
 const MOST_UDP: u32 = 65_535 - UDP_HEADER;
@@ -13,14 +14,17 @@ const LONGEST_NAME: usize = 64;
 
 /// Every element has a name of its own, made of letters, digits, `-`, `_` and `.`.
 pub(super) fn names(elements: &Elements<'_>) -> Result<(), Wrong> {
-    for (key, readers) in
-        [("host", &elements.hosts), ("link", &elements.links), ("traffic", &elements.traffic)]
-    {
-        if readers.is_empty() {
-            return Err(elements.file.wrong(key, format!("found nothing: write a [[{key}]]")));
+    let joins = elements.links.len() + elements.media.len();
+    for (key, count, write) in [
+        ("host", elements.hosts.len(), "[[host]]"),
+        ("link", joins, "[[link]] or a [[medium]]"),
+        ("traffic", elements.traffic.len(), "[[traffic]]"),
+    ] {
+        if count == 0 {
+            return Err(elements.file.wrong(key, format!("found nothing: write a {write}")));
         }
     }
-    unique(elements.hosts.iter().chain(&elements.nodes))?;
+    unique(elements.hosts.iter().chain(&elements.nodes).chain(&elements.media))?;
     unique(elements.traffic.iter())?;
     for name in elements.links.iter().filter(|link| link.has("name")) {
         well_formed(name)?;
@@ -55,6 +59,7 @@ fn well_formed(element: &Reader<'_>) -> Result<String, Wrong> {
 pub(super) fn check(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
     let names = Names::of(scenario);
     links(scenario, &names, elements)?;
+    media(scenario, &names, elements)?;
     connected(scenario, elements)?;
     let known = Ways::new(scenario);
     for (traffic, table) in scenario.traffic.iter().zip(&elements.traffic) {
@@ -89,11 +94,7 @@ fn links(scenario: &Scenario, names: &Names<'_>, elements: &Elements<'_>) -> Res
     let mut seen = HashSet::new();
     for (link, table) in scenario.links.iter().zip(&elements.links) {
         for end in [&link.from, &link.to] {
-            if !names.hosts.contains(end.as_str()) && !names.nodes.contains(end.as_str()) {
-                let hosts = scenario.hosts.iter().map(|it| it.name.as_str());
-                let known = hosts.chain(scenario.nodes.iter().map(|it| it.name.as_str()));
-                return Err(table.unknown("between", end, "host or node", known));
-            }
+            station(scenario, names, ("between", end), table)?;
         }
         if link.from == link.to {
             return Err(table.found("between", "a link joins two different stations"));
@@ -109,15 +110,56 @@ fn links(scenario: &Scenario, names: &Names<'_>, elements: &Elements<'_>) -> Res
     Ok(())
 }
 
-/// Every host has a link.
+/// What a link or a medium joins exists.
+fn station(
+    scenario: &Scenario,
+    names: &Names<'_>,
+    (key, name): (&str, &str),
+    table: &Reader<'_>,
+) -> Result<(), Wrong> {
+    if names.hosts.contains(name) || names.nodes.contains(name) {
+        return Ok(());
+    }
+    let hosts = scenario.hosts.iter().map(|it| it.name.as_str());
+    let known = hosts.chain(scenario.nodes.iter().map(|it| it.name.as_str()));
+    Err(table.unknown(key, name, "host or node", known))
+}
+
+/// Media join two or more stations that exist, each once, and have no link's name.
+fn media(scenario: &Scenario, names: &Names<'_>, elements: &Elements<'_>) -> Result<(), Wrong> {
+    let links: HashSet<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    for (medium, table) in scenario.media.iter().zip(&elements.media) {
+        let mut seen = HashSet::new();
+        for name in &medium.stations {
+            station(scenario, names, ("stations", name), table)?;
+            if !seen.insert(name.as_str()) {
+                return Err(
+                    table.wrong("stations", format!("found \"{name}\" twice: leave one out"))
+                );
+            }
+        }
+        if !(2..=MOST_STATIONS).contains(&medium.stations.len()) {
+            let (count, most) = (medium.stations.len(), MOST_STATIONS);
+            let problem = format!("found {count} of them: give 2 to {most} hosts or nodes");
+            return Err(table.wrong("stations", problem));
+        }
+        if links.contains(medium.name.as_str()) {
+            return Err(table.found("name", "a link has this name already: give another"));
+        }
+    }
+    Ok(())
+}
+
+/// Every host and node has a link or is on a medium.
 fn connected(scenario: &Scenario, elements: &Elements<'_>) -> Result<(), Wrong> {
     let ends = scenario.links.iter().flat_map(|link| [link.from.as_str(), link.to.as_str()]);
-    let linked: HashSet<&str> = ends.collect();
+    let on_media = scenario.media.iter().flat_map(|medium| &medium.stations);
+    let linked: HashSet<&str> = ends.chain(on_media.map(String::as_str)).collect();
     let stations = elements.hosts.iter().chain(&elements.nodes);
     for table in stations {
         let name = table.name("name")?;
         if !linked.contains(name.as_str()) {
-            let problem = "no link ends here: add a [[link]] with it in 'between'";
+            let problem = "no link or medium has it: add a [[link]] with it in 'between', or name it in a medium's 'stations'";
             return Err(table.found("name", problem));
         }
     }

@@ -13,7 +13,7 @@ use trunkline_core::Size;
 use trunkline_path::{LinkSpec, SpecError, TrunkProcessor};
 
 /// A link in the making: forward and backward.
-type Drafts<'a> = [Draft<'a>; 2];
+pub(super) type Drafts<'a> = [Draft<'a>];
 
 /// The name of no module, for grids, unless the file defines one under this name.
 const NO_MODULE: &str = "none";
@@ -54,7 +54,7 @@ pub(super) fn link(
 /// A `[module.NAME]` that no link may use: its keys are checked all the same.
 pub(super) fn module(table: &Reader<'_>, files: &dyn Files) -> Result<(), Wrong> {
     let mut drafts = [Draft::new(files), Draft::new(files)];
-    settings(table, &mut drafts, BOTH)
+    ends(table, &mut drafts, BOTH)
 }
 
 /// The settings of a preset; what it says of a whole path (MTU) means nothing to a link.
@@ -82,7 +82,7 @@ fn side(
 ) -> Result<(), Wrong> {
     if let Some(name) = table.text("module")? {
         match modules.iter().find(|(known, _)| *known == name) {
-            Some((_, module)) => settings(module, drafts, which)?,
+            Some((_, module)) => ends(module, drafts, which)?,
             None if name == NO_MODULE => {}
             None => {
                 let names = modules.iter().map(|(name, _)| name.as_str()).chain([NO_MODULE]);
@@ -90,11 +90,24 @@ fn side(
             }
         }
     }
-    settings(table, drafts, which)
+    ends(table, drafts, which)
+}
+
+/// The settings of one table, and its trunk board's processor.
+fn ends(table: &Reader<'_>, drafts: &mut Drafts<'_>, which: &[usize]) -> Result<(), Wrong> {
+    settings(table, drafts, which)?;
+    if let Some(processor) = processor(table)? {
+        which.iter().for_each(|&index| drafts[index].set_processor(processor));
+    }
+    Ok(())
 }
 
 /// The settings of one table, in the order of the schema.
-fn settings(table: &Reader<'_>, drafts: &mut Drafts<'_>, which: &[usize]) -> Result<(), Wrong> {
+pub(super) fn settings(
+    table: &Reader<'_>,
+    drafts: &mut Drafts<'_>,
+    which: &[usize],
+) -> Result<(), Wrong> {
     if table.has("rate") && table.has("trace") {
         return Err(table.found("trace", "a rate is given as well: leave one of them out"));
     }
@@ -118,11 +131,7 @@ fn settings(table: &Reader<'_>, drafts: &mut Drafts<'_>, which: &[usize]) -> Res
             applied.map_err(wrong)?;
         }
     }
-    one_limit(table)?;
-    if let Some(processor) = processor(table)? {
-        which.iter().for_each(|&index| drafts[index].set_processor(processor));
-    }
-    Ok(())
+    one_limit(table)
 }
 
 /// The processor of a trunk board: `Some(None)` where the table says that there is none.

@@ -8,6 +8,7 @@ mod json_schema;
 mod keys;
 mod links;
 mod listed;
+mod media;
 mod reader;
 mod schema;
 mod tables;
@@ -115,6 +116,7 @@ struct Elements<'a> {
     hosts: Vec<Reader<'a>>,
     nodes: Vec<Reader<'a>>,
     links: Vec<Reader<'a>>,
+    media: Vec<Reader<'a>>,
     traffic: Vec<Reader<'a>>,
 }
 
@@ -126,8 +128,9 @@ impl<'a> Elements<'a> {
             file.tables(key).into_iter().map(path).collect()
         };
         let (hosts, nodes) = (elements("host"), elements("node"));
-        let (links, traffic) = (elements("link"), elements("traffic"));
-        Elements { file, hosts, nodes, links, traffic }
+        let (links, media) = (elements("link"), elements("medium"));
+        let traffic = elements("traffic");
+        Elements { file, hosts, nodes, links, media, traffic }
     }
 }
 
@@ -148,6 +151,8 @@ fn scenario(root: &Node, cell: &Cell, file: &Path, files: &dyn Files) -> Result<
         hosts: elements.hosts.iter().map(host).collect::<Result<_, _>>()?,
         nodes: elements.nodes.iter().map(hosts::node).collect::<Result<_, _>>()?,
         links: (elements.links.iter().map(|table| links::link(table, &modules, files)))
+            .collect::<Result<_, _>>()?,
+        media: (elements.media.iter().map(|table| media::medium(table, files)))
             .collect::<Result<_, _>>()?,
         traffic: elements.traffic.iter().map(traffic::traffic).collect::<Result<_, _>>()?,
         stop_after: top.span("stop_after")?,

@@ -97,7 +97,10 @@ impl World<'_> {
             return None;
         }
         for share in hops {
-            let place = self.link_places[share.link.0 as usize];
+            let place = match share.link.lane() {
+                None => self.link_places[share.link.0 as usize],
+                Some(lane) => self.lane_places[lane as usize],
+            };
             flying.each(|trail| {
                 trail.add(share.queue, place, Cause::Queue);
                 trail.add(share.transmit, place, Cause::Transmit);

@@ -11,12 +11,12 @@ use super::speaker::{Language, Speaker};
 use super::unsteady::Unsteady;
 use super::world::{HostPlaces, HostState, World};
 use crate::SimError;
-use crate::network::{LinkId, Network, RouteId};
-use std::collections::VecDeque;
+use crate::network::{LinkId, MediumId, Network, RouteId};
+use std::collections::{HashMap, VecDeque};
 use trunkline_core::{Channel, Hosts, Time};
 use trunkline_measure::Samples;
 use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, Schedule};
-use trunkline_scenario::{Hop, Host, Node, Scenario, Traffic, Transport, Ways, Wire};
+use trunkline_scenario::{Hop, Host, Medium, Node, Over, Scenario, Traffic, Transport, Ways, Wire};
 use trunkline_workload::Application;
 
 impl<'a> World<'a> {
@@ -48,7 +48,9 @@ impl<'a> World<'a> {
             soon: VecDeque::new(),
             places: builder.places,
             link_places: builder.link_places,
+            lane_places: builder.lane_places,
             wires: builder.wires,
+            stations: builder.stations,
             arrives_at: builder.arrives_at,
             stopped: false,
             segments: Segments::default(),
@@ -77,7 +79,11 @@ struct Builder<'a> {
     net: Network,
     places: Vec<String>,
     link_places: Vec<u32>,
+    lane_places: Vec<u32>,
     wires: Vec<[LinkId; 2]>,
+    media: Vec<MediumId>,
+    stations: Vec<Vec<LinkId>>,
+    lanes: HashMap<Over, LinkId>,
     backplanes: Vec<Option<LinkId>>,
     arrives_at: Vec<EndId>,
     /// For each host one that works as it does.
@@ -109,7 +115,11 @@ impl<'a> Builder<'a> {
             net,
             places: Vec::new(),
             link_places: Vec::new(),
+            lane_places: Vec::new(),
             wires: Vec::new(),
+            media: Vec::new(),
+            stations: Vec::new(),
+            lanes: HashMap::new(),
             backplanes: Vec::new(),
             arrives_at: Vec::new(),
             alike: alike(&scenario.hosts),
@@ -121,6 +131,9 @@ impl<'a> Builder<'a> {
             let directions = [0, 1].map(|way| builder.link(specs[way], &wire.name, &names[way]));
             std::iter::zip(directions, specs).for_each(|(link, spec)| builder.observe(link, spec));
             builder.wires.push(directions);
+        }
+        for medium in &scenario.media {
+            builder.medium(medium);
         }
         for node in &scenario.nodes {
             let backplane = builder.backplane(node);
@@ -140,6 +153,49 @@ impl<'a> Builder<'a> {
         let place = self.place(direction.to_string());
         self.link_places.push(place);
         id
+    }
+
+    /// A shared medium, with a lane from each station by which to ask what it has sent.
+    fn medium(&mut self, medium: &Medium) {
+        let names: Vec<&str> = medium.stations.iter().map(String::as_str).collect();
+        let (index, id) =
+            (self.media.len(), self.net.add_medium(&medium.spec, &medium.name, &names));
+        self.media.push(id);
+        let first = self.places.len() as u32;
+        self.places.extend((0..names.len()).map(|station| medium.lane_name(station)));
+        let lane = |station: usize| {
+            let over = Over::Medium { medium: index, from: station, to: station };
+            let lane = self.net.add_lane(id, station, station);
+            self.lane_places.push(first + station as u32);
+            self.lanes.insert(over, lane);
+            lane
+        };
+        let lanes: Vec<LinkId> = (0..names.len()).map(lane).collect();
+        for &lane in &lanes {
+            if medium.spec.rate.is_some() {
+                self.net.record_queueing(lane);
+            }
+            if let Some(every) = self.scenario.sample_backlog {
+                self.net.sample_backlog(lane, every);
+            }
+        }
+        self.stations.push(lanes);
+    }
+
+    /// What a hop crosses, in the network.
+    fn crossed(&mut self, over: Over) -> LinkId {
+        match over {
+            Over::Link { link, reversed } => self.wires[link][usize::from(reversed)],
+            Over::Medium { medium, from, to } => {
+                let Builder { net, media, stations, lane_places, .. } = self;
+                *self.lanes.entry(over).or_insert_with(|| {
+                    // Its time is booked where all of its station's is.
+                    let own = stations[medium][from].lane().unwrap_or_default();
+                    lane_places.push(lane_places[own as usize]);
+                    net.add_lane(media[medium], from, to)
+                })
+            }
+        }
     }
 
     /// Records what waits at a wire's link: how long each packet, unless none ever does, and how many bytes
@@ -259,7 +315,7 @@ impl<'a> Builder<'a> {
     fn route(&mut self, channel: Channel, hosts: Hosts, hops: &[Hop], to: EndId) -> RouteId {
         let mut links = Vec::new();
         for hop in hops {
-            links.push(self.wires[hop.link][usize::from(hop.reversed)]);
+            links.push(self.crossed(hop.over));
             links.extend(hop.node.and_then(|node| self.backplanes[node]));
         }
         self.arrives_at.push(to);

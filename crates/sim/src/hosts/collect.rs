@@ -116,6 +116,18 @@ impl World<'_> {
                 });
             }
         }
+        for (medium, lanes) in std::iter::zip(&self.scenario.media, &self.stations) {
+            for (station, &id) in lanes.iter().enumerate() {
+                runs.push(LinkRun {
+                    name: medium.lane_name(station),
+                    counts: self.net.counts(id),
+                    in_flight: self.net.in_flight(id),
+                    busy: self.net.busy(id),
+                    queueing: self.net.take_queueing(id),
+                    backlog: self.net.backlog_samples(id).to_vec(),
+                });
+            }
+        }
         runs
     }
 

@@ -81,8 +81,12 @@ pub(crate) struct World<'a> {
     pub places: Vec<String>,
     /// The place of each link of the network, by [`LinkId`].
     pub link_places: Vec<u32>,
+    /// The place of each lane over a medium, by [`LinkId::lane`].
+    pub lane_places: Vec<u32>,
     /// The links of each wire: forward, backward.
     pub wires: Vec<[LinkId; 2]>,
+    /// Of each medium a lane from each of its stations.
+    pub stations: Vec<Vec<LinkId>>,
     /// The end that each route leads to.
     pub arrives_at: Vec<EndId>,
     pub stopped: bool,

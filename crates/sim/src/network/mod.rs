@@ -18,7 +18,7 @@
 //! assert_eq!((parcel.tag, network.now()), (7, Time::from_nanos(6_000_000)));
 //! ```
 //!
-//! Each link has one entry in the event queue: when it next needs attention. Packets in flight wait in
+//! Each link and each [medium](MediumId) has one entry in the event queue: when it next needs attention. Packets in flight wait in
 //! the links, so the queue holds as many entries as there are links at work and timers.
 //!
 //! What a packet touches on a hop: its place in the link's ring (40 bytes, its departure included), the link
@@ -29,18 +29,22 @@
 mod parcel;
 mod record;
 mod routes;
+mod shared;
 mod station;
 mod traces;
+mod watch;
 mod wheel;
 
 pub use parcel::{Event, Parcel};
 pub use record::{RECORD_BYTES, RecordKind};
 pub use routes::HopSums;
+pub use shared::MediumId;
 pub use traces::{HopShare, TraceId};
 
 use parcel::{Leg, MOST_CONTROLS};
 use record::{Record, Recorder};
 use routes::{Onward, Routes, Shares};
+use shared::Media;
 use station::{Passed, Station};
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -48,6 +52,7 @@ use traces::Traces;
 use trunkline_core::{Channel, Counts, DropCause, Hosts, Seed, Span, Time};
 use trunkline_measure::{Conservation, Times};
 use trunkline_path::LinkSpec;
+use watch::Samples;
 use wheel::Wheel;
 
 /// A link of a [`Network`].
@@ -62,6 +67,7 @@ pub struct RouteId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     Link(u32),
+    Medium(u32),
     Timer(u64),
 }
 
@@ -74,6 +80,7 @@ pub struct Network {
     now: Time,
     events: Wheel<Due>,
     stations: Vec<Station>,
+    media: Media,
     routes: Routes,
     traces: Traces,
     ready: VecDeque<Event>,
@@ -91,6 +98,7 @@ impl Network {
             now: Time::ZERO,
             events: Wheel::new(),
             stations: Vec::new(),
+            media: Media::default(),
             routes: Routes::default(),
             traces: Traces::default(),
             ready: VecDeque::new(),
@@ -122,7 +130,10 @@ impl Network {
     /// Tells `links` which hosts the packets of `channel` go between.
     pub fn introduce(&mut self, channel: Channel, hosts: Hosts, links: &[LinkId]) {
         for link in links {
-            self.stations[link.0 as usize].introduce(channel, hosts);
+            match self.stations.get_mut(link.0 as usize) {
+                Some(station) => station.introduce(channel, hosts),
+                None => self.media.introduce(*link, channel, hosts),
+            }
         }
     }
 
@@ -192,6 +203,12 @@ impl Network {
                 }
                 Due::Link(id) => {
                     let event = self.serve(id);
+                    if event.is_some() {
+                        return event;
+                    }
+                }
+                Due::Medium(id) => {
+                    let event = self.serve_medium(id);
                     if event.is_some() {
                         return event;
                     }
@@ -296,10 +313,12 @@ impl Network {
         None
     }
 
-    /// Puts a packet onto a link, sees to its event, and tells of what it gave up.
+    /// Puts a packet onto a link, sees to its event, and tells of what it gave up. What is no link is a lane over a medium.
     #[inline(always)]
     fn enter(&mut self, id: u32, leg: Leg) {
-        let station = &mut self.stations[id as usize];
+        let Some(station) = self.stations.get_mut(id as usize) else {
+            return self.enter_medium(id, leg);
+        };
         let needs = station.offer(self.now, leg);
         if needs.due != station.due {
             station.arm(needs.due, &mut self.events);
@@ -384,12 +403,12 @@ impl Network {
 impl Network {
     /// What became of the packets of a link.
     pub fn counts(&self, link: LinkId) -> Counts {
-        self.station(link).counts()
+        self.station(link).map_or_else(|| self.media.counts(link), Station::counts)
     }
 
     /// Bytes that wait at a link.
     pub fn backlog(&self, link: LinkId) -> u64 {
-        self.station(link).backlog()
+        self.station(link).map_or_else(|| self.media.backlog(link), Station::backlog)
     }
 
     /// Packets in a link: waiting, on its line, and on their way to its far end.
@@ -399,7 +418,7 @@ impl Network {
 
     /// How long the bits of packets were on a link's line, of those packets that have come out of it.
     pub fn busy(&self, link: LinkId) -> Span {
-        self.station(link).busy()
+        self.station(link).map_or_else(|| self.media.busy(link), Station::busy)
     }
 
     /// What the packets of a route waited for on each of its hops, summed over those that have passed it.
@@ -426,28 +445,46 @@ impl Network {
 
     /// From now on records how long each packet waits in queues at a link.
     pub fn record_queueing(&mut self, link: LinkId) {
-        self.stations[link.0 as usize].record_queueing();
+        match self.stations.get_mut(link.0 as usize) {
+            Some(station) => station.record_queueing(),
+            None => self.media.observed_mut(link).queueing.begin(),
+        }
     }
 
     /// The recorded times in queue of a link, where they are recorded.
     pub fn queueing(&self, link: LinkId) -> Option<Times> {
-        self.station(link).queueing()
+        match self.station(link) {
+            Some(station) => station.queueing(),
+            None => self.media.observed(link).queueing.clone().times(),
+        }
     }
 
     /// The same, given away: from then on nothing is recorded.
     pub fn take_queueing(&mut self, link: LinkId) -> Option<Times> {
-        self.stations[link.0 as usize].take_queueing()
+        match self.stations.get_mut(link.0 as usize) {
+            Some(station) => station.take_queueing(),
+            None => std::mem::take(&mut self.media.observed_mut(link).queueing).times(),
+        }
     }
 
     /// From now on samples how many bytes wait at a link, `every` so often, at least 1 ns apart.
     pub fn sample_backlog(&mut self, link: LinkId, every: Span) {
-        self.stations[link.0 as usize].sample_backlog(self.now, every);
+        match self.stations.get_mut(link.0 as usize) {
+            Some(station) => station.sample_backlog(self.now, every),
+            None => self.media.observed_mut(link).samples = Some(Samples::new(self.now, every)),
+        }
     }
 
     /// The samples of a link's backlog up to, and without, the present instant. Each shows what waited
     /// before anything else happened at its instant.
     pub fn backlog_samples(&mut self, link: LinkId) -> &[(Time, u64)] {
-        self.stations[link.0 as usize].samples(self.now)
+        match self.stations.get_mut(link.0 as usize) {
+            Some(station) => station.samples(self.now),
+            None => {
+                self.media.sample(link, self.now);
+                self.media.observed(link).samples.as_ref().map_or(&[], Samples::taken)
+            }
+        }
     }
 
     /// Entries in the event queue: links at work, and timers.
@@ -460,7 +497,8 @@ impl Network {
         self.events.memory() + self.routes.memory()
     }
 
-    fn station(&self, link: LinkId) -> &Station {
-        &self.stations[link.0 as usize]
+    /// A link, unless it is a lane over a medium.
+    fn station(&self, link: LinkId) -> Option<&Station> {
+        self.stations.get(link.0 as usize)
     }
 }

@@ -179,6 +179,11 @@ impl Routes {
         RouteId(self.owners[hop as usize])
     }
 
+    /// The link, or the lane over a medium, of `hop`.
+    pub(super) fn link(&self, hop: u32) -> LinkId {
+        self.links[hop as usize]
+    }
+
     /// Counts a packet lost on `hop`.
     pub(super) fn dropped(&mut self, hop: u32) -> RouteId {
         let route = self.owner(hop);

@@ -3,6 +3,7 @@
 use super::Due;
 use super::parcel::{Laden, Leg};
 use super::routes::Shares;
+use super::watch::{Queueing, Samples};
 use super::wheel::{Handle, Wheel};
 use trunkline_core::{Channel, Counts, DropCause, Hosts, Seed, Span, Time};
 use trunkline_measure::Times;
@@ -57,43 +58,6 @@ pub(super) struct Passed {
     pub(super) leg: Leg,
     pub(super) shares: Shares,
     pub(super) copies: u8,
-}
-
-/// Times in queue. Packets that did not wait are only counted: most links of a large network have no others, and then
-/// there is nothing to be kept, or looked for, elsewhere.
-#[derive(Debug, Clone, Default)]
-struct Queueing {
-    recorded: bool,
-    at_once: u64,
-    waited: Option<Box<Times>>,
-}
-
-impl Queueing {
-    #[cold]
-    #[inline(never)]
-    fn record(&mut self, queue: u64) {
-        match queue {
-            0 => self.at_once += 1,
-            _ => {
-                let waited = self.waited.get_or_insert_with(|| Box::new(Times::small()));
-                waited.record(Span::from_nanos(queue));
-            }
-        }
-    }
-
-    fn times(self) -> Option<Times> {
-        let mut times = self.waited.map_or_else(Times::small, |waited| *waited);
-        times.record_many(Span::ZERO, self.at_once);
-        self.recorded.then_some(times)
-    }
-}
-
-/// Bytes waiting at regular instants.
-#[derive(Debug)]
-struct Samples {
-    every: Span,
-    next: Time,
-    taken: Vec<(Time, u64)>,
 }
 
 impl Station {
@@ -180,7 +144,7 @@ impl Station {
     #[inline(always)]
     fn note_share(&mut self, shares: &Shares) {
         self.busy += shares.transmit;
-        if self.queueing.recorded {
+        if self.queueing.is_recorded() {
             self.queueing.record(shares.queue);
         }
     }
@@ -227,7 +191,7 @@ impl Station {
 
     /// From now on records each packet's time in queue.
     pub(super) fn record_queueing(&mut self) {
-        self.queueing.recorded = true;
+        self.queueing.begin();
     }
 
     /// Times in queue, if they are recorded.
@@ -242,8 +206,7 @@ impl Station {
 
     /// Samples the backlog at `from` and then regularly.
     pub(super) fn sample_backlog(&mut self, from: Time, every: Span) {
-        let every = every.max(Span::from_nanos(1));
-        self.samples = Some(Box::new(Samples { every, next: from, taken: Vec::new() }));
+        self.samples = Some(Box::new(Samples::new(from, every)));
     }
 
     /// Takes the samples due before `now`. Between two events nothing enters and the line does what it
@@ -251,21 +214,21 @@ impl Station {
     #[cold]
     #[inline(never)]
     pub(super) fn sample(&mut self, now: Time) {
-        let Some(samples) = &mut self.samples else { return };
-        while samples.next < now {
-            let bytes = each!(&mut self.carrier, link => {
-                link.advance(samples.next);
-                link.backlog().bytes
+        let Station { carrier, samples, .. } = self;
+        if let Some(samples) = samples {
+            samples.take(now, |at| {
+                each!(&mut *carrier, link => {
+                    link.advance(at);
+                    link.backlog().bytes
+                })
             });
-            samples.taken.push((samples.next, bytes));
-            samples.next += samples.every;
         }
     }
 
     /// The samples before `now`.
     pub(super) fn samples(&mut self, now: Time) -> &[(Time, u64)] {
         self.sample(now);
-        self.samples.as_ref().map_or(&[], |samples| &samples.taken)
+        self.samples.as_ref().map_or(&[], |samples| samples.taken())
     }
 }
 

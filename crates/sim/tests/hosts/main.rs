@@ -10,6 +10,7 @@ mod kept;
 mod l4s;
 mod lds;
 mod listed;
+mod media;
 mod opening;
 mod random;
 mod support;

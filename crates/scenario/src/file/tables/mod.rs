@@ -14,7 +14,7 @@ use super::schema::Form::{Elements, Fixed, Named, One};
 use super::schema::Need::{Default, Optional, Required};
 use super::schema::{Form, Key, Kind, Need, Table};
 use hosts::{HOST, NODE};
-use links::{LINK, MODULE};
+use links::{LINK, MEDIUM, MODULE};
 use traffic::TRAFFIC;
 use trunkline_core::Span;
 
@@ -35,7 +35,7 @@ const fn key(name: &'static str, form: Form, need: Need, help: &'static str) -> 
 pub(super) static FILE: Table = Table {
     kinds: None,
     title: "the file",
-    help: "A scenario: hosts, nodes, links and traffic.",
+    help: "A scenario: hosts, nodes, links, media and traffic.",
     groups: &[&[
         key(
             "name",
@@ -66,7 +66,13 @@ pub(super) static FILE: Table = Table {
         ),
         key("host", Elements(&HOST), Required, "End systems"),
         key("node", Elements(&NODE), Optional, "Switches"),
-        key("link", Elements(&LINK), Required, "What connects hosts and nodes"),
+        key(
+            "link",
+            Elements(&LINK),
+            Optional,
+            "What connects two hosts or nodes; this or a medium",
+        ),
+        key("medium", Elements(&MEDIUM), Optional, "What several hosts or nodes share"),
         key("traffic", Elements(&TRAFFIC), Required, "What is sent"),
         key("processor", Named(&PROCESSOR), Optional, "What operations cost hosts"),
         key("interface", Named(&INTERFACE), Optional, "Boards between hosts and the network"),
@@ -105,7 +111,7 @@ mod tests {
         let page = std::fs::read_to_string(path).unwrap();
         let mut tables = Vec::new();
         reachable(&FILE, &mut tables);
-        assert_eq!(tables.len(), 15);
+        assert_eq!(tables.len(), 16);
         // A direction and a module have keys of a link, which are described there. Those of disciplines are in
         // docs/path.md, which is held against them in their own room.
         let elsewhere = ["a direction", "[module.NAME]", "a discipline"];

@@ -1,0 +1,106 @@
+//! Half duplex: one channel for all, without collisions.
+
+use super::{Access, AccessSettings, Ground, StationId, Stations};
+use crate::discipline::settings::keys;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use trunkline_core::{Carried, Span, Time};
+
+keys! {
+    /// One channel for all directions. The stations send in the order of asking, one frame a turn, without collisions.
+    pub struct HalfDuplexSettings {
+        /// Rest of the channel between the frames of two stations, when all have heard the first.
+        turnaround: Span = Span::ZERO, "turnaround" in TURNAROUNDS;
+    }
+}
+
+const TURNAROUNDS: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(10);
+
+impl AccessSettings for HalfDuplexSettings {
+    type Access = HalfDuplex;
+
+    const TRIALS: &'static [&'static str] = &["", "turnaround=17us"];
+
+    fn build(self, ground: &Ground<'_>) -> HalfDuplex {
+        HalfDuplex {
+            delay: ground.medium.delay,
+            turnaround: self.turnaround,
+            asking: BTreeSet::new(),
+            asks: vec![false; ground.stations.len()],
+            sending: None,
+            last: None,
+            free: Time::ZERO,
+        }
+    }
+}
+
+/// One channel, on which one station sends at a time.
+///
+/// A station asks for the channel if it has something to send, once for each frame. The channel serves in the order of
+/// asking, at one instant in the order of the stations' names; a station that has more asks anew behind those that wait.
+/// The station that sent last may go on at once. Any other begins when the last bit has gone the whole way and the
+/// turnaround time has passed. So nothing collides, and no station sends while it should listen.
+#[derive(Debug)]
+pub(super) struct HalfDuplex {
+    delay: Span,
+    turnaround: Span,
+    /// Who asks, in the order of asking.
+    asking: BTreeSet<(Time, usize, StationId)>,
+    /// Whether a station asks or sends.
+    asks: Vec<bool>,
+    /// Who sends, until when, and how long its frame is.
+    sending: Option<(Time, StationId, Span)>,
+    /// Who sent last, and until when.
+    last: Option<StationId>,
+    free: Time,
+}
+
+impl HalfDuplex {
+    fn ask<P: Carried>(&mut self, at: Time, station: StationId, stations: &Stations<P>) {
+        if !std::mem::replace(&mut self.asks[station.0], true) {
+            self.asking.insert((at, stations.rank(station), station));
+        }
+    }
+
+    fn begin<P: Carried>(&mut self, now: Time, stations: &mut Stations<P>) {
+        let Some((_, _, station)) = self.asking.pop_first() else { return };
+        if stations.fetch(now, station) {
+            let length = stations.length(station);
+            self.sending = Some((stations.send(now, station), station, length));
+            return;
+        }
+        self.asks[station.0] = false;
+        if let Some(ready) = stations.wants_later(station, now) {
+            self.ask(ready, station, stations);
+        }
+    }
+}
+
+impl Access for HalfDuplex {
+    fn asks<P: Carried>(&mut self, now: Time, station: StationId, stations: &mut Stations<P>) {
+        self.ask(now, station, stations);
+    }
+
+    fn next(&self) -> Option<Time> {
+        if let Some((end, ..)) = self.sending {
+            return Some(end);
+        }
+        let &(at, _, station) = self.asking.first()?;
+        Some(match self.last {
+            Some(last) if last != station => at.max(self.free + self.delay + self.turnaround),
+            _ => at.max(self.free),
+        })
+    }
+
+    fn act<P: Carried>(&mut self, now: Time, stations: &mut Stations<P>) {
+        let Some((end, station, length)) = self.sending.take() else {
+            return self.begin(now, stations);
+        };
+        stations.deliver(station, end, length, self.delay);
+        (self.last, self.free) = (Some(station), end);
+        self.asks[station.0] = false;
+        if let Some(at) = stations.wants(station, end) {
+            self.ask(at, station, stations);
+        }
+    }
+}

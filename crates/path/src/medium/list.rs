@@ -1,0 +1,76 @@
+//! What is made of the list of media in `mod.rs`.
+
+/// Makes everything of one line for each medium: the description, dispatch without boxing, and the registry.
+macro_rules! media {
+    ($($name:literal => $module:ident::{$Access:ident, $Settings:ident},)+) => {
+        $(pub use $module::$Settings;
+        use $module::$Access;)+
+
+        /// How stations take turns, with the settings of that.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum AccessSpec {
+            $(#[doc = concat!("`", $name, "`.")] #[serde(rename = $name)] $Access($Settings),)+
+        }
+
+        /// Every kind of medium, in the order in which docs show them.
+        pub const KINDS: &[Kind] = &[$(Kind::of::<$Settings>($name)),+];
+
+        impl AccessSpec {
+            /// The name of its kind.
+            pub fn kind(&self) -> &'static str {
+                match self { $(AccessSpec::$Access(_) => $name,)+ }
+            }
+
+            /// Reads the keys of `kind`. `None` if there is no such kind.
+            fn read_kind(
+                kind: &str,
+                given: &mut Given<'_>,
+            ) -> Option<Result<AccessSpec, $crate::DisciplineTextError>> {
+                match kind {
+                    $($name => Some(
+                        <$Settings as Keys>::read(given, spec::NO_LIMIT).map(AccessSpec::$Access),
+                    ),)+
+                    _ => None,
+                }
+            }
+
+            /// Checks every setting against its range and against the medium.
+            fn check(&self, medium: &MediumSpec) -> Result<(), SpecError> {
+                match self {
+                    $(AccessSpec::$Access(it) => it.check_ranges().and_then(|()| it.check(medium)),)+
+                }
+            }
+        }
+
+        /// Every access there is, dispatched without boxing.
+        #[derive(Debug)]
+        enum AnyAccess {
+            $($Access($Access),)+
+        }
+
+        impl AnyAccess {
+            fn new(spec: &AccessSpec, ground: &Ground<'_>) -> AnyAccess {
+                match spec { $(AccessSpec::$Access(it) => AnyAccess::$Access(it.build(ground)),)+ }
+            }
+        }
+
+        impl Access for AnyAccess {
+            fn asks<P: Carried>(
+                &mut self,
+                now: Time,
+                station: StationId,
+                stations: &mut Stations<P>,
+            ) {
+                match self { $(AnyAccess::$Access(it) => it.asks(now, station, stations),)+ }
+            }
+            fn next(&self) -> Option<Time> {
+                match self { $(AnyAccess::$Access(it) => it.next(),)+ }
+            }
+            fn act<P: Carried>(&mut self, now: Time, stations: &mut Stations<P>) {
+                match self { $(AnyAccess::$Access(it) => it.act(now, stations),)+ }
+            }
+        }
+    };
+}
+pub(super) use media;

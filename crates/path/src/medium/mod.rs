@@ -1,0 +1,166 @@
+//! Shared media: several stations, of which each hears what the others send.
+//!
+//! A [`Medium`] is what its stations have in common (queues, counts, what is under way: [`Stations`](stations::Stations))
+//! and the [`Access`] by which they take turns. Nothing here reads a clock.
+
+mod half_duplex;
+mod list;
+mod spec;
+mod stations;
+
+pub use spec::{Kind, MediumSpec, MediumTextError};
+pub use stations::{Heard, StationId};
+
+use crate::discipline::Keys;
+use crate::discipline::settings::Given;
+use crate::{Backlog, SpecError};
+use list::media;
+use stations::Stations;
+use trunkline_core::{Carried, Channel, Counts, DropCause, Hosts, Seed, Time};
+
+// A medium is its file, its `mod` above and its line here: its name, and its file's access and settings.
+media! {
+    "half-duplex" => half_duplex::{HalfDuplex, HalfDuplexSettings},
+}
+
+/// Most stations of one medium.
+pub const MOST_STATIONS: usize = 1024;
+
+/// How the stations of a medium take turns: what one kind of medium has of its own.
+///
+/// It is told the time. It takes frames from their stations, sends them, and delivers them or gives them up.
+trait Access {
+    /// Hears that `station` has a packet more at `now`.
+    fn asks<P: Carried>(&mut self, now: Time, station: StationId, stations: &mut Stations<P>);
+
+    /// When something happens next without anybody asking.
+    fn next(&self) -> Option<Time>;
+
+    /// Does what happens at `now`, when that has come.
+    fn act<P: Carried>(&mut self, now: Time, stations: &mut Stations<P>);
+}
+
+/// The settings of an access, which stand in its file.
+trait AccessSettings: Keys + Copy {
+    /// The access.
+    type Access: Access;
+
+    /// Settings as text, `key=value,…`, under which property tests try it.
+    const TRIALS: &'static [&'static str];
+
+    /// The access of an idle medium.
+    fn build(self, ground: &Ground<'_>) -> Self::Access;
+
+    /// Checks what ranges alone do not say.
+    ///
+    /// # Errors
+    /// Settings at odds with those of the medium.
+    fn check(&self, _medium: &MediumSpec) -> Result<(), SpecError> {
+        Ok(())
+    }
+}
+
+/// What an access is built on.
+#[derive(Debug, Clone, Copy)]
+struct Ground<'a> {
+    /// The medium.
+    medium: &'a MediumSpec,
+    /// The seed of the run.
+    seed: Seed,
+    /// The name of the medium.
+    name: &'a str,
+    /// The names of its stations, in their order.
+    stations: &'a [&'a str],
+}
+
+/// A medium at work, and the packets `P` that it carries.
+///
+/// The engine calls [`offer`](Medium::offer) for each packet in order of time, [`advance`](Medium::advance) so that the
+/// medium works up to an instant, [`take`](Medium::take) until it answers `None`, and [`dropped`](Medium::dropped) to get
+/// back what was given up. A packet's ledger has its own bits as transmission, the way to the station that it is for as
+/// propagation, and all else (its queue, others' turns, collisions) as queue.
+#[derive(Debug)]
+pub struct Medium<P> {
+    stations: Stations<P>,
+    access: AnyAccess,
+    clock: Time,
+}
+
+impl<P: Carried> Medium<P> {
+    /// An idle medium with a station for each of `stations`, by their names. Randomness comes from the streams of `seed`
+    /// under the name of the medium and that of the station.
+    pub fn new(spec: &MediumSpec, seed: Seed, name: &str, stations: &[&str]) -> Medium<P> {
+        let ground = Ground { medium: spec, seed, name, stations };
+        Medium {
+            stations: Stations::new(&ground),
+            access: AnyAccess::new(&spec.access, &ground),
+            clock: Time::ZERO,
+        }
+    }
+
+    /// Tells the queue of `from` which hosts the packets of `channel` go between.
+    pub fn introduce(&mut self, from: StationId, channel: Channel, hosts: Hosts) {
+        self.stations.introduce(from, channel, hosts);
+    }
+
+    /// Takes a packet of `from` for `to` at `at`, or with the last thing that has happened if that was later.
+    pub fn offer(&mut self, at: Time, from: StationId, to: StationId, packet: P) {
+        self.advance(at);
+        self.clock = self.clock.max(at);
+        self.stations.enqueue(self.clock, from, to, packet);
+        self.access.asks(self.clock, from, &mut self.stations);
+        self.advance(self.clock);
+    }
+
+    /// Lets the stations work up to `to`.
+    pub fn advance(&mut self, to: Time) {
+        while let Some(at) = self.access.next()
+            && at <= to
+        {
+            self.clock = self.clock.max(at);
+            self.access.act(self.clock, &mut self.stations);
+        }
+    }
+
+    /// Takes the next packet that has come to its station by `now`.
+    pub fn take(&mut self, now: Time) -> Option<Heard<P>> {
+        self.stations.take(now)
+    }
+
+    /// Takes out what was given up since the last call: its station, the packet and the cause.
+    pub fn dropped(&mut self) -> impl Iterator<Item = (StationId, P, DropCause)> + '_ {
+        self.stations.dropped()
+    }
+
+    /// Whether anything has been given up since the last call of [`dropped`](Medium::dropped).
+    pub fn has_dropped(&self) -> bool {
+        self.stations.has_dropped()
+    }
+
+    /// When the medium next needs anything at all: [`advance`](Medium::advance), or [`take`](Medium::take) for what has
+    /// come to its station.
+    pub fn next_event(&self) -> Option<Time> {
+        self.access.next().into_iter().chain(self.stations.next_release()).min()
+    }
+
+    /// When the medium next needs [`advance`](Medium::advance).
+    pub fn next_work(&self) -> Option<Time> {
+        self.access.next()
+    }
+
+    /// When the next packet is due at its station, of those that have been sent.
+    pub fn next_release(&self) -> Option<Time> {
+        self.stations.next_release()
+    }
+
+    /// What became of the packets that a station was given. They count as delivered when [`take`](Medium::take) hands
+    /// them out.
+    pub fn counts(&self, station: StationId) -> Counts {
+        self.stations.counts(station)
+    }
+
+    /// What waits at a station, with what it is sending.
+    pub fn backlog(&self, station: StationId) -> Backlog {
+        self.stations.backlog(station)
+    }
+}
