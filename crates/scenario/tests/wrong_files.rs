@@ -408,3 +408,94 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("count = 4", "count = [1, 4]\nseed = 1",
      "t1.toml:37: traffic.load.seed: found no such key: [[traffic]] takes name, kind, from, from_each, to, via, count, transport, reply_transport, start, start_after, stagger, until, estimator, band, command, server, sizes, repeat, reply, every, bytes, write, confirm, store, duration, warm_up, interval, size, rate"),
 ];
+
+/// Three hosts on a cable.
+const CABLE: &str = r#"[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[host]]
+name = "c"
+[[medium]]
+name = "cable"
+kind = "csma-cd"
+stations = ["a", "b", "c"]
+rate = "10Mbit/s"
+delay = "5us"
+slot_bits = 512
+[[traffic]]
+name = "t"
+kind = "bulk"
+from = "a"
+to = "b"
+"#;
+
+#[test]
+fn wrong_media_get_their_line() {
+    assert_eq!(Scenario::parse(CABLE, "t.toml").unwrap().len(), 1);
+    let wrong = |from: &str, to: &str| {
+        assert!(CABLE.contains(from), "{from}");
+        Scenario::parse(&CABLE.replacen(from, to, 1), "t.toml").unwrap_err().to_string()
+    };
+    for (from, to, expected) in [
+        (
+            "\"a\", \"b\", \"c\"]",
+            "\"a\", \"b\", \"d\"]",
+            "t.toml:10: medium.cable.stations: found \"d\", which is no host or node: use one of a, b, c",
+        ),
+        (
+            "\"a\", \"b\", \"c\"]",
+            "\"a\", \"b\", \"a\"]",
+            "t.toml:10: medium.cable.stations: found \"a\" twice: leave one out",
+        ),
+        (
+            "\"a\", \"b\", \"c\"]",
+            "\"a\"]",
+            "t.toml:10: medium.cable.stations: found 1 of them: give 2 to 1024 hosts or nodes",
+        ),
+        (
+            "\"a\", \"b\", \"c\"]",
+            "\"a\", \"b\"]",
+            "t.toml:6: host.c.name: found \"c\": no link or medium has it: add a [[link]] with it in 'between', or name it in a medium's 'stations'",
+        ),
+        (
+            "slot_bits = 512",
+            "turnaround = \"5us\"",
+            "t.toml:13: medium.cable.turnaround: found \"5us\": csma-cd has no such key; its own are slot_bits, jam_bits, preamble_bits, gap_bits, attempts, backoff_limit",
+        ),
+        (
+            "slot_bits = 512",
+            "slot_bits = \"x\"",
+            "t.toml:13: medium.cable.slot_bits: found \"x\", which is not a whole number in range, such as 512",
+        ),
+        (
+            "slot_bits = 512",
+            "slot_bits = 90",
+            "t.toml:12: medium.cable.delay: found \"5us\": a delay of 5us to and fro is longer than the slot of 90 bits at 10Mbit/s, 9us: collisions would be missed; give a shorter delay or more slot_bits",
+        ),
+        (
+            "rate = \"10Mbit/s\"\n",
+            "",
+            "t.toml:9: medium.cable.kind: found \"csma-cd\": csma-cd counts its slots in bits: give a rate, such as 10Mbit/s",
+        ),
+        (
+            "slot_bits = 512",
+            "discipline = \"round-robin\"",
+            "t.toml:13: medium.cable.discipline: found \"round-robin\": the discipline round-robin serves parts of packets, and the stations of a medium send whole frames: give another, such as drr",
+        ),
+        ("slot_bits = 512", "loss = \"1%\"", "t.toml:13: medium.cable.loss: found no such key"),
+        (
+            "csma-cd",
+            "aloha",
+            "t.toml:9: medium.cable.kind: found \"aloha\": give one of \"half-duplex\", \"csma-cd\"",
+        ),
+        (
+            "[[medium]]\nname = \"cable\"",
+            "[[medium]]\nname = \"a\"",
+            "t.toml:8: medium.a.name: found \"a\": host.a has this name already: give another",
+        ),
+    ] {
+        let found = wrong(from, to);
+        assert!(found.starts_with(expected), "\n   found {found}\nexpected {expected}");
+    }
+}

@@ -3,6 +3,7 @@
 //! A [`Medium`] is what its stations have in common (queues, counts, what is under way: [`Stations`](stations::Stations))
 //! and the [`Access`] by which they take turns. Nothing here reads a clock.
 
+mod csma_cd;
 mod half_duplex;
 mod list;
 mod spec;
@@ -21,6 +22,7 @@ use trunkline_core::{Carried, Channel, Counts, DropCause, Hosts, Seed, Time};
 // A medium is its file, its `mod` above and its line here: its name, and its file's access and settings.
 media! {
     "half-duplex" => half_duplex::{HalfDuplex, HalfDuplexSettings},
+    "csma-cd" => csma_cd::{CsmaCd, CsmaCdSettings},
 }
 
 /// Most stations of one medium.

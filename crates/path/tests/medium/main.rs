@@ -1,5 +1,6 @@
 //! Shared media against their rules and their theory.
 
+mod csma_cd;
 mod half_duplex;
 mod laws;
 mod text;
