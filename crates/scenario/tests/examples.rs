@@ -18,6 +18,7 @@ const EXAMPLES: &[(&str, usize)] = &[
     ("satellite", 9),
     ("t1-trunk", 4),
     ("textbook", 10),
+    ("token-ring", 4),
     ("two-hops", 3),
     ("xunet-small-window", 2),
 ];

@@ -8,6 +8,7 @@ mod half_duplex;
 mod list;
 mod spec;
 mod stations;
+mod token_ring;
 
 pub use spec::{Kind, MediumSpec, MediumTextError};
 pub use stations::{Heard, StationId};
@@ -23,6 +24,7 @@ use trunkline_core::{Carried, Channel, Counts, DropCause, Hosts, Seed, Time};
 media! {
     "half-duplex" => half_duplex::{HalfDuplex, HalfDuplexSettings},
     "csma-cd" => csma_cd::{CsmaCd, CsmaCdSettings},
+    "token-ring" => token_ring::{TokenRing, TokenRingSettings},
 }
 
 /// Most stations of one medium.

@@ -4,6 +4,7 @@ mod csma_cd;
 mod half_duplex;
 mod laws;
 mod text;
+mod token_ring;
 
 use trunkline_core::{Cause, Channel, DropCause, Packet, Rate, Seed, Span, Time};
 use trunkline_path::medium::{AccessSpec, Heard, StationId};

@@ -1,0 +1,179 @@
+//! A ring on which a token goes round: who has it may send.
+
+use super::{Access, AccessSettings, Ground, StationId, Stations};
+use crate::discipline::settings::keys;
+use std::ops::RangeInclusive;
+use trunkline_core::{Carried, Span, Time};
+
+keys! {
+    /// A ring with a token (IEEE 802.5): a station that has it sends until its holding time is over.
+    pub struct TokenRingSettings {
+        /// What each station delays what passes it.
+        station_latency: Span = Span::from_nanos(250), "station_latency" in LATENCIES;
+        /// How long a station may hold the token: a frame beyond the first has to end by then.
+        hold: Span = Span::from_millis(10), "hold" in HOLDS;
+        /// Bits of a token.
+        token_bits: u32 = 24, "token_bits" in BITS;
+        /// Whether the token leaves right behind the last frame, not only when that has begun to come back.
+        early_release: bool = false;
+    }
+}
+
+const LATENCIES: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(1);
+const HOLDS: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(3600);
+const BITS: RangeInclusive<u32> = 0..=1 << 20;
+
+impl AccessSettings for TokenRingSettings {
+    type Access = TokenRing;
+
+    const TRIALS: &'static [&'static str] =
+        &["", "hold=0s,early_release=true", "hold=1ms,station_latency=3us", "station_latency=0s"];
+
+    fn build(self, ground: &Ground<'_>) -> TokenRing {
+        const SECOND: u128 = 1_000_000_000;
+        let (medium, count) = (ground.medium, ground.stations.len() as u64);
+        let rate = medium.rate.map_or(u128::MAX, |rate| u128::from(rate.bits_per_second()));
+        let token = (u128::from(self.token_bits) * SECOND).div_ceil(rate) as u64;
+        let place = |station: u64| {
+            medium.delay.scaled(station, count) + self.station_latency.scaled(station, 1)
+        };
+        TokenRing {
+            settings: self,
+            token: Span::from_nanos(token),
+            places: (0..count).map(place).collect(),
+            round: place(count),
+            wants: vec![None; count as usize],
+            state: State::Free { from: StationId(0), since: Time::ZERO },
+        }
+    }
+}
+
+/// Stations in a ring, in the order of their declaration, evenly apart.
+///
+/// A token that nobody takes goes round in the time of the ring: its propagation delay and the latency of each station.
+/// A station takes it as it passes, sends its frames, and sends a new token behind them: without early release not before
+/// the last frame has begun to come back to it. A frame is heard by the station that it is for on its way round.
+#[derive(Debug)]
+pub(super) struct TokenRing {
+    settings: TokenRingSettings,
+    /// What it takes to send a token.
+    token: Span,
+    /// From the first station to each.
+    places: Vec<Span>,
+    /// Once round.
+    round: Span,
+    /// From when on each station has something to send.
+    wants: Vec<Option<Time>>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// The token left a station and goes round.
+    Free { from: StationId, since: Time },
+    /// A station has it since `taken`, and sends.
+    Held { by: StationId, taken: Time, frame: Frame },
+}
+
+/// A frame that is being sent.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    start: Time,
+    end: Time,
+    length: Span,
+}
+
+impl TokenRing {
+    /// How long bits take from one station to another: once round from a station to itself.
+    fn way(&self, from: StationId, to: StationId) -> Span {
+        let (one, other) = (self.places[from.0], self.places[to.0]);
+        if to > from { other.saturating_sub(one) } else { (other + self.round).saturating_sub(one) }
+    }
+
+    /// When a token that left `from` at `since` first passes `to` at `wants` or later.
+    fn passes(&self, from: StationId, since: Time, to: StationId, wants: Time) -> Time {
+        let first = since + self.way(from, to);
+        let (late, round) = (wants.since(first).as_nanos(), self.round.as_nanos());
+        match round {
+            0 => first.max(wants),
+            _ => first + self.round.scaled(late.div_ceil(round), 1),
+        }
+    }
+
+    /// Who takes a free token next, and when. At one instant it comes to the nearest station first.
+    fn taker(&self, from: StationId, since: Time) -> Option<(Time, usize, StationId)> {
+        let count = self.wants.len();
+        let wanting = self.wants.iter().enumerate();
+        let taken = wanting.filter_map(|(index, wants)| {
+            let station = StationId(index);
+            let steps = (index + count - from.0 - 1) % count;
+            Some((self.passes(from, since, station, (*wants)?), steps, station))
+        });
+        taken.min()
+    }
+
+    fn send<P: Carried>(
+        &mut self,
+        now: Time,
+        by: StationId,
+        taken: Time,
+        stations: &mut Stations<P>,
+    ) {
+        let length = stations.length(by);
+        let frame = Frame { start: now, end: stations.send(now, by), length };
+        self.state = State::Held { by, taken, frame };
+    }
+
+    /// A station that wants to send takes the token.
+    fn take<P: Carried>(&mut self, now: Time, by: StationId, stations: &mut Stations<P>) {
+        self.wants[by.0] = None;
+        match stations.fetch(now, by) {
+            true => self.send(now, by, now, stations),
+            false => self.wants[by.0] = stations.wants_later(by, now),
+        }
+    }
+
+    /// A frame ends: another follows, or the token goes on.
+    fn finish<P: Carried>(
+        &mut self,
+        (by, taken): (StationId, Time),
+        Frame { start, end, length }: Frame,
+        stations: &mut Stations<P>,
+    ) {
+        let way = stations.destination(by).map_or(Span::ZERO, |to| self.way(by, to));
+        stations.deliver(by, end, length, way);
+        if stations.fetch(end, by) && end + stations.length(by) <= taken + self.settings.hold {
+            return self.send(end, by, taken, stations);
+        }
+        self.wants[by.0] = stations.wants(by, end);
+        let returned = if self.settings.early_release { end } else { start + self.round };
+        self.state = State::Free { from: by, since: end.max(returned) + self.token };
+    }
+}
+
+impl Access for TokenRing {
+    fn asks<P: Carried>(&mut self, now: Time, station: StationId, _stations: &mut Stations<P>) {
+        let holds = matches!(self.state, State::Held { by, .. } if by == station);
+        if !holds && self.wants[station.0].is_none() {
+            self.wants[station.0] = Some(now);
+        }
+    }
+
+    fn next(&self) -> Option<Time> {
+        match self.state {
+            State::Free { from, since } => self.taker(from, since).map(|(at, ..)| at),
+            State::Held { frame, .. } => Some(frame.end),
+        }
+    }
+
+    fn act<P: Carried>(&mut self, now: Time, stations: &mut Stations<P>) {
+        match self.state {
+            State::Free { from, since } => {
+                if let Some((_, _, by)) = self.taker(from, since) {
+                    self.take(now, by, stations);
+                }
+            }
+            State::Held { by, taken, frame } => self.finish((by, taken), frame, stations),
+        }
+    }
+}
