@@ -48,6 +48,7 @@ pub fn scenario(hosts: Vec<Host>, nodes: &[&str], links: Vec<Wire>) -> Scenario 
         links,
         traffic: Vec::new(),
         stop_after: Span::from_secs(10_000),
+        media: Vec::new(),
         sample_backlog: None,
         samples: Default::default(),
         mtu: 1500,
