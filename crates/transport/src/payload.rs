@@ -4,15 +4,15 @@ use bytes::{Bytes, BytesMut};
 
 /// User data of a protocol. The default value is no data.
 pub trait Payload: Clone + Default {
-    /// How many octets.
+    /// The number of octets.
     fn len(&self) -> u32;
-    /// Cuts off the first `bytes` octets, or all where there are fewer.
+    /// Cuts off the first `bytes` octets, or all if there are fewer.
     fn take_front(&mut self, bytes: u32) -> Self;
     /// Joins `more` to the end.
     fn append(&mut self, more: Self);
     /// The octet at `index`, for check sums and real wires; 0 past the end.
     fn octet(&self, index: u32) -> u8;
-    /// Is there no octet?
+    /// Whether there is no octet.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -27,7 +27,7 @@ pub trait Payload: Clone + Default {
 pub struct Extent {
     /// The number of the first octet in the stream.
     pub offset: u64,
-    /// How many octets.
+    /// The number of octets.
     pub len: u32,
 }
 

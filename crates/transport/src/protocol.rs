@@ -17,16 +17,16 @@ pub const PROTOCOLS: &[&ProtocolEntry] =
 
 /// A protocol without I/O, from its one end.
 ///
-/// A driver calls it as an [`Endpoint`](crate::Endpoint): it feeds what has come, polls [`transmit`](Protocol::transmit)
-/// until that answers `None`, and sees to the [`deadline`](Protocol::deadline). A unit is what the protocol sends
-/// and repeats as a whole; units are numbered from 0 in the order of the stream, and a request is cut into
-/// [`units_of`](Protocol::units_of) of them.
+/// A driver calls it as an [`Endpoint`](crate::Endpoint): it feeds what has come, polls
+/// [`transmit`](Protocol::transmit) until that answers `None`, and sees to the [`deadline`](Protocol::deadline). A unit
+/// is what the protocol sends and repeats as a whole; units are numbered from 0 in the order of the stream, and a
+/// request is cut into [`units_of`](Protocol::units_of) of them.
 pub trait Protocol: fmt::Debug + Send {
     /// Takes user data over, the next of the stream. A message ends behind them if `end`.
     fn offer(&mut self, now: Time, data: Extent, end: bool);
     /// Into how many units a request of so many bytes is cut.
     fn units_of(&self, bytes: u32, end: bool) -> u64;
-    /// What is to be sent next, or `None` if there is nothing for now.
+    /// The next segment to send, or `None` if there is nothing for now.
     fn transmit(&mut self, now: Time) -> Option<Outgoing>;
     /// Takes in a frame. Answers the number of its unit if that is new and kept, to be [taken](Protocol::take) now
     /// or later.
@@ -45,11 +45,11 @@ pub trait Protocol: fmt::Debug + Send {
     fn held(&self) -> Option<Held>;
     /// Whether the other end has been silent for so long that it counts as dead.
     fn dead(&self) -> bool;
-    /// What it has counted.
+    /// Counts of what has happened.
     fn counters(&self) -> Counters;
 }
 
-/// What keeps a sender from sending.
+/// The reason why a sender does not send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
     /// Its window is full.
@@ -60,7 +60,7 @@ pub enum Held {
     Pace,
 }
 
-/// What a protocol has counted.
+/// Counts of what a protocol has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Units sent at least once.
@@ -129,7 +129,7 @@ pub struct Outgoing {
     pub unit: Option<Unit>,
 }
 
-/// What is known of a unit that is sent.
+/// A unit that is sent, as far as its sender knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     /// Its number.
@@ -142,12 +142,12 @@ pub struct Unit {
     pub first_sent: Option<Time>,
 }
 
-/// What the application at the other end gets of a unit.
+/// The part of a unit that the application at the other end gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// The number of the unit.
     pub number: u64,
-    /// Which stretch of the stream.
+    /// The stretch of the stream.
     pub data: Extent,
     /// Whether a message ends behind it.
     pub end: bool,
@@ -189,7 +189,7 @@ impl Eq for ProtocolEntry {}
 pub struct ProtocolKey {
     /// Its name.
     pub name: &'static str,
-    /// What it takes.
+    /// The value that it takes.
     pub takes: Takes,
     /// What holds if it is left out; `None` if the help text says that.
     pub default: Option<&'static str>,
@@ -293,7 +293,7 @@ pub struct Shape {
 /// What a formula has to know of a path that nobody else uses, for units of full size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Circumstances {
-    /// What a unit keeps the slowest stage of the path busy for.
+    /// The time for which a unit keeps the slowest stage of the path busy.
     pub spacing: Span,
     /// From the sending of a unit to the coming of its answer.
     pub answered: Span,
@@ -303,7 +303,7 @@ pub struct Circumstances {
     pub answer_loss: f64,
 }
 
-/// What a formula says.
+/// The answer of a formula.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Formula {
     /// From one unit that is accepted to the next, in the mean of the long run, in nanoseconds.

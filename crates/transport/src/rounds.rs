@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 /// Counts the bytes of each round of the first message of each size.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    /// Where the round began in the stream.
+    /// The position in the stream at which the round began.
     from: u64,
     of: BTreeMap<u32, Vec<u32>>,
-    /// The message being counted: its size and where it began.
+    /// The message being counted: its size and the position at which it began.
     counting: Option<(u32, u64)>,
 }
 

@@ -13,8 +13,8 @@ use crate::protocol::{Circumstances, Formula};
 
 const SOURCE: &str =
     "Bertsekas and Gallager, Data Networks, §2.4; Stallings, Data and Computer Communications";
-/// How much of a receiver's buffer a window may take so that it almost never stops the sender: frames that
-/// have to be sent so many times are less than one in a million.
+/// The part of a receiver's buffer that a window may take and almost never stop the sender: less than one frame in a
+/// million has to be sent so many times.
 const RARE: f64 = 1e-6;
 
 /// The mean time between two accepted frames.

@@ -17,7 +17,7 @@ use crate::urp::{Control, Part, Trailer, User, octet};
 /// One octet of data or control, with its parity.
 ///
 /// Held in the coding of the 8th edition's host interface: bits 0 to 7 the octet, 0x0100 set for data,
-/// 0x8000 set where the parity is good.
+/// 0x8000 set if the parity is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Envelope(u16);
 
@@ -25,7 +25,7 @@ const DATA: u16 = 0x0100;
 const PARITY_GOOD: u16 = 0x8000;
 
 impl Envelope {
-    /// What fills packets; receivers skip it.
+    /// The octet that fills packets; receivers skip it.
     pub const NUL: Envelope = Envelope::control(octet::NUL);
 
     /// An octet of data, parity good.
@@ -44,11 +44,11 @@ impl Envelope {
     pub const fn octet(self) -> u8 {
         self.0 as u8
     }
-    /// Is it data?
+    /// Whether it is data.
     pub const fn is_data(self) -> bool {
         self.0 & DATA != 0
     }
-    /// Is its parity good?
+    /// Whether its parity is good.
     pub const fn is_good(self) -> bool {
         self.0 & PARITY_GOOD != 0
     }
@@ -56,7 +56,7 @@ impl Envelope {
     pub const fn word(self) -> u16 {
         self.0
     }
-    /// From a word of the host interface; `None` where the word has bits that an envelope has not, such
+    /// An envelope from a word of the host interface; `None` if the word has bits that an envelope has not, such
     /// as a channel mark.
     pub const fn from_word(word: u16) -> Option<Envelope> {
         if word & !(0xff | DATA | PARITY_GOOD) == 0 { Some(Envelope(word)) } else { None }

@@ -21,7 +21,7 @@ pub struct Packet {
     envelopes: Vec<Envelope>,
 }
 
-/// Why a packet is refused. As in the 8th edition's driver, all of it is.
+/// The reason for refusing a packet. As in the 8th edition's driver, all of it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Too many envelopes to go in.
@@ -41,7 +41,7 @@ pub enum Refused {
     /// A word with a bad parity.
     #[error("word {0} of the packet has a bad parity: drop the packet, URP asks for it again")]
     Parity(usize),
-    /// A channel mark where none belongs, or none where one does.
+    /// A channel mark stands in the wrong word, or is missing from the right one.
     #[error(
         "word {0} of the packet has its channel mark wrong: begin at the next two marked words"
     )]

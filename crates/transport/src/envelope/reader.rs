@@ -35,9 +35,9 @@ enum State {
 
 /// Reads one direction of one channel, envelope by envelope, over packets of any size.
 ///
-/// It keeps to the rules of the receivers in the field: two octets of data after the begin of a trailer
-/// are its length; where a third comes the trailer is void and the octet is the user's; controls of
-/// the other direction may come anywhere; NULs, envelopes of bad parity and unknown controls are passed
+/// It keeps to the rules of the receivers in the field. The two octets of data after the begin of a trailer
+/// are its length; if a third comes, the trailer is void and the octet is the user's. Controls of
+/// the other direction may come anywhere. NULs, envelopes of bad parity and unknown controls are passed
 /// over.
 #[derive(Debug, Clone)]
 pub struct Reader {

@@ -10,15 +10,15 @@ use trunkline_core::Ecn;
 pub struct Agreed {
     /// Octets of data in a full segment.
     pub mss: u32,
-    /// Do segments carry time stamps?
+    /// Whether segments carry time stamps.
     pub timestamps: bool,
-    /// Do acknowledgements carry SACK?
+    /// Whether acknowledgements carry SACK.
     pub sack: bool,
     /// How marks are told of; `None` if nothing is sent as ECN-capable.
     pub ecn: Option<Marks>,
     /// The codepoint that the other end's SYN came with.
     pub syn: Ecn,
-    /// Are windows shifted at all?
+    /// Whether windows are shifted at all.
     pub scales: bool,
     /// By how many bits the windows are shifted that the other end offers.
     pub send_scale: u8,
@@ -83,8 +83,8 @@ fn codepoint(ace: u8) -> Option<Ecn> {
     Ecn::ALL.into_iter().find(|&ecn| greeting(ecn) == ace)
 }
 
-/// Marks counted before there are data: 5, and one more if a SYN came marked (RFC 9768 §3.2.1, §3.2.2.1), which the other
-/// end's `ace` tells.
+/// Marks counted before there are data: 5, and one more if a SYN came marked (RFC 9768 §3.2.1, §3.2.2.1), which the
+/// other end's `ace` tells.
 pub fn first_count(ace: u8) -> u8 {
     if codepoint(ace) == Some(Ecn::Ce) { 6 } else { 5 }
 }

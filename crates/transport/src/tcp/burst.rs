@@ -1,9 +1,9 @@
 //! Super-segments: Linux hands several segments to its interface at once, and may wait until it can.
 //!
 //! What the application writes lies in pieces of up to 64 KiB or half the largest window offered
-//! (`tcp_bound_to_half_wnd`). As many segments of a piece go out together as the windows let out, and as the rate sends in
-//! about a millisecond (`tcp_tso_autosize`). Where fewer could go, and the next acknowledgement is near, they wait for it
-//! (`tcp_tso_should_defer`). The last of several is pushed, so that the other end answers at once.
+//! (`tcp_bound_to_half_wnd`). As many segments of a piece go out together as the windows allow, and as the rate sends
+//! in about a millisecond (`tcp_tso_autosize`). If fewer could go, and the next acknowledgement is near, they wait for
+//! it (`tcp_tso_should_defer`). The last of several is pushed, so that the other end answers at once.
 
 use super::congestion::Congestion;
 use super::sender::{Phase, Sender};
@@ -20,19 +20,19 @@ const PART: u64 = 3;
 /// Only who has sent so shortly before waits, for no more than this.
 const SHORTLY: Span = Span::from_millis(1);
 
-/// What goes out together.
+/// The segments that go out together.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Burst {
     /// Octets of the piece that the next segment is from.
     piece: u64,
     /// Octets that may go without another thought.
     left: u64,
-    /// Are they more than a segment?
+    /// Whether they are more than one segment.
     several: bool,
 }
 
 impl Burst {
-    /// `octets` have gone. Were they the last of several segments?
+    /// Counts `octets` as sent. Returns whether they were the last of several segments.
     pub fn sent(&mut self, octets: u64) -> bool {
         self.piece = self.piece.saturating_sub(octets);
         self.left = self.left.saturating_sub(octets);
@@ -41,8 +41,8 @@ impl Burst {
 }
 
 impl<B: Payload> Sender<B> {
-    /// May a segment of `len` new octets go, where the windows let `limit` out? `others` is what is let out by
-    /// all but the congestion window.
+    /// Whether a segment of `len` new octets may go while the windows allow `limit`. `others` is what all windows but
+    /// the congestion window allow.
     pub(super) fn lets_go(
         &mut self,
         now: Time,
@@ -79,7 +79,7 @@ impl<B: Payload> Sender<B> {
         (rate / 1024 + more).min(LARGEST).max(ENOUGH * mss) / mss * mss
     }
 
-    /// Is it better to wait for the next acknowledgement?
+    /// Whether it is better to wait for the next acknowledgement.
     fn waits(&self, now: Time, limit: u64, most: u64, mss: u64) -> bool {
         let window = self.control.window().min(self.offered.largest);
         let last_of_piece = limit >= self.burst.piece && self.unsent() > self.burst.piece;

@@ -16,7 +16,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// How many ticks there have been by `now`.
+    /// Counts the ticks by `now`.
     fn count(self, tick: Span, now: Time) -> u64 {
         let since = now.since(Time::ZERO + self.phase).as_nanos();
         let begun = u64::from(now >= Time::ZERO + self.phase);
@@ -32,7 +32,7 @@ impl Clock {
         Time::ZERO + self.phase + Span::from_nanos(nanos)
     }
 
-    /// How long it took from `earlier` to `later` on this clock: whole ticks that passed.
+    /// The time from `earlier` to `later` on this clock, in whole ticks that passed.
     pub fn measured(self, earlier: Time, later: Time) -> Span {
         let Some(tick) = self.tick else { return later.since(earlier) };
         let ticks = self.count(tick, later) - self.count(tick, earlier);

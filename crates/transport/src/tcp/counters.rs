@@ -1,4 +1,4 @@
-//! What happened on a connection, counted.
+//! Counts of what happened on a connection.
 
 /// Counters of both directions of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -9,7 +9,7 @@ pub struct Counters {
     pub receiving: Receiving,
 }
 
-/// What the sender did.
+/// Counts of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sending {
     /// Segments with data, a SYN or a FIN sent for the first time.
@@ -18,9 +18,9 @@ pub struct Sending {
     pub retransmitted: u64,
     /// Octets of the stream that the other end has acknowledged.
     pub acked: u64,
-    /// How often duplicate acknowledgements or SACK began a recovery.
+    /// Recoveries begun by duplicate acknowledgements or SACK.
     pub fast_retransmits: u32,
-    /// How often the retransmission timer ran out.
+    /// Times that the retransmission timer ran out.
     pub timeouts: u32,
     /// Recoveries and time-outs found out to have been needless.
     pub spurious: u32,
@@ -36,7 +36,7 @@ pub struct Sending {
     pub echo_reductions: u32,
 }
 
-/// What the receiver did.
+/// Counts of the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Receiving {
     /// Segments with data or a FIN that came, acceptable or not.

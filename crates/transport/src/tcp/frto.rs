@@ -1,5 +1,5 @@
-//! Finding out that a time-out was needless by what comes after it, without time stamps: F-RTO (RFC 5682), in its form
-//! for SACK (§3.1) where that is agreed upon.
+//! Detection of a needless time-out by what comes after it, without time stamps: F-RTO (RFC 5682), in its form
+//! for SACK (§3.1) if that is agreed upon.
 //!
 //! What was lost is repaired from the first segment on. If that one's acknowledgement moves the window, two new
 //! segments go out before any other repair: if the next acknowledgement covers what was sent only once, before the
@@ -12,7 +12,7 @@ use super::settings::Settings;
 use crate::Payload;
 use trunkline_core::Time;
 
-/// How far the trial has got.
+/// The stage that the trial has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Trial {
     /// There is none, or it is over.
@@ -28,11 +28,11 @@ pub enum Trial {
 const NEW: u8 = 2;
 
 impl Trial {
-    /// Do repairs wait for its outcome?
+    /// Whether repairs wait for its outcome.
     pub fn is_open(self) -> bool {
         matches!(self, Trial::New(_))
     }
-    /// Have all new segments gone out that it lets go?
+    /// Whether all new segments that it allows have gone out.
     pub fn is_full(self) -> bool {
         self == Trial::New(0)
     }
@@ -42,14 +42,14 @@ impl Trial {
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence {
     pub ack: u64,
-    /// Did it acknowledge something new?
+    /// Whether it acknowledged something new.
     pub progress: bool,
-    /// Did it tell of something that had arrived out of its turn, by SACK or as a duplicate?
+    /// Whether it told of something that had arrived out of its turn, by SACK or as a duplicate.
     pub told: bool,
 }
 
 impl<B: Payload> Sender<B> {
-    /// Does an acknowledgement show that the time-out was needless?
+    /// Whether an acknowledgement shows that the time-out was needless.
     pub(super) fn try_time_out(
         &mut self,
         evidence: Evidence,
@@ -83,7 +83,7 @@ impl<B: Payload> Sender<B> {
         if partial && new { Trial::New(NEW) } else { Trial::Over }
     }
 
-    /// A new segment of a trial. Where none can go out the trial is over.
+    /// Sends a new segment of a trial. If none can go out, the trial is over.
     pub(super) fn on_trial(
         &mut self,
         now: Time,

@@ -24,7 +24,7 @@ impl Offered {
         Offered { edge: start + octets, told: (0, 0), largest: octets }
     }
 
-    /// What an acknowledgement tells of it, unless it is older than what told of it last. True where the
+    /// Takes what an acknowledgement tells of it, unless it is older than the last that told of it. Returns whether the
     /// window has changed.
     pub fn update(&mut self, heard: &Heard<'_>) -> bool {
         let told = (heard.seq, heard.ack);
@@ -64,7 +64,7 @@ impl<B: Payload> Half<B> {
         }
     }
 
-    /// The sender, made where there was none.
+    /// The sender, made if there was none.
     pub fn active(&mut self, agreed: &Agreed, settings: &Settings) -> &mut Sender<B> {
         if let Half::Idle(offered) = *self {
             let mut sender = Sender::new(1, agreed.mss, settings);
@@ -86,7 +86,7 @@ impl<B: Payload> Half<B> {
         self.get().map_or(1, |sender| sender.board.next())
     }
 
-    /// Takes in an acknowledgement. False where it acknowledges what was never sent.
+    /// Takes in an acknowledgement. False if it acknowledges what was never sent.
     pub fn acknowledge(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! How a connection begins: three ways of it, a refusal, and the state after.
+//! The beginning of a connection: three ways of it, a refusal, and the state after.
 
 use super::agreed::{Agreed, Notice, first_count, greeting};
 use super::congestion::{Controller, Marks};
@@ -13,7 +13,7 @@ use crate::Payload;
 use std::sync::Arc;
 use trunkline_core::{Ecn, Time};
 
-/// How far the handshake has got (RFC 9293 §3.3.2). What follows it is known from the two streams.
+/// The state of the handshake (RFC 9293 §3.3.2). What follows it is known from the two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// It waits for a SYN.
@@ -124,7 +124,7 @@ impl<B: Payload> Tcp<B> {
         }
     }
 
-    /// Has a SYN come?
+    /// Whether a SYN has come.
     pub(super) fn knows_peer(&self) -> bool {
         matches!(self.state, State::Open | State::SynReceived)
     }
@@ -141,7 +141,7 @@ impl<B: Payload> Tcp<B> {
     }
 
     /// The options of a SYN: all that the settings offer, or what has been agreed upon; with an
-    /// acknowledgement where the other end's SYN has come.
+    /// acknowledgement if the other end's SYN has come.
     pub(super) fn finish_syn(&mut self, now: Time, mut segment: Segment<B>) -> Segment<B> {
         let mut offer = Agreed::offer(&self.settings);
         let mut timestamps = self.settings.timestamps;

@@ -10,11 +10,11 @@ use trunkline_core::{Span, Time};
 
 /// The shortest hold, and the first (TCP_ATO_MIN).
 const LEAST: Span = Span::from_millis(40);
-/// The longest where the application answers or the segment was short (TCP_DELACK_MAX).
+/// The longest, if the application answers or the segment was short (TCP_DELACK_MAX).
 const MOST: Span = Span::from_millis(200);
 /// The longest otherwise (`tcp_send_delayed_ack`).
 const MOST_IN_BULK: Span = Span::from_millis(500);
-/// What a full segment is taken for before one has come (TCP_MSS_DEFAULT; TCP_MIN_MSS).
+/// The assumed full segment before one has come (TCP_MSS_DEFAULT; TCP_MIN_MSS).
 const FULL: (u32, u32) = (536, 88);
 
 /// What this end knows of the round trip, as the holding of acknowledgements sees it.
@@ -31,7 +31,7 @@ pub struct Pulse {
 pub struct Arrival {
     /// Octets of data.
     pub len: u32,
-    /// Was it pushed?
+    /// Whether it was pushed.
     pub pushed: bool,
     /// The window that was offered last, in octets.
     pub window: u64,
@@ -42,13 +42,13 @@ pub struct Arrival {
 pub struct Interactive {
     /// Acknowledgements still to be sent at once.
     quick: u8,
-    /// Has the application answered in time?
+    /// Whether the application has answered in time.
     answers: bool,
-    /// How long to hold one back; zero before the first data.
+    /// The time to hold one back; zero before the first data.
     hold: Span,
     /// When data came last.
     last: Time,
-    /// What counts as a full segment, and the short one that came last.
+    /// The size of a full segment, and the short one that came last.
     full: u32,
     short: u32,
     /// Short or pushed segments since the last acknowledgement, two at most.
@@ -73,12 +73,12 @@ impl Interactive {
     pub fn full(&self) -> u32 {
         self.full
     }
-    /// Is what has come to be acknowledged at once?
+    /// Whether what has come is to be acknowledged at once.
     pub fn quick(&self) -> bool {
         self.quick > 0 && !self.answers
     }
-    /// Is an acknowledgement due when the application has read everything? One short segment waits for the
-    /// answer, where answers are usual; two do not (`tcp_cleanup_rbuf`).
+    /// Whether an acknowledgement is due when the application has read everything. One short segment waits for the
+    /// answer if answers are usual; two do not (`tcp_cleanup_rbuf`).
     pub fn read(&self) -> bool {
         self.ends >= 2 || (self.ends == 1 && !self.answers)
     }
@@ -101,7 +101,7 @@ impl Interactive {
         self.last = now;
     }
 
-    /// What a full segment is: the largest, or one that came twice running (`tcp_measure_rcv_mss`). Others
+    /// Measures a full segment: the largest, or one that came twice running (`tcp_measure_rcv_mss`). Others
     /// end what the application wrote.
     fn measure(&mut self, Arrival { len, pushed, .. }: Arrival) {
         let before = std::mem::take(&mut self.short);
@@ -149,7 +149,7 @@ impl Interactive {
         self.quick = self.quick.saturating_sub(1);
     }
 
-    /// How long the acknowledgement of what has just come is held back, `most` at most
+    /// The time for which the acknowledgement of what has just come is held back, `most` at most
     /// (`tcp_send_delayed_ack`).
     pub fn hold(&self, pulse: Pulse, most: Span) -> Span {
         if self.hold <= LEAST {

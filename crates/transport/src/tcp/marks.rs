@@ -1,4 +1,4 @@
-//! What a receiver knows of congestion marks, and what it tells of them.
+//! A receiver's record of congestion marks, and what it tells of them.
 
 use super::congestion::Marks;
 use super::segment::Flags;
@@ -12,8 +12,8 @@ const GREETS: u8 = 0x80;
 /// The marks that have come.
 #[derive(Debug, Clone, Copy)]
 pub struct Marked {
-    /// By RFC 3168 §6.1.3: a mark has come, and the other end has not said that it knows. Else the last packet with data
-    /// was marked (DCTCP.CE of RFC 8257 §3.2).
+    /// By RFC 3168 §6.1.3: a mark has come, and the other end has not said that it knows. Else the last packet with
+    /// data was marked (DCTCP.CE of RFC 8257 §3.2).
     echo: bool,
     /// r.cep of RFC 9768 §3.2, modulo 8, and perhaps a greeting ([`GREETS`]).
     count: u8,

@@ -3,8 +3,8 @@
 //! A [`Tcp`] is one end of a connection. It begins by a handshake ([`Tcp::connect`], [`Tcp::listen`]) or
 //! after it ([`Tcp::connected`]). What it does beyond RFC 9293 is chosen by [`Settings`]: windows above
 //! 64 KiB and time stamps (RFC 7323), SACK (RFC 2018, 2883, 6675), fast recovery (RFC 5681, 6582, 6937),
-//! limited transmit (RFC 3042), loss by time (RFC 8985), time-outs (RFC 6298) on fine clocks or on the coarse ones of 4.4BSD,
-//! delayed acknowledgements, ECN (RFC 3168), and the controllers of [`congestion`].
+//! limited transmit (RFC 3042), loss by time (RFC 8985), time-outs (RFC 6298) on fine clocks or on the coarse ones of
+//! 4.4BSD, delayed acknowledgements, ECN (RFC 3168), and the controllers of [`congestion`].
 //!
 //! # What is left out
 //!
@@ -13,8 +13,8 @@
 //! driver keeps it. A window that stays closed is probed for ever. Round trips are taken from the
 //! sender's own records (each segment but those sent twice), time stamps serving for the latter. Segments
 //! beyond the window offered are refused whole. A needless time-out is found out by time stamps, by duplicate SACK
-//! or by F-RTO (RFC 5682), the first one of a segment only. With SACK but without [`Settings::rack`] nothing is sent again
-//! that is not known to be lost (rules 3 and 4 of NextSeg, RFC 6675 §4): a lost tail waits for the timer.
+//! or by F-RTO (RFC 5682), the first one of a segment only. With SACK but without [`Settings::rack`] nothing is sent
+//! again that is not known to be lost (rules 3 and 4 of NextSeg, RFC 6675 §4): a lost tail waits for the timer.
 
 mod agreed;
 mod burst;
@@ -76,7 +76,7 @@ pub struct Tcp<B> {
     reset: Option<(Seq, Option<Seq>)>,
 }
 
-/// What holds the sender back.
+/// The reason why the sender is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocked {
     /// The handshake is not over.
@@ -104,7 +104,7 @@ fn since_stamp(now: Time, stamp: u32) -> Span {
 }
 
 impl<B: Payload> Tcp<B> {
-    /// What it was told.
+    /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -134,7 +134,7 @@ impl<B: Payload> Tcp<B> {
     pub fn take(&mut self) -> Option<B> {
         self.receiver.take()
     }
-    /// How many pieces wait to be taken.
+    /// The number of pieces that wait to be taken.
     pub fn waiting(&self) -> usize {
         self.receiver.waiting()
     }
@@ -164,32 +164,32 @@ impl<B: Payload> Tcp<B> {
     pub fn received(&self) -> u64 {
         self.receiver.received()
     }
-    /// Is the handshake over?
+    /// Whether the handshake is over.
     pub fn established(&self) -> bool {
         self.state == State::Open
     }
-    /// Has the other end said that there will be no more data, and have all come?
+    /// Whether the other end has said that there will be no more data, and all have come.
     pub fn ended(&self) -> bool {
         self.receiver.ended()
     }
-    /// Have both ends said so, and knows this one that the other one knows?
+    /// Whether both ends have said so, and this one knows that the other one knows.
     pub fn closed(&self) -> bool {
         self.receiver.ended() && self.sender.get().is_some_and(Sender::finish_acked)
     }
-    /// Has the other end refused?
+    /// Whether the other end has refused.
     pub fn refused(&self) -> bool {
         self.state == State::Refused
     }
-    /// Has it left [`Settings::most_timeouts`] time-outs in a row unanswered, or refused? In the former
-    /// case an acknowledgement that comes all the same brings it back to life.
+    /// Whether the other end has left [`Settings::most_timeouts`] time-outs in a row unanswered, or refused. In the
+    /// former case an acknowledgement that comes all the same brings it back to life.
     pub fn dead(&self) -> bool {
         self.sender.get().is_some_and(|sender| sender.dead) || self.refused()
     }
-    /// Is a loss being repaired?
+    /// Whether a loss is being repaired.
     pub fn recovering(&self) -> bool {
         self.sender.get().is_some_and(|sender| sender.phase != Phase::Open)
     }
-    /// What keeps data that are there from being sent at `now`.
+    /// The reason why data that are there cannot be sent at `now`.
     pub fn blocked(&self, now: Time) -> Option<Blocked> {
         match self.state {
             State::Open => self.sender.get()?.blocked(now, &self.agreed, &self.settings),
@@ -239,7 +239,7 @@ impl<B: Payload> Tcp<B> {
         let timeout = if smoothed.is_zero() { self.settings.min_rto } else { self.timeout() };
         Pulse { smoothed, timeout }
     }
-    /// What happened so far.
+    /// Counts of what has happened so far.
     pub fn counters(&self) -> Counters {
         let sending = self.sender.get().map(|sender| sender.counters).unwrap_or_default();
         Counters { sending, receiving: self.receiver.counters }
@@ -284,7 +284,7 @@ impl<B: Payload> Tcp<B> {
         }
     }
 
-    /// Hands a segment's acknowledgement to the sending half; false where it acknowledges what was never
+    /// Hands a segment's acknowledgement to the sending half; false if it acknowledges what was never
     /// sent.
     fn hear(
         &mut self,
@@ -319,7 +319,7 @@ impl<B: Payload> Tcp<B> {
         self.sender.acknowledge(now, &heard, &self.agreed, &self.settings)
     }
 
-    /// What is to be sent next: acknowledgements that count as duplicates, then what was lost, then what
+    /// The next segment to send: acknowledgements that count as duplicates, then what was lost, then what
     /// is new, then an acknowledgement that nothing has carried.
     pub fn transmit(&mut self, now: Time) -> Option<Segment<B>> {
         if let Some((seq, ack)) = self.reset.take() {
@@ -374,7 +374,7 @@ impl<B: Payload> Tcp<B> {
         segment
     }
 
-    /// Acknowledgement, window and options, SACK where `spare` octets are enough for it.
+    /// Fills in acknowledgement, window and options; SACK if `spare` octets are enough for it.
     #[inline]
     fn finish(&mut self, now: Time, segment: &mut Segment<B>, spare: u32) {
         self.receiver.tell(segment, &self.agreed, &self.settings);

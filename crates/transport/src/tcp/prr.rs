@@ -19,7 +19,7 @@ impl Prr {
         Prr { outstanding: outstanding.max(1), ..Prr::default() }
     }
 
-    /// What may go out before the next acknowledgement.
+    /// The octets that may go out before the next acknowledgement.
     pub const fn room(&self) -> u64 {
         self.room
     }
@@ -29,8 +29,8 @@ impl Prr {
         self.room = self.room.saturating_sub(octets);
     }
 
-    /// An acknowledgement has delivered `delivered` octets, `in_flight` are in flight, and recovery shall
-    /// end at a window of `target`. The bound is the one with slow start (PRR-SSRB) where the acknowledgement
+    /// Takes in an acknowledgement that delivered `delivered` octets. `in_flight` are in flight, and recovery shall
+    /// end at a window of `target`. The bound is the one with slow start (PRR-SSRB) if the acknowledgement
     /// is `safe`, else the conservative one (PRR-CRB).
     pub fn acked(&mut self, delivered: u64, in_flight: u64, target: u64, mss: u32, safe: bool) {
         self.delivered += delivered;

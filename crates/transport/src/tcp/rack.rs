@@ -13,7 +13,7 @@ use crate::Payload;
 use std::collections::VecDeque;
 use trunkline_core::{Span, Time};
 
-/// What the early timer is for.
+/// The purpose of the early timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Early {
     #[default]
@@ -34,7 +34,7 @@ pub struct Rack {
     /// What was sent again, in that order: when, and its position. Some of it may have arrived.
     resent: VecDeque<(Time, u64)>,
     reordering_seen: bool,
-    /// How many quarters of the shortest round trip are allowed for reordering.
+    /// The quarters of the shortest round trip that are allowed for reordering.
     quarters: u8,
     /// For how many recoveries more that is kept.
     keep: u8,
@@ -45,7 +45,7 @@ pub struct Rack {
     pub due: Time,
     /// What was sent when the tail was probed (TLP.end_seq); 0 where no probe is out.
     probed: u64,
-    /// Was the probe sent again, rather than new?
+    /// Whether the probe was sent again, rather than new.
     repeats: bool,
 }
 
@@ -190,12 +190,12 @@ fn in_flight(board: &Scoreboard, (sent, position): (Time, u64)) -> Option<(usize
 }
 
 impl<B: Payload> Sender<B> {
-    /// Is loss told by time?
+    /// Whether loss is told by time.
     pub(super) fn racks(agreed: &Agreed, settings: &Settings) -> bool {
         settings.rack && agreed.sack
     }
 
-    /// How long what was overtaken is waited for beyond its round trip (§6.2 step 4). Not at all while no
+    /// The time that an overtaken segment is waited for beyond its round trip (§6.2 step 4). It is zero while no
     /// reordering has been seen and there are signs of loss enough.
     fn allowance(&self, mss: u32) -> Span {
         let signs = self.phase != Phase::Open
@@ -240,7 +240,7 @@ impl<B: Payload> Sender<B> {
         }
     }
 
-    /// Sets the time of a probe of the tail, where one would make sense (§7.2).
+    /// Sets the time of a probe of the tail, if one would make sense (§7.2).
     #[inline]
     pub(super) fn arm_tail_probe(&mut self, now: Time, agreed: &Agreed, settings: &Settings) {
         if Self::racks(agreed, settings) {
@@ -314,8 +314,8 @@ impl<B: Payload> Sender<B> {
         Some(out)
     }
 
-    /// Does an acknowledgement tell what became of the probe (§7.4.2)? Two answers to a repeated last segment,
-    /// the second a duplicate, show that both copies arrived; if there was one only, the loss that it has
+    /// Whether an acknowledgement tells what became of the probe (§7.4.2). Two answers to a repeated last segment,
+    /// the second a duplicate, show that both copies arrived. If there was one only, the loss that it has
     /// repaired counts as congestion.
     pub(super) fn judge_tail_probe(&mut self, now: Time, ack: u64, repeated: bool) {
         let probe = self.rack.as_mut().filter(|rack| rack.probed != 0 && ack >= rack.probed);

@@ -23,7 +23,7 @@ pub struct Reassembly<B> {
     recent: Vec<u64>,
 }
 
-/// How many runs are remembered by when they grew: as many as SACK blocks fit into a segment.
+/// The number of runs remembered by when they grew: as many as SACK blocks fit into a segment.
 const RECENT: usize = 4;
 
 impl<B: Payload> Reassembly<B> {
@@ -40,7 +40,7 @@ impl<B: Payload> Reassembly<B> {
         self.pieces.is_empty()
     }
 
-    /// Puts in `data` from `start` on, without what is there already. True where any of it was new.
+    /// Puts in `data` from `start` on, without what is there already. True if any of it was new.
     pub fn insert(&mut self, start: u64, mut data: B) -> bool {
         let (mut at, mut fresh) = (start, false);
         while !data.is_empty() {
@@ -126,7 +126,7 @@ impl<B: Payload> Reassembly<B> {
         self.octets
     }
 
-    /// Where the last run ends; zero without any.
+    /// The end of the last run; zero without any.
     pub fn end(&self) -> u64 {
         self.ranges.back().map_or(0, |run| run.end)
     }

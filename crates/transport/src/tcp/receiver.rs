@@ -28,7 +28,7 @@ pub struct Receiver<B> {
     held: u64,
     /// The farthest position ever offered by a window.
     offered: u64,
-    /// Where the other end's stream ends: the position of its FIN.
+    /// The end of the other end's stream: the position of its FIN.
     fin: u64,
     /// Whether the window has been told in full. A SYN tells of 65 535 octets at most.
     told: bool,
@@ -38,13 +38,13 @@ pub struct Receiver<B> {
     largest: u32,
     /// Acknowledgements to be sent now, each for itself.
     owed: u16,
-    /// Is one to be sent now, or with the next data?
+    /// Whether one is to be sent now, or with the next data.
     now: bool,
     quick: u8,
-    /// Where the application's answers decide how long one is held back.
+    /// Present if the application's answers decide how long one is held back.
     interactive: Option<Box<Interactive>>,
-    /// A segment that the sender has pushed has come since the last acknowledgement; where
-    /// [`Interactive`] keeps count, the last segment was.
+    /// Whether a segment that the sender has pushed has come since the last acknowledgement. If
+    /// [`Interactive`] keeps count, whether the last segment was pushed.
     pushed: bool,
     /// When one that is held back is sent.
     due: Time,
@@ -114,7 +114,7 @@ impl<B: Payload> Receiver<B> {
         seq.position(self.first, self.next)
     }
 
-    /// Has the other end's FIN come, and all before it?
+    /// Whether the other end's FIN has come, and all before it.
     pub fn ended(&self) -> bool {
         self.next > self.fin
     }
@@ -146,7 +146,7 @@ impl<B: Payload> Receiver<B> {
         self.owed = self.owed.saturating_add(1);
     }
 
-    /// Takes note of the time stamp of a segment at `position` (RFC 7323 §4.3). False where the segment is
+    /// Takes note of the time stamp of a segment at `position` (RFC 7323 §4.3). False if the segment is
     /// older than what has been seen (§5.3): it is not to be looked at.
     pub fn stamped(&mut self, stamp: Timestamps, position: u64) -> bool {
         if self.stamped && (stamp.value.wrapping_sub(self.stamp) as i32) < 0 {
@@ -165,8 +165,8 @@ impl<B: Payload> Receiver<B> {
         self.acknowledge_again();
     }
 
-    /// The handshake is over for the end that began it: the answer to its SYN came with `ecn`, and told by `ace` what its
-    /// own SYN came with.
+    /// The handshake is over for the end that began it: the answer to its SYN came with `ecn`, and told by `ace` what
+    /// its own SYN came with.
     pub fn greet(&mut self, ecn: Ecn) {
         self.marked.greet(super::agreed::greeting(ecn));
     }
@@ -175,7 +175,8 @@ impl<B: Payload> Receiver<B> {
         self.marked = Marked::from(super::agreed::first_count(super::agreed::greeting(ecn)));
     }
 
-    /// The congestion bits of a segment that came, with data or without. Those of a SYN are the handshake's (RFC 8257 §3.6).
+    /// The congestion bits of a segment that came, with data or without. Those of a SYN are the handshake's (RFC 8257
+    /// §3.6).
     pub fn marks(&mut self, marks: Marks, ecn: Ecn, flags: Flags, bare: bool) {
         if flags.has(Flags::SYN) {
             return;
@@ -191,7 +192,7 @@ impl<B: Payload> Receiver<B> {
         }
     }
 
-    /// A segment of no length came. Where it is numbered before what is expected, it asks for an
+    /// A segment of no length came. If it is numbered before what is expected, it asks for an
     /// acknowledgement.
     pub fn probed(&mut self, position: u64) {
         self.now |= position + 1 == self.next;
@@ -275,7 +276,7 @@ impl<B: Payload> Receiver<B> {
         }
     }
 
-    /// Something came where it was expected: it may be acknowledged later (RFC 5681 §4.2).
+    /// Data came in order: they may be acknowledged later (RFC 5681 §4.2).
     fn in_order(&mut self, now: Time, settings: &Settings) {
         let most = u64::from(settings.ack_every - 1) * u64::from(self.largest);
         let Some(delay) = settings.delayed_ack.filter(|_| self.next - self.acked <= most) else {
@@ -290,7 +291,7 @@ impl<B: Payload> Receiver<B> {
         }
     }
 
-    /// The same, where the application's answers decide how long.
+    /// The same, if the application's answers decide how long.
     fn with_the_answer(&mut self, now: Time, len: u32, pulse: Pulse, settings: &Settings) {
         let Some(interactive) = &mut self.interactive else { return };
         let window = self.offered.saturating_sub(self.acked);
@@ -356,7 +357,7 @@ impl<B: Payload> Receiver<B> {
         }
     }
 
-    /// The application is done with `octets` more. Where the window has been small and has grown much,
+    /// The application is done with `octets` more. If the window has been small and has grown much,
     /// the other end is told (RFC 9293 §3.8.6.2.2), but not because a SYN could not state it.
     pub fn consumed(&mut self, octets: u64, agreed: &Agreed, settings: &Settings) {
         self.held = self.held.saturating_sub(octets);
@@ -386,8 +387,8 @@ impl<B: Payload> Receiver<B> {
         new.min(most)
     }
 
-    /// Whether an acknowledgement is to be sent that data cannot carry, because it counts as a duplicate or tells of less
-    /// than has come.
+    /// Whether an acknowledgement is to be sent that data cannot carry, because it counts as a duplicate or tells of
+    /// less than has come.
     pub fn owes(&self) -> bool {
         self.owed > 0 || self.behind != WHOLE
     }
@@ -445,7 +446,7 @@ impl<B: Payload> Receiver<B> {
         self.owed = self.owed.saturating_sub(1);
     }
 
-    /// The runs to be told, with the duplicate that has just come before them; none where nothing is
+    /// The runs to be told, with the duplicate that has just come before them; none if nothing is
     /// missing.
     pub fn sack(&mut self, most: usize) -> Option<Sack> {
         let gaps = self.gaps.as_mut()?;

@@ -1,4 +1,4 @@
-//! What an acknowledgement means to the sending half: progress, loss, or the end of a recovery.
+//! The sending half's answer to an acknowledgement: progress, loss, or the end of a recovery.
 
 use super::agreed::Agreed;
 use super::congestion::{Ack, Congestion, Marks, Reason};
@@ -16,24 +16,24 @@ use trunkline_core::{Span, Time};
 #[derive(Debug, Clone, Copy)]
 pub struct Heard<'a> {
     pub ack: u64,
-    /// Where the segment that carries it starts in the other end's stream.
+    /// The start of the segment that carries it, in the other end's stream.
     pub seq: u64,
     /// Octets of the window offered.
     pub window: u64,
-    /// May it be a duplicate: has the segment neither data nor FIN nor SYN?
+    /// Whether it may be a duplicate: the segment has neither data nor FIN nor SYN.
     pub bare: bool,
     /// The SACK runs, in their order.
     pub runs: &'a [Range],
     /// The time stamp that it echoes.
     pub echo: Option<u32>,
-    /// Does it echo a congestion mark?
+    /// Whether it echoes a congestion mark.
     pub marked: bool,
     /// Its ACE field.
     pub ace: u8,
 }
 
 impl Context<'_> {
-    /// Is there no SACK, and do duplicates stand for it as in Linux?
+    /// Whether there is no SACK and duplicates stand for it, as in Linux.
     fn emulates_sack(&self) -> bool {
         self.settings.emulates_sack && !self.agreed.sack
     }
@@ -50,7 +50,7 @@ struct Context<'a> {
 }
 
 impl<B: Payload> Sender<B> {
-    /// Takes in an acknowledgement. False where it acknowledges what was never sent.
+    /// Takes in an acknowledgement. False if it acknowledges what was never sent.
     pub fn acknowledge(
         &mut self,
         now: Time,
@@ -107,7 +107,7 @@ impl<B: Payload> Sender<B> {
         }
     }
 
-    /// The other end's window: true where it has changed.
+    /// Takes over the other end's window. True if it has changed.
     fn update_window(&mut self, heard: &Heard<'_>) -> bool {
         let before = self.offered.edge;
         let moved = self.offered.update(heard);
@@ -214,7 +214,7 @@ impl<B: Payload> Sender<B> {
         (self.duplicates, self.inflation) = (0, 0);
     }
 
-    /// Does a recovery begin or end, and what is lost?
+    /// Judges whether a recovery begins or ends, and what is lost.
     fn judge(&mut self, context: &Context<'_>, progress: bool, told: bool, taken: &Taken) {
         let una = self.board.una();
         let over = match self.phase {
@@ -245,7 +245,7 @@ impl<B: Payload> Sender<B> {
         }
     }
 
-    /// Does the first new acknowledgement end the recovery, partial or not (4.4BSD)?
+    /// Whether the first new acknowledgement ends the recovery, partial or not (4.4BSD).
     fn leaves_early(&self, context: &Context<'_>) -> bool {
         !context.agreed.sack && context.settings.recovery == Recovery::Reno
     }
@@ -261,8 +261,8 @@ impl<B: Payload> Sender<B> {
         self.force = false;
     }
 
-    /// What was sent during a recovery, lost and sent again is a loss of another window: the next recovery begins at once,
-    /// and does not wait for the next loss (IsLost(HighACK + 1), RFC 6675 §5; `lost_out` in Linux's
+    /// What was sent during a recovery, lost and sent again is a loss of another window: the next recovery begins at
+    /// once, and does not wait for the next loss (IsLost(HighACK + 1), RFC 6675 §5; `lost_out` in Linux's
     /// `tcp_time_to_recover`). Losses are found in the order of sending, so that the first segment tells.
     fn go_on_if_holes_are_left(&mut self, context: &Context<'_>) {
         let repaired = self.board.first().is_some_and(|first| first.times > 1);
@@ -277,7 +277,7 @@ impl<B: Payload> Sender<B> {
         }
     }
 
-    /// What SACK tells to be lost (RFC 6675 §5): outside of recovery the first such segment begins one,
+    /// Judges by SACK what is lost (RFC 6675 §5). Outside of recovery the first such segment begins one,
     /// and after a time-out everything is lost already.
     fn judge_by_sack(&mut self, context: &Context<'_>, told: bool) {
         let doubtful = self.board.arrived() > 0 && self.phase != Phase::Loss;
@@ -355,7 +355,7 @@ impl<B: Payload> Sender<B> {
         self.due = self.rtt.due(context.now, context.settings);
     }
 
-    /// What was outstanding is to be repaired from the start.
+    /// Repairs what was outstanding from the start.
     fn start_again(&mut self, agreed: &Agreed, settings: &Settings) {
         self.undo = if settings.undo { Undo::begin() } else { Undo::default() };
         self.phase = Phase::Loss;
@@ -372,8 +372,8 @@ impl<B: Payload> Sender<B> {
         self.timed.abandon();
     }
 
-    /// Takes in what an acknowledgement tells of marks, and answers how many octets came marked, if it tells. The window
-    /// is reduced once for each window of data (RFC 3168 §6.1.2, RFC 8257 §3.3).
+    /// Takes in what an acknowledgement tells of marks, and answers how many octets came marked, if it tells. The
+    /// window is reduced once for each window of data (RFC 3168 §6.1.2, RFC 8257 §3.3).
     fn mark(&mut self, context: &Context<'_>, heard: &Heard<'_>, taken: &Taken) -> u64 {
         let Some(marks) = context.agreed.ecn else { return 0 };
         let (echoes, marked) = match marks {
@@ -401,9 +401,9 @@ impl<B: Payload> Sender<B> {
         marked
     }
 
-    /// Packets that have come marked since the other end's counter was last heard. What tells of nothing new may be old,
-    /// and its counter too. If more packets are acknowledged than the counter can count, it is taken to have gone round as
-    /// often as they allow (RFC 9768 §3.2.2.5.2, appendix A.2).
+    /// Packets that have come marked since the other end's counter was last heard. What tells of nothing new may be
+    /// old, and its counter too. If more packets are acknowledged than the counter can count, it is taken to have gone
+    /// round as often as they allow (RFC 9768 §3.2.2.5.2, appendix A.2).
     fn counted(&mut self, ace: u8, taken: &Taken, mss: u64) -> u64 {
         if taken.delivered == 0 && taken.acked == 0 {
             return 0;
@@ -458,7 +458,7 @@ impl<B: Payload> Sender<B> {
         });
     }
 
-    /// Linux counts a window of slow start as used where half of it is (`tcp_is_cwnd_limited`).
+    /// Whether half the window is used, which Linux counts as used in slow start (`tcp_is_cwnd_limited`).
     fn half_used(&self, before: u64, settings: &Settings) -> bool {
         let window = self.control.window();
         settings.counts_segments
@@ -486,7 +486,7 @@ impl<B: Payload> Sender<B> {
         self.arm_tail_probe(context.now, context.agreed, context.settings);
     }
 
-    /// Has it tried often enough, or to open a connection long enough?
+    /// Whether it has tried often enough, or to open a connection long enough.
     fn in_vain(&self, now: Time, settings: &Settings) -> bool {
         match self.board.first().filter(|_| self.board.una() == 0) {
             Some(syn) => now.since(syn.first) >= LONGEST_OPENING,

@@ -29,7 +29,7 @@ pub fn times(span: Span, factor: u64) -> Span {
     Span::from_nanos(span.as_nanos().saturating_mul(factor))
 }
 
-/// What the first time-out of data is after a SYN that had to be sent again (RFC 6298 §5.7).
+/// The first time-out of data after a SYN that had to be sent again (RFC 6298 §5.7).
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
 impl Rtt {

@@ -1,4 +1,4 @@
-//! What has been sent and not been acknowledged: one record for each segment.
+//! The scoreboard: one record for each segment that has been sent and not been acknowledged.
 //!
 //! A segment is in flight, known to have arrived (SACKed), or lost and waiting to be sent again. *In
 //! flight* is RFC 6675's pipe: everything outstanding but the latter two.
@@ -8,7 +8,7 @@ use super::reassembly::Range;
 use std::collections::VecDeque;
 use trunkline_core::{Span, Time};
 
-/// Where a segment is.
+/// The state of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     InFlight,
@@ -29,7 +29,7 @@ pub struct Record {
     start: u32,
     /// Sequence numbers, a SYN or FIN counting.
     pub len: u16,
-    /// How often it was sent.
+    /// The number of times it was sent.
     pub times: u8,
     pub fate: Fate,
 }
@@ -52,9 +52,9 @@ pub struct Taken {
     /// A round trip shorter than any before: what was sent again and seems to have arrived sooner had
     /// arrived the first time (RFC 8985 §6.2 step 2).
     pub shortest: Span,
-    /// Did a segment sent once arrive after one above it?
+    /// Whether a segment sent once arrived after one above it.
     pub reordered: bool,
-    /// Is a segment among them that was sent again?
+    /// Whether a segment among them was sent again.
     pub repaired: bool,
     /// The position after the first of those sent once.
     pub original: Option<u64>,
@@ -141,7 +141,7 @@ impl Scoreboard {
     pub fn first(&self) -> Option<&Record> {
         self.records.front()
     }
-    /// How many segments are outstanding.
+    /// The number of outstanding segments.
     pub fn segments(&self) -> usize {
         self.records.len()
     }
@@ -165,7 +165,7 @@ impl Scoreboard {
         self.records.get(index)
     }
 
-    /// How many records were sent for the first time before `latest` was sent.
+    /// The number of records sent for the first time before `latest` was sent.
     pub fn sent_before(&self, latest: &Latest) -> usize {
         let before = |record: &Record| (record.first, self.end(record)) < (latest.sent, latest.end);
         self.records.partition_point(before)
@@ -337,8 +337,8 @@ impl Scoreboard {
         Some(index)
     }
 
-    /// Before which position everything that has not arrived and was sent once counts as lost: where
-    /// [`DUP_THRESH`] segments above have arrived, or more octets than `DUP_THRESH` − 1 full ones
+    /// The position before which everything that has not arrived and was sent once counts as lost:
+    /// [`DUP_THRESH`] segments above it have arrived, or more octets than `DUP_THRESH` − 1 full ones
     /// (IsLost of RFC 6675 §4).
     pub fn lost_below(&self, mss: u32) -> u64 {
         let (mut segments, mut octets) = (0, 0);
@@ -356,7 +356,7 @@ impl Scoreboard {
         self.una
     }
 
-    /// What was sent once and has not arrived between `from` and `to` is lost.
+    /// Counts as lost what was sent once and has not arrived between `from` and `to`.
     pub fn lose_between(&mut self, from: u64, to: u64) {
         for index in self.index_of(from).. {
             match self.records.get(index) {

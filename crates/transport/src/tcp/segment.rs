@@ -1,4 +1,4 @@
-//! What one end hands to the network.
+//! The segments that one end hands to the network.
 
 use super::seq::Seq;
 use crate::Payload;
@@ -23,7 +23,7 @@ impl Flags {
     pub const SYN: Flags = Flags(0x02);
     /// The connection is refused.
     pub const RST: Flags = Flags(0x04);
-    /// The receiver is to pass on what it has. Set where the application's data end.
+    /// The receiver is to pass on what it has. Set at the end of the application's data.
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement number counts.
     pub const ACK: Flags = Flags(0x10);
@@ -38,7 +38,7 @@ impl Flags {
 
     /// The bits of the counter of marks.
     const ACE: Flags = Flags(0x1c0);
-    /// How far they stand from the right.
+    /// Their distance from the right.
     const ACE_SHIFT: u32 = 6;
 
     /// The nine bits.
@@ -58,11 +58,11 @@ impl Flags {
     pub const fn with_ace(self, ace: u8) -> Flags {
         Flags(self.0 & !Flags::ACE.0 | (ace as u16 & 7) << Flags::ACE_SHIFT)
     }
-    /// Are all bits of `other` set?
+    /// Whether all bits of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-    /// These bits, and those of `other` where `wanted`.
+    /// These bits, and those of `other` if `wanted`.
     #[must_use]
     pub const fn with(self, other: Flags, wanted: bool) -> Flags {
         if wanted { Flags(self.0 | other.0) } else { self }
@@ -81,7 +81,7 @@ impl BitOr for Flags {
 pub struct Timestamps {
     /// When this segment was sent.
     pub value: u32,
-    /// The value that the other end sent last; counts where the segment has an ACK.
+    /// The value that the other end sent last; counts if the segment has an ACK.
     pub echo: u32,
 }
 
@@ -94,9 +94,9 @@ pub struct Sack {
 }
 
 impl Sack {
-    /// How many runs the room for options allows, without time stamps.
+    /// The most runs that the room for options allows, without time stamps.
     pub const MOST: usize = 4;
-    /// How many beside time stamps.
+    /// The most beside time stamps.
     pub const MOST_WITH_TIMESTAMPS: usize = 3;
 
     /// Adds a run; one too many is left out.
@@ -119,7 +119,7 @@ pub struct Offer {
     pub mss: Option<u16>,
     /// By how many bits its windows are shifted (RFC 7323 §2).
     pub scale: Option<u8>,
-    /// Does it understand SACK?
+    /// Whether it understands SACK.
     pub sack: bool,
 }
 
@@ -174,14 +174,14 @@ impl<B: Payload> Segment<B> {
         }
     }
 
-    /// How many sequence numbers it takes: its octets, one for a SYN and one for a FIN.
+    /// The sequence numbers that it takes: its octets, one for a SYN and one for a FIN.
     pub fn span(&self) -> u64 {
         u64::from(self.data.len())
             + u64::from(self.flags.has(Flags::SYN))
             + u64::from(self.flags.has(Flags::FIN))
     }
 
-    /// What a SYN offers; nothing in other segments.
+    /// The offer of a SYN; empty in other segments.
     pub fn offer(&self) -> Offer {
         match self.rare.as_deref() {
             Some(Rare::Offer(offer)) => *offer,
@@ -209,7 +209,7 @@ impl<B: Payload> Segment<B> {
         IP_HEADER + TCP_HEADER + self.options() + self.data.len()
     }
 
-    /// Is it sent again?
+    /// Whether it is sent again.
     pub fn is_retransmission(&self) -> bool {
         self.first_sent.is_some()
     }

@@ -18,7 +18,7 @@ use super::undo::Undo;
 use crate::Payload;
 use trunkline_core::{Span, Time};
 
-/// What kind of losses are being repaired.
+/// The kind of losses that are being repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// None.
@@ -29,18 +29,18 @@ pub enum Phase {
     Loss,
 }
 
-/// What goes out, before the header.
+/// A segment that goes out, before it has its header.
 #[derive(Debug, Clone)]
 pub struct Outgoing<B> {
     pub start: u64,
     pub data: B,
     pub syn: bool,
     pub fin: bool,
-    /// Is it all that the application has offered?
+    /// Whether it is all that the application has offered.
     pub push: bool,
-    /// Is it new data, sent for the first time?
+    /// Whether it is new data, sent for the first time.
     pub fresh: bool,
-    /// Has the window been reduced?
+    /// Whether the window has been reduced.
     pub cwr: bool,
     pub eligible: Time,
     pub first_sent: Option<Time>,
@@ -63,16 +63,16 @@ pub struct Sender<B> {
     /// Octets that duplicate acknowledgements stand for, without SACK.
     pub(super) inflation: u64,
     pub(super) prr: Option<Box<Prr>>,
-    /// Is the next segment sent again whatever the window says? It is the fast retransmit.
+    /// Whether the next segment is sent again whatever the window says. It is the fast retransmit.
     pub(super) force: bool,
-    /// Has a partial acknowledgement restarted the timer in this recovery?
+    /// Whether a partial acknowledgement has restarted the timer in this recovery.
     pub(super) restarted: bool,
     /// Below this position SACK has told all losses that it can.
     pub(super) judged: u64,
     /// When the timer runs out, of retransmission or of probing a closed window.
     pub(super) due: Time,
     pub(super) probing: bool,
-    /// Is a probe due, and how many have been sent in a row?
+    /// Whether a probe is due, and how many have been sent in a row.
     probe: bool,
     pub(super) probes: u8,
     /// Before this instant pacing holds everything back.
@@ -84,22 +84,22 @@ pub struct Sender<B> {
     pushed: u64,
     pub(super) last_sent: Time,
     pub(super) burst: Burst,
-    /// Was the congestion window what held the sender back?
+    /// Whether the congestion window held the sender back.
     pub(super) limited: bool,
     /// What is to be acknowledged before the round is over.
     pub(super) round_end: u64,
-    /// Is the other end to be told that the window has been reduced?
+    /// Whether the other end is to be told that the window has been reduced.
     pub(super) cwr: bool,
     /// What is to be acknowledged before another mark counts.
     pub(super) reduced_until: u64,
-    /// Does the window stay as a mark has left it until then?
+    /// Whether the window stays as a mark has left it until then.
     pub(super) marked: bool,
     /// The other end's count of marks as it was last told, modulo 8 (s.cep of RFC 9768 §3.2).
     pub(super) marks: u8,
     pub(super) undo: Undo,
     pub(super) trial: Trial,
     pub(super) rack: Option<Box<Rack>>,
-    /// Is a probe of the tail due?
+    /// Whether a probe of the tail is due.
     pub(super) tail: bool,
     pub(super) closing: bool,
     pub(super) dead: bool,
@@ -155,17 +155,17 @@ impl<B: Payload> Sender<B> {
     pub fn unsent(&self) -> u64 {
         self.stream.end().saturating_sub(self.board.next().max(1))
     }
-    /// Has the FIN been sent?
+    /// Whether the FIN has been sent.
     pub fn finished(&self) -> bool {
         self.board.next() > self.stream.end()
     }
-    /// Has it been acknowledged?
+    /// Whether it has been acknowledged.
     pub fn finish_acked(&self) -> bool {
         self.board.una() > self.stream.end()
     }
 
     /// Pipe, with what duplicate acknowledgements stand for taken out. Before a recovery this is what
-    /// limited transmit rests upon (RFC 3042): two segments at most, and none where it is off.
+    /// limited transmit rests upon (RFC 3042): two segments at most, and none if it is off.
     pub fn in_flight(&self, mss: u32, settings: &Settings) -> u64 {
         let gone = self.inflation + self.board.arrived();
         let counted = match (self.phase, settings.limited_transmit) {
@@ -176,7 +176,7 @@ impl<B: Payload> Sender<B> {
         (self.board.in_flight() + self.board.arrived()).saturating_sub(counted)
     }
 
-    /// How much the congestion window lets go out now.
+    /// The octets that the congestion window lets go out now.
     fn room(&self, agreed: &Agreed, settings: &Settings) -> u64 {
         if let Some(prr) = self.prr.as_ref().filter(|_| self.phase == Phase::Recovery) {
             return prr.room();
@@ -184,7 +184,8 @@ impl<B: Payload> Sender<B> {
         self.control.window().saturating_sub(self.in_flight(agreed.mss, settings))
     }
 
-    /// Does PRR say what goes out during recovery? It wants SACK or what stands for it, and a window that shrinks with the loss.
+    /// Whether PRR says what goes out during recovery. It wants SACK or what stands for it, and a window that shrinks
+    /// with the loss.
     pub(super) fn reduces_by_rate(&self, agreed: &Agreed, settings: &Settings) -> bool {
         let sack = agreed.sack || settings.emulates_sack;
         settings.prr && sack && !settings.congestion.entry().wants_rate_samples
@@ -230,7 +231,7 @@ impl<B: Payload> Sender<B> {
         self.stop_early();
     }
 
-    /// What keeps data that are there from being sent.
+    /// The reason why data that are there cannot be sent.
     pub fn blocked(&self, now: Time, agreed: &Agreed, settings: &Settings) -> Option<Blocked> {
         let (unsent, mss) = (self.unsent(), u64::from(agreed.mss));
         let waits = unsent > 0 || self.board.lost() > 0;
@@ -268,7 +269,7 @@ impl<B: Payload> Sender<B> {
         }
     }
 
-    /// What goes out now: what was lost, then what is new.
+    /// The next segment to send: what was lost, then what is new.
     pub fn transmit(
         &mut self,
         now: Time,
@@ -388,8 +389,8 @@ impl<B: Payload> Sender<B> {
         Outgoing { data, fin, push, fresh: true, cwr, ..self.outgoing(start, eligible) }
     }
 
-    /// Is a segment from `start` to `end` pushed: the last there is; or one in which a write ends, or the last
-    /// of half a window?
+    /// Whether a segment from `start` to `end` is pushed: it is the last there is, or a write ends in it, or it is the
+    /// last of half a window.
     fn pushes(&mut self, start: u64, end: u64, settings: &Settings) -> bool {
         let half = || end > self.pushed + self.offered.largest / 2;
         let early = settings.pushes && (half() || self.stream.ends_within(start, end));
@@ -411,7 +412,7 @@ impl<B: Payload> Sender<B> {
         }
     }
 
-    /// How many new octets go into the next segment, 0 for none. A segment that is not full waits, unless
+    /// The new octets that go into the next segment, 0 for none. A segment that is not full waits, unless
     /// it is all there is and nothing is outstanding (Nagle, RFC 896) or it is half the largest window ever
     /// offered (RFC 9293 §3.8.6.2.1).
     fn sendable(&mut self, now: Time, agreed: &Agreed, settings: &Settings) -> u64 {
@@ -443,7 +444,7 @@ impl<B: Payload> Sender<B> {
         Self::limits(room, window.min(buffer), u64::from(agreed.mss), settings)
     }
 
-    /// Nothing can be sent: where that is the other end's window alone, it will be probed.
+    /// Nothing can be sent. If only the other end's window forbids it, that will be probed.
     fn nothing(
         &mut self,
         now: Time,
@@ -534,7 +535,7 @@ impl<B: Payload> Sender<B> {
         if paced { due.min(self.departure) } else { due }
     }
 
-    /// Does only pacing hold something back?
+    /// Whether only pacing holds something back.
     fn stalled_by_pacing(&self, agreed: &Agreed, settings: &Settings) -> bool {
         if self.dead || self.stalled {
             return false;

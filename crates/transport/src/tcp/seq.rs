@@ -26,13 +26,13 @@ impl Seq {
     pub const fn minus(self, steps: u32) -> Seq {
         Seq(self.0.wrapping_sub(steps))
     }
-    /// How far this number lies after `earlier`, at most half the circle; negative where it lies
+    /// The distance of this number after `earlier`, at most half the circle; negative if it lies
     /// before.
     pub const fn since(self, earlier: Seq) -> i32 {
         self.0.wrapping_sub(earlier.0) as i32
     }
     /// The position that this number has in a stream that began with `first`, the one closest to
-    /// `near`; `None` where it lies before the stream.
+    /// `near`; `None` if it lies before the stream.
     pub fn position(self, first: Seq, near: u64) -> Option<u64> {
         near.checked_add_signed(i64::from(self.since(first.plus(near))))
     }

@@ -1,4 +1,4 @@
-//! What one end is told before it starts.
+//! The settings of one end.
 
 use super::clock::Clock;
 use super::congestion::{self, Counting, Kind, Marks, Start};
@@ -10,8 +10,8 @@ use trunkline_core::Span;
 pub const MOST_BUFFER: u64 = MOST_UNSCALED << 14;
 /// The largest window without scaling.
 pub const MOST_UNSCALED: u64 = 65_535;
-/// How long an end tries to open a connection. RFC 9293 §3.8.3 asks for three minutes at least; 4.4BSD gives up after
-/// 75 s and Linux after 127, which rules out a planet.
+/// The time for which an end tries to open a connection. RFC 9293 §3.8.3 asks for three minutes at least; 4.4BSD gives
+/// up after 75 s and Linux after 127, which rules out a planet.
 pub const LONGEST_OPENING: Span = Span::from_secs(3 * 3600);
 /// RFC 6298 §4: "finer clock granularities (<= 100 msec) perform somewhat better".
 const FINE_GRANULARITY: Span = Span::from_millis(100);
@@ -68,7 +68,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// What follows three duplicate acknowledgements where SACK is not agreed upon.
+/// The recovery after three duplicate acknowledgements if SACK is not agreed upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Recovery {
     /// Fast retransmit, then slow start from one segment (4.3BSD-Tahoe; RFC 2001 §3 tells of it).
@@ -92,7 +92,7 @@ pub struct Settings {
     /// Octets that the receiver holds for an application that does not read; bounds the window.
     pub receive_buffer: u64,
     /// Octets that it holds beyond that without closing the window. Linux counts twice the buffer that a program
-    /// asks for (socket(7), SO_RCVBUF) while `TCP_WINDOW_CLAMP` keeps the window where it is; in 4.4BSD all that
+    /// asks for (socket(7), SO_RCVBUF) while `TCP_WINDOW_CLAMP` keeps the window as it is; in 4.4BSD all that
     /// waits for the application is taken off (`sbspace`).
     pub receive_spare: u64,
     /// Octets that the sender keeps unacknowledged at most.
@@ -102,38 +102,38 @@ pub struct Settings {
     /// After so many lost SYNs the first window is one segment: 1 by RFC 5681 §3.1, 2 by RFC 6928 §2 and in Linux
     /// (`tcp_init_transfer`).
     pub lost_syns: u8,
-    /// Offer selective acknowledgements (RFC 2018)?
+    /// Whether it offers selective acknowledgements (RFC 2018).
     pub sack: bool,
-    /// Offer time stamps (RFC 7323 §3)?
+    /// Whether it offers time stamps (RFC 7323 §3).
     pub timestamps: bool,
-    /// Offer windows above 65 535 octets (RFC 7323 §2)?
+    /// Whether it offers windows above 65 535 octets (RFC 7323 §2).
     pub window_scaling: bool,
-    /// Offer explicit congestion notification (RFC 3168)? Controllers that need it offer it all the same
+    /// Whether it offers explicit congestion notification (RFC 3168). Controllers that need it offer it all the same
     /// ([`Marks`]).
     pub ecn: bool,
-    /// How long an acknowledgement may be held back; `None`: never. With [`interactive`](Settings::interactive)
-    /// it is the longest time, and the time itself goes by the gaps between segments, from 40 ms on.
+    /// The longest time for which an acknowledgement is held back; `None`: never. With
+    /// [`interactive`](Settings::interactive) the time itself goes by the gaps between segments, from 40 ms on.
     pub delayed_ack: Option<Span>,
     /// After how many full segments one is sent whatever happens, at least 1 (RFC 5681 §4.2: 2).
     pub ack_every: u8,
-    /// Push a segment (PSH) in which a write ends, and one for every half of the largest window; and acknowledge at once when the
-    /// application has read all up to a pushed one, as Linux does (`tcp_push`, `forced_push`,
-    /// `tcp_cleanup_rbuf`)?
+    /// Whether it pushes a segment (PSH) in which a write ends, and one for every half of the largest window; and
+    /// acknowledges at once when the application has read all up to a pushed one, as Linux does (`tcp_push`,
+    /// `forced_push`, `tcp_cleanup_rbuf`).
     pub pushes: bool,
-    /// How many segments are acknowledged at once before any is held back (Linux: 16, and no more than half a
+    /// The segments that are acknowledged at once before any is held back (Linux: 16, and no more than half a
     /// window).
     pub quick_acks: u8,
-    /// Does an acknowledgement wait for the application's answer once there has been one in time, as in Linux
-    /// ("pingpong" mode since the first answer: `tcp_event_data_sent`, `tcp_cleanup_rbuf`)?
+    /// Whether an acknowledgement waits for the application's answer once there has been one in time, as in Linux
+    /// ("pingpong" mode since the first answer: `tcp_event_data_sent`, `tcp_cleanup_rbuf`).
     pub interactive: bool,
-    /// Does a small segment wait while another one is unacknowledged (RFC 896)?
+    /// Whether a small segment waits while another one is unacknowledged (RFC 896).
     pub nagle: bool,
-    /// The tick of the retransmission timer, where it is coarse: 500 ms in BSD. Round trips are then
+    /// The tick of the retransmission timer, if it is coarse: 500 ms in BSD. Round trips are then
     /// measured in ticks too, one at a time.
     pub tick: Option<Span>,
     /// The tick of the timer of delayed acknowledgements: 200 ms in BSD.
     pub fast_tick: Option<Span>,
-    /// How long after the run's origin the host's clock ticks first, where it does.
+    /// The time after the run's origin at which the host's clock ticks first, if it ticks.
     pub tick_phase: Span,
     /// The shortest retransmission time-out (RFC 6298 §2.4: 1 s).
     pub min_rto: Span,
@@ -144,53 +144,53 @@ pub struct Settings {
     /// Linux: [`min_rto`](Settings::min_rto) bounds the four deviations added to the smoothed round trip,
     /// not their sum (`tcp_rtt_estimator`, `__tcp_set_rto`).
     pub min_rto_above_srtt: bool,
-    /// Does the timer start anew when the first segment is repaired, so that a segment lost again and again while all else
-    /// arrives makes no time-out? RFC 6675 §6 permits it, Linux does it (`tcp_xmit_retransmit_queue`).
+    /// Whether the timer starts anew when the first segment is repaired. Then a segment lost again and again while all
+    /// else arrives makes no time-out? RFC 6675 §6 permits it, Linux does it (`tcp_xmit_retransmit_queue`).
     pub rearms: bool,
     /// Time-outs in a row before the other end counts as dead (Linux tcp_retries2: 15).
     pub most_timeouts: u8,
     /// The congestion controller.
     pub congestion: Kind,
-    /// How the controller counts acknowledgements.
+    /// The way in which the controller counts acknowledgements.
     pub counting: Counting,
-    /// Segments that one acknowledgement counts for in slow start at most, where bytes are counted
+    /// Segments that one acknowledgement counts for in slow start at most, if bytes are counted
     /// (L of RFC 3465 §2.2).
     pub slow_start_limit: u8,
-    /// How CUBIC ends slow start.
+    /// The way in which CUBIC ends slow start.
     pub start: Start,
-    /// Where the draws of a controller that draws begin (BBR): let it differ between flows.
+    /// The seed of a controller that draws (BBR): let it differ between flows.
     pub seed: u64,
-    /// What follows duplicate acknowledgements without SACK.
+    /// The recovery after duplicate acknowledgements without SACK.
     pub recovery: Recovery,
-    /// New segments for the first two duplicate acknowledgements (RFC 3042)?
+    /// Whether the first two duplicate acknowledgements send new segments (RFC 3042).
     pub limited_transmit: bool,
-    /// Proportional rate reduction during recovery (RFC 6937)?
+    /// Whether recovery reduces the rate in proportion (RFC 6937).
     pub prr: bool,
-    /// Loss detection by time, and tail loss probes (RFC 8985)? Needs SACK on both sides.
+    /// Whether loss is detected by time, with tail loss probes (RFC 8985). It needs SACK on both sides.
     pub rack: bool,
-    /// Are windows counts of segments, as in Linux? Beside what the controllers then do
+    /// Whether windows are counts of segments, as in Linux. Beside what the controllers then do
     /// ([`congestion::Settings::counts_segments`]): the first window is so many segments of whatever size
     /// (`tcp_init_cwnd`), and a window counts as used when it is full although the other end's is full too, and
     /// in slow start when half of it is (`tcp_is_cwnd_limited`).
     pub counts_segments: bool,
-    /// Where SACK is not agreed upon, do as Linux does: duplicates stand for SACK (`tcp_add_reno_sack`), so that
+    /// Whether duplicates stand for SACK if it is not agreed upon, as in Linux (`tcp_add_reno_sack`). Then
     /// recovery goes by [`prr`](Settings::prr) all the same; it lasts until more is acknowledged than was
     /// outstanding when it began (`tcp_is_non_sack_preventing_reopen`); each partial acknowledgement starts the
-    /// timer anew?
+    /// timer anew.
     pub emulates_sack: bool,
-    /// May a sender with more to send wait until its window lets several segments out at once
-    /// (`tcp_tso_should_defer`)?
+    /// Whether a sender with more to send may wait until its window lets several segments out at once
+    /// (`tcp_tso_should_defer`).
     pub defers: bool,
-    /// Undo reductions found needless by duplicate SACK (RFC 3708) or by time stamps (RFC 3522, 4015)?
+    /// Whether reductions found needless by duplicate SACK (RFC 3708) or by time stamps (RFC 3522, 4015) are undone.
     pub undo: bool,
-    /// Find out needless time-outs by F-RTO (RFC 5682; Linux tcp_frto)?
+    /// Whether needless time-outs are found by F-RTO (RFC 5682; Linux tcp_frto).
     pub frto: bool,
-    /// Does the window restart after an idle time-out (RFC 5681 §4.1)? Where windows count segments it is halved for
+    /// Whether the window restarts after an idle time-out (RFC 5681 §4.1). If windows count segments it is halved for
     /// each, as in Linux.
     pub idle_restart: bool,
 }
 
-/// Why settings are refused.
+/// The reason for refusing settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// No such segment.
@@ -397,8 +397,8 @@ impl Settings {
         Ok(())
     }
 
-    /// The granularity of the clock, G of RFC 6298 §2: a tick where the clock is coarse, else the 100 ms of §4, or
-    /// [`min_rto`](Settings::min_rto) where that is less, for who asks for finer time-outs has a finer clock.
+    /// The granularity of the clock, G of RFC 6298 §2: a tick if the clock is coarse, else the 100 ms of §4, or
+    /// [`min_rto`](Settings::min_rto) if that is less, for who asks for finer time-outs has a finer clock.
     pub(super) fn granularity(&self) -> Span {
         self.tick.unwrap_or(FINE_GRANULARITY.min(self.min_rto))
     }
@@ -411,7 +411,7 @@ impl Settings {
         Clock { tick: self.fast_tick, phase: self.tick_phase }
     }
 
-    /// What the congestion controller is told, with `mss` octets of data in a full segment.
+    /// The settings of the congestion controller, with `mss` octets of data in a full segment.
     pub(super) fn controller(&self, mss: u32) -> congestion::Settings {
         let initial = u64::from(self.initial_window) * u64::from(mss);
         let modest = self.initial_window > 2 && !self.counts_segments;
@@ -431,7 +431,7 @@ impl Settings {
         }
     }
 
-    /// How marks are to be told of; `None` if this end offers no congestion notification.
+    /// The way in which marks are told of; `None` if this end offers no congestion notification.
     pub(super) fn marks(&self) -> Option<Marks> {
         let marks = self.congestion.entry().marks;
         Some(marks).filter(|marks| self.ecn || marks.insists())

@@ -1,4 +1,4 @@
-//! What the application has offered: kept until it is acknowledged.
+//! The data that the application has offered, kept until they are acknowledged.
 
 use crate::Payload;
 use std::collections::VecDeque;
@@ -82,7 +82,7 @@ impl<B: Payload> Stream<B> {
         (joined, offered)
     }
 
-    /// Does an offer end after `start` and no later than `end`?
+    /// Whether an offer ends after `start` and no later than `end`.
     pub fn ends_within(&self, start: u64, end: u64) -> bool {
         let ends = |chunk: &Chunk<B>| chunk.start + u64::from(chunk.data.len());
         let first = self.chunks.partition_point(|chunk| ends(chunk) <= start);

@@ -8,9 +8,9 @@ use trunkline_core::Time;
 pub struct Undo {
     /// Octets sent again that no duplicate SACK has told of.
     octets: u64,
-    /// The time stamp of the first of them; `None` where nothing was sent again, or the answer has come.
+    /// The time stamp of the first of them; `None` if nothing was sent again, or the answer has come.
     stamp: Option<u32>,
-    /// Is there a reduction to be undone?
+    /// Whether there is a reduction to be undone.
     armed: bool,
 }
 
@@ -34,7 +34,7 @@ impl Undo {
         self.octets += octets;
     }
 
-    /// Something new is acknowledged, by a segment that echoes `echo`: true where that was sent before
+    /// Something new is acknowledged, by a segment that echoes `echo`. True if that was sent before
     /// anything was sent again (Eifel detection, RFC 3522 §3.2). Only the first acknowledgement can tell.
     pub fn acked(&mut self, echo: Option<u32>) -> bool {
         let (Some(stamp), Some(echo)) = (self.stamp.take(), echo) else { return false };
@@ -43,7 +43,7 @@ impl Undo {
         needless
     }
 
-    /// A duplicate SACK of `octets` came: true where everything sent again has been told of, so that all
+    /// A duplicate SACK of `octets` came. True if everything sent again has been told of, so that all
     /// of it had arrived the first time (RFC 3708 §3, as Linux has it).
     pub fn duplicate(&mut self, octets: u64) -> bool {
         if !self.armed || self.octets == 0 {

@@ -28,7 +28,7 @@ mod kind {
     pub const TIMESTAMPS: u8 = 8;
 }
 
-/// From where to where a segment goes.
+/// The addresses and ports that a segment goes from and to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Flow {
     /// Address and port of the sender.
@@ -37,7 +37,7 @@ pub struct Flow {
     pub to: SocketAddrV4,
 }
 
-/// Why a packet is refused.
+/// The reason for refusing a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Too large to be written.
@@ -236,7 +236,7 @@ fn read_options(mut options: &[u8], segment: &mut Segment<Vec<u8>>) -> Result<()
     Ok(())
 }
 
-/// One option; `None` where its length is not that of its kind.
+/// Reads one option; `None` if its length is not that of its kind.
 fn read_option(
     kind: u8,
     body: &[u8],

@@ -27,14 +27,14 @@ impl User {
     }
 }
 
-/// What begins a trailer, and what it asks for.
+/// The control that begins a trailer, and what it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The last block of a message.
     Bot,
     /// More blocks of the message follow.
     Botm,
-    /// The receiver takes over the number even where the block is bad.
+    /// The receiver takes over the number even if the block is bad.
     Bots,
 }
 
@@ -88,7 +88,7 @@ pub(crate) mod octet {
 
     use super::{Control, Seq, User};
 
-    /// The control of one octet, or `None` where the octet is none by itself.
+    /// The control of one octet; `None` if the octet is none by itself.
     pub fn read(octet: u8) -> Option<Control> {
         let seq = Seq::new(octet);
         Some(match octet {
@@ -134,7 +134,7 @@ impl Kind {
             Kind::Bots => octet::BOTS,
         }
     }
-    /// Does the end of a message follow the block?
+    /// Whether the end of a message follows the block.
     pub const fn ends_message(self) -> bool {
         !matches!(self, Kind::Botm)
     }
@@ -145,7 +145,7 @@ impl Control {
     pub const fn envelopes(self) -> u32 {
         if let Control::Express(_) = self { 4 } else { 1 }
     }
-    /// How many of them are control envelopes.
+    /// The number of control envelopes among them.
     pub const fn controls(self) -> u32 {
         if let Control::Express(_) = self { 2 } else { 1 }
     }

@@ -1,4 +1,4 @@
-//! What happened on a channel, counted.
+//! Counts of what happened on a channel.
 
 /// Counters of both directions of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -9,20 +9,20 @@ pub struct Counters {
     pub receiving: Receiving,
 }
 
-/// What the transmitter did.
+/// Counts of the transmitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sending {
     /// Blocks sent for the first time.
     pub blocks: u64,
     /// Blocks sent again.
     pub resent: u64,
-    /// How often it went back to the first unacknowledged block.
+    /// Times that it went back to the first unacknowledged block.
     pub went_back: u64,
     /// REJs that came from the other end.
     pub rejects: u64,
     /// Enquiries sent (ENQ; in character mode, repeated numbers).
     pub enquiries: u64,
-    /// How often the timer ran out.
+    /// Times that the timer ran out.
     pub timeouts: u64,
     /// Initialisations begun.
     pub initialisations: u64,
@@ -30,7 +30,7 @@ pub struct Sending {
     pub abandoned: u64,
 }
 
-/// What the receiver did.
+/// Counts of the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Receiving {
     /// Blocks found good.

@@ -70,7 +70,7 @@ pub struct Delivery<P> {
     pub data: P,
     /// A user control after them.
     pub user: Option<User>,
-    /// Does a message end here?
+    /// Whether a message ends here.
     pub end: bool,
 }
 
@@ -79,7 +79,7 @@ impl<P: Payload> Delivery<P> {
     pub fn len(&self) -> u32 {
         self.data.len() + u32::from(self.user.is_some())
     }
-    /// Is it only the end of a message?
+    /// Whether it is only the end of a message.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -128,12 +128,12 @@ impl<P: Payload> Urp<P> {
         Ok(urp)
     }
 
-    /// What it was told.
+    /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Hands over one request: user data, after which a message ends where `end` says so. A block never
+    /// Hands over one request: user data, after which a message ends if `end` says so. A block never
     /// holds data of two requests (the KMC takes one request at a time, Vande Water 1988 §3.7.2). No data
     /// with `end` are an empty message; without, nothing. Ignored once closed.
     pub fn offer(&mut self, now: Time, data: P, end: bool) {
@@ -187,7 +187,7 @@ impl<P: Payload> Urp<P> {
         self.settle();
     }
 
-    /// Is it closed, with nothing outstanding?
+    /// Whether it is closed, with nothing outstanding.
     pub fn closed(&self) -> bool {
         self.closed
     }
@@ -238,7 +238,7 @@ impl<P: Payload> Urp<P> {
         }
     }
 
-    /// What is to be sent next: controls, then blocks again, then new ones.
+    /// The next segment to send: controls, then blocks again, then new ones.
     pub fn transmit(&mut self, now: Time) -> Option<Segment<P>> {
         match self.out.pop_front() {
             Some(control) => Some(Segment::Control(control)),
@@ -274,7 +274,7 @@ impl<P: Payload> Urp<P> {
         self.express.pop_front()
     }
 
-    /// How many deliveries wait to be taken.
+    /// The number of deliveries that wait to be taken.
     pub fn waiting(&self) -> usize {
         self.receiver.waiting()
     }
@@ -298,24 +298,24 @@ impl<P: Payload> Urp<P> {
     pub fn outstanding(&self) -> usize {
         self.sender.outstanding()
     }
-    /// Is everything offered echoed? Only then does a KMC report its request done.
+    /// Whether everything offered is echoed. Only then does a KMC report its request done.
     pub fn idle(&self) -> bool {
         self.sender.is_idle()
     }
-    /// Are there data that may not be sent, because the window is closed or the channel not yet open?
+    /// Whether there are data that may not be sent, because the window is closed or the channel not yet open.
     pub fn blocked(&self) -> bool {
         self.sender.is_blocked()
     }
-    /// Is something sent again, or asked for?
+    /// Whether something is sent again, or asked for.
     pub fn recovering(&self) -> bool {
         self.sender.is_recovering()
     }
-    /// Has the other end left [`Settings::enquiries`] enquiries in a row without an answer? It asks no
+    /// Whether the other end has left [`Settings::enquiries`] enquiries in a row without an answer. This end asks no
     /// more then; an answer that comes all the same brings it back to life.
     pub fn dead(&self) -> bool {
         self.sender.is_dead()
     }
-    /// What happened so far.
+    /// Counts of what has happened so far.
     pub fn counters(&self) -> Counters {
         Counters { sending: self.sender.counters, receiving: self.receiver.counters }
     }

@@ -11,7 +11,7 @@ use super::{Delivery, Kind};
 use crate::Payload;
 use std::collections::VecDeque;
 
-/// What lies behind the barrier: a block whose trailer has not come.
+/// Data behind the barrier: a block whose trailer has not come.
 #[derive(Debug, Clone)]
 struct Behind<P> {
     /// Pieces that a user control ended.
@@ -52,7 +52,7 @@ impl<P: Payload> Behind<P> {
         crc.finish(trailer.kind, trailer.seq)
     }
 
-    /// Everything, the last piece with the message's end; nothing where there is neither.
+    /// Releases everything, the last piece with the message's end; nothing if there is neither.
     fn release(&mut self, end: bool) -> Vec<Delivery<P>> {
         let mut pieces = std::mem::take(&mut self.pieces);
         let data = std::mem::take(&mut self.data);
@@ -68,7 +68,7 @@ impl<P: Payload> Behind<P> {
 /// An answer that waits until the consumer has taken what came before it.
 #[derive(Debug, Clone, Copy)]
 struct Token {
-    /// How many octets the consumer must have taken.
+    /// The octets that the consumer must have taken.
     at: u64,
     answer: Control,
 }
@@ -84,7 +84,7 @@ enum Verdict {
     Duplicate,
 }
 
-/// How a direction has been initialised by the other end's transmitter.
+/// The way in which the other end's transmitter has initialised a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// It has not.
@@ -108,7 +108,7 @@ pub(super) struct Receiver<P> {
     consumed: u64,
     tokens: VecDeque<Token>,
     deliveries: VecDeque<Delivery<P>>,
-    /// Has a REJ been sent for the present spell of errors?
+    /// Whether a REJ has been sent for the present spell of errors.
     rejected: bool,
     pub counters: Receiving,
 }
@@ -215,7 +215,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// A trailer where none is expected: its number asks for an echo all the same.
+    /// A trailer came when none was expected: its number asks for an echo all the same.
     fn bare_trailer(&mut self, trailer: Trailer, out: Out<'_>) {
         if self.framing == Framing::Characters {
             self.bare_seq(trailer.seq, out);
@@ -238,7 +238,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Must a number `ahead` of the expected one be an old one? With a window of `w` blocks a block after
+    /// Whether a number `ahead` of the expected one must be an old one. With a window of `w` blocks a block after
     /// a gap is at most `w - 1` ahead; what is further ahead modulo 8 has been accepted before. Only the
     /// default profile makes this distinction: a REJ for a duplicate has the sender go back for nothing,
     /// and the duplicates of that bring the next REJ.

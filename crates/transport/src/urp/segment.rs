@@ -1,4 +1,4 @@
-//! What one end hands to the network, and how it is cut into packets.
+//! The segments that one end hands to the network, and how they are cut into packets.
 
 use super::control::{Control, Kind, User};
 use super::crc::Crc;
@@ -26,7 +26,7 @@ pub struct Block<P> {
     pub user: Option<User>,
     /// Its number.
     pub seq: Seq,
-    /// What its trailer asks for.
+    /// The request of its trailer.
     pub kind: Kind,
     /// The check sum of [`Check::Crc`](super::Check::Crc).
     pub crc: Option<u32>,
@@ -53,7 +53,7 @@ pub struct Characters<P> {
 pub struct Trailer {
     /// What it asks for.
     pub kind: Kind,
-    /// Octets and user controls since the last trailer, check sum included; `None` where the two octets
+    /// Octets and user controls since the last trailer, check sum included; `None` if the two octets
     /// of the length did not both come.
     pub length: Option<u16>,
     /// The block's number.
@@ -86,18 +86,18 @@ impl<P: Payload> Part<P> {
     pub fn trailer(trailer: Trailer) -> Part<P> {
         Part { trailer: Some(trailer), ..Part::default() }
     }
-    /// How many envelopes.
+    /// The number of envelopes.
     pub fn envelopes(&self) -> u32 {
         self.data.len()
             + self.control.map_or(0, Control::envelopes)
             + self.trailer.map_or(0, Trailer::envelopes)
     }
-    /// How many of them are control envelopes; each costs a stuff octet on a T1 trunk (Hawley 1989
+    /// The number of control envelopes; each costs a stuff octet on a T1 trunk (Hawley 1989
     /// §2.1).
     pub fn controls(&self) -> u32 {
         self.control.map_or(0, Control::controls) + self.trailer.map_or(0, Trailer::controls)
     }
-    /// Is there nothing in it?
+    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.envelopes() == 0
     }
@@ -122,7 +122,7 @@ impl<P: Payload> Block<P> {
     pub fn len(&self) -> u32 {
         self.data.len() + u32::from(self.user.is_some())
     }
-    /// Is it a mere trailer?
+    /// Whether it is a mere trailer.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -145,8 +145,8 @@ impl<P: Payload> Block<P> {
 impl<P: Payload> Segment<P> {
     /// Cuts the segment into what packets of at most `packet` envelopes carry; 0: one packet for all.
     ///
-    /// Data fill packets. A trailer shares the last one only where all its envelopes fit, for the boards
-    /// never tear one (8th edition microcode; Hawley 1989 §3.2 on 12 and 13 octets); where not even an
+    /// Data fill packets. A trailer shares the last one only if all its envelopes fit, for the boards
+    /// never tear one (8th edition microcode; Hawley 1989 §3.2 on 12 and 13 octets). If not even an
     /// empty packet holds one, it goes alone.
     pub fn parts(self, packet: u32) -> Parts<P> {
         let (data, control, trailer) = match self {

@@ -43,13 +43,13 @@ pub(super) enum State {
 pub(super) struct Sender<P> {
     settings: Settings,
     state: State,
-    /// How many blocks may be outstanding.
+    /// The number of blocks that may be outstanding.
     limit: usize,
     requests: VecDeque<Request<P>>,
     unsent: u64,
     /// From the first unechoed block (WS of the 10th edition) to the last sent (WNX - 1).
     window: VecDeque<Sent<P>>,
-    /// How many blocks of the window are acknowledged (WACK - WS).
+    /// The number of blocks of the window that are acknowledged (WACK - WS).
     acked: usize,
     /// The number of the next new block (WNX).
     next: Seq,
@@ -57,13 +57,13 @@ pub(super) struct Sender<P> {
     permits: VecDeque<Time>,
     /// The next block of the window to be sent again.
     resend: Option<usize>,
-    /// Has the present spell of errors been answered by going back?
+    /// Whether the present spell of errors has been answered by going back.
     rejecting: bool,
-    /// How many blocks of the window were sent before the unanswered enquiry, and not since.
+    /// The number of blocks of the window that were sent before the unanswered enquiry, and not since.
     asked: usize,
-    /// Is an enquiry unanswered?
+    /// Whether an enquiry is unanswered.
     enquiring: bool,
-    /// Has a new block been sent since the last enquiry?
+    /// Whether a new block has been sent since the last enquiry.
     fresh: bool,
     /// Enquiries in a row without an answer.
     unanswered: u8,
@@ -189,7 +189,7 @@ impl<P: Payload> Sender<P> {
         self.unsent = 0;
     }
 
-    /// AINIT: true where it was waited for.
+    /// Takes in AINIT. True if it was waited for.
     pub fn accepted(&mut self, now: Time) -> bool {
         let opens = self.state == State::Opening;
         if opens {
@@ -266,7 +266,7 @@ impl<P: Payload> Sender<P> {
         self.start_timer(now);
     }
 
-    /// Up to `most` octets of the first request, its user control if it is reached, and, where that was
+    /// Up to `most` octets of the first request, its user control if it is reached, and, if that was
     /// all of the request, whether a message ends there.
     fn cut(&mut self, most: u32) -> Option<(P, Option<User>, Option<bool>)> {
         let request = self.requests.front_mut()?;
@@ -313,13 +313,13 @@ impl<P: Payload> Sender<P> {
         seq
     }
 
-    /// How many blocks of the window `seq` covers, or `None` where it is stale.
+    /// The number of blocks of the window that `seq` covers; `None` if it is stale.
     fn covered(&self, seq: Seq) -> Option<usize> {
         let before_window = self.next.minus(self.window.len() + 1);
         Some(seq.since(before_window)).filter(|&covered| covered <= self.window.len())
     }
 
-    /// Moves the window; true where it moved.
+    /// Moves the window. True if it moved.
     fn advance(&mut self, now: Time, seq: Seq) -> bool {
         let Some(covered @ 1..) = self.covered(seq) else { return false };
         self.window.drain(..covered);

@@ -32,7 +32,7 @@ impl Seq {
     pub const fn minus(self, steps: usize) -> Seq {
         self.plus(8 - (steps & 7))
     }
-    /// How many steps lead from `earlier` to this one, 0 to 7.
+    /// The steps from `earlier` to this one, 0 to 7.
     pub const fn since(self, earlier: Seq) -> usize {
         (self.0.wrapping_sub(earlier.0) & 7) as usize
     }

@@ -1,4 +1,4 @@
-//! What one end of a channel is told before it starts.
+//! The settings of one end of a channel.
 
 use std::fmt;
 use std::str::FromStr;
@@ -82,7 +82,7 @@ impl Profile {
         }
     }
 
-    /// How long a closing end waits for what is outstanding: 10th edition 15 s (taken over for the
+    /// The time that a closing end waits for what is outstanding: 10th edition 15 s (taken over for the
     /// default and for the KMC, whose host is the same), Plan 9 two minutes.
     pub(crate) const fn linger(self) -> Span {
         match self {
@@ -104,13 +104,13 @@ pub enum Mode {
     /// Characters with flow control: after every [`Settings::block`] octets the sender waits for an
     /// ECHO. No error is noticed; message ends are not carried.
     Character,
-    /// Characters only. Where the initialisation is lost nothing tells of it, and the receiver ignores
+    /// Characters only. If the initialisation is lost nothing tells of it, and the receiver ignores
     /// what follows; an end that is [connected](super::Urp::connected) needs none.
     Raw,
 }
 
 impl Mode {
-    /// Does it send trailers?
+    /// Whether it sends trailers.
     pub const fn has_trailers(self) -> bool {
         matches!(self, Mode::Block | Mode::Detection)
     }
@@ -126,7 +126,7 @@ pub enum Echo {
     Consumption,
 }
 
-/// What protects a block.
+/// The check that protects a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Check {
     /// The count and the sequence number of the trailer, as in every source.
@@ -144,7 +144,7 @@ pub struct Settings {
     pub block: u16,
     /// Blocks outstanding, 1 to 7.
     pub outstanding: u8,
-    /// How long the sender waits before it asks.
+    /// The time that the sender waits before it asks.
     pub timeout: Span,
     /// Whose habits.
     pub profile: Profile,
@@ -155,11 +155,11 @@ pub struct Settings {
     /// Enquiries (or repeated initialisations) in a row without an answer before the other end counts
     /// as dead, at least 1.
     pub enquiries: u8,
-    /// What protects the blocks.
+    /// The check that protects the blocks.
     pub check: Check,
 }
 
-/// Why settings are refused.
+/// The reason for refusing settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// No such block.

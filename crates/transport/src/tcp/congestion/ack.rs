@@ -1,4 +1,4 @@
-//! What a congestion controller is told, and the face that all controllers have.
+//! The face that all congestion controllers have, and what they are told.
 
 use super::RateSample;
 use trunkline_core::{Rate, Span, Time};
@@ -16,7 +16,7 @@ pub struct Ack {
     /// Bytes newly known to have arrived with a congestion mark, if marks are told of for each packet
     /// ([`Marks`](super::Marks)); never more than `acked` or `delivered`, whichever is more.
     pub marked: u64,
-    /// The round trip that it measured; `None` where what it acknowledged had been sent twice (Karn).
+    /// The round trip that it measured; `None` if what it acknowledged had been sent twice (Karn).
     pub rtt: Option<Span>,
     /// The smoothed round trip (RFC 6298), zero before the first measurement.
     pub smoothed_rtt: Span,
@@ -28,12 +28,12 @@ pub struct Ack {
     pub in_flight: u64,
     /// How fast the path delivers, for controllers that [want](super::Entry::wants_rate_samples) it.
     pub rate_sample: Option<RateSample>,
-    /// Is it the first ACK of something that was sent after the previous round began?
+    /// Whether it is the first ACK of something that was sent after the previous round began.
     pub round_start: bool,
-    /// Was the congestion window what held the sender back, rather than the application or the
+    /// Whether the congestion window held the sender back, rather than the application or the
     /// receiver's window?
     pub window_limited: bool,
-    /// Is the machine in fast recovery, this ACK included? Not so in the slow start after a time-out.
+    /// Whether the machine is in fast recovery, this ACK included. The slow start after a time-out is not one.
     pub recovering: bool,
 }
 
@@ -66,7 +66,7 @@ impl Ack {
     }
 }
 
-/// Why the window is to shrink.
+/// The reason why the window is to shrink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// A segment was lost and will be sent again by fast retransmit.
@@ -95,7 +95,7 @@ pub trait Congestion {
     fn window(&self) -> u64;
     /// The slow start threshold in bytes; `u64::MAX` before the first congestion.
     fn slow_start_threshold(&self) -> u64;
-    /// How fast segments may leave; `None` where only the window limits.
+    /// The rate at which segments may leave; `None` if only the window limits.
     fn pacing(&self) -> Option<Rate> {
         None
     }

@@ -1,4 +1,4 @@
-//! What an idle time leaves of a window in Linux.
+//! Linux's reduction of a window after an idle time.
 
 /// A sender's windows before it was idle, and the window that a connection begins with.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Which congestion controllers there are, and what each says of itself.
+//! The congestion controllers, and what each says of itself.
 //!
 //! A controller is one file: its [`Entry`] stands there, beside its machine. This file has one line for it,
 //! in [`Kind::ALL`]; what reads names, checks scenarios, draws controllers for property tests or asks what a
@@ -71,8 +71,8 @@ pub enum Marks {
     /// For each packet by ECE, whose changes are acknowledged at once (RFC 8257 §3.2). Everything is ECT(0), SYN and
     /// retransmissions included (§3.6); ECN is always asked for.
     Each,
-    /// By a counter in each acknowledgement (AccECN, RFC 9768). Everything after the SYNs is ECT(1) (RFC 9331 §4.1); ECN is always
-    /// asked for. If the other end knows RFC 3168 only, it goes by that.
+    /// By a counter in each acknowledgement (AccECN, RFC 9768). Everything after the SYNs is ECT(1) (RFC 9331 §4.1);
+    /// ECN is always asked for. If the other end knows RFC 3168 only, it goes by that.
     Counted,
 }
 

@@ -1,4 +1,4 @@
-//! How fast the path delivers: samples of the delivery rate, taken from the ACKs.
+//! Samples of the delivery rate, taken from the ACKs.
 //!
 //! Each sent segment carries a [`Stamp`] of what had been delivered by then. When it is delivered itself,
 //! what was delivered in between, over the longer of the times in which it was sent and in which it was
@@ -26,7 +26,7 @@ impl Stamp {
         self.delivered & !APP_LIMITED
     }
 
-    /// Was the application what limited the rate then?
+    /// Whether the application limited the rate then.
     pub const fn app_limited(&self) -> bool {
         self.delivered & APP_LIMITED != 0
     }
@@ -37,13 +37,13 @@ impl Stamp {
 pub struct RateSample {
     /// Bytes delivered in the interval.
     pub delivered: u64,
-    /// The interval; `None` where it was too short to say anything of the rate (shorter than the shortest
+    /// The interval; `None` if it was too short to say anything of the rate (shorter than the shortest
     /// round trip).
     pub interval: Option<Span>,
     /// Bytes that had been delivered when the newest segment of the sample was sent. With `delivered` it
     /// sums to all that has been delivered on the connection.
     pub prior_delivered: u64,
-    /// Was the application what limited the rate?
+    /// Whether the application limited the rate.
     pub app_limited: bool,
     /// Bytes newly found lost since the last ACK.
     pub lost: u64,
@@ -133,7 +133,7 @@ impl RateSampler {
         }
     }
 
-    /// The sample of the ACK that has just been worked through; `None` where it delivered nothing.
+    /// The sample of the ACK that has just been processed; `None` if it delivered nothing.
     /// `lost` and `prior_in_flight` are handed on.
     pub fn sample(&mut self, min_rtt: Span, lost: u64, prior_in_flight: u64) -> Option<RateSample> {
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {

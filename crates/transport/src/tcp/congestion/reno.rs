@@ -57,13 +57,13 @@ pub struct Reno {
     threshold: u64,
     /// Congestion avoidance: bytes acknowledged × gain that have not yet become a segment.
     credit: u64,
-    /// What the window shall grow by in a round trip, in bytes.
+    /// The bytes that the window shall grow by in a round trip.
     gain: u64,
     /// Window and threshold before the last congestion.
     before: (u64, u64),
     initial: u32,
     mss: u32,
-    /// c in thousandths of a segment per second squared; 0 where the increase is not by rate.
+    /// c in thousandths of a segment per second squared; 0 if the increase is not by rate.
     constant_rate_milli: u32,
     counting: Counting,
     slow_start_limit: u8,

@@ -1,11 +1,11 @@
-//! What a congestion controller is told before it starts.
+//! A congestion controller's settings.
 
 use super::Kind;
 
 /// The largest window, in bytes: window scaling allows no more (RFC 7323 §2.3).
 pub const MOST_WINDOW: u64 = 1 << 30;
 
-/// How congestion avoidance counts what is acknowledged.
+/// The way in which congestion avoidance counts what is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Counting {
     /// Bytes: the window grows when a whole window has been acknowledged, however many ACKs it took
@@ -20,7 +20,7 @@ pub enum Counting {
     AcksAndEighth,
 }
 
-/// How slow start ends before there is a loss.
+/// The way in which slow start ends before there is a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Start {
     /// It does not: only loss or a mark ends it.
@@ -33,16 +33,16 @@ pub enum Start {
     HyStartPlusPlus,
 }
 
-/// What a controller is told before it starts.
+/// A congestion controller's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Which controller.
+    /// The controller.
     pub kind: Kind,
     /// The largest segment's payload, in bytes; zero is taken as one.
     pub mss: u32,
     /// The initial window in bytes; `None` for ten segments as RFC 6928 has it.
     pub initial_window: Option<u64>,
-    /// How congestion avoidance counts. CUBIC and BBR always count bytes.
+    /// The way in which congestion avoidance counts. CUBIC and BBR always count bytes.
     pub counting: Counting,
     /// L of RFC 3465: segments for which one ACK counts in slow start at most. Its §2.3 allows up to 2; a
     /// sender that paces or sees ACKs merged on their way may want more (RFC 9406 §4.3).
@@ -53,21 +53,21 @@ pub struct Settings {
     /// c of [`Kind::CONSTANT_RATE`], in thousandths of a segment per second squared: the window grows by
     /// c·r² segments in a round trip of r seconds.
     pub constant_rate_milli: u32,
-    /// Does a halved window come down to whole segments, as BSD's did?
+    /// Whether a halved window comes down to whole segments, as BSD's did.
     pub whole_segments: bool,
-    /// Is the window a count of segments, as in Linux (`snd_cwnd`)? Then a part of the window itself is what a
-    /// congestion leaves, in whole segments (`tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`), whatever was in
-    /// flight; a time-out within a recovery reduces nothing again (`tcp_enter_loss`); slow start after a
-    /// time-out counts all that an ACK covers; and CUBIC grows by whole segments, behind Reno's law rather than
-    /// along it, whose gain stays at 8/15 of a segment (`bictcp_update`; RFC 9438 §4.3 has 9/17, then 1).
+    /// Whether the window is a count of segments, as in Linux (`snd_cwnd`). If so, a congestion leaves a part of the
+    /// window itself, in whole segments (`tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`), whatever was in flight; a
+    /// time-out within a recovery reduces nothing again (`tcp_enter_loss`); slow start after a time-out counts all that
+    /// an ACK covers; and CUBIC grows by whole segments, behind Reno's law rather than along it, whose gain stays at
+    /// 8/15 of a segment (`bictcp_update`; RFC 9438 §4.3 has 9/17, then 1).
     pub counts_segments: bool,
-    /// Is the window reduced less for a congestion mark than for a loss (RFC 8511): by 0.8, CUBIC 0.85?
+    /// Whether the window is reduced less for a congestion mark than for a loss (RFC 8511): by 0.8, CUBIC 0.85.
     pub alternative_backoff: bool,
-    /// How CUBIC ends slow start.
+    /// The way in which CUBIC ends slow start.
     pub start: Start,
-    /// Does CUBIC give way to newcomers by fast convergence (RFC 9438 §4.7)?
+    /// Whether CUBIC gives way to newcomers by fast convergence (RFC 9438 §4.7).
     pub fast_convergence: bool,
-    /// Where BBR's draws begin; two flows with different seeds probe at different times.
+    /// The seed of BBR's draws; two flows with different seeds probe at different times.
     pub seed: u64,
 }
 

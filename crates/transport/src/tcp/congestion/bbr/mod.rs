@@ -39,7 +39,7 @@ impl Kind {
 const UNITY: u64 = 1_000;
 /// 2/ln 2: the smallest gain with which the rate doubles each round trip (draft §4.3.2.1, BBRHighGain).
 const HIGH_GAIN: u64 = 2_885;
-/// How long the shortest round trip counts (draft §4.1.2.2, RTpropFilterLen).
+/// The time for which the shortest round trip counts (draft §4.1.2.2, RTpropFilterLen).
 const MIN_RTT_LIFE: Span = Span::from_secs(10);
 /// The round trip assumed before there is one, for the first pacing rate (draft §4.2.1).
 const ASSUMED_RTT: Span = Span::from_millis(1);
@@ -49,7 +49,7 @@ const SLOW: (u64, u64) = (1_200_000 / 8, 24_000_000 / 8);
 /// (one per cent less, as Linux paces).
 const PACING_MARGIN: u64 = 990;
 
-/// Has the pipe been filled? It has when three rounds brought less than a quarter more bandwidth
+/// Whether the pipe has been filled. It has when three rounds brought less than a quarter more bandwidth
 /// (draft §4.3.2.2).
 #[derive(Debug, Clone, Copy, Default)]
 struct Full {
@@ -93,8 +93,8 @@ pub struct Bbr {
     /// The first round of a recovery: what is sent equals what is delivered.
     conserving: bool,
     repair: Repair,
-    /// What was repaired after the last ACK (`prev_ca_state` of Linux). A recovery that ends and begins with the same ACK
-    /// goes on: with a loss in every window it would else conserve for ever.
+    /// What was repaired after the last ACK (`prev_ca_state` of Linux). A recovery that ends and begins with the same
+    /// ACK goes on: with a loss in every window it would else conserve for ever.
     repaired_before: Repair,
     saved_window: u64,
     restarting: bool,
@@ -183,7 +183,7 @@ impl Bbr {
         self.round_ends_at = self.delivered;
     }
 
-    /// A sample limited by the application, or by our own probing, counts only where it is larger than
+    /// A sample limited by the application, or by our own probing, counts only if it is larger than
     /// what is known (draft §4.1.1.5).
     fn learn_bandwidth(&mut self, sample: &RateSample) {
         let Some(rate) = sample.bytes_per_second() else { return };
@@ -209,8 +209,8 @@ impl Bbr {
         self.full.reached = self.full.rounds >= 3;
     }
 
-    /// Answers whether the old round trip had outlived itself. One as short does not confirm it, as in Linux: where nothing
-    /// varies it would else never be looked for (the draft's §4.1.2.3 has it confirm).
+    /// Returns whether the old round trip had outlived itself. One as short does not confirm it, as in Linux: a path
+    /// without variation would never be probed again (the draft's §4.1.2.3 has it confirm).
     fn learn_rtt(&mut self, ack: &Ack) -> bool {
         let expired = self.min_rtt.is_some_and(|(_, at)| ack.now > at + MIN_RTT_LIFE);
         let shorter = |rtt: &Span| expired || self.min_rtt.is_none_or(|(known, _)| *rtt < known);

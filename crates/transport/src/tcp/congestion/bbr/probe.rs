@@ -6,16 +6,16 @@ use trunkline_core::{Span, Time};
 
 /// Pacing gains of the eight phases, in thousandths (draft §4.3.4.1).
 const CYCLE: [u64; 8] = [1_250, 750, UNITY, UNITY, UNITY, UNITY, UNITY, UNITY];
-/// How much may be in flight while probing for bandwidth, in pipes: two, because ACKs come late and
+/// The most in flight while probing for bandwidth, in pipes: two, because ACKs come late and
 /// together (draft §4.3.4.1).
 const WINDOW_GAIN: u64 = 2_000;
 /// Segments in flight while probing for the round trip, and the least window (draft §4.2.3.3,
 /// BBRMinPipeCwnd).
 pub(super) const PROBE_RTT_SEGMENTS: u64 = 4;
-/// How long it probes for the round trip at least (draft §4.3.5, ProbeRTTDuration).
+/// The least time for which it probes for the round trip (draft §4.3.5, ProbeRTTDuration).
 const PROBE_RTT_TIME: Span = Span::from_millis(200);
 
-/// What BBR is doing.
+/// The mode that BBR is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Doubling the rate each round trip until it brings no more.
@@ -24,8 +24,8 @@ pub(super) enum Mode {
     Drain,
     /// Cruising, with a little more and a little less once in eight phases.
     ProbeBandwidth { phase: u8, since: Time },
-    /// Nearly nothing in flight, to see the path without a queue; until when, once few enough are in
-    /// flight, and has a round passed since?
+    /// Nearly nothing is in flight, to see the path without a queue. `until` is set once few enough are in
+    /// flight; `round_passed` says whether a round has passed since.
     ProbeRtt { until: Option<Time>, round_passed: bool },
 }
 
@@ -55,7 +55,7 @@ impl Mode {
         matches!(self, Mode::ProbeBandwidth { .. })
     }
 
-    /// Is it the phase that asks for more bandwidth?
+    /// Whether it is the phase that asks for more bandwidth.
     pub(super) fn probes_up(self) -> bool {
         matches!(self, Mode::ProbeBandwidth { phase: 0, .. })
     }

@@ -1,4 +1,4 @@
-//! How slow start ends before there is a loss: HyStart++ (RFC 9406) and HyStart as its authors published
+//! The end of slow start before there is a loss: HyStart++ (RFC 9406) and HyStart as its authors published
 //! it (Ha and Rhee, *Taming the elephants: New TCP slow start*, Computer Networks 55(9), 2011).
 
 use super::super::settings::Start;
@@ -20,7 +20,7 @@ const TRAIN_GAP: Span = Span::from_millis(2);
 /// HyStart: segments below which the window is left alone.
 const LOW_WINDOW: u64 = 16;
 
-/// What slow start shall do with an ACK.
+/// The advice to slow start after an ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Advice {
     /// Add what was acknowledged, divided by this.
@@ -42,7 +42,7 @@ pub(super) struct Watch {
     train: (Time, Time),
 }
 
-/// Is `later` longer than `earlier` by more than chance (RFC 9406 §4.2)?
+/// Whether `later` is longer than `earlier` by more than chance (RFC 9406 §4.2).
 fn longer(earlier: Span, later: Span) -> bool {
     let threshold = earlier.scaled(1, 8).clamp(THRESHOLD.0, THRESHOLD.1);
     later >= earlier + threshold
@@ -77,7 +77,7 @@ impl Watch {
         }
     }
 
-    /// What to do with the ACK just seen.
+    /// Advises slow start on the ACK just seen.
     pub(super) fn advise(&mut self, ack: &Ack, window: u64, mss: u64) -> Advice {
         match self.how {
             Start::Plain => Advice::Grow(1),

@@ -1,7 +1,7 @@
 //! CUBIC: RFC 9438.
 //!
-//! The window after a congestion is a cubic function of the time since, flat about where the congestion
-//! was, independent of the round trip; where Reno would have more, it follows Reno. Windows are in bytes,
+//! After a congestion the window is a cubic function of time. It is flat about the window at which the congestion
+//! came, and independent of the round trip; if Reno would have more, it follows Reno. Windows are in bytes, so
 //! what the RFC counts in segments is multiplied by the segment size.
 
 mod curve;
@@ -41,7 +41,7 @@ struct Epoch {
     k: u64,
     /// W_est, in 2⁻¹⁰ bytes.
     estimate: u64,
-    /// The counts where windows are in segments.
+    /// The counts if windows are in segments.
     segments: Segments,
 }
 
@@ -60,7 +60,7 @@ struct Before {
 pub struct Cubic {
     window: u64,
     threshold: u64,
-    /// W_max; `None` where the next epoch begins with K = 0 at its own window.
+    /// W_max; `None` if the next epoch begins with K = 0 at its own window.
     plateau: Option<u64>,
     /// cwnd_prior: the window before the last congestion.
     prior: u64,
@@ -187,7 +187,7 @@ impl Cubic {
         self.epoch = Some(epoch);
     }
 
-    /// Moves towards where the curve will be a round trip from now, by (target − window)/window of what
+    /// Moves towards the value of the curve a round trip from now, by (target − window)/window of what
     /// was acknowledged; the target is at most half as much again as the window (§4.2, §4.4).
     fn approach(&mut self, target: u64, acked: u64) {
         let target = target.clamp(self.window, self.window + self.window / 2);
@@ -221,7 +221,7 @@ impl Cubic {
         }
     }
 
-    /// W_max for the next epoch; lower where the last one was not reached, to make room for a newcomer
+    /// W_max for the next epoch; lower if the last one was not reached, to make room for a newcomer
     /// (§4.7): window × (1 + β)/2.
     fn next_plateau(&self) -> u64 {
         let fell_short = self.plateau.is_some_and(|plateau| self.window < plateau);

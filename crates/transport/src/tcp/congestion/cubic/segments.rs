@@ -1,9 +1,9 @@
-//! How CUBIC grows in Linux, which counts windows in segments (`net/ipv4/tcp_cubic.c`, `tcp_cong_avoid_ai`).
+//! CUBIC's growth in Linux, which counts windows in segments (`net/ipv4/tcp_cubic.c`, `tcp_cong_avoid_ai`).
 //!
-//! What the window is to become, by the curve or by Reno's law, is a whole number of segments above it; the
+//! The window that the curve or Reno's law asks for is a whole number of segments above the present one; the
 //! quotient of the two says after how many segments one more is added. So the window follows Reno's law a
-//! round trip late, where RFC 9438 §4.3 puts it there at once; and that law's gain stays below a segment for
-//! each window above the former one too, where §4.3 lets it be one.
+//! round trip late, while RFC 9438 §4.3 sets it at once. And that law's gain stays below a segment for
+//! each window above the former one too, while §4.3 lets it be one.
 
 use trunkline_core::{Span, Time};
 
@@ -13,7 +13,7 @@ const FRIENDLY: u64 = 15;
 const LEAST: u64 = 2;
 /// As many at most in an epoch that no loss began.
 const MOST_WITHOUT_LOSS: u64 = 20;
-/// Windows acknowledged for one segment more where neither the curve nor Reno's law asks for any.
+/// Windows acknowledged for one segment more if neither the curve nor Reno's law asks for any.
 const AT_REST: u64 = 100;
 /// For how long a quotient holds while the window stands (`HZ / 32`).
 const FRESH: Span = Span::from_micros(31_250);
@@ -34,7 +34,7 @@ pub(super) struct Step {
 /// The counts of an epoch, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segments {
-    /// Did the epoch begin without a loss (`last_max_cwnd` of 0)?
+    /// Whether the epoch began without a loss (`last_max_cwnd` of 0).
     lossless: bool,
     /// Acknowledged, and not yet counted for Reno's window (`ack_cnt`).
     friendly: u64,
@@ -51,14 +51,14 @@ impl Segments {
         Segments { lossless, friendly: 0, credit: 0, price: 0, found: (0, Time::ZERO) }
     }
 
-    /// Counts what was acknowledged for Reno's window. True where the price of a segment is to be found anew.
+    /// Counts what was acknowledged for Reno's window. Returns whether the price of a segment is to be found anew.
     pub(super) fn count(&mut self, step: &Step) -> bool {
         self.friendly += step.acked;
         let (window, at) = self.found;
         window != step.window || step.now.since(at) > FRESH
     }
 
-    /// How many whole segments Reno's window has grown by since it was asked last.
+    /// The whole segments that Reno's window has grown by since the last call.
     pub(super) fn friendly(&mut self, step: &Step) -> u64 {
         let price = (step.window / step.mss * FRIENDLY / 8).max(1) * step.mss;
         // A segment is counted when more than its price is acknowledged.
@@ -79,7 +79,7 @@ impl Segments {
         self.found = (step.window, step.now);
     }
 
-    /// How many whole segments the window grows by.
+    /// The whole segments that the window grows by.
     pub(super) fn grow(&mut self, step: &Step) -> u64 {
         // The price has fallen below what was saved: one segment for all of it.
         let saved = self.credit >= self.price;
