@@ -16,7 +16,7 @@ const UDP_HEADER: usize = 8;
 /// Offset of the checksum in UDP's header (RFC 768).
 const CHECKSUM: usize = 6;
 
-/// Where in an Ethernet frame the capsule is: UDP over IPv4, whole, from or to [`PORT`], and a capsule by its
+/// The range of the capsule in an Ethernet frame: UDP over IPv4, whole, from or to [`PORT`], and a capsule by its
 /// first bytes. VLAN tags are skipped.
 pub fn find(frame: &[u8]) -> Option<Range<usize>> {
     let udp = find_udp(frame)?;
@@ -33,12 +33,12 @@ pub fn find(frame: &[u8]) -> Option<Range<usize>> {
 /// that the ledger can be written into it.
 ///
 /// # Panics
-/// Where `payload` is not what [`find`] answered for this frame.
+/// If `payload` is not what [`find`] returned for this frame.
 pub fn without_checksum(frame: &mut [u8], payload: &Range<usize>) {
     put(frame, payload.start - UDP_HEADER + CHECKSUM, &[0, 0]);
 }
 
-/// Where the UDP header of an IPv4 packet begins that is no fragment.
+/// The offset of the UDP header of an IPv4 packet that is no fragment.
 fn find_udp(frame: &[u8]) -> Option<usize> {
     let mut at = TYPE;
     while VLAN_TYPES.contains(&ether_type(frame, at)?) {

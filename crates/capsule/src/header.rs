@@ -1,4 +1,4 @@
-//! What the sending end says of its packet.
+//! The header that the sending end writes.
 
 use crate::bytes::{put, u16_at, u32_at, u64_at};
 use crate::ledger::{self, Record};
@@ -20,7 +20,7 @@ const CHANNEL: usize = 20;
 const NUMBER: usize = 28;
 const SENT: usize = 36;
 
-/// Which way along its flow's path a packet goes.
+/// The direction of a packet along its flow's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Direction {
     /// From the flow's sender to its peer.
@@ -30,10 +30,10 @@ pub enum Direction {
     Backward,
 }
 
-/// What the sending end says of its packet.
+/// The header that the sending end writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Header {
-    /// Which way it goes.
+    /// The direction of the packet.
     pub direction: Direction,
     /// ECN code point of RFC 3168, 0 to 3.
     pub ecn: u8,
@@ -58,15 +58,15 @@ pub struct Header {
 /// A capsule as its receiver finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View<'a> {
-    /// What the sending end said.
+    /// The sending end's header.
     pub header: Header,
-    /// What the path did.
+    /// The path's record.
     pub record: Record,
-    /// What it carries. It may be shorter than the path size where that does not fit a datagram.
+    /// The data carried. They may be shorter than the path size, if that does not fit a datagram.
     pub body: &'a [u8],
 }
 
-/// Does `payload` begin with a whole capsule header of this version?
+/// Whether `payload` begins with a whole capsule header of this version.
 pub(crate) fn is_capsule(payload: &[u8]) -> bool {
     let marked = payload.len() >= HEADER && payload[..4] == MAGIC && payload[4] == VERSION;
     marked && payload[DIRECTION] <= 1 && payload[ECN] <= 3
@@ -76,7 +76,7 @@ impl Header {
     /// Writes it to the first [`HEADER`] bytes of `payload`, with an empty ledger.
     ///
     /// # Panics
-    /// Where `payload` is shorter.
+    /// If `payload` is shorter.
     pub fn write(&self, payload: &mut [u8]) {
         payload[..HEADER].fill(0);
         put(payload, 0, &MAGIC);

@@ -1,4 +1,4 @@
-//! What the path did to a packet, written into it on its way.
+//! The path's record of a packet, written into it on its way.
 
 use crate::bytes::{put, u16_at, u64_at};
 use crate::header::{ECN, is_capsule};
@@ -15,12 +15,12 @@ const COUNT: usize = 60;
 const FIRST: usize = 64;
 /// Bytes of a hop: link, queue, transmit, propagate.
 const HOP: usize = 2 + 3 * 8;
-/// Where the ledger ends.
+/// The end of the ledger.
 pub(crate) const END: usize = FIRST + HOPS * HOP;
 /// ECN code point "congestion experienced" (RFC 3168, section 5).
 const CONGESTED: u8 = 3;
 
-/// What one link made a packet wait for.
+/// The waiting times of a packet at one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hop {
     /// The link's number, the emulator's own; [`MERGED`] for several.
@@ -65,11 +65,11 @@ impl Hop {
 /// The ledger of a capsule, read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record {
-    /// When it came to the emulator; `None` where none has touched it.
+    /// When it came to the emulator; `None` if none has touched it.
     pub arrival: Option<Time>,
-    /// How much later than due the emulator has sent it.
+    /// The time beyond its due time at which the emulator sent it.
     pub lateness: Span,
-    /// Hops crossed; more than [`HOPS`] where some were merged.
+    /// Hops crossed; more than [`HOPS`] if some were merged.
     pub crossed: u16,
     hops: [Hop; HOPS],
 }
@@ -136,8 +136,8 @@ impl<'a> Ledger<'a> {
         put(self.0, LATENESS, &lateness.as_nanos().to_be_bytes());
     }
 
-    /// Marks congestion, where the packet's sender said that it understands that (ECT, RFC 3168 section 5).
-    /// Answers whether the packet is now marked.
+    /// Marks congestion if the packet's sender said that it understands that (ECT, RFC 3168 section 5).
+    /// Returns whether the packet is now marked.
     pub fn mark(&mut self) -> bool {
         if self.0[ECN] != 0 {
             self.0[ECN] = CONGESTED;

@@ -44,7 +44,7 @@ pub use ledger::{HOPS, Hop, Ledger, MERGED, Record};
 pub struct Capsule;
 
 impl Capsule {
-    /// The capsule in a UDP payload; `None` where there is none, or one of another version.
+    /// The capsule in a UDP payload; `None` if there is none, or one of another version.
     pub fn parse(payload: &[u8]) -> Option<View<'_>> {
         View::of(payload)
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why a packet was not delivered.
+/// The reason why a packet was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
@@ -58,7 +58,7 @@ impl DropCause {
         DropCause::SendFailed,
     ];
 
-    /// Is it a failing of the emulator, not a property of the modelled path?
+    /// Whether it is a failing of the emulator, not a property of the modelled path.
     pub fn is_emulator(self) -> bool {
         self as usize >= DropCause::TooBig as usize
     }
@@ -90,7 +90,7 @@ impl fmt::Display for DropCause {
     }
 }
 
-/// What became of the packets that entered one direction of a path.
+/// Counts of the packets that entered one direction of a path, by what became of them.
 ///
 /// `entered + duplicated = delivered + dropped + in flight`, always.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -120,15 +120,15 @@ impl Counts {
     pub fn drop_many(&mut self, cause: DropCause, packets: u64) {
         self.dropped[cause as usize] += packets;
     }
-    /// How many were dropped by `cause`.
+    /// The number dropped by `cause`.
     pub fn dropped_by(&self, cause: DropCause) -> u64 {
         self.dropped[cause as usize]
     }
-    /// How many were dropped in all.
+    /// The number dropped in all.
     pub fn dropped(&self) -> u64 {
         self.dropped.iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
-    /// How many were dropped by failings of the emulator.
+    /// The number dropped by failings of the emulator.
     pub fn dropped_by_emulator(&self) -> u64 {
         self.drops().filter(|(cause, _)| cause.is_emulator()).map(|(_, count)| count).sum()
     }
@@ -136,7 +136,7 @@ impl Counts {
     pub fn drops(&self) -> impl Iterator<Item = (DropCause, u64)> + '_ {
         DropCause::ALL.into_iter().map(|c| (c, self.dropped_by(c))).filter(|&(_, count)| count > 0)
     }
-    /// What the other counts say must still be in flight.
+    /// The number that must still be in flight by the other counts.
     pub fn in_flight(&self) -> u64 {
         (self.entered + self.duplicated).saturating_sub(self.delivered + self.dropped())
     }

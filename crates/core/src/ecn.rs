@@ -34,21 +34,21 @@ impl Ecn {
         self as u8
     }
 
-    /// May the packet be marked instead of dropped? A packet that has been marked before may
+    /// Whether the packet may be marked instead of dropped. A packet that has been marked before may
     /// (RFC 3168 §5).
     #[inline]
     pub fn is_capable(self) -> bool {
         self != Ecn::NotEct
     }
 
-    /// Does the packet belong into the low-latency queue of a coupled pair? ECT(1) and, as it may have been
+    /// Whether the packet belongs into the low-latency queue of a coupled pair: ECT(1) and, as it may have been
     /// that before it was marked, CE (RFC 9331 §5.1).
     #[inline]
     pub fn is_low_latency(self) -> bool {
         self.bits() & 1 == 1
     }
 
-    /// What becomes of it when it is marked: a packet that is not capable stays what it is.
+    /// The codepoint after marking: a packet that is not capable keeps its own.
     #[inline]
     pub fn marked(self) -> Ecn {
         if self.is_capable() { Ecn::Ce } else { self }

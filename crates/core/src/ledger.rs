@@ -3,7 +3,7 @@
 use crate::Span;
 use serde::{Deserialize, Serialize};
 
-/// What a packet waits for.
+/// A cause for which a packet waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
@@ -46,7 +46,7 @@ impl Ledger {
     pub fn book(&mut self, cause: Cause, span: Span) {
         self.0[cause as usize] += span;
     }
-    /// What is booked under `cause`.
+    /// The time booked under `cause`.
     pub fn get(&self, cause: Cause) -> Span {
         self.0[cause as usize]
     }

@@ -9,17 +9,17 @@ pub struct Channel(pub u64);
 /// The hosts that a packet goes between, as numbers that tell hosts apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hosts {
-    /// Where it comes from.
+    /// The host that it comes from.
     pub source: u32,
-    /// Where it goes.
+    /// The host that it goes to.
     pub destination: u32,
 }
 
-/// What the elements of a path may ask of the packets that they carry.
+/// The properties that the elements of a path may ask of the packets that they carry.
 pub trait Metered {
     /// User bytes: the network-layer packet, without link header or framing.
     fn size(&self) -> u32;
-    /// How many of these bytes are control envelopes, which some framings send with a stuff byte
+    /// The number of these bytes that are control envelopes, which some framings send with a stuff byte
     /// (URP on a T1 trunk, Hawley 1989 §2.1). Zero for anything but URP.
     fn controls(&self) -> u32 {
         0
@@ -47,14 +47,14 @@ pub trait Metered {
 /// A link books its own share only: [`Cause::Queue`], [`Cause::Transmit`] and [`Cause::Propagate`], at most
 /// once each, which sum to the time from [`entered`](Carried::entered) to its release exactly.
 pub trait Carried: Metered {
-    /// Does [`book`](Carried::book) note anything? Where it does not, a link need not work out what to book.
+    /// Whether [`book`](Carried::book) notes anything. If it does not, a link need not work out what to book.
     const BOOKS: bool = true;
 
     /// When it entered the link that carries it.
     fn entered(&self) -> Time;
     /// Notes that it has waited for `span` because of `cause`.
     fn book(&mut self, cause: Cause, span: Span);
-    /// How often it is delivered: 1, or more where the link has duplicated it.
+    /// The number of deliveries: 1, or more if the link has duplicated it.
     fn copies(&self) -> u8;
     /// Notes how often it is delivered.
     fn set_copies(&mut self, copies: u8);
@@ -78,9 +78,9 @@ pub struct Packet<B> {
     pub controls: u32,
     /// When it entered the path.
     pub entered: Time,
-    /// How often it is delivered: 1, or more where the path duplicates.
+    /// The number of deliveries: 1, or more if the path duplicates.
     pub copies: u8,
-    /// Where its delay went.
+    /// The parts of its delay, by cause.
     pub ledger: Ledger,
     /// The engine's own.
     pub body: B,

@@ -2,13 +2,13 @@
 
 use thiserror::Error;
 
-/// Why a quantity could not be read. The text names what was found and what is allowed.
+/// The reason why a quantity could not be read. The text names what was found and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// No digits at the start.
     #[error("'{found}' is not a {what}: expected a number and a unit, such as {example}")]
     NotANumber {
-        /// What was being read ("delay", "rate" …).
+        /// The quantity being read ("delay", "rate" …).
         what: &'static str,
         /// The offending text.
         found: String,
@@ -18,7 +18,7 @@ pub enum ParseError {
     /// The unit is missing or unknown.
     #[error("'{found}' has {}: a {what} takes one of {allowed}, such as {example}", unit_words(.unit))]
     Unit {
-        /// What was being read.
+        /// The quantity being read.
         what: &'static str,
         /// The offending text.
         found: String,
@@ -32,7 +32,7 @@ pub enum ParseError {
     /// Negative.
     #[error("'{found}' is negative: a {what} is zero or more")]
     Negative {
-        /// What was being read.
+        /// The quantity being read.
         what: &'static str,
         /// The offending text.
         found: String,
@@ -40,7 +40,7 @@ pub enum ParseError {
     /// Larger or smaller than the stated range.
     #[error("'{found}' is out of range: a {what} lies between {lowest} and {highest}")]
     Range {
-        /// What was being read.
+        /// The quantity being read.
         what: &'static str,
         /// The offending text.
         found: String,
@@ -52,7 +52,7 @@ pub enum ParseError {
     /// More digits than the base unit can hold.
     #[error("'{found}' is finer than {finest}, the smallest step of a {what}")]
     TooFine {
-        /// What was being read.
+        /// The quantity being read.
         what: &'static str,
         /// The offending text.
         found: String,
@@ -65,7 +65,7 @@ fn unit_words(unit: &str) -> String {
     if unit.is_empty() { "no unit".into() } else { format!("the unknown unit '{unit}'") }
 }
 
-/// What is being read, for the error texts.
+/// The quantity being read, for the error texts.
 pub(crate) struct Reading {
     pub what: &'static str,
     pub allowed: &'static str,

@@ -38,7 +38,7 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// Uniform in `0..bound`, without bias worth naming (below 2^-64); 0 where `bound` is 0.
+    /// Uniform in `0..bound`, without bias worth naming (below 2^-64); 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
@@ -64,8 +64,8 @@ impl Stream {
         radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
     }
 
-    /// How many failures come before the first success when each trial succeeds with probability `p`
-    /// (geometric); `u64::MAX` where `p` is zero.
+    /// The number of failures before the first success if each trial succeeds with probability `p`
+    /// (geometric); `u64::MAX` if `p` is zero.
     pub fn failures_before(&mut self, p: Probability) -> u64 {
         match p.0 {
             0 => u64::MAX,
@@ -96,7 +96,7 @@ impl Probability {
     pub fn as_f64(self) -> f64 {
         if self.0 == u64::MAX { 1.0 } else { self.0 as f64 / 18_446_744_073_709_551_616.0 }
     }
-    /// Does it never happen?
+    /// Whether it never happens.
     pub fn is_never(self) -> bool {
         self.0 == 0
     }
@@ -143,7 +143,7 @@ fn fraction(percent: &str) -> Result<f64, std::num::ParseFloatError> {
 }
 
 impl fmt::Display for Probability {
-    /// The shortest decimal that reads back as the same probability: `1%`, or `1e-7` where it is small.
+    /// The shortest decimal that reads back as the same probability: `1%`, or `1e-7` if it is small.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let p = self.as_f64();
         let text = |digits: usize| {

@@ -36,7 +36,7 @@ impl Time {
         self.0
     }
 
-    /// The time since `earlier`, or zero where `earlier` is later.
+    /// The time since `earlier`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -111,7 +111,7 @@ impl Span {
         let step = 10u64.pow(self.0.ilog10() - 2);
         Span((self.0 + step / 2) / step * step)
     }
-    /// Is this no time at all?
+    /// Whether this is no time at all.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -16,10 +16,10 @@ const PIECE: usize = 4096;
 const SEAL: usize = 16 + 1;
 /// Octets of a piece's length.
 const LENGTH: usize = 2;
-/// Longest message where nothing else is said.
+/// Longest message if nothing else is said.
 const MOST: usize = 1024;
 
-/// What came is not what the other end sealed, or too much.
+/// An error: what came is not what the other end sealed, or too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("what came was not sealed by the other end, or is too long")]
 pub struct Broken;
@@ -57,7 +57,7 @@ impl Channel {
         })
     }
 
-    /// What both ends have said in the handshake, hashed: no two connections have the same. It is no secret.
+    /// A hash of all that both ends have said in the handshake: no two connections have the same. It is no secret.
     pub fn transcript(&self) -> &[u8; SECRET] {
         &self.transcript
     }
@@ -98,7 +98,7 @@ impl Channel {
     /// The next message, if all of it has come.
     ///
     /// # Errors
-    /// Where what came was not sealed by the other end or is too long. From then on there is nothing else.
+    /// If what came was not sealed by the other end or is too long. From then on there is nothing else.
     pub fn open(&mut self) -> Result<Option<Vec<u8>>, Broken> {
         while !self.broken {
             let Some((head, rest)) = self.incoming.split_first_chunk::<LENGTH>() else {

@@ -31,11 +31,11 @@ pub const ANSWER: usize = 1 + POINT + TAG;
 /// The longest first words of a client.
 pub const LONGEST: usize = FIXED + MOST_CONTEXT + POINT + TAG;
 
-/// What a connection is for. Words for one purpose are worth nothing for another.
+/// The purpose of a connection. First words for one purpose are worth nothing for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purpose(pub u8);
 
-/// Why a client is sent away. One octet: what stands in for it is this end's own text.
+/// The reason why a client is sent away. It is one octet: this end has a text of its own for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Refusal {
@@ -90,7 +90,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why first words are of no use.
+/// The reason why first words are of no use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfit {
     /// They are something else.
@@ -121,10 +121,10 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// The first words in `octets` and how many they are; `None` where some are missing.
+    /// The first words in `octets` and their length; `None` if some are missing.
     ///
     /// # Errors
-    /// Where no more octets would make first words of these.
+    /// If no more octets would make first words of these.
     pub fn read(octets: &[u8]) -> Result<Option<(Hello, usize)>, Unfit> {
         if octets.iter().zip(MAGIC).any(|(&octet, right)| octet != right) {
             return Err(Unfit::Foreign);
@@ -143,12 +143,12 @@ impl Hello {
         Ok(Some((Hello { prologue: prologue.into(), message: message.into() }, length)))
     }
 
-    /// What the connection is for.
+    /// The purpose of the connection.
     pub fn purpose(&self) -> Purpose {
         Purpose(self.prologue[6])
     }
 
-    /// What it names, in the clear.
+    /// The name of what is asked for, in the clear.
     pub fn context(&self) -> &[u8] {
         &self.prologue[FIXED..]
     }
@@ -156,7 +156,7 @@ impl Hello {
     /// Answers a client that must have this key: the channel, and the octets for it.
     ///
     /// # Errors
-    /// Where it has not, or has one where none is asked for.
+    /// If it has not, or has one although none is asked for.
     pub fn accept(&self, key: Option<&Key>) -> Result<(Channel, Vec<u8>), Unfit> {
         match (key.is_some(), self.prologue[5] == 1) {
             (true, false) => return Err(Unfit::Refused(Refusal::KeyWanted)),
@@ -188,7 +188,7 @@ impl Initiator {
     /// [`MOST_CONTEXT`] octets count.
     ///
     /// # Errors
-    /// Where the system gives no random numbers.
+    /// If the system gives no random numbers.
     pub fn begin(
         key: Option<&Key>,
         purpose: Purpose,
@@ -211,7 +211,7 @@ impl Initiator {
     /// Takes the server's answer in, all [`expected`](Initiator::expected) octets of it.
     ///
     /// # Errors
-    /// Where it refuses, or has another key.
+    /// If it refuses, or has another key.
     pub fn finish(mut self, answer: &[u8]) -> Result<Channel, Unfit> {
         let (&status, message) = answer.split_first().ok_or(Unfit::Foreign)?;
         if status != 0 {
@@ -231,7 +231,7 @@ const fn message_length(keyed: bool) -> usize {
 /// The next message of Noise, which carries nothing of ours.
 fn write(state: &mut HandshakeState) -> Result<Vec<u8>, Unfit> {
     let mut message = vec![0; LONGEST];
-    // Fails only where the other end's point is one that no honest end draws.
+    // Fails only if the other end's point is one that no honest end draws.
     let length = state.write_message(&[], &mut message).map_err(|_| Unfit::Foreign)?;
     message.truncate(length);
     Ok(message)

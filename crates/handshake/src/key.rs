@@ -1,4 +1,4 @@
-//! The key that two ends share: where it comes from, and how a passphrase becomes one.
+//! The key that two ends share: its sources, and its derivation from a passphrase.
 
 use crate::SECRET;
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -52,7 +52,7 @@ impl Key {
     /// takes some tenths of a second.
     ///
     /// # Errors
-    /// Where it is shorter than eight octets.
+    /// If it is shorter than eight octets.
     pub fn from_text(text: &[u8], source: &str) -> Result<Key, KeyError> {
         let text = text.trim_ascii();
         if text.len() < SHORTEST {
@@ -73,7 +73,7 @@ impl Key {
     /// Reads a key file, which only its owner may read or write.
     ///
     /// # Errors
-    /// Where it cannot be read, others than its owner can, or the key is too short.
+    /// If it cannot be read, others than its owner can read it, or the key is too short.
     pub fn from_file(path: &Path) -> Result<Key, KeyError> {
         let name = path.display().to_string();
         let fail = |reason: String| KeyError { path: name.clone(), reason };
@@ -94,7 +94,7 @@ impl Key {
     /// The key of the file, else of the environment variable [`VARIABLE`], if either is there.
     ///
     /// # Errors
-    /// Where the one that is there cannot be used.
+    /// If the one that is there cannot be used.
     pub fn find(file: Option<&Path>) -> Result<Option<Key>, KeyError> {
         match (file, std::env::var_os(VARIABLE)) {
             (Some(path), _) => Key::from_file(path).map(Some),

@@ -1,4 +1,4 @@
-//! Who is at the other end, and that what comes is theirs.
+//! A proof of who is at the other end, and that what comes is theirs.
 //!
 //! Two ends that share a [`Key`] prove it to each other by a handshake of the Noise protocol framework
 //! (revision 34, pattern `NNpsk0`), which also gives a secret that nobody can find out afterwards, not even
@@ -22,7 +22,7 @@ pub const SECRET: usize = 32;
 /// Octets that nobody can foretell.
 ///
 /// # Errors
-/// Where the system has no source of them.
+/// If the system has no source of them.
 pub fn random<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut octets = [0; N];
     getrandom::fill(&mut octets).map_err(|error| std::io::Error::other(error.to_string()))?;

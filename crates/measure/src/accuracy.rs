@@ -1,4 +1,4 @@
-//! How exactly a real-time run was carried out.
+//! The accuracy of a real-time run.
 
 use crate::Percentiles;
 use serde::{Deserialize, Serialize};
@@ -13,18 +13,18 @@ pub struct Accuracy {
     pub frames_out: u64,
     /// Frames lost by failings of the emulator, not by the path described.
     pub dropped_by_emulator: u64,
-    /// How late frames left, against the departure that the path gave them.
+    /// The lateness of frames that left, against the departure that the path gave them.
     pub lateness: Percentiles,
     /// By how much the distance of two frames that left one after the other was wrong.
     pub spacing_error: Percentiles,
-    /// How often the machine did not let the emulator run for a millisecond or more.
+    /// The number of times that the machine did not let the emulator run for a millisecond or more.
     pub stalls: u64,
     /// The longest of these.
     pub longest_stall: Span,
-    /// How long programs that wait for frames waited for a processor once these were handed over, as a witness
-    /// on the machine saw it.
+    /// The time for which programs that wait for frames waited for a processor once these were handed over, as a
+    /// witness on the machine saw it.
     #[serde(default)]
     pub ends: Percentiles,
-    /// How often the clock of the arrival stamps was set.
+    /// The number of times that the clock of the arrival stamps was set.
     pub clock_steps: u64,
 }

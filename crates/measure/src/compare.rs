@@ -5,7 +5,7 @@ use crate::table::{Key, Table, TableError, key_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How far a figure may be from the published one: the larger of the two.
+/// The allowed distance of a figure from the published one: the larger of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
     /// As a share of the published figure: 0.1 for ten percent.
@@ -26,7 +26,7 @@ impl Tolerance {
     }
 }
 
-/// What is said of one cell.
+/// The verdict on one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -51,13 +51,13 @@ pub struct Row {
     pub published: Option<f64>,
     /// Ours.
     pub ours: Option<f64>,
-    /// `(ours - published) / |published|`, where there are both; infinite where only ours is not zero.
+    /// `(ours - published) / |published|`, if there are both; infinite if only ours is not zero.
     pub error: Option<f64>,
-    /// What is said of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// How many cells of each verdict.
+/// The number of cells of each verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counted {
     /// [`Verdict::Within`].
@@ -97,14 +97,14 @@ pub struct Comparison {
     pub name: String,
     /// The unit of all figures.
     pub unit: String,
-    /// How far apart was allowed.
+    /// The allowed distance.
     pub tolerance: Tolerance,
     /// One for each cell, in the published table's order, then those that only ours has in its order.
     pub rows: Vec<Row>,
-    /// How many of each verdict.
+    /// The number of cells of each verdict.
     pub counts: Counted,
     /// Cells within, as a share of all that a verdict was due on; missing ones count against it. `None`
-    /// where there were none.
+    /// if there were none.
     pub share_within: Option<f64>,
     /// Median of the absolute relative errors of the cells within and outside.
     pub median: Option<f64>,
@@ -116,7 +116,7 @@ pub struct Comparison {
 /// not there.
 ///
 /// # Errors
-/// [`TableError::Units`] where the units differ.
+/// [`TableError::Units`] if the units differ.
 pub fn compare(
     published: &Table,
     ours: &Table,
@@ -187,7 +187,7 @@ impl Comparison {
         self.rows.iter().filter(move |row| row.verdict == verdict)
     }
 
-    /// Are all cells on which a verdict was due within the tolerance, and was it due on any?
+    /// Whether all cells on which a verdict was due are within the tolerance, and it was due on any.
     pub fn holds(&self) -> bool {
         self.share_within == Some(1.0)
     }

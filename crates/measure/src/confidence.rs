@@ -1,4 +1,4 @@
-//! How far a figure can be trusted: bootstrap intervals, batch means, repetitions needed.
+//! The trust that a figure deserves: bootstrap intervals, batch means, repetitions needed.
 
 use crate::stats::{
     lag_one_correlation, mean, normal_quantile, place_of, quantile_of, sample_deviation,
@@ -26,7 +26,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Does it cover `value`?
+    /// Whether it covers `value`.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -71,7 +71,7 @@ struct Resample {
     sorted: Vec<f64>,
     /// The place there of each value as given.
     rank: Vec<u16>,
-    /// How often each was drawn, by its place there.
+    /// The number of times that each was drawn, by its place there.
     drawn: Vec<u16>,
 }
 
@@ -143,7 +143,7 @@ pub struct MeanInterval {
     pub batches: usize,
     /// Correlation of each batch's mean with the next one's.
     pub correlation: f64,
-    /// Is that correlation small enough for the interval to be trusted? Where it is not, the series is
+    /// Whether that correlation is small enough for the interval to be trusted. If it is not, the series is
     /// too short for how slowly it changes, and the interval too narrow.
     pub trusted: bool,
 }
@@ -152,7 +152,7 @@ pub struct MeanInterval {
 /// are no longer correlated (Fishman 1978): `mean +- t(m - 1) s / sqrt(m)` over `m` batch means. With
 /// fewer than forty values each is its own batch. `None` for fewer than two values.
 ///
-/// Values left over when the batches are cut are left out at the start, where a transient would be.
+/// The values left over when the batches are cut are left out at the start: a transient would be there.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<MeanInterval> {
     if values.len() < 2 {
         return None;
@@ -179,17 +179,17 @@ fn batch_means(values: &[f64], batch: usize) -> Vec<f64> {
     values[values.len() % batch..].chunks_exact(batch).map(mean).collect()
 }
 
-/// Is the correlation of neighbours more than chance would bring in one of twenty uncorrelated series?
+/// Whether the correlation of neighbours is more than chance would bring in one of twenty uncorrelated series.
 /// Its deviation is about `1 / sqrt(m)`.
 fn correlated(means: &[f64]) -> bool {
     lag_one_correlation(means) > normal_quantile(0.95) / (means.len() as f64).sqrt()
 }
 
-/// How many measurements such as these bring the mean's interval within `precision` (0.01 for one
+/// The number of measurements such as these that bring the mean's interval within `precision` (0.01 for one
 /// percent) of the mean on either side: the least `n` with `t(n - 1) s / sqrt(n) <= precision |mean|`
 /// (Law, *Simulation Modeling and Analysis*, section 9.4.1). `s` is that of the batch means, scaled to
 /// one value by the root of their size, so that correlation is paid for. `None` for fewer than two
-/// values, or where the mean or the precision is zero.
+/// values, or if the mean or the precision is zero.
 pub fn repetitions(values: &[f64], precision: f64, confidence: f64) -> Option<u64> {
     let found = mean_interval(values, confidence)?;
     let allowed = precision * found.mean.abs();
@@ -207,7 +207,7 @@ pub fn repetitions(values: &[f64], precision: f64, confidence: f64) -> Option<u6
     Some(least(high / 2, high, enough))
 }
 
-/// The least number above `low` and up to `high` that is enough, where `high` is.
+/// The least number above `low` and up to `high` that is enough, if `high` is.
 fn least(low: u64, high: u64, enough: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (low, high);
     while high - low > 1 {

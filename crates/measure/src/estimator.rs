@@ -34,27 +34,27 @@ pub enum Estimator {
     Percentile(u16),
 }
 
-/// What an [`Estimator`] makes of measurements, in their unit.
+/// The result of an [`Estimator`] for measurements, in their unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// The figure.
     pub value: f64,
     /// Standard deviation, divisor n, of the measurements kept (see [`deviation`]).
     pub deviation: f64,
-    /// How many measurements were kept.
+    /// The number of measurements that were kept.
     pub good: usize,
-    /// How many the rule's threshold eliminated. Those dropped at the ends count neither here nor there.
+    /// The number that the rule's threshold eliminated. Those dropped at the ends count neither here nor there.
     pub bad: usize,
-    /// What lay above it was eliminated.
+    /// The threshold above which measurements were eliminated.
     pub threshold: Option<f64>,
-    /// Lower end of the 95 % confidence interval of the figure, where the rule has one.
+    /// Lower end of the 95 % confidence interval of the figure, if the rule has one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
 }
 
 impl Estimate {
-    /// Mean to deviation ratio, the reports' measure of spread; infinite where nothing is spread.
+    /// Mean to deviation ratio, the reports' measure of spread; infinite if nothing is spread.
     pub fn ratio(&self) -> f64 {
         self.value / self.deviation
     }
@@ -103,12 +103,12 @@ impl Estimate {
 impl Estimator {
     /// The median.
     pub const MEDIAN: Estimator = Estimator::Percentile(5_000);
-    /// What nine in ten do not exceed.
+    /// The value that nine in ten do not exceed.
     pub const P90: Estimator = Estimator::Percentile(9_000);
-    /// What 99 in 100 do not exceed.
+    /// The value that 99 in 100 do not exceed.
     pub const P99: Estimator = Estimator::Percentile(9_900);
 
-    /// Applies the rule to measurements in order of time; `None` where it leaves none of them: where
+    /// Applies the rule to measurements in order of time; `None` if it leaves none of them: because
     /// there are none, or for the rules that drop the ends no more than those.
     pub fn estimate(self, values: &[f64]) -> Option<Estimate> {
         let kept = self.without_ends(values)?;
@@ -122,7 +122,7 @@ impl Estimator {
     }
 
     /// Applies the rule to several flows together: the ends are dropped from each flow, and what is left
-    /// of all is one list. `None` where a flow has no more than the ends, or nothing is left.
+    /// of all is one list. `None` if a flow has no more than the ends, or nothing is left.
     pub fn estimate_flows(self, flows: &[Vec<f64>]) -> Option<Estimate> {
         self.kept_of(flows).map(|kept| self.of_kept(&kept))
     }
@@ -222,7 +222,7 @@ fn around_quantile(values: &[f64], share: f64) -> Option<Interval> {
     "unknown estimator '{found}'; use hawley-minimum, hawley-average, minimum, mean, drop-first-last, median or a percentile such as p90 or p99.9"
 )]
 pub struct EstimatorError {
-    /// What was found.
+    /// The text that was found.
     pub found: String,
 }
 

@@ -1,7 +1,7 @@
 //! Samples and what they say: histograms of times, the reports' estimators and sound ones with their
 //! confidence, what a run has measured of each traffic and link, tables of named cells and their comparison.
 //!
-//! Floating point begins here, where results are summarised. Every sum is taken in the order of the
+//! Floating point begins here, when results are summarised. Every sum is taken in the order of the
 //! samples and every function beyond the four operations and the square root comes from one portable
 //! library, so that the figures are the same to the last bit on every machine.
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::{Cause, Span};
 
-/// What is read off each sample of a run.
+/// The quantity that is read off each sample of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
@@ -41,7 +41,7 @@ impl Quantity {
     }
 }
 
-/// How the delays of one size are spread, in nanoseconds.
+/// The spread of the delays of one size, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Shortest.
@@ -56,7 +56,7 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// What simultaneous flows achieve, in bytes per second.
+/// The throughput of simultaneous flows, in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Throughput {
     /// Mean of the flows' own figures.
@@ -64,14 +64,14 @@ pub struct Throughput {
     /// Standard deviation of the transfers kept, all flows together.
     pub deviation: f64,
     /// Sum of the flows' own figures, as if each kept its rate while all run. It may exceed what the line
-    /// carries where they do not all run at the same time: [`TrafficRun::total_rate`] does not.
+    /// carries if they do not all run at the same time: [`TrafficRun::total_rate`] does not.
     pub sum: f64,
-    /// How many flows.
+    /// The number of flows.
     pub conversations: usize,
 }
 
 impl TrafficRun {
-    /// The sizes measured, ascending; 0 alone where they are [`amounts`](TrafficRun::amounts).
+    /// The sizes measured, ascending; 0 alone if they are [`amounts`](TrafficRun::amounts).
     pub fn sizes(&self) -> Vec<u64> {
         if let Some(groups) = self.samples.groups() {
             return groups.keys().copied().collect();
@@ -83,19 +83,19 @@ impl TrafficRun {
         sizes.into_iter().collect()
     }
 
-    /// How many measurements of one size there are, those that are not kept included.
+    /// The number of measurements of one size, those that are not kept included.
     pub fn count(&self, size: u64) -> u64 {
         let kept = || self.of_size(size).count() as u64;
         self.streamed(size).map_or_else(kept, |group| group.count)
     }
 
-    /// How many flows have measurements of one size.
+    /// The number of flows that have measurements of one size.
     pub fn flows(&self, size: u64) -> usize {
         let kept = || self.of_size(size).map(|sample| sample.flow).collect::<BTreeSet<u32>>().len();
         self.streamed(size).map_or_else(kept, Streamed::flows)
     }
 
-    /// Where the time of the measurements of one size went: the steps of all, or their sums by place and cause,
+    /// The time of the measurements of one size: the steps of all, or their sums by place and cause,
     /// in the order in which they first occurred.
     pub fn steps(&self, size: u64) -> Vec<Step> {
         let kept = || self.of_size(size).flat_map(|sample| sample.steps.iter().copied()).collect();
@@ -108,13 +108,13 @@ impl TrafficRun {
         self.streamed(size).map_or_else(kept, |group| group.booked(cause))
     }
 
-    /// Does any measurement of one size not say where its time went ([`Sample::is_untold`])?
+    /// Whether any measurement of one size does not say what its time was spent on ([`Sample::is_untold`]).
     pub fn any_untold(&self, size: u64) -> bool {
         let kept = || self.of_size(size).any(Sample::is_untold);
         self.streamed(size).map_or_else(kept, |group| group.untold > 0)
     }
 
-    /// How the delays of one size are spread; `None` without any. Where not all are kept, quantiles come from
+    /// The spread of the delays of one size; `None` without any. If not all are kept, quantiles come from
     /// a histogram and are at most 0.1 % off; the extremes are exact.
     pub fn spread(&self, size: u64) -> Option<Spread> {
         if let Some(group) = self.streamed(size) {
@@ -170,7 +170,7 @@ impl TrafficRun {
         flows.into_values().collect()
     }
 
-    /// One figure for a quantity of one size. The rules that drop ends drop them from each flow. Where not all
+    /// One figure for a quantity of one size. The rules that drop ends drop them from each flow. If not all
     /// measurements are kept, means and extremes are those of all, to rounding; quantiles and the rules with
     /// thresholds come from a histogram, and are at most 0.1 % off.
     pub fn estimate(
@@ -195,8 +195,8 @@ impl TrafficRun {
 
     /// Throughput as Hawley's Appendix A gives it (Hawley 1989, section 4.1.1): the estimator (there
     /// [`Estimator::DropFirstLast`]) is applied to each flow's transfers, and the total is the sum over
-    /// the flows, as if each kept its rate while all run. `None` where a flow has too few transfers.
-    /// Where not all measurements are kept, rules other than the mean and the minimum take those kept.
+    /// the flows, as if each kept its rate while all run. `None` if a flow has too few transfers.
+    /// If not all measurements are kept, rules other than the mean and the minimum take those kept.
     pub fn throughput(&self, size: u64, estimator: Estimator) -> Option<Throughput> {
         let figures = self.figures(size, Quantity::Rate, estimator)?;
         let sum: f64 = figures.iter().sum();

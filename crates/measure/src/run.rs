@@ -1,34 +1,34 @@
-//! What a run has measured: of each traffic, and of each direction of a link.
+//! The measurements of a run: of each traffic, and of each direction of a link.
 
 use crate::{Course, Samples, Times};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Counts, Span, Time};
 
-/// What one traffic of the scenario measured, over all its flows.
+/// The measurements of one traffic of the scenario, over all its flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrafficRun {
     /// The traffic's name.
     pub name: String,
-    /// What its ends speak, in a few words; empty where it is not known.
+    /// The protocol of its ends, in a few words; empty if it is not known.
     pub transport: String,
     /// The measurements, flow by flow in order of time; of very many a selection, and sums over all.
     pub samples: Samples,
-    /// Are the samples' sizes what was measured, as with a greedy connection's bytes in each interval, not what
-    /// was asked for? Then all samples are one group, under size 0.
+    /// Whether the samples' sizes are what was measured, as with a greedy connection's bytes in each interval, not what
+    /// was asked for. Then all samples are one group, under size 0.
     pub amounts: bool,
-    /// What became of this traffic's packets on the whole path, both directions together.
+    /// Counts of this traffic's packets on the whole path, both directions together.
     pub packets: Conservation,
     /// Bytes handed to the receiving applications in all, warm-up and unfinished transfers included.
     pub delivered_bytes: u64,
-    /// What each flow has moved, and when; empty where that is not known of all of them.
+    /// The amounts that each flow has moved, and when; empty if that is not known of all of them.
     pub courses: Vec<Course>,
     /// For each flow the time its sender spent in each state; the spans of one flow sum exactly to the
     /// time from its first action to its last.
     pub sender: Vec<BTreeMap<SenderState, Span>>,
-    /// Where the time of all data blocks went, summed over blocks: by place and cause.
+    /// The time of all data blocks, summed over blocks by place and cause.
     pub blocks: Vec<Step>,
-    /// How many data blocks [`blocks`](TrafficRun::blocks) sums over.
+    /// The number of data blocks that [`blocks`](TrafficRun::blocks) sums over.
     pub block_count: u64,
     /// Blocks, or packets, sent again.
     pub retransmissions: u64,
@@ -37,15 +37,15 @@ pub struct TrafficRun {
     /// For the first message of each size: the bytes of each round, that is of what the sender could send
     /// before it had to wait for an answer: `1024 -> [756, 268]`.
     pub rounds: BTreeMap<u32, Vec<u32>>,
-    /// The congestion windows of connections that move much, in order of time, where the scenario asks for
+    /// The congestion windows of connections that move much, in order of time, if the scenario asks for
     /// samples and the transport has one.
     pub windows: Vec<WindowSample>,
 }
 
-/// What a connection's congestion control stood at.
+/// The state of a connection's congestion control at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowSample {
-    /// Which of the traffic's flows, from 0.
+    /// The traffic's flow, from 0.
     pub flow: u32,
     /// When.
     pub at: Time,
@@ -60,9 +60,9 @@ pub struct WindowSample {
 /// One measurement: a message and its answer, or a transfer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Which of the traffic's flows, from 0.
+    /// The traffic's flow, from 0.
     pub flow: u32,
-    /// Which repetition within the flow and size, from 0.
+    /// The repetition within the flow and size, from 0.
     pub index: u32,
     /// User bytes: of the message, or of the transfer.
     pub size: u64,
@@ -72,7 +72,7 @@ pub struct Sample {
     pub start: Time,
     /// When it ended.
     pub end: Time,
-    /// Where the time from `start` to `end` went, in order of time. The spans sum exactly to it.
+    /// The parts of the time from `start` to `end`, in order of time. The spans sum exactly to it.
     pub steps: Vec<Step>,
 }
 
@@ -87,7 +87,7 @@ impl Sample {
         self.size as f64 / self.delay().as_secs_f64()
     }
 
-    /// Does it say no more of its time than that it went by at a host? So do engines that cannot look into the
+    /// Whether it says no more of its time than that it went by at a host. So do engines that cannot look into the
     /// kernel.
     pub fn is_untold(&self) -> bool {
         self.steps.is_empty() || self.steps.len() == 1 && self.steps[0].cause == Cause::Host
@@ -106,11 +106,11 @@ pub struct Step {
     pub place: u32,
     /// The cause.
     pub cause: Cause,
-    /// How long.
+    /// The time that it took.
     pub span: Span,
 }
 
-/// What a sender was waiting for.
+/// The reason why a sender waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SenderState {
@@ -144,14 +144,14 @@ pub struct Conservation {
 }
 
 impl Conservation {
-    /// The lost share of all packets that were handed to the path, copies included; `None` where there were none.
+    /// The lost share of all packets that were handed to the path, copies included; `None` if there were none.
     /// The one definition of loss: every engine counts from the traffic's start to its end, or to the run's.
     pub fn lost(&self) -> Option<f64> {
         let all = self.sent.saturating_add(self.duplicated);
         (all > 0).then(|| self.dropped as f64 / all as f64)
     }
 
-    /// Do the counts add up, to a number of 64 bits?
+    /// Whether the counts add up, to a number of 64 bits.
     pub fn holds(&self) -> bool {
         let sum = |counts: &[u64]| counts.iter().try_fold(0u64, |sum, &it| sum.checked_add(it));
         let came = sum(&[self.sent, self.duplicated]);
@@ -159,19 +159,19 @@ impl Conservation {
     }
 }
 
-/// What one direction of a link did.
+/// The record of one direction of a link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkRun {
     /// Its name, `a>b`.
     pub name: String,
-    /// What became of the packets.
+    /// Counts of the packets.
     pub counts: Counts,
     /// Packets in it when the run ended.
     pub in_flight: u64,
-    /// How long its line was busy.
+    /// The time for which its line was busy.
     pub busy: Span,
-    /// Delay in queue of each packet, where the engine records it.
+    /// Delay in queue of each packet, if the engine records it.
     pub queueing: Option<Times>,
-    /// Bytes waiting at sampled instants, where the scenario asks for them.
+    /// Bytes waiting at sampled instants, if the scenario asks for them.
     pub backlog: Vec<(Time, u64)>,
 }

@@ -26,8 +26,8 @@ pub fn share_interval(hits: u64, trials: u64, confidence: f64) -> Option<Interva
 /// Order Statistics, §7.1). The ends are values, chosen so that no more than half of what `confidence`
 /// leaves lies beyond each.
 ///
-/// Where values resemble their neighbours, `memory` of them count as one (see
-/// [`MeanInterval::batch`](crate::MeanInterval)). `None` where there are too few values for the confidence:
+/// If values resemble their neighbours, `memory` of them count as one (see
+/// [`MeanInterval::batch`](crate::MeanInterval)). `None` if there are too few values for the confidence:
 /// a median at 95 % needs six.
 pub fn order_interval(
     values: &[f64],
@@ -47,7 +47,7 @@ pub fn order_interval(
 }
 
 /// The greatest rank, counted from 0, for which the chance that no more than so many of `count` values
-/// lie below the quantile of `share` is at most `beyond`; `None` where not even rank 0 is that safe.
+/// lie below the quantile of `share` is at most `beyond`; `None` if not even rank 0 is that safe.
 fn ranks_below(count: usize, share: f64, beyond: f64) -> Option<usize> {
     let (n, odds) = (count as f64, libm::log(share) - libm::log(1.0 - share));
     let mut term = n * libm::log(1.0 - share);

@@ -1,7 +1,7 @@
 //! The elementary statistics of a list of numbers, and the two distributions that intervals need.
 
-/// Arithmetic mean; not a number where there are no values. It is worked out from the first value on, so that
-/// equal values have exactly that mean, and no deviation: what rounding would leave of one is nothing to
+/// Arithmetic mean; not a number if there are no values. It is computed from the first value on, so that
+/// equal values have exactly that mean, and no deviation: the remainder that rounding leaves of one is nothing to
 /// divide by.
 pub fn mean(values: &[f64]) -> f64 {
     let Some(&first) = values.first() else { return f64::NAN };
@@ -30,7 +30,7 @@ pub(crate) fn sample_deviation(values: &[f64]) -> f64 {
 
 /// The value that `share` (0 to 1) of all do not exceed, interpolated between the two nearest: with
 /// `h = (n - 1) share`, `x[h]` of the sorted values (Hyndman and Fan 1996, definition 7), so that the
-/// median of an even number is halfway between the middle two. Not a number where there are no values.
+/// median of an even number is halfway between the middle two. Not a number if there are no values.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     quantile_of(&mut values.to_vec(), share)
 }
@@ -46,14 +46,14 @@ pub(crate) fn quantile_of(values: &mut [f64], share: f64) -> f64 {
     if fraction == 0.0 { lower } else { lower + (upper - lower) * fraction }
 }
 
-/// Where the quantile of `share` lies among so many sorted values: behind which, and how far on the way to the next.
+/// The place of the quantile of `share` among so many sorted values: behind which, and how far on the way to the next.
 pub(crate) fn place_of(count: usize, share: f64) -> (usize, f64) {
     let position = (count - 1) as f64 * share.clamp(0.0, 1.0);
     (position as usize, position - position.trunc())
 }
 
 /// Correlation of each value with the next: `sum((x[i] - m)(x[i+1] - m)) / sum((x[i] - m)^2)`; zero
-/// where all are equal.
+/// if all are equal.
 pub(crate) fn lag_one_correlation(values: &[f64]) -> f64 {
     let center = mean(values);
     let off = |value: &f64| value - center;

@@ -1,16 +1,16 @@
-//! From where on a series has left its start behind.
+//! The end of the transient at the start of a series.
 
 use crate::stats::mean;
 
 /// Values in a batch.
 const BATCH: usize = 5;
 
-/// How many values at the start belong to the transient, by MSER-5 (White 1997; White, Cobb and Spratt
+/// The number of values at the start that belong to the transient, by MSER-5 (White 1997; White, Cobb and Spratt
 /// 2000): of the means `y` of batches of five, the first `d` are dropped for which
 /// `sum((y[i] - m)^2) / (k - d)^2` over the `k - d` that remain, `m` being their mean, is least. That
 /// weighs the bias that a transient brings against the precision that dropping values costs.
 ///
-/// `None` where the series never settles: where the best `d` is in the second half, or there are fewer
+/// `None` if the series never settles: the best `d` is in the second half, or there are fewer
 /// than two batches.
 pub fn steady_from(values: &[f64]) -> Option<usize> {
     let batches: Vec<f64> = values.chunks_exact(BATCH).map(mean).collect();

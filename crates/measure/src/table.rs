@@ -18,9 +18,9 @@ pub fn key_text(key: &Key) -> String {
 pub struct Cell {
     /// In the table's unit.
     pub value: f64,
-    /// Is it marked as doubtful? It is shown and not judged by.
+    /// Whether it is marked as doubtful. It is shown and not judged by.
     pub suspect: bool,
-    /// Why, or another remark; empty where there is none.
+    /// The reason, or another remark; empty if there is none.
     pub note: String,
 }
 
@@ -34,18 +34,18 @@ impl Cell {
 /// Figures of one unit, each under a [`Key`], in a fixed order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// What it shows.
+    /// The name of what it shows.
     pub name: String,
     /// The unit of all its figures; empty for none.
     pub unit: String,
     /// Keys for which the table has a row and no figure.
     pub empty: Vec<Key>,
     cells: Vec<(Key, Cell)>,
-    /// Where each key's cell is.
+    /// The place of each key's cell.
     index: BTreeMap<Key, usize>,
 }
 
-/// Which columns of a published CSV are read, and which rows.
+/// The columns and rows of a published CSV that are read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Columns {
     /// The columns that name a cell.
@@ -70,7 +70,7 @@ impl Columns {
     }
 }
 
-/// Why a table cannot be made, read or compared.
+/// The reason why a table cannot be made, read or compared.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// The file cannot be opened.
@@ -78,7 +78,7 @@ pub enum TableError {
     Open {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The text is not CSV.
@@ -88,7 +88,7 @@ pub enum TableError {
     Csv {
         /// The table.
         table: String,
-        /// Why.
+        /// The cause.
         source: csv::Error,
     },
     /// There is no such column.
@@ -112,7 +112,7 @@ pub enum TableError {
         line: u64,
         /// The column.
         column: String,
-        /// What is there.
+        /// The text that is there.
         text: String,
     },
     /// A key has two figures.
@@ -138,7 +138,7 @@ pub enum TableError {
 }
 
 /// The unit that a column's name ends with, by the convention of the published tables: `delay_ms`,
-/// `throughput_kB_per_s`; empty where it names none.
+/// `throughput_kB_per_s`; empty if it names none.
 pub fn unit_of(column: &str) -> &'static str {
     const UNITS: [(&str, &str); 9] = [
         ("_bytes_per_s", "B/s"),
@@ -170,7 +170,7 @@ impl Table {
     /// for a doubtful figure, `note` for a remark (both columns may be missing).
     ///
     /// # Errors
-    /// Where the file or a column is missing, a figure is no number, or a key has two figures.
+    /// If the file or a column is missing, a figure is no number, or a key has two figures.
     pub fn open(path: &Path, columns: &Columns) -> Result<Table, TableError> {
         let shown = path.display().to_string();
         let file = std::fs::File::open(path)
@@ -209,7 +209,7 @@ impl Table {
     /// Adds a cell, or with `None` an entry in [`empty`](Table::empty).
     ///
     /// # Errors
-    /// [`TableError::Twice`] where the table has this key.
+    /// [`TableError::Twice`] if the table has this key.
     pub fn put(&mut self, key: Key, cell: Option<Cell>) -> Result<(), TableError> {
         let Some(cell) = cell else {
             self.empty.push(key);
@@ -226,7 +226,7 @@ impl Table {
     /// The same figures under other keys; those for which `rename` gives `None` are left out.
     ///
     /// # Errors
-    /// [`TableError::Twice`] where two keys become one.
+    /// [`TableError::Twice`] if two keys become one.
     pub fn rekey(&self, rename: impl Fn(&Key) -> Option<Key>) -> Result<Table, TableError> {
         let mut table = Table::new(&self.name, &self.unit);
         table.empty = self.empty.iter().filter_map(&rename).collect();
@@ -246,7 +246,7 @@ impl Table {
     }
 }
 
-/// Where the columns are.
+/// The places of the columns.
 struct Places<'a> {
     keys: Vec<(&'a str, usize)>,
     value: (&'a str, usize),

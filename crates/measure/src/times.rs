@@ -22,7 +22,7 @@ pub struct Times {
     shortest: Span,
 }
 
-/// What a [`Times`] holds, as it is written: how often each time was recorded that the histogram tells apart.
+/// A [`Times`] as it is written: the number of recordings of each time that the histogram tells apart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Counted {
     /// The sum of all in full, in two halves.
@@ -59,18 +59,18 @@ impl TryFrom<Counted> for Times {
     }
 }
 
-/// What is wrong with a histogram whose counts no number of 64 bits holds.
+/// The fault of a histogram whose counts no number of 64 bits holds.
 pub(crate) const TOO_MANY: &str = "a histogram of more than 2^64 values";
 
-/// What is wrong with one that nothing recorded could have become.
+/// The fault of a histogram that no recording could have made.
 pub(crate) const OTHERWISE: &str = "a histogram that is not as histograms are written";
 
-/// How often each value was recorded that a histogram tells apart.
+/// The number of recordings of each value that a histogram tells apart.
 pub(crate) fn recorded(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
     histogram.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect()
 }
 
-/// How many values these counts tell of, if 64 bits hold it.
+/// The number of values that these counts tell of, if 64 bits hold it.
 pub(crate) fn total(counts: &[(u64, u64)]) -> Option<u64> {
     counts.iter().try_fold(0u64, |sum, &(_, count)| sum.checked_add(count))
 }
@@ -78,7 +78,7 @@ pub(crate) fn total(counts: &[(u64, u64)]) -> Option<u64> {
 /// The figures that a [`Times`] is quoted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// How many times were recorded.
+    /// The number of times recorded.
     pub count: u64,
     /// Arithmetic mean.
     pub mean: Span,
@@ -110,7 +110,7 @@ impl PartialEq for Times {
 /// Different times up to which they are counted one by one: a kilobyte instead of the histogram's 73.
 const FEW: usize = 64;
 
-/// How often which time was recorded.
+/// The number of recordings of each time.
 #[derive(Debug, Clone)]
 enum Spread {
     /// In ascending order, each time as the longest of those that the histogram does not tell apart.
@@ -174,7 +174,7 @@ impl Spread {
         0
     }
 
-    /// How many were no longer than `nanos`.
+    /// The number that were no longer than `nanos`.
     fn up_to(&self, nanos: u64) -> u64 {
         match self {
             Spread::Few(few) => {
@@ -192,12 +192,12 @@ impl Times {
         Times { spread, sum: 0, longest: Span::ZERO, shortest: Span::MAX }
     }
 
-    /// One that grows with the number of different times recorded, for where there are many of which most see few.
+    /// A histogram that grows with the number of different times recorded: for many histograms of which most see few.
     pub fn small() -> Times {
         Times::of(Spread::Few(Vec::new()))
     }
 
-    /// How often each time was recorded that is told apart.
+    /// The number of recordings of each time that is told apart.
     fn recorded(&self) -> Vec<(u64, u64)> {
         match &self.spread {
             Spread::Few(few) => few.clone(),
@@ -235,12 +235,12 @@ impl Times {
         self.shortest = self.shortest.min(other.shortest);
     }
 
-    /// How many were recorded.
+    /// The number recorded.
     pub fn count(&self) -> u64 {
         self.spread.count()
     }
 
-    /// How many were longer than `bound`, to the two digits that are kept.
+    /// The number that were longer than `bound`, to the two digits that are kept.
     pub fn longer_than(&self, bound: Span) -> u64 {
         self.count() - self.spread.up_to(bound.as_nanos().max(1))
     }

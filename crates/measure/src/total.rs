@@ -1,15 +1,15 @@
-//! What all flows of a traffic deliver together.
+//! The rate of all flows of a traffic together.
 
 use crate::TrafficRun;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Span, Time};
 
-/// What a flow has moved from its sender to its receiver, and when.
+/// The amount that a flow has moved from its sender to its receiver, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Course {
     /// Its first action.
     pub from: Time,
-    /// Its sender's last action or its receiver's last delivery, whichever came later; the run's end where it
+    /// Its sender's last action or its receiver's last delivery, whichever came later; the run's end if it
     /// went on.
     pub to: Time,
     /// User bytes that the receiving application has been handed, those of unfinished transfers included.
@@ -21,9 +21,9 @@ impl TrafficRun {
     /// of them was under way. So it never exceeds what the line carries, whether the flows go on at the same time or
     /// one after the other, and whether or not a transfer was completed.
     ///
-    /// Of [`amounts`](TrafficRun::amounts) it is what came in the measured intervals. Where several sizes were measured one
-    /// after the other, or the flows' [`courses`](TrafficRun::courses) are not known (formulas, outside programs), it is made
-    /// of the measurements of `size`. `None` where nothing was measured, or it took no time.
+    /// Of [`amounts`](TrafficRun::amounts) it is what came in the measured intervals. If several sizes were measured
+    /// one after the other, or the flows' [`courses`](TrafficRun::courses) are not known (formulas, outside programs),
+    /// it is made of the measurements of `size`. `None` if nothing was measured, or it took no time.
     pub fn total_rate(&self, size: u64) -> Option<f64> {
         let of_courses = !self.amounts && self.sizes().len() == 1;
         match self.course_rate().filter(|_| of_courses) {
@@ -35,7 +35,7 @@ impl TrafficRun {
         }
     }
 
-    /// The bytes of all measurements of one size, and when they were under way: where not all are kept, from each
+    /// The bytes of all measurements of one size, and when they were under way: if not all are kept, from each
     /// flow's first to its last.
     fn measured(&self, size: u64) -> (u64, Vec<(Time, Time)>) {
         if let Some(group) = self.samples.groups().and_then(|groups| groups.get(&size)) {
@@ -45,7 +45,7 @@ impl TrafficRun {
         (self.of_size(size).map(|sample| sample.size).sum(), times)
     }
 
-    /// The same of the flows' whole courses, whatever was measured; `None` where they are not known.
+    /// The same of the flows' whole courses, whatever was measured; `None` if they are not known.
     pub fn course_rate(&self) -> Option<f64> {
         let times = self.courses.iter().map(|course| (course.from, course.to)).collect();
         rate(self.courses.iter().map(|course| course.bytes).sum(), times)
@@ -57,7 +57,7 @@ fn rate(bytes: u64, times: Vec<(Time, Time)>) -> Option<f64> {
     (!covered.is_zero()).then(|| bytes as f64 * 1e9 / covered.as_nanos() as f64)
 }
 
-/// How long at least one of the stretches lasts.
+/// The time for which at least one of the stretches lasts.
 fn covered(mut stretches: Vec<(Time, Time)>) -> Span {
     stretches.sort_unstable();
     let (mut sum, mut reached) = (Span::ZERO, Time::ZERO);

@@ -1,4 +1,4 @@
-//! Where the time of a message or a block went: a record that telescopes, so that its spans always sum
+//! The time of a message or a block, by place and cause: a record that telescopes, so that its spans always sum
 //! to the time that has passed.
 
 use crate::Step;
@@ -7,9 +7,9 @@ use trunkline_core::{Cause, Span, Time};
 /// A record of time. Each [`mark`](Trail::mark) books everything since the last one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trail {
-    /// Where it starts.
+    /// The instant at which it starts.
     origin: Time,
-    /// Up to where it is booked.
+    /// The instant up to which it is booked.
     until: Time,
     /// By place and cause, in the order in which they first occurred.
     steps: Vec<Step>,
@@ -50,17 +50,17 @@ impl Trail {
         self.add(span.min(limit.since(self.until)), place, cause);
     }
 
-    /// Where it starts.
+    /// The instant at which it starts.
     pub fn origin(&self) -> Time {
         self.origin
     }
 
-    /// Up to where it is booked.
+    /// The instant up to which it is booked.
     pub fn until(&self) -> Time {
         self.until
     }
 
-    /// What is booked.
+    /// The booked steps.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

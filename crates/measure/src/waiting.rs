@@ -1,10 +1,10 @@
-//! What a sender was waiting for, and for how long.
+//! The reasons why a sender waited, and for how long.
 
 use crate::SenderState;
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
 
-/// What a sender waits for: the states of a run, with the windows of TCP told apart.
+/// The reason why a sender waits: the states of a run, with the windows of TCP told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
     /// The connection is being set up.
@@ -84,7 +84,7 @@ impl SenderClock {
         (self.waiting, self.since) = (waiting, now);
     }
 
-    /// What has been spent by `now`.
+    /// The time spent by `now`.
     pub fn spent_by(&self, now: Time) -> Spent {
         let mut spent = self.spent;
         spent.0[self.waiting as usize] += now.since(self.since);
@@ -93,7 +93,7 @@ impl SenderClock {
 }
 
 impl Spent {
-    /// What has been spent since `earlier`.
+    /// The time spent since `earlier`.
     pub fn since(&self, earlier: &Spent) -> impl Iterator<Item = (Waiting, Span)> + use<> {
         let (now, then) = (self.0, earlier.0);
         ALL.into_iter()

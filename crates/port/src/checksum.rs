@@ -46,14 +46,14 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Where the CRC32c of an SCTP packet lies in its header. No protocol with an Internet checksum has
+/// The offset of the CRC32c of an SCTP packet in its header. No protocol with an Internet checksum has
 /// its field at this offset (TCP 16, UDP and DCCP 6, ICMP 2, GRE 4), so the offset tells them apart;
 /// the virtio header has no other sign for it.
 const SCTP_FIELD: usize = 8;
 
 /// Finishes a checksum that the sender left to its device: over everything from `start` to the end of
 /// the frame, written at `start + offset`. For TCP and UDP that field already holds the sum of the
-/// pseudo-header. Returns false, and leaves the frame alone, where the field is outside the frame.
+/// pseudo-header. Returns false, and leaves the frame alone, if the field is outside the frame.
 pub fn finish(frame: &mut [u8], start: usize, offset: usize) -> bool {
     if start + offset + if offset == SCTP_FIELD { 4 } else { 2 } > frame.len() {
         return false;

@@ -1,4 +1,4 @@
-//! What the kernel says of a device.
+//! The properties of a device that the kernel tells.
 
 use crate::PortError;
 use crate::sys::{self, Socket};
@@ -66,7 +66,7 @@ impl Device {
         PortError::of(&self.name, action, errno)
     }
 
-    /// How many queues it receives on; 0 where the driver does not say.
+    /// The number of queues it receives on; 0 if the driver does not say.
     pub(crate) fn receive_queues(&self) -> u32 {
         let request = sys::ifreq(&self.name);
         request.and_then(|request| self.control.receive_queues(request).ok()).unwrap_or(0)

@@ -1,10 +1,10 @@
-//! Why a port could not be opened, or stopped working.
+//! The reasons why a port could not be opened, or stopped working.
 
 use crate::Backend;
 use std::io;
 use thiserror::Error;
 
-/// Why a port could not be opened, or stopped working. Each text names the device, the cause and the
+/// The reason why a port could not be opened, or stopped working. Each text names the device, the cause and the
 /// remedy on one line.
 #[derive(Debug, Error)]
 pub enum PortError {
@@ -53,7 +53,7 @@ pub enum PortError {
     System {
         /// The device.
         device: String,
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
         /// The system's answer.
         source: io::Error,
@@ -97,7 +97,7 @@ impl PortError {
         PortError::Unsupported { device: device.to_owned(), backend, why }
     }
 
-    /// Does the port come back by itself once the cause is mended?
+    /// Whether the port comes back by itself once the cause is mended.
     pub fn is_passing(&self) -> bool {
         matches!(self, PortError::Down { .. })
     }

@@ -13,7 +13,7 @@ const ADDRESSES: usize = 12;
 pub(crate) struct Raw<'a> {
     /// The buffer: virtio header, then the frame, up to the frame's end.
     pub(crate) buffer: &'a mut [u8],
-    /// Where the frame starts; the virtio header lies before.
+    /// The start of the frame; the virtio header lies before.
     pub(crate) start: usize,
     /// A tag that was stripped: protocol and control information.
     pub(crate) tag: Option<(u16, u16)>,
@@ -67,7 +67,7 @@ impl Intake {
     }
 }
 
-/// Puts a stripped VLAN tag back between addresses and type; returns where the frame now starts.
+/// Puts a stripped VLAN tag back between addresses and type. Returns the frame's new start.
 fn put_tag(buffer: &mut [u8], start: usize, (protocol, control): (u16, u16)) -> usize {
     let new = start - TAG;
     buffer.copy_within(start..start + ADDRESSES, new);

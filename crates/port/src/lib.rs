@@ -38,23 +38,23 @@ use std::str::FromStr;
 pub struct Received<'a> {
     /// The frame from the Ethernet header on, VLAN tags included, without the frame check sequence.
     pub bytes: &'a [u8],
-    /// When the kernel took it from the device, in nanoseconds of CLOCK_REALTIME (mind steps of that
-    /// clock); `None` where the kernel gave no stamp. All pieces of a super-frame carry the
-    /// super-frame's stamp: when each of them would have arrived is not known. The first frames after
+    /// The time at which the kernel took it from the device, in nanoseconds of CLOCK_REALTIME (mind steps of that
+    /// clock); `None` if the kernel gave no stamp. All pieces of a super-frame carry the
+    /// super-frame's stamp: the arrival of each of them is not known. The first frames after
     /// opening (some 40) are stamped when they are copied, a few microseconds later than the others,
     /// because the kernel switches stamping on by deferred work.
     pub stamp: Option<u64>,
 }
 
-/// What became of one frame handed to [`Port::send`].
+/// The fate of one frame handed to [`Port::send`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendOutcome {
     /// The device took it.
     Sent,
     /// Larger than the device's MTU (with link header and one VLAN tag) allows.
     TooBig,
-    /// Not taken, with the system's error number: ENOBUFS or EAGAIN where the device stayed busy or has
-    /// no carrier, ENETDOWN where it is down, EINVAL where the frame is shorter than a link header.
+    /// Not taken, with the system's error number: ENOBUFS or EAGAIN if the device stayed busy or has
+    /// no carrier, ENETDOWN if it is down, EINVAL if the frame is shorter than a link header.
     Refused(i32),
 }
 
@@ -65,12 +65,12 @@ pub struct Refusals {
     pub truncated: u64,
     /// Super-frames that this crate cannot cut, and frames whose checksum could not be finished.
     pub unsegmentable: u64,
-    /// Why the latest of them was refused.
+    /// The reason why the latest of them was refused.
     pub reason: Option<segment::Unsegmentable>,
 }
 
 impl Refusals {
-    /// How many frames were refused in all.
+    /// The number of frames refused in all.
     pub fn total(&self) -> u64 {
         self.truncated + self.unsegmentable
     }
@@ -78,11 +78,11 @@ impl Refusals {
 
 /// One network device, as a source and a sink of whole frames.
 pub trait Port: Send {
-    /// Hands the waiting frames to `sink`, oldest first, and returns how many; does not wait. Stops
-    /// after `budget` frames; where a super-frame is cut, after its last piece, hence up to 64 KiB later.
+    /// Hands the waiting frames to `sink`, oldest first, and returns their number; does not wait. It stops
+    /// after `budget` frames; if a super-frame is cut, after its last piece, hence up to 64 KiB later.
     ///
     /// # Errors
-    /// Only where receiving itself fails. An idle or dead device looks the same here: see
+    /// Only if receiving itself fails. An idle or dead device looks the same here: see
     /// [`Port::check`].
     fn receive(
         &mut self,
@@ -134,14 +134,14 @@ pub enum Backend {
     /// AF_PACKET: the default, on every device, with kernel stamps.
     #[default]
     Packet,
-    /// AF_XDP in copy mode, in the driver where it can, otherwise behind it: faster, without stamps
+    /// AF_XDP in copy mode, in the driver if it can, otherwise behind it: faster, without stamps
     /// (use your own clock), and it takes the frames away from the kernel's own stack.
     ///
     /// Only for devices whose frames are complete on arrival: nothing tells here that a checksum is
     /// unfinished, a VLAN tag set aside or a frame a super-frame. A physical interface with `gro off
     /// rxvlan off` is safe. On a virtual pair switch `tx off tso off gso off txvlan off` on the *peer*
     /// (and `gro off` on both), or the receiver discards what passes; this crate cannot see the peer and
-    /// does not check. Refused for MTUs above 3822 bytes, for several receive queues, and where maps may
+    /// does not check. Refused for MTUs above 3822 bytes, for several receive queues, and if maps may
     /// not be created (ordinary users).
     Xdp,
 }
@@ -183,7 +183,7 @@ impl FromStr for Backend {
 ///
 /// # Errors
 /// [`PortError::NoSuchDevice`], [`PortError::Permission`], [`PortError::Down`] never (a port may be
-/// opened on a device that is down), [`PortError::Unsupported`] where the backend cannot serve it.
+/// opened on a device that is down), [`PortError::Unsupported`] if the backend cannot serve it.
 pub fn open(device: &str, backend: Backend) -> Result<Box<dyn Port>, PortError> {
     match backend {
         Backend::Packet => Ok(Box::new(packet::PacketPort::open(device)?)),

@@ -11,23 +11,23 @@ const GSO_NONE: u8 = 0;
 /// The congestion window reduced flag is set and means what RFC 3168 has it mean: only the first piece may carry it.
 const GSO_ECN: u8 = 0x80;
 
-/// What is left to do before a frame is what a wire would have carried.
+/// The work left before a frame is what a wire would have carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// The checksum to be finished: where the covered part starts, and the field's offset from there.
+    /// The checksum to be finished: the start of the covered part, and the field's offset from there.
     pub checksum: Option<(u16, u16)>,
     /// The frame is a super-frame, to be cut.
     pub gso: Option<Gso>,
 }
 
-/// What kind of super-frame it is, and how it is to be cut.
+/// The kind of super-frame, and how it is to be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gso {
     /// The protocols.
     pub kind: Kind,
     /// Transport payload bytes in each piece but the last.
     pub size: u16,
-    /// Does the first piece alone carry CWR, as RFC 3168 §6.1.2 has it? Where the kernel does not say so, the flag is
+    /// Whether the first piece alone carries CWR, as RFC 3168 §6.1.2 has it. If the kernel does not say so, the flag is
     /// one bit of a count that every piece repeats (AccECN, RFC 9768 §3.2.2).
     pub cwr_once: bool,
 }

@@ -108,14 +108,14 @@ fn stamp(slot: &Slot<'_>) -> Option<u64> {
 
 /// The VLAN tag that the kernel took out of the frame: protocol and control information.
 fn tag(slot: &Slot<'_>) -> Option<(u16, u16)> {
-    /// IEEE 802.1Q, where the kernel does not say which.
+    /// IEEE 802.1Q, if the kernel does not say which.
     const CUSTOMER: u16 = 0x8100;
     let said = slot.has(libc::TP_STATUS_VLAN_TPID_VALID);
     let protocol = if said { slot.header.tp_vlan_tpid } else { CUSTOMER };
     slot.has(libc::TP_STATUS_VLAN_VALID).then_some((protocol, slot.header.tp_vlan_tci))
 }
 
-/// Takes the whole of a frame of which a slot holds only the beginning; returns where it ends.
+/// Takes the whole of a frame of which a slot holds only the beginning. Returns its end.
 fn take_whole(socket: &Socket, whole: &mut [u8]) -> Option<usize> {
     loop {
         match socket.receive(&mut whole[HEADROOM - LENGTH..]) {

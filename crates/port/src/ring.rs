@@ -44,7 +44,7 @@ impl Shape {
         self.per_block() * self.blocks
     }
 
-    /// Where slot `index` starts; slots do not cross blocks.
+    /// The start of slot `index`; slots do not cross blocks.
     fn offset(self, index: usize) -> usize {
         index / self.per_block() * BLOCK + index % self.per_block() * self.slot
     }
@@ -66,7 +66,7 @@ pub(crate) struct Ring {
     next: usize,
 }
 
-/// What the kernel wrote at the head of a slot.
+/// The kernel's entries at the head of a slot.
 pub(crate) struct Slot<'a> {
     pub(crate) header: libc::tpacket2_hdr,
     /// The whole slot, header included.
@@ -74,13 +74,13 @@ pub(crate) struct Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// Where the frame starts and ends in the slot, kept inside it.
+    /// The start and the end of the frame in the slot, kept inside it.
     pub(crate) fn frame(&self) -> (usize, usize) {
         let start = usize::from(self.header.tp_mac).min(self.bytes.len());
         (start, (start + self.header.tp_snaplen as usize).min(self.bytes.len()))
     }
 
-    /// Does the slot have flag `bit` of its status?
+    /// Whether the slot has flag `bit` of its status.
     pub(crate) fn has(&self, bit: u32) -> bool {
         self.header.tp_status & bit != 0
     }

@@ -124,7 +124,7 @@ impl Socket {
         if sent < 0 { Err(errno()) } else { Ok(()) }
     }
 
-    /// How many queues the device receives on: ethtool's channels, combined and receiving.
+    /// The number of queues the device receives on: ethtool's channels, combined and receiving.
     pub(crate) fn receive_queues(&self, mut ifreq: libc::ifreq) -> Result<u32, i32> {
         /// `struct ethtool_channels`: command, four limits, then receive, send, other, combined.
         const GET_CHANNELS: u32 = 0x3c;
@@ -177,7 +177,7 @@ impl Mapping {
         NonNull::new(start.cast()).map(|start| Mapping { start, length }).ok_or(libc::ENOMEM)
     }
 
-    /// Where it starts; valid for [`Mapping::len`] bytes as long as the value lives.
+    /// The start of the mapping; valid for [`Mapping::len`] bytes as long as the value lives.
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
@@ -194,7 +194,7 @@ impl Drop for Mapping {
     }
 }
 
-/// An empty `ifreq` for the device `name`; `None` where the name cannot be a device's.
+/// An empty `ifreq` for the device `name`; `None` if the name cannot be a device's.
 pub(crate) fn ifreq(name: &str) -> Option<libc::ifreq> {
     // SAFETY: integers and a union of plain members; zeros are valid.
     let mut request: libc::ifreq = unsafe { zeroed() };

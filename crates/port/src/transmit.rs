@@ -7,7 +7,7 @@ use std::mem::zeroed;
 
 /// Frames in one system call.
 const BATCH: usize = 64;
-/// How often one [`Batch::send`] tries again when the device is busy: for some milliseconds in all. The
+/// The number of times one [`Batch::send`] tries again when the device is busy: for some milliseconds in all. The
 /// queue of a virtual device whose receiver works on another processor may be full for as long as
 /// that processor does something else.
 const RETRIES: u32 = 4096;
@@ -20,7 +20,7 @@ pub(crate) struct Batch {
     vectors: Box<[libc::iovec; BATCH]>,
 }
 
-// SAFETY: the pointers in the arrays are followed only within `send`, where they are set afresh.
+// SAFETY: the pointers in the arrays are followed only within `send`, which sets them afresh.
 unsafe impl Send for Batch {}
 
 /// A call of `send` under way.
@@ -46,7 +46,7 @@ impl Progress<'_> {
         self.told += count;
     }
 
-    /// May a busy device be tried again? If so, a moment has passed.
+    /// Whether a busy device may be tried again. If so, a moment has passed.
     pub(crate) fn retry(&mut self) -> bool {
         let left = self.retries > 0;
         if left {

@@ -133,12 +133,12 @@ impl Application {
         }
     }
 
-    /// Does it leave behind what it has written when it ends, as what sends for a stated time does?
+    /// Whether it leaves behind what it has written when it ends, as what sends for a stated time does.
     pub fn leaves_the_rest(&self) -> bool {
         self.until().is_some()
     }
 
-    /// When it ends, in the middle of a write too; `None` where nothing but its work ends it.
+    /// The time at which it ends, in the middle of a write too; `None` if nothing but its work ends it.
     pub fn until(&self) -> Option<Time> {
         match &self.process {
             Process::Spender(process) => Some(process.until()),
@@ -160,13 +160,13 @@ impl Application {
         self.ended = true;
     }
 
-    /// Has it ended, or been told to?
+    /// Whether it has ended, or been told to.
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Which of the workload's message sizes is being measured, from 0, each of which has a connection
-    /// of its own; always 0 where there is only one size.
+    /// The one of the workload's message sizes that is being measured, from 0, each of which has a connection
+    /// of its own; always 0 if there is only one size.
     pub fn connection(&self) -> usize {
         match &self.process {
             Process::Asker(process) => process.connection(),

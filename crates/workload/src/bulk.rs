@@ -4,7 +4,7 @@
 use crate::{Action, Draft, Outcome};
 use trunkline_core::Time;
 
-/// What ends a transfer.
+/// The event that ends a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confirm {
     /// The last write's return.

@@ -77,7 +77,7 @@ impl Asker {
         }
     }
 
-    /// Makes the sample, and says when the next message is meant to start. Where the schedule is missed
+    /// Makes the sample, and says when the next message is meant to start. If the schedule is missed
     /// the intended start stays on it, so that a slow answer is paid for by those behind it too
     /// (otherwise a stall would hide the messages it kept from being sent).
     fn answered(&mut self, now: Time) {
@@ -94,7 +94,7 @@ impl Asker {
         self.intended = if self.every.is_zero() { now } else { self.intended + self.every };
     }
 
-    /// Does a message answered at `now` count?
+    /// Whether a message answered at `now` counts.
     fn counts(&self, now: Time) -> bool {
         match self.quota {
             Quota::Messages(_) => true,
@@ -102,7 +102,7 @@ impl Asker {
         }
     }
 
-    /// Is this size done?
+    /// Whether this size is done.
     fn exhausted(&self, now: Time) -> bool {
         match self.quota {
             Quota::Messages(repeat) => self.index >= repeat,

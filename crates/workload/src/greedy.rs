@@ -46,7 +46,7 @@ pub(crate) struct Meter {
     begin: Time,
     /// The first interval that is not closed.
     at: u32,
-    /// What has come in that one and those behind it.
+    /// The bytes that have come in that one and those behind it.
     bytes: VecDeque<u64>,
     pub(crate) samples: VecDeque<Draft>,
 }
@@ -86,7 +86,7 @@ impl Meter {
         }
     }
 
-    /// How many of the bytes came before `instant`.
+    /// The bytes that came before `instant`.
     fn share_before(&self, instant: Time, from: Time, to: Time, bytes: u64) -> u64 {
         match (instant <= from, instant > to) {
             (true, _) => 0,

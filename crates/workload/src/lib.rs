@@ -1,4 +1,4 @@
-//! What applications do.
+//! The applications.
 //!
 //! An application is a sequential process: it asks for one [`Action`], and is told the [`Outcome`] when
 //! that is done. It never reads a clock and does no I/O, so that the same process runs on simulated
@@ -24,7 +24,7 @@ pub use application::Application;
 
 use trunkline_core::{Span, Time};
 
-/// What a process asks of its host next.
+/// The next request of a process to its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Write `bytes` user bytes in one system write; `end` marks the end of a message. `fresh` says that
@@ -32,9 +32,9 @@ pub enum Action {
     Write {
         /// User bytes, may be 0 with `end`.
         bytes: u32,
-        /// Does it end a message?
+        /// Whether it ends a message.
         end: bool,
-        /// Does a sample start here?
+        /// Whether a sample starts here.
         fresh: bool,
     },
     /// Wait for data.
@@ -47,7 +47,7 @@ pub enum Action {
     Done,
 }
 
-/// What became of the last action.
+/// The outcome of the last action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The first call.
@@ -58,19 +58,19 @@ pub enum Outcome {
     Read {
         /// User bytes.
         bytes: u32,
-        /// Was the end of a message reached?
+        /// Whether the end of a message was reached.
         end: bool,
     },
     /// The work is done or the time has come.
     Woke,
 }
 
-/// A measurement as the process saw it; the host adds where the time went.
+/// A measurement as the process saw it; the host adds the steps of its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draft {
     /// User bytes of the message or transfer.
     pub size: u64,
-    /// Which repetition of this size.
+    /// The repetition of this size.
     pub index: u32,
     /// When it was meant to start.
     pub intended: Time,
@@ -80,7 +80,7 @@ pub struct Draft {
     pub end: Time,
 }
 
-/// What a datagram tells its receiver about its sending, as a time stamp in the datagram would.
+/// The information on its sending that a datagram gives its receiver, as a time stamp in the datagram would.
 ///
 /// [`Application::stamp`] gives it on the sending side, [`Application::stamped`] takes it on the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::{Action, Draft, Outcome, Stamp};
 use trunkline_core::{Rate, Span, Time};
 
 /// The sending side. Datagram `n` is meant to be sent `n * size / rate` after the first, computed anew
-/// for each so that no rounding adds up. Where the host falls behind it sends at once and the intended
+/// for each so that no rounding adds up. If the host falls behind it sends at once and the intended
 /// times stay where they were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pacer {
@@ -43,8 +43,8 @@ impl Pacer {
         Action::Write { bytes: self.size, end: true, fresh: true }
     }
 
-    /// From the first datagram's intended start to that of the next to be sent; `None` where there is
-    /// none: beyond the longest time, or where a datagram has no bytes and so no time.
+    /// From the first datagram's intended start to that of the next to be sent; `None` if there is
+    /// none: beyond the longest time, or because a datagram has no bytes and so no time.
     fn offset(&self) -> Option<Span> {
         let bits = u128::from(self.sent) * u128::from(self.size) * 8;
         let rate = u128::from(self.rate.bits_per_second());

@@ -1,17 +1,17 @@
-//! A toy host for tests: two processes joined by a network that takes every write, keeps it [`LATENCY`],
-//! and where a write returns after [`WRITE`] and everything else takes no time.
+//! A small host for tests: two processes joined by a network that takes every write and keeps it for [`LATENCY`].
+//! A write returns after [`WRITE`]; everything else takes no time.
 
 use crate::{Action, Application, Draft, Outcome, Stamp};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Time};
 use trunkline_scenario::Workload;
 
-/// How long a write takes; what is written leaves when it returns.
+/// The time that a write takes; what is written leaves when it returns.
 pub(crate) const WRITE: Span = Span::from_micros(300);
-/// How long it is on its way.
+/// The time that it is on its way.
 pub(crate) const LATENCY: Span = Span::from_millis(2);
 
-/// What is on its way to a process.
+/// Data on their way to a process.
 struct Arrival {
     at: Time,
     bytes: u32,
@@ -27,7 +27,7 @@ struct Seat {
     reading: bool,
     inbox: VecDeque<Arrival>,
     written: Vec<(u32, bool)>,
-    /// Which writes started a sample.
+    /// The writes that started a sample.
     fresh: Vec<usize>,
 }
 
@@ -50,7 +50,7 @@ impl Seat {
         self.due.map(|(at, _)| at).or(read)
     }
 
-    /// What it is told then.
+    /// The outcome that it is told then.
     fn outcome(&mut self) -> Outcome {
         if let Some((_, outcome)) = self.due.take() {
             return outcome;

@@ -7,7 +7,7 @@ use trunkline_core::Span;
 /// Reads as fast as it can, throws away or stores, and answers each empty message, or each message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sink {
-    /// Is each message answered, once it is stored?
+    /// Whether each message is answered, once it is stored.
     all: bool,
     /// Whether an answer is due when what was read is stored.
     due: bool,
@@ -56,7 +56,7 @@ impl Sink {
         }
     }
 
-    /// What storing takes of what is due to be stored.
+    /// The time that storing takes of what is due to be stored.
     fn work(&mut self, end: bool) -> Span {
         let Some((piece, store)) = self.store else { return Span::ZERO };
         let piece = u64::from(piece);

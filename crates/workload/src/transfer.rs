@@ -19,7 +19,7 @@ pub(crate) struct Streamer {
     since: Time,
     /// When the last write of this size returned.
     returned: Option<Time>,
-    /// Is the empty message out?
+    /// Whether the empty message is out.
     asked: bool,
     pub(crate) sample: Option<Draft>,
 }

@@ -1,10 +1,10 @@
-//! How many measurements of a traffic are kept.
+//! The number of measurements of a traffic that are kept.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How many measurements of each traffic are kept one by one.
+/// The number of measurements of each traffic that are kept one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
@@ -34,7 +34,7 @@ impl Keep {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{found}' is no number of samples; use all, none or a whole number such as 100000")]
 pub struct KeepError {
-    /// What was found.
+    /// The text that was found.
     pub found: String,
 }
 

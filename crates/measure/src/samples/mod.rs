@@ -16,7 +16,7 @@ use trunkline_core::{Seed, Time};
 /// Measurements that look wrong are kept whatever else is: so many are enough to say what is wrong.
 const ODD: usize = 8;
 
-/// Measurements of one traffic. As a slice it is those that are kept: all of them, or, where there were more
+/// Measurements of one traffic. As a slice it is those that are kept: all of them, or, if there are more
 /// than [`Keep`] allows, that many drawn by a hash of seed, flow, size and index, so that the selection depends
 /// neither on the order of events nor on how runs are put together. From then on sums, extremes and histograms
 /// of all measurements are kept beside it, whose memory does not grow.
@@ -31,10 +31,10 @@ pub struct Samples {
     sums: Option<Box<Sums>>,
 }
 
-/// What is known of all measurements once they are not all kept.
+/// The sums over all measurements once they are not all kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Sums {
-    /// By size; under 0 where sizes are amounts.
+    /// By size; under 0 if sizes are amounts.
     groups: BTreeMap<u64, Streamed>,
     /// Those whose steps do not sum to their delay or whose times are not in order, the first few.
     odd: Vec<Sample>,
@@ -94,7 +94,7 @@ impl Samples {
         self.kept.sort_by_key(|sample| (sample.flow, sample.end));
     }
 
-    /// How many were measured.
+    /// The number of measurements.
     pub fn count(&self) -> u64 {
         match &self.sums {
             Some(sums) => sums.groups.values().map(|group| group.count).sum(),
@@ -102,12 +102,12 @@ impl Samples {
         }
     }
 
-    /// Is every measurement kept?
+    /// Whether every measurement is kept.
     pub fn is_whole(&self) -> bool {
         self.sums.is_none()
     }
 
-    /// What a reader has to know of `traffic`'s measurements where they are not all kept.
+    /// A note for the reader of `traffic`'s measurements if they are not all kept.
     pub fn note(&self, traffic: &str) -> Option<String> {
         let (kept, count) = (self.kept.len().min(self.keep.most()), self.count());
         self.sums.is_some().then(|| {
@@ -132,7 +132,7 @@ impl Samples {
         }
     }
 
-    /// What is known of all measurements by size, where they are not all kept.
+    /// The sums over all measurements by size, if they are not all kept.
     pub(crate) fn groups(&self) -> Option<&BTreeMap<u64, Streamed>> {
         self.sums.as_ref().map(|sums| &sums.groups)
     }
@@ -212,7 +212,7 @@ impl Sums {
 }
 
 impl Sample {
-    /// Do its steps not sum to its delay, or are its times not in order?
+    /// Whether its steps do not sum to its delay, or its times are not in order.
     fn is_odd(&self) -> bool {
         let booked = self.steps.iter().map(|step| step.span).sum();
         self.delay() != booked || self.intended > self.start || self.start > self.end

@@ -10,7 +10,7 @@ const MOST: usize = 256;
 /// Count, mean, and sum of squares about the mean.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Moments {
-    /// How many.
+    /// The number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
@@ -43,8 +43,8 @@ impl Moments {
     }
 }
 
-/// What is kept of a flow's values: those at both ends, and the moments of what lies between. Moments of a whole
-/// from which ends are taken away again would lose their digits where the ends are far greater.
+/// The kept part of a flow's values: those at both ends, and the moments of what lies between. Moments of a whole
+/// from which ends are taken away again would lose their digits if the ends are far greater.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Series {
     min: f64,
@@ -99,22 +99,22 @@ impl Series {
         self.batches.absorb(&later.batches);
     }
 
-    /// The least value; infinite where there is none.
+    /// The least value; infinite if there is none.
     pub(crate) fn min(&self) -> f64 {
         self.min
     }
 
-    /// The greatest value; minus infinity where there is none.
+    /// The greatest value; minus infinity if there is none.
     pub(crate) fn max(&self) -> f64 {
         self.max
     }
 
-    /// The values that are kept one by one. Where there is a middle, it has [`ENDS`] on either side.
+    /// The values that are kept one by one. If there is a middle, it has [`ENDS`] on either side.
     fn outer(&self) -> Vec<f64> {
         self.first.iter().chain(&self.last).copied().collect()
     }
 
-    /// The first and the last `ends` values, at most [`ENDS`] of each; `None` where there are fewer than both.
+    /// The first and the last `ends` values, at most [`ENDS`] of each; `None` if there are fewer than both.
     pub(crate) fn ends(&self, ends: usize) -> Option<Vec<f64>> {
         let mut outer = self.outer();
         let until = outer.len().checked_sub(ends).filter(|until| *until >= ends)?;

@@ -1,4 +1,4 @@
-//! What is known of measurements that are not all kept: sums, extremes and histograms, group by group.
+//! Measurements that are not all kept: sums, extremes and histograms, group by group.
 
 use super::series::{Moments, Series, batch_means};
 use crate::confidence::{CONFIDENCE, mean_interval};
@@ -24,14 +24,14 @@ fn place(quantity: Quantity) -> usize {
     }
 }
 
-/// The measurements of one size, or of all where sizes are amounts.
+/// The measurements of one size, or of all if sizes are amounts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Streamed {
-    /// How many.
+    /// The number of measurements.
     pub count: u64,
     /// The time booked in all, by place and cause, in the order in which they first occurred.
     pub steps: Vec<Step>,
-    /// How many did not say where their time went but for one step at a host.
+    /// The number that did not say what their time was spent on but for one step at a host.
     pub untold: u64,
     /// User bytes of all.
     pub bytes: u64,
@@ -127,7 +127,7 @@ impl Streamed {
         }
     }
 
-    /// How many flows there are.
+    /// The number of flows.
     pub(crate) fn flows(&self) -> usize {
         self.flows.len()
     }

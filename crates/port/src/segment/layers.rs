@@ -19,7 +19,7 @@ const GRE: u8 = 47;
 /// IPv6 extension headers that leave the pseudo-header alone: hop-by-hop and destination options. A
 /// routing header does not (RFC 8200 §8.1) and is refused.
 const OPTIONS: [u8; 2] = [0, 60];
-/// Where the fields of a TCP and of a UDP checksum lie.
+/// The offset of a TCP checksum in its header.
 const TCP_FIELD: usize = 16;
 const UDP_FIELD: usize = 6;
 /// Networks within each other: more than any system stacks, and few enough to look through.
@@ -27,7 +27,7 @@ const MOST_NETWORKS: usize = 4;
 /// Each with what carries the next, or with the transport.
 const MOST: usize = 2 * MOST_NETWORKS;
 
-/// A header that differs from piece to piece, by where it starts.
+/// A header that differs from piece to piece, by its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layer {
     /// IPv4, up to its end.
@@ -54,17 +54,17 @@ pub(super) enum Layer {
     },
 }
 
-/// What a super-frame is said to be.
+/// The stated kind of a super-frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     protocol: u8,
     v6: Option<bool>,
-    /// Where its transport header starts, if the kernel tells.
+    /// The start of its transport header, if the kernel tells.
     transport: Option<usize>,
 }
 
 impl Wanted {
-    /// A super-frame of `kind` whose sender left a checksum to be finished: from where, and its field's place.
+    /// A super-frame of `kind` whose sender left a checksum to be finished: its start, and its field's place.
     pub fn new(kind: Kind, checksum: Option<(usize, usize)>) -> Result<Wanted, Unsegmentable> {
         let (protocol, v6, field) = match kind {
             Kind::TcpV4 => (TCP, Some(false), TCP_FIELD),
@@ -79,7 +79,7 @@ impl Wanted {
     }
 }
 
-/// The headers that differ from piece to piece, outermost first, and where the payload starts.
+/// The headers that differ from piece to piece, outermost first, and the start of the payload.
 #[derive(Debug)]
 pub(super) struct Layers {
     layers: [Layer; MOST],
@@ -103,7 +103,7 @@ impl Layers {
             .map(|index| (self.layers[index], self.layers[index.saturating_sub(1)]))
     }
 
-    /// Where the outermost network header starts.
+    /// The start of the outermost network header.
     pub fn network(&self) -> usize {
         match self.layers[0] {
             Layer::V4 { at, .. } | Layer::V6 { at } => at,
@@ -203,14 +203,14 @@ impl Layers {
         self.walk(frame, wanted, ethertype, at)
     }
 
-    /// Does the UDP header at `at` carry a tunnel with a transport such as the one wanted in it?
+    /// Whether the UDP header at `at` carries a tunnel with a transport such as the one wanted in it.
     fn is_carrier(&self, frame: &[u8], wanted: Wanted, at: usize) -> bool {
         let mut within = Layers { layers: self.layers, count: self.count, payload: 0 };
         wanted.protocol == UDP && within.carried(frame, wanted, UDP, at).is_ok()
     }
 
-    /// What a GRE header (RFC 2784, keys RFC 2890) carries, and where that starts. Numbered packets cannot be
-    /// made from one: which numbers are free nobody knows.
+    /// The type and the start of what a GRE header (RFC 2784, keys RFC 2890) carries. Numbered packets cannot be
+    /// made from one: nobody knows which numbers are free.
     fn gre(&mut self, frame: &[u8], at: usize) -> Result<(u16, usize), Unsegmentable> {
         const CHECKSUM: u16 = 0x8000;
         const KEY: u16 = 0x2000;
@@ -229,7 +229,7 @@ impl Layers {
     }
 }
 
-/// What a UDP payload at `at` may be, each with the type of what it carries and where that starts: VXLAN (RFC
+/// The possible contents of a UDP payload at `at`, each with its type and its start: VXLAN (RFC
 /// 7348) with or without a group policy, its generic extension, Geneve (RFC 8926), an IP packet alone (FOU).
 fn tunnels(frame: &[u8], at: usize) -> [Option<(u16, usize)>; 4] {
     let Some(header) = frame.get(at..at + 8) else { return [None; 4] };
@@ -247,7 +247,7 @@ fn tunnels(frame: &[u8], at: usize) -> [Option<(u16, usize)>; 4] {
     [vxlan, generic.map(|(_, ethertype)| (ethertype, at + 8)), geneve, bare]
 }
 
-/// Is the network header at `at` that of a packet that ends with the frame? A length of zero stands for one
+/// Whether the network header at `at` is that of a packet that ends with the frame. A length of zero stands for one
 /// that does not fit into the field.
 fn reaches_the_end(frame: &[u8], at: usize, v6: bool) -> bool {
     let length = usize::from(be16(frame, at + if v6 { 4 } else { 2 }));
@@ -255,8 +255,8 @@ fn reaches_the_end(frame: &[u8], at: usize, v6: bool) -> bool {
     length == 0 || length == if v6 { left - 40 } else { left }
 }
 
-/// The network protocol of the Ethernet frame that starts at `start`, behind any VLAN tags, and where its
-/// header is.
+/// The network protocol of the Ethernet frame that starts at `start`, behind any VLAN tags, and the start of its
+/// header.
 fn network(frame: &[u8], start: usize) -> Result<(u16, usize), Unsegmentable> {
     let mut at = start + ADDRESSES;
     loop {

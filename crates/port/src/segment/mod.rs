@@ -1,10 +1,10 @@
 //! Cutting a super-frame (GSO, GRO) into the wire frames that it stands for.
 //!
-//! What changes from piece to piece: the IPv4 total length, identification (one more each) and header
+//! The fields that change from piece to piece: the IPv4 total length, identification (one more each) and header
 //! checksum, or the IPv6 payload length; the TCP sequence number, FIN and PSH on the last piece only, CWR
-//! on the first only (RFC 3168 §6.1.2), or on all where it is part of a count (RFC 9768 §3.2.2); the UDP length; the transport checksum. In a tunnel (VXLAN, Geneve,
-//! GRE, IP in IP) the same holds for the headers around: lengths, identification, and checksums, of which one
-//! that is left out stays so. All else is repeated.
+//! on the first only (RFC 3168 §6.1.2), or on all if it is part of a count (RFC 9768 §3.2.2); the UDP length; the
+//! transport checksum. In a tunnel (VXLAN, Geneve, GRE, IP in IP) the same holds for the headers around: lengths,
+//! identification, and checksums, of which one that is left out stays so. All else is repeated.
 
 mod layers;
 
@@ -13,7 +13,7 @@ use crate::offload::Gso;
 use layers::{Layer, Layers, Wanted, be16};
 use std::fmt;
 
-/// Why a super-frame could not be cut.
+/// The reason why a super-frame could not be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsegmentable {
     /// The kernel names a kind that this crate does not know.
@@ -26,7 +26,7 @@ pub enum Unsegmentable {
     Fragment,
     /// A piece size of zero, or one that fills more than an IP packet.
     Size,
-    /// An unfinished checksum with its field outside the frame, or where the protocol has none.
+    /// An unfinished checksum with its field outside the frame, or of a protocol that has none.
     Checksum,
 }
 
@@ -58,12 +58,12 @@ const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
 /// Cuts `frame` (from the Ethernet header on, VLAN tags and tunnels allowed) and hands each piece to `sink`, in
-/// order; returns how many. `checksum` is what the sender left to be finished: where the covered part starts,
+/// order. Returns their number. `checksum` is what the sender left to be finished: the start of the covered part,
 /// which is the transport header whose payload is to be cut, and the field's offset from there. Without it the
 /// outermost transport is meant. `scratch` holds the piece; it grows once and is then reused.
 ///
 /// # Errors
-/// Where the frame is not what `gso` and `checksum` say. No piece was handed out then.
+/// If the frame is not what `gso` and `checksum` say. No piece was handed out then.
 pub fn segment(
     frame: &[u8],
     gso: Gso,
@@ -97,14 +97,14 @@ pub fn segment(
     Ok(count)
 }
 
-/// Which piece it is.
+/// The place of a piece.
 #[derive(Clone, Copy)]
 struct Place {
     index: usize,
     /// Payload bytes in the pieces before.
     from: usize,
     last: bool,
-    /// May it carry CWR?
+    /// Whether it may carry CWR.
     cwr: bool,
 }
 

@@ -78,7 +78,7 @@ const fn instruction(code: u8, registers: u8, offset: i16, immediate: i32) -> In
 }
 
 /// `return bpf_redirect_map(map, context->rx_queue_index, XDP_PASS)`: to the socket of the frame's
-/// queue, or on to the kernel where there is none.
+/// queue, or on to the kernel if there is none.
 fn redirect(map: i32) -> [Instruction; 6] {
     [
         instruction(0x61, 0x12, 16, 0), // r2 = *(u32 *)(r1 + 16): xdp_md.rx_queue_index

@@ -141,7 +141,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, i32>) -> Result<T, i32> {
     attempt()
 }
 
-/// In the driver where it can, otherwise behind it; says which.
+/// Attaches the program in the driver if it can, otherwise behind it; says which.
 fn attach(program: &OwnedFd, index: i32) -> Result<(OwnedFd, bool), i32> {
     match patiently(|| bpf::attach(program, index, bpf::NATIVE)) {
         // EOPNOTSUPP from drivers without XDP, ERANGE and EINVAL from those that cannot at this MTU.

@@ -74,7 +74,7 @@ impl<T: Plain> Queue<T> {
     /// the kernel reads in copy mode only during our own system calls.
     pub(crate) fn overwrite(&mut self, index: u32, entry: T) {
         // SAFETY: in the mapping (`slot`), aligned, and not the kernel's: it reads entries only below
-        // the producer index, or, where they are replaced, not at this time.
+        // the producer index, or, while they are replaced, not at this time.
         unsafe { self.slot(index).write_volatile(entry) }
     }
 
@@ -116,7 +116,7 @@ impl<T: Plain> Queue<T> {
     }
 }
 
-/// Does `index` come after `other` in the order of the ring, whose indices wrap?
+/// Whether `index` comes after `other` in the order of the ring, whose indices wrap.
 pub(crate) fn is_ahead(index: u32, other: u32) -> bool {
     (index.wrapping_sub(other) as i32) > 0
 }
@@ -144,7 +144,7 @@ impl Frames {
     }
 
     /// A frame that we own: one read from the receive ring, or one taken from the free list. `None`
-    /// where it is not inside the memory.
+    /// if it is not inside the memory.
     pub(crate) fn frame(&mut self, address: u64, length: usize) -> Option<&mut [u8]> {
         let start = usize::try_from(address).ok()?;
         let end = start.checked_add(length)?;

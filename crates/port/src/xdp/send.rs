@@ -68,7 +68,7 @@ impl Sender {
         self.ring.index().wrapping_sub(self.taken)
     }
 
-    /// Copies the frame into shared memory and writes an entry for it; false where there is no room.
+    /// Copies the frame into shared memory and writes an entry for it; false if there is no room.
     fn put(&mut self, memory: &mut Frames, frame: &[u8]) -> bool {
         if self.free.is_empty() {
             self.reclaim();
@@ -118,7 +118,7 @@ impl Sender {
         self.catch_up();
     }
 
-    /// How many of the waiting entries the kernel has taken.
+    /// The number of waiting entries that the kernel has taken.
     fn moved(&self) -> u32 {
         let shown = self.ring.consumed();
         // It does not always show that it took the one it dropped.
