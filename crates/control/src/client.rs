@@ -17,9 +17,9 @@ use tokio::time::timeout;
 
 /// Longest answer in bytes.
 const ANSWER_LIMIT: usize = 16 << 20;
-/// How long an answer may take. Twice the server's patience with others that it may serve first.
+/// The time that an answer may take. Twice the server's patience with others that it may serve first.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often, and at what intervals, to look whether a run that broke a connection off is ending.
+/// The number of looks, and the time between them, at whether a run that broke a connection off is ending.
 const LOOKS: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 
@@ -33,16 +33,16 @@ impl Client {
     /// A client of the run behind `socket`.
     ///
     /// # Errors
-    /// Where nobody answers there, or the socket may not be opened.
+    /// If nobody answers there, or the socket may not be opened.
     pub fn connect(socket: &Path) -> Result<Client, ControlError> {
         let client = Client { socket: socket.to_owned() };
         client.dial().map(|_| client)
     }
 
-    /// What the run answers to GET `path`, such as `/v1/state`.
+    /// The run's answer to GET `path`, such as `/v1/state`.
     ///
     /// # Errors
-    /// Where the run has gone, is silent or refuses.
+    /// If the run has gone, is silent or refuses.
     pub fn get(&self, path: &str) -> Result<Value, ControlError> {
         self.call(Method::GET, path, Bytes::new())
     }
@@ -50,7 +50,7 @@ impl Client {
     /// Sends `request` to `path`, such as `/v1/path`, and returns what the run answers.
     ///
     /// # Errors
-    /// Where the run has gone, is silent or refuses.
+    /// If the run has gone, is silent or refuses.
     pub fn patch(&self, path: &str, request: &SetRequest) -> Result<Value, ControlError> {
         let body = serde_json::to_vec(request).map_err(unclear)?;
         self.call(Method::PATCH, path, body.into())
@@ -107,9 +107,9 @@ fn unclear(error: impl std::fmt::Display) -> ControlError {
     ControlError::Answer(error.to_string())
 }
 
-/// Why an exchange brought no answer.
+/// The reason why an exchange brought no answer.
 enum NoAnswer {
-    /// What came is none.
+    /// What came is no answer.
     Unclear(String),
     /// The connection ended before there was one.
     BrokenOff(String),

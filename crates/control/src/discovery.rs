@@ -1,4 +1,4 @@
-//! Where the sockets of running paths lie, and which of them is meant.
+//! The places of the sockets of running paths, and the choice among them.
 
 use crate::ControlError;
 use crate::socket::{DirectoryLock, Probe, probe, remove};
@@ -13,7 +13,7 @@ const LONGEST_NAME: usize = 60;
 pub struct Running {
     /// The process.
     pub pid: u32,
-    /// Its command line, shortened; `trunkline` where it cannot be read.
+    /// Its command line, shortened; `trunkline` if it cannot be read.
     pub name: String,
     /// Its socket.
     pub socket: PathBuf,
@@ -25,18 +25,18 @@ impl Running {
     }
 }
 
-/// The directory for the socket of a new run of this user; made with mode 0700 where it is missing.
+/// The directory for the socket of a new run of this user; made with mode 0700 if it is missing.
 ///
-/// Where it may be, [`trunkline_lab::runtime_dirs`] tells. A run of an ordinary user is root in a user namespace of its
+/// [`trunkline_lab::runtime_dirs`] tells where it may be. A run of an ordinary user is root in a user namespace of its
 /// own; what counts is who it is outside.
 ///
 /// # Errors
-/// Where no place is this user's alone, or can be made so.
+/// If no place is this user's alone, or can be made so.
 pub fn runtime_dir() -> Result<PathBuf, ControlError> {
     trunkline_lab::runtime_dir().map_err(ControlError::NoDirectory)
 }
 
-/// Where this process's socket belongs.
+/// The path of this process's socket.
 ///
 /// # Errors
 /// As [`runtime_dir`].
@@ -47,7 +47,7 @@ pub fn socket_path() -> Result<PathBuf, ControlError> {
 /// The running paths of this user, by process number. Sockets of killed runs are removed.
 ///
 /// # Errors
-/// Where a directory cannot be read.
+/// If a directory cannot be read.
 pub fn sockets() -> Result<Vec<Running>, ControlError> {
     let places = trunkline_lab::runtime_dirs_in_use();
     let found: Result<Vec<_>, _> = places.iter().map(|place| sockets_in(place)).collect();
@@ -59,7 +59,7 @@ pub fn sockets() -> Result<Vec<Running>, ControlError> {
 /// The running paths with sockets in `directory`.
 ///
 /// # Errors
-/// Where the directory cannot be read.
+/// If the directory cannot be read.
 pub fn sockets_in(directory: &Path) -> Result<Vec<Running>, ControlError> {
     let system = |error| ControlError::system("read", directory, error);
     let _lock = DirectoryLock::take(directory)?;
@@ -107,7 +107,7 @@ fn shortened(line: &str) -> String {
 /// slash is the socket's own path.
 ///
 /// # Errors
-/// Where none runs, several do and `which` does not say, or not the one that it says.
+/// If none runs, several do and `which` does not say, or not the one that it says.
 pub fn find(which: Option<&str>) -> Result<PathBuf, ControlError> {
     match which {
         Some(path) if path.contains('/') => Ok(PathBuf::from(path)),

@@ -1,10 +1,10 @@
-//! What can go wrong between a run and those who want to talk to it.
+//! Errors between a run and those who want to talk to it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What can go wrong between a run and those who want to talk to it.
+/// An error between a run and those who want to talk to it.
 #[derive(Debug, Error)]
 pub enum ControlError {
     /// No run at all.
@@ -41,7 +41,7 @@ pub enum ControlError {
     /// Somebody answers there already.
     #[error("{} is in use by another run; stop that run or choose another socket", .0.display())]
     InUse(PathBuf),
-    /// Something else lies where the socket should be.
+    /// Something else lies at the socket's place.
     #[error("{} is not a socket; remove it or choose another place", .0.display())]
     NotASocket(PathBuf),
     /// The path does not fit into a socket address.
@@ -74,7 +74,7 @@ pub enum ControlError {
     BrokenOff {
         /// The socket.
         path: PathBuf,
-        /// What the connection came to.
+        /// The error that ended the connection.
         cause: String,
     },
     /// No answer in time.
@@ -83,7 +83,7 @@ pub enum ControlError {
     /// The system refused something else.
     #[error("cannot {what} {}: {cause}", .path.display())]
     System {
-        /// What was attempted.
+        /// The action that was attempted.
         what: &'static str,
         /// On what.
         path: PathBuf,

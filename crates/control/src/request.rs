@@ -19,10 +19,10 @@ pub struct SetRequest {
     /// Names and values, in the order in which they were given; no name twice.
     #[serde(serialize_with = "write_settings", deserialize_with = "read_settings")]
     pub settings: Vec<(String, String)>,
-    /// The path that is meant, by its name, where a run has several.
+    /// The path that is meant, by its name, if a run has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// How long from now the change is to happen; at once where nothing is said.
+    /// The time from now at which the change is to happen; at once if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Span>,
 }

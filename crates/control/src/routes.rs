@@ -1,4 +1,4 @@
-//! What the server answers: the routes, without the wire.
+//! The server's answers: the routes, without the wire.
 
 use crate::{Controller, SetRequest};
 use hyper::Method;
@@ -12,7 +12,7 @@ const ROUTES: [(&str, &str, &str); 4] = [
     ("PATCH", "/v1/path", "change settings while traffic flows"),
 ];
 
-/// Why a run has nothing to show.
+/// The reason why a run has nothing to show.
 pub const NOTHING_AT_WORK: &str = "the run is between two measurements: ask again in a moment";
 
 /// An answer: the HTTP status, the methods that the path allows, and JSON.
@@ -59,7 +59,7 @@ pub fn answer(controller: &dyn Controller, method: &Method, path: &str, body: &[
     }
 }
 
-/// What a run says of itself, or that there is nothing to say at the moment.
+/// The run's own description, or that there is none at the moment.
 fn at_work(said: Option<Value>) -> Answer {
     said.map_or_else(|| Answer::bad(503, NOTHING_AT_WORK), Answer::good)
 }

@@ -28,17 +28,17 @@ use tokio::time::{sleep, timeout};
 const BODY_LIMIT: usize = 64 << 10;
 /// Longest request body that is read to its end, only to be refused.
 const DRAIN_LIMIT: usize = 1 << 20;
-/// How long a connection may last, from its first byte to its last.
+/// The longest time of a connection, from its first byte to its last.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Connections at the same time; more wait in the kernel until one of these ends.
 const CONNECTIONS: usize = 16;
 
-/// What a running path lets others see and do. Called in the server's thread, one call at a time; a
+/// The part of a running path that others may see and change. Called in the server's thread, one call at a time; a
 /// call that waits makes every client wait.
 pub trait Controller: Send + Sync {
-    /// How the path is set; nothing between two measurements.
+    /// The settings of the path; nothing between two measurements.
     fn describe(&self) -> Option<Value>;
-    /// What the path has done so far; nothing between two measurements.
+    /// The counts of the path so far; nothing between two measurements.
     fn state(&self) -> Option<Value>;
     /// Changes all of the settings or none.
     ///
@@ -130,7 +130,7 @@ async fn accept(listener: std::os::unix::net::UnixListener, controller: Arc<dyn 
     }
 }
 
-/// What a server of `controller` sends on a connection over which these octets come, and no more.
+/// The octets that a server of `controller` sends on a connection over which these come, and no more.
 ///
 /// # Errors
 /// If the system has no runtime to give.

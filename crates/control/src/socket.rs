@@ -1,4 +1,4 @@
-//! The socket in the file system: claimed by one run, replaced where an earlier one has left it.
+//! The socket in the file system: claimed by one run, replaced if an earlier one has left it.
 
 use crate::ControlError;
 use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock, open};
@@ -19,11 +19,11 @@ use std::time::Duration;
 const LONGEST_PATH: usize = 107;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
-/// How often, and at what intervals, the lock on a directory is tried. It is held for microseconds.
+/// The number of tries for the lock on a directory, and the time between them. It is held for microseconds.
 const TRIES: u32 = 200;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// Who answers on a socket.
+/// The kind of answer that a socket gives.
 #[derive(Debug)]
 pub enum Probe {
     /// A run; the connection is open.

@@ -4,7 +4,7 @@ use crate::snapshot::{LaneSnapshot, Snapshot};
 use std::fmt;
 use trunkline_core::{Cause, Span};
 
-/// How late a run's frames may be before it is called invalid, unless told otherwise.
+/// The lateness of a run's frames from which it is called invalid, unless told otherwise.
 pub const DEFAULT_BOUND: Span = Span::from_micros(100);
 /// A stall this long makes a run invalid, however few frames it met: programs notice it by themselves (the
 /// least retransmission time-out of Linux's TCP is twice as long).
@@ -16,7 +16,7 @@ const MOMENT: Span = Span::from_millis(10);
 /// processors that there are, a scheduler's slice being 3 ms.
 pub const LONG_WAIT: Span = Span::from_millis(10);
 
-/// Was the machine good enough for what was asked of it?
+/// The verdict on the machine: whether it was good enough for the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Every direction kept its schedule within the bound.
@@ -133,9 +133,9 @@ impl<'a> Accuracy<'a> {
     }
 }
 
-/// Why frames that were handed over in time were late all the same: the programs that waited for them did not
-/// get a processor. A single wait is forgiven. Where the emulator has a processor to itself, it cannot keep them
-/// from theirs: what they wait for each other is stated and not judged.
+/// The reason why frames that were handed over in time were late all the same: the programs that waited for them did
+/// not get a processor. A single wait is forgiven. If the emulator has a processor to itself, it cannot keep them
+/// from theirs: the time that they wait for each other is stated and not judged.
 pub fn of_ends(snapshot: &Snapshot, bound: Span) -> Option<String> {
     let Snapshot { ends, ends_late, own_processor, .. } = snapshot;
     let usual = ends.count > 1 && ends.p50 > bound;
@@ -177,7 +177,7 @@ impl fmt::Display for Accuracy<'_> {
 }
 
 impl Accuracy<'_> {
-    /// Why there is nothing to judge.
+    /// The reason why there is nothing to judge.
     pub fn nothing(&self) -> String {
         let sum =
             |field: fn(&LaneSnapshot) -> u64| self.snapshot.lanes.iter().map(field).sum::<u64>();

@@ -1,7 +1,7 @@
 //! Keeping processors out of deep sleep while something is being emulated.
 //!
 //! A processor that sleeps takes time to wake: a microsecond from the lightest state, tens from deeper ones, and
-//! more where the machine is a virtual one and its host has to be asked. Frames and the programs that wait for them
+//! more if the machine is a virtual one and its host has to be asked. Frames and the programs that wait for them
 //! are later by that, after each silence.
 
 use std::fs::{File, OpenOptions, read_to_string};
@@ -13,7 +13,7 @@ const REGISTER: &str = "/dev/cpu_dma_latency";
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpuidle/current_governor";
 /// The governor of virtual machines: any wish but zero lets it hand the processor back to the host.
 const VIRTUAL: &str = "haltpoll";
-/// What the lightest state of real processors takes.
+/// The time that the lightest state of real processors takes.
 const LIGHTEST: i32 = 2;
 
 /// Processors wake at once while this is held. Without the right to ask for that, nothing changes.
@@ -42,7 +42,7 @@ fn governor() -> Option<String> {
     read_to_string(GOVERNOR).ok()
 }
 
-/// How long waking may take, in microseconds.
+/// The longest time that waking may take, in microseconds.
 fn longest(governor: Option<&str>) -> i32 {
     if governor.map(str::trim) == Some(VIRTUAL) { 0 } else { LIGHTEST }
 }

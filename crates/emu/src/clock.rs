@@ -5,7 +5,7 @@
 //! from both sides, however long the three took. Bounds that exclude each other are a step.
 //!
 //! A step lies between the last comparison that did not show it and the first that does. A stamp read
-//! after it was made with the old offset or with the new one. Where only one of the two gives an arrival
+//! after it was made with the old offset or with the new one. If only one of the two gives an arrival
 //! that is possible, that one is true; else the arrival is uncertain by the size of the step.
 
 mod offset;
@@ -38,7 +38,7 @@ struct Step {
     by: Time,
 }
 
-/// What is known of the arrivals at one port.
+/// The bounds on the arrivals at one port.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Arrivals {
     /// All that came before this instant has been read.
@@ -52,7 +52,7 @@ impl Arrivals {
     }
 }
 
-/// What became of stamps that were no plain matter.
+/// Counts of the stamps that were no plain matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamps {
     /// Made before a step of the clock and read after it, and brought over by the offset of their time.
@@ -229,12 +229,12 @@ impl Clock {
         self.stamps.uncertainty = self.stamps.uncertainty.max(apart);
     }
 
-    /// How often CLOCK_REALTIME was stepped.
+    /// The number of times that CLOCK_REALTIME was stepped.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// What became of stamps that were no plain matter.
+    /// Counts of the stamps that were no plain matter.
     pub fn stamps(&self) -> Stamps {
         self.stamps
     }

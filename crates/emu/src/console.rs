@@ -1,4 +1,4 @@
-//! Where `show` and `set` find what a process emulates at the moment, and where its captures go.
+//! The register that tells `show` and `set` what a process emulates at the moment, and its captures.
 
 use crate::capture::CaptureFilter;
 use crate::session::Session;
@@ -17,8 +17,8 @@ pub struct CaptureRequest {
     pub filter: CaptureFilter,
 }
 
-/// Where `show` and `set` find what this process emulates at the moment: a path until it ends, or one measurement
-/// after the other.
+/// The register that tells `show` and `set` what this process emulates at the moment: a path until it ends, or one
+/// measurement after the other.
 #[derive(Default)]
 pub struct Console {
     session: Mutex<Option<Arc<Session>>>,

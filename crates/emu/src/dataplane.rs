@@ -41,7 +41,7 @@ const LAST_READINGS: usize = 1024;
 /// Nor does work on a frame take longer than this, unless the machine took the processor away.
 const WORK: u64 = 5_000;
 
-/// How a dataplane runs.
+/// The way in which a dataplane runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Never sleep.

@@ -1,4 +1,4 @@
-//! What ends a real-time run.
+//! The errors that end a real-time run.
 
 use crate::capture::CaptureError;
 use std::io;
@@ -7,7 +7,7 @@ use trunkline_core::Size;
 use trunkline_lab::LabError;
 use trunkline_port::PortError;
 
-/// What ends a real-time run.
+/// An error that ends a real-time run.
 #[derive(Debug, Error)]
 pub enum EmuError {
     /// A device failed.
@@ -19,7 +19,7 @@ pub enum EmuError {
     /// The capture could not be begun.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// What is under way would not fit into memory.
+    /// The frames under way would not fit into memory.
     #[error(
         "the path needs {needed} bytes ({}) for its queue and for what is in flight, and {available} are to be had: lower rate, delay or queue limit",
         human(*.needed)

@@ -86,7 +86,7 @@ impl Hosts {
         &self.0.hosts()[1 + index]
     }
 
-    /// Where the emulator's ends are.
+    /// The namespace of the emulator's ends.
     pub fn middle(&self) -> &Namespace {
         self.0.middle()
     }

@@ -6,7 +6,7 @@
 //! the rest. Frames wait in a [`FramePool`] of fixed size; nothing is allocated after the start.
 //!
 //! A [`Session`] is a dataplane at work: the paths of `shell`, `bridge` and `verify`, two lanes each between two
-//! devices, or the whole network of a scenario. A [`Console`] is where `show`, `set` and captures find it.
+//! devices, or the whole network of a scenario. Through a [`Console`], `show`, `set` and captures find it.
 
 pub mod accuracy;
 mod awake;

@@ -1,4 +1,4 @@
-//! What the machine did to the dataplane's thread: when it did not let it run.
+//! The disturbances of the dataplane's thread by the machine: the times when it did not let it run.
 
 use trunkline_core::{Span, Time};
 
@@ -7,7 +7,7 @@ const STALL: Span = Span::from_millis(1);
 /// While it spins or works, having lost this much is an interruption: spacing suffers.
 const INTERRUPTION: Span = Span::from_micros(20);
 
-/// How the loop rested between two turns.
+/// The rest of the loop between two turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rest {
     /// When it began.
@@ -37,16 +37,16 @@ impl Rest {
     }
 }
 
-/// What the machine did to the dataplane's thread.
+/// The disturbances of the dataplane's thread by the machine.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
-    /// How often it did not let it run for more than a millisecond.
+    /// The number of times that it did not let it run for more than a millisecond.
     pub stalls: u64,
     /// The time so lost in all.
     pub stalled: Span,
     /// The longest of these.
     pub longest_stall: Span,
-    /// How often the thread lost more than 20 us while it was spinning or working.
+    /// The number of times that the thread lost more than 20 us while it was spinning or working.
     pub interruptions: u64,
     /// The time so lost in all.
     pub interrupted: Span,

@@ -1,4 +1,4 @@
-//! Where frames wait: a slab allocator over one arena, sized before the first frame.
+//! The memory of waiting frames: a slab allocator over one arena, sized before the first frame.
 
 /// Bytes of a chunk, which at any time holds slots of one size. Also the largest slot.
 const CHUNK: usize = 128 * 1024;
@@ -22,7 +22,7 @@ impl Frame {
         self.len as usize
     }
 
-    /// Has it no bytes?
+    /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -70,7 +70,7 @@ fn slots_in(class: usize) -> u16 {
 }
 
 impl FramePool {
-    /// A pool of at least `bytes` of slots, or `None` where the system does not give that much.
+    /// A pool of at least `bytes` of slots, or `None` if the system does not give that much.
     pub fn try_new(bytes: u64) -> Option<FramePool> {
         let size = chunks_for(bytes).checked_mul(CHUNK)?;
         // Zeroed memory costs nothing before it is written, but asking for it cannot be refused without the end of the
@@ -82,7 +82,7 @@ impl FramePool {
     /// A pool of at least `bytes` of slots.
     ///
     /// # Panics
-    /// Aborts where the system does not give that much.
+    /// Aborts if the system does not give that much.
     pub fn new(bytes: u64) -> FramePool {
         let chunks = chunks_for(bytes);
         FramePool {
@@ -124,7 +124,7 @@ impl FramePool {
         &mut self.arena[start..start + frame.len as usize]
     }
 
-    /// A second frame with the same bytes, or `None` where there is no room.
+    /// A second frame with the same bytes, or `None` if there is no room.
     pub fn duplicate(&mut self, frame: &Frame) -> Option<Frame> {
         let chunk = self.place_for(frame.len())?;
         let at = self.take_slot(chunk);
@@ -177,7 +177,7 @@ impl FramePool {
         self.held = 0;
     }
 
-    /// How many frames are in the pool.
+    /// The number of frames in the pool.
     pub fn held(&self) -> u64 {
         self.held
     }

@@ -14,16 +14,16 @@ const REAL_TIME_PRIORITY: u32 = 10;
 /// A thread that sleeps for this share of its time, in percent, stays in the real-time class. One that
 /// spins there without pause starves the kernel's own work and is stopped for 50 ms in every second.
 const LEAST_SLEEP: u64 = 10;
-/// Where others want the processor, a thread that has not slept for this long pauses
+/// If others want the processor, a thread that has not slept for this long pauses
 const PAUSE_EVERY: Span = Span::from_micros(1000);
 /// for this long, and however long waking takes: together some percent of its time. At nice -20 the
 /// others' due is about one percent.
 const PAUSE: Span = Span::from_micros(5);
 /// Losing the processor for long a second time within this means that others want it.
 const AGAIN: Span = Span::from_millis(500);
-/// How long others are taken to want the processor after they were seen to.
+/// The time for which others are taken to want the processor after they were seen to.
 const CONTENTION: Span = Span::from_secs(3);
-/// How often the share is judged.
+/// The time after which the share is judged anew.
 const TERM: Span = Span::from_millis(100);
 
 /// A scheduling class.
@@ -70,7 +70,7 @@ pub fn processors() -> Vec<usize> {
 }
 
 /// Keeps the calling thread, and every thread and program that it starts from now on, off one
-/// processor, where there is another. A dataplane that is given that processor goes there all the same.
+/// processor, if there is another. A dataplane that is given that processor goes there all the same.
 pub fn keep_off(processor: usize) {
     let mut others = CpuSet::new();
     processors()
@@ -87,13 +87,13 @@ pub fn keep_off(processor: usize) {
 /// Keeps the thread in the class that serves it best.
 ///
 /// While it sleeps enough by itself, that is the real-time one: it then runs as soon as it wakes. While
-/// it has too much to do for that, it is the ordinary one, where it is all but alone as long as nobody
-/// else wants the processor. Where somebody does, every loss of it lasts until the other's slice ends,
+/// it has too much to do for that, it is the ordinary one, in which it is all but alone as long as nobody
+/// else wants the processor. If somebody does, every loss of it lasts until the other's slice ends,
 /// some milliseconds; then it pauses for some tens of microseconds in every millisecond, which gives
 /// the others more than their due, so that the scheduler never takes it away for longer.
 #[derive(Debug)]
 pub struct Scheduling {
-    /// Is the real-time class to be had, and does the thread ever sleep?
+    /// Whether the real-time class is to be had, and the thread ever sleeps.
     allowed: bool,
     class: Class,
     since: Time,
@@ -109,10 +109,10 @@ pub struct Scheduling {
 
 impl Scheduling {
     /// Prepares the calling thread: precise timers, the best class that is allowed, and one processor
-    /// where asked. A thread that is `busy` never sleeps and stays in the ordinary class.
+    /// if asked. A thread that is `busy` never sleeps and stays in the ordinary class.
     ///
     /// # Errors
-    /// Where the processor asked for does not exist.
+    /// If the processor asked for does not exist.
     pub fn prepare(cpu: Option<usize>, busy: bool, now: Time) -> Result<Scheduling, EmuError> {
         if let Err(error) = set_current_timer_slack(std::num::NonZeroU64::new(1)) {
             tracing::debug!(%error, "timer slack stays at its default of 50 us");
@@ -145,7 +145,7 @@ impl Scheduling {
         }
     }
 
-    /// Pauses, where that is due: others want the processor, and the thread has not slept for long.
+    /// Pauses if that is due: others want the processor, and the thread has not slept for long.
     /// Returns whether it did.
     pub fn pause(&mut self, now: Time) -> bool {
         let due = now < self.contended_until && now.since(self.last_sleep) > PAUSE_EVERY;
@@ -156,7 +156,7 @@ impl Scheduling {
         due
     }
 
-    /// Has another thread taken the processor from this one since the last call? A stall without that
+    /// Whether another thread has taken the processor from this one since the last call. A stall without that
     /// is the machine's, and no class helps against it.
     fn was_preempted(&mut self) -> bool {
         let before = std::mem::replace(&mut self.preemptions, preemptions());
@@ -164,7 +164,7 @@ impl Scheduling {
     }
 
     /// Judges the term that ends at `now`, the machine having stalled `stalls` times since the start,
-    /// and changes the class where that is called for.
+    /// and changes the class if that is called for.
     pub fn judge(&mut self, now: Time, stalls: u64) {
         let term = now.since(self.since);
         let stalled = stalls > self.stalls;
@@ -189,7 +189,7 @@ impl Scheduling {
     }
 }
 
-/// How often the calling thread has lost the processor against its will.
+/// The number of times that the calling thread has lost the processor against its will.
 fn preemptions() -> i64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is a valid place for the answer, and all zeros are a valid value of it.

@@ -19,9 +19,9 @@ use trunkline_scenario::{Direction, PathSpec, SettingError, Settings};
 pub struct Plan<'a> {
     /// Its name if there are several, else empty.
     pub name: String,
-    /// What it does to packets.
+    /// The path that packets cross.
     pub path: PathSpec,
-    /// Where the devices are.
+    /// The namespace of the devices.
     pub namespace: &'a Namespace,
     /// The device towards the near end.
     pub near: String,
@@ -35,20 +35,20 @@ pub struct Setup {
     pub web: WebPlan,
     /// Each with its name. The two directions of path K are the lanes 2K and 2K + 1 of the network.
     pub paths: Vec<(String, PathSpec)>,
-    /// Where lanes begin and end in a capture.
+    /// The beginnings and ends of lanes in a capture.
     pub captured: CapturePlan,
 }
 
-/// How a session runs.
+/// The settings of a session.
 #[derive(Debug, Default)]
 pub struct SessionOptions {
-    /// How frames are exchanged with the kernel.
+    /// The way in which frames are exchanged with the kernel.
     pub backend: Backend,
-    /// How the loop runs.
+    /// The way in which the loop runs.
     pub dataplane: Options,
     /// The capture, if one is wanted.
     pub capture: Option<CaptureRequest>,
-    /// How late a frame may be before it counts as late.
+    /// The lateness from which a frame counts as late.
     pub bound: Span,
 }
 
@@ -77,15 +77,15 @@ pub struct Session {
     origin: Time,
 }
 
-/// What a session comes to.
+/// The result of a session.
 pub struct Ended {
     /// The final state.
     pub snapshot: Snapshot,
     /// The network, for what else it can tell.
     pub web: Web,
-    /// Why it ended if that was not asked for.
+    /// The reason why it ended if that was not asked for.
     pub result: Result<(), EmuError>,
-    /// What the capture has come to, if there was one.
+    /// The result of the capture, if there was one.
     pub capture: Option<Result<CaptureSummary, CaptureError>>,
 }
 
@@ -104,7 +104,7 @@ impl SessionThread {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Why the capture has ended before its time, if it has.
+    /// The reason why the capture has ended before its time, if it has.
     pub fn capture_failed(&self) -> Option<String> {
         self.capture.as_ref().and_then(CaptureHandle::failed)
     }
@@ -178,7 +178,7 @@ impl Session {
         Ok((session, thread))
     }
 
-    /// What has become of the frames of each way.
+    /// Counts of the frames of each way.
     pub fn live(&self) -> &Live {
         &self.live
     }
@@ -193,7 +193,8 @@ impl Session {
         self.remote.snapshot()
     }
 
-    /// The devices that were down when last looked at, a second ago at most. Frames to them are lost, and the run goes on.
+    /// The devices that were down when last looked at, a second ago at most. Frames to them are lost, and the run goes
+    /// on.
     pub fn devices_down(&self) -> Vec<&str> {
         let down = self.remote.down();
         let numbered = self.devices.iter().enumerate().take(64);
@@ -277,7 +278,7 @@ impl Session {
     }
 }
 
-/// Why settings of a running path could not be changed.
+/// The reason why settings of a running path could not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// A setting cannot be used.

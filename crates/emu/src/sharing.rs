@@ -11,7 +11,7 @@ const OFTEN: u32 = 2;
 /// For how long the emulator gives way after it was seen to keep somebody waiting. Then it is tried again.
 const WAY: Span = Span::from_secs(1);
 
-/// Who else runs on the emulator's processor.
+/// The other users of the emulator's processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Nobody: programs and receivers are kept off.

@@ -1,4 +1,4 @@
-//! What a running path says of itself, for `show`, for the closing statement and for JSON.
+//! The state of a running path, for `show`, for the closing statement and for JSON.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use trunkline_measure::Percentiles;
 /// The state of one direction. Times are printed with their units.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LaneSnapshot {
-    /// Name of the direction: `up` or `down`, with the link's name before it where there are several.
+    /// Name of the direction: `up` or `down`, with the link's name before it if there are several.
     pub name: String,
     /// Packets that entered.
     pub entered: u64,
@@ -29,7 +29,7 @@ pub struct LaneSnapshot {
     pub dropped_by_emulator: u64,
     /// Packets still under way: entered + duplicated − delivered − dropped.
     pub in_flight: u64,
-    /// What the impairments have achieved beside what was asked of them, a line each.
+    /// The effects that the impairments have achieved beside those asked of them, a line each.
     #[serde(default)]
     pub impairments: Vec<String>,
     /// Packets that wait for the line.
@@ -38,9 +38,9 @@ pub struct LaneSnapshot {
     pub queued_bytes: u64,
     /// Frames that left later than the bound of the run allows.
     pub late: u64,
-    /// How late frames left against their schedule.
+    /// The lateness of frames that left, against their schedule.
     pub lateness: Percentiles,
-    /// How far the gap between two frames was from the gap that the path prescribes.
+    /// The difference of the gap between two frames from the gap that the path prescribes.
     pub spacing_error: Percentiles,
     /// The mean delay of delivered packets, by cause.
     pub mean_delay: Vec<(Cause, Span)>,
@@ -49,34 +49,34 @@ pub struct LaneSnapshot {
 /// The state of a whole dataplane.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// How long it has run.
+    /// The time that it has run.
     pub uptime: Span,
     /// Every direction.
     pub lanes: Vec<LaneSnapshot>,
-    /// How often the machine did not let the dataplane run for longer than a millisecond.
+    /// The number of times that the machine did not let the dataplane run for longer than a millisecond.
     pub stalls: u64,
     /// The time so lost in all.
     #[serde(default)]
     pub stalled: Span,
     /// The longest of these stalls.
     pub longest_stall: Span,
-    /// How often the dataplane lost more than 20 us while it was spinning or working.
+    /// The number of times that the dataplane lost more than 20 us while it was spinning or working.
     #[serde(default)]
     pub interruptions: u64,
     /// The time so lost in all.
     #[serde(default)]
     pub interrupted: Span,
-    /// How long a program that waits for a frame waited for a processor once it was handed over: as a witness
+    /// The time for which a program that waits for a frame waited for a processor once it was handed over: as a witness
     /// on this machine saw it, which is asked at most a hundred times a second.
     #[serde(default)]
     pub ends: Percentiles,
-    /// How many of these waits were longer than 10 ms.
+    /// The number of these waits longer than 10 ms.
     #[serde(default)]
     pub ends_late: u64,
     /// Whether programs are kept off the emulator's processor, so that they wait for each other only.
     #[serde(default)]
     pub own_processor: bool,
-    /// How often the wall clock was stepped.
+    /// The number of times that the wall clock was stepped.
     pub clock_steps: u64,
     /// Arrival stamps made before a step of the wall clock and read after it, and put right.
     #[serde(default)]

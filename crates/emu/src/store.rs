@@ -1,11 +1,11 @@
-//! How much memory a path needs for what is under way, found out before the first frame.
+//! The memory that a path needs for the frames under way, computed before the first frame.
 
 use crate::EmuError;
 use trunkline_core::Span;
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{Direction, PathSpec};
 
-/// What a packet costs beside its bytes: its place in a queue or delay line.
+/// The cost of a packet beside its bytes: its place in a queue or delay line.
 const BOOKKEEPING: u64 = 160;
 /// The smallest network-layer packet that Ethernet carries.
 const SMALLEST: u64 = 46;

@@ -1,11 +1,11 @@
-//! How punctual frames left, and what they had waited for.
+//! The punctuality of the frames that left, and the causes that they had waited for.
 
 use crate::snapshot::LaneSnapshot;
 use trunkline_core::{Cause, Ledger, Packet, Span};
 use trunkline_measure::Times;
 use trunkline_path::Link;
 
-/// How punctual the frames of a lane left, and what they had waited for.
+/// The punctuality of a lane's frames that left, and the causes that they had waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     lateness: Times,
@@ -27,7 +27,7 @@ impl Tally {
         self.booked[Cause::Emulator as usize] += u128::from(lateness.as_nanos());
     }
 
-    /// What a frame waited for on the lane's link.
+    /// Books the waits of a frame on the lane's link.
     #[inline]
     pub fn book(&mut self, ledger: &Ledger) {
         self.passed += 1;
@@ -36,17 +36,17 @@ impl Tally {
         }
     }
 
-    /// What is booked under `cause` in all, in nanoseconds.
+    /// The sum booked under `cause`, in nanoseconds.
     pub fn booked(&self, cause: Cause) -> u128 {
         self.booked[cause as usize]
     }
 
-    /// How late frames left.
+    /// The lateness of frames that left.
     pub fn lateness(&self) -> &Times {
         &self.lateness
     }
 
-    /// How far gaps between frames were from what the path prescribes.
+    /// The differences of gaps between frames from those that the path prescribes.
     pub fn spacing(&self) -> &Times {
         &self.spacing
     }

@@ -15,15 +15,15 @@ pub(crate) type Frames = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// A port that hands out what was put in, once, and keeps what is sent.
 pub(crate) struct Memory {
-    /// What is to be received.
+    /// The frames to be received.
     pub inward: Frames,
-    /// What has been sent.
+    /// The frames that have been sent.
     pub outward: Frames,
     /// The stamp of what is received.
     pub stamp: Option<u64>,
-    /// What the kernel has dropped in front of it.
+    /// The number that the kernel has dropped in front of it.
     pub drops: u64,
-    /// What it has refused.
+    /// The frames that it has refused.
     pub refusals: Refusals,
     /// The fate of frames from this size on.
     pub fails: Option<(usize, SendOutcome)>,

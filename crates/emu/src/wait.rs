@@ -17,7 +17,7 @@ impl Waker {
     /// A waker that has not been used.
     ///
     /// # Errors
-    /// Where the system has no descriptor to give.
+    /// If the system has no descriptor to give.
     pub fn new() -> io::Result<Waker> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         Ok(Waker(Arc::new(eventfd(0, flags)?)))
@@ -46,7 +46,7 @@ impl Bed {
     /// A bed in which only time and `waker` end the sleep.
     ///
     /// # Errors
-    /// Where the system has no descriptor to give.
+    /// If the system has no descriptor to give.
     pub fn new(waker: &Waker) -> io::Result<Bed> {
         let event = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         let bed = Bed { epoll: epoll::create(CreateFlags::CLOEXEC)?, events: [event; 8] };
@@ -57,7 +57,7 @@ impl Bed {
     /// Lets `source` end the sleep when it is readable.
     ///
     /// # Errors
-    /// Where epoll(7) refuses it.
+    /// If epoll(7) refuses it.
     pub fn add(&self, source: impl AsFd) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, source, EventData::new_u64(0), EventFlags::IN)?)
     }
@@ -65,7 +65,7 @@ impl Bed {
     /// Sleeps for at most `span`. Returns whether something other than time ended the sleep.
     ///
     /// # Errors
-    /// Where epoll_pwait2(2) fails for another reason than a signal.
+    /// If epoll_pwait2(2) fails for another reason than a signal.
     pub fn sleep(&mut self, span: Span) -> io::Result<bool> {
         let timeout = Timespec {
             tv_sec: (span.as_nanos() / 1_000_000_000) as i64,

@@ -25,10 +25,10 @@ pub(crate) struct Witness {
     asked: Time,
 }
 
-/// What the thread has seen.
+/// The thread's observations.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Since when it has not answered, in nanoseconds of the clock; zero where it has.
+    /// The time since which it has not answered, in nanoseconds of the clock; zero if it has.
     since: AtomicU64,
     /// The longest wait, in nanoseconds, since somebody last looked.
     longest: AtomicU64,
@@ -48,7 +48,7 @@ impl Witness {
     /// witness is dropped.
     ///
     /// # Errors
-    /// Where the system has no socket or no thread to give.
+    /// If the system has no socket or no thread to give.
     pub fn start() -> Result<Witness, EmuError> {
         let (stream, mut far) = UnixStream::pair().map_err(EmuError::Wait)?;
         stream.set_nonblocking(true).map_err(EmuError::Wait)?;
@@ -87,7 +87,7 @@ impl Witness {
         }
     }
 
-    /// How long the thread has been waiting for a processor, if it is.
+    /// The time for which the thread has been waiting for a processor, if it is.
     pub fn waiting(&self, now: Time) -> Span {
         match self.seen.since.load(Ordering::Acquire) {
             0 => Span::ZERO,

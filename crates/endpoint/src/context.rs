@@ -1,4 +1,4 @@
-//! What an end knows of its flow.
+//! An end's knowledge of its flow.
 
 use crate::plan::{EndPlaces, Places};
 use crate::shared::{Flying, Shared, Way};
@@ -7,7 +7,7 @@ use trunkline_capsule::Record;
 use trunkline_core::{Cause, Time};
 use trunkline_measure::Trail;
 
-/// Which end it is.
+/// The end: source or destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The one that starts.
@@ -16,7 +16,7 @@ pub(crate) enum Side {
     Destination,
 }
 
-/// What an end knows of its flow.
+/// An end's knowledge of its flow.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub side: Side,

@@ -130,7 +130,7 @@ struct Driver {
     due: BTreeSet<(Time, u64)>,
     /// Ends to be given a turn.
     ready: BTreeSet<u64>,
-    /// How much earlier than an application's time the alarm is set.
+    /// The time by which the alarm is set before an application's time.
     early: Span,
 }
 

@@ -15,12 +15,12 @@ use trunkline_workload::{Action, Application, Draft, Outcome};
 /// Actions that one end does before the others of its host get their turn.
 const TURN: usize = 32;
 
-/// What an application is doing.
+/// The present activity of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     /// It has not started.
     Nothing,
-    /// It sleeps; where it works, the time is booked to the host.
+    /// It sleeps; if it works, the time is booked to the host.
     Asleep { until: Time, working: bool },
     /// It waits for the end of a write.
     Writing,
@@ -35,7 +35,7 @@ enum Doing {
 pub(crate) struct Want {
     /// At this time.
     pub at: Option<Time>,
-    /// Is it the application that waits for that time, so that it counts?
+    /// Whether the application waits for that time, so that it counts.
     pub precise: bool,
     /// When its socket can be read.
     pub read: bool,
@@ -56,7 +56,7 @@ pub(crate) struct End {
     /// The process's record since its sample began.
     trail: Trail,
     clock: SenderClock,
-    /// What the sender's clock showed when the process began to wait for its write.
+    /// The state of the sender's clock when the process began to wait for its write.
     waiting_since: Spent,
     report: EndReport,
     reported: bool,
@@ -78,7 +78,7 @@ impl End {
         }
     }
 
-    /// Does what can be done now.
+    /// Does all that can be done now.
     pub fn turn(&mut self) -> Want {
         self.voice.pump(clock::now(), &self.context);
         let (mut now, mut busy) = (Time::ZERO, true);
@@ -112,7 +112,7 @@ impl End {
         Want { at, precise: at.is_some() && at == own, read, write, over: false }
     }
 
-    /// Does the application's next step if it can. Answers whether it could.
+    /// Takes the application's next step if it can. Returns whether it could.
     fn advance(&mut self, now: Time) -> bool {
         match self.doing {
             Doing::Nothing if self.context.shared.start() <= now => self.start(now),
@@ -153,7 +153,7 @@ impl End {
         self.step(now, Outcome::Start);
     }
 
-    /// Where the far end counts as dead the sender ends, so that nobody waits for it for ever. One that was stopped
+    /// Ends the sender if the far end counts as dead, so that nobody waits for it for ever. One that was stopped
     /// is not dead: it may have closed its connection before this end has had its turn to stop.
     fn give_up(&mut self, now: Time) -> bool {
         let dead = self.context.side == Side::Source && self.voice.dead();
@@ -174,7 +174,7 @@ impl End {
                 self.trail = trail;
                 stamp.into_iter().for_each(|stamp| self.app.stamped(stamp));
             }
-            // A copy has brought the message whose own packet was lost: where it was is not known.
+            // A copy has brought the message whose own packet was lost: nobody knows where that was.
             None if end && source => self.trail.mark(now, places.transport, Cause::Recover),
             None => (),
         }
@@ -188,8 +188,8 @@ impl End {
         self.step(now, Outcome::Read { bytes, end });
     }
 
-    /// Does what a message brings belong to the reader's measurement? The record of a sender's sample comes
-    /// back with the answer; where it was lost on the way, an answer brings an older one.
+    /// Whether what a message brings belongs to the reader's measurement. The record of a sender's sample comes
+    /// back with the answer; if it was lost on the way, an answer brings an older one.
     fn fits(&self, trail: &Trail, now: Time) -> bool {
         let source = self.context.side == Side::Source;
         trail.until() <= now && (!source || trail.origin() == self.trail.origin())
@@ -274,7 +274,7 @@ impl End {
         }
     }
 
-    /// Where the time of a measurement went. An interval of a greedy flow is no message's, and all of it
+    /// The steps of a measurement's time. An interval of a greedy flow is no message's, and all of it
     /// is the path's.
     fn steps_of(&self, draft: &Draft) -> Vec<Step> {
         if (self.trail.origin(), self.trail.until()) == (draft.start, draft.end) {
@@ -311,7 +311,7 @@ impl End {
 }
 
 impl Drop for End {
-    /// Where its host's thread ends before its flow does.
+    /// Its host's thread ends before its flow does.
     fn drop(&mut self) {
         if !self.reported {
             self.context.shared.lose();

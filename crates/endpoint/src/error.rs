@@ -1,11 +1,11 @@
-//! Why a flow cannot be prepared.
+//! The reasons why a flow cannot be prepared.
 
 use rustix::io::Errno;
 use std::io;
 use std::net::Ipv4Addr;
 use trunkline_lab::LabError;
 
-/// Why a flow cannot be prepared.
+/// The reason why a flow cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// The namespace of a host cannot be entered.
@@ -14,7 +14,7 @@ pub enum EndpointError {
     /// A system call was refused.
     #[error("cannot {what} at {address}: {reason}; check the host's address, and run as root")]
     Socket {
-        /// What was to be done.
+        /// The action that failed.
         what: &'static str,
         /// The own address of the socket.
         address: Ipv4Addr,
@@ -30,11 +30,11 @@ pub enum EndpointError {
     /// The other end did not answer.
     #[error("no connection from {from} to {to} within {seconds} s: see that the path is up")]
     Unreachable {
-        /// Where it was to begin.
+        /// The address from which it was to begin.
         from: Ipv4Addr,
-        /// Where it was to end.
+        /// The address at which it was to end.
         to: Ipv4Addr,
-        /// How long was waited.
+        /// The time waited.
         seconds: u64,
     },
     /// An outside program cannot be started.
@@ -42,7 +42,7 @@ pub enum EndpointError {
     Program {
         /// The command.
         command: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_workload::Application;
 
-/// How long the threads have to report when a flow is stopped.
+/// The time that the threads have to report when a flow is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A flow whose sockets are open, or whose server listens. It waits for [`start`](Flow::start).
@@ -30,11 +30,11 @@ enum Kind {
 
 impl Flow {
     /// Opens and connects the flow's sockets and gives its ends to their hosts' threads. A TCP connection
-    /// is made here, so that its path has to carry packets by then. Where an outside program makes the flow,
+    /// is made here, so that its path has to carry packets by then. If an outside program makes the flow,
     /// its server is started and awaited.
     ///
     /// # Errors
-    /// Where the transport cannot be had, the system refuses a socket, TCP's other end does not answer, or
+    /// If the transport cannot be had, the system refuses a socket, TCP's other end does not answer, or
     /// the program's server ends at once.
     pub fn prepare(crew: &Crew, plan: &FlowPlan) -> Result<Flow, EndpointError> {
         let flow = Flow::prepare_all(crew, std::slice::from_ref(plan))?.pop();
@@ -63,7 +63,7 @@ impl Flow {
         Ok(flows)
     }
 
-    /// Lets the flow start at `at`, an instant of CLOCK_MONOTONIC; at once where that has passed.
+    /// Lets the flow start at `at`, an instant of CLOCK_MONOTONIC; at once if that has passed.
     pub fn start(&self, at: Time) {
         match &self.0 {
             Kind::Ends(ends) => ends.start(at),
@@ -80,7 +80,7 @@ impl Flow {
         }
     }
 
-    /// Has the sender ended, and has what it sent been read, or been waited for as long as the plan says?
+    /// Whether the sender has ended, and what it sent has been read, or been waited for as long as the plan says.
     pub fn ended(&self) -> bool {
         match &self.0 {
             Kind::Ends(ends) => ends.shared.ended(clock::now(), ends.linger),

@@ -1,4 +1,4 @@
-//! What a flow is told before it is prepared.
+//! The plan of a flow, before it is prepared.
 
 use std::net::Ipv4Addr;
 use trunkline_core::{Seed, Span};
@@ -13,7 +13,7 @@ pub struct FlowPlan {
     pub traffic: u16,
     /// Index of the flow in the traffic.
     pub flow: u32,
-    /// What its applications do.
+    /// The workload of its applications.
     pub workload: Workload,
     /// The end that starts.
     pub source: EndPlan,
@@ -28,11 +28,11 @@ pub struct FlowPlan {
     pub band: u8,
     /// The outside program that makes this flow instead of `workload`.
     pub program: Option<Program>,
-    /// Where time is booked that is no host's.
+    /// The places under which time is booked that is no host's.
     pub places: Places,
-    /// How long datagrams are waited for after the last was sent: the longest that the path can keep one.
+    /// The time that datagrams are waited for after the last was sent: the longest that the path can keep one.
     pub linger: Span,
-    /// How many of its measurements are kept.
+    /// The number of its measurements that are kept.
     pub keep: Keep,
     /// The seed by which those are drawn.
     pub seed: Seed,
@@ -52,12 +52,12 @@ pub struct EndPlan {
     pub namespace: Namespace,
     /// The host's address on this flow's path.
     pub address: Ipv4Addr,
-    /// What it speaks when it sends.
+    /// The protocol in which it sends.
     pub transport: Transport,
     /// The host's interface: how it splits writes, how many requests it takes, when it echoes. Its costs
     /// are not imitated, for the host is a real one.
     pub interface: Interface,
-    /// Where this host's time is booked.
+    /// The places under which this host's time is booked.
     pub places: EndPlaces,
 }
 
@@ -79,7 +79,7 @@ pub struct Places {
     pub links: Vec<u32>,
     /// The emulator's lateness.
     pub emulator: u32,
-    /// What cannot be told apart: kernel TCP with the path, and hops beyond those of a capsule.
+    /// The place for what cannot be told apart: kernel TCP with the path, and hops beyond those of a capsule.
     pub path: u32,
 }
 

@@ -1,24 +1,24 @@
-//! What a flow has measured.
+//! The measurements of a flow.
 
 use std::collections::BTreeMap;
 use trunkline_core::{Span, Time};
 use trunkline_lab::TcpInfo;
 use trunkline_measure::{Course, Samples, SenderState, Step};
 
-/// What a flow has measured. All instants are of CLOCK_MONOTONIC until [`rebase`](FlowRun::rebase).
+/// The measurements of a flow. All instants are of CLOCK_MONOTONIC until [`rebase`](FlowRun::rebase).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowRun {
     /// One entry for each measurement, in order of time.
     pub samples: Samples,
     /// Bytes handed to the receiving applications, both directions together.
     pub delivered_bytes: u64,
-    /// What it has moved from source to destination, and when; not known of outside programs.
+    /// The amounts that it has moved from source to destination, and when; not known of outside programs.
     pub course: Option<Course>,
     /// The time that the sender spent in each state, from its first action to its last.
     pub sender: BTreeMap<SenderState, Span>,
-    /// Where the time of all data blocks went, summed over blocks.
+    /// The time of all data blocks by place and cause, summed over blocks.
     pub blocks: Vec<Step>,
-    /// How many data blocks that is.
+    /// The number of data blocks.
     pub block_count: u64,
     /// Blocks, or segments, sent again, by both ends.
     pub retransmissions: u64,
@@ -37,7 +37,7 @@ pub struct FlowRun {
     pub peak_window: Option<u64>,
     /// When the sender ended, if it did before it was stopped.
     pub ended: Option<Time>,
-    /// What a reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ fn course(source: &EndReport, destination: &EndReport) -> Option<Course> {
     Some(Course { from: source.started?, to, bytes: destination.delivered })
 }
 
-/// What one end has measured.
+/// The measurements of one end.
 #[derive(Debug, Default)]
 pub(crate) struct EndReport {
     pub samples: Samples,
@@ -113,7 +113,7 @@ pub(crate) struct EndReport {
     pub note: Option<String>,
 }
 
-/// What an end's protocol has counted.
+/// The counts of an end's protocol.
 #[derive(Debug, Default)]
 pub(crate) struct VoiceReport {
     pub retransmissions: u64,

@@ -1,4 +1,4 @@
-//! What the two ends of a flow share, beside the packets: both live in this process.
+//! The state that the two ends of a flow share, beside the packets: both live in this process.
 
 use crate::run::EndReport;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,7 +15,7 @@ const FEW_ALOFT: usize = 1 << 16;
 /// Records that are kept in each direction at most, some 200 bytes each; the oldest go first.
 const MOST_ALOFT: usize = 1 << 20;
 
-/// What a message brings to the application that reads it: its record, and a datagram's stamp.
+/// The companions of a message for the application that reads it: its record, and a datagram's stamp.
 #[derive(Debug, Clone)]
 pub(crate) struct Carried {
     pub trail: Trail,
@@ -32,19 +32,19 @@ pub(crate) struct Flying {
 }
 
 impl Flying {
-    /// Does something to both records.
+    /// Changes both records.
     pub fn each(&mut self, mut change: impl FnMut(&mut Trail)) {
         change(&mut self.block);
         self.message.iter_mut().for_each(|carried| change(&mut carried.trail));
     }
 }
 
-/// Where in a TCP stream a message ends.
+/// The end of a message in a TCP stream.
 #[derive(Debug)]
 pub(crate) struct MessageEnd {
     /// Bytes of the stream up to it.
     pub at: u64,
-    /// Is the last of them none of the user's?
+    /// Whether the last of them is none of the user's.
     pub filler: bool,
     pub carried: Carried,
 }
@@ -71,7 +71,7 @@ impl Way {
         lock(&self.aloft).fetch(number)
     }
 
-    /// How many packets came after their records had been given up.
+    /// The number of packets that came after their records had been given up.
     pub fn unrecorded(&self) -> u64 {
         lock(&self.aloft).unrecorded
     }
@@ -81,7 +81,7 @@ impl Way {
         lock(&self.ends)
     }
 
-    /// Has everything been taken that was sent?
+    /// Whether everything has been taken that was sent.
     pub fn drained(&self) -> bool {
         self.taken.load(Ordering::Acquire) >= self.sent.load(Ordering::Acquire)
     }
@@ -128,7 +128,7 @@ impl Aloft {
     }
 }
 
-/// What the two ends of a flow share.
+/// The state that the two ends of a flow share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// When it starts; [`Time::NEVER`] before that is known.
@@ -136,7 +136,7 @@ pub(crate) struct Shared {
     stop: AtomicBool,
     /// When its sender ended; 0 before.
     done: AtomicU64,
-    /// Has it left the rest of what it had to send?
+    /// Whether it has left the rest of what it had to send.
     cut: AtomicBool,
     /// Bytes read at the destination.
     pub delivered: AtomicU64,
@@ -205,8 +205,8 @@ impl Shared {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// Has the sender ended, and has what it sent been read, or been waited for long enough? Or is an end
-    /// lost?
+    /// Whether the sender has ended, and what it sent has been read, or been waited for long enough; or an end is
+    /// lost.
     pub fn ended(&self, now: Time, linger: Span) -> bool {
         if self.lost() {
             return true;

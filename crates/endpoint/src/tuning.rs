@@ -1,4 +1,4 @@
-//! The kernel's TCP as a scenario's parameters ask for it, and where it differs.
+//! The kernel's TCP as a scenario's parameters ask for it, and how it differs.
 
 use crate::EndpointError;
 use crate::error::Doing;
@@ -38,7 +38,7 @@ pub(crate) fn hold() -> RwLockWriteGuard<'static, ()> {
     CONNECTING.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one end of a connection is told.
+/// The settings of one end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tuning {
     congestion: &'static str,
@@ -55,7 +55,7 @@ pub(crate) struct Tuning {
 }
 
 impl Tuning {
-    /// What `settings` ask for where the largest packet is of `mtu` bytes.
+    /// The tuning that `settings` ask for if the largest packet is of `mtu` bytes.
     pub fn new(settings: &TcpSettings, mtu: u32) -> Result<Tuning, EndpointError> {
         let old = settings.profile == "bsd-reno";
         let window_scaling = settings.window_scaling.unwrap_or(!old);
@@ -84,12 +84,12 @@ impl Tuning {
         })
     }
 
-    /// What a reader has to know.
+    /// Notes for the reader.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The window, where it is a stated one, in bytes.
+    /// The window, if it is a stated one, in bytes.
     pub fn window(&self) -> Option<u64> {
         self.window.and_then(|window| window.try_into().ok())
     }
@@ -131,7 +131,7 @@ impl Tuning {
         }
     }
 
-    /// What it agrees upon with the other end when a connection begins: SACK, time stamps, window scaling,
+    /// The options to agree upon with the other end when a connection begins: SACK, time stamps, window scaling,
     /// ECN.
     pub fn agreement(&self) -> [bool; 4] {
         [self.sack, self.timestamps, self.window_scaling, self.ecn]
@@ -165,7 +165,7 @@ impl Tuning {
         ]
     }
 
-    /// Is all that a connection agrees upon set in the namespace as wanted?
+    /// Whether all that a connection agrees upon is set in the namespace as wanted.
     pub fn finds_all_set(&self, namespace: &Namespace) -> Result<bool, EndpointError> {
         let wanted = self.settings();
         Ok(namespace.run(|| {
@@ -187,7 +187,7 @@ impl Tuning {
         Ok(Restore { namespace: namespace.clone(), before })
     }
 
-    /// Where what was agreed upon is not what was wanted, because the other end or the kernel did not.
+    /// Notes on what was agreed upon otherwise than wanted, because of the other end or the kernel.
     pub fn disagreements(&self, info: &TcpInfo) -> Vec<String> {
         let pairs = [
             ("SACK", self.sack, info.sack()),
@@ -205,7 +205,7 @@ impl Tuning {
         notes.chain(short).collect()
     }
 
-    /// Where a connection that has just been made begins with another window than wanted.
+    /// A note if a connection that has just been made begins with another window than wanted.
     pub fn differs_at_first(&self, info: &TcpInfo) -> Option<String> {
         let (wanted, found) = (self.initial_window?, info.congestion_window);
         let text = || format!("the kernel's TCP begins with {found} segments, not with {wanted}");
@@ -263,7 +263,7 @@ fn congestion(settings: &TcpSettings) -> Result<&'static str, EndpointError> {
     kind.entry().kernel.ok_or_else(|| EndpointError::Transport(without(name)))
 }
 
-/// Why the kernel's TCP cannot have the congestion control `name`, and what it can have.
+/// The reason why the kernel's TCP cannot have the congestion control `name`, and those it can have.
 fn without(name: &str) -> String {
     let known = Kind::ALL.iter().filter(|kind| kind.entry().kernel.is_some());
     let known: Vec<&str> = known.map(|kind| kind.name()).collect();
@@ -273,7 +273,7 @@ fn without(name: &str) -> String {
     )
 }
 
-/// Why the kernel did not take a congestion control that it could have.
+/// The reason why the kernel did not take a congestion control that it could have.
 fn refused(module: &str, error: Errno) -> String {
     match error {
         Errno::NOENT => format!(
@@ -288,7 +288,7 @@ fn refused(module: &str, error: Errno) -> String {
     }
 }
 
-/// What the kernel does otherwise than asked.
+/// Notes on what the kernel does otherwise than asked.
 fn notes(settings: &TcpSettings) -> Vec<String> {
     let mut notes = vec![
         "TCP is the kernel's: where its time went is one step, for its segments carry no record"

@@ -30,13 +30,13 @@ pub(crate) struct Wire {
     room: usize,
     out: Vec<u8>,
     buffer: Vec<u8>,
-    /// Does the socket take no more for now?
+    /// Whether the socket takes no more for now.
     pub blocked: bool,
     pub sent: u64,
     pub received: u64,
     /// Bodies that were cut to the device's MTU.
     pub cut: u64,
-    /// What the system last refused a packet for.
+    /// The reason for which the system last refused a packet.
     pub refusal: Option<Errno>,
 }
 
@@ -136,7 +136,7 @@ impl AsFd for Wire {
     }
 }
 
-/// What a capsule carries.
+/// The contents of a capsule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body<'a> {
     /// So many octets without meaning, as far as they fit.
@@ -178,7 +178,7 @@ fn open(end: &EndPlan, port: u16) -> Result<OwnedFd, EndpointError> {
     })?
 }
 
-/// As large as wanted where that is allowed, else as large as may be.
+/// Makes it as large as wanted if that is allowed, else as large as may be.
 fn enlarge(socket: &OwnedFd) -> Result<(), Errno> {
     sockopt::set_socket_recv_buffer_size_force(socket, BUFFER)
         .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, BUFFER))?;

@@ -32,19 +32,19 @@ pub struct Request<C> {
     pub end: bool,
     /// Whether the message is empty, and the byte a filler.
     pub empty: bool,
-    /// What the message brings to its reader, with its last request.
+    /// The companions of the message for its reader, with its last request.
     pub carried: Option<C>,
 }
 
 /// A message whose end has been handed to the protocol.
 #[derive(Debug)]
 struct Message<C> {
-    /// How many units have been handed over with it.
+    /// The number of units that have been handed over with it.
     units: u64,
     carried: C,
 }
 
-/// What an end has written and the other one has not answered for. A message brings a `C` to its reader.
+/// The writes of an end that the other one has not answered for. A message brings a `C` to its reader.
 #[derive(Debug)]
 pub struct Desk<C> {
     /// Requests that the interface has not taken.
@@ -129,7 +129,7 @@ impl<C> Desk<C> {
         self.messages.push_back(Message { units: self.units, carried });
     }
 
-    /// What the message brings that ends with the unit which makes it `units` in all.
+    /// The companions of the message that ends with the unit which makes it `units` in all.
     pub fn ending_with(&mut self, units: u64) -> Option<&mut C> {
         let found = self.messages.iter_mut().find(|message| message.units == units);
         found.map(|message| &mut message.carried)
@@ -168,7 +168,7 @@ impl<C> Desk<C> {
     }
 }
 
-/// How a system write of `bytes` is cut: the size of each piece, and whether it is the last.
+/// The pieces of a system write of `bytes`: the size of each, and whether it is the last.
 pub fn pieces(split: &[Split], bytes: u32) -> impl Iterator<Item = (u32, bool)> + use<> {
     let rule = split.iter().find(|rule| rule.below.is_none_or(|below| bytes < below));
     let piece = rule.map_or(bytes, |rule| rule.piece).max(1);

@@ -1,4 +1,4 @@
-//! What simulated and real hosts do alike, without I/O and without a clock.
+//! The part that simulated and real hosts have in common, without I/O and without a clock.
 //!
 //! An application's system write is cut into requests of the interface, the protocol gets these one after the other
 //! and sends them in units, and the end of a message is found again in the unit that carries it. The [`Desk`] of an

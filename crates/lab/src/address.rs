@@ -13,7 +13,7 @@ pub struct IpNet {
 }
 
 impl IpNet {
-    /// `address` in a network of `prefix` bits; `None` where the prefix is longer than the address.
+    /// `address` in a network of `prefix` bits; `None` if the prefix is longer than the address.
     pub fn new(address: impl Into<IpAddr>, prefix: u8) -> Option<IpNet> {
         let address = address.into();
         (prefix <= bits_of(address)).then_some(IpNet { address, prefix })

@@ -1,11 +1,11 @@
-//! What the kernel says over netlink, taken apart without a socket: the decoders that a laboratory uses, for
+//! The decoders of netlink messages that a laboratory uses, without a socket, for
 //! octets from elsewhere.
 
 pub use crate::routes::Route;
 use crate::{LabError, LinkInfo, link, netlink, nft, routes};
 use std::ops::RangeInclusive;
 
-/// What a datagram says to the requests that were asked about.
+/// The answer of a datagram to the requests that were asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reply {
     /// Type and payload of each answer, in order.
@@ -17,7 +17,7 @@ pub struct Reply {
 /// Reads a datagram of the kernel in answer to the requests of these `numbers`.
 ///
 /// # Errors
-/// Where the kernel refuses one of them.
+/// If the kernel refuses one of them.
 pub fn reply(datagram: &[u8], numbers: &RangeInclusive<u32>) -> Result<Reply, LabError> {
     let mut reply = Reply::default();
     reply.ended = netlink::sort("ask the kernel", datagram, numbers, &mut reply.answers)?;

@@ -10,19 +10,20 @@ use std::path::{Path, PathBuf};
 /// The place in the own home.
 const AT_HOME: &str = ".cache/trunkline/run";
 
-/// Where this user's directory may be, the best place first.
+/// The possible places of this user's directory, the best first.
 ///
 /// `/run/trunkline` for root. For others `$XDG_RUNTIME_DIR/trunkline`, `/run/user/UID/trunkline`, `/tmp/trunkline-UID`
-/// and `$HOME/.cache/trunkline/run`: anybody can make a directory of any name in `/tmp`, and the place in the own home is
-/// there for when somebody has. A run of an ordinary user is root in a user namespace; what counts is who it is outside.
+/// and `$HOME/.cache/trunkline/run`: anybody can make a directory of any name in `/tmp`, and the place in the own home
+/// is there for when somebody has. A run of an ordinary user is root in a user namespace; what counts is who it is
+/// outside.
 pub fn runtime_dirs() -> Vec<PathBuf> {
     let of = |name| std::env::var_os(name).map(PathBuf::from);
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     places(uid_outside(sys::identity().0, &map), of("XDG_RUNTIME_DIR"), of("HOME"))
 }
 
-/// Who `own` is outside of the user namespace that a run makes for an ordinary user. That one has a
-/// map of one user; in others, such as a container's, everybody is who they are inside.
+/// The number that `own` has outside of the user namespace that a run makes for an ordinary user. That one has a
+/// map of one user; in others, such as a container's, everybody keeps the number.
 fn uid_outside(own: u32, map: &str) -> u32 {
     let numbers: Vec<u32> = map.split_whitespace().flat_map(str::parse).collect();
     match numbers[..] {
@@ -49,7 +50,7 @@ fn places(uid: u32, session: Option<PathBuf>, home: Option<PathBuf>) -> Vec<Path
 /// The directory for a new run of this user: the first place that is this user's alone, or can be made so.
 ///
 /// # Errors
-/// With the reason for the first place, where there is none.
+/// With the reason for the first place, if there is none.
 pub fn runtime_dir() -> Result<PathBuf, LabError> {
     first(&runtime_dirs())
 }
@@ -96,7 +97,7 @@ pub(crate) fn secure(directory: &Path) -> Result<(), LabError> {
     check(directory)
 }
 
-/// Takes the right to look into this user's directory away from others. Where they could write, it is too late.
+/// Takes the right to look into this user's directory away from others. If they could write, it is too late.
 fn narrow(directory: &Path) -> Result<(), LabError> {
     let look = || format!("look at {}", directory.display());
     let found = fs::symlink_metadata(directory).step(look)?;

@@ -1,8 +1,8 @@
-//! What can go wrong while a laboratory is built.
+//! Errors in the building of a laboratory.
 
 use std::io;
 
-/// Why a step failed. Each text is one line that names the cause and, where there is one, the remedy.
+/// The reason why a step failed. Each text is one line that names the cause and, if there is one, the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
@@ -21,7 +21,7 @@ pub enum LabError {
         what: String,
         /// The kernel's errno.
         source: io::Error,
-        /// The kernel's own words (extended acknowledgement), where it gave any.
+        /// The kernel's own words (extended acknowledgement), if it gave any.
         detail: Option<String>,
     },
     /// There is no such device in that namespace.
@@ -63,7 +63,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// The errno behind it, where there is one.
+    /// The errno behind it, if there is one.
     pub fn errno(&self) -> Option<i32> {
         match self {
             LabError::System { source, .. }

@@ -19,7 +19,7 @@ use std::path::Path;
 pub(crate) const GROUP: u32 = 0x746c;
 /// The switch for all devices.
 pub(crate) const FORWARD: &str = "net/ipv4/ip_forward";
-/// The offload that the kernel switches off for good where a device begins to forward (`dev_disable_lro`).
+/// The offload that the kernel switches off for good when a device begins to forward (`dev_disable_lro`).
 const RECEIVE_MERGING: &str = "rx-lro";
 /// Settings of the laboratory's device in the host, which go with it: nothing that the laboratory says changes the
 /// host's routes, and packets of strangers' addresses are not taken for theirs.
@@ -117,8 +117,8 @@ fn lenders(host: &Namespace, state: &RunState) -> Result<Vec<SavedForwarding>, L
     Ok(lenders)
 }
 
-/// What is dropped: packets of strangers' addresses out of the laboratory; connections into it that nobody in it has
-/// asked for; and whatever comes by a device that forwards for its sake and goes elsewhere.
+/// The rules for what is dropped: packets of strangers' addresses out of the laboratory; connections into it that
+/// nobody in it has asked for; and whatever comes by a device that forwards for its sake and goes elsewhere.
 fn rules(own: &str, network: IpNet, lenders: &[SavedForwarding]) -> Vec<Payload> {
     let mut rules = vec![
         Rule::default().arrives_by(own).not_from(network).drop(),

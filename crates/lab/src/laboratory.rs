@@ -8,7 +8,7 @@ use crate::{End, LabError, Mac, Namespace, create_veth, kill_processes_in};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How long programs may take to end before they are killed.
+/// The time that programs may take to end before they are killed.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Namespaces joined by device pairs to one in the middle, with nothing emulated yet.
@@ -76,8 +76,8 @@ impl Laboratory {
         std::iter::once(&self.middle).chain(&self.hosts)
     }
 
-    /// Takes the receivers' protocol work off the processor `emulator`, one of `processors`: there each frame sent would be
-    /// received as well before the next is sent. Does nothing if there is no other one.
+    /// Takes the receivers' protocol work off the processor `emulator`, one of `processors`: there each frame sent
+    /// would be received as well before the next is sent. Does nothing if there is no other one.
     ///
     /// # Errors
     /// If the system does not allow it, as in some containers.

@@ -14,22 +14,22 @@ const VETH_INFO_PEER: u16 = 1;
 const OPERATING: u8 = 6;
 /// `IFLA_OPERSTATE` of `linux/if_link.h`.
 const OPERSTATE: u16 = 16;
-/// How long a new pair may take to start its queues; it takes about a millisecond.
+/// The time that a new pair may take to start its queues; it takes about a millisecond.
 const START_LIMIT: Duration = Duration::from_secs(2);
 /// Bytes of `struct ifinfomsg`, `struct rtmsg`.
 pub(crate) const LINK_HEADER: usize = 16;
 pub(crate) const ROUTE_HEADER: usize = 12;
-/// Where in it the scope is.
+/// The offset of the scope in it.
 const ROUTE_SCOPE: usize = 6;
 
 /// One end of a virtual Ethernet pair.
 #[derive(Debug, Clone, Copy)]
 pub struct End<'a> {
-    /// Where it lives.
+    /// The namespace that it lives in.
     pub namespace: &'a Namespace,
     /// Its name there.
     pub name: &'a str,
-    /// Its Ethernet address; the kernel draws one at random where there is none.
+    /// Its Ethernet address; the kernel draws one at random if there is none.
     pub mac: Option<Mac>,
     /// The group of devices that it is in (ip-link(8)); 0 is the one that all are in.
     pub group: u32,
@@ -50,7 +50,7 @@ impl<'a> End<'a> {
     }
 }
 
-/// What a device is.
+/// The properties of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkInfo {
     /// The kernel's number of it in its namespace.
@@ -69,7 +69,7 @@ pub struct LinkInfo {
 /// until both carry frames. `mtu` is in bytes of network-layer packet, 68 to 65535.
 ///
 /// # Errors
-/// Where a name is taken or cannot be one, the MTU is out of range, or a namespace is not ours to change.
+/// If a name is taken or cannot be one, the MTU is out of range, or a namespace is not ours to change.
 pub fn create_veth(a: &End<'_>, b: &End<'_>, mtu: u32) -> Result<(), LabError> {
     check_name(a.name)?;
     check_name(b.name)?;
@@ -103,10 +103,10 @@ fn end_payload(end: &End<'_>, mtu: u32) -> Payload {
 }
 
 impl Namespace {
-    /// What the device `name` is.
+    /// The properties of the device `name`.
     ///
     /// # Errors
-    /// [`LabError::NoDevice`] where there is none of that name.
+    /// [`LabError::NoDevice`] if there is none of that name.
     pub fn link(&self, name: &str) -> Result<LinkInfo, LabError> {
         check_name(name)?;
         let payload = Payload::new(&link_header(0, 0, 0)).text(libc::IFLA_IFNAME, name);
@@ -121,7 +121,7 @@ impl Namespace {
     /// Removes the device `name`; of a virtual Ethernet pair, both ends go.
     ///
     /// # Errors
-    /// [`LabError::NoDevice`] where there is none of that name.
+    /// [`LabError::NoDevice`] if there is none of that name.
     pub fn delete_link(&self, name: &str) -> Result<(), LabError> {
         let payload = Payload::new(&link_header(self.link(name)?.index, 0, 0));
         self.change(&format!("remove the device {name}"), libc::RTM_DELLINK, 0, &payload).map(drop)
@@ -130,7 +130,7 @@ impl Namespace {
     /// Switches the device on.
     ///
     /// # Errors
-    /// [`LabError::NoDevice`] where there is none of that name.
+    /// [`LabError::NoDevice`] if there is none of that name.
     pub fn set_up(&self, name: &str) -> Result<(), LabError> {
         self.switch(name, libc::IFF_UP as u32)
     }
@@ -138,7 +138,7 @@ impl Namespace {
     /// Switches the device off.
     ///
     /// # Errors
-    /// [`LabError::NoDevice`] where there is none of that name.
+    /// [`LabError::NoDevice`] if there is none of that name.
     pub fn set_down(&self, name: &str) -> Result<(), LabError> {
         self.switch(name, 0)
     }
@@ -152,7 +152,7 @@ impl Namespace {
     /// Sets the largest network-layer packet of the device, in bytes.
     ///
     /// # Errors
-    /// Where there is no such device or it does not take this size.
+    /// If there is no such device or it does not take this size.
     pub fn set_mtu(&self, name: &str, mtu: u32) -> Result<(), LabError> {
         let header = link_header(self.link(name)?.index, 0, 0);
         let payload = Payload::new(&header).u32(libc::IFLA_MTU, mtu);
@@ -163,7 +163,7 @@ impl Namespace {
     /// Gives the device an address. IPv6 addresses work at once: they are not checked for duplicates.
     ///
     /// # Errors
-    /// Where there is no such device or it has the address already.
+    /// If there is no such device or it has the address already.
     pub fn add_address(&self, name: &str, net: IpNet) -> Result<(), LabError> {
         let index = self.link(name)?.index.to_ne_bytes();
         let mut header = vec![family(net.address()), net.prefix(), libc::IFA_F_NODAD as u8, 0];
@@ -178,7 +178,7 @@ impl Namespace {
     /// Sends what is for `destination` by way of `gateway`.
     ///
     /// # Errors
-    /// Where the gateway cannot be reached directly or there is such a route already.
+    /// If the gateway cannot be reached directly or there is such a route already.
     pub fn add_route(&self, destination: IpNet, gateway: IpAddr) -> Result<(), LabError> {
         let to = destination.network();
         let header = route_header(family(to.address()), to.prefix());
@@ -193,16 +193,16 @@ impl Namespace {
     /// Sends everything without a route of its own by way of `gateway`.
     ///
     /// # Errors
-    /// Where the gateway cannot be reached directly or there is a default route already.
+    /// If the gateway cannot be reached directly or there is a default route already.
     pub fn add_default_route(&self, gateway: IpAddr) -> Result<(), LabError> {
         self.add_route(IpNet::everything(gateway), gateway)
     }
 
-    /// Sends what is for the address `to` out of the device `name`, from `source`, where the other end is
+    /// Sends what is for the address `to` out of the device `name`, from `source`. The other end is
     /// reached directly, with `metrics` for the protocols above.
     ///
     /// # Errors
-    /// Where there is no such device, `source` is not one of its addresses, or there is such a route already.
+    /// If there is no such device, `source` is not one of its addresses, or there is such a route already.
     pub fn add_direct_route(
         &self,
         name: &str,
@@ -224,10 +224,10 @@ impl Namespace {
         self.change(&what, libc::RTM_NEWROUTE, CREATE, &payload).map(drop)
     }
 
-    /// Tells the device for good where `address` lives, so that nobody has to ask on the wire.
+    /// Tells the device the Ethernet address of `address` for good, so that nobody has to ask on the wire.
     ///
     /// # Errors
-    /// Where there is no such device.
+    /// If there is no such device.
     pub fn add_neighbour(&self, name: &str, address: IpAddr, mac: Mac) -> Result<(), LabError> {
         let index = self.link(name)?.index.to_ne_bytes();
         let mut header = vec![family(address), 0, 0, 0];

@@ -1,9 +1,9 @@
-//! How much memory a run may take.
+//! The memory that a run may take.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One generation of control groups: where it is mounted, and its files' names.
+/// One generation of control groups: its mount point, and its files' names.
 struct Generation {
     mount: &'static str,
     limit: &'static str,
@@ -27,8 +27,8 @@ const LEGACY: Generation = Generation {
     cache: "total_inactive_file",
 };
 
-/// Bytes of memory that can be used without swapping: what the machine has available, or less where
-/// this process, its control group or one above it is limited. 0 where the kernel does not tell.
+/// Bytes of memory that can be used without swapping: those that the machine has available, or less if
+/// this process, its control group or one above it is limited. 0 if the kernel does not tell.
 pub fn available_memory() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let machine = field(&text, "MemAvailable:").unwrap_or(0).saturating_mul(1024);
@@ -38,7 +38,7 @@ pub fn available_memory() -> u64 {
     groups().iter().filter_map(|(at, kind)| room(at, kind)).fold(machine.min(own), u64::min)
 }
 
-/// What is left of the process's own limits (getrlimit(2): `RLIMIT_AS`, `RLIMIT_DATA`), the lesser; `None` without any.
+/// The rest of the process's own limits (getrlimit(2): `RLIMIT_AS`, `RLIMIT_DATA`), the lesser; `None` without any.
 fn left_of_limits(limits: &str, status: &str) -> Option<u64> {
     let left = |title: &str, used: &str| {
         let line = limits.lines().find_map(|line| line.strip_prefix(title))?;
@@ -72,7 +72,7 @@ fn chain(path: &Path, kind: &'static Generation) -> Vec<(PathBuf, &'static Gener
     inside.map(|at| (at.to_owned(), kind)).collect()
 }
 
-/// What the group's limit leaves; `None` where it has no limit.
+/// The room that the group's limit leaves; `None` if it has no limit.
 fn room(at: &Path, kind: &Generation) -> Option<u64> {
     let number = |name: &str| fs::read_to_string(at.join(name)).ok()?.trim().parse::<u64>().ok();
     let limit = number(kind.limit)?;

@@ -21,7 +21,7 @@ impl Payload {
         payload.pad();
         payload
     }
-    /// What has been written.
+    /// The bytes written.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }

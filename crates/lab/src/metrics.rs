@@ -1,4 +1,4 @@
-//! What a route tells the protocols above it (`RTA_METRICS` of rtnetlink(7), ip-route(8)).
+//! The metrics of a route, for the protocols above it (`RTA_METRICS` of rtnetlink(7), ip-route(8)).
 
 use crate::message::Payload;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const CC_ALGO: u16 = 16;
 /// `RTAX_FEATURE_ECN`.
 const FEATURE_ECN: u32 = 1;
 
-/// What a route tells the protocols above it. What is `None` or `false` is as the system has it.
+/// The metrics of a route, for the protocols above it. What is `None` or `false` is as the system has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RouteMetrics {
     /// Largest network-layer packet in bytes.
@@ -40,7 +40,7 @@ impl RouteMetrics {
         let millis = |span: Duration| u32::try_from(span.as_millis()).unwrap_or(u32::MAX).max(1);
         let rto_min = self.rto_min.map(millis);
         let numbers = [
-            // The kernel heeds a shortest time-out only where it is locked (tcp_rto_min).
+            // The kernel heeds a shortest time-out only if it is locked (tcp_rto_min).
             (LOCK, rto_min.map(|_| 1 << RTO_MIN)),
             (MTU, self.mtu),
             (ADVMSS, self.advmss),

@@ -22,7 +22,7 @@ const QUIET: [(&str, &str); 3] = [
     ("net/ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// Which namespace it is: the inode number, which the kernel uses again once the namespace is gone,
+/// The identity of a namespace: the inode number, which the kernel uses again once the namespace is gone,
 /// and the cookie (Linux 5.14), which it never uses again before the next boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NamespaceId {
@@ -86,7 +86,7 @@ impl Namespace {
     /// The namespace of the process `pid`.
     ///
     /// # Errors
-    /// Where the process is gone, or its namespace may not be entered.
+    /// If the process is gone, or its namespace may not be entered.
     pub fn of_process(pid: u32) -> Result<Namespace, LabError> {
         let path = format!("/proc/{pid}/ns/net");
         let file = File::open(&path).step(|| format!("open {path}"))?;
@@ -121,7 +121,7 @@ impl Namespace {
     /// in the caller.
     ///
     /// # Errors
-    /// Where the namespace may not be entered.
+    /// If the namespace may not be entered.
     pub fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, LabError> {
         on_thread(|| {
             // The thread starts in its maker's namespace, which it may stay in without any privilege.
@@ -135,7 +135,7 @@ impl Namespace {
     /// Writes a kernel setting inside, named by its path below `/proc/sys`: `net/ipv4/ip_forward`.
     ///
     /// # Errors
-    /// Where `setting` is not below `net/`, does not exist, or does not take `value`.
+    /// If `setting` is not below `net/`, does not exist, or does not take `value`.
     pub fn set_sysctl(&self, setting: &str, value: &str) -> Result<(), LabError> {
         let path = sysctl_path(setting)?;
         self.run(|| fs::write(&path, value).step(|| format!("write {value} to {path}")))?
@@ -144,7 +144,7 @@ impl Namespace {
     /// Reads a kernel setting inside, without its line end.
     ///
     /// # Errors
-    /// Where `setting` is not below `net/` or does not exist.
+    /// If `setting` is not below `net/` or does not exist.
     pub fn sysctl(&self, setting: &str) -> Result<String, LabError> {
         let path = sysctl_path(setting)?;
         let text = self.run(|| fs::read_to_string(&path).step(|| format!("read {path}")))??;
@@ -199,7 +199,7 @@ fn sysctl_path(setting: &str) -> Result<String, LabError> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A namespace, or nothing and a message where there is no permission to make one.
+    /// A namespace, or nothing and a message if there is no permission to make one.
     pub(crate) fn namespace() -> Option<Namespace> {
         match Namespace::create() {
             Err(error) if error.errno() == Some(libc::EPERM) => {

@@ -170,7 +170,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// What a message means for the request that it answers.
+/// The meaning of a message for the request that it answers.
 enum Verdict {
     End,
     Refused { source: io::Error, detail: Option<String> },
@@ -192,7 +192,7 @@ fn verdict(message: &Message<'_>) -> Verdict {
 }
 
 /// The text of an extended acknowledgement: it follows the error code and the request's header, or the
-/// whole request where the kernel repeats it.
+/// whole request if the kernel repeats it.
 fn kernel_words(message: &Message<'_>) -> Option<String> {
     if message.flags & ACK_TLVS == 0 {
         return None;

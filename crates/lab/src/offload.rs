@@ -58,7 +58,7 @@ impl Namespace {
     /// (segmentation, receive merging, sums left to the hardware), by the kernel's names, in its order.
     ///
     /// # Errors
-    /// Where there is no such device.
+    /// If there is no such device.
     pub fn offloads(&self, device: &str) -> Result<Vec<String>, LabError> {
         Ok(names(self.features(device)?, |feature| feature.active && feature.hides_frames()))
     }
@@ -66,7 +66,7 @@ impl Namespace {
     /// The part of [`offloads`](Namespace::offloads) that joins several packets into one.
     ///
     /// # Errors
-    /// Where there is no such device.
+    /// If there is no such device.
     pub fn super_packet_offloads(&self, device: &str) -> Result<Vec<String>, LabError> {
         Ok(names(self.features(device)?, |feature| feature.active && feature.has(&SUPER_PACKETS)))
     }
@@ -74,7 +74,7 @@ impl Namespace {
     /// The present settings, for [`restore_offloads`](Namespace::restore_offloads).
     ///
     /// # Errors
-    /// Where there is no such device.
+    /// If there is no such device.
     pub fn save_offloads(&self, device: &str) -> Result<SavedOffloads, LabError> {
         let features = self.features(device)?.into_iter();
         let changeable = features.filter(|feature| feature.changeable && feature.hides_frames());
@@ -86,7 +86,7 @@ impl Namespace {
     /// device cannot switch off stays: [`offloads`](Namespace::offloads) tells it.
     ///
     /// # Errors
-    /// Where there is no such device or it may not be changed.
+    /// If there is no such device or it may not be changed.
     pub fn set_offloads_off(&self, device: &str) -> Result<SavedOffloads, LabError> {
         let saved = self.save_offloads(device)?;
         let off: Vec<_> = saved.wanted.iter().map(|(name, _)| (name.clone(), false)).collect();
@@ -97,7 +97,7 @@ impl Namespace {
     /// Puts the saved settings back.
     ///
     /// # Errors
-    /// Where the device is gone or may not be changed.
+    /// If the device is gone or may not be changed.
     pub fn restore_offloads(&self, saved: &SavedOffloads) -> Result<(), LabError> {
         self.want(&saved.device, &saved.wanted)
     }

@@ -18,12 +18,12 @@ const FAR_DEVICE: &str = "tlout";
 /// Networks of two hosts to choose from: private (RFC 1918 §3), then carrier-grade (RFC 6598 §7).
 const POOLS: [(Ipv4Addr, u8); 2] =
     [(Ipv4Addr::new(10, 0, 0, 0), 8), (Ipv4Addr::new(100, 64, 0, 0), 10)];
-/// Where the host's name servers are written.
+/// The file of the host's name servers.
 const RESOLVERS: &str = "/etc/resolv.conf";
-/// How many networks of a pool are looked at.
+/// The number of networks of a pool that are looked at.
 const TRIES: u32 = 4096;
 
-/// Why the outside cannot be reached.
+/// The reason why the outside cannot be reached.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unreachable {
@@ -50,7 +50,7 @@ pub enum Unreachable {
 /// A device pair joins the far namespace to the host. What leaves the far namespace by it gets the far
 /// end's address, whoever sent it, so the host needs no route into the laboratory; the host gives it its
 /// own address in turn. IPv4 only. Names are looked up as on the host: `/etc/resolv.conf` holds for the
-/// laboratory too, and works where its servers are reached by a route (a server on the host's own
+/// laboratory too, and works if its servers are reached by a route (a server on the host's own
 /// loopback address, as systemd-resolved's 127.0.0.53, is not). A firewall of the host that
 /// drops forwarded packets (Docker's default) still does.
 #[derive(Debug)]

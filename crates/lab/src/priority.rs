@@ -23,7 +23,7 @@ struct Attributes {
 /// slice to end (Linux 6.12; older kernels take the nice value alone).
 ///
 /// # Errors
-/// Where the nice value is below what the user may have.
+/// If the nice value is below what the user may have.
 pub fn prefer_thread(nice: i32, slice_nanos: u64) -> io::Result<()> {
     let attributes = Attributes {
         size: size_of::<Attributes>() as u32,

@@ -7,7 +7,7 @@ use std::io;
 /// `CAP_NET_ADMIN` and `CAP_SYS_ADMIN` of `linux/capability.h`, as bits.
 const NEEDED: u64 = 1 << 12 | 1 << 21;
 
-/// What stands between an ordinary user and a user namespace on the common systems: the file, the value
+/// The gates between an ordinary user and a user namespace on the common systems: the file, the value
 /// that forbids, and the remedy.
 const GATES: [(&str, &str, &str); 3] = [
     (
@@ -27,7 +27,7 @@ const GATES: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Where the rights come from.
+/// The source of the rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privilege {
     /// The process had them already, over the host's own network too if that is its namespace.
@@ -53,7 +53,7 @@ impl Privilege {
     }
 }
 
-/// Sees to it that this process may build laboratories: does nothing where it holds `CAP_NET_ADMIN` and
+/// Sees to it that this process may build laboratories: does nothing if it holds `CAP_NET_ADMIN` and
 /// `CAP_SYS_ADMIN`, else moves it into a user namespace of its own. Call it before any thread starts.
 ///
 /// Inside, the user and group are both numbered 0: so the process and the programs that it starts keep
@@ -62,7 +62,7 @@ impl Privilege {
 /// A program that minds being 0 can be given back its number: [`SpawnOptions::identity`](crate::SpawnOptions).
 ///
 /// # Errors
-/// [`LabError::Threads`] where other threads run, [`LabError::UserNamespace`] where the system forbids it.
+/// [`LabError::Threads`] if other threads run, [`LabError::UserNamespace`] if the system forbids it.
 pub fn enter_user_namespace_if_needed() -> Result<Privilege, LabError> {
     let (uid, gid) = sys::identity();
     if status_field("CapEff").is_some_and(|bits| bits & NEEDED == NEEDED) {

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-/// How a program is started.
+/// The way in which a program is started.
 #[derive(Debug, Clone, Copy)]
 pub struct SpawnOptions {
     /// The kernel kills the program (`SIGKILL`) when the *thread* that started it ends: start it from a
@@ -23,7 +23,7 @@ pub struct SpawnOptions {
     /// terminal's does not.
     pub own_group: bool,
     /// In a user namespace: give the program the user and group numbers that it has outside, and none of
-    /// the rights over the laboratory. Without effect where the rights were held already.
+    /// the rights over the laboratory. Without effect if the rights were held already.
     pub identity: Option<Privilege>,
 }
 
@@ -39,7 +39,7 @@ impl Default for SpawnOptions {
 /// `setpriv` or `su` inside instead, or use [`SpawnOptions::identity`].
 ///
 /// # Errors
-/// Where the program cannot be started or the namespace not be entered.
+/// If the program cannot be started or the namespace not be entered.
 pub fn spawn(
     namespace: &Namespace,
     mut command: Command,
@@ -55,7 +55,7 @@ pub fn spawn(
     command.spawn().step(|| format!("start {}", command.get_program().display()))
 }
 
-/// What the new process does to itself before it becomes the program, prepared beforehand.
+/// The new process's actions on itself before it becomes the program, prepared beforehand.
 struct Entry {
     network: RawFd,
     parent: u32,
@@ -141,7 +141,7 @@ fn inode_of(pid: u32) -> Option<u64> {
 /// gives the numbers of dead namespaces to new ones.
 ///
 /// # Errors
-/// [`LabError::OwnNamespace`] where it is the caller's own namespace.
+/// [`LabError::OwnNamespace`] if it is the caller's own namespace.
 pub fn kill_processes_in(inode: u64, signal: i32) -> Result<usize, LabError> {
     kill_where(inode, signal, |pid| inode_of(pid) == Some(inode))
 }

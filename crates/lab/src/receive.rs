@@ -1,4 +1,4 @@
-//! Which processors do the protocol work for frames that a device receives.
+//! The choice of the processors that do the protocol work for frames that a device receives.
 #![allow(unsafe_code)]
 
 use crate::error::Step;
@@ -11,7 +11,7 @@ impl Namespace {
     /// scaling.rst). Without it, whoever sends into a virtual pair does the receiver's work as well.
     ///
     /// # Errors
-    /// Where the device does not exist, or `/sys` may not be mounted, as in some containers.
+    /// If the device does not exist, or `/sys` may not be mounted, as in some containers.
     pub fn steer_receive(&self, device: &str, processors: &[usize]) -> Result<(), LabError> {
         let path = format!("/sys/class/net/{device}/queues/rx-0/rps_cpus");
         self.run(|| {

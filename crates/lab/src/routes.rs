@@ -6,18 +6,18 @@ use crate::netlink::Request;
 use crate::{IpNet, LabError, Namespace};
 use std::net::IpAddr;
 
-/// Where in `struct rtmsg` the type is.
+/// The offset of the type in `struct rtmsg`.
 const KIND: usize = 7;
-/// Bytes of `struct rtnexthop` before its attributes, and where in it the device is.
+/// Bytes of `struct rtnexthop` before its attributes, and the offset of the device in it.
 const HOP: usize = 8;
 const HOP_DEVICE: usize = 4;
 
-/// One IPv4 route: where to, and by which devices. A default route has no destination.
+/// One IPv4 route: its destination and its devices. A default route has no destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// Its destination.
     pub to: Option<IpNet>,
-    /// The kernel's numbers of the devices; none where packets are refused.
+    /// The kernel's numbers of the devices; none if packets are refused.
     pub devices: Vec<u32>,
 }
 

@@ -36,7 +36,7 @@ impl SocketOption {
 /// Sets an option.
 ///
 /// # Errors
-/// Where the kernel does not know it, or does not take the value.
+/// If the kernel does not know it, or does not take the value.
 pub fn set_socket_option(fd: impl AsFd, option: SocketOption, value: i32) -> io::Result<()> {
     let (level, name) = option.numbers();
     let place: *const i32 = &value;
@@ -50,7 +50,7 @@ pub fn set_socket_option(fd: impl AsFd, option: SocketOption, value: i32) -> io:
 /// Reads an option.
 ///
 /// # Errors
-/// Where the kernel does not know it.
+/// If the kernel does not know it.
 pub fn socket_option(fd: impl AsFd, option: SocketOption) -> io::Result<i32> {
     let (level, name) = option.numbers();
     let mut bytes = [0; size_of::<i32>()];
@@ -58,7 +58,7 @@ pub fn socket_option(fd: impl AsFd, option: SocketOption) -> io::Result<i32> {
     Ok(i32::from_ne_bytes(bytes))
 }
 
-/// What the kernel tells of a TCP connection (`struct tcp_info` of `linux/tcp.h`). What an older kernel
+/// The state of a TCP connection as the kernel tells it (`struct tcp_info` of `linux/tcp.h`). What an older kernel
 /// does not tell is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpInfo {
@@ -92,26 +92,26 @@ pub struct TcpInfo {
     pub send_window: u32,
     /// The window that this end advertises, bytes (Linux 6.2).
     pub receive_window: u32,
-    /// How often the retransmission timer has run out (Linux 6.7).
+    /// The number of times that the retransmission timer has run out (Linux 6.7).
     pub timeouts: u16,
     /// SACK, time stamps, window scaling, ECN: bits 1, 0, 2 and 3 (`TCPI_OPT_…`).
     pub options: u8,
 }
 
 impl TcpInfo {
-    /// Is SACK in force?
+    /// Whether SACK is in force.
     pub const fn sack(&self) -> bool {
         self.options & 2 != 0
     }
-    /// Are time stamps?
+    /// Whether time stamps are.
     pub const fn timestamps(&self) -> bool {
         self.options & 1 != 0
     }
-    /// Is window scaling?
+    /// Whether window scaling is.
     pub const fn window_scaling(&self) -> bool {
         self.options & 4 != 0
     }
-    /// Is ECN?
+    /// Whether ECN is.
     pub const fn ecn(&self) -> bool {
         self.options & 8 != 0
     }
@@ -154,7 +154,7 @@ fn take<const N: usize>(bytes: &[u8; INFO], at: usize) -> [u8; N] {
 /// Asks the kernel about a TCP socket.
 ///
 /// # Errors
-/// Where it is none.
+/// If it is none.
 pub fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     let mut bytes = [0; INFO];
     read(&fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;

@@ -1,4 +1,4 @@
-//! What a run has changed outside of its own namespaces, written down before it is changed.
+//! The changes of a run outside of its own namespaces, written down before they are made.
 
 use crate::directory::secure;
 use crate::error::Step;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The file whose lock orders the runs that change or restore shared settings.
 const LOCK: &str = "lock";
-/// What a record ends in that is being written.
+/// The ending of a record that is being written.
 const UNFINISHED: &str = "new";
 
 /// A run as its file tells it.
@@ -59,7 +59,7 @@ impl Record {
         })
     }
 
-    /// Reads the text of a record's file; `None` where it is none.
+    /// Reads the text of a record's file; `None` if it is none.
     pub fn read(text: &[u8]) -> Option<Record> {
         serde_json::from_slice(text).ok()
     }
@@ -67,7 +67,7 @@ impl Record {
     /// The text of its file.
     ///
     /// # Errors
-    /// Where a path in it is no text.
+    /// If a path in it is no text.
     pub fn text(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec_pretty(self)
     }
@@ -83,7 +83,7 @@ impl Record {
 
     /// Whether the process that wrote it still runs.
     pub fn is_alive(&self) -> bool {
-        // Where time is moved, a tick may be lost in the conversion.
+        // If time is moved, a tick may be lost in the conversion.
         let same = |started: u64| started.abs_diff(self.started) <= 1;
         self.boot == boot() && start_time(self.pid).is_some_and(same)
     }
@@ -105,7 +105,7 @@ impl RunState {
     /// process with the same number are swept first.
     ///
     /// # Errors
-    /// Where the directory cannot be made or is not this user's alone.
+    /// If the directory cannot be made or is not this user's alone.
     pub fn create(directory: &Path, host: &Namespace) -> Result<RunState, LabError> {
         secure(directory)?;
         let record = Record::of_this_process(host.id())?;
@@ -135,7 +135,7 @@ impl RunState {
     /// Changes the record and writes it down. Call it *before* the change that it tells of.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn update(&self, change: impl FnOnce(&mut Record)) -> Result<(), LabError> {
         let mut record = self.0.lock();
         change(&mut record);
@@ -147,7 +147,7 @@ impl RunState {
     /// Notes a namespace of the laboratory, so that programs left in it can be found.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn note_namespace(&self, namespace: &Namespace) -> Result<(), LabError> {
         self.update(|record| record.namespaces.push(namespace.id()))
     }
@@ -156,7 +156,7 @@ impl RunState {
     /// first: should this process be killed, the next run's [`sweep`](crate::sweep()) puts them back.
     ///
     /// # Errors
-    /// Where there is no such device or it may not be changed.
+    /// If there is no such device or it may not be changed.
     pub fn set_offloads_off(
         &self,
         host: &Namespace,
@@ -171,7 +171,7 @@ impl RunState {
     /// Puts back what [`set_offloads_off`](RunState::set_offloads_off) saved.
     ///
     /// # Errors
-    /// Where the device is gone or may not be changed.
+    /// If the device is gone or may not be changed.
     pub fn restore_offloads(
         &self,
         host: &Namespace,

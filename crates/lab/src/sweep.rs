@@ -19,7 +19,7 @@ const PREFIX: &str = "tl";
 /// can undo it.
 ///
 /// # Errors
-/// Where the directory is not this user's alone.
+/// If the directory is not this user's alone.
 pub fn sweep(host: &Namespace, directory: &Path) -> Result<Vec<String>, LabError> {
     if !directory.exists() {
         return Ok(Vec::new());
@@ -31,10 +31,10 @@ pub fn sweep(host: &Namespace, directory: &Path) -> Result<Vec<String>, LabError
     Ok(dead.flat_map(|record| undo(host, directory, &record)).collect())
 }
 
-/// The same in every directory where runs of this user may have left records.
+/// The same in every directory that may hold records of this user's runs.
 ///
 /// # Errors
-/// Where a directory cannot be locked.
+/// If a directory cannot be locked.
 pub fn sweep_all(host: &Namespace) -> Result<Vec<String>, LabError> {
     let mut told = Vec::new();
     for directory in runtime_dirs_in_use() {
@@ -109,7 +109,7 @@ fn restore_host(
     true
 }
 
-/// Adds a line where something was done or failed.
+/// Adds a line if something was done or failed.
 fn tell(told: &mut Vec<String>, line: String, done: Result<bool, LabError>) {
     match done {
         Ok(true) => told.push(line),

@@ -31,7 +31,7 @@ pub fn skipped(reason: impl Display) {
     }
 }
 
-/// Looks for programs on `PATH` and where administrators' programs are. Notes the first that is missing.
+/// Looks for programs on `PATH` and in the directories of administrators' programs. Notes the first that is missing.
 pub fn installed(programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| !is_installed(program));
     if let Some(missing) = missing {

@@ -1,11 +1,11 @@
-//! What can go wrong with a capture.
+//! Errors of a capture.
 
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What can go wrong with a capture.
+/// An error of a capture.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CaptureError {
     /// The file cannot be made.
@@ -23,7 +23,7 @@ pub enum CaptureError {
         path: PathBuf,
         /// The system's answer.
         cause: String,
-        /// What to do about it.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The thread that writes could not be had, or came to grief.
@@ -31,7 +31,7 @@ pub enum CaptureError {
     Thread {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         cause: String,
     },
 }

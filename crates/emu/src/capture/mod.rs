@@ -23,7 +23,7 @@ use std::sync::Arc;
 use trunkline_core::DropCause;
 use writer::Shared;
 
-/// Where frames are shown as they pass. Without a file it does nothing.
+/// The capture's view of the frames that pass. Without a file it does nothing.
 #[derive(Debug, Default)]
 pub struct CaptureTap(Option<Box<Recorder>>);
 
@@ -67,7 +67,7 @@ impl CaptureTap {
         put(ring, block, shared, &record);
     }
 
-    /// Why the capture has ended before its time, if it has: one line with cause and remedy.
+    /// The reason why the capture has ended before its time, if it has: one line with cause and remedy.
     pub fn failed(&self) -> Option<String> {
         self.0.as_ref()?.shared.failure()
     }

@@ -32,7 +32,7 @@ const ISB_ENDTIME: u16 = 3; // 4.6
 const ISB_IFRECV: u16 = 4; // 4.6
 const ISB_IFDROP: u16 = 5; // 4.6
 
-/// Which way a frame went, as seen by the path: into it or out of it (epb_flags, bits 0 and 1).
+/// The direction of a frame, as seen by the path: into it or out of it (epb_flags, bits 0 and 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Direction {
@@ -107,7 +107,7 @@ fn describe(out: &mut Vec<u8>, interface: &Interface) {
     });
 }
 
-/// What became of the records of one interface.
+/// Counts of the records of one interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statistics {
     /// Its number in the file.

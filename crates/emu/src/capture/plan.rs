@@ -1,4 +1,4 @@
-//! The interfaces of a capture, and where the lanes of a network begin and end among them.
+//! The interfaces of a capture, and the beginnings and ends of a network's lanes among them.
 
 /// Longest name of an interface in bytes: each record of a drop repeats it.
 pub(super) const LONGEST_NAME: usize = 96;
@@ -29,7 +29,7 @@ pub(super) struct Interface {
 pub(super) struct Ends {
     pub entry: u32,
     pub exit: u32,
-    /// What is said of a dropped frame behind the cause.
+    /// The text behind the cause for a dropped frame.
     pub entered_at: String,
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 const RING: usize = 64 << 20;
 /// Bytes handed to the system at once, at most.
 const BATCH: usize = 1 << 20;
-/// How long an idle writer sleeps. The dataplane does not wake it: that would be a system call for
+/// The time that an idle writer sleeps. The dataplane does not wake it: that would be a system call for
 /// each record. In this time [`RING`] takes 50 Gbit/s.
 const NAP: Duration = Duration::from_millis(10);
 
@@ -24,7 +24,7 @@ const NAP: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Capture;
 
-/// What a capture has come to.
+/// The result of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureSummary {
     /// Records in the file.
@@ -44,7 +44,7 @@ pub struct CaptureHandle {
     thread: Option<JoinHandle<Result<CaptureSummary, CaptureError>>>,
 }
 
-/// What dataplane, writer and main thread have in common.
+/// The state that dataplane, writer and main thread have in common.
 #[derive(Debug)]
 pub(super) struct Shared {
     stop: AtomicBool,
@@ -144,7 +144,7 @@ fn prepared_ring(bytes: usize) -> (Producer<u8>, Consumer<u8>) {
 }
 
 impl CaptureHandle {
-    /// Why the capture has ended before its time, if it has: one line with cause and remedy.
+    /// The reason why the capture has ended before its time, if it has: one line with cause and remedy.
     pub fn failed(&self) -> Option<String> {
         self.shared.failure()
     }
@@ -256,7 +256,7 @@ impl Writer {
         result
     }
 
-    /// Writes whole blocks. Where that fails, the file is cut behind the last that is there whole.
+    /// Writes whole blocks. If that fails, the file is cut behind the last that is there whole.
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (done, result) = write_counted(&mut self.file, bytes);
         for (length, interface) in blocks(&bytes[..done]) {

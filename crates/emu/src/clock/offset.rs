@@ -23,7 +23,7 @@ impl Offset {
         (Offset { least: less(after), most: less(before) }, after)
     }
 
-    /// What both comparisons allow; nothing where they exclude each other.
+    /// The offset that both comparisons allow; nothing if they exclude each other.
     pub fn narrowed(self, other: Offset) -> Option<Offset> {
         let (least, most) = (self.least.max(other.least), self.most.min(other.most));
         match least - most {
@@ -39,7 +39,7 @@ impl Offset {
         self.least + (self.most - self.least) / 2
     }
 
-    /// What the bounds and the clocks leave open.
+    /// The uncertainty that the bounds and the clocks leave.
     pub fn width(self) -> Span {
         Span::from_nanos((self.most - self.least + NOISE) as u64)
     }

@@ -1,4 +1,4 @@
-//! Where the two clocks are read.
+//! The readings of the two clocks.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Debug;

@@ -1,4 +1,4 @@
-//! What becomes of the frames of each way.
+//! Counts of the frames of each way.
 
 use super::plan::{Takes, WayPlan};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ pub(super) struct Way {
     pub exit: usize,
     pub lanes: Box<[usize]>,
     pub takes: Takes,
-    /// What addressed frames waited for. Of the others their lanes know as much.
+    /// The waits of addressed frames. The lanes know as much of the others.
     pub hops: Box<[HopSums]>,
 }
 
@@ -43,7 +43,7 @@ impl Way {
     }
 }
 
-/// What the frames of a way waited for on one hop, summed, in nanoseconds.
+/// The waits of a way's frames on one hop, summed, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HopSums {
     /// Frames that have passed.
@@ -54,7 +54,7 @@ pub struct HopSums {
     pub transmit: u128,
     /// For the distance.
     pub propagate: u128,
-    /// For the emulator, where frames leave.
+    /// The emulator's lateness, if frames leave here.
     pub late: u128,
 }
 
@@ -159,7 +159,7 @@ impl WayCounts {
         one_more(&self.dropped);
     }
 
-    /// What has become of the way's frames. While the dataplane works on one, it counts as in flight.
+    /// Counts of the way's frames. While the dataplane works on one, it counts as in flight.
     pub fn conservation(&self) -> Conservation {
         // What has gone is read first: a frame is never seen to go before it came.
         let delivered = self.delivered.load(Ordering::Acquire);

@@ -12,26 +12,26 @@ use trunkline_port::SendOutcome;
 
 /// Frames handed to the kernel at once.
 const BATCH: usize = 32;
-/// How long the line's work may wait for stamps that come late: a frame that arrived before an
+/// The time that the line's work may wait for stamps that come late: a frame that arrived before an
 /// instant may be seen only after it, and the order of service must not depend on that.
 pub(super) const LAG: Span = Span::from_micros(100);
 
-/// What a lane did.
+/// The results of a lane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LegResult {
-    /// What became of the packets.
+    /// Counts of the packets.
     pub counts: Counts,
-    /// How long its line was busy with packets that have come out of it.
+    /// The time that its line was busy with packets that have come out of it.
     pub busy: Span,
     /// Times in queue, if they are recorded.
     pub queueing: Option<Times>,
     /// Bytes waiting, if they are sampled.
     pub backlog: Vec<(Time, u64)>,
-    /// How late frames left, if they leave by ports.
+    /// The lateness of frames that left, if they leave by ports.
     pub lateness: Times,
 }
 
-/// What a lane's frames come from and go to.
+/// The origin and the destination of a lane's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     /// Its frames leave by ports. Else they enter other legs.
@@ -98,7 +98,7 @@ impl Leg {
         self.look_ahead();
     }
 
-    /// How far the work of a leg alone lags behind the clock.
+    /// The time by which the work of a leg alone lags behind the clock.
     pub fn lag(&self) -> Span {
         self.slack.min(LAG)
     }
@@ -184,7 +184,7 @@ impl Leg {
     }
 }
 
-/// How far a lane's work may lag behind, so that nothing is due before the line has sent it.
+/// The time by which a lane's work may lag behind, so that nothing is due before the line has sent it.
 fn slack(spec: &LinkSpec) -> Span {
     match spec.schedule.steps.is_empty() {
         true => spec.delay.saturating_sub(spec.impairments.most_extra_delay()),

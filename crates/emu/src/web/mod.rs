@@ -50,7 +50,7 @@ pub struct Web {
     pool: FramePool,
     tap: CaptureTap,
     live: Arc<Live>,
-    /// How far the links' work lags behind the clock; see [`LAG`].
+    /// The time by which the links' work lags behind the clock; see [`LAG`].
     lag: Span,
     /// All frames that arrived before this instant have been read; the links may work up to it.
     settled: Time,
@@ -138,17 +138,17 @@ impl Web {
         Ok(web)
     }
 
-    /// What has become of the frames of each way, to be read while the network is at work.
+    /// Counts of the frames of each way, to be read while the network is at work.
     pub fn live(&self) -> Arc<Live> {
         Arc::clone(&self.live)
     }
 
-    /// What each lane did, in the plan's order.
+    /// The results of each lane, in the plan's order.
     pub fn legs(&self) -> Vec<LegResult> {
         self.legs.iter().map(Leg::result).collect()
     }
 
-    /// What the addressed frames of way `index` waited for on each of its lanes, in the order of crossing, summed
+    /// The waits of the addressed frames of way `index` on each of its lanes, in the order of crossing, summed
     /// over those that have passed it.
     pub fn hops(&self, index: usize) -> &[HopSums] {
         &self.ways[index].hops
@@ -196,7 +196,7 @@ impl Web {
     }
 }
 
-/// Where lane `index` stands among the ways. One whose backlog is sampled is not alone: samples are taken in
+/// The place of lane `index` among the ways. One whose backlog is sampled is not alone: samples are taken in
 /// order of time.
 fn place(index: usize, ways: &[WayPlan], samples: usize) -> Place {
     let own = || ways.iter().filter(|way| way.lanes.contains(&index));

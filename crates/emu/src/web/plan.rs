@@ -1,11 +1,11 @@
-//! What a network of links is to be.
+//! The plan of a network of links.
 
 use trunkline_core::{Seed, Span, Time};
 use trunkline_lab::Mac;
 use trunkline_path::{ChannelKey, LinkSpec};
 use trunkline_port::Port;
 
-/// What a network of links is to be.
+/// The plan of a network of links.
 #[derive(Default)]
 pub struct WebPlan {
     /// The ports towards the hosts.
@@ -16,11 +16,11 @@ pub struct WebPlan {
     pub ways: Vec<WayPlan>,
     /// When slot clocks, traces and schedules begin.
     pub origin: Time,
-    /// How late a frame may leave before it counts as late.
+    /// The lateness from which a frame counts as late.
     pub bound: Span,
     /// Bytes of memory for frames.
     pub arena: u64,
-    /// How often the backlogs of observed lanes are sampled, and how many samples are kept of each at most.
+    /// The time between samples of the backlogs of observed lanes, and the most samples kept of each.
     pub sample: Option<(Span, usize)>,
 }
 
@@ -33,7 +33,7 @@ pub struct LanePlan {
     pub stream: String,
     /// The seed of that stream.
     pub seed: Seed,
-    /// What it does to frames.
+    /// The link that frames cross.
     pub spec: LinkSpec,
     /// Whether times in queue are recorded, and backlogs if they are sampled.
     pub observed: bool,

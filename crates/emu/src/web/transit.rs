@@ -16,7 +16,7 @@ pub(super) struct Transit {
     pub frame: Frame,
     way: u16,
     hop: u16,
-    /// Where in the frame the capsule begins; 0 where it is none.
+    /// The offset of the capsule in the frame; 0 if it is none.
     capsule: u16,
 }
 

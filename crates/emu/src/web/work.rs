@@ -1,4 +1,4 @@
-//! What the dataplane's loop has a network do: read, let the links work, send, and tell when there is more.
+//! The work of the dataplane's loop on a network: read, let the links work, send, and tell when there is more.
 
 use super::leg::Leg;
 use super::transit::{self, Transit, way_of};
@@ -11,7 +11,7 @@ use trunkline_core::{DropCause, Packet, Span, Time};
 use trunkline_path::{Change, Delivered};
 use trunkline_port::{Port, PortError};
 
-/// What a reading brought.
+/// The result of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Taken {
     /// The most frames that came from one port.
@@ -27,7 +27,7 @@ impl Taken {
     }
 }
 
-/// What happens next among the legs that are served together.
+/// The next event among the legs that are served together.
 #[derive(Clone, Copy)]
 enum Next {
     /// A frame that came in by this port enters its first leg.
@@ -36,7 +36,7 @@ enum Next {
     Leg(usize),
 }
 
-/// What was found if a device is down, which passes: nothing.
+/// The result, or nothing if a device is down, for that passes.
 fn unless_down<T: Default>(result: Result<T, PortError>) -> Result<T, PortError> {
     match result {
         Err(error) if error.is_passing() => Ok(T::default()),
@@ -158,7 +158,7 @@ impl Web {
         work.into_iter().chain(exits.filter_map(wake)).min()
     }
 
-    /// How long a frame may lie in a port's ring without being late: the least time that any frame is
+    /// The time that a frame may lie in a port's ring without being late: the least time that any frame is
     /// under way as the links are set now, and none if ports give no arrival stamps.
     pub(crate) fn patience(&self) -> Span {
         let whole = |route: &[usize]| route.iter().map(|&leg| self.legs[leg].link.delay()).sum();
@@ -207,12 +207,12 @@ impl Web {
         self.measure_lag();
     }
 
-    /// What each lane has done so far.
+    /// The state of each lane so far.
     pub(crate) fn lanes(&self) -> Vec<LaneSnapshot> {
         self.legs.iter().map(Leg::snapshot).collect()
     }
 
-    /// What happens next among the legs together, and when.
+    /// The next event among the legs together, and its time.
     fn next(&self) -> Option<(Time, Next)> {
         let arrival = |(index, inlet): (usize, &Inlet)| {
             Some((inlet.waiting.front()?.entered, Next::Arrival(index)))

@@ -16,13 +16,13 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_lab::{Namespace, SpawnOptions, spawn};
 
-/// What is kept of each output, in bytes.
+/// The most that is kept of each output, in bytes.
 const MOST_OUTPUT: usize = 16 << 20;
-/// How long a group that was asked to end has for that.
+/// The time in which a group that was asked to end may do so.
 const GRACE: Span = Span::from_secs(2);
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Why a program's run is over.
+/// The reason why a program's run is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It ended by itself.
@@ -72,7 +72,7 @@ impl Child {
         Ok(Child { child, started, ended: None, outputs: Some(outputs), handle })
     }
 
-    /// Has it ended? It is not reaped, so that its group's number stays its own.
+    /// Whether it has ended. It is not reaped, so that its group's number stays its own.
     pub fn ended(&mut self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let over =
@@ -83,7 +83,7 @@ impl Child {
         over
     }
 
-    /// Has it ended with status 0?
+    /// Whether it has ended with status 0.
     pub fn gone_well(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(self.pid()), options);
@@ -130,7 +130,7 @@ impl Child {
         let _ = kill_process_group(self.pid(), signal);
     }
 
-    /// What is left of the group is killed before its number is given back.
+    /// Kills what is left of the group before its number is given back.
     fn reap(&mut self) -> Option<ExitStatus> {
         self.signal(Signal::KILL);
         self.child.wait().ok()
@@ -146,12 +146,12 @@ impl Drop for Child {
 }
 
 impl Finished {
-    /// Did it end as it should?
+    /// Whether it ended as it should.
     pub fn succeeded(&self) -> bool {
         self.ending == Ending::Stopped || self.status.is_some_and(|status| status.success())
     }
 
-    /// Why it did not, in one line: its last words.
+    /// The reason why it did not, in one line: its last words.
     pub fn complaint(&self) -> String {
         let last =
             |text: &str| text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
@@ -164,7 +164,7 @@ impl Finished {
     }
 }
 
-/// What a program prints, read to its end by a thread of its own, which keeps the beginning.
+/// The output of a program, read to its end by a thread of its own, which keeps the beginning.
 #[derive(Debug, Default)]
 struct Output {
     kept: Arc<Mutex<Vec<u8>>>,
@@ -182,7 +182,7 @@ impl Output {
         Output { kept, thread }
     }
 
-    /// What there is. Something that has left the group may keep the output open: it is not waited for.
+    /// The output so far. Something that has left the group may keep it open: it is not waited for.
     fn text(self) -> String {
         let limit = clock::now() + GRACE;
         let open = || self.thread.as_ref().is_some_and(|thread| !thread.is_finished());

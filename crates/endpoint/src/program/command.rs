@@ -11,10 +11,10 @@ use trunkline_scenario::Program;
 
 /// Ports that are given out: below those that the system takes for itself, above the well-known ones.
 const PORTS: std::ops::Range<u16> = 20_000..29_000;
-/// Where the next search begins, so that two flows never get the same one soon after each other.
+/// The port at which the next search begins, so that two flows never get the same one soon after each other.
 static NEXT: AtomicU16 = AtomicU16::new(0);
 
-/// What is put in for, in braces.
+/// The names that are replaced, in braces.
 const PLACEHOLDERS: [&str; 3] = ["own", "peer", "port"];
 
 /// Programs whose results are read.
@@ -27,16 +27,16 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// What is run.
+/// The commands to run.
 #[derive(Debug, Clone)]
 pub(crate) struct Commands {
     pub kind: Kind,
     pub client: String,
     pub server: Option<String>,
     pub port: u16,
-    /// Does the server listen on that port, as far as its command says?
+    /// Whether the server listens on that port, as far as its command says.
     pub names_port: bool,
-    /// What was added to the commands, and what looks like a placeholder in them and is none.
+    /// Notes on what was added to the commands, and on what looks like a placeholder in them and is none.
     pub notes: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl Commands {
         Ok(Commands { kind, client, server, port, names_port, notes })
     }
 
-    /// Does the server end by itself after one client?
+    /// Whether the server ends by itself after one client.
     pub fn serves_once(&self) -> bool {
         let once =
             |server: &str| kind_of(server) == Kind::Iperf3 && has(server, &["-1", "--one-off"]);
@@ -113,7 +113,7 @@ pub(crate) fn kind_of(command: &str) -> Kind {
     }
 }
 
-/// Is it one program with its arguments, to which more can be added at the end?
+/// Whether it is one program with its arguments, to which more can be added at the end.
 fn is_plain(command: &str) -> bool {
     !command.contains([';', '|', '&', '>', '<', '(', '`', '\n'])
 }
@@ -122,7 +122,7 @@ fn has(command: &str, options: &[&str]) -> bool {
     command.split_whitespace().any(|word| options.contains(&word))
 }
 
-/// What has to be added to a client's command.
+/// The options to be added to a client's command.
 fn additions(kind: Kind, command: &str) -> Vec<&'static str> {
     if !is_plain(command) {
         return Vec::new();
@@ -151,7 +151,7 @@ fn with(kind: Kind, command: &str, addition: &str) -> String {
     }
 }
 
-/// What has to be added to a server's: the receiving side's intervals are the server's.
+/// The options to be added to a server's: the receiving side's intervals are the server's.
 fn server_additions(server: &str, client: &str) -> Vec<String> {
     if kind_of(server) != Kind::Iperf3 || !is_plain(server) {
         return Vec::new();

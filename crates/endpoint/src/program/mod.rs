@@ -17,9 +17,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
 
-/// How long a server may take until it listens. Some never do.
+/// The time that a server may take until it listens. Some never do.
 const SERVER_PATIENCE: Span = Span::from_secs(3);
-/// How often a program that is awaited is looked at.
+/// The time between two looks at a program that is awaited.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A flow that outside programs make. Its thread lives as long as they do, for they are killed with it.
@@ -52,7 +52,7 @@ impl ProgramFlow {
                 Ok(stage) => stage,
                 Err(error) => return drop(ready.send(Err(error))),
             };
-            // Where nobody waits any more there is nobody to measure for.
+            // If nobody waits any more, there is nobody to measure for.
             if ready.send(Ok(())).is_ok() {
                 let run = stage.perform(&inbox);
                 let _ = place.set(run);
@@ -78,7 +78,7 @@ impl ProgramFlow {
         let _ = self.orders.as_ref().map(|orders| orders.send(order));
     }
 
-    /// Has the client ended?
+    /// Whether the client has ended.
     pub fn ended(&self) -> bool {
         self.done.get().is_some()
     }
@@ -195,7 +195,7 @@ impl Stage {
 }
 
 impl Stage {
-    /// How long the server has to end by itself, where it does that: it hears of the client's end as much later
+    /// The time that the server has to end by itself, if it does that: it hears of the client's end as much later
     /// as the path is long, and what it prints before is not whole.
     fn patience(&self) -> Span {
         if self.commands.serves_once() { self.plan.linger.scaled(2, 1) } else { Span::ZERO }

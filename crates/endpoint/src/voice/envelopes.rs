@@ -5,7 +5,7 @@
 //! | 0 | 2 | envelopes |
 //! | 2 | 2 | octets of data left out at the front, because the body had no room for them |
 //! | 4 | n | octets of the others |
-//! | 4 + n | (n + 7) / 8 | bit i of each 8 set where envelope i is a control, lowest bit first |
+//! | 4 + n | (n + 7) / 8 | bit i of each 8 set if envelope i is a control, lowest bit first |
 
 use trunkline_transport::envelope::Envelope;
 
@@ -42,8 +42,8 @@ pub(super) fn encode(envelopes: &[Envelope], room: usize, out: &mut Vec<u8>) -> 
     left_out
 }
 
-/// Reads what [`encode`] wrote into `out`, with zeros for the octets left out. Answers how many these are, or
-/// nothing where it is no such body.
+/// Reads what [`encode`] wrote into `out`, with zeros for the octets left out. Returns how many these are, or
+/// nothing if it is no such body.
 pub(super) fn decode(body: &[u8], out: &mut Vec<Envelope>) -> Option<usize> {
     out.clear();
     let (counts, rest) = body.split_at_checked(COUNTS)?;

@@ -1,4 +1,4 @@
-//! What an end speaks.
+//! The protocols that an end can speak.
 
 mod datagrams;
 mod envelopes;
@@ -29,20 +29,21 @@ use trunkline_scenario::Transport;
 #[derive(Debug)]
 pub(crate) struct Write {
     pub bytes: u32,
-    /// Does it end a message?
+    /// Whether it ends a message.
     pub end: bool,
-    /// What a message brings to its reader.
+    /// The companions of a message for its reader.
     pub carried: Carried,
 }
 
-/// What a system read has got: all that was there, at most to the end of a message.
+/// The result of a system read: all that was there, at most to the end of a message.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub bytes: u32,
     pub end: bool,
-    /// When the reader last found nothing, so that the bytes have come since; `None` where they have come just now.
+    /// The time at which the reader last found nothing, so that the bytes have come since; `None` if they have come
+    /// just now.
     pub since: Option<Time>,
-    /// What the message that ends there brought. `None` where a copy has brought it whose original, with
+    /// The companions of the message that ends there. `None` if a copy has brought it whose original, with
     /// the records, is lost or was read before.
     pub carried: Option<Carried>,
 }
@@ -72,7 +73,7 @@ impl Voice {
         Ok(pairs.into_iter().flatten().collect())
     }
 
-    /// Both ends; `None` where they are to be connected first.
+    /// Both ends; `None` if they are to be connected first.
     fn pair(plan: &FlowPlan) -> Result<Option<[Voice; 2]>, EndpointError> {
         let [ours, theirs] = [&plan.source, &plan.destination].map(|end| &end.transport);
         match (header(ours), header(theirs)) {
@@ -113,7 +114,7 @@ impl Voice {
         }
     }
 
-    /// May the write return?
+    /// Whether the write may return.
     pub fn written(&self) -> bool {
         match self {
             Voice::Datagrams(voice) => voice.written(),
@@ -162,7 +163,7 @@ impl Voice {
         }
     }
 
-    /// Does it wait for its socket to be readable, while the application reads or not, and writable?
+    /// Whether it waits for its socket to be readable, while the application reads or not, and writable.
     pub fn interest(&self, reading: bool) -> (bool, bool) {
         match self {
             Voice::Datagrams(voice) => (true, voice.blocked()),
@@ -172,7 +173,7 @@ impl Voice {
         }
     }
 
-    /// What keeps what was written from being on its way; `None` where nothing does.
+    /// The reason why what was written is not on its way; `None` if there is none.
     pub fn waiting(&self) -> Option<Waiting> {
         match self {
             Voice::Datagrams(voice) => (!voice.written()).then_some(Waiting::Host),
@@ -182,7 +183,7 @@ impl Voice {
         }
     }
 
-    /// Does the other end count as dead?
+    /// Whether the other end counts as dead.
     pub fn dead(&self) -> bool {
         match self {
             Voice::Urp(voice) => voice.dead(),
@@ -192,7 +193,7 @@ impl Voice {
         }
     }
 
-    /// What it has counted, at the end.
+    /// The counts of the protocol, at the end.
     pub fn report(&mut self) -> VoiceReport {
         match self {
             Voice::Datagrams(voice) => voice.report(),
@@ -214,7 +215,7 @@ impl AsFd for Voice {
     }
 }
 
-/// Bytes of header that the path counts before a datagram's own; `None` where it is no datagram.
+/// Bytes of header that the path counts before a datagram's own; `None` if it is no datagram.
 fn header(transport: &Transport) -> Option<u32> {
     match transport {
         Transport::Datagram => Some(0),

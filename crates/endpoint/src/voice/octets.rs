@@ -22,7 +22,7 @@ pub(super) fn from(place: u64, count: u32) -> Bytes {
     }
 }
 
-/// Are these the octets from `place` of the stream on?
+/// Whether these are the octets from `place` of the stream on.
 pub(super) fn are(octets: &[u8], place: u64) -> bool {
     let mut place = place;
     octets.chunks(PERIOD).all(|chunk| {

@@ -20,9 +20,9 @@ use trunkline_core::Time;
 use trunkline_lab::tcp_info;
 use trunkline_scenario::Transport;
 
-/// How long a connection may take to be made: a lost SYN is sent again after 1, 3 and 7 seconds.
+/// The time that a connection may take to be made: a lost SYN is sent again after 1, 3 and 7 seconds.
 const PATIENCE_SECONDS: u64 = 30;
-/// What one system call moves at most.
+/// The most that one system call moves.
 const CHUNK: usize = 1 << 16;
 /// Windows that have been read when what the first packets made of the window is over.
 const SETTLED: u64 = 4;
@@ -45,12 +45,12 @@ pub(crate) struct Tcp {
     got: u64,
     read: u64,
     closed: bool,
-    /// What was known when the rest was left behind.
+    /// The report when the rest was left behind.
     last_report: Option<VoiceReport>,
     /// When the kernel last had nothing for the reader, and what has been read since.
     emptied: Option<Time>,
     since_then: u64,
-    /// Where a window was asked for: reads, and the largest window seen at every [`LOOK`]th.
+    /// If a window was asked for: reads, and the largest window seen at every [`LOOK`]th.
     reads: u64,
     peak_window: Option<u64>,
     buffer: Vec<u8>,
@@ -169,7 +169,7 @@ impl Tcp {
         self.left > 0 && !self.closed
     }
 
-    /// Has the connection ended?
+    /// Whether the connection has ended.
     pub fn closed(&self) -> bool {
         self.closed
     }
@@ -239,7 +239,7 @@ impl Tcp {
         }
     }
 
-    /// What has come, at most to the end of a message.
+    /// Reads what has come, at most to the end of a message.
     fn read_to_end(&mut self, now: Time, way: &Way) -> Option<Taken> {
         let mut ends = way.ends();
         let come = ends.front().is_some_and(|end| end.at <= self.got);

@@ -62,9 +62,9 @@ pub(crate) struct Urp {
     bytes_accepted: u64,
     /// Blocks accepted that were not the next of the stream: losses and copies together can deceive URP.
     deceived: u64,
-    /// Is nothing more to be sent?
+    /// Whether nothing more is to be sent.
     is_cut_off: bool,
-    /// Have octets been left out for want of room?
+    /// Whether octets have been left out for want of room.
     incomplete: bool,
     outbox: VecDeque<Outgoing>,
     /// The records of the block that came last.

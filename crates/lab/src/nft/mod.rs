@@ -29,7 +29,7 @@ const SOURCE_NAT: u32 = 100;
 const PASSING_ON: u32 = 2;
 const FILTER: u32 = 0;
 
-/// What a table is for.
+/// The purpose of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Purpose {
     /// Its rules give packets that leave another source address. It goes with its socket, so with its process.
@@ -54,7 +54,7 @@ impl Purpose {
     }
 }
 
-/// A table in the namespace where it was made. It goes when this is dropped.
+/// A table in the namespace that it was made in. It goes when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Table {
     name: String,
@@ -112,7 +112,7 @@ impl Namespace {
     /// The names of the IPv4 tables of nf_tables in this namespace, anybody's.
     ///
     /// # Errors
-    /// Where the kernel has no nf_tables.
+    /// If the kernel has no nf_tables.
     pub fn nft_tables(&self) -> Result<Vec<String>, LabError> {
         let (header, flags) = (header(IPV4), libc::NLM_F_DUMP as u16);
         let request = Request { kind: GET_TABLE, flags, payload: header.bytes() };

@@ -1,4 +1,4 @@
-//! iperf3: the JSON of its `-J`, of the client and, where the data go there, of the server.
+//! iperf3: the JSON of its `-J`, of the client and, if the data go there, of the server.
 
 use super::{Reading, is_rate, seconds};
 use crate::program::child::Ending;

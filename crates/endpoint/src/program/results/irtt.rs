@@ -32,13 +32,13 @@ fn parse(output: &str) -> Option<Value> {
     serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
 }
 
-/// Nothing where the answer was lost.
+/// Makes a sample; none if the answer was lost.
 fn sample(reading: &mut Reading<'_>, trip: &Value, length: u64) -> Option<()> {
     let delay = |name: &str| trip.pointer(&format!("/delay/{name}")).and_then(Value::as_u64);
     let number = trip.get("seqno").and_then(Value::as_u64)?;
     let rtt = Span::from_nanos(delay("rtt")?);
     let sent = trip.pointer("/timestamps/client/send/wall").and_then(Value::as_u64)?;
-    // One way is known where both ends stamp; the rest of the round trip is the other.
+    // One way is known if both ends stamp; the rest of the round trip is the other.
     let there = Span::from_nanos(delay("send").unwrap_or(0)).min(rtt);
     let index = u32::try_from(number).ok()?;
     let start = reading.monotonic(sent);

@@ -1,4 +1,4 @@
-//! What a program has measured, read from what it printed.
+//! The measurements of a program, read from what it printed.
 
 mod curl;
 mod iperf3;
@@ -25,14 +25,14 @@ pub(super) struct Outcome<'a> {
     pub offset: i64,
 }
 
-/// What an outside program and its server printed, wherever they ran.
+/// The output of an outside program and its server, wherever they ran.
 #[derive(Debug, Clone, Copy)]
 pub struct Printed<'a> {
     /// The client's command.
     pub command: &'a str,
-    /// What the client printed.
+    /// The output of the client.
     pub output: &'a str,
-    /// What the server printed, if there was one.
+    /// The output of the server, if there was one.
     pub server: Option<&'a str>,
     /// From when to when they ran.
     pub ran: [Time; 2],
@@ -61,13 +61,13 @@ pub fn read_printed(plan: &FlowPlan, printed: &Printed<'_>) -> FlowRun {
     read(&Outcome { client, server, commands: &commands, plan, offset: 0 })
 }
 
-/// What a reader of results fills in.
+/// The state of a reader of results.
 struct Reading<'a> {
     outcome: &'a Outcome<'a>,
     run: FlowRun,
 }
 
-/// What the program has measured.
+/// Reads the measurements of the program.
 pub(super) fn read(outcome: &Outcome<'_>) -> FlowRun {
     let ended = (outcome.client.ending == Ending::Natural).then_some(outcome.client.ended);
     let run = FlowRun { ended, samples: outcome.plan.samples(), ..FlowRun::default() };
@@ -89,7 +89,7 @@ pub(super) fn read(outcome: &Outcome<'_>) -> FlowRun {
 }
 
 impl Reading<'_> {
-    /// What the client printed.
+    /// The output of the client.
     fn output(&self) -> &str {
         &self.outcome.client.output
     }
@@ -154,7 +154,7 @@ impl Reading<'_> {
     }
 }
 
-/// Is the figure of such a traffic bytes over time?
+/// Whether the figure of such a traffic is bytes over time.
 fn is_rate(workload: &Workload) -> bool {
     matches!(workload, Workload::Bulk { .. } | Workload::Push { .. } | Workload::Greedy { .. })
 }
@@ -204,7 +204,7 @@ mod testing {
         assert!(run.notes[0].contains("run time"));
     }
 
-    /// What is known of `false`, or of `true`, in a traffic with this workload.
+    /// The measurements read from `false`, or from `true`, in a traffic with this workload.
     fn known(status: i32, workload: Workload) -> FlowRun {
         let client = Finished {
             started: Time::from_nanos(10),
