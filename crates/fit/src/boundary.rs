@@ -1,5 +1,5 @@
-//! What a single boundary does to delay: where a message needs one more packet, and on which way a window
-//! makes the sender wait.
+//! The effect of a single boundary on delay: the size from which a message needs one more packet, and the way on which
+//! a window makes the sender wait.
 
 use crate::known::Waits;
 use crate::level::{Level, levels};
@@ -20,12 +20,12 @@ pub struct Boundary {
     pub jump: f64,
     /// The standard error of that.
     pub error: f64,
-    /// Does it stand out from noise, at this byte and not at the one before?
+    /// Whether it stands out from noise, at this byte and not at the one before.
     pub seen: bool,
 }
 
 impl Boundary {
-    /// Between `size` bytes and one more, of `(bytes, milliseconds)` in any order; `None` where one of the
+    /// Between `size` bytes and one more, of `(bytes, milliseconds)` in any order; `None` if one of the
     /// two was not measured. `slope` are a byte's milliseconds.
     pub fn at(samples: &[(u32, f64)], size: u32, slope: f64) -> Option<Boundary> {
         let levels = levels(samples);
@@ -38,15 +38,15 @@ impl Boundary {
     }
 }
 
-/// Is a step between two neighbours as much as half a jump, and no chance?
+/// Whether a step between two neighbours is as much as half a jump, and no chance.
 fn clear(one: &Level, next: &Level, slope: f64, jump: f64) -> bool {
     let off = next.millis - one.millis - slope;
     off > jump / 2.0 && off > CLEAR * one.error.hypot(next.error)
 }
 
-/// On which ways the sender waits for a window of so many bytes, from one-way times of both ways; their
-/// clocks' difference does not matter. `turn` is how far before and behind the window levels count. All
-/// ways where that cannot be told.
+/// The ways on which the sender waits for a window of so many bytes, from one-way times of both ways; their
+/// clocks' difference does not matter. `turn` is the distance before and behind the window in which levels count. All
+/// ways if that cannot be told.
 pub fn waits(out: &[(u32, f64)], back: &[(u32, f64)], window: u32, turn: u32) -> Waits {
     let jump = |samples: &[(u32, f64)]| {
         let before = around(samples, window.saturating_sub(turn)..=window)?;

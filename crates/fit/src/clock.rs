@@ -22,7 +22,7 @@ const CLEAR: f64 = 8.0;
 /// And be no smaller than this, in nanoseconds: below it lie interrupts and schedulers.
 const LEAST_STEP: f64 = 10_000.0;
 
-/// How the far clock stands to the near one.
+/// The relation of the far clock to the near one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Clock {
     /// One for each stretch between two steps of either clock, in order of time; never empty.
@@ -36,15 +36,15 @@ pub struct Stretch {
     pub from: Stamp,
     /// Exchanges in it.
     pub exchanges: usize,
-    /// Where `offset` holds; the near clock.
+    /// The instant for which `offset` holds; the near clock.
     pub at: Stamp,
     /// The far clock's reading less the near one's at `at`, in nanoseconds, if the least delays out and
     /// back are equal.
     pub offset: i64,
     /// Half the height of the band that contains the offset without any assumption, in nanoseconds: half
-    /// the least round trip, or 0 where both stamps come from one clock.
+    /// the least round trip, or 0 if both stamps come from one clock.
     pub uncertainty: f64,
-    /// How much faster the far clock runs: seconds for each second.
+    /// The excess of the far clock's speed: seconds for each second.
     pub drift: f64,
     /// The median distance of the filtered offsets from the line, in nanoseconds: how well the line fits.
     pub scatter: f64,
@@ -61,7 +61,7 @@ pub struct OneWay {
     pub uncertainty: f64,
 }
 
-/// Why two clocks could not be related.
+/// The reason why two clocks could not be related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ClockError {
     /// No exchange has far time stamps.
@@ -102,7 +102,7 @@ impl Clock {
     /// shows in `scatter`.
     ///
     /// # Errors
-    /// Where no exchange has far time stamps.
+    /// If no exchange has far time stamps.
     pub fn relate(exchanges: &[Exchange]) -> Result<Clock, ClockError> {
         let mut stamped: Vec<(Exchange, Far)> =
             exchanges.iter().filter_map(|one| Some((*one, one.far?))).collect();
@@ -138,12 +138,12 @@ impl Clock {
         &self.stretches[later.saturating_sub(1)]
     }
 
-    /// How often either clock was set while the session ran.
+    /// The number of times that either clock was set while the session ran.
     pub fn steps(&self) -> usize {
         self.stretches.len() - 1
     }
 
-    /// The delays of an exchange in each direction; `None` where it carries no far time stamps.
+    /// The delays of an exchange in each direction; `None` if it carries no far time stamps.
     pub fn one_way(&self, exchange: &Exchange) -> Option<OneWay> {
         let far = exchange.far?;
         let stretch = self.stretch(exchange.sent);
@@ -210,7 +210,7 @@ fn quickest(readings: &[Reading]) -> &Reading {
 }
 
 /// Finds the clearest step in `readings`, whose first has the index `start` of all, and those before and
-/// after it; adds where they begin, in order.
+/// after it; adds their beginnings, in order.
 fn split(readings: &[Reading], start: usize, starts: &mut Vec<usize>) {
     let Some(at) = step_in(readings) else { return };
     split(&readings[..at], start, starts);
@@ -218,7 +218,7 @@ fn split(readings: &[Reading], start: usize, starts: &mut Vec<usize>) {
     split(&readings[at..], start + at, starts);
 }
 
-/// Where a step lies, if there is one. A clock that is set moves the least `t2 - t1` and the least
+/// The place of a step, if there is one. A clock that is set moves the least `t2 - t1` and the least
 /// `t4 - t3` by the same amount in opposite directions; a path that changes moves their sum.
 fn step_in(readings: &[Reading]) -> Option<usize> {
     if readings.len() < 2 * WINDOW {
@@ -237,7 +237,7 @@ fn step_in(readings: &[Reading]) -> Option<usize> {
     (clear && beyond_queues(readings, best + WINDOW, slope, doubt)).then_some(best + WINDOW)
 }
 
-/// Does the offset move by more than queues explain? An offset taken from one exchange is wrong by no more
+/// Whether the offset moves by more than queues explain. An offset taken from one exchange is wrong by no more
 /// than half of what its round trip exceeds the least by, as long as the path stays what it is, and the
 /// drift is in doubt.
 fn beyond_queues(readings: &[Reading], at: usize, slope: f64, doubt: f64) -> bool {
@@ -250,7 +250,7 @@ fn beyond_queues(readings: &[Reading], at: usize, slope: f64, doubt: f64) -> boo
     (offset(after) - offset(before)).abs() > waited / 2.0 + drifted + LEAST_STEP
 }
 
-/// How far the least `t2 - t1` and the least `t4 - t3` move from one window to the next.
+/// The move of the least `t2 - t1` and of the least `t4 - t3` from one window to the next.
 fn shift(before: &[Reading], after: &[Reading], slope: f64) -> (f64, f64) {
     let least = |window: &[Reading], of: fn(&Reading, f64) -> f64| {
         window.iter().map(|one| of(one, slope)).fold(f64::INFINITY, f64::min)

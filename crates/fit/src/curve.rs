@@ -5,12 +5,12 @@ use crate::regress::{Solution, regress};
 use serde::Serialize;
 use trunkline_core::Stream;
 
-/// Where steps lie.
+/// The sizes at which steps lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Teeth {
     /// The first step is between messages of so many bytes and of one more.
     pub first: u32,
-    /// The others follow so many bytes apart: as many as `first`, or fewer where a sender that may have
+    /// The others follow so many bytes apart: as many as `first`, or fewer if a sender that may have
     /// `first` bytes outstanding sends whole segments and does not fill its window (TCP).
     pub period: u32,
 }
@@ -21,7 +21,7 @@ impl Teeth {
         Teeth { first: period, period }
     }
 
-    /// How many steps lie below `size`.
+    /// The number of steps below `size`.
     pub(crate) fn below(self, size: u32) -> f64 {
         let behind = size.saturating_sub(1).checked_sub(self.first);
         behind.map_or(0.0, |behind| f64::from(behind / self.period) + 1.0)
@@ -36,16 +36,16 @@ impl Teeth {
 /// Steps of one height: what a window or a packet boundary does to delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comb {
-    /// Where.
+    /// The sizes at which they lie.
     pub teeth: Teeth,
-    /// How high each is, in milliseconds.
+    /// The height of each, in milliseconds.
     pub height: f64,
 }
 
-/// What packets add to the bytes of a message on the line.
+/// The bytes that packets add to those of a message on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Packets {
-    /// User bytes of a packet, but for the last; 0 where that is not known: then packets add nothing.
+    /// User bytes of a packet, but for the last; 0 if that is not known: then packets add nothing.
     pub block: u32,
     /// Bytes of its headers and trailers.
     pub overhead: u32,
@@ -69,7 +69,7 @@ pub struct Curve {
     pub base: f64,
     /// Milliseconds for each byte on the line.
     pub slope: f64,
-    /// How user bytes become bytes on the line.
+    /// The conversion of user bytes to bytes on the line.
     pub packets: Packets,
     /// Steps, by the first of each kind, ascending.
     pub combs: Vec<Comb>,
@@ -82,7 +82,7 @@ pub(crate) const HEADERS: f64 = 142.0;
 const SURELY_MORE: f64 = 4.0;
 
 impl Curve {
-    /// May the cost of a packet explain the steps of this comb?
+    /// Whether the cost of a packet may explain the steps of this comb.
     pub(crate) fn may_be_packets(&self, comb: &Comb) -> bool {
         comb.height <= SURELY_MORE * HEADERS * self.slope
     }
@@ -94,10 +94,10 @@ impl Curve {
     }
 }
 
-/// What a regression explains delay by.
+/// The terms by which a regression explains delay.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shape {
-    /// How user bytes become bytes on the line.
+    /// The conversion of user bytes to bytes on the line.
     pub packets: Packets,
     /// Steps of combs.
     pub teeth: Vec<Teeth>,
@@ -109,12 +109,12 @@ impl Shape {
         ends.into_iter().chain(self.teeth.iter().map(|teeth| teeth.below(size))).collect()
     }
 
-    /// How many steps of all kinds lie below `size`.
+    /// The number of steps of all kinds below `size`.
     pub fn steps(&self, size: u32) -> f64 {
         self.teeth.iter().map(|teeth| teeth.below(size)).sum()
     }
 
-    /// How many steps of the widest kind lie below `size`: a window's turns.
+    /// The number of steps of the widest kind below `size`: a window's turns.
     pub fn turns(&self, size: u32) -> u32 {
         let widest = self.teeth.iter().max_by_key(|teeth| teeth.first);
         widest.map_or(0, |teeth| teeth.below(size) as u32)
@@ -133,7 +133,7 @@ pub(crate) struct Regression {
 }
 
 impl Regression {
-    /// Of levels on a shape. `None` where the levels do not determine it.
+    /// The regression of levels on a shape. `None` if the levels do not determine it.
     pub fn of(levels: &[Level], shape: &Shape) -> Option<Regression> {
         let millis: Vec<f64> = levels.iter().map(|one| one.millis).collect();
         Regression::with(levels, &millis, shape)
@@ -158,7 +158,7 @@ impl Regression {
         self.solution.at(&unit) / self.solution.error_at(&unit)
     }
 
-    /// The slope's standard error in units of the slope; `None` where it is not positive.
+    /// The slope's standard error in units of the slope; `None` if it is not positive.
     pub fn slope_error(&self) -> Option<f64> {
         let slope = self.solution.coefficients[1];
         (slope > 0.0).then(|| self.solution.error_at(&self.shape.unit(1)) / slope)
@@ -185,13 +185,13 @@ impl Regression {
     }
 }
 
-/// How many curves a bootstrap draws.
+/// The number of curves that a bootstrap draws.
 const DRAWS: usize = 400;
 
 /// Curves of the same shape through levels drawn anew: from the values of each size (a bootstrap within
 /// sizes), and for what the shape does not explain with the level's misfit more. That part is no noise,
-/// neighbouring sizes share it, and what it would harm most is the slope: so it is drawn both for each
-/// level alone and as a tilt within each window. Where nothing was repeated, levels are drawn from their
+/// neighbouring sizes share it, and it would harm the slope most: so it is drawn both for each
+/// level alone and as a tilt within each window. If nothing was repeated, levels are drawn from their
 /// standard errors.
 pub(crate) fn redrawn(levels: &[Level], shape: &Shape, stream: &mut Stream) -> Vec<Curve> {
     let most = levels.last().map_or(1, |one| one.size);

@@ -9,11 +9,13 @@
 //! | measured | test | series |
 //! |---|---|---|
 //! | round trips | `ping` | `Ping (ms) UDP`, whatever the transport |
-//! | with load towards the far host | `tcp_nup` | `TCP upload::1` …, `TCP upload avg`, `TCP upload sum`, `Ping (ms) ICMP` |
+//! | with load towards the far host | `tcp_nup` | `TCP upload::1` …, `TCP upload avg`, `TCP upload sum`, `Ping (ms)
+//! ICMP` |
 //! | with load from the far host | `tcp_ndown` | `TCP download::1` …, `avg`, `sum`, `Ping (ms) ICMP` |
-//! | with load both ways | `rrul_be` | `TCP upload BE`, `BE2`, `BE3`, `BE4`, `avg`, `sum`, the same for `download`, `TCP totals`, `Ping (ms) UDP BE1`, `Ping (ms) avg` |
+//! | with load both ways | `rrul_be` | `TCP upload BE`, `BE2`, `BE3`, `BE4`, `avg`, `sum`, the same for `download`,
+//! `TCP totals`, `Ping (ms) UDP BE1`, `Ping (ms) avg` |
 //!
-//! What really carried the round trips stands in the title, the note and `SERIES_META`. Flent's load tests
+//! The title, the note and `SERIES_META` say what really carried the round trips. Flent's load tests
 //! have five seconds without load at either end ([`IDLE`]), which its distribution plots leave out.
 
 use flate2::{Compression, GzBuilder};
@@ -40,7 +42,7 @@ pub struct Point {
 /// A measurement to be written.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Flent {
-    /// What plots and legends call it.
+    /// The name in plots and legends.
     pub title: String,
     /// Anything else to be known of it.
     pub note: String,
@@ -48,7 +50,7 @@ pub struct Flent {
     pub host: String,
     /// This host.
     pub local_host: String,
-    /// What carried the round trips: `udp`, `tcp`, `urp`.
+    /// The carrier of the round trips: `udp`, `tcp`, `urp`.
     pub transport: String,
     /// The start, in nanoseconds since 1970, UTC.
     pub start: u64,
@@ -64,7 +66,7 @@ pub struct Flent {
     pub downloads: Vec<Vec<Point>>,
 }
 
-/// Why no file can be written.
+/// The reason why no file can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FlentError {
     /// Flent knows no test with so many flows both ways.
@@ -111,7 +113,7 @@ impl Flent {
         Ok(written.unwrap_or_default())
     }
 
-    /// What the file holds.
+    /// The content of the file.
     ///
     /// # Errors
     /// See [`FlentError`].
@@ -251,7 +253,7 @@ impl Flent {
     }
 }
 
-/// Sums of series; `None` where none has a value.
+/// Sums of series; `None` if none has a value.
 fn sums(results: &Map<String, Value>, names: &[String], count: usize) -> Vec<Option<f64>> {
     let at = |index: usize| {
         let values = names.iter().filter_map(|name| results.get(name)?.get(index)?.as_f64());

@@ -17,7 +17,7 @@ pub(crate) fn lower_hull(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     hull
 }
 
-/// Does the way from `a` over `b` to `c` turn to the left?
+/// Whether the way from `a` over `b` to `c` turns to the left.
 fn turns_up(a: (f64, f64), b: (f64, f64), c: (f64, f64)) -> bool {
     (b.0 - a.0) * (c.1 - a.1) > (b.1 - a.1) * (c.0 - a.0)
 }

@@ -1,4 +1,4 @@
-//! What is known of a path before it is fitted, and what cannot be told.
+//! The knowledge of a path before it is fitted, and what cannot be told.
 
 use crate::curve::Packets;
 use crate::line::Line;
@@ -6,7 +6,7 @@ use crate::steps::Looking;
 use serde::Serialize;
 use trunkline_measure::Interval;
 
-/// What came back.
+/// The kind of answer that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
@@ -26,7 +26,7 @@ impl Pattern {
     }
 }
 
-/// How the sender's window opens again.
+/// The way in which the sender's window opens again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Opens {
@@ -50,27 +50,27 @@ pub enum Waits {
     Never,
 }
 
-/// What is known beforehand. All of it may be left out; what then cannot be told is said.
+/// The knowledge beforehand. All of it may be left out; the figures that then cannot be told are named.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Known {
-    /// What comes back.
+    /// The kind of answer that comes back.
     pub pattern: Pattern,
-    /// User bytes of a block or segment. Without it, it is known only where packets show as small steps.
+    /// User bytes of a block or segment. It is otherwise known only if packets show as small steps.
     pub block: Option<u32>,
     /// Bytes on the line for each block in addition to its user bytes: headers and trailers.
     pub overhead: Option<u32>,
     /// Bytes on the line of an acknowledgement.
     pub answer: Option<u32>,
-    /// How the window opens.
+    /// The way in which the window opens.
     pub opens: Option<Opens>,
-    /// What both hosts together spend on a message and its answer, in milliseconds, where it was measured
+    /// The time that both hosts together spend on a message and its answer, in milliseconds, if it was measured
     /// apart (between two programs of one host, for instance).
     pub per_message: Option<Interval>,
-    /// The line, where datagrams measured it.
+    /// The line, if datagrams measured it.
     pub line: Option<Line>,
-    /// Where the sender waits.
+    /// The ways on which the sender waits.
     pub waits: Waits,
-    /// What kind of jumps count.
+    /// The kind of jumps that count.
     pub looking: Looking,
 }
 
@@ -90,12 +90,12 @@ impl Known {
         }
     }
 
-    /// How often a message of one byte more than the window waits.
+    /// The number of times that a message of one byte more than the window waits.
     pub(crate) fn jumps(&self) -> f64 {
         if self.waits == Waits::AllWays { self.pattern.ways() } else { 1.0 }
     }
 
-    /// How user bytes become bytes on the line.
+    /// The conversion of user bytes to bytes on the line.
     pub fn packets(&self) -> Packets {
         let block = self.block.filter(|&block| block > 0).zip(self.overhead);
         block.map_or(Packets::UNKNOWN, |(block, overhead)| Packets { block, overhead })
@@ -107,7 +107,7 @@ impl Known {
 pub struct Fitted {
     /// The figure.
     pub value: f64,
-    /// Where it lies with 95 % confidence: what noise leaves open (bootstrap), and what is not known of
+    /// The interval at 95 % confidence: what noise leaves open (bootstrap), and what is not known of
     /// the transport at its worst.
     pub interval: Interval,
 }
@@ -119,7 +119,7 @@ impl Fitted {
     }
 }
 
-/// Why a figure cannot be told from the measurements. All sizes in bytes, times in milliseconds.
+/// The reason why a figure cannot be told from the measurements. All sizes in bytes, times in milliseconds.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize)]
 pub enum CannotTell {
     /// Too little was measured for any curve.
@@ -178,7 +178,7 @@ pub enum CannotTell {
         high: f64,
         /// In which unit.
         unit: &'static str,
-        /// What would have to be known or done.
+        /// The knowledge or the action that is missing.
         why: &'static str,
     },
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use trunkline_measure::{mean, quantile};
 
-/// How far the level of `n` values scatters, in standard deviations over `sqrt(n)`: that is what the lower
+/// The scatter of the level of `n` values, in standard deviations over `sqrt(n)`: that is what the lower
 /// quartile of normally distributed values does (1.36), and the mean about it a little less.
 const EFFICIENCY: f64 = 1.3;
 /// The part of the values below a level's own, and the part below their upper end.
 const PART: (f64, f64) = (0.125, 0.375);
-/// How far apart the two ends lie, in standard deviations of normally distributed values.
+/// The distance of the two ends, in standard deviations of normally distributed values.
 const PART_WIDTH: f64 = 0.8317;
 /// Sizes on each side whose scatter is looked at too: a few values tell little of it.
 const NEIGHBOURS: usize = 2;
@@ -16,10 +16,10 @@ const NEIGHBOURS: usize = 2;
 const FLOOR: f64 = 0.0005;
 /// Nor better than this part of itself: the clock that paces an emulated line.
 const FLOOR_SHARE: f64 = 2e-5;
-/// The standard error of a level where nothing was repeated, as a part of the least level.
+/// The standard error of a level if nothing was repeated, as a part of the least level.
 const UNREPEATED: f64 = 0.01;
 
-/// What is known of one size.
+/// The level of one size.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Level {
     /// User bytes.
@@ -28,7 +28,7 @@ pub(crate) struct Level {
     pub millis: f64,
     /// Standard error of `millis`.
     pub error: f64,
-    /// How far it lies from any curve beyond that, in milliseconds, as far as is known.
+    /// Its distance from any curve beyond that, in milliseconds, as far as is known.
     pub misfit: f64,
     /// The values behind it.
     pub values: Vec<f64>,
@@ -66,7 +66,7 @@ pub(crate) fn levels(samples: &[(u32, f64)]) -> Vec<Level> {
 }
 
 /// The standard deviation that the quicker values of each size have, as far as it and its neighbours tell:
-/// messages that take several turns of the window are held up in each of them and scatter more. Where
+/// messages that take several turns of the window are held up in each of them and scatter more. If
 /// nothing was repeated it is taken as one percent of the least value.
 fn deviations(sizes: &BTreeMap<u32, Vec<f64>>) -> Vec<f64> {
     let own: Vec<Option<f64>> = sizes.values().map(|values| scatter(values)).collect();

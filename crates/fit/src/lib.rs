@@ -1,13 +1,14 @@
-//! What measurements say about a path.
+//! Inferences about a path from measurements.
 //!
 //! A probe hands over [`Observations`]: messages and answers with the time stamps of both hosts. The
 //! functions here do no I/O and read no clock.
 //!
 //! - [`Clock::relate`] relates the two hosts' clocks, and says what no measurement can tell of them;
-//!   [`Summary::of`] puts a session into figures: delay, jitter, loss, order, each way where it can.
+//!   [`Summary::of`] puts a session into figures: delay, jitter, loss, order, each way if it can.
 //! - [`Stopping`] says when enough has been measured, [`Degradation::of`] how much worse load makes it.
 //! - [`Sweep`] chooses message sizes, [`PathFit::of`] finds window, rate, propagation and the hosts' cost
-//!   from the round trips, or says why it cannot ([`Line`]: datagrams' part in it), and [`PathFit::scenario`] writes the scenario file.
+//!   from the round trips, or says why it cannot ([`Line`]: datagrams' part in it), and [`PathFit::scenario`] writes
+//! the scenario file.
 //! - [`flent`] writes Flent's data files.
 //!
 //! ```

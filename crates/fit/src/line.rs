@@ -1,4 +1,4 @@
-//! What datagrams say of the line alone: they wait for no window.
+//! Inferences about the line alone from datagrams: they wait for no window.
 
 use crate::curve::{Curve, Packets, Shape, redrawn};
 use crate::known::Fitted;
@@ -25,8 +25,8 @@ const BEYOND: f64 = 0.025;
 
 impl Line {
     /// From `(user bytes, milliseconds on the path)` with `headers` bytes on the line for each datagram
-    /// besides. `late` is what a host spends from its sending to the arrival's stamp where there is no
-    /// path, in milliseconds: that is left out, and up to twice that is thought possible. `None` where
+    /// besides. `late` is the time that a host spends from its sending to the arrival's stamp if there is no
+    /// path, in milliseconds: that is left out, and up to twice that is thought possible. `None` if
     /// the samples have fewer than two sizes, or larger datagrams take no longer.
     pub fn of(samples: &[(u32, f64)], headers: u32, late: f64, seed: Seed) -> Option<Line> {
         let levels = levels(samples);

@@ -1,4 +1,4 @@
-//! How much worse under load: the same round trips on an idle and on a busy path.
+//! The degradation under load: the same round trips on an idle and on a busy path.
 
 use serde::Serialize;
 use trunkline_core::{Seed, Stream};
@@ -21,7 +21,7 @@ pub struct Figure {
 /// One quantile, idle and under load. Times in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Compared {
-    /// Which: 0.5 for the median.
+    /// The quantile's share: 0.5 for the median.
     pub share: f64,
     /// On the idle path.
     pub idle: f64,
@@ -29,11 +29,11 @@ pub struct Compared {
     pub loaded: f64,
     /// Loaded less idle: what the load's queue adds.
     pub difference: Figure,
-    /// Loaded for each unit of idle. `None` where the idle time is 0.
+    /// Loaded for each unit of idle. `None` if the idle time is 0.
     pub ratio: Option<Figure>,
 }
 
-/// How much worse a path is under load.
+/// The degradation of a path under load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Degradation {
     /// Median, 90th and 99th percentile.
@@ -49,7 +49,7 @@ impl Degradation {
     /// percentile bootstraps that draw blocks of successive values, as long as the values resemble their
     /// neighbours (circular block bootstrap, Politis and Romano 1992), from both series independently:
     /// under load, delays come in waves, and drawing single values would make too much of them. The same
-    /// values and seed give the same figures. `None` where either series is empty.
+    /// values and seed give the same figures. `None` if either series is empty.
     pub fn of(idle: &[f64], loaded: &[f64], seed: Seed) -> Option<Degradation> {
         let mut stream = seed.stream("degradation");
         let idle = Series::new(idle)?;

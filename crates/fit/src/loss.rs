@@ -1,4 +1,4 @@
-//! What was lost: how much, which way, and in what runs.
+//! The losses: how many, which way, and in what runs.
 
 use crate::{Observations, Way};
 use serde::Serialize;
@@ -16,12 +16,12 @@ pub struct Loss {
     pub out: Share,
     /// Answers that did not come back, of the messages that reached the far host.
     pub back: Share,
-    /// How many runs of so many lost messages one after the other there were, by length (loss runs or
+    /// The number of runs of lost messages one after the other, by length (loss runs or
     /// "loss periods", RFC 3357 §4).
     pub runs: BTreeMap<u64, u64>,
 }
 
-/// A share of losses. Where nobody can tell which way a message was lost, it counts for both ways: then
+/// A share of losses. If nobody can tell which way a message was lost, it counts for both ways: then
 /// `most` exceeds `least`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
@@ -31,8 +31,8 @@ pub struct Share {
     pub least: u64,
     /// Lost at most.
     pub most: u64,
-    /// What the probability of loss is, with 95 % confidence (Wilson's interval; from the lower end for
-    /// `least` to the upper end for `most`). `None` where nothing could be lost.
+    /// The probability of loss, with 95 % confidence (Wilson's interval; from the lower end for
+    /// `least` to the upper end for `most`). `None` if nothing could be lost.
     pub interval: Option<Interval>,
 }
 
@@ -59,7 +59,7 @@ impl Loss {
         }
     }
 
-    /// The mean length of a run of losses; above `1 / (1 - p)` losses come in bursts. `None` where
+    /// The mean length of a run of losses; above `1 / (1 - p)` losses come in bursts. `None` if
     /// nothing was lost.
     pub fn mean_run(&self) -> Option<f64> {
         let runs: u64 = self.runs.values().sum();

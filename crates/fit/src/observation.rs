@@ -1,4 +1,4 @@
-//! What a probe hands over: exchanges with their time stamps, and what was lost.
+//! The data that a probe hands over: exchanges with their time stamps, and losses.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct Exchange {
     pub intended: Stamp,
     /// When it was sent; the asker's clock.
     pub sent: Stamp,
-    /// What the answering host says of it; `None` where it says nothing (a plain echo service).
+    /// The answering host's part of it; `None` if it says nothing (a plain echo service).
     pub far: Option<Far>,
     /// When the answer had arrived in full; the asker's clock.
     pub received: Stamp,
@@ -42,7 +42,7 @@ pub struct Far {
     pub received: Stamp,
     /// When the answer was sent; the far clock.
     pub sent: Stamp,
-    /// How many messages of this session had arrived before it: its place in the order of arrival.
+    /// The number of messages of this session that had arrived before it: its place in the order of arrival.
     pub order: u64,
 }
 
@@ -58,13 +58,13 @@ impl Exchange {
         self.received.saturating_sub(self.intended)
     }
 
-    /// What the far host spent between arrival and answer, in nanoseconds.
+    /// The time that the far host spent between arrival and answer, in nanoseconds.
     pub fn turnaround(&self) -> Option<i64> {
         self.far.map(|far| far.sent.saturating_sub(far.received))
     }
 
     /// The round trip without the far host's time, in nanoseconds (RFC 5905 §8, `delta`); the round trip
-    /// where the far host says nothing.
+    /// if the far host says nothing.
     pub fn on_the_path(&self) -> i64 {
         self.round_trip().saturating_sub(self.turnaround().unwrap_or(0))
     }
@@ -79,7 +79,7 @@ pub struct Lost {
     pub size: u32,
     /// When it was sent; the asker's clock.
     pub sent: Stamp,
-    /// On which way it, or its answer, was lost; `None` where nobody can tell.
+    /// The way on which it, or its answer, was lost; `None` if nobody can tell.
     pub way: Option<Way>,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How much the order of packets suffered.
+/// The disorder of packets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Reordering {
     /// Packets that arrived, each counted once.
@@ -18,7 +18,7 @@ pub struct Reordering {
 }
 
 impl Reordering {
-    /// Reordered packets for each one received (reordered ratio, §4.1); `None` where nothing came.
+    /// Reordered packets for each one received (reordered ratio, §4.1); `None` if nothing came.
     pub fn ratio(&self) -> Option<f64> {
         (self.received > 0).then(|| self.reordered as f64 / self.received as f64)
     }

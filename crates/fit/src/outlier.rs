@@ -27,7 +27,7 @@ const FAR: f64 = 3.5;
 /// Hawley's ends.
 const ENDS: usize = 10;
 
-/// Indices of the values that stand out by `rule`, ascending. Empty where there are too few values for
+/// Indices of the values that stand out by `rule`, ascending. Empty if there are too few values for
 /// the rule.
 pub fn outliers(values: &[f64], rule: OutlierRule) -> Vec<usize> {
     match rule {

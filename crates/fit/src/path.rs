@@ -1,4 +1,4 @@
-//! What the shape of delay against message size says about a path: Vande Water 1988, chapter 2, by
+//! Inferences about a path from the shape of delay against message size: Vande Water 1988, chapter 2, by
 //! machine.
 //!
 //! A sender may have a window of `W` bytes in blocks of `b` outstanding. One way, a message of `s` bytes is
@@ -12,7 +12,7 @@
 //!
 //! `J = 2p + A - (W/b - 1)·(bσ + q)`,
 //!
-//! or for `J = 2p + A` where the window opens as a whole. Jumps at multiples of `W` therefore tell the
+//! or for `J = 2p + A` if the window opens as a whole. Jumps at multiples of `W` therefore tell the
 //! propagation apart from the hosts' cost for each message, which is what remains of the round trip of an
 //! empty message. An echo does all this twice, so that its jumps are of about two round trips (§2.5.2).
 
@@ -26,11 +26,11 @@ use trunkline_measure::{Interval, quantile};
 
 /// A figure is told if half its interval's width is at most this part of it.
 const TOLERANCE: f64 = 0.05;
-/// An acknowledgement on the line, in bytes, where nobody says: a Datakit control byte, up to headers alone.
+/// An acknowledgement on the line, in bytes, if nobody says: a Datakit control byte, up to headers alone.
 const ANSWER: (f64, f64) = (1.0, HEADERS);
 /// A window's jumps are so many times what had to be overlooked.
 const OUTSTANDING: f64 = 3.0;
-/// What was overlooked is small against this part of an empty message's round trip.
+/// The part of an empty message's round trip against which what was overlooked is small.
 const IRREGULAR: f64 = 0.25;
 /// A packet costs less than this part of an empty message's round trip.
 const PACKET_PART: f64 = 0.2;
@@ -38,32 +38,32 @@ const PACKET_PART: f64 = 0.2;
 const ABOUT: f64 = 0.5;
 const CONFIDENCE: f64 = 0.95;
 
-/// What a fit says about a path. Each figure stands for itself: one may be known where another is not.
+/// The inferences of a fit about a path. Each figure stands for itself: one may be known when another is not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathFit {
     /// Bytes that the sender may send before it has to wait for an answer.
     pub window: Result<u32, CannotTell>,
-    /// User bytes of a block, where steps of packets show or it was known.
+    /// User bytes of a block, if steps of packets show or it was known.
     pub block: Option<u32>,
     /// Bits a second at which a longer message takes longer: of the line, or of what is slower.
     pub rate: Result<Fitted, CannotTell>,
     /// One-way propagation, the same both ways, in milliseconds.
     pub delay: Result<Fitted, CannotTell>,
-    /// What both hosts together spend on a message and its answer, in milliseconds.
+    /// The time that both hosts together spend on a message and its answer, in milliseconds.
     pub per_message: Result<Fitted, CannotTell>,
-    /// What a packet costs in addition to its bytes, one way, in milliseconds.
+    /// The cost of a packet in addition to its bytes, one way, in milliseconds.
     pub per_packet: Result<Fitted, CannotTell>,
     /// The curve, which reproduces the round trips measured.
     pub curve: Option<Curve>,
-    /// How far the levels measured lie from the curve: the root of the mean square, in milliseconds.
+    /// The distance of the levels measured from the curve: the root of the mean square, in milliseconds.
     pub misfit: f64,
-    /// How far the worst of them lies, in milliseconds.
+    /// The distance of the worst of them, in milliseconds.
     pub worst: f64,
-    /// What was known or assumed.
+    /// The knowledge and the assumptions.
     pub known: Known,
 }
 
-/// Which comb is what.
+/// The meaning of each comb.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Combs {
     packet: Option<usize>,
@@ -134,13 +134,13 @@ fn unsettled(mut levels: Vec<Level>, mut curve: Curve, shape: &Shape) -> (Vec<Le
     (levels, curve)
 }
 
-/// How often the curve and what it does not explain are brought to agree.
+/// The number of times that the curve and what it does not explain are brought to agree.
 const ROUNDS: usize = 3;
 /// Levels that tell how far those of their turn lie off.
 const ENOUGH: usize = 4;
 
-/// How far levels lie from the curve beyond what noise explains, in milliseconds, for each level: the root
-/// of the mean square over the levels with as many turns of the window, and over more where they are few.
+/// The distance of levels from the curve beyond what noise explains, in milliseconds, for each level: the root
+/// of the mean square over the levels with as many turns of the window, and over more if they are few.
 /// 0 where noise explains all.
 fn misfits(levels: &[Level], curve: &Curve, shape: &Shape) -> Vec<f64> {
     let beyond = |one: &Level| {
@@ -166,7 +166,7 @@ fn misfits(levels: &[Level], curve: &Curve, shape: &Shape) -> Vec<f64> {
     found
 }
 
-/// Why the jumps, if any, are no window's.
+/// The reason why the jumps, if any, are no window's.
 fn problem(found: &Scan, curve: &Curve) -> Option<CannotTell> {
     let not_periodic = |size| CannotTell::NotPeriodic { size };
     if let Some((size, _)) = found.strange {
@@ -183,7 +183,7 @@ fn problem(found: &Scan, curve: &Curve) -> Option<CannotTell> {
     found.overlooked.filter(|_| hidden).map(not_periodic)
 }
 
-/// What is read.
+/// The inputs of the reading.
 struct Reading<'a> {
     levels: &'a [Level],
     curve: &'a Curve,
@@ -253,7 +253,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Can the cost of a packet be so high?
+    /// Whether the cost of a packet can be so high.
     fn may_be_packets(&self, comb: &Comb) -> bool {
         let part = comb.height / self.ways() / self.curve.base;
         self.curve.may_be_packets(comb) && part < PACKET_PART
@@ -360,7 +360,7 @@ impl Reading<'_> {
         [curve.base - 2.0 * headers[1], curve.base - 2.0 * headers[0]].map(|time| time.max(0.0))
     }
 
-    /// What a packet costs one way in addition to its bytes, at least and at most.
+    /// The least and the greatest cost of a packet one way in addition to its bytes.
     fn packet_cost(&self, curve: &Curve, combs: Combs) -> [f64; 2] {
         let byte = self.byte(curve);
         // The jumps of datagrams are those of fragments, whose headers are others than the first packet's.
@@ -394,7 +394,7 @@ impl Reading<'_> {
             (None, Some(block)) => ([0.0, size - block], [0.0, (size / block).ceil() - 1.0]),
             (_, None) => ([0.0, size - 1.0], [0.0; 2]),
         };
-        // Where packets have no comb of their own, each jump contains one packet's cost.
+        // If packets have no comb of their own, each jump contains one packet's cost.
         let apart = combs.packet.is_some() || curve.packets != Packets::UNKNOWN;
         let own = if apart { [0.0; 2] } else { packet };
         let jump = comb.height / self.known.jumps();
@@ -420,7 +420,7 @@ impl Reading<'_> {
         let trip = match self.known.per_message {
             Some(host) => {
                 let empty = self.empty(curve, combs);
-                // Where the two contradict one another, the measurement on the path counts.
+                // If the two contradict one another, the measurement on the path counts.
                 common(trip, [empty[0] - host.high, empty[1] - host.low]).unwrap_or(trip)
             }
             None => trip,
@@ -444,7 +444,7 @@ impl Reading<'_> {
     }
 }
 
-/// What lies between both pairs of ends.
+/// The interval between both pairs of ends.
 fn common(one: [f64; 2], other: [f64; 2]) -> Option<[f64; 2]> {
     let (low, high) = (one[0].max(other[0]), one[1].min(other[1]));
     (low <= high).then_some([low, high])

@@ -1,6 +1,6 @@
 //! Weighted least squares with few unknowns.
 
-/// What a regression found.
+/// The result of a regression.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Solution {
     /// One for each column.
@@ -24,7 +24,7 @@ impl Solution {
 }
 
 /// Solves `rows * coefficients = values` in the least squares sense, each row divided by its standard
-/// error. `None` where the columns do not determine the coefficients.
+/// error. `None` if the columns do not determine the coefficients.
 pub(crate) fn regress(rows: &[Vec<f64>], values: &[f64], errors: &[f64]) -> Option<Solution> {
     let width = rows.first()?.len();
     // Columns differ by orders of magnitude (1 against 65 536): each is brought to length one first.

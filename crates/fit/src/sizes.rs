@@ -1,4 +1,4 @@
-//! Which message sizes to measure, so that every boundary is straddled to the byte.
+//! The choice of message sizes, so that every boundary is straddled to the byte.
 
 use crate::curve::{Curve, Packets, Regression, Shape, Teeth};
 use crate::level::{Level, levels};
@@ -6,16 +6,16 @@ use crate::steps::{Gap, Looking, scan, settle};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What is suspected of a path before anything is measured.
+/// The suspicions about a path before anything is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Suspects {
     /// The largest network packet, headers included: 1500 on Ethernet.
     pub mtu: Option<u32>,
     /// Bytes of all headers between user bytes and that: 28 for UDP over IPv4, 40 for TCP without options.
     pub headers: u32,
-    /// User bytes of a segment or block, where the transport says so.
+    /// User bytes of a segment or block, if the transport says so.
     pub segment: Option<u32>,
-    /// Bytes that may be outstanding, where the transport says so.
+    /// Bytes that may be outstanding, if the transport says so.
     pub window: Option<u32>,
 }
 
@@ -47,13 +47,13 @@ pub struct Ask {
     pub repeat: u32,
 }
 
-/// A sweep over message sizes that goes where the delay jumps.
+/// A sweep over message sizes that follows the jumps of delay.
 ///
 /// It begins with small sizes, goes up by halves of octaves as long as no window shows, narrows each jump
-/// to the exact byte, looks behind its multiples, measures anew what does not follow, and at last repeats the sizes on which the slope hangs
-/// until the rate is known to three percent or [`most`](Sweep::most) is reached. Small sizes come first
-/// because with a small window on a long path large ones take minutes. Measure what one answer asks for
-/// in mixed order, so that a disturbance does not hit one size alone.
+/// to the exact byte, looks behind its multiples, measures anew what does not follow, and at last repeats the sizes on
+/// which the slope hangs until the rate is known to three percent or [`most`](Sweep::most) is reached. Small sizes come
+/// first because with a small window on a long path large ones take minutes. Measure what one answer asks for in mixed
+/// order, so that a disturbance does not hit one size alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sweep {
     /// Largest size.
@@ -64,14 +64,14 @@ pub struct Sweep {
     pub repeat: u32,
     /// Most round trips of any size.
     pub most: u32,
-    /// Is the slope to be known well? Not where the rate is known otherwise.
+    /// Whether the slope is to be known well. Not if the rate is known otherwise.
     pub slope: bool,
     /// Sizes to be measured in any case.
     pub suspects: Vec<u32>,
-    /// How user bytes become bytes on the line. Where that is known, packets' own steps are none, the sweep
+    /// The conversion of user bytes to bytes on the line. If that is known, packets' own steps are none, the sweep
     /// begins with sizes about one packet's, and of a gap it first tries the packets' ends in it.
     pub packets: Packets,
-    /// What kind of jumps is gone after.
+    /// The kind of jumps that is followed.
     pub looking: Looking,
     /// Of these sizes as many round trips as of any are wanted, before the sweep is done: a jump is
     /// suspected there that may be small.
@@ -98,21 +98,21 @@ impl Default for Sweep {
 const FIRST: [u32; 15] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
 /// Steps of a comb that are looked at.
 const STEPS: u32 = 4;
-/// And where packets are known, so that their steps need not be told from the window's.
+/// The same if packets are known, so that their steps need not be told from the window's.
 const FEW_STEPS: u32 = 2;
-/// How often a size that fits no curve is measured anew.
+/// The number of times that a size that fits no curve is measured anew.
 const DOUBTS: usize = 3;
 /// A comb this high against the round trip of a byte can only be a window's.
 const WINDOW_LIKE: f64 = 0.25;
-/// Round trips on which a step's place hangs where only one step counts.
+/// Round trips on which a step's place rests if only one step counts.
 const CONFIRMED: u32 = 10;
-/// How well the slope is to be known, as its standard error in units of itself: ±3 % at 95 %.
+/// The accuracy to which the slope is to be known, as its standard error in units of itself: ±3 % at 95 %.
 const SLOPE: f64 = 0.015;
 /// Round trips are not asked for if more than so many times those made were needed.
 const HOPELESS: f64 = 60.0;
 
 impl Sweep {
-    /// What to measure next, after `samples` of `(user bytes, milliseconds)` in any order; nothing when
+    /// The sizes to measure next, after `samples` of `(user bytes, milliseconds)` in any order; nothing when
     /// the sweep is done.
     pub fn next(&self, samples: &[(u32, f64)]) -> Vec<Ask> {
         let levels = levels(samples);
@@ -133,7 +133,7 @@ impl Sweep {
     }
 
     /// Both sides of the only step of interest once more: a place to the byte hangs on few round trips, and
-    /// where hosts were late at one of the two it is another.
+    /// if hosts were late at one of the two it is another.
     fn confirmed(&self, levels: &[Level], shape: &Shape) -> Option<Vec<Ask>> {
         let step = shape.teeth.first().filter(|_| self.looking.first_only)?.first;
         let wanted = (CONFIRMED.min(self.most)) as usize;
@@ -277,7 +277,7 @@ impl Sweep {
     }
 }
 
-/// Is one of the combs a window's beyond doubt?
+/// Whether one of the combs is a window's beyond doubt.
 fn shows_window(curve: &Curve) -> bool {
     curve
         .combs

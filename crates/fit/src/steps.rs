@@ -4,7 +4,7 @@ use crate::curve::{Curve, Packets, Regression, Shape, Teeth};
 use crate::level::Level;
 use serde::Serialize;
 
-/// A level must stand off from where the curve through all smaller sizes puts it by so many standard
+/// A level must stand off from the value that the curve through all smaller sizes gives it by so many standard
 /// errors.
 const CLEAR: f64 = 6.0;
 /// And by this part of what it lies above the least level: no real path is quite linear.
@@ -16,17 +16,17 @@ const FAINT: f64 = 0.25;
 const BEFORE: usize = 3;
 /// Different combs that are looked for: packets and a window, each way.
 const COMBS: usize = 4;
-/// How often the eye is made less sharp before a shape counts as strange.
+/// The number of times that the eye is made less sharp before a shape counts as strange.
 const BLINKS: usize = 12;
 /// Steps of one comb are as high as one another to this part.
 const ALIKE: f64 = 0.2;
 /// By how much beyond what disturbed it.
 const BLUNTER: f64 = 1.3;
 
-/// What kind of jumps are looked for.
+/// The kind of jumps that are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Looking {
-    /// Only for the first jump: those behind it are not looked at, where they need not come at its
+    /// Only for the first jump: those behind it are not looked at, since they need not come at its
     /// multiples (slow start, a receive window that moves, fragments).
     pub first_only: bool,
     /// Only for jumps higher than so many milliseconds.
@@ -42,7 +42,7 @@ pub struct Gap {
     pub behind: u32,
 }
 
-/// What a scan from the smallest size upwards found.
+/// The result of a scan from the smallest size upwards.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scan {
     /// The shape, with the combs found.
@@ -52,14 +52,14 @@ pub(crate) struct Scan {
     /// The first size at which delay is less than the combs say, or jumps although no period is left to
     /// explain it, and by how much.
     pub strange: Option<(u32, f64)>,
-    /// What stands off by less than this, in milliseconds, was overlooked.
+    /// The distance in milliseconds below which a level that stands off was overlooked.
     pub blunt: f64,
-    /// Where that had to be done first.
+    /// The size at which that had to be done first.
     pub overlooked: Option<u32>,
 }
 
 /// Scans levels, which ascend by size. Small irregularities that fit no comb (a reader that is woken once
-/// for one packet and once for all others, say) must not hide a window's jumps: where the scan meets one
+/// for one packet and once for all others, say) must not hide a window's jumps: if the scan meets one
 /// it begins anew with a blunter eye. A shape that stays strange is returned as it looked first.
 pub(crate) fn scan(levels: &[Level], packets: Packets, looking: Looking) -> Scan {
     let first = scan_with(levels, packets, looking, looking.least);
@@ -100,7 +100,7 @@ fn scan_with(levels: &[Level], packets: Packets, looking: Looking, blunt: f64) -
 }
 
 impl Scan {
-    /// By how much a level stands off from where the smaller ones put it, in milliseconds; 0 where that
+    /// The distance of a level from the value that the smaller ones give it, in milliseconds; 0 if that
     /// may be chance.
     fn standing_off(&self, calm: &[Level], next: &Level) -> f64 {
         let Some(regression) = (calm.len() >= BEFORE).then(|| self.regression(calm)).flatten()
@@ -123,7 +123,7 @@ impl Scan {
         Regression::of(levels, &shape)
     }
 
-    /// Takes note of a level at `next` that stands off from the calm ones before. False where the scan
+    /// Takes note of a level at `next` that stands off from the calm ones before. False if the scan
     /// cannot go on.
     fn take(&mut self, off: f64, calm: &[Level], next: u32) -> bool {
         let last = calm[calm.len() - 1].size;

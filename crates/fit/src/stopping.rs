@@ -15,20 +15,20 @@ use trunkline_measure::{Interval, mean_interval, order_interval, quantile};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Center {
-    /// The median, by the order of the values; several count as one where they resemble their neighbours.
+    /// The median, by the order of the values; several count as one if they resemble their neighbours.
     Median,
     /// The mean, by batch means.
     Mean,
 }
 
-/// How well something is to be known.
+/// The accuracy to which something is to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Goal {
-    /// What is to be known.
+    /// The figure that is to be known.
     pub center: Center,
     /// Half the interval's width, for each unit of the center: 0.01 for one percent.
     pub relative: f64,
-    /// How often the interval is to cover the truth: 0.95.
+    /// The share of intervals that are to cover the truth: 0.95.
     pub confidence: f64,
     /// Fewest measurements; the first look is made here. At least 10 are taken.
     pub least: usize,
@@ -42,12 +42,12 @@ impl Default for Goal {
     }
 }
 
-/// What a look at the measurements found.
+/// The result of a look at the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Look {
     /// The center.
     pub center: f64,
-    /// Its interval, at the confidence asked for over all looks; `None` where there are too few values
+    /// Its interval, at the confidence asked for over all looks; `None` if there are too few values
     /// for this look's confidence.
     pub interval: Option<Interval>,
     /// Measurements.
@@ -128,7 +128,7 @@ impl Stopping {
         Look { center, interval, count: values.len(), looks: self.looks }
     }
 
-    /// What this look may err.
+    /// The error that this look may spend.
     fn spent(&self) -> f64 {
         let k = f64::from(self.looks);
         (1.0 - self.goal.confidence) / (k * (k + 1.0))

@@ -9,10 +9,10 @@ use trunkline_measure::{Interval, deviation, mean, mean_interval, order_interval
 /// The confidence of all intervals here.
 const CONFIDENCE: f64 = 0.95;
 
-/// How values are spread, in their own unit.
+/// The spread of values, in their own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many values.
+    /// The number of values.
     pub count: usize,
     /// The least.
     pub min: f64,
@@ -20,7 +20,7 @@ pub struct Spread {
     pub p5: f64,
     /// The median.
     pub median: f64,
-    /// 95 % confidence interval of the median, by the order of the values; wider where they resemble
+    /// 95 % confidence interval of the median, by the order of the values; wider if they resemble
     /// their neighbours; `None` for fewer than six.
     pub median_interval: Option<Interval>,
     /// The mean.
@@ -42,7 +42,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of values in the order of time; `None` where there are none.
+    /// The spread of values in the order of time; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Spread> {
         if values.is_empty() {
             return None;
@@ -71,7 +71,7 @@ impl Spread {
 /// One direction of the path. All times in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Direction {
-    /// One-way delay; see `uncertainty`. `None` where no answer carries far time stamps.
+    /// One-way delay; see `uncertainty`. `None` if no answer carries far time stamps.
     pub delay: Option<Spread>,
     /// Without assuming equal least delays out and back, all these delays may be more, or less, by this.
     pub uncertainty: Option<f64>,
@@ -92,9 +92,9 @@ pub struct Summary {
     pub round_trip: Option<Spread>,
     /// From the intended sending to the answer: what a user who keeps to the schedule waits.
     pub response: Option<Spread>,
-    /// How late the asker itself was: from the intended sending to the sending.
+    /// The asker's own lateness: from the intended sending to the sending.
     pub lateness: Option<Spread>,
-    /// What the far host took between arrival and answer.
+    /// The time that the far host took between arrival and answer.
     pub turnaround: Option<Spread>,
     /// Towards the far host.
     pub out: Direction,

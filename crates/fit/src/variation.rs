@@ -1,4 +1,4 @@
-//! How much delay varies from one packet to the next.
+//! The variation of delay from one packet to the next.
 
 /// Differences between the delays of successive packets: the IP packet delay variation of RFC 3393 with
 /// the selection function "next packet sent" (§2.5, §4.5). In the unit of `delays`, which are in the

@@ -2,10 +2,10 @@
 
 use trunkline_core::{Rate, Span, Time};
 
-/// What may go at once after a pause, in time at the rate.
+/// The amount that may go at once after a pause, in time at the rate.
 const BURST: Span = Span::from_millis(50);
 
-/// How far ahead of a rate somebody is. Without a rate nobody ever is.
+/// The lead of a sender over its rate. Without a rate there is none.
 #[derive(Debug, Clone, Copy)]
 pub struct Bucket {
     rate: Option<Rate>,

@@ -36,7 +36,7 @@ impl Channel {
     /// An open channel.
     ///
     /// # Errors
-    /// Where the settings are not possible.
+    /// If the settings are not possible.
     pub fn open(now: Time, spec: &UrpSpec) -> Result<Channel, SettingsError> {
         let settings = Settings {
             block: spec.block,
@@ -94,7 +94,7 @@ impl Channel {
         Some((number, octets))
     }
 
-    /// Takes what has come: octets, and the whole message's length where one ends.
+    /// Takes what has come: octets, and the whole message's length if one ends.
     pub fn take(&mut self, now: Time) -> Option<(u32, Option<u32>)> {
         let Delivery { data, end, .. } = self.urp.take()?;
         let octets = data.len() as u32;
@@ -118,7 +118,7 @@ impl Channel {
         self.urp.expire(now);
     }
 
-    /// What it counted.
+    /// The counts of the channel.
     pub fn reading(&self) -> UrpReading {
         UrpReading::of(&self.urp.counters(), self.disordered)
     }

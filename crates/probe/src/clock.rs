@@ -40,7 +40,7 @@ pub fn wake_exactly() {
 
 /// Both clocks at one instant: the wall clock, then the monotonic one. Whoever reads one after the other
 /// may be interrupted in between for as long as the scheduler likes; so one is read between two readings
-/// of the other, again where these are far apart.
+/// of the other, again if these are far apart.
 pub fn both() -> (u64, Time) {
     let read = || {
         let (before, wall, after) = (now(), wall(), now());
@@ -58,7 +58,7 @@ pub fn both() -> (u64, Time) {
 
 /// Readings this close together are good enough.
 const CLOSE: Span = Span::from_nanos(500);
-/// How often both clocks are read again.
+/// The number of times that both clocks are read again.
 const TRIES: usize = 8;
 
 /// The wall clock less the monotonic one, in nanoseconds: a change tells of a step of the wall clock.

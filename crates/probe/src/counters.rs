@@ -73,7 +73,7 @@ pub fn read() -> HostReading {
 }
 
 impl HostReading {
-    /// The share of all processors' time, 0 to 1, that was used from `earlier` on; `None` where no tick
+    /// The share of all processors' time, 0 to 1, that was used from `earlier` on; `None` if no tick
     /// has passed.
     pub fn busy_since(&self, earlier: &HostReading) -> Option<f64> {
         let total = self.total_ticks.checked_sub(earlier.total_ticks).filter(|&ticks| ticks > 0)?;

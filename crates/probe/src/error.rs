@@ -1,11 +1,11 @@
-//! What can go wrong, each in one line that names cause and remedy.
+//! The errors, each in one line that names cause and remedy.
 
 use std::io;
 use std::net::SocketAddr;
 use thiserror::Error;
 use trunkline_handshake::{KeyError, Refusal, Unfit};
 
-/// Why a server does not start or a probe does not measure.
+/// The reason why a server does not start or a probe does not measure.
 #[derive(Debug, Error)]
 pub enum ProbeError {
     /// The combination of options is not possible.
@@ -27,7 +27,7 @@ pub enum ProbeError {
     Resolve {
         /// As it was given.
         host: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// Nobody answers there.
@@ -47,13 +47,13 @@ pub enum ProbeError {
     /// The control connection is gone.
     #[error("the server is gone ({0}): start it again and repeat the measurement")]
     Gone(String),
-    /// What came is not the protocol.
+    /// What came does not follow the protocol.
     #[error("the other end does not speak this protocol: {0}")]
     Protocol(String),
     /// A system call failed.
     #[error("cannot {what}: {cause}")]
     System {
-        /// What was tried.
+        /// The action that was tried.
         what: &'static str,
         /// The system's reason.
         cause: io::Error,

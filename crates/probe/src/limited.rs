@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use trunkline_core::{Span, Time};
 
-/// How long a piece of a message may take from its first octet to its last: longer than the slowest path needs
+/// The time that a piece of a message may take from its first octet to its last: longer than the slowest path needs
 /// for one, and shorter than anybody waits for an end that has stopped in the middle.
 pub const FRAME: Span = Span::from_secs(15);
 
@@ -46,7 +46,7 @@ impl Write for Limited<'_> {
     }
 }
 
-/// Is it an error of somebody who says nothing?
+/// Whether it is an error of somebody who says nothing.
 pub fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
 }

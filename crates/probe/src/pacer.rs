@@ -3,10 +3,10 @@
 use std::fmt;
 use trunkline_core::{Rate, Seed, Span, Stream, Time};
 
-/// What falls behind by more than this is let go, not made up for in a burst.
+/// The lag beyond which messages are dropped, not made up for in a burst.
 const MOST_BEHIND: Span = Span::from_millis(100);
 
-/// How messages follow each other.
+/// The way in which messages follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// Each when the answer to the one before has come, or is given up.

@@ -1,4 +1,4 @@
-//! What senders on connections have in common: how much they write, and when they ask the kernel.
+//! The common part of senders on connections: how much they write, and when they ask the kernel.
 
 use crate::clock;
 use trunkline_core::{Rate, Span, Time};
@@ -28,7 +28,7 @@ impl Readings {
         Readings { began, interval: interval.max(SHORTEST), next: began }
     }
 
-    /// Is it time? How long after the beginning.
+    /// The time since the beginning, if a reading is due.
     pub fn due(&mut self) -> Option<Span> {
         let now = clock::now();
         if now < self.next {

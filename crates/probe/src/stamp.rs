@@ -23,11 +23,11 @@ const OLDEST: u64 = 60_000_000_000;
 pub struct Arrival {
     /// Its length; the buffer holds no more than its own.
     pub length: usize,
-    /// Who sent it, where the system says.
+    /// The sender, if the system says.
     pub from: Option<SocketAddr>,
     /// When it came.
     pub at: Time,
-    /// Did the kernel stamp it? Else `at` is when it was read.
+    /// Whether the kernel stamped it. Else `at` is when it was read.
     pub stamped: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Arrival {
 /// (`net_enable_timestamp` patches its code by a work queue) and ends with the last; what arrives before is
 /// stamped only when it is read.
 static KEEPER: OnceLock<Option<UdpSocket>> = OnceLock::new();
-/// How long that takes at most, and much more.
+/// The longest time that this takes, and much more.
 const BEGINNING: Duration = Duration::from_millis(20);
 
 fn keep() -> Option<UdpSocket> {
@@ -48,7 +48,7 @@ fn keep() -> Option<UdpSocket> {
 /// Asks the kernel to stamp what arrives (`SO_TIMESTAMPNS`).
 ///
 /// # Errors
-/// Where the socket does not do that.
+/// If the socket does not do that.
 pub fn request(socket: &UdpSocket) -> io::Result<()> {
     KEEPER.get_or_init(keep);
     Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
@@ -116,10 +116,10 @@ pub fn mapped(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Waits until the socket has something or `until` comes; `true` where there is something.
+/// Waits until the socket has something or `until` comes; `true` if there is something.
 ///
 /// # Errors
-/// Where the system cannot wait.
+/// If the system cannot wait.
 pub fn wait(socket: impl AsFd, flags: PollFlags, until: Time) -> io::Result<bool> {
     let mut fds = [PollFd::new(&socket, flags)];
     let left = clock::timespec(until.since(clock::now()));
@@ -130,19 +130,19 @@ pub fn wait(socket: impl AsFd, flags: PollFlags, until: Time) -> io::Result<bool
     }
 }
 
-/// How exact the times of a measurement are, found out on this host just before it.
+/// The accuracy of a measurement's times, found out on this host just before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimingError {
-    /// Does the kernel stamp arrivals? Else they are read off the clock when the program wakes.
+    /// Whether the kernel stamps arrivals. Else they are read off the clock when the program wakes.
     pub kernel_stamps: bool,
     /// The clock's smallest step.
     pub clock_step: Span,
     /// From the instant noted before a send call to the kernel's stamp, over loopback: what a one-way
     /// delay is too long by.
     pub send_to_stamp: Percentiles,
-    /// From the kernel's stamp until the program has read the datagram: the error where there is none.
+    /// From the kernel's stamp until the program has read the datagram: the error if there is none.
     pub stamp_to_read: Percentiles,
-    /// How late a timer wakes the program: what paced messages leave late by, which counts as delay,
+    /// The lateness with which a timer wakes the program: paced messages leave late by it, which counts as delay,
     /// since they are measured from the intended instant.
     pub timer_late: Percentiles,
 }
@@ -159,7 +159,7 @@ impl TimingError {
 const TRIALS: usize = 200;
 const SLEEPS: usize = 40;
 
-/// Measures the errors; takes a tenth of a second. Where there is no loopback, only the timer's.
+/// Measures the errors; takes a tenth of a second. If there is no loopback, only the timer's.
 pub fn calibrate() -> TimingError {
     clock::wake_exactly();
     let (sends, reads, stamped) = loopback().unwrap_or_default();

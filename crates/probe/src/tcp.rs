@@ -1,4 +1,4 @@
-//! What the kernel says of a TCP connection, and how it is told which congestion control to use.
+//! The kernel's view of a TCP connection, and the choice of its congestion control.
 
 use nix::sys::socket::{getsockopt, setsockopt};
 // The last of the three needs the others by their bare names.
@@ -33,7 +33,7 @@ sockopt_impl!(
 /// it: packets that fill theirs badly would close the window before it is used up.
 ///
 /// # Errors
-/// Where the kernel does not take it.
+/// If the kernel does not take it.
 pub fn set_window(socket: &impl AsFd, octets: u32) -> io::Result<()> {
     SockRef::from(socket).set_recv_buffer_size((octets as usize).saturating_mul(2))?;
     hold_window(socket, octets)
@@ -43,12 +43,12 @@ pub fn set_window(socket: &impl AsFd, octets: u32) -> io::Result<()> {
 /// segment comes than any before (`tcp_measure_rcv_mss`).
 ///
 /// # Errors
-/// Where the kernel does not take it.
+/// If the kernel does not take it.
 pub fn hold_window(socket: &impl AsFd, octets: u32) -> io::Result<()> {
     Ok(setsockopt(socket, WindowClamp, &i32::try_from(octets).unwrap_or(i32::MAX))?)
 }
 
-/// What `TCP_INFO` says at one instant.
+/// The reading of `TCP_INFO` at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpReading {
@@ -68,7 +68,7 @@ pub struct TcpReading {
     pub path_mtu_octets: u32,
 }
 
-/// Reads it, `at` after the stream began; `None` where the kernel does not say.
+/// Reads it, `at` after the stream began; `None` if the kernel does not say.
 pub fn read(stream: &TcpStream, at: Span) -> Option<TcpReading> {
     let info = getsockopt(stream, Info).ok()?;
     Some(TcpReading {
@@ -82,7 +82,7 @@ pub fn read(stream: &TcpStream, at: Span) -> Option<TcpReading> {
     })
 }
 
-/// Do segments carry time stamps (RFC 7323)? `None` where the kernel does not say.
+/// Whether segments carry time stamps (RFC 7323). `None` if the kernel does not say.
 pub fn timestamps(stream: &TcpStream) -> Option<bool> {
     /// `TCPI_OPT_TIMESTAMPS` of `linux/tcp.h`.
     const TIMESTAMPS: u8 = 1;
@@ -102,7 +102,7 @@ pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), String> {
     })
 }
 
-/// Those of `wanted` that this process may set; where none is named, of all that the kernel has. A name that
+/// Those of `wanted` that this process may set; if none is named, of all that the kernel has. A name that
 /// the kernel does not have yet may make it load a module, so that no client decides of it.
 ///
 /// # Errors

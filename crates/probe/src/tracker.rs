@@ -1,4 +1,4 @@
-//! Which numbers have come: once, twice, late, and how regularly.
+//! The numbers that have come: once, twice, late, and how regularly.
 
 use std::collections::BTreeMap;
 use trunkline_core::Time;
@@ -63,7 +63,7 @@ impl Tracker {
         self.jitter.note((arrived.as_nanos() as i64).wrapping_sub(stamp as i64));
     }
 
-    /// Joins the two lowest ranges where there are too many, and so forgets what is missing between.
+    /// Joins the two lowest ranges if there are too many, and so forgets what is missing between.
     fn bound(&mut self) {
         if self.ranges.len() > MOST_RANGES
             && let (Some((first, _)), Some((_, last))) =
@@ -94,7 +94,7 @@ impl Tracker {
     pub fn ranges(&self) -> Vec<(u32, u32)> {
         self.ranges.iter().map(|(&first, &last)| (first, last)).collect()
     }
-    /// Were there too many to keep apart?
+    /// Whether there were too many to keep apart.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
@@ -104,7 +104,7 @@ impl Tracker {
     }
 }
 
-/// Is `number` in one of the ranges?
+/// Whether `number` is in one of the ranges.
 pub fn covers(ranges: &[(u32, u32)], number: u32) -> bool {
     let after = ranges.partition_point(|&(first, _)| first <= number);
     after > 0 && number <= ranges[after - 1].1

@@ -1,4 +1,4 @@
-//! What this machine can hold: delay floor, timer lateness, highest loss-free rates.
+//! The capacity of this machine: delay floor, timer lateness, highest loss-free rates.
 
 use crate::VerifyError;
 use crate::laboratory::Laboratory;
@@ -31,7 +31,7 @@ const ROUND: Span = Span::from_millis(1);
 /// The emulator sleeps until this long before an instant and spins the rest.
 const SPIN: Span = Span::from_micros(100);
 
-/// What the forwarder without a path adds.
+/// The delay that the forwarder without a path adds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Floor {
     /// Whether it never slept.
@@ -60,7 +60,7 @@ pub struct Ceiling {
 pub struct Holds {
     /// The preset.
     pub preset: String,
-    /// Its line rate in full packets per second, the faster direction; `None` where it has no rate.
+    /// Its line rate in full packets per second, the faster direction; `None` if it has no rate.
     pub full_packets: Option<f64>,
     /// The same in the smallest packets.
     pub small_packets: Option<f64>,
@@ -79,11 +79,11 @@ pub struct Calibration {
     pub baseline_lead: Span,
     /// Its 99th percentile less the median.
     pub baseline_p99: Span,
-    /// What the bare forwarder adds, sleeping and spinning.
+    /// The delays that the bare forwarder adds, sleeping and spinning.
     pub floors: Vec<Floor>,
-    /// How late a plain sleep of a millisecond ends.
+    /// The lateness at the end of a plain sleep of a millisecond.
     pub sleep_late: Percentiles,
-    /// The same where the last 100 us are spun.
+    /// The same if the last 100 us are spun.
     pub spin_late: Percentiles,
     /// Highest loss-free rates.
     pub ceilings: Vec<Ceiling>,
@@ -94,7 +94,7 @@ pub struct Calibration {
 /// Calibrates this machine.
 ///
 /// # Errors
-/// Where the laboratory cannot be built or a device fails, or `stop` was set.
+/// If the laboratory cannot be built or a device fails, or `stop` was set.
 pub fn calibrate(
     cpu: Option<usize>,
     stop: &AtomicBool,
@@ -168,7 +168,7 @@ fn ceilings(
     Ok(ceilings)
 }
 
-/// Which presets the default backend holds, both ways at line rate.
+/// The presets that the default backend holds, both ways at line rate.
 fn presets(ceilings: &[Ceiling]) -> Vec<Holds> {
     let held = |size: u32| {
         let of = |c: &&Ceiling| c.backend == "packet" && c.ways == 2 && c.frame == size + 14;
@@ -197,7 +197,7 @@ fn judge(preset: &str, small: f64, full: f64) -> Option<Holds> {
     })
 }
 
-/// How late sleeps end: all slept, and with the last part spun as the emulator does.
+/// The lateness at the end of sleeps: all slept, and with the last part spun as the emulator does.
 fn timers() -> (Percentiles, Percentiles) {
     let thread = std::thread::spawn(|| {
         if let Err(error) = set_current_timer_slack(NonZeroU64::new(1)) {

@@ -14,11 +14,11 @@ pub const GUARD: Span = Span::from_micros(20);
 /// One direction of a run.
 #[derive(Debug)]
 pub struct Direction<'a> {
-    /// What was sent.
+    /// The probes sent.
     pub sent: &'a Sent,
-    /// What arrived.
+    /// The probes that arrived.
     pub matched: &'a Matched,
-    /// What the path prescribes. Where the line has slots: also for probes sent a little earlier and a
+    /// The times that the path prescribes. If the line has slots: also for probes sent a little earlier and a
     /// little later, within what the stamps leave open, because a slot missed by a nanosecond is a
     /// whole slot. Of these the one nearest to the usual error counts.
     pub prescribed: &'a [Vec<Option<Prescribed>>],

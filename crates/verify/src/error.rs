@@ -1,4 +1,4 @@
-//! What ends a measurement.
+//! The errors that end a measurement.
 
 use std::io;
 use thiserror::Error;
@@ -6,7 +6,7 @@ use trunkline_emu::{ChangeError, EmuError};
 use trunkline_lab::LabError;
 use trunkline_port::PortError;
 
-/// What ends a measurement without a result.
+/// The reason why a measurement ended without a result.
 #[derive(Debug, Error)]
 pub enum VerifyError {
     /// The emulator failed.
@@ -46,7 +46,7 @@ pub enum VerifyError {
     /// A scenario that describes no measurement of one path.
     #[error("a verification needs {what}: describe one path and its probes, nothing else")]
     Scenario {
-        /// What is missing.
+        /// The thing that is missing.
         what: String,
     },
     /// The machine does not even hold the lowest rate tried.

@@ -29,29 +29,29 @@ const STEP: i64 = 20_000;
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 
-/// What to send.
+/// The probes to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Course {
     /// Bytes of a probe, as an IPv4 packet.
     pub size: u32,
     /// Probes per second from near to far and from far to near; infinite for as fast as possible.
     pub per_second: [f64; 2],
-    /// How many of those from the near end are reflected, per second at most.
+    /// The most of those from the near end that are reflected, per second.
     pub pings_per_second: f64,
     /// When the first probe is to be sent: nanoseconds of CLOCK_REALTIME.
     pub start: u64,
     /// For how long probes are sent.
     pub duration: Span,
-    /// How long to wait for the last ones.
+    /// The time to wait for the last ones.
     pub tail: Span,
 }
 
 /// One direction of a recording.
 #[derive(Debug, Default)]
 pub struct Half {
-    /// What was sent.
+    /// The probes sent.
     pub sent: Sent,
-    /// What arrived at the other end, in the order of arrival.
+    /// The arrivals at the other end, in the order of arrival.
     pub arrivals: Vec<Arrival>,
     /// Probes that the sending device refused.
     pub refused: u64,
@@ -59,28 +59,28 @@ pub struct Half {
     pub ring_drops: u64,
 }
 
-/// What a course brought.
+/// The recording of a course.
 #[derive(Debug, Default)]
 pub struct Recording {
     /// From near to far.
     pub up: Half,
     /// From far to near.
     pub down: Half,
-    /// Which probe up was answered by which down.
+    /// The pairs of probe up and the probe down that answered it.
     pub reflections: Vec<Reflection>,
-    /// How late probes were sent against their intended time.
+    /// The lateness of probes sent, against their intended time.
     pub lateness: Times,
-    /// How often the generator did not run for more than a millisecond.
+    /// The number of times that the generator did not run for more than a millisecond.
     pub stalls: u64,
     /// The longest of these stalls.
     pub longest_stall: Span,
-    /// Was everything sent in time that was to be sent?
+    /// Whether everything was sent in time that was to be sent.
     pub complete: bool,
     /// For how long probes were sent.
     pub sending: Span,
     /// CLOCK_REALTIME less CLOCK_MONOTONIC, in nanoseconds.
     pub offset: i64,
-    /// Was CLOCK_REALTIME stepped during the course?
+    /// Whether CLOCK_REALTIME was stepped during the course.
     pub stepped: bool,
 }
 
@@ -122,7 +122,7 @@ fn warm_content() -> Content {
 /// Sends some probes that are not counted, so that caches and rings are warm.
 ///
 /// # Errors
-/// Where a device is down or gone.
+/// If a device is down or gone.
 pub fn warm(near: &mut dyn Port, far: &mut dyn Port, size: u32) -> Result<(), PortError> {
     let [mut up, mut down] = templates(size);
     for _ in 0..WARM {
@@ -141,7 +141,7 @@ struct Stream {
     interval: f64,
     planned: usize,
     begun: usize,
-    /// Every so many probes one is to be reflected; none where zero.
+    /// Every so many probes one is to be reflected; none if zero.
     ping_every: usize,
     half: Half,
 }
@@ -171,7 +171,7 @@ impl Stream {
         Stream { template, start, interval, planned, begun: 0, ping_every, half }
     }
 
-    /// When the next probe is to be sent; nothing where all were.
+    /// The time at which the next probe is to be sent; nothing if all were.
     fn next(&self) -> Option<u64> {
         let at = self.start + (self.begun as f64 * self.interval) as u64;
         (self.begun < self.planned).then_some(at)
@@ -255,7 +255,7 @@ struct Generator<'a> {
 /// Runs a course to its end.
 ///
 /// # Errors
-/// Where a device fails, or `stop` was set.
+/// If a device fails, or `stop` was set.
 pub fn run(
     near: &mut dyn Port,
     far: &mut dyn Port,

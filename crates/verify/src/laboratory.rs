@@ -17,7 +17,7 @@ use crate::run::Emulator;
 /// The device of the direct way at both ends.
 const DIRECT: &str = "tldirect";
 
-/// Which way the probes go.
+/// The way that the probes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrangement {
     /// Straight from end to end.
@@ -37,7 +37,7 @@ pub struct Laboratory {
     _awake: Awake,
 }
 
-/// Where the threads run.
+/// The processors of the threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cpus {
     /// The emulator's processor; `None` if there is only one for both.
@@ -92,7 +92,7 @@ impl Laboratory {
         self.console = console;
     }
 
-    /// Where what is measured is shown.
+    /// The register that shows what is measured.
     pub fn console(&self) -> Arc<Console> {
         Arc::clone(&self.console)
     }
@@ -102,7 +102,7 @@ impl Laboratory {
         self.hosts.laboratory().namespaces()
     }
 
-    /// Where the threads run.
+    /// The processors of the threads.
     pub fn cpus(&self) -> Cpus {
         self.cpus
     }

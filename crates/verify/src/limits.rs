@@ -13,13 +13,13 @@ use trunkline_core::Span;
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{MTUS, PathSpec, Settings};
 
-/// How long one rate is tried.
+/// The time for which one rate is tried.
 const TRY: Span = Span::from_millis(250);
 /// From the emulator's start to the first probe.
 const LEAD_IN: Span = Span::from_millis(40);
 /// No probe of a bare forwarder takes longer than this unless it is lost.
 const TAIL: Span = Span::from_millis(100);
-/// How often the interval of rates is halved.
+/// The number of times that the interval of rates is halved.
 const STEPS: u32 = 4;
 /// A rate at which half of the probes of the second half of a try wait longer than this builds a
 /// queue and is not held. Not a higher percentile: stalls of the machine would decide.
@@ -31,7 +31,7 @@ const LINE_SHARE: f64 = 0.995;
 /// The lowest rate worth trying.
 const LEAST: f64 = 1_000.0;
 
-/// What sets the rate of a run.
+/// The bound that sets the rate of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
@@ -61,7 +61,7 @@ impl fmt::Display for Bound {
 pub struct Highest {
     /// Probes per second each way.
     pub per_second: f64,
-    /// What set it.
+    /// The bound that set it.
     pub bound: Bound,
 }
 
@@ -117,9 +117,9 @@ pub fn bare(mtu: u32) -> PathSpec {
 
 /// A search on a laboratory.
 pub struct Search<'a> {
-    /// Where.
+    /// The laboratory of the search.
     pub laboratory: &'a mut Laboratory,
-    /// How the emulator runs.
+    /// The settings of the emulator.
     pub emulator: Emulator,
     /// Largest packet of the devices.
     pub mtu: u32,
@@ -153,7 +153,7 @@ impl Search<'_> {
         Ok(Highest { per_second: found, bound })
     }
 
-    /// What of the highest rate a longer run may use. The line rate is used in full.
+    /// The part of the highest rate that a longer run may use. The line rate is used in full.
     pub fn safe(highest: Highest) -> f64 {
         match highest.bound {
             Bound::LineRate | Bound::Asked => highest.per_second,

@@ -7,7 +7,7 @@ use trunkline_port::checksum::Sum;
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const UDP: usize = 8;
-/// Where the payload starts.
+/// The start of the payload.
 const PAYLOAD: usize = ETHERNET + IPV4 + UDP;
 /// Mark 2, kind 1, zero 1, number 4, stamp 4.
 const CONTENT: usize = 12;
@@ -26,7 +26,7 @@ pub const SMALLEST: u32 = (IPV4 + UDP + CONTENT) as u32;
 const TO: [u8; 6] = [0x02, b't', b'l', 0xff, 0, 1];
 const FROM: [u8; 6] = [0x02, b't', b'l', 0xff, 0, 2];
 
-/// What a probe is for.
+/// The purpose of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -46,10 +46,10 @@ impl Kind {
     }
 }
 
-/// What a probe carries.
+/// The contents of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
     /// Its number, from 0, in its direction.
     pub number: u32,

@@ -1,4 +1,4 @@
-//! What the modelled path prescribes for each probe: the same `Link` as in the emulator, run again on
+//! The times that the modelled path prescribes for each probe: the same `Link` as in the emulator, run again on
 //! the instants at which the probes were sent.
 
 use trunkline_core::{Cause, Packet, Seed, Span, Time};
@@ -13,15 +13,15 @@ pub struct Reference<'a> {
     pub seed: Seed,
     /// The name of its random streams.
     pub name: &'a str,
-    /// Where its slot clock began.
+    /// The beginning of its slot clock.
     pub origin: Time,
-    /// What the path makes of a probe's frame.
+    /// The path's class of a probe's frame.
     pub class: Class,
     /// Changes of the delay, with their instants, ascending.
     pub changes: &'a [(Time, Span)],
 }
 
-/// What the path prescribes for a probe that it does not drop.
+/// The times that the path prescribes for a probe that it does not drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prescribed {
     /// When its last bit leaves the line; the delay in force then is its delay.
@@ -31,7 +31,7 @@ pub struct Prescribed {
 }
 
 impl Reference<'_> {
-    /// What the path prescribes for probes that enter at the given instants (ascending); `None` for
+    /// The times that the path prescribes for probes that enter at the given instants (ascending); `None` for
     /// those that it drops.
     pub fn prescribe(&self, entries: &[Time]) -> Vec<Option<Prescribed>> {
         let mut prescribed = self.carry(self.spec, self.changes, entries);

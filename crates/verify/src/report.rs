@@ -15,7 +15,7 @@ use trunkline_measure::Percentiles;
 /// The format of the JSON output; it changes when a field changes its meaning or goes.
 pub const FORMAT: u32 = 1;
 
-/// What is good enough: 99 in 100 must be no larger.
+/// The thresholds of good enough: 99 in 100 must be no larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thresholds {
     /// Of the delay error.
@@ -56,15 +56,15 @@ impl Lost {
 /// interruptions of more than 20 us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stalls {
-    /// How often the emulator did not run.
+    /// The number of times that the emulator did not run.
     pub emulator: u64,
     /// The longest time.
     pub emulator_longest: Span,
-    /// How often the emulator lost more than 20 us while it was spinning or working.
+    /// The number of times that the emulator lost more than 20 us while it was spinning or working.
     pub interruptions: u64,
     /// The time so lost in all.
     pub interrupted: Span,
-    /// How often the generator did not run.
+    /// The number of times that the generator did not run.
     pub generator: u64,
     /// The longest time.
     pub generator_longest: Span,
@@ -83,7 +83,7 @@ impl Stalls {
         }
     }
 
-    /// Was there any?
+    /// Whether there was any.
     pub fn any(&self) -> bool {
         self.emulator + self.generator > 0
     }
@@ -104,9 +104,9 @@ pub struct Row {
     pub sent_per_second: f64,
     /// Whether the generator sent all that it was to send.
     pub complete: bool,
-    /// What set the rate.
+    /// The bound that set the rate.
     pub bound: Bound,
-    /// How often the delay was changed during the run.
+    /// The number of times that the delay was changed during the run.
     pub delay_changes: u64,
     /// Probes sent, both ways, reflections included.
     pub sent: u64,
@@ -145,16 +145,16 @@ pub struct Row {
     pub baseline_lead: Span,
     /// The 99th percentile of that, less the median: the measurement's own error.
     pub baseline_p99: Span,
-    /// How late probes were sent against their intended time. The path is judged from when they were.
+    /// The lateness of probes sent, against their intended time. The path is judged from when they were.
     pub sender_late: Percentiles,
-    /// What the emulator says of itself, for comparison: how late frames left against its schedule,
+    /// The emulator's own statement, for comparison: the lateness of frames against its schedule,
     /// the worse direction.
     pub own_statement: Percentiles,
     /// Stalls of the machine.
     pub stalls: Stalls,
     /// Whether the clock of the stamps was stepped.
     pub clock_stepped: bool,
-    /// Why the machine did not hold the setting; empty where it did.
+    /// The reasons why the machine did not hold the setting; empty if it did.
     pub problems: Vec<String>,
 }
 
@@ -165,7 +165,7 @@ impl Row {
         self
     }
 
-    /// Did the machine hold the setting?
+    /// Whether the machine held the setting.
     pub fn holds(&self) -> bool {
         self.problems.is_empty()
     }
@@ -222,7 +222,7 @@ pub struct Report {
     pub format: u32,
     /// Whether the machine held every setting.
     pub holds: bool,
-    /// What was good enough.
+    /// The thresholds.
     pub thresholds: Thresholds,
     /// The backend.
     pub backend: String,

@@ -26,14 +26,14 @@ const LEAD_IN: Span = Span::from_millis(160);
 const TAIL: Span = Span::from_millis(200);
 /// Reflected probes per second.
 const PINGS: f64 = 100.0;
-/// How long the baseline of one size and load is measured, and at how many probes per second at least.
+/// The time for which the baseline of one size and load is measured, and the least number of probes per second.
 const BASELINE: Span = Span::from_millis(400);
 const BASELINE_LEAST: f64 = 500.0;
 
-/// How the emulator runs.
+/// The settings of the emulator.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Emulator {
-    /// How it exchanges frames with the kernel.
+    /// The way in which it exchanges frames with the kernel.
     pub backend: Backend,
     /// Whether it never sleeps.
     pub busy: bool,
@@ -48,19 +48,19 @@ pub struct Trial {
     pub size: u32,
     /// Probes per second each way.
     pub per_second: f64,
-    /// What set that rate.
+    /// The bound that set that rate.
     pub bound: Bound,
     /// For how long.
     pub duration: Span,
     /// By how much the delay is lengthened after a third of the run, and shortened after two thirds.
     pub change: Option<Span>,
-    /// How the emulator runs.
+    /// The settings of the emulator.
     pub emulator: Emulator,
-    /// What is good enough.
+    /// The thresholds.
     pub thresholds: report::Thresholds,
 }
 
-/// What the measurement itself takes: direct veth, same size and load.
+/// The time that the measurement itself takes: direct veth, same size and load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Baseline {
     /// From the sender's clock to the arrival stamp: the median, taken off every one-way time.
@@ -333,7 +333,7 @@ fn worse(snapshot: &Snapshot) -> Percentiles {
     own.max_by_key(|lateness| lateness.p99).unwrap_or_default()
 }
 
-/// What is needed to compare one direction.
+/// The inputs of the comparison of one direction.
 struct Context<'a> {
     trial: &'a Trial,
     recording: &'a Recording,

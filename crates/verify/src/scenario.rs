@@ -21,7 +21,7 @@ impl Trial {
     /// than the line's is the line's.
     ///
     /// # Errors
-    /// [`VerifyError::Scenario`] where it has anything else; [`VerifyError::Random`] and
+    /// [`VerifyError::Scenario`] if it has anything else; [`VerifyError::Random`] and
     /// [`VerifyError::Size`] as [`check`].
     pub fn of(scenario: &Scenario) -> Result<Trial, VerifyError> {
         let wrong = |what: &str| VerifyError::Scenario { what: what.into() };
@@ -62,10 +62,10 @@ fn most(path: &PathSpec, size: u32, rate: Rate, packet: u32) -> (f64, Bound) {
     }
 }
 
-/// How often a measurement is made at most, until the machine did not stall in it.
+/// The most tries of a measurement, until the machine did not stall in it.
 const ATTEMPTS: u32 = 3;
 
-/// Makes the run that `scenario` describes, in `laboratory`, after a run without the path; again where the
+/// Makes the run that `scenario` describes, in `laboratory`, after a run without the path; again if the
 /// machine did not let it go on.
 ///
 /// # Errors
@@ -91,8 +91,8 @@ pub fn measure(
 }
 
 impl Row {
-    /// What the path adds to the time from near to far and back, as the LDS report measures it: the mean round
-    /// trip with the path, less the mean one without (§3.9), and less what the line takes to send a probe twice,
+    /// The time that the path adds from near to far and back, as the LDS report measures it: the mean round
+    /// trip with the path, less the mean one without (§3.9), and less twice the line's time for a probe,
     /// which the report's line does with and without. In nanoseconds.
     pub fn round_trip_added_ns(&self) -> i64 {
         let set = (self.delay_up + self.delay_down).as_nanos() as i64;

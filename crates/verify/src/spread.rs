@@ -1,4 +1,4 @@
-//! How far values lie apart.
+//! The spread of values.
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::Span;
@@ -6,7 +6,7 @@ use trunkline_core::Span;
 /// The spread of a set of signed times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spread {
-    /// How many.
+    /// The number of values.
     pub count: u64,
     /// Their arithmetic mean in nanoseconds.
     pub mean_ns: i64,
@@ -37,7 +37,7 @@ impl Spread {
     }
 }
 
-/// The value that `share` of all do not exceed, by nearest rank. `sorted` is ascending; 0 where empty.
+/// The value that `share` of all do not exceed, by nearest rank. `sorted` is ascending; 0 if empty.
 pub fn ranked(sorted: &[i64], share: f64) -> i64 {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.max(1) - 1).or(sorted.last()).copied().unwrap_or(0)

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use trunkline_core::Span;
 use trunkline_scenario::PathSpec;
 
-/// How many probes to send each way.
+/// The number of probes to send each way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Load {
     /// Per second.
@@ -77,7 +77,7 @@ pub const LDS_STEP: Span = Span::from_micros(500);
 pub struct Sweep {
     /// The path; each delay of `delays` in turn takes the place of its own.
     pub path: PathSpec,
-    /// Delays for both directions; where there are none, the path's own.
+    /// Delays for both directions; if there are none, the path's own.
     pub delays: Vec<Span>,
     /// Bytes of a probe, as an IPv4 packet.
     pub sizes: Vec<u32>,
@@ -85,13 +85,13 @@ pub struct Sweep {
     pub loads: Vec<Load>,
     /// Duration of each run; without one each load has its own.
     pub duration: Option<Span>,
-    /// How often each run is made.
+    /// The number of times that each run is made.
     pub repeat: u32,
     /// By how much the delay is changed during each run.
     pub change: Option<Span>,
-    /// How the emulator runs.
+    /// The settings of the emulator.
     pub emulator: Emulator,
-    /// What is good enough.
+    /// The thresholds.
     pub thresholds: Thresholds,
 }
 
@@ -100,7 +100,7 @@ const SELDOM: Span = Span::from_millis(2_200);
 const BRIEF: Span = Span::from_millis(1_500);
 
 impl Sweep {
-    /// How many runs it makes.
+    /// The number of runs that it makes.
     pub fn runs(&self) -> usize {
         let delays = self.delays.len().max(1);
         delays * self.sizes.len() * self.loads.len() * self.repeat as usize
@@ -126,7 +126,7 @@ impl Sweep {
     /// Makes all runs and hands over each row as it comes. `tell` hears what is being done.
     ///
     /// # Errors
-    /// Where the emulator or a device fails, or `stop` was set.
+    /// If the emulator or a device fails, or `stop` was set.
     pub fn run(
         &self,
         laboratory: &mut Laboratory,
@@ -171,7 +171,7 @@ impl Sweep {
     }
 }
 
-/// What was found out already: it depends on size and load, not on the delay.
+/// The results found already: they depend on size and load, not on the delay.
 #[derive(Default)]
 struct Known {
     highest: BTreeMap<u32, Highest>,

@@ -1,11 +1,11 @@
-//! What was sent and what arrived, and which arrival belongs to which probe. No clock, no socket.
+//! The probes sent and arrived, and which arrival belongs to which probe. No clock, no socket.
 
 /// The probes that one end sent, by their numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
     /// The sender's clock before the call that sent it: nanoseconds of CLOCK_REALTIME.
     pub before: Vec<u64>,
-    /// How long that call took, in nanoseconds.
+    /// The time that each call took, in nanoseconds.
     pub took: Vec<u32>,
 }
 
@@ -21,12 +21,12 @@ impl Sent {
         self.took.push(u32::try_from(after.saturating_sub(before)).unwrap_or(u32::MAX));
     }
 
-    /// How many were sent.
+    /// The number sent.
     pub fn len(&self) -> usize {
         self.before.len()
     }
 
-    /// Was nothing sent?
+    /// Whether nothing was sent.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty()
     }
@@ -75,7 +75,7 @@ impl Matched {
         matched
     }
 
-    /// How many probes never arrived.
+    /// The number of probes that never arrived.
     pub fn lost(&self) -> u64 {
         self.arrived.iter().filter(|stamp| stamp.is_none()).count() as u64
     }

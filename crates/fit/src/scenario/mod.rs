@@ -15,12 +15,12 @@ use crate::path::PathFit;
 const MOST_BLOCK: u32 = 4096;
 /// The most blocks of URP outstanding.
 const MOST_OUTSTANDING: u32 = 7;
-/// What URP adds to the user bytes of a block: one that ends it and three of trailer.
+/// The bytes that URP adds to the user bytes of a block: one that ends it and three of trailer.
 const TRAILER: f64 = 4.0;
 /// URP's answer to a block, in bytes.
 const ANSWER: f64 = 1.0;
 
-/// What carried the messages, and carries them in the scenario.
+/// The carrier of the messages, in the measurement and in the scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Over {
     /// Blocks of URP.
@@ -31,20 +31,20 @@ pub enum Over {
     Udp(OverUdp),
 }
 
-/// What the file is to say beside the path.
+/// The contents of the file beside the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// The scenario's name.
     pub name: String,
-    /// Where, when and how was measured: one line.
+    /// The place, the time and the way of the measurement: one line.
     pub about: String,
     /// Message sizes for the file's interactive traffic: those measured, in user bytes.
     pub sizes: Vec<u32>,
     /// Messages of each size.
     pub repeat: u32,
-    /// Bytes of each answer, where it is not the whole message.
+    /// Bytes of each answer, if it is not the whole message.
     pub reply: u32,
-    /// What carries them.
+    /// The carrier.
     pub over: Over,
 }
 
@@ -59,7 +59,7 @@ pub struct Written {
     pub error: f64,
 }
 
-/// Why no scenario can be written.
+/// The reason why no scenario can be written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CannotWrite {
     /// The fit has no curve that goes on.
@@ -95,7 +95,7 @@ pub enum CannotWrite {
     OneWay {
         /// Bytes.
         window: u32,
-        /// Which.
+        /// The way.
         way: &'static str,
     },
     /// The jumps are higher than an empty message's round trip leaves room for.
@@ -117,13 +117,13 @@ struct Line {
     byte: f64,
     /// One-way propagation, in milliseconds.
     delay: f64,
-    /// What each write costs a host, in milliseconds.
+    /// The cost of each write to a host, in milliseconds.
     write: f64,
     /// The largest packet, in bytes.
     mtu: u32,
 }
 
-/// The largest packet where nothing is said: a scenario's default.
+/// The largest packet if nothing is said: a scenario's default.
 const MTU: u32 = 1500;
 
 /// A path as URP sees it.
@@ -135,22 +135,22 @@ struct Geometry {
     byte: f64,
     /// One-way propagation, in milliseconds.
     delay: f64,
-    /// What each write costs a host, in milliseconds.
+    /// The cost of each write to a host, in milliseconds.
     write: f64,
 }
 
 impl PathFit {
     /// The scenario file of this path: two hosts, a link, and traffic over the transport that was measured,
-    /// with the window that was found. Datagrams go each way for themselves. Every figure stands beside its estimate and interval, or beside the reason why it
-    /// could not be told, in a comment.
+    /// with the window that was found. Datagrams go each way for themselves. Every figure stands beside its estimate
+    /// and interval, or beside the reason why it could not be told, in a comment.
     ///
-    /// The scenario reproduces the curve: where propagation and hosts' costs could not be told apart, it
+    /// The scenario reproduces the curve: if propagation and hosts' costs could not be told apart, it
     /// has one division of many. With URP packets are taken as URP's blocks, so that the headers of what was
     /// measured are spread over a block's bytes, and a window longer than seven blocks is divided into
     /// fewer and longer ones.
     ///
     /// # Errors
-    /// Where there is no curve or no slope, or no such path with this transport.
+    /// If there is no curve or no slope, or no such path with this transport.
     pub fn scenario(&self, wanted: &Wanted) -> Result<Written, CannotWrite> {
         let no_curve = || match &self.rate {
             Err(why) => CannotWrite::NotFitted(why.clone()),
@@ -265,15 +265,16 @@ impl PathFit {
         Geometry { block, outstanding, byte, delay: trip / 2.0, write: (empty - trip) / 2.0 }
     }
 
-    /// What `block` bytes in the middle of a message take, one way, in ms.
+    /// The time that `block` bytes in the middle of a message take, one way, in ms.
     fn packet_time(&self, curve: &Curve, block: u32) -> f64 {
-        // Over many blocks, so that it does not matter where packets begin.
+        // Many blocks, so that the places at which packets begin do not matter.
         let blocks = 64;
         let size = block.saturating_mul(blocks);
         (curve.at(size + 1) - curve.at(1)) / f64::from(blocks) / self.known.pattern.ways()
     }
 
-    /// What the curve misses, how headers are spread over a block, and steps that are no window's.
+    /// The error of reproduction: what the curve misses, the spread of headers over a block, and steps that are no
+    /// window's.
     fn reproduction_error(&self, curve: &Curve, geometry: Geometry) -> f64 {
         let ways = self.known.pattern.ways();
         let window = self.window.as_ref().ok();

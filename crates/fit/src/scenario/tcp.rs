@@ -14,11 +14,11 @@ const HEADERS: u32 = 40;
 pub struct OverTcp {
     /// User bytes of a segment.
     pub segment: u32,
-    /// Do segments carry time stamps?
+    /// Whether segments carry time stamps.
     pub timestamps: bool,
     /// The congestion control of both ends.
     pub congestion: String,
-    /// Segments that a fresh connection sends at once, where that was found.
+    /// Segments that a fresh connection sends at once, if that was found.
     pub initial: Option<u32>,
 }
 

@@ -13,20 +13,20 @@ use trunkline_core::{Rate, Span};
 use trunkline_fit::{Center, Goal, Look, Progress, Stopping};
 use trunkline_measure::{MeanInterval, mean_interval};
 
-/// What is to be measured.
+/// The plan of the measurement.
 #[derive(Debug, Clone)]
 pub struct BulkPlan {
     /// Each transfer.
     pub transfer: Transfer,
-    /// Which ways.
+    /// The ways.
     pub ways: Ways,
-    /// How much of each transfer's beginning is left out.
+    /// The part of each transfer's beginning that is left out.
     pub warmup: Span,
-    /// How often it is done.
+    /// The number of repetitions.
     pub repeat: Repeat,
 }
 
-/// How often something is done.
+/// The number of repetitions.
 #[derive(Debug, Clone, Copy)]
 pub enum Repeat {
     /// So often.
@@ -44,25 +44,25 @@ pub struct BulkResult {
     pub probe: &'static str,
     /// This program's version.
     pub version: &'static str,
-    /// Where the server was.
+    /// The address of the server.
     pub server: String,
-    /// What carried the transfers.
+    /// The carrier of the transfers.
     pub transport: Transport,
-    /// Which ways.
+    /// The ways.
     pub ways: Ways,
     /// Parallel connections.
     pub streams: u16,
     /// The rate asked for.
     pub rate_bit_per_s: Option<u64>,
-    /// How long each transfer was to last.
+    /// The time that each transfer was to last.
     pub duration_s: f64,
-    /// What was left out at its beginning.
+    /// The time left out at its beginning.
     pub warmup_s: f64,
     /// The runs, one after the other.
     pub runs: Vec<BulkRun>,
     /// Over the runs, for each direction: the mean goodput and its interval.
     pub goodput: Vec<Goodput>,
-    /// Did the user or the server end it before its time?
+    /// Whether it is whole: neither the user nor the server ended it before its time.
     pub whole: bool,
     /// Both hosts' counters.
     pub hosts: Hosts,
@@ -71,13 +71,13 @@ pub struct BulkResult {
 /// The goodput of a direction over all runs.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Goodput {
-    /// Which.
+    /// The direction.
     pub direction: Direction,
     /// The mean of the runs and its 95 % interval; of one run, that of its intervals.
     pub bit_per_s: Option<MeanInterval>,
-    /// What the repetition until a stated confidence came to.
+    /// The result of the repetition until a stated confidence.
     pub known_bit_per_s: Option<Look>,
-    /// Was the goal reached? `None` without one.
+    /// Whether the goal was reached. `None` without one.
     pub reached: Option<bool>,
 }
 
@@ -91,7 +91,7 @@ pub struct BulkRun {
 /// One direction of one run.
 #[derive(Debug, Clone, Serialize)]
 pub struct BulkFigures {
-    /// Which.
+    /// The direction.
     pub direction: Direction,
     /// User octets that the receiver got in the time that counts.
     pub octets: u64,
@@ -125,7 +125,7 @@ pub struct BulkFigures {
 pub struct IntervalFigures {
     /// When it began, after the first octets.
     pub start_s: f64,
-    /// How long it was.
+    /// The length of the interval.
     pub length_s: f64,
     /// User octets received.
     pub octets: u64,
@@ -133,11 +133,11 @@ pub struct IntervalFigures {
     pub streams_octets: Vec<u64>,
     /// All of them as bits per second.
     pub goodput_bit_per_s: f64,
-    /// Is it part of the warm-up?
+    /// Whether it is part of the warm-up.
     pub warmup: bool,
 }
 
-/// What became of datagrams.
+/// Counts of the datagrams.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct DatagramFigures {
     /// The counts.
@@ -206,19 +206,19 @@ impl BulkFigures {
 
 const CONFIDENCE: f64 = 0.95;
 
-/// What was measured, and why no more.
+/// The measurements, and the reason why there are no more.
 #[derive(Debug)]
 pub struct BulkMeasured {
     /// The document.
     pub result: BulkResult,
-    /// Why the measurement is not whole, if it is not.
+    /// The reason why the measurement is not whole, if it is not.
     pub failure: Option<ProbeError>,
 }
 
 /// Measures; `tell` hears of each run when it is over.
 ///
 /// # Errors
-/// Where nothing could be measured.
+/// If nothing could be measured.
 pub fn measure(
     connection: &Connection,
     plan: &BulkPlan,
@@ -273,7 +273,7 @@ fn runs(
     (runs, connection.lost())
 }
 
-/// Is one more run to be made? The looks are fixed by the runs' number, so that the same runs give the
+/// Whether one more run is to be made. The looks are fixed by the runs' number, so that the same runs give the
 /// same answer.
 fn goes_on(plan: &BulkPlan, runs: &[BulkRun]) -> bool {
     match plan.repeat {

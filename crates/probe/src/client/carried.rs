@@ -1,4 +1,4 @@
-//! What carries the messages of a flow, and what is known of the path by that alone.
+//! The carrier of a flow's messages, and what is known of the path by that alone.
 
 use super::Connection;
 use super::carrier::Carrier;
@@ -15,7 +15,7 @@ use crate::wire::record;
 use crate::{ProbeError, clock, tcp};
 use trunkline_fit::{Known, Opens, Over, OverTcp, OverUdp, Pattern, Suspects, Waits};
 
-/// What carries a flow, and what is known of it.
+/// The carrier of a flow, and what is known of it.
 pub(super) struct Carried {
     pub flow: u16,
     pub carrier: Box<dyn Carrier + Send>,
@@ -119,7 +119,7 @@ fn carry_urp(
     Ok(Carried { flow, carrier, suspects, known, head: 0, over: Over::Urp })
 }
 
-/// The largest packet, and the segment in it, where the system does not say: Ethernet's.
+/// The largest packet, and the segment in it, if the system does not say: Ethernet's.
 const MTU: u32 = 1500;
 const SEGMENT: u32 = 1448;
 /// Envelopes of a block's trailer with its check sum, and controls among them.

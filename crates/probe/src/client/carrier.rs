@@ -1,4 +1,4 @@
-//! What carries messages there and back.
+//! The carriers of messages there and back.
 
 use std::io;
 use trunkline_core::Time;
@@ -11,7 +11,7 @@ pub struct Reply {
     pub number: u32,
     /// When it came.
     pub at: Time,
-    /// What the server says of it.
+    /// The server's part of it.
     pub far: Option<Far>,
     /// User octets of the answer.
     pub size: u32,
@@ -22,26 +22,26 @@ pub trait Carrier {
     /// Sends message `number` of `size` user octets, and tells when. Numbers go up by one.
     ///
     /// # Errors
-    /// Where the system does not take it; of a datagram that is one lost.
+    /// If the system does not take it; of a datagram that is one lost.
     fn send(&mut self, number: u32, size: u32) -> io::Result<Time>;
 
     /// Waits for an answer until a certain time.
     ///
     /// # Errors
-    /// Where no more can come.
+    /// If no more can come.
     fn receive(&mut self, until: Time) -> io::Result<Option<Reply>>;
 
-    /// Does the carrier itself see to it that what is lost is sent again?
+    /// Whether the carrier itself sends again what is lost.
     fn is_reliable(&self) -> bool;
 
     /// Octets of an IP packet that carries a whole message, besides the user's; 0 where there is no such
     /// thing.
     fn overhead(&self) -> u32;
 
-    /// Is the answer stamped by the kernel, and not when it is read?
+    /// Whether the answer is stamped by the kernel, and not when it is read.
     fn is_stamped(&self) -> bool;
 
-    /// What the carrier counted of its own: URP's blocks, TCP's retransmissions.
+    /// The carrier's own counts: URP's blocks, TCP's retransmissions.
     fn reading(&self) -> serde_json::Value;
 
     /// Whether something came that the server did not send.

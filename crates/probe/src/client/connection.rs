@@ -18,18 +18,18 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_handshake::Key;
 
-/// How long a server may take to be reached and to introduce itself.
+/// The time that a server may take to be reached and to introduce itself.
 const INTRODUCTION: Span = Span::from_secs(10);
-/// How long an answer may take: longer than a path may be down, and TCP needs to notice that it is back.
+/// The time that an answer may take: longer than a path may be down, and TCP needs to notice that it is back.
 const PATIENCE: Span = Span::from_secs(120);
-/// How long an answer may take once the user has asked to stop.
+/// The time that an answer may take once the user has asked to stop.
 const HASTE: Span = Span::from_secs(2);
-/// How often a sign of life goes out.
+/// The time between signs of life.
 const ALIVE: Span = Span::from_secs(5);
-/// How often the connection is looked at.
+/// The time between looks at the connection.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Which server, and with what key.
+/// The server, and its key.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// Its name or address.
@@ -75,7 +75,7 @@ impl Target {
     }
 }
 
-/// How this end of a data connection is set.
+/// The settings of this end of a data connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TcpEnd {
     /// The congestion control; `None` for the system's own.
@@ -129,7 +129,7 @@ pub struct Connection {
 struct Shared {
     control: Mutex<Control>,
     own: Option<IpAddr>,
-    /// Why the server is gone.
+    /// The reason why the server is gone.
     lost: Mutex<Option<String>>,
     gone: AtomicBool,
     stop: Arc<AtomicBool>,
@@ -140,7 +140,7 @@ impl Connection {
     /// Opens a session; `stop` is set when the user wants the measurement to end.
     ///
     /// # Errors
-    /// Where nobody answers, the server refuses, or the keys differ.
+    /// If nobody answers, the server refuses, or the keys differ.
     pub fn open(target: &Target, stop: &Arc<AtomicBool>) -> Result<Connection, ProbeError> {
         let (stream, server) = target.dial()?;
         stream.set_nodelay(true).naming("have small messages sent at once")?;
@@ -161,11 +161,11 @@ impl Connection {
         Ok(Connection { shared, server, keys, cookie, limits, flows: Mutex::default() })
     }
 
-    /// Where the server is.
+    /// The address of the server.
     pub fn server(&self) -> SocketAddr {
         self.server
     }
-    /// What the server allows.
+    /// The limits that the server sets.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -177,20 +177,20 @@ impl Connection {
     pub fn cookie(&self) -> u64 {
         self.cookie
     }
-    /// Has the server gone?
+    /// Whether the server has gone.
     pub fn is_gone(&self) -> bool {
         self.shared.gone.load(Ordering::Relaxed)
     }
-    /// Has the user asked to stop?
+    /// Whether the user has asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.shared.stop.load(Ordering::Relaxed)
     }
-    /// Is there a reason to stop measuring?
+    /// Whether there is a reason to stop measuring.
     pub fn is_over(&self) -> bool {
         self.is_gone() || self.is_stopped()
     }
 
-    /// Why the server is gone, if it is.
+    /// The reason why the server is gone, if it is.
     pub fn lost(&self) -> Option<ProbeError> {
         let lost = lock(&self.shared.lost).clone();
         lost.map(ProbeError::Gone).filter(|_| self.is_gone())
@@ -199,7 +199,7 @@ impl Connection {
     /// Opens a flow and gives its number.
     ///
     /// # Errors
-    /// Where the server refuses or is gone.
+    /// If the server refuses or is gone.
     pub fn flow(&self, spec: FlowSpec) -> Result<u16, ProbeError> {
         self.flow_by_urp(spec).map(|(flow, _)| flow)
     }
@@ -207,7 +207,7 @@ impl Connection {
     /// The same, and URP's settings in force, which the server may have decided.
     ///
     /// # Errors
-    /// Where the server refuses or is gone.
+    /// If the server refuses or is gone.
     pub fn flow_by_urp(&self, spec: FlowSpec) -> Result<(u16, Option<UrpSpec>), ProbeError> {
         let mut next = lock(&self.flows);
         let flow = *next;
@@ -223,7 +223,7 @@ impl Connection {
     /// Ends a flow and gives what the server saw of it.
     ///
     /// # Errors
-    /// Where the server is gone.
+    /// If the server is gone.
     pub fn collect(&self, flow: u16) -> Result<FlowReport, ProbeError> {
         match self.shared.ask(&Request::Collect { flow })? {
             Answer::Report(report) => Ok(*report),
@@ -234,7 +234,7 @@ impl Connection {
     /// Reads the server's counters.
     ///
     /// # Errors
-    /// Where the server is gone.
+    /// If the server is gone.
     pub fn host(&self) -> Result<HostReading, ProbeError> {
         match self.shared.ask(&Request::Host)? {
             Answer::Host(reading) => Ok(*reading),
@@ -245,7 +245,7 @@ impl Connection {
     /// Opens data connection `number` of a flow.
     ///
     /// # Errors
-    /// Where it cannot be made, the congestion control is not to be had at this end, or the server refuses.
+    /// If it cannot be made, the congestion control is not to be had at this end, or the server refuses.
     pub fn join(&self, flow: u16, number: u16, end: &TcpEnd) -> Result<DataStream, ProbeError> {
         let stream = end.dial(self.server)?;
         stream.set_nodelay(true).naming("have small messages sent at once")?;
@@ -262,7 +262,7 @@ impl Connection {
     /// would take long.
     ///
     /// # Errors
-    /// Where one of them cannot be had.
+    /// If one of them cannot be had.
     pub fn join_all(
         &self,
         flow: u16,

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use trunkline_core::{Span, Time};
 use trunkline_handshake::{Channel, Initiator, Key, Purpose};
 
-/// How often the stop sign is looked at.
+/// The time between looks at the stop sign.
 const LOOK: Span = Span::from_millis(50);
 /// Octets that are read at once.
 const CHUNK: usize = 16 * 1024;
@@ -18,7 +18,7 @@ const CHUNK: usize = 16 * 1024;
 /// Shakes hands on a new connection, by a certain time.
 ///
 /// # Errors
-/// Where the server refuses, does not have the key, or says something else or nothing.
+/// If the server refuses, does not have the key, or says something else or nothing.
 pub fn greet(
     limited: &mut Limited<'_>,
     key: Option<&Key>,
@@ -53,7 +53,7 @@ impl Control {
     /// Sends a request.
     ///
     /// # Errors
-    /// Where the connection does not take it in time.
+    /// If the connection does not take it in time.
     pub fn send(&mut self, request: &Request, patience: Span) -> io::Result<()> {
         let sealed = self.channel.seal(&frame::encode(request)?);
         Limited::new(&self.stream, patience).write_all(&sealed)
@@ -61,7 +61,7 @@ impl Control {
 
     /// Whether something is there to be read.
     pub fn is_heard(&self) -> bool {
-        // Where the system cannot wait, the reading will say why.
+        // If the system cannot wait, the reading will say why.
         stamp::wait(&self.stream, PollFlags::IN, clock::now()).unwrap_or(true)
     }
 
@@ -69,7 +69,7 @@ impl Control {
     /// long the whole is waited for.
     ///
     /// # Errors
-    /// `TimedOut` where it does not come or stops in the middle, `InvalidData` where it is none of the
+    /// `TimedOut` if it does not come or stops in the middle, `InvalidData` if it is none of the
     /// server's, else what the connection says.
     pub fn receive(&mut self, until: &mut dyn FnMut() -> Time) -> io::Result<Answer> {
         let (mut buffer, mut begun) = (vec![0; CHUNK], None);
@@ -99,7 +99,7 @@ impl Control {
     }
 }
 
-/// What an error of a connection means.
+/// The meaning of an error of a connection.
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {

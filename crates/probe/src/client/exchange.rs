@@ -1,7 +1,7 @@
 //! Messages sent and answers awaited: one outstanding, or at intended instants.
 //!
-//! All of it is one thread. The instants of arrival are the kernel's where it stamps them, so that what
-//! the thread does in between disturbs no measurement; a message that it sends late counts from when it
+//! All of it is one thread. The instants of arrival are the kernel's if it stamps them, so that the
+//! thread's other work disturbs no measurement; a message that it sends late counts from when it
 //! was meant to be sent.
 
 use super::carrier::Carrier;
@@ -14,29 +14,29 @@ use std::io;
 use trunkline_core::{Seed, Span, Stream, Time};
 use trunkline_fit::{Exchange, Goal, Look, Progress, Stopping};
 
-/// How often the stop signs are looked at.
+/// The time between looks at the stop signs.
 const LOOK: Span = Span::from_millis(50);
 
-/// What is to be sent.
+/// The messages to be sent.
 #[derive(Debug, Clone)]
 pub struct Course {
     /// User octets of the messages; in each round one of each, in an order drawn anew.
     pub sizes: Vec<u32>,
-    /// How they follow each other.
+    /// The way in which they follow each other.
     pub pace: Pace,
     /// The most rounds.
     pub rounds: u64,
-    /// How long messages are sent.
+    /// The time for which messages are sent.
     pub duration: Span,
-    /// How long an answer is waited for.
+    /// The time for which an answer is waited for.
     pub timeout: Span,
     /// Of the order and the intended instants.
     pub seed: Seed,
-    /// How well each size's delay is to be known; when all are, it ends.
+    /// The accuracy to which each size's delay is to be known; when all are, it ends.
     pub goal: Option<Goal>,
 }
 
-/// Why it ended.
+/// The reason why it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
@@ -52,7 +52,7 @@ pub enum Ended {
     ServerGone,
 }
 
-/// What happens meanwhile.
+/// The events meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub enum Event {
     /// A message has been answered.
@@ -95,7 +95,7 @@ impl Order {
     }
 }
 
-/// What is known of one size.
+/// The state of one size's goal.
 #[derive(Debug)]
 struct Aim {
     size: u32,
@@ -104,7 +104,7 @@ struct Aim {
     known: Option<(Look, bool)>,
 }
 
-/// How well all sizes are known.
+/// The states of all sizes' goals.
 #[derive(Debug, Default)]
 struct Aims(Vec<Aim>);
 
@@ -136,12 +136,12 @@ impl Aims {
     }
 }
 
-/// What was done, and why no more.
+/// The messages exchanged, and the reason why there are no more.
 #[derive(Debug)]
 pub struct Exchanged {
     /// The messages.
     pub ledger: Ledger,
-    /// Why it ended.
+    /// The reason why it ended.
     pub ended: Ended,
     /// For each size: what is known, and whether as well as asked. Empty without a goal.
     pub known: Vec<(u32, Option<Look>, bool)>,
@@ -150,7 +150,7 @@ pub struct Exchanged {
 }
 
 impl Exchanged {
-    /// What the goal came to for one size.
+    /// The result of the goal for one size.
     pub fn goal(&self, size: u32) -> Option<GoalFigures> {
         let (_, known_ms, reached) = *self.known.iter().find(|(known, ..)| *known == size)?;
         Some(GoalFigures { reached, known_ms })
@@ -168,7 +168,7 @@ struct Work<'a> {
     until: Time,
 }
 
-/// Sends messages and awaits their answers; their numbers go on where `ledger` ends. `over` says when to
+/// Sends messages and awaits their answers; their numbers go on from the end of `ledger`. `over` says when to
 /// stop before the end.
 pub fn exchange(
     carrier: &mut dyn Carrier,

@@ -1,4 +1,4 @@
-//! How a sweep goes about a path of which little is known, by transport, and what it says in the end.
+//! The plan of a sweep on a path of which little is known, by transport, and its conclusions.
 
 use super::rtt::{Measured, RttPlan};
 use crate::tcp;
@@ -13,11 +13,11 @@ use trunkline_fit::{
 /// (a window of seven blocks).
 const TURNS: f64 = 26.0;
 const BLOCKS: f64 = 73.0;
-/// How long such a sweep should take, in milliseconds.
+/// The time that such a sweep should take, in milliseconds.
 const BUDGET_MS: f64 = 12_000.0;
 /// Messages of each size in any case.
 const LEAST: u32 = 3;
-/// How long a doubtful boundary is looked at, in milliseconds.
+/// The time for which a doubtful boundary is looked at, in milliseconds.
 const DOUBT_MS: f64 = 6_000.0;
 /// The most messages of its sizes.
 const DOUBT_MOST: f64 = 200.0;
@@ -28,7 +28,7 @@ const SEGMENT_TURNS: f64 = 36.0 * 2.5;
 /// Segments up to which a window is looked for at least.
 const SEGMENTS: u32 = 6;
 
-/// What is known of how a flow's messages travel.
+/// The knowledge of how a flow's messages travel.
 pub(super) struct Course<'a> {
     pub known: &'a Known,
     pub over: &'a Over,
@@ -36,8 +36,8 @@ pub(super) struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// The sweep as what is known makes it: where datagrams have told the rate, nothing is repeated for its
-    /// sake, and on a long path, where jumps are high, little else.
+    /// The sweep as what is known makes it: if datagrams have told the rate, nothing is repeated for its
+    /// sake, and on a long path, on which jumps are high, little else.
     pub fn sweep(&self, sweep: &Sweep) -> Sweep {
         let suspects = self.suspects.sizes(sweep.largest);
         match (self.over, self.known.line) {
@@ -59,7 +59,7 @@ impl Course<'_> {
         Sweep { packets, repeat: repeat(once, sweep), slope: false, ..sweep.clone() }
     }
 
-    /// A window leaves a trace only where the line is idle: not beyond what it carries in a round trip.
+    /// A window leaves a trace only if the line is idle: not beyond what it carries in a round trip.
     fn segments(&self, sweep: &Sweep, line: Line) -> Sweep {
         let packets = self.known.packets();
         let segment = packets.block.max(1);
@@ -81,8 +81,8 @@ impl Course<'_> {
     }
 }
 
-/// What a window's jump is over TCP: the first one, for those behind it may come sooner or later than at its
-/// multiples.
+/// The kind of jump that a window makes over TCP: the first one, for those behind it may come sooner or later than at
+/// its multiples.
 pub(super) fn looking(line: Line) -> Looking {
     Looking { first_only: true, least: WINDOW_PART * line.trip.value }
 }
@@ -95,7 +95,7 @@ fn doubts(once: f64) -> u32 {
     (DOUBT_MS / 3.0 / once).clamp(12.0, DOUBT_MOST) as u32
 }
 
-/// Where a datagram has to be cut, delay jumps by the time of a fragment's headers and by what hosts spend
+/// If a datagram has to be cut, delay jumps by the time of a fragment's headers and by the time that hosts spend
 /// on it. Of an IP header both ways at least half must show.
 fn fragments(sweep: &Sweep, line: Line, room: u32, header: u32) -> Sweep {
     let once = 25.0 * (line.trip.value + 2.0 * f64::from(room) * line.byte.value);
@@ -116,7 +116,7 @@ fn fragments(sweep: &Sweep, line: Line, room: u32, header: u32) -> Sweep {
 }
 
 /// Makes a plan one of a fit. A sender that paces, as bbr does, leaves no jumps: another congestion control is
-/// asked for where nothing is said.
+/// asked for if nothing is said.
 pub fn to_fit(plan: &mut RttPlan) {
     plan.line = true;
     if plan.transport == Transport::Tcp && plan.congestion.is_none() {
@@ -124,18 +124,18 @@ pub fn to_fit(plan: &mut RttPlan) {
     }
 }
 
-/// What the round trips say of a path, and how sure that is where a packet is full.
+/// The conclusions from the round trips about a path, and how sure the size of a full packet is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// The path; sizes are those on the connection, with the head of each message where it counts.
+    /// The path; sizes are those on the connection, with the head of each message if it counts.
     pub fit: PathFit,
     /// Octets of that head.
     pub head: u32,
-    /// What carried the messages.
+    /// The carrier of the messages.
     pub over: Over,
-    /// Octets that a fresh connection sends before it waits; `None` where that was not looked for.
+    /// Octets that a fresh connection sends before it waits; `None` if that was not looked for.
     pub initial: Option<Result<u32, CannotTell>>,
-    /// The boundary of a packet, segment or block that the system names; `None` where there is none or it
+    /// The boundary of a packet, segment or block that the system names; `None` if there is none or it
     /// was not measured.
     pub boundary: Option<Boundary>,
 }

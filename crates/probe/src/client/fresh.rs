@@ -42,7 +42,7 @@ impl<'a> Fresh<'a> {
     /// Closes all, so that the server has room for others.
     ///
     /// # Errors
-    /// Where the server is gone.
+    /// If the server is gone.
     pub fn clear(&mut self) -> Result<(), ProbeError> {
         (self.current, self.idle) = (None, Vec::new());
         self.flow.take().map_or(Ok(()), |flow| self.connection.collect(flow).map(drop))

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
 
-/// How often this host's counters are read, and every how many of these the server's, whose answer
+/// The time between readings of this host's counters, and every how many of these the server's are read, whose answer
 /// travels over the path that is being measured.
 const NEAR_EVERY: Span = Span::from_secs(2);
 const FAR_EVERY: u32 = 5;
@@ -31,7 +31,7 @@ pub struct Hosts {
     pub near_busy: Option<f64>,
     /// The same of the server's host.
     pub far_busy: Option<f64>,
-    /// What may have disturbed the measurement, each in one line.
+    /// Possible disturbances of the measurement, each in one line.
     pub warnings: Vec<String>,
 }
 

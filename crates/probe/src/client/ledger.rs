@@ -27,7 +27,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Notes an answer, and gives the exchange where it is the first.
+    /// Notes an answer, and gives the exchange if it is the first.
     pub(super) fn note(&mut self, reply: Reply) -> Option<Exchange> {
         let Some(slot) = self.slots.get_mut(reply.number as usize) else {
             self.foreign += 1;
@@ -47,7 +47,7 @@ impl Ledger {
         self.slots.push(Slot { size, intended, sent, answer: None });
     }
 
-    /// Is this message not answered?
+    /// Whether this message is not answered.
     pub(super) fn is_outstanding(&self, number: u32) -> bool {
         self.slots.get(number as usize).is_some_and(|slot| slot.answer.is_none())
     }
@@ -62,7 +62,7 @@ impl Ledger {
         self.arrivals.len() as u64
     }
 
-    /// What was observed. `received` are the numbers that the server saw; without, nobody can tell which
+    /// The observations. `received` are the numbers that the server saw; without, nobody can tell which
     /// way something was lost. Over a reliable carrier nothing is: what is not answered at the end is left
     /// out.
     pub fn observations(

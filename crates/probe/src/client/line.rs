@@ -14,20 +14,20 @@ use trunkline_fit::Line;
 
 /// Rounds that are made in any case, and at most.
 const ROUNDS: (u64, u64) = (6, 24);
-/// How long all others may take.
+/// The time that all others may take.
 const BUDGET: Span = Span::from_secs(3);
-/// How long it may take where datagrams are lost.
+/// The time that it may take if datagrams are lost.
 const LONGEST: Span = Span::from_secs(10);
-/// How long an answer is waited for.
+/// The time for which an answer is waited for.
 const TIMEOUT: Span = Span::from_secs(2);
-/// The octets that a datagram has room for where the system does not say.
+/// The octets that a datagram has room for if the system does not say.
 const ROOM: u32 = 1200;
 
-/// Measures the line with datagrams of three sizes, up to the path's largest packet. `None` where they tell
+/// Measures the line with datagrams of three sizes, up to the path's largest packet. `None` if they tell
 /// nothing: they are lost, or the larger ones take no longer.
 ///
 /// # Errors
-/// Where the server refuses or is gone, or the system gives no socket.
+/// If the server refuses or is gone, or the system gives no socket.
 pub fn measure(
     connection: &Connection,
     timing: &TimingError,

@@ -17,22 +17,22 @@ use std::thread;
 use trunkline_core::{Rate, Seed, Span};
 use trunkline_fit::{Clock, Degradation, Observations, Stamp};
 
-/// What is to be measured.
+/// The plan of the measurement.
 #[derive(Debug, Clone)]
 pub struct LoadPlan {
-    /// What carries the messages: `udp`, or another.
+    /// The carrier of the messages: `udp`, or another.
     pub transport: Transport,
     /// Octets of a message.
     pub size: u32,
-    /// How the messages follow each other.
+    /// The way in which the messages follow each other.
     pub pace: Pace,
-    /// How long the idle path is measured, before and afterwards.
+    /// The time for which the idle path is measured, before and afterwards.
     pub idle: Span,
-    /// How long after the transfers' beginning messages begin to count.
+    /// The time after the transfers' beginning from which messages count.
     pub warmup: Span,
     /// The transfers; their time is that for which the loaded path is measured.
     pub transfer: Transfer,
-    /// Which ways.
+    /// The ways.
     pub ways: Ways,
     /// Of the instants and the intervals.
     pub seed: Seed,
@@ -73,13 +73,13 @@ pub struct LoadResult {
     pub probe: &'static str,
     /// This program's version.
     pub version: &'static str,
-    /// Where the server was.
+    /// The address of the server.
     pub server: String,
-    /// What carried the messages.
+    /// The carrier of the messages.
     pub transport: Transport,
-    /// What carried the transfers.
+    /// The carrier of the transfers.
     pub load_transport: Transport,
-    /// Which ways the transfers went.
+    /// The ways of the transfers.
     pub ways: Ways,
     /// Parallel connections each way.
     pub streams: u16,
@@ -87,22 +87,22 @@ pub struct LoadResult {
     pub rate_bit_per_s: Option<u64>,
     /// User octets of a message.
     pub size_octets: u32,
-    /// How the messages followed each other.
+    /// The way in which the messages followed each other.
     pub pace: String,
     /// The seed of the instants and of the intervals.
     pub seed: u64,
-    /// What our own times may be wrong by.
+    /// The possible error of our own times.
     pub timing_error: TimingError,
     /// The messages before, during and after the transfers.
     pub phases: Vec<PhaseFigures>,
-    /// How much worse it is under load, against the idle path before; `None` where a part is missing.
+    /// The degradation under load, against the idle path before; `None` if a part is missing.
     /// Times in milliseconds.
     pub worse: Option<Degradation>,
-    /// How long the transfers had lasted when the messages beside them began to count.
+    /// The time that the transfers had lasted when the messages beside them began to count.
     pub warmup_s: f64,
     /// The transfers, from the end of the warm-up on.
     pub transfers: Vec<BulkFigures>,
-    /// Did it come to its end?
+    /// Whether it came to its end.
     pub whole: bool,
     /// Both hosts' counters.
     pub hosts: Hosts,
@@ -111,9 +111,9 @@ pub struct LoadResult {
 /// The messages of a part.
 #[derive(Debug, Clone, Serialize)]
 pub struct PhaseFigures {
-    /// Which.
+    /// The phase.
     pub phase: Phase,
-    /// Why it ended.
+    /// The reason why it ended.
     pub ended: Ended,
     /// When it began, its warm-up included, in nanoseconds of this host's clock.
     pub began_ns: u64,
@@ -124,14 +124,14 @@ pub struct PhaseFigures {
     pub figures: Figures,
 }
 
-/// What was measured, raw and in figures.
+/// The measurements, raw and in figures.
 #[derive(Debug)]
 pub struct LoadMeasured {
     /// The document.
     pub result: LoadResult,
     /// The samples of each part.
     pub observed: Vec<(Phase, Observations)>,
-    /// Why the measurement is not whole, if it is not.
+    /// The reason why the measurement is not whole, if it is not.
     pub failure: Option<ProbeError>,
 }
 
@@ -142,12 +142,12 @@ struct Part {
     phase: Phase,
     exchanged: Exchanged,
     observed: Observations,
-    /// What was meant to be sent before this does not count.
+    /// Messages meant to be sent before this do not count.
     from: Stamp,
 }
 
 impl Part {
-    /// What counts.
+    /// The observations that count.
     fn counted(&self) -> Observations {
         let (exchanges, lost) = (self.observed.exchanges.iter(), self.observed.lost.iter());
         Observations {
@@ -168,7 +168,7 @@ struct Work<'a> {
 /// Measures.
 ///
 /// # Errors
-/// Where nothing could be measured.
+/// If nothing could be measured.
 pub fn measure(
     connection: &Connection,
     plan: &LoadPlan,
@@ -191,7 +191,7 @@ impl Work<'_> {
         self.messages(Phase::After, self.plan.idle, tell)
     }
 
-    /// One part; nothing where it is over already.
+    /// One part; nothing if it is over already.
     fn messages(
         &mut self,
         phase: Phase,

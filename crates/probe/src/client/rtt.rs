@@ -25,24 +25,24 @@ use trunkline_fit::{
     Ask, CannotTell, Clock, Goal, Known, Looking, Observations, Over, PathFit, Suspects, Sweep,
 };
 
-/// What is to be measured.
+/// The plan of the measurement.
 #[derive(Debug, Clone)]
 pub struct RttPlan {
-    /// What carries the messages.
+    /// The carrier of the messages.
     pub transport: Transport,
     /// User octets of the messages; empty for sizes around the path's suspected boundaries.
     pub sizes: Vec<u32>,
-    /// Sizes that go where the delay jumps, in place of these; `count` and `goal` do not matter then.
+    /// Sizes that follow the jumps of delay, in place of these; `count` and `goal` do not matter then.
     pub sweep: Option<Sweep>,
-    /// How the messages follow each other.
+    /// The way in which the messages follow each other.
     pub pace: Pace,
     /// The most messages of each size.
     pub count: u64,
-    /// How long messages are sent at most.
+    /// The longest time for which messages are sent.
     pub duration: Span,
-    /// How long an answer by datagram is waited for.
+    /// The time for which an answer by datagram is waited for.
     pub timeout: Span,
-    /// How well each size's median is to be known.
+    /// The accuracy to which each size's median is to be known.
     pub goal: Option<Goal>,
     /// Of order and instants.
     pub seed: Seed,
@@ -77,7 +77,7 @@ impl RttPlan {
         }
     }
 
-    /// How this end of a data connection is set.
+    /// The settings of this end of a data connection.
     pub(super) fn end(&self) -> TcpEnd {
         TcpEnd { congestion: self.congestion.clone(), window: self.tcp_window }
     }
@@ -100,15 +100,15 @@ pub struct RttResult {
     pub probe: &'static str,
     /// This program's version.
     pub version: &'static str,
-    /// Where the server was.
+    /// The address of the server.
     pub server: String,
-    /// What carried the messages.
+    /// The carrier of the messages.
     pub transport: Transport,
-    /// How they followed each other.
+    /// The way in which they followed each other.
     pub pace: String,
     /// The seed of order and instants.
     pub seed: u64,
-    /// Why it ended.
+    /// The reason why it ended.
     pub ended: Ended,
     /// Messages sent.
     pub sent: u64,
@@ -116,30 +116,30 @@ pub struct RttResult {
     pub answered: u64,
     /// Messages that the system did not take.
     pub unsent: u64,
-    /// How long it took.
+    /// The time that it took.
     pub duration_s: f64,
     /// Octets that each message carries beside the user's, IP headers included.
     pub overhead_octets: u32,
-    /// What our own times may be wrong by.
+    /// The possible error of our own times.
     pub timing_error: TimingError,
-    /// The clocks' relation; `None` where the server's stamps are missing.
+    /// The clocks' relation; `None` if the server's stamps are missing.
     pub clock: Option<Clock>,
     /// Of all messages.
     pub all: Figures,
     /// By size.
     pub sizes: Vec<SizeFigures>,
-    /// What the carrier counted at this end.
+    /// The carrier's counts at this end.
     pub near_counts: serde_json::Value,
-    /// What the server counted; `None` where it is gone.
+    /// The server's counts; `None` if it is gone.
     pub far_counts: Option<FarCounts>,
     /// Both hosts' counters.
     pub hosts: Hosts,
-    /// The path, where one was to be fitted.
+    /// The path, if one was to be fitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathFigures>,
 }
 
-/// What the server counted.
+/// The server's counts.
 #[derive(Debug, Clone, Serialize)]
 pub struct FarCounts {
     /// Messages that came, copies left out.
@@ -169,29 +169,29 @@ impl From<&FlowReport> for FarCounts {
     }
 }
 
-/// What was measured, raw and in figures.
+/// The measurements, raw and in figures.
 #[derive(Debug)]
 pub struct Measured {
     /// The document.
     pub result: RttResult,
     /// The samples.
     pub observed: Observations,
-    /// Why the measurement is not whole, if it is not.
+    /// The reason why the measurement is not whole, if it is not.
     pub failure: Option<ProbeError>,
-    /// What is known of the path before anything is fitted to it.
+    /// The knowledge of the path before anything is fitted to it.
     pub known: Known,
     /// Octets of each message's head that the sender's window counts with the user's.
     pub head: u32,
-    /// What carried the messages.
+    /// The carrier of the messages.
     pub over: Over,
-    /// TCP, where a path is to be fitted: octets that a fresh connection sends before it waits.
+    /// TCP, if a path is to be fitted: octets that a fresh connection sends before it waits.
     pub initial: Option<Result<u32, CannotTell>>,
 }
 
 /// Measures round trips; `tell` hears of each message.
 ///
 /// # Errors
-/// Where nothing could be measured. What ends a measurement that has begun is told beside its result.
+/// If nothing could be measured. What ends a measurement that has begun is told beside its result.
 pub fn measure(
     connection: &Connection,
     plan: &RttPlan,
@@ -314,7 +314,7 @@ impl Probes {
     /// Opens the flow and what carries it.
     ///
     /// # Errors
-    /// Where the server refuses, or the system gives no socket.
+    /// If the server refuses, or the system gives no socket.
     pub fn open(connection: &Connection, plan: &RttPlan) -> Result<Probes, ProbeError> {
         let asked =
             plan.sizes.iter().copied().chain(plan.sweep.as_ref().map(|sweep| sweep.largest));
@@ -346,7 +346,7 @@ impl Probes {
         Ok(Probes { flow, carrier, spec, sizes, suspects, known, head, over })
     }
 
-    /// What is to be sent.
+    /// The messages to be sent.
     pub fn course(&self, plan: &RttPlan) -> Course {
         let timeout = match self.carrier.is_reliable() {
             // As long as a path may be down.
@@ -376,7 +376,7 @@ impl Probes {
         (exchanged, connection.collect(self.flow).ok())
     }
 
-    /// The same with sizes that go where the delay jumps, until the sweep or the time is over.
+    /// The same with sizes that follow the jumps of delay, until the sweep or the time is over.
     pub fn sweep(
         &mut self,
         connection: &Connection,
@@ -404,12 +404,12 @@ impl Probes {
         adaptive.then_some(self.known.block.unwrap_or(1))
     }
 
-    /// What kind of jumps is looked for with this plan.
+    /// The kind of jumps that is looked for with this plan.
     fn looking(&self, plan: &RttPlan) -> Looking {
         plan.sweep.as_ref().map_or_else(Looking::default, |sweep| self.fitted(sweep).looking)
     }
 
-    /// How much fresh connections send before they wait: each message has one for itself.
+    /// The octets that fresh connections send before they wait: each message has one for itself.
     fn initial_window(
         &self,
         connection: &Connection,
@@ -430,7 +430,7 @@ impl Probes {
         Some(PathFit::of(&samples, known, plan.seed).window)
     }
 
-    /// What was observed, with what the server says of it.
+    /// The observations, with the server's part.
     pub fn observed(&self, exchanged: &Exchanged, report: Option<&FlowReport>) -> Observations {
         let ranges = report.filter(|report| !report.truncated).map(|report| &report.ranges[..]);
         let copies = report.map_or(0, |report| report.duplicates);

@@ -19,11 +19,11 @@ use std::thread;
 use std::time::Duration;
 use trunkline_core::{Rate, Span, Time};
 
-/// How long a read or a write waits until the stop signs are looked at.
+/// The time that a read or a write waits until the stop signs are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// Octets that are read at once.
 const CHUNK: usize = 128 * 1024;
-/// How long after its time a transfer may go on: what is under way has to arrive.
+/// The time for which a transfer may go on after its end: the data under way have to arrive.
 const AFTER: Span = Span::from_secs(1);
 
 /// Transfers.
@@ -172,7 +172,7 @@ fn receive(
     Ok(bins.map_or(Vec::new(), |bins| bins.octets().to_vec()))
 }
 
-/// Fails where the server found octets that this client did not send.
+/// Fails if the server found octets that this client did not send.
 fn check(report: &FlowReport) -> Result<(), ProbeError> {
     if report.forged == 0 { Ok(()) } else { Err(ProbeError::forged()) }
 }

@@ -37,7 +37,7 @@ impl Tcp {
     /// Over a connection that has joined its flow, whose window was bounded to so many octets.
     ///
     /// # Errors
-    /// Where it cannot be made not to block.
+    /// If it cannot be made not to block.
     pub fn over(joined: DataStream, window: Option<u32>) -> io::Result<Tcp> {
         let DataStream { stream, reader, writer } = joined;
         stream.set_nonblocking(true)?;

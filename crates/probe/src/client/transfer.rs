@@ -16,16 +16,16 @@ use std::str::FromStr;
 use std::thread;
 use trunkline_core::{Rate, Span, Time};
 
-/// How long a server may take to begin to send, and a path to deliver what is under way.
+/// The time that a server may take to begin to send, and a path to deliver what is under way.
 const PATIENCE: Span = Span::from_secs(3);
-/// How often a datagram asks for what is to come, until something comes.
+/// The time between datagrams that ask for what is to come, until something comes.
 const KNOCK: Span = Span::from_millis(200);
-/// How often the stop signs are looked at.
+/// The time between looks at the stop signs.
 const LOOK: Span = Span::from_millis(50);
 /// User octets that a URP sender keeps ready.
 const READY: u64 = 64 * 1024;
 
-/// Which way.
+/// The direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -51,7 +51,7 @@ impl fmt::Display for Direction {
     }
 }
 
-/// Which ways.
+/// The ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ways {
@@ -87,10 +87,10 @@ impl FromStr for Ways {
     }
 }
 
-/// What is to be transferred.
+/// The transfer to be made.
 #[derive(Debug, Clone)]
 pub struct Transfer {
-    /// What carries it.
+    /// The carrier.
     pub transport: Transport,
     /// TCP: parallel connections.
     pub streams: u16,
@@ -98,7 +98,7 @@ pub struct Transfer {
     pub size: Option<u32>,
     /// Bits of UDP payload, or of TCP's user octets, per second; UDP needs one.
     pub rate: Option<Rate>,
-    /// How long is sent.
+    /// The time for which is sent.
     pub duration: Span,
     /// The intervals of the result.
     pub interval: Span,
@@ -108,12 +108,12 @@ pub struct Transfer {
     pub window: (u16, u8),
 }
 
-/// What was transferred in one direction.
+/// The result of a transfer in one direction.
 #[derive(Debug, Clone)]
 pub struct Transferred {
-    /// Which.
+    /// The direction.
     pub direction: Direction,
-    /// How long it was meant to be sent.
+    /// The time for which it was meant to be sent.
     pub duration: Span,
     /// The intervals.
     pub interval: Span,
@@ -129,7 +129,7 @@ pub struct Transferred {
     pub urp: Option<(UrpReading, UrpReading)>,
 }
 
-/// What became of datagrams.
+/// Counts of the datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Datagrammed {
     /// Sent.
@@ -153,11 +153,11 @@ impl Datagrammed {
     }
 }
 
-/// Does a transfer in one direction. What is done when the server goes or the user stops is given back as
+/// Does a transfer in one direction. If the server goes or the user stops, the part done until then is given back as
 /// far as it is known here.
 ///
 /// # Errors
-/// Where it could not be begun, or the receiver's figures are lost with the server.
+/// If it could not be begun, or the receiver's figures are lost with the server.
 pub fn transfer(
     connection: &Connection,
     plan: &Transfer,
@@ -183,7 +183,7 @@ pub fn transfer(
     }
 }
 
-/// User octets of a datagram where nothing is said: with IPv6's heads they fit Ethernet's packets.
+/// User octets of a datagram if nothing is said: with IPv6's heads they fit Ethernet's packets.
 const SIZE: u32 = 1400;
 
 fn check(plan: &Transfer) -> Result<u32, ProbeError> {

@@ -40,7 +40,7 @@ impl Datagrams {
     /// A socket of its own.
     ///
     /// # Errors
-    /// Where the system gives none.
+    /// If the system gives none.
     pub fn open(connection: &Connection, flow: u16) -> Result<Datagrams, ProbeError> {
         let server = connection.server();
         let any: SocketAddr = if server.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" }
@@ -61,7 +61,7 @@ impl Datagrams {
     /// Sends one with these user octets, and tells when.
     ///
     /// # Errors
-    /// Where the system does not take it.
+    /// If the system does not take it.
     pub fn send(&mut self, kind: Kind, number: u32, user: &[u8]) -> io::Result<Time> {
         self.out.resize(HEAD, 0);
         self.out.extend_from_slice(user);
@@ -71,7 +71,7 @@ impl Datagrams {
     /// The same with `size` octets that mean nothing.
     ///
     /// # Errors
-    /// Where the system does not take it.
+    /// If the system does not take it.
     pub fn send_filled(&mut self, kind: Kind, number: u32, size: u32) -> io::Result<Time> {
         self.out.resize(HEAD + size as usize, 0x55);
         self.transmit(kind, number)
@@ -90,7 +90,7 @@ impl Datagrams {
     /// Waits for one until a certain time, and gives its head, its user octets and when it came.
     ///
     /// # Errors
-    /// Where the system cannot wait.
+    /// If the system cannot wait.
     pub fn receive(&mut self, until: Time) -> io::Result<Option<(Head, &[u8], Time)>> {
         loop {
             // An error says that the server's port is closed, or that the network told so: what was sent is
@@ -115,7 +115,7 @@ impl Datagrams {
         }
     }
 
-    /// Does the kernel stamp arrivals?
+    /// Whether the kernel stamps arrivals.
     pub fn is_stamped(&self) -> bool {
         self.stamped
     }

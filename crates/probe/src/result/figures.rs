@@ -17,9 +17,9 @@ pub struct Figures {
     pub round_trip_ms: Option<Spread>,
     /// The round trip without the server's own time.
     pub on_the_path_ms: Option<Spread>,
-    /// What the server took.
+    /// The time that the server took.
     pub server_ms: Option<Spread>,
-    /// How late this program sent.
+    /// The lateness of this program's sending.
     pub send_late_ms: Option<Spread>,
     /// To the server.
     pub up: OneDirection,
@@ -83,7 +83,7 @@ impl Figures {
 pub struct SizeFigures {
     /// User octets.
     pub size_octets: u32,
-    /// Octets of the IP packets, heads included, where a message is one packet.
+    /// Octets of the IP packets, heads included, if a message is one packet.
     pub ip_octets: Option<u32>,
     /// Its figures.
     #[serde(flatten)]
@@ -91,13 +91,13 @@ pub struct SizeFigures {
     /// The response times by the reports' rules and by sound ones, by the rule's name; see
     /// `trunkline_measure::Estimator`.
     pub estimates_ms: BTreeMap<String, Estimate>,
-    /// How many response times stand out, by each rule.
+    /// The number of response times that stand out, by each rule.
     pub outliers: Outliers,
-    /// What the repetition until a stated confidence came to.
+    /// The result of the repetition until a stated confidence.
     pub goal: Option<GoalFigures>,
 }
 
-/// How many values stand out.
+/// The number of values that stand out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Outliers {
     /// By the median distance from the median.
@@ -108,10 +108,10 @@ pub struct Outliers {
     pub hawley_minimum: usize,
 }
 
-/// What a goal came to.
+/// The result of a goal.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct GoalFigures {
-    /// Was it reached?
+    /// Whether it was reached.
     pub reached: bool,
     /// The last look, in milliseconds.
     pub known_ms: Option<Look>,
@@ -148,7 +148,7 @@ impl SizeFigures {
     }
 }
 
-/// What was observed of one size. Copies are not told apart by size and are left out.
+/// The observations of one size. Copies are not told apart by size and are left out.
 fn of_size(size: u32, observed: &Observations) -> Observations {
     let is_mine = |one: &&Exchange| one.size == size;
     Observations {

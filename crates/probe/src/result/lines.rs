@@ -21,10 +21,10 @@ pub enum Line<'a> {
         response_ms: f64,
         /// From the sending to the answer.
         round_trip_ms: f64,
-        /// What the server took.
+        /// The time that the server took.
         server_ms: Option<f64>,
     },
-    /// What came in an interval.
+    /// The data that came in an interval.
     Interval {
         /// Of which part of the measurement.
         phase: &'a str,
@@ -32,7 +32,7 @@ pub enum Line<'a> {
         direction: &'a str,
         /// When it began, after the transfer's beginning.
         start_s: f64,
-        /// How long it was.
+        /// The length of the interval.
         length_s: f64,
         /// User octets received.
         octets: u64,
@@ -64,7 +64,7 @@ impl<'a> Line<'a> {
     /// As text without a line end.
     ///
     /// # Errors
-    /// Where it has no JSON form, which no line lacks.
+    /// If it has no JSON form, which no line lacks.
     pub fn text(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
     }

@@ -1,4 +1,4 @@
-//! What is reported, field by field as in `docs/probe.md`. Keys carry their units.
+//! The report, field by field as in `docs/probe.md`. Keys carry their units.
 
 mod figures;
 pub mod flent;

@@ -1,4 +1,4 @@
-//! What round trips say of the path, in figures.
+//! The conclusions from round trips about the path, in figures.
 
 use crate::client::fitting::Found;
 use serde::Serialize;
@@ -45,19 +45,19 @@ pub struct PathFigures {
     pub rate_bit_per_s: Option<Known>,
     /// One-way propagation.
     pub delay_ms: Option<Known>,
-    /// What both hosts spend on a message and its answer.
+    /// The time that both hosts spend on a message and its answer.
     pub per_message_ms: Option<Known>,
-    /// What a packet costs besides its octets, one way.
+    /// The cost of a packet besides its octets, one way.
     pub per_packet_ms: Option<Known>,
-    /// How far the worst of the levels measured lies from the curve.
+    /// The distance of the worst of the levels measured from the curve.
     pub worst_ms: Option<f64>,
-    /// What datagrams alone say, where they were sent.
+    /// The conclusions from datagrams alone, if they were sent.
     pub datagrams: Option<LineFigures>,
-    /// Why a figure is missing, by its name.
+    /// The reason why a figure is missing, by its name.
     pub cannot_tell: BTreeMap<&'static str, String>,
 }
 
-/// Who tells where a packet is full.
+/// The source of the size of a full packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToldBy {
@@ -67,14 +67,14 @@ pub enum ToldBy {
     Socket,
 }
 
-/// Where a packet is full.
+/// The size of a full packet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SegmentFigures {
     /// The most octets in one packet.
     pub octets: u32,
-    /// How that is known.
+    /// The source of that knowledge.
     pub told_by: ToldBy,
-    /// By how much delay jumps with one octet more, both ways together; `None` where it was not measured.
+    /// The jump of delay with one octet more, both ways together; `None` if it was not measured.
     pub jump_ms: Option<f64>,
     /// The standard error of that.
     pub jump_error_ms: Option<f64>,
@@ -111,7 +111,7 @@ impl SegmentFigures {
     }
 }
 
-/// What datagrams say of the line.
+/// The conclusions from datagrams about the line.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct LineFigures {
     /// Bits a second.

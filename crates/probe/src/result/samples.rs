@@ -6,7 +6,7 @@ use trunkline_fit::{Observations, Way};
 /// Writes one row for each message, answered or not, in the order of sending.
 ///
 /// # Errors
-/// Where `out` does not take it.
+/// If `out` does not take it.
 pub fn write_samples(out: &mut dyn Write, phases: &[(&str, &Observations)]) -> io::Result<()> {
     writeln!(
         out,
@@ -53,7 +53,7 @@ pub type IntervalRow<'a> = (&'a str, f64, f64, u64);
 /// Writes one row for each interval.
 ///
 /// # Errors
-/// Where `out` does not take it.
+/// If `out` does not take it.
 pub fn write_intervals(out: &mut dyn Write, rows: &[IntervalRow<'_>]) -> io::Result<()> {
     writeln!(out, "direction,start_s,length_s,octets,goodput_bit_per_s")?;
     rows.iter().try_for_each(|(direction, start, length, octets)| {

@@ -1,4 +1,4 @@
-//! Who may use a server, and how much.
+//! The admission to a server: who may use it, and how much.
 
 use crate::ProbeError;
 use crate::wire::message::UrpSpec;
@@ -7,26 +7,26 @@ use std::net::{IpAddr, SocketAddr};
 use trunkline_core::{Rate, Span};
 use trunkline_handshake::Key;
 
-/// How a server is run.
+/// The options of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where it listens, TCP and UDP alike.
+    /// The address at which it listens, TCP and UDP alike.
     pub bind: SocketAddr,
-    /// What clients must know.
+    /// The key that clients must know.
     pub key: Option<Key>,
-    /// From where clients may come; empty for anywhere.
+    /// The networks that clients may come from; empty for anywhere.
     pub allow: Vec<IpNet>,
     /// The most bits per second of a session, both ways together; `None` for no limit.
     pub max_rate: Option<Rate>,
-    /// How long a session may last.
+    /// The longest time of a session.
     pub max_duration: Span,
-    /// How many sessions there may be at once.
+    /// The most sessions at once.
     pub max_sessions: usize,
-    /// How long a connection may take until it has said who it is.
+    /// The time that a connection may take until it has said who it is.
     pub handshake: Span,
-    /// How long a session may say nothing. Longer than a path may be down.
+    /// The time that a session may say nothing. Longer than a path may be down.
     pub idle: Span,
-    /// URP's octets of a block and blocks outstanding where a client leaves them to the server.
+    /// URP's octets of a block and blocks outstanding if a client leaves them to the server.
     pub window: (u16, u8),
     /// Octets that a connection's receive buffer holds, which bounds TCP's window; `None` for the
     /// system's own, which grows.
@@ -38,7 +38,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What a server at `bind` is run with where nothing else is said.
+    /// The options of a server at `bind` if nothing else is said.
     pub fn at(bind: SocketAddr) -> Options {
         Options {
             bind,
@@ -59,7 +59,7 @@ impl Options {
     /// Refuses to serve the whole world.
     ///
     /// # Errors
-    /// Where it listens on other than loopback with neither a key nor a list of addresses.
+    /// If it listens on other than loopback with neither a key nor a list of addresses.
     pub fn check(&self) -> Result<(), ProbeError> {
         if self.bind.ip().is_loopback() || self.key.is_some() || !self.allow.is_empty() {
             return Ok(());
@@ -71,7 +71,7 @@ impl Options {
         )))
     }
 
-    /// What a client leaves open in URP's settings is decided here.
+    /// Decides what a client leaves open in URP's settings.
     pub fn decide(&self, asked: UrpSpec) -> UrpSpec {
         let (block, outstanding) = self.window;
         UrpSpec {
@@ -81,7 +81,7 @@ impl Options {
         }
     }
 
-    /// May a client come from there?
+    /// Whether a client may come from there.
     pub fn admits(&self, from: IpAddr) -> bool {
         self.allow.is_empty() || self.allow.iter().any(|net| net.contains(&from))
     }

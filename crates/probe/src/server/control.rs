@@ -11,11 +11,11 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use trunkline_core::Span;
 
-/// How often the stop sign is looked at.
+/// The time between looks at the stop sign.
 const LOOK: Span = Span::from_millis(100);
-/// How long an answer may take to be taken.
+/// The time that an answer may take to be taken.
 const PATIENCE: Span = Span::from_secs(60);
-/// How long a last word may take to be taken.
+/// The time that a last word may take to be taken.
 const MOMENT: Span = Span::from_secs(1);
 /// Octets that are read at once.
 const CHUNK: usize = 8 * 1024;

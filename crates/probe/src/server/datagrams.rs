@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use trunkline_core::{Rate, Span, Time};
 
-/// How often the stop sign is looked at.
+/// The time between looks at the stop sign.
 const LOOK: Span = Span::from_millis(100);
 /// Datagrams that are taken before something else has its turn.
 const BATCH: usize = 256;
@@ -89,7 +89,7 @@ fn authentic(
     Some((session, head, from))
 }
 
-/// Where a datagram belongs.
+/// The session and the flow that a datagram belongs to.
 struct Place<'a> {
     shared: &'a Arc<Shared>,
     session: &'a Arc<Session>,
@@ -288,7 +288,7 @@ mod tests {
     use crate::server::{Options, Server};
     use crate::wire::message::Limits;
 
-    /// What a session of this cookie sends.
+    /// A datagram that a session of this cookie sends.
     fn datagram(session: &Session) -> Vec<u8> {
         let head = Head { kind: Kind::Urp, flow: 3, number: 1, stamp: 0, span: 0, order: 0 };
         let mut octets = vec![0; HEAD + 20];

@@ -15,19 +15,19 @@ use trunkline_core::Span;
 use trunkline_handshake::hello::LONGEST;
 use trunkline_handshake::{Channel, Hello, Refusal, Unfit};
 
-/// How long connections are waited for that are being closed.
+/// The time for which connections that are being closed are waited for.
 const MOMENT: Span = Span::from_secs(1);
 
-/// What came of some octets: what is to be sent, and what has happened.
+/// The result of some octets: what is to be sent, and what has happened.
 #[derive(Debug)]
 pub struct Step {
     /// Octets for the client.
     pub answer: Vec<u8>,
-    /// What has happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What may happen.
+/// The possible events.
 #[derive(Debug)]
 pub enum Event {
     /// Nothing: more is waited for.
@@ -59,7 +59,7 @@ enum State {
     Over,
 }
 
-/// What is said on one connection.
+/// The dialogue on one connection.
 #[derive(Debug)]
 pub struct Dialogue {
     peer: IpAddr,

@@ -19,13 +19,13 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_handshake::Refusal;
 
-/// How often the stop sign is looked at.
+/// The time between looks at the stop sign.
 const LOOK: Span = Span::from_millis(100);
-/// How long a connection may take to fetch its last word.
+/// The time that a connection may take to fetch its last word.
 const MOMENT: Span = Span::from_secs(1);
 /// Connections that are taken in before those that wait have their turn.
 const BATCH: usize = 64;
-/// What is read at once of a connection that has not opened a session.
+/// The most read at once of a connection that has not opened a session.
 const CHUNK: usize = 1024;
 /// The listener's number.
 const LISTENER: u64 = u64::MAX;
@@ -56,7 +56,7 @@ struct Doors<'a> {
 /// Takes connections in until the server stops.
 ///
 /// # Errors
-/// Where the system gives no descriptor to wait with.
+/// If the system gives no descriptor to wait with.
 pub fn open(shared: &Arc<Shared>, listener: TcpListener) -> io::Result<impl FnOnce() + use<>> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
@@ -291,7 +291,7 @@ impl Doors<'_> {
 
 /// Closes a connection at once: nothing is kept of it.
 fn reset(stream: &TcpStream) {
-    // Where this fails the kernel keeps it a little longer.
+    // If this fails the kernel keeps it a little longer.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
     let _ = stream.shutdown(Shutdown::Both);
 }

@@ -1,4 +1,4 @@
-//! What a server knows and counts, without its sockets.
+//! The state and the counts of a server, without its sockets.
 
 use super::admission::Options;
 use super::session::{MOST_FLOWS, MOST_STREAMS, Session, lock};
@@ -21,7 +21,7 @@ pub(super) const REMEMBERED: usize = 64;
 /// Most connections of a session, and of those that have not opened one.
 const MOST: usize = 2048;
 
-/// How many descriptors may go where. Together they are never more than the process may have.
+/// The number of descriptors for each use. Together they are never more than the process may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Places {
     /// Connections that have not said their first words.
@@ -38,7 +38,7 @@ impl Places {
     /// Shares `all` descriptors out: less than half to strangers, what remains to so many sessions.
     ///
     /// # Errors
-    /// Where a session would get none.
+    /// If a session would get none.
     pub fn of(all: usize, sessions: usize) -> Result<Places, String> {
         let free = all.saturating_sub(OWN + sessions);
         let (silent, greeted) = ((free / 8).min(MOST), (free / 4).min(MOST));
@@ -54,7 +54,7 @@ impl Places {
     }
 }
 
-/// What a server knows.
+/// The state of a server.
 #[derive(Debug)]
 pub struct House {
     pub(super) options: Options,
@@ -67,7 +67,7 @@ pub struct House {
     congestion: Arc<[String]>,
 }
 
-/// A data connection that has shown where it belongs.
+/// A data connection that has shown which flow it belongs to.
 #[derive(Debug)]
 pub struct Joined {
     pub(super) session: Arc<Session>,
@@ -80,7 +80,7 @@ impl House {
     /// A house with nobody in it.
     ///
     /// # Errors
-    /// Where the process may have too few files.
+    /// If the process may have too few files.
     pub fn new(options: Options) -> Result<House, String> {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let files = usize::try_from(files).unwrap_or(usize::MAX);
@@ -100,7 +100,7 @@ impl House {
         lock(&self.sessions).values().cloned().collect()
     }
 
-    /// Opens a session; `None` where there are as many as may be.
+    /// Opens a session; `None` if there are as many as may be.
     pub(super) fn open(&self, peer: IpAddr) -> io::Result<Option<Arc<Session>>> {
         let mut sessions = lock(&self.sessions);
         if sessions.len() >= self.options.max_sessions {

@@ -103,7 +103,7 @@ impl Server {
     /// Starts it.
     ///
     /// # Errors
-    /// [`ProbeError::WrongUse`] where it would serve the whole world; else where it cannot listen.
+    /// [`ProbeError::WrongUse`] if it would serve the whole world; else where it cannot listen.
     pub fn start(options: Options) -> Result<Server, ProbeError> {
         options.check()?;
         let house = House::new(options).map_err(ProbeError::WrongUse)?;

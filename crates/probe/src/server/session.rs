@@ -1,4 +1,4 @@
-//! What a server keeps of a client that has proved who it is. All of it is bounded.
+//! The state that a server keeps of a client that has proved who it is. All of it is bounded.
 
 use crate::bins::{Bins, MOST_BINS};
 use crate::bucket::Bucket;
@@ -34,13 +34,13 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Session {
     /// By which its datagrams are known.
     pub cookie: u64,
-    /// What is derived from its secret.
+    /// The keys derived from its secret.
     pub keys: SessionKeys,
     /// The key of datagrams from the client, and of those to it.
     pub datagrams: [CodeKey; 2],
-    /// Where the client is: nothing is sent elsewhere.
+    /// The address of the client: nothing is sent elsewhere.
     pub peer: IpAddr,
-    /// What it is allowed.
+    /// The limits that it has to keep.
     pub limits: Limits,
     /// When its time is over.
     pub until: Time,
@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// Is it over, or its time?
+    /// Whether it is over, or its time is.
     pub fn is_over(&self) -> bool {
         self.closed.load(Ordering::Relaxed) || clock::now() >= self.until
     }
@@ -102,7 +102,7 @@ impl Session {
     /// Opens a flow.
     ///
     /// # Errors
-    /// One line where it is not possible or not allowed.
+    /// One line if it is not possible or not allowed.
     pub fn open(&self, number: u16, spec: FlowSpec) -> Result<(), String> {
         self.check(&spec)?;
         let mut flows = lock(&self.flows);
@@ -186,7 +186,7 @@ impl Session {
 /// One flow of a session.
 #[derive(Debug)]
 pub struct Flow {
-    /// What it does.
+    /// The work of the flow.
     pub spec: FlowSpec,
     /// Set when it has ended.
     pub done: AtomicBool,
@@ -202,12 +202,12 @@ pub struct Flow {
     pub forged: AtomicU64,
 }
 
-/// What is known of a flow's datagrams.
+/// The state of a flow's datagrams.
 #[derive(Debug)]
 pub struct Datagrams {
-    /// Where the client's come from; fixed by its first.
+    /// The address that the client's come from; fixed by its first.
     pub peer: Option<SocketAddr>,
-    /// What came.
+    /// The numbers that came.
     pub tracker: Tracker,
     /// User octets that came.
     pub bins: Bins,
@@ -215,7 +215,7 @@ pub struct Datagrams {
     pub over_rate: u64,
     /// Sent.
     pub sent: u64,
-    /// Has the sender been started?
+    /// Whether the sender has been started.
     pub started: bool,
     /// When a URP sender began.
     pub began: Option<Time>,
@@ -223,12 +223,12 @@ pub struct Datagrams {
     pub channel: Option<Channel>,
 }
 
-/// What is known of a connection.
+/// The state of a connection.
 #[derive(Debug, Default)]
 pub struct Stream {
     /// User octets that came, if any did.
     pub bins: Option<Bins>,
-    /// What the kernel says of it.
+    /// The kernel's readings of it.
     pub readings: Vec<TcpReading>,
     /// Messages that came.
     pub received: u64,
@@ -274,7 +274,7 @@ impl Flow {
         })
     }
 
-    /// Is it to end?
+    /// Whether it is to end.
     pub fn is_done(&self) -> bool {
         self.done.load(Ordering::Relaxed)
     }

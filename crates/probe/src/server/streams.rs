@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 use trunkline_core::{Rate, Span, Time};
 
-/// How long a read or a write waits until the stop signs are looked at.
+/// The time that a read or a write waits until the stop signs are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Serves a connection of a flow to its end.
@@ -48,7 +48,7 @@ struct Desk<'a> {
     session: &'a Session,
     flow: &'a Flow,
     number: u16,
-    /// Octets that are read or written at once: few where the session has a rate to keep to.
+    /// Octets that are read or written at once: few if the session has a rate to keep to.
     chunk: usize,
 }
 

@@ -19,7 +19,7 @@ impl Origin {
     }
 }
 
-/// A table with a fixed number of places. Where it is full, the oldest of those goes who have the most.
+/// A table with a fixed number of places. If it is full, the oldest of those goes who have the most.
 #[derive(Debug)]
 pub struct Waiting<T> {
     most: usize,
@@ -52,7 +52,7 @@ impl<T> Waiting<T> {
         self.leave(number).map(|one| (number, one))
     }
 
-    /// Who waits under this number.
+    /// The one who waits under this number.
     pub fn get(&mut self, number: u64) -> Option<&mut T> {
         self.places.get_mut(&number).map(|(_, one)| one)
     }

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! All numbers are big-endian. A request and its reply are of one length. Each direction of a session
-//! has its own key, so that nothing can be sent back to where it came from.
+//! has its own key, so that nothing can be sent back to its sender.
 
 use super::VERSION;
 use trunkline_handshake::{CodeKey, TAG, same};
@@ -29,7 +29,7 @@ pub const MOST: usize = 65_507;
 /// The most user octets in a datagram.
 pub const MOST_USER: u32 = (MOST - HEAD) as u32;
 
-/// What a datagram is.
+/// The kind of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -51,10 +51,10 @@ impl Kind {
     }
 }
 
-/// What the head says, besides the cookie.
+/// The contents of the head, besides the cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// Of which flow.
     pub flow: u16,
@@ -82,7 +82,7 @@ impl Head {
     }
 
     /// Writes the head into the first [`HEAD`] octets of `datagram`, all of which the tag covers. Nothing is
-    /// written where it is shorter than that.
+    /// written if it is shorter than that.
     pub fn write(&self, cookie: u64, key: &CodeKey, datagram: &mut [u8]) {
         let Some((head, user)) = datagram.split_first_chunk_mut::<HEAD>() else { return };
         let body = self.body();
@@ -91,7 +91,7 @@ impl Head {
         head[16..].copy_from_slice(&body);
     }
 
-    /// The head of a datagram with this key; `None` where it is none or the tag is wrong.
+    /// The head of a datagram with this key; `None` if it is none or the tag is wrong.
     pub fn read(datagram: &[u8], key: &CodeKey) -> Option<Head> {
         let (head, user) = datagram.split_first_chunk::<HEAD>()?;
         let (cookie, body) = (&head[..8], head.last_chunk::<{ HEAD - 16 }>()?);

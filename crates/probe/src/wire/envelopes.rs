@@ -34,7 +34,7 @@ pub fn write(envelopes: &[Envelope], out: &mut Vec<u8>) {
     out.extend(envelopes.iter().map(|envelope| envelope.octet()));
 }
 
-/// The envelopes; `None` where the numbers do not agree with the octets, or the places are not in order.
+/// The envelopes; `None` if the numbers do not agree with the octets, or the places are not in order.
 pub fn read(octets: &[u8]) -> Option<Vec<Envelope>> {
     let (numbers, rest) = octets.split_first_chunk::<NUMBERS>()?;
     let number = |at: usize| usize::from(u16::from_be_bytes([numbers[at], numbers[at + 1]]));

@@ -12,7 +12,7 @@ pub const REPORT: usize = 16 << 20;
 /// Writes a message.
 ///
 /// # Errors
-/// Where it cannot be written as JSON.
+/// If it cannot be written as JSON.
 pub fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(message)?)
 }
@@ -20,7 +20,7 @@ pub fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
 /// Reads a message.
 ///
 /// # Errors
-/// `InvalidData` where it is no such message.
+/// `InvalidData` if it is no such message.
 pub fn decode<M: DeserializeOwned>(text: &[u8]) -> io::Result<M> {
     serde_json::from_slice(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

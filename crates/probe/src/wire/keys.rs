@@ -7,7 +7,7 @@ pub const CONTROL: Purpose = Purpose(1);
 /// A connection of a flow.
 pub const DATA: Purpose = Purpose(2);
 
-/// Which way.
+/// The way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// To the server.

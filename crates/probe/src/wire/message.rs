@@ -1,4 +1,4 @@
-//! What is said on the control connection.
+//! The messages on the control connection.
 //!
 //! A client sends one [`Request`] and waits for its one [`Answer`]. The order: after the handshake `Open` and
 //! `Welcome`, then any number of `Flow`, `Collect`, `Host` and `Alive`. A data connection has a handshake of
@@ -11,7 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 use trunkline_transport::urp::Counters;
 
-/// What a client asks.
+/// The requests of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
@@ -21,7 +21,7 @@ pub enum Request {
     Flow {
         /// Its number, higher than any before it in the session.
         flow: u16,
-        /// What it is to do.
+        /// The work of the flow.
         spec: FlowSpec,
     },
     /// Ends a flow and asks what the server saw of it.
@@ -37,17 +37,17 @@ pub enum Request {
     Bye,
 }
 
-/// What the server answers.
+/// The answers of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Answer {
     /// To `Open`.
     Welcome {
-        /// What the keys of datagrams and data connections are made of.
+        /// The secret of which the keys of datagrams and data connections are made.
         secret: [u8; 32],
         /// The session's cookie.
         cookie: u64,
-        /// What the server allows.
+        /// The limits that the server sets.
         limits: Limits,
     },
     /// To `Flow`.
@@ -69,7 +69,7 @@ pub enum Answer {
     },
 }
 
-/// What a server allows each session.
+/// The limits that a server sets for each session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -85,7 +85,7 @@ pub struct Limits {
     pub connections: u32,
 }
 
-/// What carries a flow.
+/// The carrier of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -126,7 +126,7 @@ impl FromStr for Transport {
     }
 }
 
-/// Who sends what.
+/// The roles of the ends: who sends what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -138,13 +138,13 @@ pub enum Role {
     Down,
 }
 
-/// What a flow is to do.
+/// The work of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
-    /// What carries it.
+    /// The carrier.
     pub transport: Transport,
-    /// Who sends.
+    /// The sender.
     pub role: Role,
     /// Parallel connections (TCP only, else 1).
     pub streams: u16,
@@ -152,7 +152,7 @@ pub struct FlowSpec {
     pub size: u32,
     /// Bits of user octets and heads per second; `None` for as fast as the transport allows.
     pub rate: Option<u64>,
-    /// How long the sender sends, in nanoseconds.
+    /// The time for which the sender sends, in nanoseconds.
     pub duration_ns: u64,
     /// The length of the intervals in which octets are counted, in nanoseconds.
     pub interval_ns: u64,
@@ -170,19 +170,19 @@ pub struct UrpSpec {
     pub block: u16,
     /// Blocks outstanding, 1 to 7; asked for 0 the server decides.
     pub outstanding: u8,
-    /// How long an end waits before it asks, in nanoseconds.
+    /// The time that an end waits before it asks, in nanoseconds.
     pub timeout_ns: u64,
     /// The most octets of a datagram.
     pub datagram: u32,
 }
 
-/// What the server saw of a flow.
+/// The server's observations of a flow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowReport {
     /// Numbers received, as ranges with both ends included, ascending.
     pub ranges: Vec<(u32, u32)>,
-    /// Were there too many ranges to keep all?
+    /// Whether there were too many ranges to keep all.
     pub truncated: bool,
     /// Datagrams or messages received, copies left out.
     pub received: u64,
@@ -210,7 +210,7 @@ pub struct FlowReport {
     pub forged: u64,
 }
 
-/// What an end of a URP flow counted.
+/// The counts of an end of a URP flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UrpReading {
@@ -229,7 +229,7 @@ pub struct UrpReading {
 }
 
 impl UrpReading {
-    /// What the protocol counted, and the datagrams left out before it.
+    /// The protocol's counts, and the datagrams left out before it.
     pub fn of(counters: &Counters, disordered: u64) -> UrpReading {
         UrpReading {
             blocks: counters.sending.blocks,

@@ -1,4 +1,4 @@
-//! What a data connection carries: records, each a head of 40 octets, after which come the user's octets.
+//! The records of a data connection, each a head of 40 octets, after which come the user's octets.
 //!
 //! ```text
 //!  0  size     user octets that follow
@@ -21,7 +21,7 @@ const BODY: usize = 24;
 /// The most user octets in a message.
 pub const MOST_USER: u32 = 1 << 20;
 
-/// What the head says.
+/// The contents of the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record {
     /// User octets that follow.
@@ -117,7 +117,7 @@ struct Open {
     left: usize,
 }
 
-/// What some octets were.
+/// The meaning of some octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     /// User octets among them. They are not known to be genuine before their record is whole.
@@ -136,7 +136,7 @@ impl Reader {
     /// Takes octets off the front, to the end of a record at most.
     ///
     /// # Errors
-    /// Where the record that ends there was not sent like this, or a longer one is announced than may be.
+    /// If the record that ends there was not sent like this, or a longer one is announced than may be.
     pub fn take(&mut self, octets: &mut &[u8]) -> Result<Taken, Forged> {
         if self.open.is_none() {
             self.take_head(octets)?;
