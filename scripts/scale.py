@@ -17,6 +17,10 @@ import argparse
 ACCESS = 'rate = "10Gbit/s"\ndelay = "10us"\nlimit = "100000p"\n'
 
 
+def span(seconds):
+    return f"{round(seconds * 1e9)}ns"
+
+
 def host(name):
     return f'[[host]]\nname = "{name}"\n'
 
@@ -30,7 +34,7 @@ def link(name, one, other, rest):
 
 
 def head(name, length):
-    return f'name = "{name}"\nabout = "A shape of the simulator benchmark."\nstop_after = "{length}s"\n'
+    return f'name = "{name}"\nabout = "A shape of the simulator benchmark."\nstop_after = "{span(length)}"\n'
 
 
 def b1(pairs, length):
@@ -44,7 +48,7 @@ def b1(pairs, length):
         start = pair * 1_000_000_000 // pairs
         yield (
             f'[[traffic]]\nname = "t{pair}"\nkind = "greedy"\nfrom = "s{pair}"\nto = "r{pair}"\n'
-            f'start = "{start}ns"\nduration = "{length}s"\nwarm_up = "0s"\ninterval = "{length}s"\nwrite = 65536\n'
+            f'start = "{start}ns"\nduration = "{span(length)}"\nwarm_up = "0s"\ninterval = "{span(length)}"\nwrite = 65536\n'
             'transport = { kind = "tcp", profile = "trunkline", congestion = "newreno", mss = 1448, '
             'window = "64MiB", sack = false, timestamps = false, delayed_ack = "0s" }\n'
         )
@@ -59,7 +63,7 @@ def constant(sources, length, rate, discipline):
         start = source * 1_000_000_000 // rate
         yield (
             f'[[traffic]]\nname = "t{source}"\nkind = "paced"\nfrom = "s{source}"\nto = "sink"\nsize = 1500\n'
-            f'start = "{start}ns"\nrate = "{rate * 1500 * 8 // sources}bit/s"\nduration = "{length}s"\n'
+            f'start = "{start}ns"\nrate = "{rate * 1500 * 8 // sources}bit/s"\nduration = "{span(length)}"\n'
             'transport = "datagram"\n'
         )
 
@@ -108,7 +112,7 @@ def b4(flows, length):
             via += [f"e{there}-{last}"]
         yield (
             f'[[traffic]]\nname = "t{flow}"\nkind = "greedy"\nfrom = "h{source}"\nto = "h{target}"\nvia = {via}\n'.replace("'", '"')
-            + f'start = "{100 * flow}ns"\nduration = "{length}s"\nwarm_up = "0s"\ninterval = "{length}s"\nwrite = 65536\n'
+            + f'start = "{100 * flow}ns"\nduration = "{span(length)}"\nwarm_up = "0s"\ninterval = "{span(length)}"\nwrite = 65536\n'
             'transport = { kind = "tcp", profile = "trunkline", congestion = "newreno", mss = 1448, '
             'window = 92672, sack = false, timestamps = false, delayed_ack = "0s" }\n'
         )

@@ -87,7 +87,7 @@ fn path_delay(traffic: &TrafficRun) -> Result<f64, String> {
 fn estimate(estimator: &str, values: &[f64]) -> Result<Estimate, String> {
     let rule: Estimator = estimator.parse().map_err(|error| format!("{error}"))?;
     let none = || format!("{estimator} leaves none of {} measurements", values.len());
-    rule.estimate(values).ok_or_else(none)
+    rule.point(values).ok_or_else(none)
 }
 
 fn of(found: &Estimate, statistic: Statistic) -> Result<f64, String> {

@@ -16,8 +16,11 @@ impl World<'_> {
         let ended = self.net.now();
         (0..self.ends.len() as u32).for_each(|end| self.flush(EndId(end)));
         let notes = self.notes();
-        let links = self.link_runs();
         let traffic = (0..self.traffic.len()).map(|index| self.traffic_run(index)).collect();
+        let copies = self.early_copies();
+        // What the ends have held makes room for what is told of the links.
+        (self.ends, self.spare) = (Vec::new(), Vec::new());
+        let links = self.link_runs(copies);
         Run {
             engine: EngineName::SIM,
             pace: Pace::Virtual,
@@ -96,9 +99,8 @@ impl World<'_> {
         sum
     }
 
-    fn link_runs(&mut self) -> Vec<LinkRun> {
+    fn link_runs(&mut self, mut early: u64) -> Vec<LinkRun> {
         let mut runs = Vec::new();
-        let mut early = self.early_copies();
         for (wire, ids) in std::iter::zip(&self.scenario.links, &self.wires) {
             let names = [(&wire.from, &wire.to), (&wire.to, &wire.from)];
             for ((from, to), &id) in std::iter::zip(names, ids) {
