@@ -1,4 +1,4 @@
-//! What a fuzzer asks of every decoder: it answers or refuses, and what it accepts holds together.
+//! The demands of a fuzzer on every decoder: it answers or refuses, and what it accepts holds together.
 //!
 //! The bodies are plain functions over bytes, so that the tests of the command try them too, on the
 //! stable toolchain (`crates/cli/tests/fuzz_smoke.rs`).
@@ -26,7 +26,7 @@ use trunkline_transport::tcp::wire::decode;
 use trunkline_transport::tcp::{self, Flags, Rare, Sack, Seq, Tcp};
 use trunkline_transport::urp::{self, Check, Profile, Urp};
 
-/// A body: panics where the decoder has a fault.
+/// A body: panics if the decoder has a fault.
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
@@ -248,7 +248,8 @@ pub fn read_tcp(data: &[u8]) {
     converse(&said);
 }
 
-/// Each protocol of the list hears frames from a peer that says anything: it keeps what is new, and no more than it may.
+/// Each protocol of the list hears frames from a peer that says anything: it keeps what is new, and no more than it
+/// may.
 pub fn hear_protocols(data: &[u8]) {
     let Some((&first, data)) = data.split_first() else { return };
     let entry = PROTOCOLS[usize::from(first) % PROTOCOLS.len()];
@@ -270,7 +271,7 @@ pub fn hear_protocols(data: &[u8]) {
     }
 }
 
-/// The octets with the check sums of both headers put right, where there are both.
+/// The octets with the check sums of both headers put right, if there are both.
 fn with_sums(data: &[u8]) -> Vec<u8> {
     let mut packet = data.to_vec();
     let length = usize::from(data.first().map_or(0, |first| first & 15)) * 4;

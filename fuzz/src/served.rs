@@ -36,7 +36,7 @@ impl Controller for Noting {
     }
 }
 
-/// What a control server sends to these octets, and the changes that the path hears of.
+/// The octets that a control server sends in answer to these, and the changes that the path hears of.
 pub fn ask_control(data: &[u8]) -> (Vec<u8>, Vec<SetRequest>) {
     let noting = Arc::new(Noting::default());
     let controller = Arc::clone(&noting) as Arc<dyn Controller>;
@@ -82,7 +82,7 @@ fn in_parts(answer: &[u8]) -> (u16, &[u8]) {
     (status, body)
 }
 
-/// What a probe or its server may be sent: as a datagram, records, envelopes and a message. What is accepted is
+/// Everything that a probe or its server may be sent: a datagram, records, envelopes and a message. What is accepted is
 /// written as it was read.
 pub fn read_probe(data: &[u8]) {
     let key = CodeKey::derive(&[1; 32], "trunkline fuzz", &[]);

@@ -60,7 +60,7 @@ impl Running {
         Client::connect(&self.socket).unwrap()
     }
 
-    /// What comes back for `bytes`, until the server closes.
+    /// Returns what comes back for `bytes`, until the server closes.
     fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -299,7 +299,7 @@ fn a_socket_of_another_user_is_a_matter_of_permission() {
     if !rustix::process::geteuid().is_root() {
         return trunkline_skip::skipped("only root can become another user");
     }
-    // Even where the directory lets them in, the socket does not.
+    // Even if the directory lets them in, the socket does not.
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(run.directory.path(), open).unwrap();
     let socket = run.socket.clone();

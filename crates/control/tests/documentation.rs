@@ -76,7 +76,7 @@ fn percentiles(count: u64) -> Percentiles {
     Percentiles { count, mean, min, p50, p99, p999, max }
 }
 
-/// What `command` prints, with SOCKET set.
+/// Returns what `command` prints, with SOCKET set.
 fn run(command: &str, socket: &Path) -> String {
     let output = Command::new("sh").args(["-c", command]).env("SOCKET", socket).output().unwrap();
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));

@@ -57,7 +57,7 @@ fn exchange(hosts: &Hosts) -> usize {
     std::iter::from_fn(|| far.recv_from(&mut buffer).ok()).take(DATAGRAMS).count()
 }
 
-/// How many packets stand in the file on each interface, inbound and outbound (or without direction).
+/// Counts the packets in the file on each interface, inbound and outbound (or without direction).
 fn tally(path: &Path) -> [[u64; 3]; 3] {
     use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption::Flags;
     let mut reader = PcapNgReader::new(File::open(path).unwrap()).unwrap();

@@ -28,7 +28,7 @@ fn both() -> CapturePlan {
     one_path(CaptureFilter::Both)
 }
 
-/// What stands in a file, in plain words.
+/// The contents of a file, in plain words.
 #[derive(Debug, Default)]
 struct Contents {
     application: String,
@@ -301,7 +301,7 @@ fn a_file_that_cannot_be_begun_is_refused_at_once() {
 
 const SMALL_DISK: &str = "TRUNKLINE_TEST_SMALL_DISK";
 
-/// Runs itself once more in a mount namespace of its own, where a disk of 1 MiB is mounted.
+/// Runs itself once more in a mount namespace of its own, in which a disk of 1 MiB is mounted.
 #[test]
 fn a_disk_that_fills_up_ends_the_capture_and_leaves_whole_blocks() {
     if let Some(directory) = std::env::var_os(SMALL_DISK) {
@@ -339,7 +339,7 @@ fn printed(output: &Output) -> String {
 
 fn fill(path: &Path) {
     let (mut tap, handle) = Capture::start(path, "", both()).unwrap();
-    // Twice the disk, in frames whose blocks do not end where pages do.
+    // Twice the disk, in frames whose blocks do not end at the ends of pages.
     for number in 0..2000 {
         tap.arrived(0, START, &frame(number, 1021));
     }
@@ -362,7 +362,7 @@ fn fill(path: &Path) {
     }
 }
 
-/// What `program` prints, or `None` and a note if it is not installed.
+/// Returns what `program` prints, or `None` and a note if it is not installed.
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     let output = installed(&[program]).then(|| {
         let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());

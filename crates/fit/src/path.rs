@@ -141,7 +141,7 @@ const ENOUGH: usize = 4;
 
 /// The distance of levels from the curve beyond what noise explains, in milliseconds, for each level: the root
 /// of the mean square over the levels with as many turns of the window, and over more if they are few.
-/// 0 where noise explains all.
+/// 0 if noise explains all.
 fn misfits(levels: &[Level], curve: &Curve, shape: &Shape) -> Vec<f64> {
     let beyond = |one: &Level| {
         let off = one.millis - curve.at(one.size);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use trunkline_core::{Seed, Stream};
 use trunkline_fit::{Clock, ClockError, Exchange, Far, Stamp};
 
-/// What is true.
+/// The truth about the clocks.
 #[derive(Debug, Clone, Copy)]
 struct Truth {
     offset: i64,

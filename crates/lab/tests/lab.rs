@@ -16,7 +16,7 @@ use trunkline_skip::skipped;
 /// Longer than any step takes, so that a fault ends the test.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A namespace, or nothing and a message where there is no permission to make one.
+/// A namespace, or nothing and a message if there is no permission to make one.
 fn namespace() -> Option<Namespace> {
     match Namespace::create() {
         Err(error) if error.errno() == Some(libc::EPERM) => {
@@ -293,7 +293,7 @@ fn forwarding_that_somebody_else_has_switched_stays() {
     assert_eq!(host.sysctl(setting).unwrap(), "1");
 }
 
-/// The kernel stops a device from merging what it receives, for good, where it begins to forward.
+/// The kernel stops a device from merging what it receives, for good, when it begins to forward.
 #[test]
 fn merging_of_what_is_received_is_asked_for_again() {
     let (Some((host, world)), Some(far)) = (pair(), namespace()) else { return };

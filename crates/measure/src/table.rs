@@ -166,7 +166,7 @@ impl Table {
         }
     }
 
-    /// Reads a published CSV file: one header row, a cell empty where no figure is given, `suspect` 1
+    /// Reads a published CSV file: one header row, a cell empty if no figure is given, `suspect` 1
     /// for a doubtful figure, `note` for a remark (both columns may be missing).
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What forwarding a frame costs on either backend, on this machine: `cargo run --release -p
+//! Measures the cost of forwarding a frame on either backend, on this machine: `cargo run --release -p
 //! trunkline-port --example forward`. Needs root; takes some twenty seconds.
 //!
 //! A generator floods one veth pair, the forwarder carries its frames over to another. The cost is the
@@ -20,7 +20,7 @@ const SPAN: Duration = Duration::from_millis(400);
 const TURNS: usize = 6;
 /// Frames in one go.
 const BUDGET: usize = 256;
-/// How long the forwarder gathers frames between two looks.
+/// The time for which the forwarder gathers frames between two looks.
 const QUANTUM: Duration = Duration::from_micros(20);
 
 fn main() -> Result<(), PortError> {
@@ -45,7 +45,7 @@ fn main() -> Result<(), PortError> {
     Ok(())
 }
 
-/// Nanoseconds per frame; `None`, with a message, where we may not make namespaces.
+/// Nanoseconds per frame; `None`, with a message, if we may not make namespaces.
 fn measure(backend: Backend, bytes: usize, quantum: Duration) -> Result<Option<f64>, PortError> {
     let (Some(source), Some(middle)) = (Space::new(), Space::new()) else { return Ok(None) };
     source.veth("tla", &middle, "tlm1", 1500);

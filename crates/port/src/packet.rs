@@ -93,7 +93,7 @@ fn prepare_sender(socket: &Socket, device: &Device) -> Result<(), i32> {
     socket.bind(&address(device.index, 0))
 }
 
-/// Asks for a large buffer, beyond the system's limit where we may. An ordinary user may not, and has
+/// Asks for a large buffer, beyond the system's limit if we may. An ordinary user may not, and has
 /// room for a handful of super-frames only; what does not fit is counted as truncated.
 fn enlarge(socket: &Socket, force: i32, ordinary: i32) -> Result<(), i32> {
     let set = |name| socket.set(libc::SOL_SOCKET, name, &BUFFER);

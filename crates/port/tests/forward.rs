@@ -52,7 +52,7 @@ impl Path {
         )
     }
 
-    /// Adds VXLAN devices over IPv4 or IPv6; false, with a message, where the kernel has none.
+    /// Adds VXLAN devices over IPv4 or IPv6; false, with a message, if the kernel has none.
     fn tunnelled(&self, v6: bool, checksum: bool) -> bool {
         let outer = if v6 { V6 } else { V4 };
         [(&self.client, "tlc", 0), (&self.server, "tls", 1)].into_iter().all(

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use trunkline_port::offload::{Gso, Kind};
 use trunkline_port::segment::{Unsegmentable, segment};
 
-/// What is around a super-frame.
+/// The headers around a super-frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Tunnel {
     Vxlan,
@@ -31,7 +31,7 @@ enum Tunnel {
     Ip,
 }
 
-/// A tunnel, over IPv6 or IPv4, with a checksum over all where it may have one.
+/// A tunnel, over IPv6 or IPv4, with a checksum over all if it may have one.
 #[derive(Debug, Clone, Copy)]
 struct Around {
     tunnel: Tunnel,
@@ -84,7 +84,7 @@ impl Around {
     }
 
     /// The header between the outer IP header and what is carried, of the type `inner`; UDP with rubbish for a
-    /// length, and for a checksum where it has one.
+    /// length, and for a checksum if it has one.
     fn header(self, inner: [u8; 2]) -> Vec<u8> {
         let udp = |port: u16, rest: &[u8]| {
             let sum = if self.checksum { [0xee, 0xee] } else { [0, 0] };
@@ -135,7 +135,7 @@ impl Around {
     }
 
     /// Checks the headers around a piece; returns the outer identification and the frame within, whose
-    /// Ethernet header is made up where the tunnel carries none.
+    /// Ethernet header is made up if the tunnel carries none.
     fn unwrap(self, piece: &[u8], v6: bool) -> (Option<u16>, Vec<u8>) {
         let (id, addresses, protocol, rest) = ip(&piece[12..]);
         assert_eq!(protocol, self.protocol(v6));
@@ -159,13 +159,13 @@ impl Around {
     }
 }
 
-/// Where the network header of a frame starts.
+/// The start of a frame's network header.
 fn network(frame: &[u8]) -> usize {
     let tags = frame[12..].chunks(4).take_while(|tag| matches!(tag[..2], [0x81, 0] | [0x88, 0xa8]));
     14 + 4 * tags.count()
 }
 
-/// What a super-frame is built from.
+/// The parts that a super-frame is built from.
 #[derive(Debug, Clone)]
 struct Recipe {
     v6: bool,
@@ -219,7 +219,7 @@ impl Recipe {
         Gso { kind, size: self.size, cwr_once: true }
     }
 
-    /// The super-frame in a tunnel, where its own lengths are right.
+    /// The super-frame in a tunnel, if its own lengths are right.
     fn wrapped(&self, around: Around) -> Vec<u8> {
         let mut inner = self.frame();
         let at = network(&inner);
@@ -229,7 +229,7 @@ impl Recipe {
         around.wrap(&inner, self.id ^ 0x5555, self.v6)
     }
 
-    /// Where the checksum to be finished starts in a frame with this payload at its end, and its field.
+    /// The start of what the checksum to be finished covers, in a frame with this payload at its end, and its field.
     fn checksum(&self, frame: &[u8]) -> (usize, usize) {
         let header = if self.tcp { 20 + 4 * self.tcp_options } else { 8 };
         (frame.len() - self.payload.len() - header, if self.tcp { 16 } else { 6 })
@@ -357,7 +357,7 @@ fn flags(all: u8, index: usize, count: usize) -> u8 {
     all & (0x76 | first | last)
 }
 
-/// Are `pieces` what wires carry for the super-frame of `recipe`?
+/// Whether `pieces` are what wires carry for the super-frame of `recipe`.
 fn are_pieces_of(pieces: &[Vec<u8>], recipe: &Recipe) -> Result<(), TestCaseError> {
     let mut sent = 0;
     for (index, bytes) in pieces.iter().enumerate() {

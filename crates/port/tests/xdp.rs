@@ -12,7 +12,7 @@ fn pair(mtu: u32) -> Option<Space> {
     Some(space)
 }
 
-/// A port, or `None` with a message where we may not create BPF maps.
+/// A port, or `None` with a message if we may not create BPF maps.
 fn port(space: &Space, device: &str) -> Option<Box<dyn Port>> {
     match space.run(|| open(device, Backend::Xdp)) {
         Ok(port) => Some(port),

@@ -45,7 +45,7 @@ fn no_test_ends_early_without_a_note() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// What the lint says of one file, without its name.
+/// The complaints of the lint about one file, without its name.
 fn said(text: &str) -> Vec<String> {
     let found = complaints(&[("a.rs".into(), text.into())]);
     found.iter().map(|line| line.trim_start_matches("a.rs:").into()).collect()

@@ -1,4 +1,4 @@
-//! A skip is noted in the file of notes, or fails where it is forbidden. Each test runs this program again, as
+//! A skip is noted in the file of notes, or fails if it is forbidden. Each test runs this program again, as
 //! what skips.
 
 use std::process::{Command, Output};

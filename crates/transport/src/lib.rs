@@ -1,4 +1,4 @@
-//! What end points say to each other.
+//! The protocols of end points.
 //!
 //! Every protocol here is a machine without I/O: it never reads a clock, draws no randomness and starts
 //! no thread, so that the same code runs in the simulator and on real wires. A driver calls it in one
@@ -29,12 +29,12 @@ use trunkline_core::Time;
 /// that instant, unless something else comes first. After `expire` it polls `transmit` again. Instants
 /// never go back from one call to the next.
 pub trait Endpoint {
-    /// What the two ends exchange.
+    /// The segment that the two ends exchange.
     type Segment;
 
     /// Takes in what has come from the other end.
     fn receive(&mut self, now: Time, segment: Self::Segment);
-    /// What is to be sent next, or `None` when there is nothing for now. What is answered counts as sent
+    /// The next segment to send, or `None` when there is nothing for now. What is returned counts as sent
     /// at `now`.
     fn transmit(&mut self, now: Time) -> Option<Self::Segment>;
     /// When [`expire`](Endpoint::expire) is to be called, if nothing else happens; may lie in the past.

@@ -41,7 +41,7 @@ pub trait Protocol: fmt::Debug + Send {
     fn unsent(&self) -> u64;
     /// Bytes sent and not answered for.
     fn unanswered(&self) -> u64;
-    /// What holds data back that could be sent; `None` if nothing does.
+    /// The reason why data are held back that could be sent; `None` if there is none.
     fn held(&self) -> Option<Held>;
     /// Whether the other end has been silent for so long that it counts as dead.
     fn dead(&self) -> bool;
@@ -76,7 +76,7 @@ pub struct Counters {
 /// Octets of a protocol's header at most.
 pub const MOST_HEADER: usize = 32;
 
-/// What a protocol puts in front of its data, encoded as on a wire.
+/// The header that a protocol puts in front of its data, encoded as on a wire.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     octets: [u8; MOST_HEADER],
@@ -104,7 +104,7 @@ impl fmt::Debug for Header {
     }
 }
 
-/// What two ends exchange: a header, and a stretch of the sender's stream.
+/// The frame that two ends exchange: a header, and a stretch of the sender's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
     /// The protocol's own.
@@ -158,7 +158,7 @@ pub struct Delivery {
 pub struct ProtocolEntry {
     /// Its name in files.
     pub name: &'static str,
-    /// What it is, in one sentence, with its source.
+    /// A description in one sentence, with its source.
     pub help: &'static str,
     /// The keys that a file may give it.
     pub keys: &'static [ProtocolKey],
@@ -167,7 +167,7 @@ pub struct ProtocolEntry {
     /// # Errors
     /// Which settings do not go together, and what does.
     pub build: fn(&Values) -> Result<Box<dyn Protocol>, String>,
-    /// How it cuts the user's data.
+    /// The way in which it cuts the user's data.
     pub shape: fn(&Values) -> Shape,
     /// Its throughput on an empty path, by its textbook formula.
     ///
@@ -191,13 +191,13 @@ pub struct ProtocolKey {
     pub name: &'static str,
     /// The value that it takes.
     pub takes: Takes,
-    /// What holds if it is left out; `None` if the help text says that.
+    /// The value if it is left out; `None` if the help text says that.
     pub default: Option<&'static str>,
-    /// What it means, with its unit.
+    /// The meaning, with the unit.
     pub help: &'static str,
 }
 
-/// What a key takes, with its least and its greatest value.
+/// The values that a key takes, with the least and the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Bytes.
@@ -279,7 +279,7 @@ impl fmt::Display for Values {
     }
 }
 
-/// How a protocol cuts the user's data.
+/// The way in which a protocol cuts the user's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// User bytes of a unit at most.
@@ -290,7 +290,7 @@ pub struct Shape {
     pub answer: u32,
 }
 
-/// What a formula has to know of a path that nobody else uses, for units of full size.
+/// The properties of a path that a formula has to know and nobody else uses, for units of full size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Circumstances {
     /// The time for which a unit keeps the slowest stage of the path busy.
@@ -312,7 +312,7 @@ pub struct Formula {
     pub text: &'static str,
     /// The formula with the numbers put in.
     pub numbers: String,
-    /// Where it comes from.
+    /// The source of the formula.
     pub source: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What a flow costs in memory: 1 KB, and 32 octets for each packet in flight
+//! The memory of a flow: 1 KB, and 32 octets for each packet in flight
 //! (`reference/simulator-benchmarks.md`). The only test of its program, so that nobody else allocates.
 
 use cap::Cap;

@@ -8,7 +8,7 @@ use trunkline_transport::protocol::{
 };
 use trunkline_transport::{Extent, Protocol};
 
-/// What a path does with a frame: how late each of its copies comes, in microseconds.
+/// The fate of a frame on a path: the lateness of each of its copies, in microseconds.
 type Fate = Vec<u64>;
 
 /// Two ends and the frames on their way, by the time of their coming.
@@ -51,7 +51,7 @@ impl Talk {
         self.now = next.max(self.now);
         if comes == Some(next) {
             let (_, (end, frame)) = self.way.pop_first().expect("one comes");
-            // A wire does not tell where in the stream the data are; here their place is kept to be checked.
+            // A wire does not tell the place of the data in the stream; here it is kept to be checked.
             self.ends[end].receive(self.now, &frame);
         } else {
             self.ends.iter_mut().for_each(|end| end.expire(self.now));

@@ -22,7 +22,7 @@ const DIRECT: &str = "tldirect";
 pub enum Arrangement {
     /// Straight from end to end.
     Direct,
-    /// Through the middle, where an emulator forwards.
+    /// Through the middle, in which an emulator forwards.
     Emulated,
 }
 

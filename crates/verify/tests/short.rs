@@ -28,7 +28,7 @@ fn sweep(pairs: &[&str], change: Option<Span>, duration: Span) -> Sweep {
     }
 }
 
-/// A laboratory, or nothing and a message where there is no permission to build one.
+/// A laboratory, or nothing and a message if there is no permission to build one.
 fn laboratory(mtu: u32) -> Option<Laboratory> {
     match Laboratory::build(mtu, None) {
         Err(VerifyError::Emulator(trunkline_emu::EmuError::Lab(error)))

@@ -5,7 +5,7 @@ use trunkline_core::{Rate, Span, Time};
 
 /// The sending side. Datagram `n` is meant to be sent `n * size / rate` after the first, computed anew
 /// for each so that no rounding adds up. If the host falls behind it sends at once and the intended
-/// times stay where they were.
+/// times stay as they were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pacer {
     size: u32,

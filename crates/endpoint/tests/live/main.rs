@@ -1,4 +1,4 @@
-//! Real sockets between namespaces that the tests make; skipped with a message where that is not allowed.
+//! Real sockets between namespaces that the tests make; skipped with a message if that is not allowed.
 
 mod flows;
 mod programs;

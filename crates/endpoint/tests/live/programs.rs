@@ -8,7 +8,7 @@ use trunkline_scenario::{Program, Transport, Workload};
 use trunkline_skip::installed;
 
 fn prepare(hosts: &Hosts, command: &str, server: Option<&str>) -> Result<Flow, String> {
-    // One whose figure is a rate where that is what the program measures.
+    // One whose figure is a rate if that is what the program measures.
     let is_rate = command.starts_with("iperf3") || command.starts_with("curl");
     let of_kind = |workload: &Workload| matches!(workload, Workload::Bulk { .. }) == is_rate;
     let mut workloads = super::support::workloads().into_iter().map(|(workload, ..)| workload);

@@ -19,7 +19,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Or nothing and a message where there is no permission to make namespaces.
+    /// The hosts, or nothing and a message if there is no permission to make namespaces.
     pub fn build(mtu: u32) -> Option<Hosts> {
         match Hosts::try_build(mtu) {
             Ok(hosts) => Some(hosts),
@@ -97,7 +97,7 @@ pub fn check_sums(run: &FlowRun) {
     }
 }
 
-/// Every workload, short, with the samples and the bytes that it makes where nothing is lost: `None` where that
+/// Every workload, short, with the samples and the bytes that it makes if nothing is lost: `None` if that
 /// depends on the machine's speed.
 pub fn workloads() -> Vec<(Workload, Option<usize>, Option<u64>)> {
     let milli = Span::from_millis;

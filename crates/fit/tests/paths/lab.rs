@@ -5,17 +5,17 @@ use trunkline_core::{Seed, Stream};
 use trunkline_fit::{Ask, Pattern, Sweep};
 use trunkline_scenario::Scenario;
 
-/// What is true of a path.
+/// The truth about a path.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
     pub rate: u64,
     pub delay_us: u64,
     pub block: u32,
     pub outstanding: u32,
-    /// What a host spends on each write, and each time it is woken to read.
+    /// The time that a host spends on each write, and each time it is woken to read.
     pub write_us: u64,
     pub read_us: u64,
-    /// Bytes of each answer; the whole message where `None`.
+    /// Bytes of each answer; the whole message if `None`.
     pub reply: Option<u32>,
 }
 
@@ -24,7 +24,7 @@ impl Path {
         self.block * self.outstanding
     }
 
-    /// How long the line is idle for each window, one way, in milliseconds.
+    /// The time for which the line is idle for each window, one way, in milliseconds.
     pub fn jump_ms(&self) -> f64 {
         let byte = 8_000.0 / self.rate as f64;
         let carried = f64::from(self.outstanding - 1) * f64::from(self.block + 4) * byte;
@@ -39,24 +39,24 @@ impl Path {
         if self.reply.is_none() { 2.0 } else { 1.0 }
     }
 
-    /// How long the line takes for the bytes of a window, in milliseconds.
+    /// The time that the line takes for the bytes of a window, in milliseconds.
     pub fn line_ms(&self) -> f64 {
         self.ways() * f64::from(self.window()) * 8_000.0 / self.rate as f64
     }
 
-    /// Does a reader's being woken more than once bend the curve by more than a part in fifty of what the
-    /// round trip is?
+    /// Whether a reader's being woken more than once bends the curve by more than a part in fifty of the
+    /// round trip.
     pub fn bent(&self) -> bool {
         self.read_us as f64 > 0.02 * 2.0 * self.delay_us as f64
     }
 
-    /// Do the window's jumps stand out from noise and readers by far?
+    /// Whether the window's jumps stand out from noise and readers by far.
     pub fn window_shows(&self) -> bool {
         self.jump_ms() > 0.5 + 5.0 * self.read_us as f64 / 1e3
             && self.jump_ms() > 0.01 * self.line_ms()
     }
 
-    /// Does the slope?
+    /// Whether the slope does.
     pub fn rate_shows(&self) -> bool {
         let line = if self.jump_ms() < 0.0 { f64::INFINITY } else { self.line_ms() };
         line > 0.5 && self.read_us as f64 / 1e3 < 0.01 * line

@@ -40,7 +40,7 @@ fn known(path: &Path) -> Known {
     }
 }
 
-/// Is it told, and right? Told and wrong is an error.
+/// Whether it is told, and right. Told and wrong is an error.
 fn right(
     what: &str,
     found: &Result<Fitted, CannotTell>,

@@ -11,7 +11,7 @@ pub const SEGMENT: u32 = 1448;
 /// Headers of a segment, and all of an acknowledgement, on Ethernet: 14 + 20 + 32.
 pub const HEADERS: u32 = 66;
 
-/// What is true of a path.
+/// The truth about a path.
 #[derive(Debug, Clone, Copy)]
 pub struct TcpPath {
     pub rate: f64,

@@ -17,7 +17,7 @@ use trunkline_skip::skipped;
 pub struct Space(File);
 
 impl Space {
-    /// A new, empty namespace; or `None`, with a message, where we may not make one.
+    /// A new, empty namespace; or `None`, with a message, if we may not make one.
     pub fn new() -> Option<Space> {
         let made = thread::spawn(|| {
             // SAFETY: takes no pointers, and concerns this short-lived thread alone.
@@ -78,8 +78,8 @@ impl Space {
         true
     }
 
-    /// A VXLAN device `name` over `lower`, up, to `remote`; its outer UDP has checksums where `checksum` says so.
-    /// False, with a message, where the kernel has none.
+    /// A VXLAN device `name` over `lower`, up, to `remote`; its outer UDP has checksums if `checksum` says so.
+    /// False, with a message, if the kernel has none.
     pub fn vxlan(&self, name: &str, lower: &str, ends: [IpAddr; 2], checksum: bool) -> bool {
         // The numbers are those of IFLA_VXLAN_… in linux/if_link.h.
         let [id, link, port, v4_sums, no_v6_sums_sent, no_v6_sums_taken] = [1, 3, 15, 18, 19, 20];

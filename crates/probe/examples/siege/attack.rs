@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub struct Attack {
     /// Its name.
     pub name: &'static str,
-    /// From where; each connection takes the next. None for the system's choice.
+    /// The addresses to come from; each connection takes the next. None for the system's choice.
     pub from: Vec<IpAddr>,
     /// Connections a second.
     pub rate: u32,
@@ -24,7 +24,7 @@ pub struct Attack {
     pub held: usize,
 }
 
-/// The attacks of strangers: on clients at the same address where `from` is empty. `overheard` are the first
+/// The attacks of strangers: on clients at the same address if `from` is empty. `overheard` are the first
 /// words of somebody with the key.
 pub fn attacks(from: &[IpAddr], overheard: &[u8]) -> Vec<Attack> {
     let mut foreign = overheard.to_vec();

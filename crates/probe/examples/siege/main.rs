@@ -1,6 +1,6 @@
 //! Attacks a server whose key is in `TRUNKLINE_KEY`, a thousand connections a second of each kind, and asks it 20
 //! times meanwhile: `siege ADDRESS [PORT]`. Prints for each attack how many were tried and served; ends with
-//! status 1 where one was not.
+//! status 1 if one was not.
 //!
 //! With `siege ADDRESS PORT FROM` the attacks come from that address of this host, else from the client's own.
 

@@ -34,7 +34,7 @@ pub trait Carrier {
     /// Whether the carrier itself sends again what is lost.
     fn is_reliable(&self) -> bool;
 
-    /// Octets of an IP packet that carries a whole message, besides the user's; 0 where there is no such
+    /// Octets of an IP packet that carries a whole message, besides the user's; 0 if there is no such
     /// thing.
     fn overhead(&self) -> u32;
 

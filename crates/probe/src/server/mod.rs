@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// What happened to a server, counted since its start.
+/// Counts of what happened to a server since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Statistics {
     /// Connections that came.
@@ -72,11 +72,11 @@ fn one_more(count: &Count) {
     count.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What all threads of a server share.
+/// The state that all threads of a server share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     house: House,
-    /// The system's congestion control, where connections begin with another.
+    /// The system's congestion control, if connections begin with another.
     congestion: Option<String>,
     udp: UdpSocket,
     stop: AtomicBool,
@@ -103,7 +103,7 @@ impl Server {
     /// Starts it.
     ///
     /// # Errors
-    /// [`ProbeError::WrongUse`] if it would serve the whole world; else where it cannot listen.
+    /// [`ProbeError::WrongUse`] if it would serve the whole world; else if it cannot listen.
     pub fn start(options: Options) -> Result<Server, ProbeError> {
         options.check()?;
         let house = House::new(options).map_err(ProbeError::WrongUse)?;
@@ -137,12 +137,12 @@ impl Server {
         Ok(Server { shared, address, threads })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What happened so far.
+    /// Counts of what has happened so far.
     pub fn statistics(&self) -> Statistics {
         let counts = &self.shared.house.counts;
         let of = |count: &Count| count.load(Ordering::Relaxed);
@@ -177,7 +177,7 @@ impl Drop for Server {
     }
 }
 
-/// Both sockets at one port. Where IPv6 is switched off, "everywhere" is everywhere of IPv4.
+/// Both sockets at one port. If IPv6 is switched off, "everywhere" is everywhere of IPv4.
 fn listen(at: SocketAddr) -> std::io::Result<(TcpListener, UdpSocket)> {
     let open = |at: SocketAddr| {
         let listener = TcpListener::bind(at)?;

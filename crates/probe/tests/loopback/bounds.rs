@@ -1,4 +1,4 @@
-//! What a client may ask of a server, and for how long an end waits for the other.
+//! The bounds on what a client may ask of a server, and on the time that an end waits for the other.
 
 use crate::support::{connect, options};
 use std::io::{Read, Write};
@@ -46,7 +46,7 @@ fn asked(server: &Server, connection: &Connection, flow: u16) -> UdpSocket {
     socket
 }
 
-/// How long after it was asked for the last datagram of a stream of 0.3 s comes.
+/// The time after the request at which the last datagram of a stream of 0.3 s comes.
 fn last_of_stream(rate: Option<u64>) -> Duration {
     let server = Server::start(options()).unwrap();
     let connection = connect(&server);

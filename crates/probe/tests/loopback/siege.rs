@@ -60,7 +60,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
     let _ = writer.join();
 }
 
-/// How many of the tries were served.
+/// The number of tries that were served.
 fn served(at: SocketAddr, server: &Server, key: Option<&[u8]>) -> usize {
     let (next, good) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let aim = Target { host: at.ip().to_string(), port: at.port(), ..target(server, key) };

@@ -1,4 +1,4 @@
-//! Which functions note a skip: those that call one that does.
+//! The functions that note a skip: those that call one that does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
@@ -35,7 +35,7 @@ impl Notes {
     }
 }
 
-/// What each function calls.
+/// The calls of each function.
 #[derive(Default)]
 struct Functions {
     calls: BTreeMap<String, BTreeSet<String>>,
@@ -100,14 +100,14 @@ impl<'ast> Visit<'ast> for Calls {
     }
 }
 
-/// What is called in an expression.
+/// The names called in an expression.
 pub fn calls_in(expression: &syn::Expr) -> BTreeSet<String> {
     let mut calls = Calls::default();
     calls.visit_expr(expression);
     calls.0
 }
 
-/// What is called in a block.
+/// The names called in a block.
 pub fn calls_in_block(block: &syn::Block) -> BTreeSet<String> {
     let mut calls = Calls::default();
     calls.visit_block(block);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// What is wrong with the tests of one crate, given its files by name: a line each.
+/// The faults of the tests of one crate, given its files by name: a line each.
 pub fn complaints(sources: &[(String, String)]) -> Vec<String> {
     let parse = |(name, text): &(String, String)| match syn::parse_file(text) {
         Ok(file) => (name.clone(), file),
@@ -32,9 +32,9 @@ pub fn complaints(sources: &[(String, String)]) -> Vec<String> {
 /// Goes through the functions of a file.
 struct Look<'a> {
     notes: &'a Notes,
-    /// For each construct around the present place: does it note a skip?
+    /// For each construct around the present place, whether it notes a skip.
     noted: Vec<bool>,
-    /// Within a test?
+    /// Whether the place is within a test.
     inside: bool,
     found: BTreeSet<(usize, &'static str)>,
 }

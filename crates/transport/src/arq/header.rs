@@ -3,7 +3,8 @@
 //! | at | bytes | field |
 //! |---:|---:|---|
 //! | 0 | 1 | kind: 1 data, 2 answer |
-//! | 1 | 1 | lowest bit: a message ends behind the data; the others: how often the frame was sent before, modulo 128, which its answer repeats |
+//! | 1 | 1 | lowest bit: a message ends behind the data; the others: how often the frame was sent before, modulo 128,
+//! which its answer repeats |
 //! | 2 | 2 | octets of data |
 //! | 4 | 4 | number: of the data's frame, or what an answer tells; the lowest 32 bits |
 
@@ -14,7 +15,7 @@ pub const HEADER: u32 = 8;
 /// Octets of data of one frame at most: with the header they fit an IPv4 packet.
 pub const MOST_DATA: u64 = 65_000;
 
-/// What a header says.
+/// The kinds of header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Says {
     /// Data follow, so many octets.
@@ -23,7 +24,7 @@ pub(super) enum Says {
     Answer { number: u32, sending: u8 },
 }
 
-/// How often a frame was sent before is counted up to this.
+/// The count up to which earlier sendings of a frame are told apart.
 pub(super) const SENDINGS: u8 = 128;
 
 /// Encodes it.

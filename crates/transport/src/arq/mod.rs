@@ -25,7 +25,7 @@ use receiver::Receiver;
 use sender::Sender;
 use trunkline_core::{Rate, Span, Time};
 
-/// What is sent again.
+/// The rule for what is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     /// Everything from the lost frame on: the receiver keeps nothing behind a gap.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Answers that may wait to be sent; older ones are left out, for the newer ones say more.
 const MOST_ANSWERS: usize = 1 << 16;
 
-/// What has come, and the answers to it.
+/// The frames that have come, and the answers to them.
 #[derive(Debug)]
 pub(super) struct Receiver {
     rule: Rule,

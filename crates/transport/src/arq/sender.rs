@@ -30,13 +30,13 @@ struct Sent {
     eligible: Time,
     first: Time,
     last: Time,
-    /// How often it was sent before, modulo [`SENDINGS`]; and whether it was.
+    /// The number of earlier sendings, modulo [`SENDINGS`]; and whether there were any.
     sending: u8,
     repeated: bool,
     answered: bool,
 }
 
-/// What is to be sent, and what has been sent and is not answered for.
+/// The frames to be sent, and those that have been sent and are not answered for.
 #[derive(Debug)]
 pub(super) struct Sender {
     rule: Rule,

@@ -4,12 +4,12 @@ use trunkline_core::Span;
 
 /// Before anything is measured (RFC 6298 §2.1).
 const FIRST: Span = Span::from_secs(1);
-/// What a measured time-out exceeds the round trip by at least (a choice: hosts are late by as much), and the
+/// The least excess of a measured time-out over the round trip (a choice: hosts are late by as much), and the
 /// longest that it backs off to (RFC 6298 §2.5).
 const MARGIN: Span = Span::from_millis(10);
 const LONGEST: Span = Span::from_secs(60);
 
-/// How long an answer is waited for.
+/// The time for which an answer is waited for.
 #[derive(Debug)]
 pub(super) enum Timeout {
     /// As long as the settings say, each time.
@@ -23,7 +23,7 @@ impl Timeout {
         stated.map_or(Timeout::Measured { smoothed: None, doublings: 0 }, Timeout::Stated)
     }
 
-    /// How long an answer is waited for now.
+    /// The time for which an answer is waited for now.
     pub fn span(&self) -> Span {
         match self {
             Timeout::Stated(span) => *span,

@@ -100,7 +100,7 @@ impl Packet {
         Packet::new(channel, &envelopes)
     }
 
-    /// Packed: the channel, the octets, then bit `i` of 16 set where envelope `i` is a control, all low
+    /// Packed: the channel, the octets, then bit `i` of 16 set if envelope `i` is a control, all low
     /// octet first. The carrier is trusted for the parity.
     pub fn pack(&self) -> [u8; PACKED] {
         let mut packed = [0; PACKED];

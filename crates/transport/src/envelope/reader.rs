@@ -22,7 +22,7 @@ impl Octets {
     }
 }
 
-/// What the next octets of data belong to.
+/// The part that the next octets of data belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The user.
@@ -53,7 +53,7 @@ impl Reader {
         Reader { check, state: State::Plain, express: None, data: Vec::new() }
     }
 
-    /// What the envelopes say. Data are handed over at the latest with the last envelope.
+    /// Reads what the envelopes say. Data are handed over at the latest with the last envelope.
     pub fn read(&mut self, envelopes: &[Envelope]) -> Vec<Part<Vec<u8>>> {
         let mut parts = Vec::new();
         for envelope in envelopes.iter().filter(|envelope| envelope.is_good()) {

@@ -1,11 +1,11 @@
-//! What both ends have agreed upon by their SYNs.
+//! The options that both ends have agreed upon by their SYNs.
 
 use super::congestion::Marks;
 use super::segment::{Flags, Offer};
 use super::settings::Settings;
 use trunkline_core::Ecn;
 
-/// What holds for a connection once its SYNs have passed.
+/// The options in force for a connection once its SYNs have passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Agreed {
     /// Octets of data in a full segment.
@@ -14,7 +14,7 @@ pub struct Agreed {
     pub timestamps: bool,
     /// Whether acknowledgements carry SACK.
     pub sack: bool,
-    /// How marks are told of; `None` if nothing is sent as ECN-capable.
+    /// The way in which marks are told of; `None` if nothing is sent as ECN-capable.
     pub ecn: Option<Marks>,
     /// The codepoint that the other end's SYN came with.
     pub syn: Ecn,
@@ -26,7 +26,7 @@ pub struct Agreed {
     pub receive_scale: u8,
 }
 
-/// What the other end offers in respect of congestion marks.
+/// The other end's offer in respect of congestion marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// Nothing.
@@ -38,7 +38,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// What ends of `settings` offer.
+    /// The offer of ends with `settings`.
     pub fn of(settings: &Settings) -> Notice {
         match settings.marks() {
             Some(Marks::Counted) => Notice::Count,
@@ -47,7 +47,7 @@ impl Notice {
         }
     }
 
-    /// What a SYN without an acknowledgement offers by its flags (RFC 3168 §6.1.1; RFC 9768 table 2).
+    /// The offer of a SYN without an acknowledgement, by its flags (RFC 3168 §6.1.1; RFC 9768 table 2).
     pub fn asked(flags: Flags) -> Notice {
         match flags.ace() {
             0b111 => Notice::Count,
@@ -56,8 +56,8 @@ impl Notice {
         }
     }
 
-    /// What the answer to a SYN offers that had `asked` (RFC 3168 §6.1.1; RFC 9768 table 2). Who was asked to count may
-    /// echo; who was asked to echo does no more than that.
+    /// The offer of the answer to a SYN that had `asked` (RFC 3168 §6.1.1; RFC 9768 table 2). Who was asked to count
+    /// may echo; who was asked to echo does no more than that.
     pub fn answered(asked: Notice, flags: Flags) -> Notice {
         match (asked, flags.ace()) {
             (Notice::None, _) => Notice::None,
@@ -91,11 +91,11 @@ pub fn first_count(ace: u8) -> u8 {
 
 /// Octets that time stamps take of every segment.
 pub const STAMPS: u32 = 12;
-/// What a SYN without the option means (RFC 9293 §3.7.1).
+/// The size that a SYN without the option means (RFC 9293 §3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
 impl Agreed {
-    /// What `settings` offer.
+    /// The offer of `settings`.
     pub fn offer(settings: &Settings) -> Offer {
         Offer {
             mss: Some(settings.mss as u16),
@@ -123,7 +123,7 @@ impl Agreed {
         Agreed { mss: settings.mss, ..Agreed::default() }
     }
 
-    /// What `settings` and the other end's `offer` have in common, with its time stamps and ECN.
+    /// The options that `settings` and the other end's `offer` have in common, with its time stamps and ECN.
     pub fn between(settings: &Settings, offer: Offer, timestamps: bool, notice: Notice) -> Agreed {
         let timestamps = timestamps && settings.timestamps;
         let scales = offer.scale.filter(|_| settings.window_scaling);

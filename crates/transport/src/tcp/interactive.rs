@@ -17,7 +17,7 @@ const MOST_IN_BULK: Span = Span::from_millis(500);
 /// The assumed full segment before one has come (TCP_MSS_DEFAULT; TCP_MIN_MSS).
 const FULL: (u32, u32) = (536, 88);
 
-/// What this end knows of the round trip, as the holding of acknowledgements sees it.
+/// This end's knowledge of the round trip, as the holding of acknowledgements sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Pulse {
     /// Smoothed; zero before the first sample.
@@ -26,7 +26,7 @@ pub struct Pulse {
     pub timeout: Span,
 }
 
-/// What a segment that came in order tells.
+/// The news of a segment that came in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
     /// Octets of data.

@@ -21,7 +21,7 @@ pub struct Marked {
     untold: u8,
 }
 
-/// What a mark, or that there is none, asks for.
+/// The answer that a mark, or its absence, asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tell {
     /// Nothing out of the ordinary.

@@ -233,7 +233,7 @@ impl<B: Payload> Tcp<B> {
     pub fn segment_size(&self) -> u32 {
         self.agreed.mss
     }
-    /// What this end knows of the round trip; one that never sent knows the shortest time-out.
+    /// This end's knowledge of the round trip; one that never sent knows the shortest time-out.
     fn pulse(&self) -> Pulse {
         let smoothed = self.smoothed_rtt();
         let timeout = if smoothed.is_zero() { self.settings.min_rto } else { self.timeout() };

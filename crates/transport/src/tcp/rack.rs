@@ -31,19 +31,19 @@ pub struct Rack {
     latest: Option<Latest>,
     /// Its round trip.
     rtt: Span,
-    /// What was sent again, in that order: when, and its position. Some of it may have arrived.
+    /// The segments that were sent again, in that order: when, and the position. Some of them may have arrived.
     resent: VecDeque<(Time, u64)>,
     reordering_seen: bool,
     /// The quarters of the shortest round trip that are allowed for reordering.
     quarters: u8,
     /// For how many recoveries more that is kept.
     keep: u8,
-    /// What is to be acknowledged before another duplicate widens the allowance.
+    /// The position to be acknowledged before another duplicate widens the allowance.
     duplicate_round: u64,
     early: Early,
     /// When the early timer runs out.
     pub due: Time,
-    /// What was sent when the tail was probed (TLP.end_seq); 0 where no probe is out.
+    /// The end of what was sent when the tail was probed (TLP.end_seq); 0 if no probe is out.
     probed: u64,
     /// Whether the probe was sent again, rather than new.
     repeats: bool,
@@ -51,8 +51,8 @@ pub struct Rack {
 
 /// For how many recoveries a wider allowance is kept (§6.2 step 4).
 const KEEP: u8 = 16;
-/// What a lone segment's acknowledgement may be held back (§7.2, TLP.max_ack_delay, which it leaves open; Linux
-/// takes TCP_RTO_MIN).
+/// The time for which a lone segment's acknowledgement may be held back (§7.2, TLP.max_ack_delay, which it leaves open;
+/// Linux takes TCP_RTO_MIN).
 const MAX_ACK_DELAY: Span = Span::from_millis(200);
 /// The probe's time before any round trip is known (§7.2).
 const FIRST_PROBE: Span = Span::from_secs(1);
@@ -181,7 +181,7 @@ impl Rack {
     }
 }
 
-/// What was sent again at an instant, by its position, if it is in flight and was not sent once more.
+/// The record of what was sent again at an instant, by its position, if it is in flight and was not sent once more.
 fn in_flight(board: &Scoreboard, (sent, position): (Time, u64)) -> Option<(usize, Record)> {
     let index = board.index_of(position.max(board.una()));
     let record = board.get(index).copied()?;

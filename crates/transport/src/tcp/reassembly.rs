@@ -66,7 +66,7 @@ impl<B: Payload> Reassembly<B> {
         fresh
     }
 
-    /// Joins a run to the others. Most lie behind all of them, or go on where the last one ends.
+    /// Joins a run to the others. Most lie behind all of them, or go on from the end of the last.
     fn note(&mut self, run: Range) {
         match self.ranges.back_mut() {
             Some(last) if last.end == run.start => {

@@ -13,7 +13,7 @@ use crate::Payload;
 use std::collections::VecDeque;
 use trunkline_core::{Ecn, Time};
 
-/// What an end knows of the other's stream.
+/// The receiving half of an end: its knowledge of the other's stream.
 #[derive(Debug, Clone)]
 pub struct Receiver<B> {
     /// The number of the other end's SYN.
@@ -32,7 +32,7 @@ pub struct Receiver<B> {
     fin: u64,
     /// Whether the window has been told in full. A SYN tells of 65 535 octets at most.
     told: bool,
-    /// What has been acknowledged.
+    /// The position up to which has been acknowledged.
     acked: u64,
     /// The largest segment that has come.
     largest: u32,
@@ -58,7 +58,7 @@ pub struct Receiver<B> {
     pub counters: Receiving,
 }
 
-/// What came out of its turn.
+/// The data that came out of their turn.
 #[derive(Debug, Clone)]
 struct Gaps<B> {
     held: Reassembly<B>,

@@ -261,9 +261,9 @@ impl<B: Payload> Sender<B> {
         self.force = false;
     }
 
-    /// What was sent during a recovery, lost and sent again is a loss of another window: the next recovery begins at
-    /// once, and does not wait for the next loss (IsLost(HighACK + 1), RFC 6675 §5; `lost_out` in Linux's
-    /// `tcp_time_to_recover`). Losses are found in the order of sending, so that the first segment tells.
+    /// Goes on if something sent during a recovery was lost and sent again. That is a loss of another window: the next
+    /// recovery begins at once, and does not wait for the next loss (IsLost(HighACK + 1), RFC 6675 §5; `lost_out` in
+    /// Linux's `tcp_time_to_recover`). Losses are found in the order of sending, so that the first segment tells.
     fn go_on_if_holes_are_left(&mut self, context: &Context<'_>) {
         let repaired = self.board.first().is_some_and(|first| first.times > 1);
         if context.agreed.sack && repaired {

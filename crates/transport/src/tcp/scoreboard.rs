@@ -34,7 +34,7 @@ pub struct Record {
     pub fate: Fate,
 }
 
-/// What an acknowledgement took out.
+/// The records that an acknowledgement took out.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Taken {
     /// Octets acknowledged cumulatively.

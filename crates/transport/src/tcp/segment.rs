@@ -112,7 +112,7 @@ impl Sack {
     }
 }
 
-/// What a SYN says of its sender.
+/// The offer of a SYN's sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Offer {
     /// The largest segment that it takes, counting what follows a header without options (RFC 6691).

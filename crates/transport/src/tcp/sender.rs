@@ -57,7 +57,7 @@ pub struct Sender<B> {
     /// The other end's window.
     pub(super) offered: Offered,
     pub(super) phase: Phase,
-    /// What is to be acknowledged before recovery is over.
+    /// The position to be acknowledged before recovery is over.
     pub(super) recover: u64,
     pub(super) duplicates: u16,
     /// Octets that duplicate acknowledgements stand for, without SACK.
@@ -86,11 +86,11 @@ pub struct Sender<B> {
     pub(super) burst: Burst,
     /// Whether the congestion window held the sender back.
     pub(super) limited: bool,
-    /// What is to be acknowledged before the round is over.
+    /// The position to be acknowledged before the round is over.
     pub(super) round_end: u64,
     /// Whether the other end is to be told that the window has been reduced.
     pub(super) cwr: bool,
-    /// What is to be acknowledged before another mark counts.
+    /// The position to be acknowledged before another mark counts.
     pub(super) reduced_until: u64,
     /// Whether the window stays as a mark has left it until then.
     pub(super) marked: bool,

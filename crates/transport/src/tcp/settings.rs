@@ -22,7 +22,7 @@ pub const LEAST_MSS: u32 = 48;
 /// Whose habits an end has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
-    /// What the RFCs in force ask for, each by the letter.
+    /// The RFCs in force, each by the letter.
     #[default]
     Trunkline,
     /// Linux 6: time-outs from 200 ms on, delayed acknowledgements from 40 to 200 ms after a quick start, CUBIC
@@ -145,7 +145,7 @@ pub struct Settings {
     /// not their sum (`tcp_rtt_estimator`, `__tcp_set_rto`).
     pub min_rto_above_srtt: bool,
     /// Whether the timer starts anew when the first segment is repaired. Then a segment lost again and again while all
-    /// else arrives makes no time-out? RFC 6675 §6 permits it, Linux does it (`tcp_xmit_retransmit_queue`).
+    /// else arrives makes no time-out. RFC 6675 §6 permits it, Linux does it (`tcp_xmit_retransmit_queue`).
     pub rearms: bool,
     /// Time-outs in a row before the other end counts as dead (Linux tcp_retries2: 15).
     pub most_timeouts: u8,

@@ -13,7 +13,7 @@ struct Chunk<B> {
 }
 
 impl<B: Payload> Chunk<B> {
-    /// What it has from `start`, which lies in it, to before `end`.
+    /// The data from `start`, which lies in it, to before `end`.
     #[inline]
     fn cut(&self, start: u64, end: u64) -> B {
         let mut data = self.data.clone();

@@ -3,7 +3,7 @@
 use super::clock_stamp;
 use trunkline_core::Time;
 
-/// What was sent again since the window was last reduced.
+/// The data sent again since the window was last reduced.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Undo {
     /// Octets sent again that no duplicate SACK has told of.

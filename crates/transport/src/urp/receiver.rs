@@ -73,7 +73,7 @@ struct Token {
     answer: Control,
 }
 
-/// What a trailer is worth.
+/// The worth of a trailer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Good,

@@ -6,7 +6,7 @@ use super::seq::Seq;
 use crate::Payload;
 use trunkline_core::Time;
 
-/// What an end sends in one go.
+/// The data that an end sends in one go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment<P> {
     /// A block with its trailer.
@@ -51,7 +51,7 @@ pub struct Characters<P> {
 /// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trailer {
-    /// What it asks for.
+    /// The request of the trailer.
     pub kind: Kind,
     /// Octets and user controls since the last trailer, check sum included; `None` if the two octets
     /// of the length did not both come.
@@ -62,7 +62,7 @@ pub struct Trailer {
     pub crc: Option<u32>,
 }
 
-/// What one packet of the network carries of a segment: data, then a control, then a trailer.
+/// The part of a segment that one packet of the network carries: data, then a control, then a trailer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Part<P> {
     /// User data, perhaps none.

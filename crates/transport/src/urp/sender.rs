@@ -12,7 +12,7 @@ use trunkline_core::{Span, Time};
 /// Character mode repeats an unechoed number after ten ticks of a 60 Hz clock (8th and 10th edition).
 const REPEAT: Span = Span::from_nanos(10 * 1_000_000_000 / 60);
 
-/// What the application handed over in one go.
+/// The data that the application handed over in one go.
 #[derive(Debug, Clone)]
 struct Request<P> {
     data: P,

@@ -1,4 +1,4 @@
-//! What the controllers make of a bottleneck.
+//! The behaviour of the controllers at a bottleneck.
 
 use crate::pipe::{Path, Sender};
 use crate::{MSS, controller};
@@ -72,7 +72,7 @@ fn bbr_allows_two_pipes() {
 }
 
 /// Every ten seconds, for 200 ms, nearly nothing is in flight (draft §4.3.5), and the round trip found then
-/// replaces the old one even where that was shorter.
+/// replaces the old one even if that was shorter.
 #[test]
 fn bbr_looks_for_the_round_trip_anew() {
     let mut sender = Sender::new(controller(Kind::BBR), path(10, 40, 10_000_000));
@@ -90,7 +90,7 @@ fn bbr_looks_for_the_round_trip_anew() {
     assert!(off <= Span::from_millis(2), "off by {off}");
 }
 
-/// It does so where all round trips are alike, too, as on a line that chance keeps from ever filling.
+/// It does so if all round trips are alike, too, as on a line that chance keeps from ever filling.
 #[test]
 fn bbr_looks_for_the_round_trip_where_nothing_varies() {
     let mut sender = Sender::new(controller(Kind::BBR), path(10, 300, 10_000_000));
@@ -132,7 +132,7 @@ fn bbr_bears_a_shallow_buffer() {
     assert!(share > 0.85, "{share}: {seen:?}");
 }
 
-/// What the first slow start loses; the buffer holds `pipes` of 500 kB.
+/// The segments that the first slow start loses; the buffer holds `pipes` of 500 kB.
 fn lost_at_start(start: Start, pipes: u64) -> u64 {
     let settings = Settings { start, ..Settings::new(Kind::CUBIC, MSS) };
     let mut sender = Sender::new(Controller::new(&settings), path(50, 80, pipes * 500_000));

@@ -33,7 +33,7 @@ fn average_window(mut flow: Controller, rtt: Span, every: u64, merged: u64, peri
     area as f64 / time as f64 / f64::from(MSS)
 }
 
-/// A flow whose first window is `segments`, about where the law has it.
+/// A flow whose first window is `segments`, about the window of the law.
 fn flow(settings: Settings, segments: f64) -> Controller {
     let initial_window = Some((segments * f64::from(MSS)) as u64);
     Controller::new(&Settings { initial_window, ..settings })
@@ -103,7 +103,7 @@ fn cubic(rtt: Span, every: u64, plateau: f64, fast_convergence: bool, periods: u
 
 const LONG: [(u64, u64); 4] = [(100, 10_000), (100, 100_000), (100, 1_000_000), (20, 1_000_000)];
 
-/// Where the law is above Reno's the window keeps it, losses coming at equal intervals.
+/// If the law is above Reno's, the window keeps it, losses coming at equal intervals.
 #[test]
 fn cubic_follows_its_own_law_on_long_paths() {
     for (millis, every) in LONG {

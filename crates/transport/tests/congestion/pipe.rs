@@ -25,7 +25,7 @@ impl Path {
         self.way + self.transmission()
     }
 
-    /// What is in flight when the pipe is just full, in bytes.
+    /// The bytes in flight when the pipe is just full.
     pub fn pipe(&self) -> u64 {
         self.rate.bytes_in(self.round_trip())
     }
@@ -41,11 +41,11 @@ struct Segment {
     number: u64,
     sent: Time,
     stamp: Stamp,
-    /// When its ACK comes; `None` where it was lost.
+    /// The time at which its ACK comes; `None` if it was lost.
     back: Option<Time>,
 }
 
-/// What was seen from some instant on.
+/// The observations from some instant on.
 #[derive(Default, Debug, Clone, Copy)]
 pub struct Seen {
     pub delivered: u64,

@@ -1,4 +1,4 @@
-//! What holds for every controller, whatever happens to it.
+//! The properties of every controller, whatever happens to it.
 
 use crate::MSS;
 use proptest::prelude::*;
@@ -152,8 +152,8 @@ proptest! {
         prop_assert_eq!(line, history(&settings, &events));
     }
 
-    /// No ACK that tells of no marks makes the window smaller, save those of controllers that say so; and in slow start it grows by no more than was
-    /// acknowledged.
+    /// No ACK that tells of no marks makes the window smaller, save those of controllers that say so; and in slow start
+    /// it grows by no more than was acknowledged.
     #[test]
     fn acks_do_not_shrink_the_window(
         settings in settings(), events in prop::collection::vec(event(), 1..300),

@@ -225,7 +225,7 @@ fn fast_convergence_makes_room() {
     assert!((594.0..598.0).contains(&window), "{window}");
 }
 
-/// RFC 9438 §4.8: after a time-out K is 0, and the plateau where congestion avoidance begins.
+/// RFC 9438 §4.8: after a time-out K is 0, and the plateau is the window at which congestion avoidance begins.
 #[test]
 fn after_a_time_out_the_curve_begins_flat() {
     let mut flow = cubic_after_loss();

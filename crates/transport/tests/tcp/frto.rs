@@ -75,7 +75,7 @@ fn a_true_loss_is_repaired() {
     }
 }
 
-/// Where nothing new is there to be sent, recovery goes its old way (§2.1 step 2b).
+/// If nothing new is there to be sent, recovery goes its old way (§2.1 step 2b).
 #[test]
 fn without_new_data_the_losses_are_repaired_at_once() {
     let network: Network = Box::new(|passing: Passing<'_>| {

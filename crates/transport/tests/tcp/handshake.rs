@@ -170,7 +170,7 @@ fn a_needless_syn_takes_neither_the_sample_nor_the_window() {
     }
 }
 
-/// RFC 5681 §3.1: where SYN or SYN/ACK is lost, the first window is one segment. Linux waits for a second loss, as
+/// RFC 5681 §3.1: if SYN or SYN/ACK is lost, the first window is one segment. Linux waits for a second loss, as
 /// RFC 6928 §2 recommends.
 #[test]
 fn after_a_lost_syn_the_first_window_is_one_segment() {

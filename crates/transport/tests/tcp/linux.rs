@@ -1,4 +1,4 @@
-//! Where Linux does otherwise than the RFCs have it.
+//! The points in which Linux does otherwise than the RFCs have it.
 
 use crate::pair::{Network, Pair, Passing, at, bottleneck, delay, millis};
 use trunkline_core::{Span, Time};
@@ -43,7 +43,7 @@ fn a_recovery_leaves_half_the_window_and_no_more() {
     }
 }
 
-/// Without SACK, being acknowledged up to where the recovery began does not end it.
+/// Without SACK, an acknowledgement up to the beginning of the recovery does not end it.
 #[test]
 fn without_sack_more_must_be_acknowledged_than_was_outstanding() {
     let mut pair = Pair::connected([linux(false); 2], losing(millis(50), [9]));
@@ -88,7 +88,7 @@ fn an_idle_window_is_halved_for_each_time_out() {
     assert_eq!(pair.ends[0].window(), window);
 }
 
-/// How many segments leave alone, as a share, where each is acknowledged at once and the line takes `rate`
+/// The share of segments that leave alone, if each is acknowledged at once and the line takes `rate`
 /// octets a second. Those that leave together push one.
 fn alone(defers: bool, rate: u64) -> f64 {
     let settings = Settings { receive_buffer: 20_000, delayed_ack: None, defers, ..linux(true) };
@@ -118,7 +118,7 @@ fn segments_wait_for_each_other_where_the_next_acknowledgement_is_near() {
     assert!(alone(true, 520_000) > 0.9);
 }
 
-/// How many segments without data each end sends while 20 messages of `octets` are answered with as many,
+/// The number of segments without data that each end sends while 20 messages of `octets` are answered with as many,
 /// each `after` it came, 10 ms each way.
 fn bare(profile: Profile, octets: u32, after: Span) -> [usize; 2] {
     let settings = Settings { nagle: false, ..Settings::of(profile) };

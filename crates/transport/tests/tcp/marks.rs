@@ -11,7 +11,7 @@ use trunkline_transport::tcp::{Flags, Seq, Settings, Tcp};
 const MSS: u32 = 1000;
 const PACKET: u64 = 1052;
 
-/// What a queue saw after its warm-up.
+/// The observations of a queue after its warm-up.
 #[derive(Default)]
 struct Seen {
     packets: u64,
@@ -22,8 +22,8 @@ struct Seen {
     most: u64,
 }
 
-/// A line of `rate` packets per second, `delay` each way, that marks every packet that finds `threshold` packets or more.
-/// No packet is dropped.
+/// A line of `rate` packets per second, `delay` each way, that marks every packet that finds `threshold` packets or
+/// more. No packet is dropped.
 fn step_marking(
     rate: u64,
     threshold: u64,
@@ -78,10 +78,10 @@ fn alone(
 
 const LINES: [(u64, u64, u64); 3] = [(100_000, 1, 20), (20_000, 20, 65), (50_000, 10, 80)];
 
-/// The share of marked packets of one flow whose window is marked from `window` segments on: one round trip in each period
-/// of T. A period has the round trip that a mark takes to be heard, the one after the reduction, in which the window stands
-/// still (as after any mark, RFC 3168 §6.1.2), and one for each segment of a reduction by half of alpha. Alpha decays by
-/// q = 15/16 in each of them but the marked one, to a = (1 − q)·q^(T−1)/(1 − q^T).
+/// The share of marked packets of one flow whose window is marked from `window` segments on: one round trip in each
+/// period of T. A period has the round trip that a mark takes to be heard, the one after the reduction, in which the
+/// window stands still (as after any mark, RFC 3168 §6.1.2), and one for each segment of a reduction by half of alpha.
+/// Alpha decays by q = 15/16 in each of them but the marked one, to a = (1 − q)·q^(T−1)/(1 − q^T).
 fn share(window: f64) -> f64 {
     let q = 15.0f64 / 16.0;
     let period = |t: f64| window * (1.0 - q) * q.powf(t - 1.0) / (1.0 - q.powf(t)) / 2.0 + 2.0;
@@ -93,9 +93,9 @@ fn share(window: f64) -> f64 {
     1.0 / low
 }
 
-/// Marks begin at W = C·RTT + K. The published share solves α²·(1 − α/4) = (2W + 1)/(W + 1)², about √(2/W), and the queue
-/// swings by W·α/2 below K + 1 (Alizadeh et al., *Data Center TCP*, SIGCOMM 2010, §3.3, equations 5 to 10). It takes
-/// alpha to be the same at all times and the sender to grow in every round trip, which [`share`] does not.
+/// Marks begin at W = C·RTT + K. The published share solves α²·(1 − α/4) = (2W + 1)/(W + 1)², about √(2/W), and the
+/// queue swings by W·α/2 below K + 1 (Alizadeh et al., *Data Center TCP*, SIGCOMM 2010, §3.3, equations 5 to 10). It
+/// takes alpha to be the same at all times and the sender to grow in every round trip, which [`share`] does not.
 #[test]
 fn dctcp_has_the_published_alpha_and_queue() {
     for line in LINES {
@@ -147,7 +147,7 @@ fn opened(settings: [Settings; 2], every: usize) -> Pair {
     pair
 }
 
-/// What went one way, SYN first.
+/// The segments that went one way, SYN first.
 fn gone(pair: &Pair, way: usize) -> Vec<&Sent> {
     pair.trace.as_ref().unwrap().iter().filter(|sent| sent.way == way).collect()
 }
@@ -213,8 +213,8 @@ fn an_acknowledgement_without_data_greets() {
     assert_eq!(pair.ends.each_ref().map(|end| end.counters().sending.echoes), [0; 2]);
 }
 
-/// Who meets an end that knows RFC 3168 only goes by that, with ECT(0) and half the window for a mark; who meets one that
-/// knows neither sends nothing that can be marked (RFC 9768 §3.1.2, RFC 9331 §4.2).
+/// Who meets an end that knows RFC 3168 only goes by that, with ECT(0) and half the window for a mark; who meets one
+/// that knows neither sends nothing that can be marked (RFC 9768 §3.1.2, RFC 9331 §4.2).
 #[test]
 fn without_a_counting_peer_prague_is_a_classic_sender() {
     let prague = settings(Kind::PRAGUE);

@@ -6,7 +6,7 @@ use trunkline_transport::tcp::{Flags, Segment, Seq, Settings, Tcp};
 use trunkline_transport::{Extent, Payload};
 
 pub type Wire = Segment<Extent>;
-/// What the network does with the `n`-th segment of a direction: after how long each copy arrives.
+/// The network's treatment of the `n`-th segment of a direction: the time after which each copy arrives.
 pub type Network = Box<dyn FnMut(Passing<'_>) -> Vec<Span>>;
 
 /// A segment on its way.
@@ -14,12 +14,12 @@ pub struct Passing<'a> {
     pub now: Time,
     /// 0 from the first end to the second, 1 back.
     pub way: usize,
-    /// How many went that way before.
+    /// The number that went that way before.
     pub number: usize,
     pub segment: &'a mut Wire,
 }
 
-/// What was sent.
+/// A segment that was sent.
 #[derive(Debug, Clone)]
 pub struct Sent {
     pub at: Time,
@@ -36,9 +36,9 @@ pub struct Pair {
     flying: BTreeMap<(Time, u64), (usize, Wire)>,
     sent: [usize; 2],
     count: u64,
-    /// How many octets each end has been offered.
+    /// The octets that each end has been offered.
     offered: [u64; 2],
-    /// How many octets each application has taken, and whether it says at once that it is done with them.
+    /// The octets that each application has taken, and whether it says at once that it is done with them.
     pub taken: [u64; 2],
     pub reads: [bool; 2],
     pub trace: Option<Vec<Sent>>,
@@ -49,7 +49,7 @@ pub struct Pair {
     edges: [u64; 2],
 }
 
-/// The shift that a buffer needs (RFC 7323 §2.3), where both ends shift.
+/// The shift that a buffer needs (RFC 7323 §2.3), if both ends shift.
 fn scales(ends: &[Tcp<Extent>; 2]) -> [u8; 2] {
     let both = ends.iter().all(|end| end.settings().window_scaling);
     let needed = |buffer: u64| (0..15).find(|shift| buffer >> shift <= 65_535).unwrap_or(14);
@@ -124,7 +124,7 @@ impl Pair {
         self.settle(end);
     }
 
-    /// The application of `end` reads what waits, and is done with it where it reads.
+    /// The application of `end` reads what waits, and is done with it if it reads.
     pub fn read(&mut self, end: usize) {
         while let Some(data) = self.ends[end].take() {
             assert_eq!(data.offset, self.taken[end], "in order, once, and whole");
@@ -190,7 +190,7 @@ impl Pair {
         deadlines.chain([arrival]).flatten().min().map(|at| at.max(self.now))
     }
 
-    /// Lets the next thing happen; false where there is none by `until`.
+    /// Lets the next thing happen; false if there is none by `until`.
     pub fn step(&mut self, until: Time) -> bool {
         let Some(next) = self.next().filter(|&next| next <= until) else { return false };
         self.now = next;
@@ -231,7 +231,7 @@ impl Pair {
         Some(self.now)
     }
 
-    /// Where both ends stand, for a test that fails.
+    /// The state of both ends, for a test that fails.
     pub fn state(&self) -> String {
         let of = |end: &Tcp<Extent>| {
             format!(

@@ -1,4 +1,4 @@
-//! What happens in cases that textbooks draw.
+//! The cases that textbooks draw.
 
 use crate::pair::{Network, Pair, Passing, Sent, at, delay, mark, millis};
 use std::collections::BTreeSet;
@@ -164,8 +164,8 @@ fn time_outs_back_off_and_the_window_starts_again() {
     assert_eq!((pair.taken[1], pair.ends[0].timeout()), (2000, Span::from_secs(1)));
 }
 
-/// Where what is sent is lost again before anything has been measured, its time-out begins where the last one
-/// ended (RFC 6298 §5.5, §5.7; Karn and Partridge 1987).
+/// If what is sent is lost again before anything has been measured, its time-out begins with the length of the last
+/// one (RFC 6298 §5.5, §5.7; Karn and Partridge 1987).
 #[test]
 fn a_back_off_outlives_what_was_acknowledged_by_its_repetition() {
     for timestamps in [false, true] {

@@ -19,7 +19,7 @@ const DELAY: Span = Span::from_millis(5);
 /// When the lines begin to work.
 const QUIET: Time = Time::from_nanos(6_000_000_000);
 
-/// What a line does its harm to.
+/// The unit to which a line does its harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Grain {
     /// Whole blocks: lost or doubled.
@@ -42,7 +42,7 @@ struct Line {
     flying: VecDeque<(Time, Part<Data>)>,
 }
 
-/// How many copies arrive.
+/// The number of copies that arrive.
 fn copies(harm: &mut Stream, loss: f64, double: f64) -> usize {
     let happens = |harm: &mut Stream, p: f64| harm.happens(Probability::new(p).unwrap());
     match (happens(harm, loss), happens(harm, double)) {
@@ -121,7 +121,7 @@ struct Side {
     released: u64,
 }
 
-/// What is tried.
+/// One trial.
 #[derive(Debug, Clone)]
 struct Trial {
     seed: u64,
@@ -227,7 +227,7 @@ impl Run {
         }
     }
 
-    /// The 10th edition alone can be stuck on a working line: where the last ECHO was lost and the
+    /// The 10th edition alone can be stuck on a working line: if the last ECHO was lost and the
     /// receiver has since rejected a duplicate, each enquiry is answered by the REJ, which does not echo,
     /// and by the ACK, which does not move the window. All that was sent has arrived; only initialising
     /// helps, and loses nothing.
@@ -300,7 +300,7 @@ fn expected(messages: &[u32]) -> (Data, Vec<u64>) {
 }
 
 /// Time-outs without progress on a working line. One has the sender ask, and the answer has it go back.
-/// Plan 9 and the KMC may need another, for they do not go back where something happened since they
+/// Plan 9 and the KMC may need another, for they do not go back if something happened since they
 /// asked.
 fn patience(profile: Profile) -> u64 {
     match profile {
@@ -350,7 +350,7 @@ fn trials(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
 
-    /// The count suffices where the line does one kind of harm.
+    /// The count suffices if the line does one kind of harm.
     #[test]
     fn exactly_once_by_count_and_number(
         trial in trials(&[Grain::Blocks, Grain::Octets, Grain::Trailers], Check::Count, &Profile::ALL),
@@ -419,7 +419,7 @@ proptest! {
         }
     }
 
-    /// Where only controls that go alone are lost and doubled, characters arrive, and the sender is never
+    /// If only controls that go alone are lost and doubled, characters arrive, and the sender is never
     /// stuck.
     #[test]
     fn characters_with_flow_control_arrive_where_data_do(

@@ -1,10 +1,10 @@
-//! What the implementations do differently.
+//! The differences between the implementations.
 
 use crate::talk::*;
 use trunkline_transport::Extent;
 use trunkline_transport::urp::{Control, Echo, Mode, Part, Profile, Seq, Settings};
 
-/// What a receiver answers to a first block in order, a second one octet short, and a third.
+/// A receiver's answers to a first block in order, a second one octet short, and a third.
 fn answers_to_a_short_block(profile: Profile) -> String {
     let (_, mut receiver, said) = three_sent(with(profile));
     hear(&mut receiver, at(15), &said[..1]);
@@ -37,7 +37,7 @@ fn plan9_rejects_at_once_and_the_others_behind_the_data() {
     }
 }
 
-/// What a sender of blocks 1 to 3 says after `heard`; each is heard alone.
+/// The reply of a sender of blocks 1 to 3 after `heard`; each is heard alone.
 fn reply(profile: Profile, heard: &[Control]) -> String {
     let (mut sender, _, _) = three_sent(with(profile));
     speak(&mut sender, 20, heard)

@@ -6,7 +6,7 @@ use trunkline_transport::urp::{Control, Delivery, Kind, Part, Profile, Segment, 
 
 pub type End = Urp<Extent>;
 
-/// What an end says, in short: `2m` a block that is followed by more, `3.` the last of a message,
+/// The saying of an end, in short: `2m` a block that is followed by more, `3.` the last of a message,
 /// `ECHO1` a control.
 pub fn word(segment: &Segment<Extent>) -> String {
     match segment {

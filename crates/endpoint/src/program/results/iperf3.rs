@@ -5,7 +5,7 @@ use crate::program::child::Ending;
 use serde_json::Value;
 use trunkline_core::Span;
 
-/// Adds a sample for each interval at the receiving side, or one for the whole where that side has told of
+/// Adds a sample for each interval at the receiving side, or one for the whole if that side has told of
 /// none. Times count from the program's start: iperf3 tells its own to the second only.
 pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let client = reports(reading.output()).pop()?;

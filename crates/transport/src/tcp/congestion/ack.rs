@@ -3,7 +3,7 @@
 use super::RateSample;
 use trunkline_core::{Rate, Span, Time};
 
-/// What one arriving acknowledgement said, as far as congestion control cares.
+/// The content of one arriving acknowledgement, as far as congestion control cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack {
     /// When it came.
@@ -26,12 +26,12 @@ pub struct Ack {
     pub in_flight_before: u64,
     /// Bytes in flight now.
     pub in_flight: u64,
-    /// How fast the path delivers, for controllers that [want](super::Entry::wants_rate_samples) it.
+    /// A sample of the delivery rate, for controllers that [want](super::Entry::wants_rate_samples) it.
     pub rate_sample: Option<RateSample>,
     /// Whether it is the first ACK of something that was sent after the previous round began.
     pub round_start: bool,
     /// Whether the congestion window held the sender back, rather than the application or the
-    /// receiver's window?
+    /// receiver's window.
     pub window_limited: bool,
     /// Whether the machine is in fast recovery, this ACK included. The slow start after a time-out is not one.
     pub recovering: bool,

@@ -11,18 +11,18 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use trunkline_core::Ecn;
 
-/// What a congestion controller says of itself.
+/// The description of a congestion controller by itself.
 #[derive(Debug)]
 pub struct Entry {
     /// The name that it is read and written by.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its work, in one line.
     pub about: &'static str,
-    /// Where it is defined.
+    /// The source of its definition.
     pub source: &'static str,
-    /// How it wants congestion marks to be asked for and told of.
+    /// The way in which congestion marks are to be asked for and told of.
     pub marks: Marks,
-    /// What the formulas may assume of it; `None` if they know nothing of it.
+    /// The law that the formulas may assume of it; `None` if they know nothing of it.
     pub law: Option<Law>,
     /// The module of Linux that does the same; `None` if there is none.
     pub kernel: Option<&'static str>,
@@ -61,7 +61,7 @@ impl Entry {
     }
 }
 
-/// How an end asks for congestion marks, and how it tells the other end of them.
+/// The way in which an end asks for congestion marks, and tells the other end of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Marks {
     /// Once for each window of data (RFC 3168): new data are ECT(0) if the settings ask for ECN, and a mark is echoed
@@ -134,7 +134,7 @@ impl Kind {
         self.0.name
     }
 
-    /// What it says of itself.
+    /// Its description.
     pub const fn entry(self) -> &'static Entry {
         self.0
     }

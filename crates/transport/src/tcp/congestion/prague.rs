@@ -4,11 +4,12 @@
 //! off its window as DCTCP does, grows by what comes unmarked, and reacts to a loss as NewReno (§4.3, appendix A.1.3);
 //! so it does to the echo of RFC 3168 if the other end knows no better. Growth, the estimate and
 //! reductions go by a virtual round trip of 25 ms at least, so that below that flows of different round trips share a
-//! queue evenly (appendix A.1.5; B. Briscoe, *The Prague Congestion Control*, draft-briscoe-iccrg-prague-congestion-control,
-//! §2.4.4). Segments are paced (appendix A.1.7 asks for limited bursts).
+//! queue evenly (appendix A.1.5; B. Briscoe, *The Prague Congestion Control*,
+//! draft-briscoe-iccrg-prague-congestion-control, §2.4.4). Segments are paced (appendix A.1.7 asks for limited bursts).
 //!
 //! Left out: detecting a queue that marks as RFC 3168 has it (appendix A.1.4 asks a sender to fall back there), windows
-//! below two segments (A.1.6) and adapting the reordering window (A.1.8, which [`rack`](super::super) has for all controllers).
+//! below two segments (A.1.6) and adapting the reordering window (A.1.8, which [`rack`](super::super) has for all
+//! controllers).
 
 use super::dctcp::Share;
 use super::{Ack, Congestion, Controller, Entry, Kind, MOST_WINDOW, Marks, Reason, Reno, Settings};
@@ -98,8 +99,8 @@ impl Prague {
         }
     }
 
-    /// A segment in a virtual round trip for a flow of that round trip, and for a shorter one what gains the same rate in
-    /// the same time: (r/v)² segments in a round trip of r. Only octets that came unmarked count.
+    /// A segment in a virtual round trip for a flow of that round trip, and for a shorter one what gains the same rate
+    /// in the same time: (r/v)² segments in a round trip of r. Only octets that came unmarked count.
     fn grow(&mut self, ack: &Ack) {
         let unmarked = ack.news().saturating_sub(ack.marked).min(MOST_WINDOW);
         let (round, most) = (self.smoothed_rtt.as_nanos(), self.virtual_round().as_nanos());
@@ -143,7 +144,7 @@ impl Congestion for Prague {
         }
     }
 
-    /// What marks do does not wait for the end of a window of data, for virtual round trips may end before.
+    /// The response to marks does not wait for the end of a window of data, for virtual round trips may end before.
     fn congested(&mut self, now: Time, in_flight: u64, reason: Reason) {
         if reason != Reason::Marked {
             self.recovering |= reason == Reason::Loss;

@@ -7,7 +7,7 @@
 
 use trunkline_core::{Rate, Span, Time};
 
-/// What the sampler notes with each segment sent, kept by whoever keeps the segment.
+/// The sampler's note on each segment sent, kept by whoever keeps the segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// P.delivered, and P.is_app_limited in the highest bit.

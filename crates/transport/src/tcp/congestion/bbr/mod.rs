@@ -58,7 +58,7 @@ struct Full {
     reached: bool,
 }
 
-/// What the sender repairs.
+/// The kind of repair that the sender is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Repair {
     #[default]
@@ -87,13 +87,13 @@ pub struct Bbr {
     round: u64,
     round_ends_at: u64,
     round_start: bool,
-    /// What was sent while these many bytes had been delivered was held back by probing for the round
+    /// The bytes delivered between which everything sent was held back by probing for the round
     /// trip, and says nothing of the bandwidth.
     held_back: (u64, u64),
     /// The first round of a recovery: what is sent equals what is delivered.
     conserving: bool,
     repair: Repair,
-    /// What was repaired after the last ACK (`prev_ca_state` of Linux). A recovery that ends and begins with the same
+    /// The kind of repair after the last ACK (`prev_ca_state` of Linux). A recovery that ends and begins with the same
     /// ACK goes on: with a loss in every window it would else conserve for ever.
     repaired_before: Repair,
     saved_window: u64,
@@ -157,7 +157,7 @@ impl Bbr {
         wanted.div_ceil(pair) * pair + more
     }
 
-    /// What the sender hands over at a time (draft §4.2.2).
+    /// The amount that the sender hands over at a time (draft §4.2.2).
     fn burst(&self) -> u64 {
         match self.pacing_rate {
             rate if rate < SLOW.0 => self.mss,

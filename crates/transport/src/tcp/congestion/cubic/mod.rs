@@ -45,7 +45,7 @@ struct Epoch {
     segments: Segments,
 }
 
-/// What is put back when a congestion was none (§4.9).
+/// The values to be put back when a congestion was none (§4.9).
 #[derive(Debug, Clone, Copy)]
 struct Before {
     window: u64,

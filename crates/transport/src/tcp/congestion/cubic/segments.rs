@@ -40,7 +40,7 @@ pub(super) struct Segments {
     friendly: u64,
     /// Acknowledged, and not yet turned into window (`snd_cwnd_cnt`).
     credit: u64,
-    /// What a segment more costs (`cnt`), with what window it was found, and when.
+    /// The price of a segment more (`cnt`), with what window it was found, and when.
     price: u64,
     found: (u64, Time),
 }
