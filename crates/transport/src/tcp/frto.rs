@@ -7,7 +7,8 @@
 
 use super::agreed::Agreed;
 use super::scoreboard::Taken;
-use super::sender::{Outgoing, Phase, Sender};
+use super::sender::{Phase, Sender};
+use super::sending::Outgoing;
 use super::settings::Settings;
 use crate::Payload;
 use trunkline_core::Time;

@@ -1,7 +1,7 @@
 //! The sending half of an end that may never send: a receiver of bulk data pays for no sender.
 
+use super::acknowledge::Heard;
 use super::agreed::Agreed;
-use super::recovery::Heard;
 use super::sender::Sender;
 use super::settings::Settings;
 use crate::Payload;

@@ -16,6 +16,7 @@
 //! or by F-RTO (RFC 5682), the first one of a segment only. With SACK but without [`Settings::rack`] nothing is sent
 //! again that is not known to be lost (rules 3 and 4 of NextSeg, RFC 6675 §4): a lost tail waits for the timer.
 
+mod acknowledge;
 mod agreed;
 mod burst;
 mod clock;
@@ -26,6 +27,7 @@ mod half;
 mod handshake;
 mod interactive;
 mod marks;
+mod profile;
 mod prr;
 mod rack;
 mod reassembly;
@@ -35,6 +37,7 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
+mod sending;
 mod seq;
 mod settings;
 mod stream;
@@ -42,14 +45,15 @@ mod undo;
 pub mod wire;
 
 pub use counters::{Counters, Receiving, Sending};
+pub use profile::{Profile, UnknownProfile};
 pub use segment::{Flags, IP_HEADER, Offer, Rare, Sack, Segment, TCP_HEADER, Timestamps};
 pub use seq::Seq;
 pub use settings::{
-    LEAST_MSS, LONGEST_OPENING, MOST_BUFFER, MOST_UNSCALED, Profile, Recovery, Settings,
-    SettingsError, UnknownProfile,
+    LEAST_MSS, LONGEST_OPENING, MOST_BUFFER, MOST_UNSCALED, Recovery, Settings, SettingsError,
 };
 
 use crate::{Endpoint, Payload};
+use acknowledge::Heard;
 use agreed::Agreed;
 use congestion::{Congestion, Controller};
 use half::Half;
@@ -57,8 +61,8 @@ use handshake::State;
 use interactive::Pulse;
 use reassembly::Range;
 use receiver::Receiver;
-use recovery::Heard;
-use sender::{Outgoing, Phase, Sender};
+use sender::{Phase, Sender};
+use sending::Outgoing;
 use std::sync::Arc;
 use trunkline_core::{Rate, Span, Time};
 
