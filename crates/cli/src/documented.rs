@@ -7,7 +7,7 @@ use std::path::Path;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// A command line, and where it stands.
+/// A command line and its place in the pages.
 struct Shown {
     place: String,
     text: String,

@@ -1,4 +1,4 @@
-//! What verbs in real time have in common: permission, clean-up of earlier runs, start and end.
+//! The common part of verbs in real time: permission, clean-up of earlier runs, start and end.
 
 use crate::engines;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use trunkline_emu::{
 use trunkline_engine::EngineName;
 use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all};
 
-/// What of a scenario's emulation is captured.
+/// The file and the links of a capture of what a scenario emulates.
 #[derive(Debug, Clone, clap::Args)]
 pub struct CaptureArgs {
     /// Capture what is emulated to FILE (pcapng; an interface for each direction of a link, dropped packets with their
@@ -77,7 +77,7 @@ pub struct Running {
     _control: Server,
 }
 
-/// How a run came out.
+/// The outcome of a run.
 pub struct Ending {
     /// The final state.
     pub snapshot: Snapshot,
@@ -105,7 +105,7 @@ pub fn console(file: Option<&Path>, filter: CaptureFilter) -> Arc<Console> {
     Arc::new(Console::new(file.map(request)))
 }
 
-/// Listens for `show` and `set` at a console, and notes in `state` where.
+/// Listens for `show` and `set` at a console, and notes the address in `state`.
 pub fn listen(console: &Arc<Console>, state: Option<&RunState>) -> Result<Server, Failure> {
     let socket = socket_path()?;
     if let Some(state) = state {
@@ -135,7 +135,7 @@ pub fn start(
 }
 
 impl Running {
-    /// Why the run is of no more use: the emulator has stopped, or the capture failed.
+    /// The reason why the run is of no more use: the emulator has stopped, or the capture failed.
     pub fn trouble(&self) -> Option<String> {
         let stopped = || self.thread.is_finished().then(|| "the emulator has stopped".to_string());
         self.thread.capture_failed().or_else(stopped)

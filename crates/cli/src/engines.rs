@@ -13,7 +13,7 @@ use trunkline_testbed::Emulator;
 /// An engine, and how it is set up.
 struct Known {
     name: EngineName,
-    /// What it is, for the help.
+    /// The description shown by the help.
     about: &'static str,
     make: fn(&Setup) -> SharedEngine,
 }
@@ -25,14 +25,14 @@ const KNOWN: [Known; 3] = [
     Known { name: EngineName::EMU, about: "real time", make: |setup| Arc::new(setup.emulator()) },
 ];
 
-/// What engines are set up with.
+/// The settings with which engines are made.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
-    /// How often a run in real time is made at most, until it is valid; `None` for the engine's own.
+    /// The largest number of attempts at a valid run in real time; `None` for the engine's own.
     pub attempts: Option<u32>,
-    /// Where runs in real time are shown, set and captured.
+    /// The console at which runs in real time are shown, set and captured.
     pub console: Option<Arc<Console>>,
-    /// Where runs are kept, if they are.
+    /// The store of finished runs, if they are kept.
     pub kept: Option<Arc<Kept>>,
 }
 

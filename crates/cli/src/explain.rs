@@ -21,7 +21,7 @@ pub struct Args {
     /// Explain only the cells of the grid where KEY has this value; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     cell: Vec<String>,
-    /// Run everything at its full length, also where a part of it gives the same figure
+    /// Run everything at its full length, even if a part of it gives the same figure
     #[arg(long)]
     full: bool,
     /// Print JSON: an array with an explanation for each cell of the grid

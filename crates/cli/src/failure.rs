@@ -4,7 +4,7 @@ use crate::output;
 use clap::error::ErrorKind;
 use std::fmt;
 
-/// Why a verb did not do what it was asked to.
+/// The reason why a verb did not do what it was asked to.
 #[derive(Debug)]
 pub struct Failure {
     status: u8,

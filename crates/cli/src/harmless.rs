@@ -40,7 +40,7 @@ pub struct Harmless<W: Write> {
 }
 
 impl<W: Write> Harmless<W> {
-    /// What is written goes on to `inner`.
+    /// Returns a writer that passes what it is given on to `inner`.
     pub fn new(inner: W) -> Harmless<W> {
         Harmless { inner, rest: Vec::new() }
     }

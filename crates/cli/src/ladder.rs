@@ -22,7 +22,7 @@ use trunkline_scenario::Scenario;
 ///
 /// Each cell is cut down, for all engines alike, to the real time that it may take. The formulas and the
 /// emulator are held against the simulator: a delay agrees within 2 % or 100 us, a goodput within 2 %, a loss
-/// within its 95 % interval. Where the emulator is farther apart, the simulator is asked what it gives when all
+/// within its 95 % interval. If the emulator is farther apart, the simulator is asked what it gives when all
 /// starts a little earlier or later. The emulator needs root, or user namespaces. Exit status 1 if a value is
 /// INVALID: the machine was too busy for it.
 #[derive(clap::Args)]
@@ -40,7 +40,7 @@ pub struct Args {
     /// Most cells of a file's grid, spread over it
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     cells: u16,
-    /// How often a cell is emulated at most, until the machine has not spoilt it [default: 3]
+    /// Largest number of attempts at a cell in real time, until the machine has not spoilt it [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     attempts: Option<u32>,
     /// The short form: --time 2s --cells 1 --attempts 1
@@ -74,7 +74,7 @@ Examples:
 /// Number of the JSON form; it rises when a field changes its meaning or goes.
 const FORMAT: u32 = 1;
 
-/// What the short form takes.
+/// The limits of the short form: real time per cell, and cells.
 const SHORT: (Span, usize) = (Span::from_secs(2), 1);
 
 /// Packets that simulations of a cell in other phases may send, all together: some seconds of a processor.
@@ -199,7 +199,7 @@ fn shown(file: &Path, climbed: &Climbed) -> String {
     text
 }
 
-/// What the engines note, each once, in the order in which it came.
+/// The engines' notes, each once, in the order in which they came.
 #[derive(Default)]
 struct Notes(Vec<String>);
 

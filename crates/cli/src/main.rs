@@ -72,7 +72,7 @@ enum Verb {
     Calibrate(calibrate::Args),
     /// Run a scenario file: one table with a column for each engine, and charts
     Run(run::Args),
-    /// What closed formulas say of a scenario file, with the numbers put in
+    /// Show what closed formulas say of a scenario file, with the numbers put in
     Predict(predict::Args),
     /// Redo published measurements and hold them against what was published
     Study(study::Args),
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     output::status(work())
 }
 
-/// Does what the command line asks for, and returns the exit status of that.
+/// Does what the command line asks for, and returns the exit status.
 fn work() -> u8 {
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("TRUNKLINE_LOG"))

@@ -133,7 +133,7 @@ fn capture_filter(text: &str) -> Result<CaptureFilter, String> {
     }
 }
 
-/// How the emulator runs.
+/// Settings of the emulator.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Emulator")]
 pub struct EmulatorArgs {
@@ -155,7 +155,7 @@ pub struct EmulatorArgs {
     /// Do not fail a run whose frames left late
     #[arg(long)]
     pub best_effort: bool,
-    /// How late a frame may leave: where more than 1 in 100 do, the run is INVALID
+    /// Latest departure of a frame that counts as on time: if more than 1 in 100 are later, the run is INVALID
     #[arg(long, value_name = "TIME", default_value_t = accuracy::DEFAULT_BOUND)]
     pub bound: Span,
     /// Print the closing statement as JSON on standard output
@@ -164,7 +164,7 @@ pub struct EmulatorArgs {
 }
 
 impl EmulatorArgs {
-    /// How the loop runs.
+    /// The options of the dataplane's loop.
     pub fn dataplane(&self) -> Options {
         Options { busy: self.busy, cpu: self.cpu, own: false }
     }

@@ -1,6 +1,6 @@
 //! All that the command itself says: results on standard output, everything else on standard error.
 //!
-//! Nothing here panics where a stream is closed or full. What could not be said is remembered and decides the exit
+//! Nothing here panics if a stream is closed or full. What could not be said is remembered and decides the exit
 //! status ([`status`]). Text of others (a server's, a file's, a device's) cannot steer the terminal
 //! ([`harmless`](crate::harmless)).
 
@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, ErrorKind, Write, stderr, stdout};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a shell reports of a program that SIGPIPE (13) has ended: 128 more than the signal's number.
+/// The exit status that a shell reports of a program ended by SIGPIPE (13): 128 more than the signal's number.
 const NOBODY_READS: u8 = 128 + 13;
 
 /// Somebody stopped reading one of the streams.

@@ -8,7 +8,7 @@ use trunkline_measure::key_text;
 use trunkline_model::{Figure, Prediction, Predictions, Term, predictions};
 use trunkline_scenario::Scenario;
 
-/// What closed formulas say of a scenario file, with the numbers put in.
+/// Show what closed formulas say of a scenario file, with the numbers put in.
 ///
 /// Each figure is followed by its terms: those with a + sum to it, the others lead to them. What no
 /// formula covers is said in notes.
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     output::line(text.join("\n").trim_end())
 }
 
-/// A cell under its coordinates, where it has any.
+/// A cell under its coordinates, if it has any.
 fn text(cell: &Scenario, found: &Predictions) -> String {
     match cell.cell.is_empty() {
         true => format!("{}\n{}", transports(cell), found.text()),

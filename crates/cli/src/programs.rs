@@ -38,7 +38,7 @@ impl Program {
         Ok(Program { pid, own_group })
     }
 
-    /// Sends `signal` to the program, and to all of its group where it has its own.
+    /// Sends `signal` to the program, and to all of its group if it has its own.
     pub fn signal(&self, signal: Signal) {
         // A program that has ended needs no signal.
         let _ = match self.own_group {
@@ -67,15 +67,15 @@ fn not_started(name: &str, error: &trunkline_lab::LabError) -> Failure {
     }
 }
 
-/// Is there a file of that name, as far as this user may look? execvp(3) forbids a command that is nowhere if it may not
-/// look into one directory of `PATH`.
+/// Whether there is a file of that name, as far as this user may look. execvp(3) forbids a command that is nowhere if
+/// it may not look into one directory of `PATH`.
 fn is_anywhere(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     name.contains('/')
         || std::env::split_paths(&path).any(|directory| directory.join(name).exists())
 }
 
-/// What `status` means for us: nothing where the program succeeded, else one line.
+/// The outcome that `status` stands for: nothing if the program succeeded, else one line.
 pub fn outcome(name: &str, status: io::Result<ExitStatus>) -> Result<(), Failure> {
     let status = status?;
     match (status.code(), status.signal()) {
@@ -89,7 +89,7 @@ pub fn outcome(name: &str, status: io::Result<ExitStatus>) -> Result<(), Failure
     }
 }
 
-/// Did the terminal send its signal to our programs too, because we are its foreground group?
+/// Whether the terminal sends its signal to our programs too, because we are its foreground group.
 pub fn terminal_reaches_programs() -> bool {
     File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(tty).is_ok_and(|group| group == getpgrp()))
 }

@@ -1,4 +1,4 @@
-//! What is being done, on standard error: a line, or a bar where the steps are many and short.
+//! Progress on standard error: a line, or a bar if the steps are many and short.
 
 use crate::harmless::harmless;
 use crate::output;
@@ -20,7 +20,7 @@ pub fn bar(steps: usize) -> ProgressBar {
 /// Steps done, the time that the rest may take, and what has just been done.
 const BAR: &str = "trunkline: [{bar:30}] {pos}/{len} {eta} {wide_msg}";
 
-/// Where nobody watches a terminal, a line now and then.
+/// The time between two lines if nobody watches a terminal.
 const SELDOM: Duration = Duration::from_secs(20);
 
 /// A progress line. It disappears when dropped.
@@ -32,7 +32,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Progress through `steps`; 0 where they cannot be counted.
+    /// Progress through `steps`; 0 if they cannot be counted.
     pub fn new(steps: usize) -> Progress {
         Progress { steps, done: 0, terminal: stderr().is_terminal(), last: Instant::now() }
     }

@@ -39,7 +39,7 @@ pub struct Args {
     /// The seed of all randomness, instead of the file's
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// How many samples of each traffic are kept: all, none or a number, instead of the file's; figures are of all
+    /// Samples of each traffic to keep: all, none or a number, instead of the file's; figures are of all
     #[arg(long, value_name = "all|none|NUMBER")]
     samples: Option<Keep>,
     #[command(flatten)]
@@ -116,7 +116,7 @@ fn written(
     Ok(())
 }
 
-/// What an interrupted run to `target` has done.
+/// The finished part of an interrupted run to `target`.
 fn kept(resume: ResumeArgs, target: &Path, cells: &[Scenario]) -> Result<Arc<Kept>, Failure> {
     let name = cells.first().map(|cell| cell.name.as_str()).unwrap_or_default();
     resume.kept(target, name, digest_of(&cells)).map(Arc::new)

@@ -1,4 +1,4 @@
-//! What the verbs that read a scenario file have in common.
+//! The common part of the verbs that read a scenario file.
 
 use crate::failure::Failure;
 use crate::output::{self, counted};
@@ -7,7 +7,7 @@ use trunkline_batch::{BatchError, Kept};
 use trunkline_report::{Destination, ReportError, each_once};
 use trunkline_scenario::Scenario;
 
-/// Which file.
+/// The file to read.
 #[derive(Debug, Clone, clap::Args)]
 pub struct FileArgs {
     /// The scenario file (docs/scenario.md)
@@ -23,7 +23,7 @@ impl FileArgs {
         Ok(read)
     }
 
-    /// What the engines found wrong with the file.
+    /// The failure for what the engines found wrong with the file.
     pub fn refused(&self, error: &BatchError) -> Failure {
         Failure::wrong_use(format!("{}: {error}", self.file.display()))
     }
@@ -46,7 +46,7 @@ pub fn warn(text: &str) {
     output::tell(format_args!("warning: {text}"));
 }
 
-/// How many runs are made at once.
+/// The number of runs made at once.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct ThreadsArgs {
     /// Runs made at once; the results are the same for any number [default: one for each processor]
@@ -62,7 +62,7 @@ impl ThreadsArgs {
     }
 }
 
-/// Where results are written.
+/// The places to which results are written.
 #[derive(Debug, Clone, clap::Args)]
 pub struct OutArgs {
     /// Write a page, charts, CSV files and run.json into DIR (docs/results.md)
@@ -115,13 +115,13 @@ impl ResumeArgs {
     }
 }
 
-/// Where the runs to `target` are kept until it is written: a hidden directory beside it.
+/// The directory in which the runs to `target` are kept until it is written: hidden, beside it.
 fn kept_beside(target: &Path) -> PathBuf {
     let name = target.file_name().map_or("results".into(), |name| name.to_string_lossy());
     target.with_file_name(format!(".trunkline-kept-{name}"))
 }
 
-/// Says what an interrupted run leaves, where it leaves anything.
+/// Says what an interrupted run leaves, if it leaves anything.
 pub fn tell_of_kept(kept: &Kept) {
     if let Some(why) = kept.failed() {
         warn(&format!("a run could not be kept: {why}"));
@@ -140,7 +140,7 @@ pub fn unwritten(error: ReportError) -> Failure {
     }
 }
 
-/// What is worth keeping beside the figures: they do not depend on it.
+/// The facts worth keeping beside the figures, which do not depend on them.
 pub fn facts() -> Vec<(String, String)> {
     // A result that was gone on with is the same as one in one go.
     let words: Vec<String> = std::env::args().filter(|word| word != "--resume").collect();

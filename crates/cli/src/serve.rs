@@ -15,7 +15,7 @@ use trunkline_probe::{Key, ProbeError};
 
 /// Answer the probes of other hosts.
 ///
-/// Listens at one port of TCP and UDP. Where others than this host can reach it, it asks for a key or for
+/// Listens at one port of TCP and UDP. If others than this host can reach it, it asks for a key or for
 /// a list of addresses; it answers nobody else, and nothing larger than it was asked. Ends with SIGINT or
 /// SIGTERM and then says what happened.
 #[derive(clap::Args)]

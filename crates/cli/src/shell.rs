@@ -54,16 +54,16 @@ Examples:
       --peer 'iperf3 -s' -- iperf3 -c {peer} -t 10
   trunkline shell --delay 30ms --link 'satellite delay=270ms' -- ping -c 3 {satellite}";
 
-/// How long a peer may take until it listens.
+/// The time that a peer may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A path is fast from this sum of its rates on, in bits per second.
 const FAST: u64 = 400_000_000;
-/// How often to look whether emulator and capture are well.
+/// The time between two looks at the emulator and the capture.
 const WATCH: Duration = Duration::from_millis(50);
-/// How long programs may take to end when asked, before they are killed.
+/// The time that programs may take to end when asked, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What happens during the run.
+/// An event during the run.
 enum Event {
     CommandEnded(io::Result<ExitStatus>),
     PeerEnded(io::Result<ExitStatus>),

@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why nothing was shown.
+/// The reason why nothing was shown.
 enum Shown {
     Gone,
     /// Nothing is emulated at the moment.

@@ -21,7 +21,7 @@ impl Caught {
     /// Catches them from now on.
     ///
     /// # Errors
-    /// Where the handlers cannot be installed.
+    /// If the handlers cannot be installed.
     pub fn begin() -> io::Result<Caught> {
         Signals::new(ALL).map(Caught)
     }
@@ -34,7 +34,7 @@ impl Caught {
     /// Calls `act` for each, on a thread of its own, for as long as it says to go on.
     ///
     /// # Errors
-    /// Where no thread can be started.
+    /// If no thread can be started.
     pub fn watch(mut self, mut act: impl FnMut(i32) -> bool + Send + 'static) -> io::Result<()> {
         thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in &mut self.0 {
@@ -50,7 +50,7 @@ impl Caught {
 /// Calls `act` for each SIGINT, SIGTERM or SIGHUP, on a thread of its own, for as long as it says to go on.
 ///
 /// # Errors
-/// Where the handlers cannot be installed.
+/// If the handlers cannot be installed.
 pub fn watch(act: impl FnMut(i32) -> bool + Send + 'static) -> io::Result<()> {
     Caught::begin()?.watch(act)
 }
@@ -58,7 +58,7 @@ pub fn watch(act: impl FnMut(i32) -> bool + Send + 'static) -> io::Result<()> {
 /// A flag that each of them sets from now on. It starts no thread.
 ///
 /// # Errors
-/// Where the handlers cannot be installed.
+/// If the handlers cannot be installed.
 pub fn flag() -> io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in ALL {

@@ -41,7 +41,7 @@ enum Verb {
     /// The studies that are built in
     #[command(after_help = "Example:\n  trunkline study list --json")]
     List(ListArgs),
-    /// What a study runs, what it is held against, and how it is judged
+    /// Show what a study runs, what it is held against, and how it is judged
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Run studies, and print every comparison and every goal
@@ -101,7 +101,7 @@ struct RunArgs {
     /// Print as JSON
     #[arg(long)]
     json: bool,
-    /// Exit status 1 where a goal is missed
+    /// Exit status 1 if a goal is missed
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -311,7 +311,7 @@ fn result_json(result: &StudyResult, report: &Report) -> Result<Value, serde_jso
     }))
 }
 
-/// Why cells have no value.
+/// The reasons why cells have no value.
 fn absent(one: &ExperimentResult) -> impl Iterator<Item = Value> {
     one.problems.iter().map(|reason| json!({"experiment": one.name, "reason": reason}))
 }

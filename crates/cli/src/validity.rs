@@ -1,4 +1,4 @@
-//! What a verb ends with where results made in real time must not be used.
+//! The failure of a verb whose results, made in real time, must not be used.
 
 use crate::failure::Failure;
 use crate::output::counted;
@@ -12,7 +12,7 @@ pub struct EffortArgs {
     pub best_effort: bool,
 }
 
-/// Fails where a run is not what was asked for, or must not be used: a script shall not take the figures for
+/// Fails if a run is not what was asked for, or must not be used: a script shall not take the figures for
 /// good.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn check<'a>(
     spoilt(&invalid, &format!("{} in real time", counted(all as u64, "run")), effort)
 }
 
-/// Fails where there are reasons why results must not be used, one for each of them, `of` so many.
+/// Fails if there are reasons why results must not be used, one for each of them, `of` so many.
 ///
 /// # Errors
 /// With the first reason.

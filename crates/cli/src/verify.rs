@@ -255,7 +255,7 @@ pub fn micros(span: Span) -> String {
     }
 }
 
-/// What the table does not show: the measurement's own error, what was left out, and why runs failed.
+/// The lines below the table: the measurement's own error, what was left out, and why runs failed.
 fn summary(rows: &[Row]) -> Vec<String> {
     let sum = |field: fn(&Row) -> u64| rows.iter().map(field).sum::<u64>();
     let most = |field: fn(&Row) -> Span| rows.iter().map(field).max().unwrap_or_default();

@@ -7,12 +7,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a testbed may take to remove itself.
+/// The time that a testbed may take to remove itself.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often it is looked whether it has.
+/// The time between two looks at whether it has.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What may happen.
+/// An event while the work is done.
 enum Event {
     Done,
     Signal(i32),
@@ -24,7 +24,7 @@ pub struct Watch {
     events: Receiver<Event>,
 }
 
-/// Tells of the work's end even where it panics.
+/// Tells of the work's end even if it panics.
 struct Teller(Sender<Event>);
 
 impl Drop for Teller {
@@ -72,7 +72,7 @@ impl Watch {
         }
     }
 
-    /// Fails where a signal has come since.
+    /// Fails if a signal has come since.
     pub fn check(&self) -> Result<(), Failure> {
         match self.events.try_recv() {
             Ok(Event::Signal(signal)) => Err(Failure::interrupted(signal)),

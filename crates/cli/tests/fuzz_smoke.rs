@@ -219,7 +219,7 @@ fn tcp_packets() -> [Vec<u8>; 2] {
     })
 }
 
-/// What a probe sends: requests, one and several by line, a record, a datagram of another key, envelopes.
+/// The messages of a probe: requests, one and several by line, a record, a datagram of another key, envelopes.
 fn probe_messages() -> Vec<Vec<u8>> {
     let urp = UrpSpec { block: 1024, outstanding: 7, timeout_ns: 1_000_000_000, datagram: 1432 };
     let spec = FlowSpec {
@@ -306,7 +306,7 @@ fn every_decoder_stands_good_damaged_and_random_input() {
     }
 }
 
-/// What fuzzers found, and what they kept because it led to new code: `fuzz/corpus/TARGET/NAME`.
+/// Stands what fuzzers found, and what they kept because it led to new code: `fuzz/corpus/TARGET/NAME`.
 #[test]
 fn the_corpus_is_stood() {
     for (name, body) in BODIES {

@@ -115,7 +115,7 @@ fn save(args: &Args, result: &BulkResult) -> Result<(), Failure> {
     sinks::flent(&args.sinks, &result.hosts, |start| flent::of_bulk(result, start))
 }
 
-/// Prints the intervals of a direction, where lines were asked for. Does anybody still listen?
+/// Prints the intervals of a direction, if lines were asked for. Returns whether anybody still listens.
 pub fn lines(args: &Args, found: &BulkFigures) -> bool {
     found.intervals.iter().all(|interval| {
         args.sinks.line(&Line::Interval {

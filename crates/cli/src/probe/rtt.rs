@@ -208,9 +208,9 @@ impl Messages {
     }
 }
 
-/// Messages of each size where nothing else ends the measurement.
+/// Messages of each size if nothing else ends the measurement.
 const COUNT: u64 = 100;
-/// How long a measurement lasts where nothing is said.
+/// The longest measurement if no duration is given.
 const LONGEST: Span = Span::from_secs(3600);
 
 impl Args {

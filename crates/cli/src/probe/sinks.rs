@@ -1,4 +1,4 @@
-//! Where results go: standard output as table, JSON or JSON lines, and files.
+//! The places for results: standard output as table, JSON or JSON lines, and files.
 
 use crate::failure::Failure;
 use crate::output;
@@ -14,7 +14,7 @@ use trunkline_probe::client::Hosts;
 use trunkline_probe::result::Line;
 use trunkline_probe::stamp::TimingError;
 
-/// Where results go.
+/// The places for results.
 #[derive(clap::Args)]
 pub struct SinkArgs {
     /// Print the result as one JSON document
@@ -32,7 +32,7 @@ pub struct SinkArgs {
 }
 
 impl SinkArgs {
-    /// Fails where a file that is to be written cannot be, before anything is measured.
+    /// Fails before anything is measured if a file that is to be written cannot be.
     pub fn check(&self, another: Option<&Path>) -> Result<(), Failure> {
         let files = [self.csv.as_deref(), self.flent.as_deref(), another];
         files.into_iter().flatten().try_for_each(writable)
@@ -43,12 +43,12 @@ impl SinkArgs {
         self.csv.is_some() || self.flent.is_some()
     }
 
-    /// Prints an answer as it comes, where lines were asked for. Does anybody still want more?
+    /// Prints an answer as it comes, if lines were asked for. Returns whether anybody still wants more.
     pub fn answer(&self, phase: &str, exchange: &Exchange) -> bool {
         !self.json_lines || self.line(&Line::answer(phase, exchange))
     }
 
-    /// Prints a line, where lines were asked for. Does anybody still want more?
+    /// Prints a line, if lines were asked for. Returns whether anybody still wants more.
     pub fn line(&self, line: &Line<'_>) -> bool {
         let text = if self.json_lines { line.text().ok() } else { None };
         text.is_none_or(|text| {
@@ -73,7 +73,7 @@ impl SinkArgs {
     }
 }
 
-/// Is there a place for this file?
+/// Whether this file can be written.
 fn writable(path: &Path) -> Result<(), Failure> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match parent {
@@ -153,7 +153,7 @@ pub fn rate_with_interval(found: &MeanInterval) -> String {
     format!("{} ±{:.1} %{sure}", rate(found.mean), half / found.mean * 100.0)
 }
 
-/// What our own times may be wrong by, in a line.
+/// The bound on the error of our own times, in a line.
 pub fn timing(error: &TimingError) -> String {
     let stamps = if error.kernel_stamps { "stamped by the kernel" } else { "read off the clock" };
     format!(

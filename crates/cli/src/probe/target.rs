@@ -1,4 +1,4 @@
-//! Which server, and how a probe is ended.
+//! The server to measure against, and the end of a probe.
 
 use crate::failure::Failure;
 use crate::serve::failure;
@@ -10,7 +10,7 @@ use trunkline_probe::Key;
 use trunkline_probe::client::{Connection, Target};
 use trunkline_probe::wire::PORT;
 
-/// Which server.
+/// The server to measure against.
 #[derive(clap::Args)]
 pub struct TargetArgs {
     /// Name or address of the host that runs `trunkline serve`
@@ -46,14 +46,14 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Ends the measurement where nobody listens any more (`| head`), which is no failure.
+    /// Ends the measurement if nobody listens any more (`| head`), which is no failure.
     pub fn unless(&self, heard: bool) {
         if !heard {
             self.flag.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Fails where a signal has come.
+    /// Fails if a signal has come.
     pub fn check(&self) -> Result<(), Failure> {
         match self.signal.load(Ordering::Relaxed) {
             0 => Ok(()),

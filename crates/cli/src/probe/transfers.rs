@@ -1,4 +1,4 @@
-//! What transfers are made of, on the command line.
+//! The settings of transfers on the command line.
 
 use super::rtt::Window;
 use trunkline_core::{Rate, Span};

@@ -38,7 +38,7 @@ pub fn commands(text: &str) -> Vec<(&str, Vec<&str>)> {
     found
 }
 
-/// Why a command of the pages is not run here, by its beginning.
+/// Commands of the pages that are not run here, by their beginning, each with the reason.
 const LEFT_OUT: [(&str, &str); 15] = [
     ("make ", "builds, or is the demo"),
     ("cargo ", "builds"),
@@ -80,7 +80,7 @@ show | set) exec "$TRUNKLINE_TEST_BINARY" "$verb" --pid "$TRUNKLINE_TEST_PID" "$
 esac
 "#;
 
-/// Where the pages' commands are run: a directory with the examples in it.
+/// The directory in which the pages' commands are run, with the examples in it.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -196,7 +196,7 @@ fn a_running_path_is_shown_and_set_as_the_readme_says() {
     host.assert_nothing_left(pid);
 }
 
-/// Do two lines say the same, figures to a twentieth? A better simulator may change the last digits of what
+/// Whether two lines say the same, figures to a twentieth. A better simulator may change the last digits of what
 /// the tutorial shows; its words may not become untrue.
 pub fn agree(one: &str, other: &str) -> bool {
     let is_figure = |c: char| c.is_ascii_digit() || c == '.';

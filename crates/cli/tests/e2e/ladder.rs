@@ -37,7 +37,7 @@ fn climbed(host: &Host, files: &[String]) -> Vec<Value> {
     ladders
 }
 
-/// What ends with status 1 says which of its two reasons it is.
+/// Whether a complaint that ends with status 1 says which of its two reasons it is.
 fn names_reason(complaint: &str) -> bool {
     ["INVALID", "failed: "].iter().any(|word| complaint.contains(word))
 }
@@ -57,8 +57,8 @@ fn is_spoilt(ladder: &Value) -> bool {
     spoilt
 }
 
-/// A figure of the emulator may be so far from the simulator's, as a share, where neither phase nor chance
-/// accounts for it: what kernels do otherwise than our TCP. Fixed before the first run.
+/// The farthest that a figure of the emulator may be from the simulator's, as a share, if neither phase nor chance
+/// accounts for it: kernels do some things otherwise than our TCP. Fixed before the first run.
 const FAR: f64 = 0.15;
 /// Or so far in milliseconds: what hosts take beside other tests.
 const FAR_MILLIS: f64 = 1.0;
@@ -88,7 +88,7 @@ fn describes_hosts(file: &str) -> bool {
     ["[processor.", "[interface."].iter().any(|table| text.contains(table))
 }
 
-/// How far each figure of the emulator is from the simulator's, as a share, by the name of its kind.
+/// The distance of each figure of the emulator from the simulator's, as a share, by the name of its kind.
 fn distances<'a>(ladders: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Vec<f64>> {
     let mut found: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for row in ladders.flat_map(|ladder| ladder["rows"].as_array().unwrap()) {

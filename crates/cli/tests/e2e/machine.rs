@@ -1,4 +1,4 @@
-//! What a run changes on the machine, and that all of it is as it was when the run has ended, however it ended.
+//! A run's changes to the machine, all of which are undone when the run has ended, however it ended.
 
 use crate::support::{Host, Running, files_of, installed};
 use rustix::process::Signal;

@@ -1,7 +1,7 @@
 //! The command as people run it: real programs in network namespaces, wrong use, interrupted runs.
 //!
 //! Each test has a namespace that stands for the machine's network, so that nothing is changed outside of
-//! it and whatever a run leaves behind can be seen. Where that is not permitted, tests run in the
+//! it and whatever a run leaves behind can be seen. If that is not permitted, tests run in the
 //! machine's own network as an ordinary user does, or say that they were skipped. No test judges how fast
 //! anything was: runs are started with `--best-effort`.
 

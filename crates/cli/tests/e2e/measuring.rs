@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const VERIFY: [&str; 7] = ["verify", "--delay", "5ms", "--sizes", "100", "--loads", "500"];
 
-/// Starts a measurement. Nothing, with a message, where this user may have no laboratory.
+/// Starts a measurement. Returns nothing, with a message, if this user may have no laboratory.
 fn start(host: &Host, arguments: &[&str]) -> Option<Running> {
     host.run_well(&["shell", "--best-effort", "--", "true"])?;
     Some(host.start(arguments))

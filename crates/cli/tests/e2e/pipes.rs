@@ -6,7 +6,7 @@ use std::io::pipe;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What a shell reports of a program that SIGPIPE has ended.
+/// The exit status that a shell reports of a program ended by SIGPIPE.
 const NOBODY_READS: i32 = 141;
 
 /// A standard stream and what becomes of it.

@@ -68,7 +68,7 @@ fn ask(host: &Host, arguments: &[&str], run: &Running) -> Outcome {
     host.start(&[arguments, &["--pid", &run.pid().to_string()]].concat()).finish()
 }
 
-/// What `show` says of a run once frames have entered: at an instant at which something is emulated.
+/// The answer of `show` for a run once frames have entered: at an instant at which something is emulated.
 fn shown(host: &Host, run: &Running) -> Value {
     let until = Instant::now() + LIMIT;
     while Instant::now() < until {
@@ -163,7 +163,7 @@ fn last_capture(file: &str) -> PathBuf {
     later.unwrap_or_else(|| file.into())
 }
 
-/// What a capture of the scenario shows once the trunk was set to 50 ms.
+/// Checks that a capture of the scenario shows the trunk after it was set to 50 ms.
 fn check_scenario_capture(file: &Path) {
     let records = captured(file);
     let names: Vec<&str> = records.keys().map(String::as_str).collect();

@@ -25,7 +25,7 @@ struct Between {
 }
 
 impl Between {
-    /// Nothing where this user may make no laboratory.
+    /// Returns nothing if this user may make no laboratory.
     fn new(path: &str) -> Option<Between> {
         let host = Host::new();
         host.separate()?;
@@ -341,7 +341,7 @@ fn lines_and_files_are_written() {
     stop(server);
 }
 
-/// What nobody told the probe: window, rate and delay. A longer form draws them (`scripts/step-finder.sh`).
+/// Finds what nobody told the probe: window, rate and delay. A longer form draws them (`scripts/step-finder.sh`).
 #[test]
 fn the_step_finder_finds_a_path_that_it_does_not_know() {
     for (rate, delay, block, blocks) in [(2000.0, 8.0, 300, 3), (700.0, 10.0, 150, 2)] {
@@ -362,7 +362,7 @@ fn the_step_finder_finds_a_path_that_it_does_not_know() {
     }
 }
 
-/// What the probe found, and the scenario that it wrote.
+/// The probe's findings, and the scenario that it wrote.
 fn fitted(between: &Between, name: &str, arguments: &[&str]) -> (Value, String) {
     let file = format!("{}/fit-{name}.toml", env!("CARGO_TARGET_TMPDIR"));
     let arguments = [&["rtt"][..], arguments, &["--fit", &file, "--json"]].concat();
@@ -486,7 +486,7 @@ fn datagrams_tell_rate_distance_and_where_they_are_cut() {
     stop(server);
 }
 
-/// As in `trunkline probe … 2>&1 | head`, where nobody reads any more.
+/// As in `trunkline probe … 2>&1 | head`, when nobody reads any more.
 #[test]
 fn a_probe_that_nobody_reads_writes_its_files() {
     let Some(between) = Between::new("rate=1mbit delay=5ms") else { return };

@@ -1,4 +1,4 @@
-//! Where the emulator runs, and whom it keeps from running: `--busy`, one processor, a busy one.
+//! The processor of the emulator, and whom it keeps from running: `--busy`, one processor, a busy one.
 
 use crate::support::{Host, Outcome, Running, installed};
 use std::fs;
@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 use trunkline_core::Span;
 
-/// How often the dataplane's thread of run `pid` has gone to sleep.
+/// The number of times that the dataplane's thread of run `pid` has gone to sleep.
 fn sleeps(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let is_dataplane = |path: &std::path::PathBuf| {
@@ -19,7 +19,7 @@ fn sleeps(pid: u32) -> u64 {
     count.unwrap().trim().parse().unwrap()
 }
 
-/// How often the dataplane of a run with these options goes to sleep within a second.
+/// The number of times that the dataplane of a run with these options goes to sleep within a second.
 fn sleeps_in_a_second(host: &Host, options: &[&str]) -> (u64, Outcome) {
     let shell = ["shell", "--no-outside", "--json", "--best-effort", "--delay", "5ms"];
     let program = ["--", "sh", "-c", "echo ready >&2; sleep 3"];
@@ -67,7 +67,7 @@ fn micros(value: &serde_json::Value) -> f64 {
     value.as_str().and_then(|text| text.parse::<Span>().ok()).expect("a time").as_micros_f64()
 }
 
-/// What the programs saw beyond the path's own time, the statement accounts for, but for the time that the
+/// The statement accounts for what the programs saw beyond the path's own time, but for the time that the
 /// programs and the kernel take themselves.
 #[test]
 fn on_one_processor_the_statement_knows_what_the_programs_saw() {

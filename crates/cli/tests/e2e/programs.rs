@@ -6,7 +6,7 @@ use trunkline_core::Span;
 /// A path that hurries nobody, and that nobody overtakes.
 const PATH: [&str; 8] =
     ["shell", "--best-effort", "--no-outside", "--json", "--rate", "20mbit", "--delay", "2ms"];
-/// What its line carries, in bytes per second.
+/// The rate of its line, in bytes per second.
 const RATE: f64 = 20e6 / 8.0;
 
 #[test]

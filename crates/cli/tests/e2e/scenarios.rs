@@ -286,7 +286,7 @@ fn a_program_that_fails_makes_the_run_fail() {
 }
 
 /// Breaks a run of `text` off once there is what `begun` looks for, and sees that nothing is left of it. `None`
-/// where runs in real time are not permitted.
+/// if runs in real time are not permitted.
 fn broken_off(name: &str, text: &str, begun: impl Fn(u32) -> bool) -> Option<Outcome> {
     let home = place();
     let file = path(&home, name);

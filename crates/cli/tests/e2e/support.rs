@@ -30,7 +30,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A namespace in place of the machine's network, where that is permitted.
+    /// A namespace in place of the machine's network, if that is permitted.
     pub fn new() -> Host {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         Host { namespace: Namespace::create().ok(), _turn: turn }
@@ -78,7 +78,7 @@ impl Host {
         outcome
     }
 
-    /// Runs a laboratory that has to succeed; nothing where this user may have none.
+    /// Runs a laboratory that has to succeed; nothing if this user may have none.
     pub fn run_well(&self, arguments: &[&str]) -> Option<Outcome> {
         let outcome = self.run(arguments);
         if outcome.status.code() == Some(1) && is_forbidden(&outcome.stderr) {
@@ -284,7 +284,7 @@ fn read_lines(stderr: ChildStderr) -> Receiver<String> {
     lines
 }
 
-/// How a run ended and what it said.
+/// The outcome of a run and its output.
 #[derive(Debug)]
 pub struct Outcome {
     pub pid: u32,
@@ -356,7 +356,7 @@ impl Lane {
         self.0[name].as_u64().unwrap_or_else(|| panic!("no {name}: {self:?}"))
     }
 
-    /// How many packets were dropped by `cause`, in the words of the statement.
+    /// The number of packets dropped by `cause`, in the words of the statement.
     pub fn dropped(&self, cause: &str) -> u64 {
         self.0["dropped"][cause].as_u64().unwrap_or(0)
     }

@@ -9,7 +9,7 @@ use std::process::Command;
 /// `nobody` on Debian and most others.
 const NOBODY: &str = "65534";
 
-/// The command where everybody may read it; removed at the end.
+/// A copy of the command that everybody may read; removed at the end.
 struct Copy(std::path::PathBuf);
 
 impl Copy {
