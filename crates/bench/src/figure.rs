@@ -15,7 +15,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Of `samples`; `None` where there are none.
+    /// The figure of `samples`; `None` if there are none.
     pub fn of(mut samples: Vec<f64>) -> Option<Figure> {
         samples.sort_unstable_by(f64::total_cmp);
         let (&min, &max) = (samples.first()?, samples.last()?);
@@ -50,7 +50,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A figure for a table; a dash where it could not be had.
+/// A figure for a table; a dash if it could not be had.
 pub fn show(figure: Option<Figure>, digits: usize) -> String {
     figure.map_or_else(|| "–".into(), |figure| format!("{figure:.digits$}"))
 }

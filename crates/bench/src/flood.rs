@@ -12,7 +12,7 @@ use trunkline_lab::Namespace;
 /// Frames in one system call.
 pub const BATCH: usize = 64;
 const BUFFER: libc::c_int = 16 << 20;
-/// How often a busy device is asked again before the rest of a burst is given up.
+/// The number of times that a busy device is asked again before the rest of a burst is given up.
 const RETRIES: u32 = 1000;
 
 /// A device to flood, and the frames to do it with: UDP over IPv4, of as many flows as there are frames.
@@ -31,7 +31,7 @@ impl Flood {
     /// On the device `name` of `namespace`, with frames of `bytes` bytes.
     ///
     /// # Errors
-    /// Without the right to open raw sockets, or where there is no such device.
+    /// Without the right to open raw sockets, or if there is no such device.
     pub fn new(namespace: &Namespace, name: &str, bytes: usize) -> Result<Flood> {
         let index = namespace.link(name)?.index;
         let socket = namespace.run(|| open(index))?.context("open a raw packet socket")?;

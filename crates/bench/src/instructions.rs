@@ -55,7 +55,7 @@ struct Count {
     /// The program's arguments before the number of packets.
     before: Vec<String>,
     packets: u64,
-    /// Only within functions of this name; where there is none, a run with few packets is subtracted.
+    /// Only within functions of this name; if there is none, a run with few packets is subtracted.
     within: Option<&'static str>,
 }
 

@@ -18,7 +18,7 @@ const ROOM: usize = 2048;
 const ARENA: u64 = 256 << 20;
 const NICE: i32 = -20;
 
-/// What stands between the two devices.
+/// The forwarder between the two devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrangement {
     /// Receive, copy, send.
@@ -131,7 +131,7 @@ pub fn dataplane(
 }
 
 /// Puts the calling thread on processor `cpu`, first among ordinary threads if that is allowed, as
-/// the emulator does. On a machine without such a processor it stays where it is.
+/// the emulator does. On a machine without such a processor it stays on its own.
 pub fn settle(cpu: usize) {
     pin(cpu);
     // Not allowed to an ordinary user; the warning about the machine's load covers the rest.

@@ -1,4 +1,4 @@
-//! What the figures were measured on, and whether anything else was running there.
+//! The machine on which the figures were measured, and whether anything else was running there.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -66,7 +66,7 @@ impl Machine {
         self.stolen_percent = Some(100.0 * (now.stolen - start.stolen) / total);
     }
 
-    /// Why the figures should not be relied upon, if there is a reason.
+    /// The reason why the figures should not be relied upon, if there is one.
     pub fn warning(&self) -> Option<String> {
         let others = self.others_percent.unwrap_or(0.0) + self.stolen_percent.unwrap_or(0.0);
         if self.cores < 2 {
@@ -137,7 +137,7 @@ fn processor() -> String {
     name.map_or_else(|| std::env::consts::ARCH.into(), |name| name.trim().into())
 }
 
-/// A file of the kernel's; empty where it cannot be read.
+/// A file of the kernel's; empty if it cannot be read.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_string()
 }

@@ -42,7 +42,7 @@ pub const PARTS: [Part; 6] = [
 /// Runs part `name` for `packets` packets.
 ///
 /// # Errors
-/// Where there is no such part.
+/// If there is no such part.
 pub fn run(name: &str, packets: u64) -> Result<()> {
     match name {
         "nothing" => work(packets, |index| {

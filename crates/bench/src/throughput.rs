@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Two figures for each. *Delivered*: frames per second that arrive at the other end under a flood,
-//! where generator and receiver often set the bound. *Ceiling*: with the gate shut a burst gathers
+//! in which generator and receiver often set the bound. *Ceiling*: with the gate shut a burst gathers
 //! in the kernel's ring; then it is opened, the generator rests, and the loop's processor time for each
 //! frame is taken over the turns that moved any. All turns are then full, so that a slow loop does
 //! not gain by the larger batches that come of falling behind.

@@ -55,13 +55,13 @@ impl<'a> Flow<'a> {
         (0..count).map(|number| Flow::new(scenario, traffic, number)).collect()
     }
 
-    /// Why no formula covers this flow, even with nothing else on the path.
+    /// The reason why no formula covers this flow, even with nothing else on the path.
     pub fn uncovered(&self, scenario: &Scenario) -> Option<String> {
         let loss = |link: &LinkSpec| (!lossless(link)).then_some("loss");
         self.uncovered_by(scenario, |link| loss(link).or_else(|| unpredictable(link)))
     }
 
-    /// The same where the formula knows of losses that are independent of each other.
+    /// The same if the formula knows of losses that are independent of each other.
     pub fn uncovered_but_loss(&self, scenario: &Scenario) -> Option<String> {
         let loss = |link: &LinkSpec| {
             let independent = matches!(link.impairments.loss, LossModel::Bernoulli(_));
@@ -97,7 +97,7 @@ fn lossless(link: &LinkSpec) -> bool {
     matches!(&link.impairments.loss, LossModel::Bernoulli(chance) if chance.is_never())
 }
 
-/// What no formula knows, loss apart.
+/// The property of a link that no formula knows, loss apart.
 fn unpredictable(link: &LinkSpec) -> Option<&'static str> {
     let effects = &link.impairments;
     [
@@ -119,7 +119,7 @@ fn disturbed(host: &Host) -> Option<String> {
     happens.then(|| format!("disturbances by other work on {}", host.name))
 }
 
-/// Is it a transfer that keeps its window or its bottleneck busy?
+/// Whether it is a transfer that keeps its window or its bottleneck busy.
 pub(crate) fn is_bulk(traffic: &Traffic) -> bool {
     matches!(
         traffic.workload,
@@ -138,7 +138,7 @@ pub(crate) fn alongside(scenario: &Scenario, traffic: usize) -> Vec<usize> {
     others.filter(|&other| other != traffic && !apart(traffic, other)).collect()
 }
 
-/// Does `later` start only when `earlier` has ended, directly or by way of others?
+/// Whether `later` starts only when `earlier` has ended, directly or by way of others.
 fn starts_after(scenario: &Scenario, later: usize, earlier: usize) -> bool {
     let mut at = later;
     // No chain of starts is longer than the list of traffics.

@@ -97,7 +97,7 @@ impl<'a> Group<'a> {
         Ok(group)
     }
 
-    /// Why no formula covers these transfers together.
+    /// The reason why no formula covers these transfers together.
     fn check(&self, scenario: &Scenario) -> Option<String> {
         let several = self.interacting(scenario);
         let lines = || self.full_stages().into_iter().find_map(|r| self.check_line(scenario, r));
@@ -114,7 +114,7 @@ impl<'a> Group<'a> {
         limits.collect()
     }
 
-    /// Does a flow cross a full stage besides the one that limits it?
+    /// Whether a flow crosses a full stage besides the one that limits it.
     fn interacting(&self, scenario: &Scenario) -> Option<String> {
         let full = self.full_stages();
         let crossing = self.cycles.iter().zip(&self.grants).find(|(cycle, grant)| {
@@ -172,7 +172,7 @@ impl<'a> Group<'a> {
         packets.min().unwrap_or(1)
     }
 
-    /// Does a flow cross a full line whose own window, and so the line's queue, limits it?
+    /// Whether a flow crosses a full line although its own window, and so the line's queue, limits it.
     fn part_timers(&self, resource: Resource) -> bool {
         let mut across = self.across(resource).into_iter();
         across.any(|index| self.grants[index].limit == Limit::Own)
@@ -189,7 +189,7 @@ impl<'a> Group<'a> {
         let (flow, cycle) = (&self.flows[index], &self.cycles[index]);
         let blocks = u64::from(flow.there.speech.outstanding?);
         let blocks = match flow.there.from.0.interface.requests {
-            // What the interface takes, where that is less than the window.
+            // The interface's limit, if that is less than the window.
             Some(requests) => blocks.min(u64::from(requests) * self.request_blocks(index)),
             None => blocks,
         };
@@ -244,7 +244,7 @@ impl<'a> Group<'a> {
         (0..self.flows.len()).filter(|&index| crosses(&self.flows[index])).collect()
     }
 
-    /// Does any flow ask anything of a stage?
+    /// Whether any flow asks anything of a stage.
     pub fn uses(&self, resource: Resource) -> bool {
         self.cycles.iter().any(|cycle| cycle.claim.demands.contains_key(&resource))
     }
@@ -255,7 +255,7 @@ impl<'a> Group<'a> {
         busy_ppm(&claims, &self.grants, resource)
     }
 
-    /// May the windows of all flows to a host overflow its interface's memory?
+    /// Whether the windows of all flows to a host may overflow its interface's memory.
     fn memory(&self, scenario: &Scenario) -> Option<String> {
         let mut asked: BTreeMap<usize, u64> = BTreeMap::new();
         for (index, flow) in self.flows.iter().enumerate() {

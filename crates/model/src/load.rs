@@ -1,4 +1,4 @@
-//! What transfers on the same lines add to a message's delay.
+//! The delay that transfers on the same lines add to a message.
 
 use crate::flow::Flow;
 use crate::formula::general::bit_time;

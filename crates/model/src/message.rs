@@ -8,7 +8,7 @@ use crate::talk::{Talk, processor_place, protocol_place, request_place, window_p
 use crate::way::{Resource, Stage, Turns, Way, burst};
 use trunkline_core::{Cause, Span};
 
-/// Where the terms of hosts come from.
+/// The source of the terms of hosts.
 const HOSTS: &str = "Hawley 1989 §4.2.2, Vande Water 1988 §2.6";
 const WINDOW: &str = "Vande Water 1988 eq. 4 and §3.7.2, Hawley 1989 §4.2.2";
 const LINE: &str = "Hawley 1989 §2.1, Vande Water 1988 eq. 2";
@@ -100,7 +100,7 @@ fn write(terms: &mut Terms, talk: &Talk<'_>, bytes: u32) {
     );
 }
 
-/// What comes before the last block can start.
+/// The blocks that come before the last can start.
 fn starting(
     terms: &mut Terms,
     talk: &Talk<'_>,
@@ -139,7 +139,7 @@ fn starting(
     terms.add(name, &request_place(host), Cause::Window, schedule.request, numbers);
 }
 
-/// Where and on what the slowest stage spends its time.
+/// The place and the cause at which the slowest stage spends its time.
 pub(crate) fn slowest(talk: &Talk<'_>, resource: Resource) -> (String, Cause) {
     let stages = || talk.way.stages.iter().chain(&talk.back.stages);
     match resource {
@@ -158,7 +158,7 @@ pub(crate) fn slowest(talk: &Talk<'_>, resource: Resource) -> (String, Cause) {
     }
 }
 
-/// What a packet's own time at a stage is booked as. A trunk board's processor belongs to the queue.
+/// The cause under which a packet's own time at a stage is booked. A trunk board's processor belongs to the queue.
 fn cause_at(resource: Resource) -> Cause {
     match resource {
         Resource::Line(..) | Resource::Backplane(_) => Cause::Transmit,

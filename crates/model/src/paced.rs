@@ -74,7 +74,7 @@ fn busiest(flow: &Flow<'_>, size: u32) -> (Span, Resource) {
     longest.map_or((Span::ZERO, flow.there.way.stages[0].resource), |(r, span)| (span, r))
 }
 
-/// Anything else on the same stages?
+/// Fails if anything else is on the same stages.
 fn accompanied(scenario: &Scenario, index: usize, flows: &[Flow<'_>]) -> Result<(), String> {
     let stages = |flow: &Flow<'_>| -> BTreeSet<Resource> {
         flow.there.way.stages.iter().map(|stage| stage.resource).collect()
@@ -92,7 +92,7 @@ fn accompanied(scenario: &Scenario, index: usize, flows: &[Flow<'_>]) -> Result<
     Ok(())
 }
 
-/// With a window, do answers come soon enough to keep the pace?
+/// Whether, with a window, answers come soon enough to keep the pace.
 fn window_suffices(flow: &Flow<'_>, size: u32, interval: Span) -> Result<(), String> {
     let talk = &flow.there;
     let Some(outstanding) = talk.speech.outstanding else { return Ok(()) };

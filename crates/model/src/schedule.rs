@@ -4,7 +4,7 @@ use crate::talk::{BlockTimes, Talk};
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 
-/// How a write's blocks come to start, counted from the end of the system write.
+/// The starts of a write's blocks, counted from the end of the system write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Schedule {
     /// Processor time of handing over requests, as far as blocks waited for it.

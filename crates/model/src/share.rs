@@ -1,4 +1,4 @@
-//! Who gets how much of what flows share: progressive filling, in integers.
+//! The shares of flows in what they have in common: progressive filling, in integers.
 //!
 //! Every flow's rate in bytes per second rises together until a flow meets its own limit (window,
 //! requests) or a stage is full; the flows concerned stay there, and the rest go on rising.
@@ -10,18 +10,18 @@ use trunkline_core::Span;
 /// Fixed point: 2^-32.
 const ONE: u128 = 1 << 32;
 
-/// What one system write of a flow takes.
+/// The demands of one system write of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// User bytes of the write.
     pub bytes: u64,
     /// The least time between writes that the flow's own window and requests allow.
     pub own: Span,
-    /// What the write keeps each stage busy for.
+    /// The time for which the write keeps each stage busy.
     pub demands: BTreeMap<Resource, Span>,
 }
 
-/// What limits a flow.
+/// The limit of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// Its own window or requests.
@@ -30,7 +30,7 @@ pub(crate) enum Limit {
     Stage(Resource, usize),
 }
 
-/// What a flow gets.
+/// The rate that a flow gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grant {
     /// Time between writes.

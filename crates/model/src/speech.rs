@@ -1,4 +1,4 @@
-//! What a transport makes of user bytes: blocks, packets, and the answers that move the window.
+//! The form that a transport gives to user bytes: blocks, packets, and the answers that move the window.
 
 use crate::formula::rounds;
 use crate::tcp::Connection;
@@ -18,7 +18,7 @@ pub(crate) struct Packet {
     pub controls: u32,
 }
 
-/// How one end sends.
+/// The way in which one end sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Speech {
     /// User bytes of a block.
@@ -32,7 +32,7 @@ pub(crate) struct Speech {
 }
 
 impl Speech {
-    /// How `transport` speaks where a packet has at most `mtu` bytes.
+    /// The speech of `transport` if a packet has at most `mtu` bytes.
     pub fn of(transport: &Transport, mtu: u32) -> Speech {
         match transport {
             Transport::Urp(urp) => Speech {
@@ -58,7 +58,7 @@ impl Speech {
         Speech { block: u32::MAX, outstanding: None, packet: 0, header: 0 }
     }
 
-    /// Does the far end answer blocks?
+    /// Whether the far end answers blocks.
     pub fn answers(&self) -> bool {
         self.outstanding.is_some()
     }

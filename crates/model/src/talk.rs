@@ -20,7 +20,7 @@ pub(crate) struct Talk<'a> {
     pub back: Way,
 }
 
-/// What one block costs.
+/// The costs of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockTimes {
     /// From its start at the sender to the opening of the window by its answer.
@@ -88,12 +88,12 @@ impl Talk<'_> {
         self.from.0.processor.request.of(u64::from(bytes))
     }
 
-    /// What the receiver spends on an answer before it is on its way.
+    /// The time that the receiver spends on an answer before it is on its way.
     pub fn answering(&self) -> Span {
         if self.speech.answers() { controls(self.to.0) } else { Span::ZERO }
     }
 
-    /// What an acknowledgement costs the hosts at its two ends.
+    /// The cost of an acknowledgement to the hosts at its two ends.
     pub fn acknowledging(&self) -> Span {
         controls(self.to.0) + controls(self.from.0)
     }
@@ -131,7 +131,7 @@ impl Talk<'_> {
             + controls(self.from.0)
     }
 
-    /// What a block and its answer ask of each stage, the reading of it included.
+    /// The demands of a block and its answer on each stage, the reading of it included.
     pub fn demands(&self, data: u32) -> BTreeMap<Resource, Span> {
         let packets = self.speech.packets(data);
         let mut demands = Demands::default();
@@ -186,12 +186,12 @@ fn block_cost(host: &Host, cost: Cost, envelopes: u64) -> Span {
     }
 }
 
-/// What a control costs a host's processor.
+/// The cost of a control to a host's processor.
 fn control_on_processor(host: &Host) -> Span {
     block_cost(host, Cost { fixed: host.processor.control, per_byte: Span::ZERO }, 1)
 }
 
-/// What a control costs a host: its board, and its processor where the protocol runs there.
+/// The cost of a control to a host: its board, and its processor if the protocol runs there.
 fn controls(host: &Host) -> Span {
     host.interface.control + control_on_processor(host)
 }
@@ -201,7 +201,7 @@ pub(crate) fn processor_place(host: &Host) -> String {
     format!("{} processor", host.name)
 }
 
-/// Where the protocol is processed.
+/// The place at which the protocol is processed.
 pub(crate) fn protocol_place(host: &Host) -> String {
     match host.interface.protocol {
         ProtocolPlace::Host => processor_place(host),
@@ -209,12 +209,12 @@ pub(crate) fn protocol_place(host: &Host) -> String {
     }
 }
 
-/// Where one waits for an earlier request.
+/// The place at which one waits for an earlier request.
 pub(crate) fn request_place(host: &Host) -> String {
     format!("{} interface, earlier request", host.name)
 }
 
-/// Where one waits for the window.
+/// The place at which one waits for the window.
 pub(crate) fn window_place(host: &Host) -> String {
     format!("{} transport", host.name)
 }

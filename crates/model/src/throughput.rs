@@ -25,7 +25,7 @@ impl Throughput {
         Throughput(millibytes)
     }
 
-    /// `bytes` in each `span`; unlimited where the span is zero.
+    /// `bytes` in each `span`; unlimited if the span is zero.
     pub fn over(bytes: u64, span: Span) -> Throughput {
         let scaled = u128::from(bytes) * 1_000 * SECOND;
         match u128::from(span.as_nanos()) {
@@ -44,7 +44,7 @@ impl Throughput {
         self.0 / 1_000
     }
 
-    /// The time in which `bytes` pass, rounded down; the longest span where nothing passes.
+    /// The time in which `bytes` pass, rounded down; the longest span if nothing passes.
     pub fn time_for(self, bytes: u64) -> Span {
         let scaled = u128::from(bytes) * 1_000 * SECOND;
         match u128::from(self.0) {

@@ -1,4 +1,4 @@
-//! What one system write of a transfer takes in the long run, and the whole transfer.
+//! The time of one system write of a transfer in the long run, and of the whole transfer.
 
 use crate::message::{self, Terms, slowest};
 use crate::prediction::{Figure, Term};
@@ -203,7 +203,7 @@ fn last_place(talk: &Talk<'_>, terms: &Terms) -> (String, Cause) {
     last.unwrap_or_else(|| (processor_place(talk.from.0), Cause::Host))
 }
 
-/// Where a flow waits that its own window or requests limit.
+/// The place at which a flow waits that its own window or requests limit.
 fn waiting_place(talk: &Talk<'_>, cycle: &Cycle) -> String {
     let by_window = cycle.window >= cycle.requests;
     if by_window { window_place(talk.from.0) } else { request_place(talk.from.0) }

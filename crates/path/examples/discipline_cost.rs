@@ -20,7 +20,7 @@ const SIZE: u32 = 500;
 const USAGE: &str = "usage: discipline_cost none|KIND[:key=value,…] CHANNELS PACKETS [overflow]";
 
 struct Load {
-    /// `None` where only the load itself is to be counted.
+    /// `None` if only the load itself is to be counted.
     discipline: Option<AnyDiscipline<Packet<()>>>,
     channels: Stream,
     count: u64,

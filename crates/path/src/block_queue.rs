@@ -15,7 +15,7 @@ pub struct BlockQueue<T> {
     beyond: Option<Box<Beyond<T>>>,
 }
 
-/// What did not fit into the head: blocks of [`BLOCK`] items, of which the last may hold fewer.
+/// The items that did not fit into the head: blocks of [`BLOCK`] items, of which the last may hold fewer.
 #[derive(Debug)]
 struct Beyond<T> {
     blocks: VecDeque<VecDeque<T>>,
@@ -49,7 +49,7 @@ impl<T> Beyond<T> {
 }
 
 impl<T> BlockQueue<T> {
-    /// Is it one ring with room for another item?
+    /// Whether it is one ring with room for another item.
     #[inline(always)]
     pub(crate) fn is_short(&self) -> bool {
         self.beyond.is_none() && self.head.len() < BLOCK
@@ -102,7 +102,7 @@ impl<T> BlockQueue<T> {
         }
     }
 
-    /// Is there one item only? May be false where more have been there.
+    /// Whether there is one item only. May be false if more have been there.
     #[inline(always)]
     pub(crate) fn is_single(&self) -> bool {
         self.head.len() == 1 && self.beyond.is_none()
@@ -146,7 +146,7 @@ impl<T> BlockQueue<T> {
         self.head.iter().chain(beyond)
     }
 
-    /// How many items there are.
+    /// The number of items.
     #[inline]
     pub fn len(&self) -> usize {
         let beyond = self.beyond.as_ref().and_then(|beyond| {
@@ -156,7 +156,7 @@ impl<T> BlockQueue<T> {
         self.head.len() + beyond.unwrap_or(0)
     }
 
-    /// Is there none?
+    /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head.is_empty()

@@ -17,7 +17,7 @@ pub(crate) struct Board<P> {
     input: VecDeque<P>,
     /// Envelopes in the input fifo.
     held: u64,
-    /// What the processor is doing, and when it will have done it.
+    /// The present work of the processor, and the time of its end.
     job: Option<(Time, Job<P>)>,
     /// When it did its last job, and the picoseconds by which it was late with it.
     free_at: Time,
@@ -31,7 +31,7 @@ pub(crate) struct Board<P> {
 enum Job<P> {
     /// From the input fifo into memory.
     In(P),
-    /// From memory into the output fifo, where it takes so many envelopes.
+    /// From memory into the output fifo, in which it takes so many envelopes.
     Out(Service<P>, u64),
 }
 
@@ -152,7 +152,7 @@ impl<P: Metered> Board<P> {
         self.free_at
     }
 
-    /// What is in the input fifo and in the processor's hands: packets and user bytes.
+    /// The contents of the input fifo and of the processor's hands: packets and user bytes.
     pub fn backlog(&self) -> (u64, u64) {
         let hand = match &self.job {
             Some((_, Job::In(packet))) => (1, u64::from(packet.size())),

@@ -1,11 +1,11 @@
-//! What comes out of a line after its delay has been made shorter: in order, and no faster than it went in.
+//! The releases from a line after its delay has been made shorter: in order, and no faster than packets went in.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use trunkline_core::{Span, Time};
 
-/// How packets catch up with those in front of them after the delay has been made shorter.
+/// The way in which packets catch up with those in front of them after the delay has been made shorter.
 ///
 /// Those under way keep their release times. What leaves the line after the change would arrive before them,
 /// and has to wait, because order is kept.
@@ -55,7 +55,7 @@ impl From<CatchUp> for String {
     }
 }
 
-/// What passed between the departures of two packets from the line.
+/// The gap between the departures of two packets from the line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gap {
     /// From one to the other.
@@ -79,7 +79,7 @@ impl Front {
     }
 
     /// When the packet that leaves the line at `departed` is due: after `delay`, or later behind those in
-    /// front. `spacing` tells how near it may come to the one before it; none where that has arrived.
+    /// front. `spacing` tells how near it may come to the one before it; none if that has arrived.
     #[inline]
     pub fn follow(
         &mut self,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use trunkline_core::{Channel, Ecn, Hosts};
 
-/// What tells one channel from another.
+/// The key that tells one channel from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelKey {
@@ -47,7 +47,7 @@ impl FromStr for ChannelKey {
     }
 }
 
-/// What a path needs to know of a frame.
+/// The part of a frame that a path needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
     /// User bytes: all that follows the 14 bytes of Ethernet header, VLAN tags included.
@@ -96,9 +96,9 @@ pub fn classify(frame: &[u8], key: ChannelKey) -> Class {
 }
 
 /// Sets the congestion bits of `frame`, which starts at its Ethernet header, to "congestion experienced" if
-/// they say that its sender can take that; is it marked now?
+/// they say that its sender can take that. Returns whether it is marked now.
 ///
-/// Only IP's own header changes. Its checksum in IPv4, which is complete even where a checksum behind it was
+/// Only IP's own header changes. Its checksum in IPv4, which is complete even if a checksum behind it was
 /// left to a device, is corrected by what has changed (RFC 1624 §3, equation 3), so that a wrong one stays
 /// wrong. No other checksum covers these bits.
 pub fn mark_frame(frame: &mut [u8]) -> bool {
@@ -138,13 +138,13 @@ fn corrected(sum: u16, old: u16, new: u16) -> u16 {
     !((once & 0xffff) + (once >> 16)) as u16
 }
 
-/// What lies behind a frame's addresses and VLAN tags.
+/// The packet behind a frame's addresses and VLAN tags.
 #[derive(Default)]
 struct Network {
     /// The last tag's identifier.
     vlan: u16,
     ether_type: u16,
-    /// Where the packet begins.
+    /// The offset at which the packet begins.
     at: usize,
 }
 
@@ -227,7 +227,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// An address in 32 bits: itself in IPv4, where it is as long; the exclusive or of its parts elsewhere.
+/// An address in 32 bits: itself in IPv4, in which it is as long; the exclusive or of its parts elsewhere.
 fn fold(address: &[u8]) -> u32 {
     let words = address.chunks(4).map(|chunk| {
         let mut word = [0; 4];
@@ -328,7 +328,7 @@ mod tests {
         [&[2; 12], tags, &kind.to_be_bytes(), packet].concat()
     }
 
-    /// The sum of RFC 1071 over a header, its checksum included: 0xffff where that is right.
+    /// The sum of RFC 1071 over a header, its checksum included: 0xffff if that is right.
     fn sum(header: &[u8]) -> u32 {
         let words = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
         let wide: u32 = words.sum();

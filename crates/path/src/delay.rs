@@ -48,7 +48,7 @@ impl<P> Default for DelayLine<P> {
 }
 
 impl<P> DelayLine<P> {
-    /// Takes `packet` in, to be released at `release`, or together with the packet before it where
+    /// Takes `packet` in, to be released at `release`, or together with the packet before it if
     /// that is later (after the delay was shortened). Returns the release time.
     pub fn push(&mut self, release: Time, packet: P) -> Time {
         let release = self.ring.back().map_or(release, |last| release.max(last.release));
@@ -103,12 +103,12 @@ impl<P> DelayLine<P> {
         if stray_first { self.strays.pop() } else { self.ring.pop_front() }
     }
 
-    /// How many packets are in flight.
+    /// The number of packets in flight.
     pub fn len(&self) -> usize {
         self.ring.len() + self.strays.len()
     }
 
-    /// Is nothing in flight?
+    /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use trunkline_core::Channel;
 
-/// How a line frames what it sends.
+/// The framing of what a line sends.
 ///
 /// "User bytes" are the network-layer packet: what follows the Ethernet header in an emulated frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub enum Framing {
     Datakit,
 }
 
-/// How a T1 framing with a frame of its own is written, before the number.
+/// The form of a T1 framing with a frame of its own, before the number.
 const T1_WITH_FRAME: &str = "t1-lapd:frame=";
 
 /// Every framing with its name.
@@ -75,7 +75,7 @@ pub(crate) fn channel_envelopes(size: u32) -> u64 {
     u64::from(size.div_ceil(DATAKIT_USER)) * u64::from(DATAKIT_CHANNEL)
 }
 
-/// How many ATM cells a packet of `size` user bytes takes with AAL5 and LLC/SNAP.
+/// The number of ATM cells that a packet of `size` user bytes takes with AAL5 and LLC/SNAP.
 pub fn aal5_cells(size: u32) -> u64 {
     (u64::from(size) + AAL5_OVERHEAD).div_ceil(CELL_PAYLOAD)
 }
@@ -93,7 +93,7 @@ impl Framing {
         }
     }
 
-    /// Line bits of one slot, where the framing is slotted.
+    /// Line bits of one slot, if the framing is slotted.
     pub fn slot_bits(self) -> Option<u64> {
         (self == Framing::AtmAal5).then_some(CELL_BITS)
     }
@@ -162,7 +162,7 @@ impl From<Framing> for String {
     }
 }
 
-/// What a discipline hands to the line at once.
+/// The piece that a discipline hands to the line at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Whose bytes.
@@ -171,7 +171,7 @@ pub struct Piece {
     pub bytes: u32,
     /// Control envelopes among them.
     pub controls: u32,
-    /// Does it complete a packet?
+    /// Whether it completes a packet.
     pub last: bool,
 }
 

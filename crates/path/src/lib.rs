@@ -1,4 +1,4 @@
-//! What happens to a packet between two hosts.
+//! The elements of a path between two hosts.
 //!
 //! A [`Link`] is one direction of a path: a queue [`Discipline`] in front of a [`Line`] (rate, framing,
 //! output buffer), then [`impairment`]s, then a [`DelayLine`]:

@@ -1,4 +1,4 @@
-//! How much a queue may hold.
+//! The limit of a queue.
 
 use crate::framing::aal5_cells;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// What one packet of `size` user bytes counts towards this limit.
+    /// The amount for which one packet of `size` user bytes counts towards this limit.
     pub fn weight(self, size: u32) -> u64 {
         match self {
             Limit::Bytes(_) => u64::from(size),

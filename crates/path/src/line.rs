@@ -18,7 +18,7 @@ pub(crate) struct Wire {
     free_at: Time,
     remainder: u64,
     per: u64,
-    /// What pieces of two sizes take, where all of one size take as long: most packets are as large as one of
+    /// The times that pieces of two sizes take, if all of one size take as long: most packets are as large as one of
     /// the two sizes seen before.
     known: [Known; 2],
 }
@@ -26,7 +26,7 @@ pub(crate) struct Wire {
 /// The size of a piece, and how long it takes.
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    /// More than any size where there is none.
+    /// More than any size if there is none.
     size: u64,
     took: (u64, u64),
 }
@@ -34,7 +34,7 @@ struct Known {
 /// Nothing is known yet.
 const UNKNOWN: [Known; 2] = [Known { size: u64::MAX, took: (0, 0) }; 2];
 
-/// What a wire remembers of the piece sent last, to go on from there.
+/// The state of a wire after the piece sent last, to go on from there.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark {
     framer: Framer,
@@ -42,7 +42,7 @@ pub(crate) struct Mark {
 }
 
 impl Wire {
-    /// An idle wire that starts its slot clock or trace at `origin`. A trace, where there is one, takes
+    /// An idle wire that starts its slot clock or trace at `origin`. A trace, if there is one, takes
     /// the place of the rate.
     pub fn new(framing: Framing, rate: Option<Rate>, trace: Option<&[u64]>, origin: Time) -> Wire {
         let pace = match trace {
@@ -80,7 +80,7 @@ impl Wire {
         self.free_at
     }
 
-    /// What a piece of `size` takes, if that is known.
+    /// The time that a piece of `size` takes, if that is known.
     #[inline(always)]
     fn took(&self, size: u32) -> Option<(u64, u64)> {
         let [one, other] = &self.known;
@@ -126,7 +126,7 @@ impl Wire {
         self.pace.speed().map(|speed| speed.rate())
     }
 
-    /// The least part of `gap` that has to stay between two packets ([`Pace::spacing`]); nothing where the
+    /// The least part of `gap` that has to stay between two packets ([`Pace::spacing`]); nothing if the
     /// line has no rate and the first one `arrived` before the second left.
     pub fn spacing(&self, gap: Gap, arrived: bool) -> Span {
         match self.pace {
@@ -135,7 +135,7 @@ impl Wire {
         }
     }
 
-    /// Changes the rate at `at`, where a slot clock starts anew. The piece being sent, if any, now ends at
+    /// Changes the rate at `at`; a slot clock starts anew there. The piece being sent, if any, now ends at
     /// `done`.
     fn set_rate(&mut self, at: Time, done: Option<Time>, new: Option<Rate>) {
         let origin = done.unwrap_or(at);
@@ -145,18 +145,18 @@ impl Wire {
         self.pace = Pace::constant(self.framer.framing(), new, origin);
     }
 
-    /// Where it stands after the piece sent last.
+    /// The state after the piece sent last.
     pub fn mark(&self) -> Mark {
         Mark { framer: self.framer.clone(), remainder: self.remainder }
     }
 
-    /// Goes back to where it stood at `mark`, after a piece that ended at `free_at`.
+    /// Goes back to its state at `mark`, after a piece that ended at `free_at`.
     pub fn go_back(&mut self, mark: &Mark, free_at: Time) {
         (self.framer, self.remainder) = (mark.framer.clone(), mark.remainder);
         self.free_at = free_at;
     }
 
-    /// Does what it remembers depend on more than the pieces that it is to take back?
+    /// Whether what it remembers depends on more than the pieces that it is to take back.
     #[inline(always)]
     pub fn needs_marks(&self) -> bool {
         matches!(self.framer.framing(), Framing::T1Lapd { .. })
@@ -185,7 +185,7 @@ pub struct Line<P> {
 impl<P: Metered> Line<P> {
     /// An idle line that starts its slot clock or trace at `origin`.
     ///
-    /// A trace, where there is one, takes the place of the rate.
+    /// A trace, if there is one, takes the place of the rate.
     pub fn new(
         framing: Framing,
         rate: Option<Rate>,

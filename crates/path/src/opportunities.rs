@@ -21,7 +21,7 @@ pub enum DeliveryTrace {}
 
 impl DeliveryTrace {
     /// Reads a trace file's content: a whole number of milliseconds on each line, ascending, several
-    /// times the same where more than 1500 bytes may leave; `#` starts a comment.
+    /// times the same if more than 1500 bytes may leave; `#` starts a comment.
     ///
     /// # Errors
     /// The first line that holds anything else or goes back in time, and a trace that ends at 0 ms,

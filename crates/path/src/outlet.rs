@@ -17,13 +17,13 @@ impl<P> Outlet<P> {
         Outlet { pieces: VecDeque::new(), held: 0, size }
     }
 
-    /// Does it hold less than its size?
+    /// Whether it holds less than its size.
     #[inline]
     pub fn is_short(&self) -> bool {
         self.held < self.size
     }
 
-    /// Is there room for `weight` more? An empty buffer takes anything.
+    /// Whether there is room for `weight` more. An empty buffer takes anything.
     pub fn has_room(&self, weight: u64) -> bool {
         self.held == 0 || self.held + weight <= self.size
     }

@@ -1,4 +1,4 @@
-//! What decides when bits leave: a rate, exactly; a slot clock; a trace of delivery opportunities.
+//! The paces at which bits leave: a rate, exactly; a slot clock; a trace of delivery opportunities.
 
 use crate::Framing;
 use crate::catch_up::Gap;
@@ -8,7 +8,7 @@ use trunkline_core::{Rate, Span, Time};
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// What decides when bits leave.
+/// The pace at which bits leave.
 #[derive(Debug, Clone)]
 pub(crate) enum Pace {
     /// At once.
@@ -71,7 +71,7 @@ impl Pace {
 /// that they come out at most a third faster than they came.
 const LEFT: (u64, u64) = (3, 4);
 
-/// How long bits take at a rate, exactly: whole nanoseconds and a remainder in units of `1 / per`
+/// The time that bits take at a rate, exactly: whole nanoseconds and a remainder in units of `1 / per`
 /// nanoseconds. Found without dividing, by a reciprocal and a correction.
 #[derive(Debug, Clone)]
 pub(crate) struct Speed {
@@ -113,7 +113,7 @@ impl Speed {
         let estimate = (u128::from(bits) * u128::from(self.reciprocal)) >> self.places;
         let Ok(mut nanos) = u64::try_from(estimate) else { return (u64::MAX, 0) };
         // The estimate is short by less than 10 for fewer than 2^37 bits, and `per` is below 2^62 by
-        // a wide margin where it can be short by more than 2. So the rest is right modulo 2^64.
+        // a wide margin when it can be short by more than 2. So the rest is right modulo 2^64.
         let exact = bits.wrapping_mul(self.nanos);
         let mut rest = exact.wrapping_sub(nanos.wrapping_mul(self.per));
         while rest >= self.per {

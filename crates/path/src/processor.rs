@@ -6,16 +6,16 @@ use std::fmt;
 use std::str::FromStr;
 use trunkline_core::{ParseError, Size, number_and_unit};
 
-/// The one processor of a trunk board, which moves every byte twice: from the input fifo into memory, where
+/// The one processor of a trunk board, which moves every byte twice: from the input fifo into memory, in which
 /// the discipline keeps it, and from memory into the output fifo (Hawley 1989 §1.3).
 ///
 /// It does one thing at a time and finishes it: a packet in, or a quantum out. The fifos hold channel
 /// numbers too: two envelopes for each 16 user bytes that come from the backplane, and two for each quantum
-/// (or, where the discipline serves whole packets, for each 16 user bytes) that goes out.
+/// (or, if the discipline serves whole packets, for each 16 user bytes) that goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrunkProcessor {
-    /// What the input fifo holds, in envelopes. What comes while it has no room is lost.
+    /// The envelopes that the input fifo holds. What comes while it has no room is lost.
     pub input_fifo: Size,
     /// The time to move an envelope from the input fifo into memory, channel numbers included: at 22.6 cycles
     /// of 62.5 ns a burst of 35.6 kE overflows 4 kE (§1.4).
@@ -23,7 +23,7 @@ pub struct TrunkProcessor {
     /// The time to move a user byte from memory into the output fifo, its share of the channel number
     /// included: 19.7 cycles of 62.5 ns (§1.4, §2.2).
     pub output_per_byte: ByteTime,
-    /// Does filling the output fifo go before emptying the input fifo, as in the fifo program? The round
+    /// Whether filling the output fifo goes before emptying the input fifo, as in the fifo program. The round
     /// robin program empties the input fifo first (§2.2).
     pub output_first: bool,
 }

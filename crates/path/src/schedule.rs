@@ -7,20 +7,20 @@ use std::str::FromStr;
 use thiserror::Error;
 use trunkline_core::{Rate, Span, Time};
 
-/// Changes at stated instants after the start, over and over where it says `repeat`.
+/// Changes at stated instants after the start, over and over if it says `repeat`.
 ///
 /// Read as `0s rate=10mbit; 5s rate=1mbit delay=80ms; 10s loss=2%; repeat 20s`, or with a line for
 /// each step, as a file's content; `#` starts a comment. A setting that no step mentions stays as the
-/// path has it, and the steps of a round start from where the round before it ended.
+/// path has it, and the steps of a round start from the state at the end of the round before it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Schedule {
     /// The changes, in order of time; several at one instant happen in the order of the list.
     pub steps: Vec<(Span, Change)>,
-    /// How long one round takes; the next starts then. `None` for a single round.
+    /// The time that one round takes; the next starts then. `None` for a single round.
     pub repeat: Option<Span>,
 }
 
-/// Why a schedule could not be read.
+/// The reason why a schedule could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScheduleError {
     /// A step that makes no sense.
@@ -30,7 +30,7 @@ pub enum ScheduleError {
         line: usize,
         /// The step.
         step: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// No step at all.

@@ -14,19 +14,19 @@ use trunkline_core::{Rate, Size, Span};
 pub struct LinkSpec {
     /// The line's rate, or `None` for a line so fast that nothing ever waits for it.
     pub rate: Option<Rate>,
-    /// How user bytes become line bits.
+    /// The conversion of user bytes to line bits.
     pub framing: Framing,
     /// Propagation delay, one way.
     pub delay: Span,
-    /// How packets catch up with those under way after the delay has been made shorter.
+    /// The way in which packets catch up with those under way after the delay has been made shorter.
     #[serde(skip_serializing_if = "is_default")]
     pub catch_up: CatchUp,
     /// The queue discipline in front of the line.
     pub discipline: DisciplineSpec,
-    /// How much the line takes out of the discipline ahead of time (Hawley's output fifo).
+    /// The amount that the line takes out of the discipline ahead of time (Hawley's output fifo).
     pub output_buffer: Size,
     /// The trunk board's processor, which moves everything into the discipline and out of it into the output
-    /// buffer. `None` where that takes no time.
+    /// buffer. `None` if that takes no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<TrunkProcessor>,
     /// Loss, errors, duplication, reordering, jitter.
@@ -56,7 +56,7 @@ impl Default for LinkSpec {
     }
 }
 
-/// Why a path cannot be built as described.
+/// The reason why a path cannot be built as described.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// A value outside its range.
@@ -118,8 +118,8 @@ impl LinkSpec {
     }
 
     /// User bytes that can be under way at once beyond the queue: what the line can send within the
-    /// longest delay, the output buffer, and a trunk board's input fifo. `None` where the rate is unlimited and the delay is not
-    /// zero. A schedule counts with its highest rate and its longest delay.
+    /// longest delay, the output buffer, and a trunk board's input fifo. `None` if the rate is unlimited and the delay
+    /// is not zero. A schedule counts with its highest rate and its longest delay.
     pub fn in_flight_bytes(&self) -> Option<u64> {
         let states = self.states();
         let held = |state: &State| state.delay + state.impairments.most_extra_delay();
@@ -176,13 +176,13 @@ fn never_changes(schedule: &Schedule) -> bool {
     schedule.steps.is_empty()
 }
 
-/// The highest rate of `states`; `None` where one of them has no limit.
+/// The highest rate of `states`; `None` if one of them has no limit.
 fn fastest(states: &[State]) -> Option<Rate> {
     let rates: Option<Vec<Rate>> = states.iter().map(|state| state.rate).collect();
     rates?.into_iter().max()
 }
 
-/// What a schedule can change, at one of its steps.
+/// The settings that a schedule can change, at one of its steps.
 #[derive(Debug, Clone)]
 struct State {
     rate: Option<Rate>,

@@ -269,7 +269,7 @@ impl Scene {
         self.answers.insert((now + Self::ROUND_TRIP, self.number), answer);
     }
 
-    /// The line sends one packet. Does it?
+    /// The line sends one packet. Returns whether it did.
     fn serve(&mut self, now: u64, counts: bool, drops: &mut Drops<Packet<u64>>) -> bool {
         let service = self.queue.dequeue(Time::from_nanos(now), drops);
         self.settle(now, drops);

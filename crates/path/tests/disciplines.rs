@@ -308,7 +308,7 @@ proptest! {
 }
 
 /// Checks each victim against a search of all channels: from the right end of a channel almost as
-/// long as the longest, or the arrival, where it could never fit or the longest is on its way.
+/// long as the longest, or the arrival, if it could never fit or the longest is on its way.
 fn arrive_and_judge(books: &mut Books, channel: u64, size: u32) {
     let number = books.numbers;
     let mut naive = books.waiting.clone();

@@ -41,8 +41,8 @@ fn share(hits: &[bool]) -> f64 {
     hits.iter().filter(|&&hit| hit).count() as f64 / hits.len() as f64
 }
 
-/// Is `achieved` within five standard deviations of `p`, over `count` trials whose variance is
-/// `inflation` times that of independent ones?
+/// Whether `achieved` is within five standard deviations of `p`, over `count` trials whose variance is
+/// `inflation` times that of independent ones.
 fn near(achieved: f64, p: f64, count: u64, inflation: f64) {
     let bound = 5.0 * (p * (1.0 - p) / count as f64 * inflation).sqrt();
     assert!((achieved - p).abs() <= bound, "{achieved} is not within {bound} of {p}");

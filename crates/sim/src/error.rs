@@ -1,8 +1,8 @@
-//! Why a scenario cannot be simulated.
+//! The reason why a scenario cannot be simulated.
 
 use thiserror::Error;
 
-/// Why a scenario cannot be simulated.
+/// The reason why a scenario cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SimError {
     /// A traffic has no way.
@@ -10,7 +10,7 @@ pub enum SimError {
     Route {
         /// The traffic.
         traffic: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// A transport cannot be set up as described.
@@ -18,7 +18,7 @@ pub enum SimError {
     Transport {
         /// The traffic.
         traffic: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }

@@ -1,7 +1,7 @@
 //! Virtual time: a scenario is run packet by packet, to the nanosecond and reproducibly.
 //!
-//! [`run`] takes a scenario to its end; [`Simulator`] is the engine that does so. Underneath, [`Network`] moves packets over links; hosts,
-//! interfaces and end points stand on it.
+//! [`run`] takes a scenario to its end; [`Simulator`] is the engine that does so. Underneath, [`Network`] moves packets
+//! over links; hosts, interfaces and end points stand on it.
 
 mod error;
 mod hosts;
@@ -38,7 +38,7 @@ impl Engine for Simulator {
 /// last bit.
 ///
 /// # Errors
-/// Where a traffic has no way, or a transport's settings are out of range.
+/// If a traffic has no way, or a transport's settings are out of range.
 pub fn run(scenario: &Scenario) -> Result<Run, SimError> {
     let mut world = hosts::World::new(scenario)?;
     world.run();

@@ -29,7 +29,7 @@ pub struct Constant {
     pub packets_per_second: u64,
     /// One way behind the bottleneck.
     pub delay: Span,
-    /// Is the bottleneck FQ-CoDel? A FIFO otherwise.
+    /// Whether the bottleneck is FQ-CoDel. A FIFO otherwise.
     pub fair: bool,
     /// Simulated.
     pub length: Time,

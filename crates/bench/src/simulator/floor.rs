@@ -126,7 +126,7 @@ impl Floor {
         Pipe { free_at: 0, delay, pace, most, ring: VecDeque::new(), passed: 0 }
     }
 
-    /// False where the packet is lost.
+    /// False if the packet is lost.
     fn enter(&mut self, now: u64, route: u32, hop: u16, size: u16) -> bool {
         let id = self.routes[route as usize * self.width + usize::from(hop)];
         let pipe = &mut self.pipes[id as usize];
@@ -219,7 +219,7 @@ struct Window {
     threshold: u32,
     /// Acknowledgements to come before another loss counts.
     deaf: u32,
-    /// Does its timer run, after which it sends again?
+    /// Whether its timer runs, after which it sends again.
     pausing: bool,
 }
 

@@ -63,7 +63,7 @@ impl Switches {
 struct Workload {
     name: &'static str,
     kind: Kind,
-    /// Nanoseconds for each packet-hop that are aimed at; `None` where nothing is.
+    /// Nanoseconds for each packet-hop that are aimed at; `None` if nothing is.
     goal: Option<f64>,
     /// What other simulators deliver and drop, and why it may differ here.
     check: &'static str,
@@ -256,7 +256,7 @@ pub fn measure(rounds: usize) -> Result<Simulator> {
 /// clock, which valgrind does not survive.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is none.
 pub fn run_one(name: &str, parts: u64) -> Result<()> {
     let (floor, name) = name.strip_prefix("floor-").map_or((false, name), |name| (true, name));
     let Some(index) = SHORT.iter().position(|&short| short == name) else {
@@ -339,7 +339,7 @@ fn ready(kind: Kind, switches: Switches) -> Result<Ready> {
     })
 }
 
-/// The same workload in the bare program, where that can do it.
+/// The same workload in the bare program, if that can do it.
 fn ready_floor(kind: Kind) -> Option<Ready> {
     Some(match kind {
         Kind::Dumbbell(pairs, length) => {

@@ -1,9 +1,9 @@
 //! The window of a connection whose packets are lost by chance: its mean and how far it swings.
 //!
-//! The windows at which losses come are a chain: from one of them the [`Course`] leads to the next, wherever
+//! The windows at which losses come are a chain: from one of them the [`Course`] leads to the next, as
 //! chance has it. The chain's steady state gives the means. For windows that are large and losses that are rare Reno's
 //! mean is 1.31/√p, as Ott, Kemperman and Mathis have it (*The Stationary Behavior of Ideal TCP Congestion
-//! Avoidance*, 1996); where losses are many it knows that several in a round count once, that repairs take a round,
+//! Avoidance*, 1996). If losses are many it knows that several in a round count once, that repairs take a round,
 //! and time-outs.
 
 use super::course::{Course, Growth, Law};
@@ -15,10 +15,10 @@ const REST: f64 = 1e-4;
 /// Passes by which the chain comes to rest.
 const PASSES: usize = 64;
 
-/// What repairs a loss.
+/// The repair of a loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repair {
-    /// Selective acknowledgements: a repair fails only where what is sent again is lost too, and what would tell.
+    /// Selective acknowledgements: a repair fails only if what is sent again is lost too, and what would tell.
     /// Without them by the three duplicates of Padhye et al. 1998, equation 24.
     pub selective: bool,
     /// A time-out with its doubling, in seconds.
@@ -37,7 +37,7 @@ impl Repair {
     }
 }
 
-/// What the chain asks.
+/// The inputs of the chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chance {
     /// The window's law.
@@ -48,7 +48,7 @@ pub struct Chance {
     pub round: f64,
     /// The largest window that may be outstanding.
     pub most: f64,
-    /// What repairs a loss.
+    /// The repair of a loss.
     pub repair: Repair,
 }
 
@@ -105,7 +105,7 @@ pub fn sway(chance: &Chance) -> Sway {
     Sway { mean: all.sent / (all.rounds + all.idle), swing: libm::sqrt(variance) / mean }
 }
 
-/// Where courses lead: a state is a window at a loss, and for CUBIC whether the one before had been larger.
+/// The targets of courses: a state is a window at a loss, and for CUBIC whether the one before had been larger.
 struct Chain {
     points: Vec<f64>,
     /// For each state the chances of the next.
@@ -129,7 +129,7 @@ impl Chain {
         chain
     }
 
-    /// Follows the course from a state and notes where losses end it.
+    /// Follows the course from a state and notes the windows at which losses end it.
     fn course(&self, chance: &Chance, state: usize, kinds: usize, top: f64) -> (Vec<f64>, Sums) {
         let Chance { law, loss, round, .. } = *chance;
         let prior = self.points[state % POINTS];
@@ -143,7 +143,7 @@ impl Chain {
         while alive > REST {
             let stride = if repairing { 1.0 } else { stride(&course, loss, round, top) };
             let kept = libm::pow(1.0 - loss, course.window * stride);
-            // A round of repair lasts longer where what is sent again is lost again.
+            // A round of repair lasts longer if what is sent again is lost again.
             let rounds = if repairing {
                 1.0 / (1.0 - loss)
             } else {
@@ -214,7 +214,7 @@ mod tests {
         sway(&Chance { law, loss, round, most: 1e9, repair })
     }
 
-    /// 1.31/√p (Ott, Kemperman and Mathis 1996) where losses are rare, less where they are many.
+    /// 1.31/√p (Ott, Kemperman and Mathis 1996) if losses are rare, less if they are many.
     #[test]
     fn reno_follows_the_square_root_law() {
         for (loss, constant) in [(1e-6, 1.31), (1e-4, 1.31), (2e-3, 1.25), (0.02, 1.14)] {

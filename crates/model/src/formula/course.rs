@@ -10,15 +10,15 @@ use super::tcp::{CUBIC_BETA, CUBIC_C};
 
 /// The least window after a loss (RFC 5681 equation 4).
 const LEAST: f64 = 2.0;
-/// A step of the reckoning lets a window grow by a thirty-second at most, where that is more than a round.
+/// A step of the reckoning lets a window grow by a thirty-second at most, if that is more than a round.
 const FINE: f64 = 32.0;
 
-/// How a window grows.
+/// The growth of a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Growth {
     /// So many segments in a round.
     Linear(f64),
-    /// RFC 9438: C(t − K)³ + W_max, or with Reno-friendly growth where that has more.
+    /// RFC 9438: C(t − K)³ + W_max, or Reno-friendly growth if that gives more.
     Cubic {
         /// α of §4.3 when the window has reached what it was before the loss; before that 3(1 − β)/(1 + β).
         later: f64,
@@ -28,11 +28,11 @@ pub enum Growth {
 /// The law of a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Law {
-    /// What comes between losses.
+    /// The growth between losses.
     pub growth: Growth,
-    /// What a loss leaves of the window.
+    /// The part of the window that a loss leaves.
     pub beta: f64,
-    /// Is what is left rounded down to whole segments, as in Linux?
+    /// Whether what is left is rounded down to whole segments, as in Linux.
     pub whole: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct Law {
 const FRIENDLY: f64 = 3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA);
 
 impl Law {
-    /// Reno: half of the window, and 1/b of a segment for each round where an ACK of b segments counts once.
+    /// Reno: half of the window, and 1/b of a segment for each round if an ACK of b segments counts once.
     pub fn reno(acked: u32) -> Law {
         Law { growth: Growth::Linear(1.0 / f64::from(acked.max(1))), beta: 0.5, whole: false }
     }

@@ -1,4 +1,4 @@
-//! How connections with different round trips share a bottleneck: the "square-root model after Floyd
+//! The sharing of a bottleneck by connections with different round trips: the "square-root model after Floyd
 //! 1991".
 //!
 //! S. Floyd, *Connections with Multiple Congested Gateways in Packet-Switched Networks, Part 1: One-way
@@ -14,7 +14,7 @@ use super::tcp;
 use crate::throughput::Throughput;
 use trunkline_core::{Rate, Span};
 
-/// What the window grows by in a round trip without loss.
+/// The growth of the window in a round trip without loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// a = 1: TCP as it is.
@@ -23,7 +23,7 @@ pub enum Policy {
     ConstantRate,
 }
 
-/// How losses fall upon the connections: the exponent α of T ∝ 1/r^α under increase-by-one.
+/// The distribution of losses over the connections: the exponent α of T ∝ 1/r^α under increase-by-one.
 pub mod exponent {
     /// Every packet is lost with one probability, whosever it is: W ∝ √a, T ∝ 1/r.
     pub const INDEPENDENT: f64 = 1.0;
@@ -104,7 +104,7 @@ pub fn effective_ratio(long: Span, short: Span, queue: Span) -> f64 {
     (long + queue).as_nanos() as f64 / (short + queue).as_nanos().max(1) as f64
 }
 
-/// What connections with constant windows get of a bottleneck whose buffer never overflows: the standing
+/// The shares of connections with constant windows at a bottleneck whose buffer never overflows: the standing
 /// queue q of Σ Wᵢ/(rᵢ + q) = C, and each one's Wᵢ/(rᵢ + q).
 pub fn window_limited(windows: &[(u64, Span)], rate: Rate) -> (Span, Vec<Throughput>) {
     let queue = tcp::window_queue(windows, Throughput::from(rate));
@@ -121,7 +121,7 @@ mod tests {
         Span::from_millis(millis)
     }
 
-    /// Is a share what is printed, to a tenth of a per cent?
+    /// Whether a share is the printed one, to a tenth of a per cent.
     fn printed(share: f64, percent: f64) {
         assert!((share * 100.0 - percent).abs() < 0.0501, "{share}, printed {percent} %");
     }

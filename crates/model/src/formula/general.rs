@@ -40,7 +40,7 @@ pub const fn fraction_of(light: u64, numerator: u64, denominator: u64) -> u64 {
     light * numerator / denominator
 }
 
-/// Round trip of a message and its answer where every round after the first costs one response time
+/// Round trip of a message and its answer if every round after the first costs one response time
 /// more: response × (1 + (rounds out − 1) + (rounds back − 1)).
 ///
 /// The general form of Vande Water 1988 eq. 4, with a window of its own for each direction (§2.5.3:
@@ -70,11 +70,11 @@ pub fn bandwidth_delay_product(rate: Throughput, round_trip: Span) -> u64 {
 }
 
 /// Bytes that stand before and on a saturated line: the sum of the windows, less what the rest of the path
-/// holds (rate × round trip without queueing and without the line's own time for a block). Zero where the
+/// holds (rate × round trip without queueing and without the line's own time for a block). Zero if the
 /// windows do not fill the path.
 ///
 /// Holds for senders that always have data and an unchanging window, without loss: the generalisation
-/// of Hawley 1989 §4.3.2.1, where the path holds next to nothing.
+/// of Hawley 1989 §4.3.2.1, in which the path holds next to nothing.
 pub fn standing_queue(windows: u64, rate: Throughput, round_trip: Span) -> u64 {
     windows.saturating_sub(bandwidth_delay_product(rate, round_trip))
 }
@@ -100,13 +100,13 @@ pub fn poisson_wait(service: Span, interval: Span) -> Option<Span> {
     (service < interval).then(|| span(service * service / (2 * (interval - service))))
 }
 
-/// Wait in a D/D/1 queue: none while service is no longer than the interval; `None` above, where the
+/// Wait in a D/D/1 queue: none while service is no longer than the interval; `None` above, since the
 /// queue grows without end.
 pub fn paced_wait(service: Span, interval: Span) -> Option<Span> {
     (service <= interval).then_some(Span::ZERO)
 }
 
-/// Mean wait where `together` packets arrive at one instant at an idle line: (n − 1)/2 service times.
+/// Mean wait if `together` packets arrive at one instant at an idle line: (n − 1)/2 service times.
 pub fn batch_wait(together: u64, service: Span) -> Span {
     service.scaled(together.saturating_sub(1), 2)
 }

@@ -25,7 +25,7 @@ pub const BACKPLANE_RATE: Throughput = Throughput::from_bytes_per_second(800_000
 pub fn round_robin_throughput(quantum: Option<u32>, block: Option<u32>) -> Throughput {
     let (q, b) = (quantum.map(u128::from), block.map(u128::from));
     let (trailer, frame) = (u128::from(TRAILER_FRAME), u128::from(FRAME_OVERHEAD));
-    // User bytes and line bytes of the unit that repeats, both multiplied by q where that is finite.
+    // User bytes and line bytes of the unit that repeats, both multiplied by q if that is finite.
     let (user, line) = match (q, b) {
         (Some(q), Some(b)) => (b * q, b * q + trailer * q + frame * b),
         (Some(q), None) => (q, q + frame),
@@ -63,7 +63,7 @@ pub fn round_robin_delay_bound(input_fifo: u64, output_fifo: u64) -> Span {
 }
 
 /// Envelopes of a burst at `arrival` that overflow a fifo emptied at `drain` (§1.4):
-/// fifo × arrival / (arrival − drain). `None` where it is emptied faster than filled.
+/// fifo × arrival / (arrival − drain). `None` if it is emptied faster than filled.
 pub fn burst_to_overflow(fifo: u64, arrival: Throughput, drain: Throughput) -> Option<u64> {
     let (arrival, drain) = (arrival.millibytes_per_second(), drain.millibytes_per_second());
     let gap = arrival.checked_sub(drain).filter(|&gap| gap > 0)?;

@@ -32,7 +32,7 @@ pub struct Round {
     pub hit: f64,
     /// Segments that each of these loses.
     pub lost: f64,
-    /// Of the block that loses segments, are the last ones all lost?
+    /// Of the block that loses segments, whether the last ones are all lost.
     pub tail: bool,
 }
 

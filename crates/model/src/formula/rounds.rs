@@ -1,4 +1,4 @@
-//! How many rounds a message takes: cut into requests, requests into blocks, blocks let out by a window.
+//! The number of rounds that a message takes: cut into requests, requests into blocks, blocks let out by a window.
 //!
 //! Sources: Hawley 1989 §4.2.1 (stream blocks), §4.2.2 (one request at a time); Vande Water 1988 §2.5.2
 //! (the 84-byte window), §3.7.2 (756, 268; 756, 268, 1).

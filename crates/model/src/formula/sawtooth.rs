@@ -2,7 +2,7 @@
 //!
 //! The sum of their windows grows until path and buffer are full, P + B; then some of them lose a segment and give
 //! up a part of their windows. In the round of the overflow N windows grow, by a segment each, so that about N segments
-//! find no room. Where each of these may be anybody's, 1 − (1 − 1/N)^N of the connections lose one: the one that is
+//! find no room. If each of these may be anybody's, 1 − (1 − 1/N)^N of the connections lose one: the one that is
 //! alone, three quarters of two, 63 % of very many.
 
 use super::course::{Course, Law};
@@ -12,7 +12,7 @@ const STEPS: usize = 4_096;
 /// Overflows that are reckoned one by one; after that shares even out as the root of their number.
 const MOST_OVERFLOWS: f64 = 200.0;
 
-/// What the saw-tooth asks.
+/// The inputs of the saw-tooth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sawtooth {
     /// The windows' law.
@@ -73,13 +73,13 @@ pub fn tooth(saw: &Sawtooth) -> Tooth {
     Tooth { used: (used / time).min(1.0), queue: queue / time * flows, lasts: time }
 }
 
-/// How unequal connections become that lose by turns: an overflow hits each with the same chance, and whom it misses
-/// keeps its window.
+/// The inequality of connections that lose by turns: an overflow hits each with the same chance, and a connection that
+/// it misses keeps its window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Inequality {
     /// The share that an overflow hits.
     pub hit: f64,
-    /// What it leaves of a window.
+    /// The part of a window that it leaves.
     pub beta: f64,
     /// Seconds from overflow to overflow.
     pub lasts: f64,
@@ -128,7 +128,7 @@ impl Inequality {
 
 /// Sums over the rounds of one connection's part.
 struct Sums {
-    /// What the path holds of it.
+    /// The part that the path holds.
     pipe: f64,
     round: f64,
     time: f64,

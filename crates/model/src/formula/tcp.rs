@@ -26,7 +26,7 @@ pub fn rate(segments: f64, mss: u32, round_trip: Span) -> Throughput {
 /// 1997, *The macroscopic behavior of the TCP congestion avoidance algorithm*, CCR 27(3), equation 3,
 /// with C = √(3/2b)).
 ///
-/// `acked` b is the segments that one ACK stands for where ACKs are counted; 1 where bytes are (RFC 3465).
+/// `acked` b is the segments that one ACK stands for if ACKs are counted; 1 if bytes are (RFC 3465).
 /// Holds for a greedy sender in congestion avoidance, regular and isolated losses, p below about 2 %.
 pub fn square_root_window(loss: f64, acked: u32) -> f64 {
     if loss <= 0.0 {
@@ -35,7 +35,7 @@ pub fn square_root_window(loss: f64, acked: u32) -> f64 {
     libm::sqrt(3.0 / (2.0 * f64::from(acked.max(1)) * loss))
 }
 
-/// What [`pftk`] asks.
+/// The inputs of [`pftk`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pftk {
     /// p: the probability that a packet is lost, given that none before it in its round was.
@@ -83,7 +83,7 @@ pub fn pftk(path: &Pftk) -> Option<f64> {
     Some(sent / (rtt * rounds + q * t0 * doublings(p)))
 }
 
-/// How many times as long as the first a sequence of time-outs is, each twice the one before:
+/// The length of a sequence of time-outs, each twice the one before, in units of the first:
 /// (1 + p + 2p² + 4p³ + 8p⁴ + 16p⁵ + 32p⁶) / (1 − p) (Padhye et al. 1998, equation 29).
 pub fn doublings(p: f64) -> f64 {
     let sum = 1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))));
@@ -107,7 +107,7 @@ pub fn pftk_simple(path: &Pftk) -> Option<f64> {
 /// (RTT/p)^¾ (RFC 9438 §5, with C and β put in §5.1).
 ///
 /// Holds for a greedy sender, losses at regular intervals, no time-outs, without fast convergence; valid
-/// where it is above Reno's window.
+/// if it is above Reno's window.
 pub fn cubic_window(round_trip: Span, loss: f64) -> f64 {
     if loss <= 0.0 {
         return f64::INFINITY;
@@ -144,7 +144,7 @@ pub fn reno_utilisation(pipe: u64, buffer: u64) -> f64 {
 }
 
 /// The same for CUBIC, whose window runs along W(s) = W_max (1 − (1 − β)(1 − s)³) from loss to loss: 0.925
-/// without a buffer, all where the buffer holds (1 − β)/β of the path.
+/// without a buffer, all if the buffer holds (1 − β)/β of the path.
 ///
 /// The line is idle in part until W(s) = P. Holds outside the Reno-friendly region, for a greedy connection
 /// alone, without fast convergence.
@@ -184,7 +184,7 @@ pub fn window_limit(window: u64, round_trip: Span, queue: Span) -> Throughput {
 }
 
 /// The queue at which windows of `flows`, each with its round trip without the queue, take a line's rate:
-/// Σ Wᵢ / (rᵢ + q) = C; no time where they do not fill it. To a nanosecond, by halving intervals.
+/// Σ Wᵢ / (rᵢ + q) = C; no time if they do not fill it. To a nanosecond, by halving intervals.
 ///
 /// Holds for windows that nothing shrinks, a FIFO that loses nothing, and a queue that all of them meet.
 pub fn window_queue(flows: &[(u64, Span)], rate: Throughput) -> Span {

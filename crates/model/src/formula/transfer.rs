@@ -20,14 +20,14 @@ const ROUNDS: u32 = 64;
 /// Segments below which HyStart leaves a window alone (Ha and Rhee 2011).
 const LOW_WINDOW: f64 = 16.0;
 
-/// What a transfer asks.
+/// The inputs of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transfer {
     /// Segments to be sent.
     pub segments: f64,
     /// The first window (RFC 6928: 10).
     pub first: f64,
-    /// The window grows by this part of itself in a round of slow start: 1, or 1/b where each ACK of b segments
+    /// The window grows by this part of itself in a round of slow start: 1, or 1/b if each ACK of b segments
     /// adds one (Cardwell et al. 2000 §2.1).
     pub growth: f64,
     /// Segments that an ACK stands for.
@@ -48,17 +48,17 @@ pub struct Transfer {
     pub loss: f64,
     /// The law of the window after slow start; `None` for a controller that losses do not move.
     pub law: Option<Law>,
-    /// Does HyStart end slow start when half of the path is filled?
+    /// Whether HyStart ends slow start when half of the path is filled.
     pub hystart: bool,
-    /// What repairs a loss.
+    /// The repair of a loss.
     pub repair: Repair,
     /// Segments per second in the long run.
     pub steady: f64,
-    /// How unequal the connections become while they overflow a buffer together.
+    /// The inequality of the connections that overflow a buffer together.
     pub inequality: Option<Inequality>,
 }
 
-/// How long a transfer takes, up to the end of its last segment at the bottleneck.
+/// The time that a transfer takes, up to the end of its last segment at the bottleneck.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Latency {
     /// Rounds of slow start in which the sender waited for ACKs, in the mean.
@@ -147,7 +147,7 @@ impl Transfer {
         }
     }
 
-    /// Seconds from here on where rounds need no longer be told apart: a controller that losses do not move has filled
+    /// Seconds from which on rounds need no longer be told apart: a controller that losses do not move has filled
     /// its part, HyStart has ended slow start, or the window is the largest.
     fn settled(&self, start: &Start) -> Option<f64> {
         let Start { window, left, .. } = *start;
@@ -191,7 +191,8 @@ impl Transfer {
             mean.add(hit, start, self.after_overflow(window, start.left, sent));
         }
         if by_chance > 0.0 {
-            // It is known when its place in the block is acknowledged, half of it in the mean, and the window has grown.
+            // It is known when its place in the block is acknowledged, half of it in the mean, and the window has
+            // grown.
             let window = self.grown(window, window / 2.0);
             mean.add(by_chance, start, self.after_loss(window, start.left));
         }
@@ -257,11 +258,11 @@ impl Transfer {
         let again = (waiting - buffer).clamp(0.0, more);
         let rounds = resending(lost, more).max(1.0) - 1.0 + if again > 0.0 { 1.0 } else { 0.0 };
         let rest = self.after_loss(self.grown(window, through), left + lost + again - more);
-        // Where the line is busy with the rest for longer, these rounds cost nothing.
+        // If the line is busy with the rest for longer, these rounds cost nothing.
         self.round_at(more).max((1.0 + rounds) * self.round) + rest
     }
 
-    /// What losses in the last block cost: a round trip, two where nothing comes after what was lost, so that a probe
+    /// The cost of losses in the last block: a round trip, two if nothing comes after what was lost, so that a probe
     /// has to ask (RFC 8985 §7.2); without selective acknowledgements a time-out.
     fn mending(&self, block: f64, sent: &Round) -> f64 {
         let overflow = match (sent.hit > 0.0, sent.tail) {

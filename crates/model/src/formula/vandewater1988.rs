@@ -72,7 +72,7 @@ pub fn effective_window_millibytes(measured: Throughput, round_trip: Span) -> u6
 }
 
 /// Equation 9, second half: the correction that each window's round trip needs = window / measured
-/// throughput − round trip. Zero where more than window / round trip was measured.
+/// throughput − round trip. Zero if more than window / round trip was measured.
 pub fn correction(window: u64, measured: Throughput, round_trip: Span) -> Span {
     measured.time_for(window).saturating_sub(round_trip)
 }

@@ -23,7 +23,7 @@ pub(crate) struct Beginning {
     /// Connections that share the stage, and the seconds from one beginning to the next.
     pub flows: u32,
     apart: f64,
-    /// How unequal they become.
+    /// Their inequality at the end.
     inequality: Option<Inequality>,
 }
 
@@ -88,7 +88,7 @@ impl Beginning {
     }
 }
 
-/// Where overflows decide, by the saw-tooth.
+/// The inequality by the saw-tooth, if overflows decide.
 fn inequality(flow: &Greedy<'_>, share: &Share) -> Option<Inequality> {
     let (law, saw) = (flow.law(flow.round_trip)?, share.saw?);
     Some(Inequality { hit: saw.hit, beta: law.beta, lasts: saw.lasts.as_secs_f64() })

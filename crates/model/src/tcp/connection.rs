@@ -1,4 +1,4 @@
-//! What the formulas need to know of a connection.
+//! The properties of a connection that the formulas need to know.
 
 use trunkline_core::Span;
 use trunkline_scenario::TcpSettings;
@@ -12,7 +12,7 @@ const TIMESTAMPS: u32 = 12;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
 
-/// A connection's settings, the profile's where the scenario says nothing.
+/// A connection's settings; the profile's if the scenario says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Connection {
     pub law: Law,
@@ -26,18 +26,18 @@ pub(crate) struct Connection {
     pub first: u32,
     /// Segments that an ACK stands for.
     pub acked: u32,
-    /// Does the window grow by ACKs rather than by the bytes that they stand for?
+    /// Whether the window grows by ACKs rather than by the bytes that they stand for.
     pub counts_acks: bool,
     pub min_rto: Span,
-    /// Is the shortest time-out added to the round trip, as in Linux?
+    /// Whether the shortest time-out is added to the round trip, as in Linux.
     pub above_round_trip: bool,
-    /// Are selective acknowledgements offered?
+    /// Whether selective acknowledgements are offered.
     pub selective: bool,
-    /// Are windows counted in whole segments, as in Linux?
+    /// Whether windows are counted in whole segments, as in Linux.
     pub whole: bool,
 }
 
-/// What a profile stands for, as far as it matters here.
+/// The habits that a profile stands for, as far as they matter here.
 struct Habits {
     congestion: &'static str,
     window: u64,

@@ -1,8 +1,8 @@
 //! Connections before one line with a queue: what losses by chance leave of it, and what the saw-tooth of its
 //! overflows does.
 //!
-//! Where losses keep the windows small the line takes what comes, and a queue builds up as far as the windows'
-//! sum swings above what the path holds. Where they do not, the buffer overflows, and the sum of the windows makes a
+//! If losses keep the windows small, the line takes what comes, and a queue builds up as far as the windows'
+//! sum swings above what the path holds. If they do not, the buffer overflows, and the sum of the windows makes a
 //! saw-tooth. Whichever leaves less decides, so that one passes into the other without a step.
 
 use super::connection::Law as Kind;
@@ -48,7 +48,7 @@ struct Class {
     count: f64,
 }
 
-/// What losses by chance allow.
+/// The rates that losses by chance allow.
 struct ByChance {
     /// Each class's segments in a round trip, at the queue.
     sways: Vec<Sway>,
@@ -110,7 +110,7 @@ impl<'f, 'a> Crowd<'f, 'a> {
         Crowd { drain: target, target: Some(target), ..crowd }
     }
 
-    /// What each user gets.
+    /// The share of each user.
     ///
     /// # Errors
     /// Why no formula covers it.
@@ -176,8 +176,8 @@ impl<'f, 'a> Crowd<'f, 'a> {
         ByChance { sways, queue: Span::from_nanos((waits * 1e9) as u64), sent }
     }
 
-    /// The queue at which what is sent is what the line carries; none where it is less, the whole buffer where it is
-    /// more even then.
+    /// The queue at which the line carries what is sent; none if less is sent, the whole buffer if more is sent
+    /// even then.
     fn queue_of(&self, sent: impl Fn(Span) -> f64) -> Span {
         if sent(Span::ZERO) <= self.rate() {
             return Span::ZERO;

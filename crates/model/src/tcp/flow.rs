@@ -32,7 +32,7 @@ pub(crate) struct Greedy<'a> {
     pub round_trip: Span,
     /// The probability that one of the path's lines loses a segment.
     pub loss: f64,
-    /// What a full segment keeps each stage busy for, its share of an ACK included.
+    /// The time for which a full segment keeps each stage busy, its share of an ACK included.
     pub demands: BTreeMap<Resource, Span>,
 }
 
@@ -64,12 +64,12 @@ impl<'a> Greedy<'a> {
         window.min(self.arrived(self.sway(Span::ZERO, 0.0).mean, Span::ZERO))
     }
 
-    /// What reaches the other end of `window` segments in each round trip.
+    /// The part of `window` segments that reaches the other end in each round trip.
     pub fn arrived(&self, window: f64, queue: Span) -> Throughput {
         tcp::rate(window * (1.0 - self.loss), self.tcp.payload, self.round_trip + queue)
     }
 
-    /// The steady state of the window where each packet waits `queue` and is lost with probability `congestion`
+    /// The steady state of the window if each packet waits `queue` and is lost with probability `congestion`
     /// besides the path's losses.
     pub fn sway(&self, queue: Span, congestion: f64) -> Sway {
         let round_trip = self.round_trip + queue;
@@ -81,7 +81,7 @@ impl<'a> Greedy<'a> {
         chance::sway(&Chance { law, loss, round, most, repair })
     }
 
-    /// What repairs a loss at a round trip.
+    /// The repair of a loss at a round trip.
     pub fn repair(&self, round_trip: Span, loss: f64) -> Repair {
         let timeout = self.tcp.timeout(round_trip).as_secs_f64() * tcp::doublings(loss);
         Repair { selective: self.tcp.selective, timeout }
@@ -102,7 +102,7 @@ impl<'a> Greedy<'a> {
         }
     }
 
-    /// What it asks of the stages, and the rate that window and losses of the path allow it.
+    /// The demands on the stages, and the rate that window and losses of the path allow.
     pub fn claim(&self) -> Claim {
         let bytes = u64::from(self.tcp.payload) * TOGETHER;
         // BBR sends no less for its losses, so that they leave no room on a line that its window fills.
@@ -160,7 +160,7 @@ fn write_of(workload: &Workload) -> u64 {
     }
 }
 
-/// What a segment keeps each stage busy for: its part of the application's write and of an ACK included.
+/// The time for which a segment keeps each stage busy: its part of the application's write and of an ACK included.
 fn demands(flow: &Flow<'_>, tcp: &Connection, write: u64) -> BTreeMap<Resource, Span> {
     let mut demands = flow.there.demands(tcp.payload);
     let (host, index) = flow.there.from;

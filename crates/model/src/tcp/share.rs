@@ -1,4 +1,4 @@
-//! What greedy connections get of the stages that they share.
+//! The shares of greedy connections in the stages that they have in common.
 
 use super::connection::Law;
 use super::crowd::{Crowd, Saw};
@@ -12,7 +12,7 @@ use trunkline_core::Span;
 use trunkline_path::{Sharing, Standing};
 use trunkline_scenario::Scenario;
 
-/// What limits a connection.
+/// The limit of a connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Regime {
     /// Its own window.
@@ -27,7 +27,7 @@ pub(crate) enum Regime {
     Overflow(Resource, Option<f64>),
 }
 
-/// What a connection gets.
+/// The rate of a connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share {
     /// User bytes per second.
@@ -126,7 +126,7 @@ pub(super) fn users(flows: &[Greedy<'_>], resource: Resource) -> Vec<usize> {
     (0..flows.len()).filter(|&index| flows[index].demands.contains_key(&resource)).collect()
 }
 
-/// Does a connection cross a second stage that is full?
+/// Whether a connection crosses a second stage that is full.
 fn one_bottleneck_each(
     scenario: &Scenario,
     flows: &[Greedy<'_>],
@@ -147,7 +147,7 @@ fn one_bottleneck_each(
     Ok(())
 }
 
-/// How a full line treats its users.
+/// The way in which a full line treats its users.
 enum Treatment {
     /// Each in its turn.
     InTurn,

@@ -13,7 +13,7 @@ use trunkline_core::{Channel, DropCause, Metered, Time};
 /// One of the two lists in which channels wait for their turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turns {
-    /// Where a channel goes when it becomes active, and the only list of most disciplines.
+    /// The list that a channel joins when it becomes active, and the only list of most disciplines.
     First = 0,
     /// The old list of fq-codel, the low list of two-lists.
     Second = 1,
@@ -60,7 +60,7 @@ enum Index {
 const NOBODY: u32 = u32::MAX;
 
 impl Index {
-    /// Where the flow of channel `key` is written down.
+    /// The entry of the flow of channel `key`.
     #[inline(always)]
     fn entry(&mut self, key: Channel) -> &mut u32 {
         match self {
@@ -257,7 +257,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
         self.turns[turns as usize].first()
     }
 
-    /// Is any channel in a list?
+    /// Whether any channel is in a list.
     pub fn any_listed(&self) -> bool {
         self.turns.iter().any(|list| !list.is_empty())
     }
@@ -285,7 +285,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
         self.free.push(id);
     }
 
-    /// Does `id` hold no data?
+    /// Whether `id` holds no data.
     pub fn is_idle(&self, id: u32) -> bool {
         self.flows[id as usize].queue.is_empty()
     }
@@ -336,7 +336,7 @@ impl<P: Metered, S: Default> Channels<P, S> {
     }
 }
 
-/// Makes the state of channel `key`, where one was forgotten before if there is any.
+/// Makes the state of channel `key`, if one was forgotten before if there is any.
 fn open<S: Default>(flows: &mut Vec<Flow<S>>, free: &mut Vec<u32>, key: Channel) -> u32 {
     let (queue, state) = (List::EMPTY, S::default());
     let flow = Flow { key, queue, bytes: 0, sent: 0, listed: None, state };

@@ -65,9 +65,9 @@ pub(super) struct Law {
     pub interval: Span,
     /// Bytes up to which a queue is never dropped from (MAXPACKET).
     pub mtu: u32,
-    /// Are packets marked, that can be, instead of dropped (RFC 8290 §5.2.6)?
+    /// Whether packets that can be marked are marked instead of dropped (RFC 8290 §5.2.6).
     pub ecn: bool,
-    /// The delay above which every packet is marked that can be (RFC 8290 §5.2.7); the longest span, where
+    /// The delay above which every packet is marked that can be (RFC 8290 §5.2.7); the longest span if
     /// there is none.
     pub ce_threshold: Span,
 }
@@ -88,7 +88,7 @@ impl Law {
         at + Span::from_nanos(step)
     }
 
-    /// Marks the head's packet if that may be, else gives it up. Is it there still?
+    /// Marks the head's packet if that may be, else gives it up. Returns whether it is still there.
     fn spares<P: Metered>(&self, head: &mut Head<P>, drops: &mut Drops<P>) -> bool {
         let taken = head.packet.take();
         head.packet = taken.and_then(|it| drops.mark_or_drop(it, self.ecn, DropCause::CoDel));
@@ -167,8 +167,8 @@ impl Control {
         head.packet
     }
 
-    /// Enters the dropping state. If it was left not long ago, the drop rate that held the queue then
-    /// is where this one starts.
+    /// Enters the dropping state. If it was left not long ago, this one starts with the drop rate that held
+    /// the queue then.
     fn start_dropping(&mut self, law: &Law, now: Time) {
         const LONG_AGO: u64 = 16;
         let recent = now.since(self.drop_next) < law.interval.scaled(LONG_AGO, 1);

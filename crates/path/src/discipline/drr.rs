@@ -52,7 +52,7 @@ pub struct Drr<P> {
 #[derive(Debug, Default)]
 struct Account {
     deficit: u64,
-    /// Has this turn's quantum been added?
+    /// Whether this turn's quantum has been added.
     in_turn: bool,
 }
 
@@ -62,7 +62,7 @@ impl<P: Metered> Drr<P> {
         Drr { channels: Channels::new(limit, false), quantum: quantum.max(1) }
     }
 
-    /// May channel `id`, whose turn it is, send a packet of `size` bytes?
+    /// Whether channel `id`, whose turn it is, may send a packet of `size` bytes.
     fn affords(&mut self, id: u32, size: u32) -> bool {
         let account = self.channels.state(id);
         if !account.in_turn {

@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 use trunkline_core::{DropCause, Ecn, Metered, Span, Stream, Time};
 
 settings! {
-    /// A low-latency queue coupled with a classic one (RFC 9332; appendix A.1 with the update and the gains that it gives
-    /// for Linux, whose step and share these are).
+    /// A low-latency queue coupled with a classic one (RFC 9332; appendix A.1 with the update and the gains that it
+    /// gives for Linux, whose step and share these are).
     pub struct DualPi2Settings {
         /// How much may wait in both queues.
         limit: Limit;
@@ -78,7 +78,7 @@ impl Settings for DualPi2Settings {
 /// one flow of each kind have the same rate. From p_CL = 1 on, both queues drop with p_C whatever the
 /// packet's bits say, and the rest of the low-latency packets are marked.
 ///
-/// Where the RFC leaves a choice:
+/// The choices that the RFC leaves:
 /// * Chances are drawn, and p_C by drawing p' twice; the RFC's own code counts instead.
 /// * The low-latency queue marks from one delay on, as in Linux; the RFC recommends a ramp from 0.8 to 1.2 ms.
 /// * The step looks at the time that a packet has waited when it leaves, and only while another one waits
@@ -139,7 +139,7 @@ impl Control {
         self.base.times(settings.coupling)
     }
 
-    /// Does the classic probability p_C hit? The square of p', by two draws.
+    /// Whether the classic probability p_C hits: the square of p', by two draws.
     fn hits_classic(&self, stream: &mut Stream) -> bool {
         self.base.happens(stream) && self.base.happens(stream)
     }
@@ -203,7 +203,7 @@ impl<P: Metered> DualPi2<P> {
         self.low.delay(now).max(self.classic.delay(now))
     }
 
-    /// Is the low-latency queue served next? `None` where neither holds anything.
+    /// Whether the low-latency queue is served next. `None` if neither holds anything.
     fn low_is_next(&self, now: Time) -> Option<bool> {
         match (self.low.0.is_empty(), self.classic.0.is_empty()) {
             (true, true) => None,

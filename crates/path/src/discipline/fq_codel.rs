@@ -36,7 +36,8 @@ settings! {
         /// The delay above which every packet that can be marked is, whatever CoDel says (§5.2.7).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ce_threshold: Option<Span> = None, "the marking threshold ce_threshold" in Span::ZERO..=TEN_SECONDS;
-        /// Whose equal shares come first, before those of flows: hosts that send, hosts that receive, or pairs of both (CAKE).
+        /// Whose equal shares come first, before those of flows: hosts that send, hosts that receive, or pairs of both
+        /// (CAKE).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hosts: Option<HostKey> = None;
     }
@@ -95,7 +96,7 @@ impl Settings for FqCodelSettings {
 /// Flow queueing with CoDel (RFC 8290): channels are hashed into queues, each with a CoDel of its own;
 /// queues that have become active go before those that keep holding data.
 ///
-/// Where the RFC leaves a choice or its text and Linux differ:
+/// The choices that the RFC leaves or in which its text and Linux differ:
 /// * The hash is the same in every run: it takes no random perturbation (§4.1 salts it against attackers).
 /// * A queue's turn ends when its credits are zero or less ("has already dequeued at least a quantum of
 ///   bytes", §4.2), as in Linux.
@@ -276,9 +277,10 @@ const PLACES: u32 = 1024;
 
 /// Deficit round robin over hosts, each of which shares its turns among its flows by FQ-CoDel.
 ///
-/// CAKE (Høiland-Jørgensen, Täht and Morton 2018, §III.B) divides a flow's quantum by the number of its host's flows instead,
-/// which gives the same shares and takes as many rounds for a packet as the host has flows. Here a packet costs the same
-/// however many there are. When all is over the limit, the host with most bytes loses from its fattest flow.
+/// CAKE (Høiland-Jørgensen, Täht and Morton 2018, §III.B) divides a flow's quantum by the number of its host's flows
+/// instead, which gives the same shares and takes as many rounds for a packet as the host has flows. Here a packet
+/// costs the same however many there are. When all is over the limit, the host with most bytes loses from its fattest
+/// flow.
 #[derive(Debug)]
 struct ByHost<P> {
     settings: FqCodelSettings,

@@ -35,12 +35,12 @@ impl List {
         (self.tail != NONE).then_some(self.tail)
     }
 
-    /// Is nothing in it?
+    /// Whether nothing is in it.
     pub fn is_empty(self) -> bool {
         self.head == NONE
     }
 
-    /// Is exactly one thing in it?
+    /// Whether exactly one thing is in it.
     pub fn is_single(self) -> bool {
         self.head != NONE && self.head == self.tail
     }

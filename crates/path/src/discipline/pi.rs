@@ -129,7 +129,7 @@ impl Odds {
         Odds(((u128::from(self.0) * u128::from(self.0)) >> BITS) as u64)
     }
 
-    /// Does it happen this time?
+    /// Whether it happens this time.
     pub fn happens(self, stream: &mut Stream) -> bool {
         self.0 > 0 && stream.bits() >> (u64::BITS - BITS) < self.0
     }

@@ -55,9 +55,9 @@ impl Settings for PieSettings {
 }
 
 /// One queue under PIE (RFC 8033), first in first out. An arriving packet is dropped, or marked, with a
-/// probability that a controller holds where the delay is the target.
+/// probability that a controller sets so that the delay is the target.
 ///
-/// Where the RFC leaves a choice:
+/// The choices that the RFC leaves:
 /// * Delay is that of the packet served last, none once nothing waits (§4.3: timestamps instead of an
 ///   estimate of the departure rate, §5.2).
 /// * Drops are spread out (§5.4): none before the probabilities of the packets since the last one sum to
@@ -95,7 +95,7 @@ struct Control {
 const MILLION: u64 = 1_000_000;
 
 impl Control {
-    /// An update (§4.2, `calculate_drop_prob`). Did anything change?
+    /// An update (§4.2, `calculate_drop_prob`). Returns whether anything changed.
     fn update(&mut self, settings: &PieSettings) -> bool {
         let PieSettings { target, alpha, beta, .. } = *settings;
         let Control { delay, before, .. } = *self;
@@ -106,7 +106,7 @@ impl Control {
         }
         self.odds = self.odds.plus(step);
         if delay.is_zero() && before.is_zero() {
-            // §4.2: times 0.98 where there is no congestion.
+            // §4.2: times 0.98 if there is no congestion.
             self.odds = self.odds.plus(-i128::from(self.odds.units() / 50));
         }
         self.burst = self.burst.saturating_sub(settings.update);
@@ -118,7 +118,7 @@ impl Control {
         *self != old
     }
 
-    /// Is an arriving packet to be dropped, or marked (§4.1 and §5.4, `drop_early`)?
+    /// Whether an arriving packet is to be dropped, or marked (§4.1 and §5.4, `drop_early`).
     fn strikes(&mut self, settings: &PieSettings, bytes: u64, stream: &mut Stream) -> bool {
         let calm = self.before < settings.target.scaled(1, 2) && self.odds < Odds::one_in(5);
         if !self.burst.is_zero() || calm || bytes <= 2 * u64::from(settings.mtu) {

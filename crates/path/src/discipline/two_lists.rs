@@ -98,7 +98,7 @@ impl<P: Metered> TwoLists<P> {
         }
     }
 
-    /// Builds the next frame. It stays empty where the channels at the heads of the lists are idle.
+    /// Builds the next frame. It stays empty if the channels at the heads of the lists are idle.
     fn build(&mut self) {
         let mut length = 0;
         if self.channels.first(HIGH).is_none()

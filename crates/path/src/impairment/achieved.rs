@@ -1,9 +1,9 @@
-//! What impairments have done so far, beside what was asked of them.
+//! The achievements of impairments so far, beside what was asked of them.
 
 use serde::Serialize;
 use std::fmt;
 
-/// What the impairments of one direction have done so far. An impairment that was never on is absent.
+/// The achievements of the impairments of one direction so far. An impairment that was never on is absent.
 ///
 /// Each is counted over the packets that met it while it was on. "Asked" is the mean over the
 /// same packets, so that the comparison holds when a setting has changed on the way.
@@ -32,7 +32,7 @@ pub struct Share {
     pub asked: f64,
     /// The share that it came to.
     pub achieved: f64,
-    /// How many packets it happened to.
+    /// The number of packets that it happened to.
     pub count: u64,
     /// Out of how many.
     pub of: u64,
@@ -41,7 +41,7 @@ pub struct Share {
 /// Loss, asked and achieved.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LossAchieved {
-    /// How many.
+    /// The number of packets.
     #[serde(flatten)]
     pub share: Share,
     /// Packets lost in a row, in the mean.
@@ -55,7 +55,7 @@ pub struct BitErrorsAchieved {
     pub asked: f64,
     /// The error rate that it came to, over the bits up to the first error of each packet.
     pub achieved: f64,
-    /// How many packets were damaged.
+    /// The number of packets that were damaged.
     pub count: u64,
     /// Out of how many.
     pub of: u64,
@@ -65,7 +65,7 @@ pub struct BitErrorsAchieved {
 /// not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct JitterAchieved {
-    /// How many packets had it.
+    /// The number of packets that had it.
     pub packets: u64,
     /// The mean asked for.
     pub asked_mean: f64,

@@ -14,7 +14,7 @@ pub fn bits_at_risk(size: u32) -> u64 {
     8 * (u64::from(size) + u64::from(CHECK_SEQUENCE_BYTES))
 }
 
-/// The probability that a packet of `size` user bytes is damaged where each bit is wrong with
+/// The probability that a packet of `size` user bytes is damaged if each bit is wrong with
 /// probability `rate`, independently: 1 − (1 − rate)^bits.
 pub fn damage_probability(rate: Probability, size: u32) -> f64 {
     -libm::expm1(bits_at_risk(size) as f64 * libm::log1p(-rate.as_f64()))
@@ -34,7 +34,7 @@ impl BitErrors {
         BitErrors { stream, next: None }
     }
 
-    /// How many of the next `bits` bits are good before the first error; all of them where no error
+    /// The number of the next `bits` bits that are good before the first error; all of them if no error
     /// hits. The process has no memory, so that after an error, and when the rate changes, the next
     /// distance is simply drawn anew from the end of the packet.
     fn good_bits(&mut self, rate: Probability, bits: u64) -> u64 {
@@ -47,7 +47,7 @@ impl BitErrors {
         left.min(bits)
     }
 
-    /// Is the next packet, of `size` user bytes, damaged? The second answer is how many bits were
+    /// Whether the next packet, of `size` user bytes, is damaged. The second value is the number of bits
     /// looked at to know: all up to the first error.
     pub(super) fn strike(&mut self, rate: Probability, size: u32) -> (bool, u64) {
         if rate.is_never() {

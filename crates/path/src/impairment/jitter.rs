@@ -10,13 +10,13 @@ use trunkline_core::{Probability, Span, Stream, Time};
 /// Read as `[KIND:][SHAPE:]TIME[:rho=R]`; `5ms` alone is `ordered:uniform:5ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jitter {
-    /// How one packet's jitter relates to the next one's.
+    /// The relation of one packet's jitter to the next one's.
     pub kind: JitterKind,
-    /// How it is distributed.
+    /// The distribution.
     pub shape: Shape,
 }
 
-/// How the jitter of one packet relates to that of the next.
+/// The relation of one packet's jitter to that of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JitterKind {
     /// Draws as independent as order allows: no packet is released before the one in front of it.
@@ -33,13 +33,14 @@ pub enum JitterKind {
     /// mean achieved over n packets is then above the mean drawn by debt / n. While the debt exceeds
     /// the range R of the distribution it only falls, and in one go it can grow by at most R for each
     /// of the packets that leave the line within R; so the mean is off by at most R·(1 + m) / n,
-    /// where m is the largest number of packets that leave within R.
+    /// if m is the largest number of packets that leave within R.
     Ordered,
     /// Independent draws; packets may overtake each other.
     Independent,
     /// Each draw correlated with the one before it, whatever the time between them; order kept by holding
-    /// packets back, and paid for, as for [`Ordered`](JitterKind::Ordered). Where packets follow each other more
-    /// closely than draws differ, the deviation is another one (docs/path.md has a table); [`Achieved`](super::Achieved) states what came about.
+    /// packets back, and paid for, as for [`Ordered`](JitterKind::Ordered). If packets follow each other more
+    /// closely than draws differ, the deviation is another one (docs/path.md has a table);
+    /// [`Achieved`](super::Achieved) states what came about.
     ///
     /// A Gaussian process g' = rho·g + √(1 − rho²)·n is mapped to the distribution, so that the
     /// draws have the stated distribution whatever rho is. (The mixture rho·old + (1 − rho)·new of
@@ -73,9 +74,9 @@ pub enum Shape {
     },
 }
 
-/// Where the normal shape is clipped, in deviations.
+/// The clip of the normal shape, in deviations.
 const NORMAL_CLIP: u64 = 4;
-/// Where the exponential shape is clipped, in means.
+/// The clip of the exponential shape, in means.
 const EXPONENTIAL_CLIP: u64 = 10;
 
 /// Nanoseconds with a sign. No jitter is longer than the longest delay.
@@ -93,7 +94,7 @@ impl Shape {
         }
     }
 
-    /// How far apart packets are drawn for themselves, in nanoseconds: with all but the rarest draws they keep
+    /// The gap from which packets are drawn for themselves, in nanoseconds: with all but the rarest draws they keep
     /// their order then.
     fn apart(self) -> i64 {
         match self {
@@ -113,8 +114,8 @@ impl Shape {
         }
     }
 
-    /// What a gap between two packets counts for the process, in units of its memory: the gap where it is
-    /// small, without end where draws are to be independent.
+    /// The measure of a gap between two packets for the process, in units of its memory: the gap if it is
+    /// small, without end if draws are to be independent.
     fn elapsed(self, gap: Span) -> f64 {
         let (gap, apart) = (nanos(gap) as f64, self.apart() as f64);
         if gap >= apart { f64::INFINITY } else { gap / self.memory() as f64 / (1.0 - gap / apart) }
@@ -149,7 +150,7 @@ impl Shape {
         }
     }
 
-    /// What corresponds to `gauss`, a value of a standard normal variable.
+    /// The value that corresponds to `gauss`, a value of a standard normal variable.
     fn map(self, gauss: f64) -> i64 {
         // The upper tail of the normal distribution, which libm gives exactly far out as well.
         let tail = |g: f64| 0.5 * libm::erfc(g * std::f64::consts::FRAC_1_SQRT_2);
@@ -166,7 +167,7 @@ fn scale(unit: Span, factor: f64) -> i64 {
 }
 
 impl Jitter {
-    /// May packets overtake each other?
+    /// Whether packets may overtake each other.
     pub fn reorders(&self) -> bool {
         self.kind == JitterKind::Independent
     }
@@ -207,7 +208,7 @@ pub(super) struct Jitters {
     gauss: Option<f64>,
     /// That of ordered jitter, and when the last packet left the line.
     smooth: Option<(Smooth, Time)>,
-    /// What order-keeping has added and has not yet been paid back, in nanoseconds.
+    /// The time that order-keeping has added and has not yet been paid back, in nanoseconds.
     debt: i64,
     /// The last packet: when it left the line, and its jitter.
     last: Option<(Time, i64)>,

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use trunkline_core::{Probability, Stream};
 
-/// Which packets are lost.
+/// The rule for which packets are lost.
 ///
 /// Read as `1%`, `ge:p=1%,r=20%,good=0%,bad=100%` or `trace:FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl LossTrace {
         Ok(LossTrace(decisions.into()))
     }
 
-    /// The recorded decisions: true where the packet is lost.
+    /// The recorded decisions: true if the packet is lost.
     pub fn decisions(&self) -> &[bool] {
         &self.0
     }
@@ -241,7 +241,7 @@ pub(super) struct Losses {
     bad: Option<bool>,
     /// The next decision of the trace.
     position: usize,
-    /// Was the packet before this one lost? It tells a new burst from one that goes on.
+    /// Whether the packet before this one was lost. It tells a new burst from one that goes on.
     in_burst: bool,
     pub(super) bursts: u64,
     pub(super) tally: Tally,
@@ -270,7 +270,7 @@ impl Losses {
         }
     }
 
-    /// Is the next packet lost?
+    /// Whether the next packet is lost.
     pub(super) fn strike(&mut self, model: &LossModel) -> bool {
         if model.is_off() {
             self.in_burst = false;

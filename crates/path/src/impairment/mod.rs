@@ -1,4 +1,4 @@
-//! What a line does to packets on the way: loss, bit errors, duplication, reordering, jitter.
+//! The impairments of a line: loss, bit errors, duplication, reordering, jitter.
 //!
 //! Each impairment draws from a random stream of its own and is asked about every packet, lost or
 //! not, so that switching one on or changing it leaves the decisions of the others as they were.
@@ -29,7 +29,7 @@ use trunkline_core::{DropCause, Metered, Probability, Seed, Span, Stream, Time};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ImpairmentSpec {
-    /// Which packets are lost.
+    /// The rule for which packets are lost.
     pub loss: LossModel,
     /// The probability that a bit is wrong. A packet with a wrong bit among its user bytes or its
     /// check sequence ([`bits_at_risk`]) is dropped, because the receiver's check sequence (LAPD or
@@ -48,7 +48,7 @@ pub struct ImpairmentSpec {
 /// Read as `1%:5ms`. A packet held back for less than the gap to the next one stays in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reorder {
-    /// How probable that is for each packet.
+    /// The probability for each packet.
     pub probability: Probability,
     /// For how long, in addition to its delay and jitter.
     pub extra: Span,
@@ -57,7 +57,7 @@ pub struct Reorder {
 /// One impairment with its value, as `loss=1%`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Setting {
-    /// Which packets are lost.
+    /// The rule for which packets are lost.
     Loss(LossModel),
     /// The probability that a bit is wrong.
     BitErrors(Probability),
@@ -95,7 +95,7 @@ impl ImpairmentSpec {
         held + self.jitter.map_or(Span::ZERO, |jitter| jitter.shape.most())
     }
 
-    /// May packets overtake each other?
+    /// Whether packets may overtake each other.
     pub fn reorders(&self) -> bool {
         self.reorder.is_some_and(|reorder| !reorder.probability.is_never())
             || self.jitter.is_some_and(|jitter| jitter.reorders())
@@ -124,7 +124,7 @@ impl ImpairmentSpec {
     }
 }
 
-/// What becomes of a packet that has left the line.
+/// The fate of a packet that has left the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It is lost.
@@ -133,9 +133,9 @@ pub enum Fate {
     Arrives {
         /// When, never before it left the line.
         release: Time,
-        /// May it leave the order of the others?
+        /// Whether it may leave the order of the others.
         unordered: bool,
-        /// How often, 1 or more.
+        /// The number of copies, 1 or more.
         copies: u8,
     },
 }
@@ -144,7 +144,7 @@ pub enum Fate {
 #[derive(Debug)]
 pub struct Impairments {
     spec: ImpairmentSpec,
-    /// Is none of them switched on?
+    /// Whether none of them is switched on.
     quiet: bool,
     packets: u64,
     losses: Losses,
@@ -182,7 +182,7 @@ impl Impairments {
     }
 
     /// Decides the fate of `packet`, which left the line at `departed` and would arrive `delay` later, or
-    /// later by `behind`, where it has to wait for those in front of it.
+    /// later by `behind`, if it has to wait for those in front of it.
     pub fn judge(
         &mut self,
         departed: Time,
@@ -252,7 +252,7 @@ impl Impairments {
         &self.spec
     }
 
-    /// What they have done so far.
+    /// The achievements so far.
     pub fn achieved(&self) -> Achieved {
         Achieved {
             packets: self.packets,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use trunkline_core::{ParseError, Probability, Span};
 
-/// Why the text of a setting could not be read.
+/// The reason why the text of a setting could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SettingError {
     /// A number or a unit in it.
@@ -15,36 +15,36 @@ pub enum SettingError {
     /// Its form.
     #[error("'{found}' is no {what}: write {write}")]
     Form {
-        /// What was being read.
+        /// The setting being read.
         what: &'static str,
         /// The text found.
         found: String,
-        /// What is allowed.
+        /// The form that is allowed.
         write: &'static str,
     },
     /// A line of a file.
     #[error("line {line} of the {what}: '{found}' is not allowed there: {write}")]
     Line {
-        /// What kind of file.
+        /// The kind of file.
         what: &'static str,
         /// The line, counted from 1.
         line: usize,
         /// The text found.
         found: String,
-        /// What is allowed.
+        /// The form that is allowed.
         write: &'static str,
     },
     /// A file without content.
     #[error("the {what} holds nothing: {write}")]
     Empty {
-        /// What kind of file.
+        /// The kind of file.
         what: &'static str,
-        /// What is allowed.
+        /// The form that is allowed.
         write: &'static str,
     },
 }
 
-/// The error for `found` where a `what` in the form `write` was expected.
+/// The error for `found` if a `what` in the form `write` was expected.
 pub(crate) fn form(what: &'static str, found: &str, write: &'static str) -> SettingError {
     SettingError::Form { what, found: found.trim().into(), write }
 }
@@ -158,7 +158,7 @@ fn optional<T: FromStr<Err = SettingError>>(text: &str) -> Result<Option<T>, Set
 }
 
 impl Setting {
-    /// Reads the value of the setting called `key`; `None` where no impairment has that name.
+    /// Reads the value of the setting called `key`; `None` if no impairment has that name.
     pub fn parse(key: &str, value: &str) -> Option<Result<Setting, SettingError>> {
         Some(match key {
             "loss" => value.parse().map(Setting::Loss),

@@ -9,16 +9,16 @@ use trunkline_core::Stream;
 pub(super) struct Smooth {
     /// Its value now.
     pub value: f64,
-    /// How fast it changes, in units of its memory, of which the variance is 1 too.
+    /// The speed of its change, in units of its memory, of which the variance is 1 too.
     slope: f64,
 }
 
-/// What a value and a slope become after some time, exactly, and what chance adds to them.
+/// The value and the slope after some time, exactly, and the part that chance adds to them.
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    /// What the value takes over of value and slope, and the slope of both.
+    /// The parts that the value takes over of value and slope, and the slope of both.
     keeps: [[f64; 2]; 2],
-    /// What chance adds: to the value; to the slope, along with that and for itself.
+    /// The parts of chance: to the value; to the slope, along with that and for itself.
     adds: [f64; 3],
 }
 

@@ -14,16 +14,16 @@ use trunkline_core::{Carried, Counts, DropCause, Metered, Seed, Span, Time};
 
 /// A link of a first-in-first-out queue and a line, with nothing that changes or impairs it.
 ///
-/// What waits and what is under way lie in one ring. Which of them have left the line matters only when
+/// Packets that wait and packets under way lie in one ring. Which of them have left the line matters only when
 /// somebody asks, and when so much has come that an arrival might find no room ([`Room`]): only then the
 /// departures that have passed are counted, each once ([`Left`]). All else that a packet costs is a place in
-/// the ring, the time of its bits, and three sums. What is used seldom is boxed, so that the rest of a link
+/// the ring, the time of its bits, and three sums. Rare state is boxed, so that the rest of a link
 /// takes few cache lines.
 #[derive(Debug)]
 pub(super) struct Eager<P> {
     rides: Rides<P>,
     room: Room,
-    /// What departs until then has left.
+    /// The instant up to which departures have left.
     known: Time,
     /// When the last packet came.
     clock: Time,
@@ -33,7 +33,7 @@ pub(super) struct Eager<P> {
     taken_bytes: u64,
     /// When the packet taken last left the line.
     taken_last: Time,
-    /// Is there anything to note of a packet beside that?
+    /// Whether there is anything to note of a packet beside that.
     careful: bool,
     given_up: GivenUp<P>,
     rest: Box<Rest>,
@@ -72,19 +72,19 @@ impl Room {
     }
 }
 
-/// What is used seldom.
+/// The state that is used seldom.
 #[derive(Debug)]
 struct Rest {
     limit: Limit,
     left: Left,
-    /// Cells of the packets that came and that were taken, where the limit counts them.
+    /// Cells of the packets that came and that were taken, if the limit counts them.
     came_cells: u64,
     taken_cells: u64,
     dropped: u64,
     dropped_bytes: u64,
-    /// What the wire remembers after each packet in the ring, where that cannot be worked out backwards.
+    /// The marks of the wire after each packet in the ring, if they cannot be computed backwards.
     marks: Option<VecDeque<Mark>>,
-    /// What the engine has lost itself. Seldom anything.
+    /// The packets that the engine has lost itself. Seldom anything.
     told: Option<Box<Counts>>,
     /// For when the delay changes, and for the impairments and slot clock of a [`Staged`] link that goes on from here.
     catch_up: CatchUp,
@@ -190,7 +190,7 @@ impl<P: Carried> Eager<P> {
         true
     }
 
-    /// What waits, the packet on the line included, in units of the limit.
+    /// The packets that wait, the one on the line included, in units of the limit.
     fn waiting_weight(&self) -> u64 {
         let Left { packets, bytes, cells, .. } = self.rest.left;
         match self.rest.limit {
@@ -235,7 +235,7 @@ impl<P: Carried> Eager<P> {
         self.rest.left = self.left();
     }
 
-    /// What has left, from where that was found out last.
+    /// The departures since they were counted last.
     fn left(&self) -> Left {
         let taken = self.taken();
         let mut left = self.rest.left;
@@ -255,12 +255,12 @@ impl<P: Carried> Eager<P> {
         left
     }
 
-    /// How many were taken.
+    /// The number that were taken.
     fn taken(&self) -> u64 {
         self.came - self.rides.len() as u64
     }
 
-    /// How many have left and were not taken, once it has been found out what has left.
+    /// The number that have left and were not taken, once it has been found out what has left.
     fn left_behind(&self) -> usize {
         (self.rest.left.packets - self.taken()) as usize
     }
@@ -363,8 +363,8 @@ impl<P: Carried> Eager<P> {
         Achieved { packets: self.left().packets, ..Achieved::default() }
     }
 
-    /// The same link in the same state, working stage by stage. What is under way stays where it is; what
-    /// waits goes back into the queue. Leaves an empty shell.
+    /// The same link in the same state, working stage by stage. Packets under way stay under way; those that
+    /// wait go back into the queue. Leaves an empty shell.
     pub fn go_staged(&mut self) -> Staged<P> {
         self.settle();
         let counts = self.counts();

@@ -23,7 +23,7 @@ pub struct Link<P> {
     way: Way<P>,
 }
 
-/// How a link works.
+/// The way in which a link works.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a simulator has many plain links and few others")]
 enum Way<P> {
@@ -38,7 +38,7 @@ enum Way<P> {
 pub enum Change {
     /// The delay; packets under way keep theirs, and what follows catches up with them.
     Delay(Span),
-    /// How it catches up.
+    /// The way in which it catches up.
     CatchUp(CatchUp),
     /// The line's rate; what is on the line goes on at the new rate.
     Rate(Option<Rate>),
@@ -59,17 +59,17 @@ pub struct Delivered<P> {
     pub packet: P,
 }
 
-/// What came of [`Link::serve`].
+/// The result of [`Link::serve`].
 #[derive(Debug)]
 pub struct Served<P> {
-    /// What was taken.
+    /// The packet that was taken.
     pub delivered: Option<Delivered<P>>,
-    /// How long its own bits take on the idle line, without waiting for a slot; no time where a delivery
+    /// The time that its own bits take on the idle line, without waiting for a slot; no time if a delivery
     /// trace takes the place of the rate.
     pub nominal: Span,
     /// When the link next needs anything at all.
     pub next: Option<Time>,
-    /// Is there anything to be had from [`Link::dropped`]?
+    /// Whether there is anything to be had from [`Link::dropped`].
     pub lost: bool,
 }
 
@@ -101,7 +101,7 @@ impl<P: Carried> Link<P> {
         }
     }
 
-    /// A packet arrives at `at`, or with the last thing that has happened where that was later.
+    /// A packet arrives at `at`, or with the last thing that has happened if that was later.
     #[inline(always)]
     pub fn offer(&mut self, at: Time, packet: P) {
         either!(&mut self.way, it => it.offer(at, packet));
@@ -115,7 +115,7 @@ impl<P: Carried> Link<P> {
     }
 
     /// Takes the next packet that is due by `now`, of those that have left the line. The line itself need
-    /// not have been told to work so far where its departures are known beforehand.
+    /// not have been told to work so far if its departures are known beforehand.
     #[inline(always)]
     pub fn take(&mut self, now: Time) -> Option<Delivered<P>> {
         either!(&mut self.way, it => it.take(now))
@@ -135,7 +135,7 @@ impl<P: Carried> Link<P> {
         })
     }
 
-    /// Are all departures known at arrival? Then an arrival never changes when the link next needs anything,
+    /// Whether all departures are known at arrival. Then an arrival never changes when the link next needs anything,
     /// unless nothing was in it.
     #[inline(always)]
     pub fn foresees(&self) -> bool {
@@ -160,7 +160,7 @@ impl<P: Carried> Link<P> {
         told.drop(cause);
     }
 
-    /// Where the engine's own losses are counted.
+    /// The counts of the engine's own losses.
     fn told(&mut self) -> &mut Counts {
         either!(&mut self.way, it => it.told())
     }
@@ -178,7 +178,7 @@ impl<P: Carried> Link<P> {
         })
     }
 
-    /// Has anything been given up since the last call of [`dropped`](Link::dropped)?
+    /// Whether anything has been given up since the last call of [`dropped`](Link::dropped).
     #[inline(always)]
     pub fn has_dropped(&self) -> bool {
         either!(&self.way, it => it.has_dropped())
@@ -191,7 +191,7 @@ impl<P: Carried> Link<P> {
         either!(&self.way, it => it.next_event())
     }
 
-    /// When the line or a scheduled change next needs [`advance`](Link::advance). Never, where all departures
+    /// When the line or a scheduled change next needs [`advance`](Link::advance). Never, if all departures
     /// are known beforehand.
     pub fn next_work(&self) -> Option<Time> {
         match &self.way {
@@ -206,7 +206,7 @@ impl<P: Carried> Link<P> {
         either!(&self.way, it => it.next_release())
     }
 
-    /// Changes a setting at `at`, or now where that has passed. Changes at one instant happen in the
+    /// Changes a setting at `at`, or now if that has passed. Changes at one instant happen in the
     /// order in which they were asked for.
     pub fn schedule(&mut self, at: Time, change: Change) {
         if let Way::Eager(eager) = &mut self.way {
@@ -222,23 +222,23 @@ impl<P: Carried> Link<P> {
         either!(&self.way, it => it.delay())
     }
 
-    /// What waits: in the discipline, in the output buffer and on the line.
+    /// The packets that wait: in the discipline, in the output buffer and on the line.
     pub fn backlog(&self) -> Backlog {
         either!(&self.way, it => it.backlog())
     }
 
-    /// How many packets have left the line and not been taken.
+    /// The number of packets that have left the line and not been taken.
     pub fn in_flight(&self) -> usize {
         either!(&self.way, it => it.in_flight())
     }
 
-    /// What became of the packets so far. What was given up counts when [`dropped`](Link::dropped)
+    /// Counts of the packets so far. What was given up counts when [`dropped`](Link::dropped)
     /// hands it out.
     pub fn counts(&self) -> Counts {
         either!(&self.way, it => it.counts())
     }
 
-    /// What the impairments have done so far.
+    /// The achievements of the impairments so far.
     pub fn achieved(&self) -> Achieved {
         either!(&self.way, it => it.achieved())
     }

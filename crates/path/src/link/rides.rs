@@ -1,4 +1,4 @@
-//! What is under way on a plain link, with the departures that are known beforehand.
+//! The packets under way on a plain link, with the departures that are known beforehand.
 
 use super::{Delivered, book_departure};
 use crate::BlockQueue;
@@ -44,7 +44,7 @@ impl<P: Carried> Rides<P> {
         Some((departed, Delivered { release, packet }))
     }
 
-    /// How many there are.
+    /// The number of packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.ring.len()

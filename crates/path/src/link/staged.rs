@@ -26,18 +26,18 @@ pub(super) struct Staged<P> {
     catch_up: CatchUp,
     front: Front,
     in_flight: DelayLine<P>,
-    /// What had left before this link took over from an eager one, and is released before anything that
+    /// The packets that had left before this link took over from an eager one. They are released before anything that
     /// keeps its order.
     under_way: Option<Rides<P>>,
     plan: Plan,
     changes: VecDeque<(Time, Change)>,
     clock: Time,
     /// When the line or the board's processor has done what it does or the discipline gives what it held back, and
-    /// when that or a change is due: never, where nothing is. Kept so that most calls need look no further.
+    /// and when that or a change is due: never, if nothing is. Kept so that most calls need look no further.
     done: Time,
     due: Time,
     next_change: Time,
-    /// When the next packet is due at the far end; never, where none is.
+    /// When the next packet is due at the far end; never, if none is.
     release: Time,
     counts: Counts,
     drops: Drops<P>,
@@ -46,18 +46,18 @@ pub(super) struct Staged<P> {
 /// The state of an eager link, for one that goes on stage by stage.
 #[derive(Debug)]
 pub(super) struct Inherited<P> {
-    /// What has left the line.
+    /// The packets that have left the line.
     pub under_way: Rides<P>,
     /// The line, with what is on it.
     pub line: Line<P>,
-    /// What waits.
+    /// The packets that wait.
     pub queue: Vec<P>,
     /// The last thing that has happened.
     pub clock: Time,
-    /// How many packets have left the line, when the last of them did, and when it is released.
+    /// The number of packets that have left the line, when the last of them did, and when it is released.
     pub judged: u64,
     pub last: Option<(Time, Time)>,
-    /// What became of the packets.
+    /// Counts of the packets.
     pub counts: Counts,
     pub given_up: GivenUp<P>,
 }
@@ -125,7 +125,7 @@ impl<P: Carried> Staged<P> {
         }
     }
 
-    /// Goes on where an eager link stopped.
+    /// Goes on from the state in which an eager link stopped.
     pub fn inherit(&mut self, from: Inherited<P>) {
         if let Some((departed, release)) = from.last {
             self.impairments.resume(from.judged, release);
@@ -166,7 +166,7 @@ impl<P: Carried> Staged<P> {
         }
     }
 
-    /// Can an arrival set anything going? Not while the line is busy and takes everything from the discipline
+    /// Whether an arrival can set anything going. Not while the line is busy and takes everything from the discipline
     /// itself.
     #[inline]
     fn may_start(&self) -> bool {
@@ -224,7 +224,7 @@ impl<P: Carried> Staged<P> {
         }
     }
 
-    /// Is anything on the line or in the processor's hands?
+    /// Whether anything is on the line or in the processor's hands.
     #[inline]
     fn is_busy(&self) -> bool {
         let moving = || self.board.as_ref().is_some_and(|board| board.done().is_some());
@@ -261,7 +261,7 @@ impl<P: Carried> Staged<P> {
         self.look_ahead();
     }
 
-    /// What goes onto the line next, past the output buffer where that is empty and no processor has to
+    /// The piece that goes onto the line next, past the output buffer if that is empty and no processor has to
     /// fill it.
     fn next_piece(&mut self) -> Option<Service<P>> {
         let buffered = self.outlet.pop();
@@ -271,7 +271,7 @@ impl<P: Carried> Staged<P> {
         self.discipline.dequeue(self.clock, &mut self.drops)
     }
 
-    /// A packet has left the line: book where its time went and send it on its way.
+    /// Books the times of a packet that has left the line and sends it on its way.
     fn depart(&mut self, at: Time, mut packet: P) {
         if P::BOOKS {
             let nominal = self.line.nominal(packet.size(), packet.controls());
@@ -440,7 +440,7 @@ impl<P: Carried> Staged<P> {
     }
 }
 
-/// The earlier of two instants, where there are any.
+/// The earlier of two instants, if there are any.
 #[inline]
 fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     match (one, other) {

@@ -33,7 +33,7 @@ impl World<'_> {
         end.clock = SenderClock::new(now);
     }
 
-    /// Lets a flow begin that has waited for its connection, where that is there at both ends now: as in the
+    /// Lets a flow begin that has waited for its connection, if that is there at both ends now: as in the
     /// emulator nothing of the handshake is under way any more.
     pub fn begin_if_opened(&mut self, id: EndId) {
         let sender = EndId(id.0 & !1);
@@ -131,7 +131,7 @@ impl World<'_> {
         }
     }
 
-    /// Adds to a measurement where its time went.
+    /// Adds the steps of its time to a measurement.
     fn keep(&mut self, id: EndId, draft: Draft) {
         let end = &self.ends[id.index()];
         let steps = match &end.intervals {

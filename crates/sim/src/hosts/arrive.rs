@@ -89,7 +89,7 @@ impl World<'_> {
         }
     }
 
-    /// Adds a packet's hops to its records; `None` where they are another packet's, which the sum tells.
+    /// Adds a packet's hops to its records; `None` if they are another packet's, which the sum tells.
     fn travelled(&mut self, mut flying: Box<Flying>, trace: TraceId) -> Option<Box<Flying>> {
         let hops = self.net.hops(trace);
         let way: Span = hops.iter().map(|hop| hop.queue + hop.transmit + hop.propagate).sum();
@@ -110,7 +110,7 @@ impl World<'_> {
         Some(flying)
     }
 
-    /// What the board spends on a packet that comes in: for each envelope, and for each block with the
+    /// The time that the board spends on a packet that comes in: for each envelope, and for each block with the
     /// packet that ends it.
     fn board_cost(&self, id: EndId, parcel: &Parcel) -> Span {
         let interface = &self.host_of(id).interface;
@@ -125,7 +125,7 @@ impl World<'_> {
         }
     }
 
-    /// Is a packet only a control, or an acknowledgement?
+    /// Whether a packet is only a control, or an acknowledgement.
     fn is_control(&self, hears: Language, tag: u64) -> bool {
         match hears {
             Language::Urp => tag::unpack(tag, 0).control.is_some(),

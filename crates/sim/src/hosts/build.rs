@@ -67,7 +67,7 @@ fn measured(scenario: &Scenario, traffic: &Traffic) -> Measured {
     Measured::new(traffic.count, Samples::new(scenario.samples, scenario.seed, amounts))
 }
 
-/// Can a link change the order of packets? One that changes may come to.
+/// Whether a link can change the order of packets. One that changes may come to.
 fn reorders(wire: &Wire) -> bool {
     let may = |link: &LinkSpec| link.impairments.reorders() || link.schedule != Schedule::default();
     may(&wire.forward) || may(&wire.backward)
@@ -189,7 +189,7 @@ impl<'a> Builder<'a> {
             Over::Medium { medium, from, to } => {
                 let Builder { net, media, stations, lane_places, .. } = self;
                 *self.lanes.entry(over).or_insert_with(|| {
-                    // Its time is booked where all of its station's is.
+                    // Its time is booked at the lane of its station.
                     let own = stations[medium][from].lane().unwrap_or_default();
                     lane_places.push(lane_places[own as usize]);
                     net.add_lane(media[medium], from, to)

@@ -1,20 +1,21 @@
-//! What waits for what: starts, ends, and whose end is whose.
+//! The order of events: what waits for what, starts, ends, and whose end is whose.
 
 use super::jobs::EndId;
 use std::collections::HashMap;
 use std::ops::Range;
 use trunkline_scenario::Scenario;
 
-/// The course of a scenario's traffic. What happens to one of them is looked up here, so that a run of many takes no longer
-/// for each than a run of few.
+/// The course of a scenario's traffic. What happens to one of them is looked up here, so that a run of many takes no
+/// longer for each than a run of few.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// By index. What is ready at the same instant goes by the order of names, so that that of declarations decides nothing.
+    /// By index. What is ready at the same instant goes by the order of names, so that that of declarations decides
+    /// nothing.
     members: Vec<Member>,
     named: HashMap<String, usize>,
     /// Traffic that has not started, in the order of names.
     waiting: Vec<usize>,
-    /// How many are not over.
+    /// The number that are not over.
     going: usize,
 }
 

@@ -21,9 +21,10 @@ use trunkline_workload::Application;
 pub(crate) struct Raw {
     /// A datagram is data whose place is its number.
     pub part: Part<Extent>,
-    /// With TCP and listed protocols: the place of the segment, and its congestion bits as they came. The part is empty then.
+    /// With TCP and listed protocols: the place of the segment, and its congestion bits as they came. The part is empty
+    /// then.
     pub segment: Option<(u32, Ecn)>,
-    /// Is it worked on at once, as it only controls?
+    /// Whether it is worked on at once, as it only controls.
     pub is_control: bool,
     pub envelopes: u32,
     /// The records of the block that it ends.
@@ -35,16 +36,16 @@ pub(crate) struct Raw {
 pub(crate) struct Arrival {
     pub bytes: u32,
     pub end: bool,
-    /// Was there an octet of TCP for an empty message?
+    /// Whether there was an octet of TCP for an empty message.
     pub empty: bool,
     /// Envelopes of the interface's memory that they hold until the host has taken them.
     pub held: u64,
-    /// Has the sender been told that they are passed on?
+    /// Whether the sender has been told that they are passed on.
     pub echoed: bool,
     pub carried: Option<Carried>,
 }
 
-/// What an application is doing.
+/// The present activity of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
     /// It has not started.
@@ -66,37 +67,37 @@ pub(crate) enum Doing {
 /// One end of a flow.
 #[derive(Debug)]
 pub(crate) struct End {
-    /// Where it runs: index of the host.
+    /// The index of the host on which it runs.
     pub host: usize,
     /// A host that works as this one does.
     pub like: usize,
     /// Its traffic.
     pub traffic: usize,
-    /// Which of its traffic's flows it belongs to.
+    /// The number of the flow among its traffic's.
     pub flow: u32,
     /// Its packets' way to the peer.
     pub route: RouteId,
     pub app: Application,
     pub doing: Doing,
     pub speaker: Speaker,
-    /// What its peer speaks.
+    /// The language of its peer.
     pub hears: Language,
     /// Envelopes of a network packet; 0 for whole blocks.
     pub packet: u32,
     /// The process's record since its sample began.
     pub trail: Trail,
-    /// What the sender's clock showed when the process began to wait for its write.
+    /// The state of the sender's clock when the process began to wait for its write.
     pub waiting_since: Spent,
     pub clock: SenderClock,
     /// Of a receiver that measures by intervals.
     pub intervals: Option<Box<Intervals>>,
-    /// What its application has written and the peer has not answered for.
+    /// The writes of its application that the peer has not answered for.
     pub desk: Desk<Carried>,
     /// The request on its way from processor to interface.
     pub starting: Option<Request<Carried>>,
     /// Blocks sent at least once.
     pub blocks_sent: u64,
-    /// Is the processor being told that a request is done?
+    /// Whether the processor is being told that a request is done.
     pub releasing: bool,
     /// With TCP, the messages that the peer has not got.
     pub endings: Endings,
@@ -105,7 +106,7 @@ pub(crate) struct End {
     pub early: BTreeMap<u64, Early>,
     /// Segments between processor, board and path.
     pub in_hand: u32,
-    /// How much later its packets leave, where the host is unsteady.
+    /// How much later its packets leave, if the host is unsteady.
     pub unsteady: Option<Box<Unsteady>>,
     pub deadline_set: Option<Time>,
     pub deadline_number: u32,
@@ -138,7 +139,7 @@ pub(crate) struct End {
     pub reading: usize,
     pub started: Option<Time>,
     pub ended: Option<Time>,
-    /// Does it send nothing more, though something is left to be sent?
+    /// Whether it sends nothing more, though something is left to be sent.
     pub cut_off: bool,
 }
 
@@ -202,7 +203,7 @@ impl End {
         self.desk.outstanding() + usize::from(self.starting.is_some())
     }
 
-    /// Is nothing of what it has written still on this host?
+    /// Whether nothing of what it has written is still on this host.
     pub fn has_sent_all(&self) -> bool {
         self.desk.queued() == 0
             && self.starting.is_none()
@@ -210,7 +211,7 @@ impl End {
             && self.speaker.unsent() == 0
     }
 
-    /// Has its application read everything that has come?
+    /// Whether its application has read everything that has come.
     pub fn has_read_all(&self) -> bool {
         self.raw.is_empty() && self.waiting.is_empty() && self.inbox.is_empty() && self.reading == 0
     }

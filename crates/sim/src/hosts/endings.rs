@@ -1,6 +1,6 @@
-//! Where messages end in a stream that has no marks of its own.
+//! The ends of messages in a stream that has no marks of its own.
 //!
-//! TCP carries octets and nothing else: where a message ends is known to its reader from outside. An empty
+//! TCP carries octets and nothing else: its reader knows the end of a message from outside. An empty
 //! message takes one octet of the stream, because TCP cannot carry nothing; its reader gets none.
 
 use super::flying::Carried;
@@ -12,15 +12,15 @@ use trunkline_measure::Spent;
 pub(crate) struct Ending {
     /// The place behind its last octet.
     pub place: u64,
-    /// Is it empty, and that octet a filler?
+    /// Whether it is empty, and that octet a filler.
     pub empty: bool,
     /// What it brings to its reader.
     pub carried: Carried,
     /// What the sender's clock showed when it was handed over.
     pub since: Spent,
-    /// Has its last octet been sent by the protocol?
+    /// Whether its last octet has been sent by the protocol.
     pub sent: bool,
-    /// Has it left the host?
+    /// Whether it has left the host.
     pub left: bool,
 }
 
@@ -33,9 +33,9 @@ pub(crate) struct Endings(VecDeque<Ending>);
 pub(crate) struct Piece {
     /// Octets of the stream.
     pub octets: u32,
-    /// Does a message end behind them, and where?
+    /// The end of a message behind them, if there is one.
     pub end: Option<u64>,
-    /// Is it only the octet of an empty message?
+    /// Whether it is only the octet of an empty message.
     pub empty: bool,
 }
 

@@ -12,7 +12,7 @@ use trunkline_measure::{Spent, Step};
 use trunkline_scenario::Workload;
 use trunkline_workload::Draft;
 
-/// Where a receiver is in its intervals.
+/// The state of a receiver in its intervals.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Intervals {
     /// When the one being counted ends; the warm-up goes before the first.
@@ -21,7 +21,7 @@ pub(crate) struct Intervals {
     until: Time,
     /// What the sender's clock showed when the one being counted began.
     since: Spent,
-    /// Has the flow ended? What comes afterwards is not measured.
+    /// Whether the flow has ended. What comes afterwards is not measured.
     over: bool,
 }
 
@@ -73,7 +73,7 @@ impl World<'_> {
         }
     }
 
-    /// Is what an application has measured to be left out?
+    /// Whether what an application has measured is to be left out.
     pub fn is_over(&self, id: EndId) -> bool {
         self.ends[id.index()].intervals.as_ref().is_some_and(|intervals| intervals.over)
     }

@@ -16,7 +16,7 @@ impl EndId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
-    /// Is it the end that starts each measurement?
+    /// Whether it is the end that starts each measurement.
     pub fn is_sender(self) -> bool {
         self.0 & 1 == 0
     }
@@ -107,7 +107,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Keeps a job, with its host's promise where interrupts may move that; returns its number.
+    /// Keeps a job, with its host's promise if interrupts may move that; returns its number.
     pub fn put(&mut self, end: EndId, job: Job, promise: Option<Promise>) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);

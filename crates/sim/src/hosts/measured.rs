@@ -10,8 +10,8 @@ pub(crate) struct Blocks {
     pub count: u64,
     /// In the order of place and cause.
     pub sums: Vec<Step>,
-    /// Where the first step of the last block was found, where the second, and so on: the blocks of a traffic mostly
-    /// go the same way.
+    /// The places at which the first step of the last block was found, the second, and so on: the blocks of a traffic
+    /// mostly go the same way.
     found: Vec<u32>,
 }
 
@@ -29,7 +29,7 @@ impl Blocks {
         }
     }
 
-    /// Where the sum for `step` stands. It is made if there is none.
+    /// The place of the sum for `step`. It is made if there is none.
     fn place(&mut self, step: &Step) -> usize {
         let key = |step: &Step| (step.place, step.cause as u8);
         let found = self.sums.binary_search_by_key(&key(step), key);

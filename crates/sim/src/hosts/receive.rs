@@ -42,7 +42,7 @@ impl World<'_> {
     }
 
     /// Every byte is to come once and in order, so that data accepted are the next of the stream. URP knows
-    /// a block by its count and number alone, which losses together with copies can deceive; where neither
+    /// a block by its count and number alone, which losses together with copies can deceive; if neither
     /// was there, anything else is a defect of this engine.
     pub fn check_place(&mut self, id: EndId, delivered: &Delivered) {
         let end = &mut self.ends[id.index()];
@@ -140,7 +140,7 @@ impl World<'_> {
         self.pump(id);
     }
 
-    /// Where the time between a packet's arrival and its acceptance is booked.
+    /// The place under which the time between a packet's arrival and its acceptance is booked.
     pub fn receiving_place(&self, id: EndId) -> u32 {
         let places = self.places_of(id);
         match self.host_of(id).interface.protocol {
@@ -203,7 +203,7 @@ impl World<'_> {
                 end.trail = trail;
                 stamp.into_iter().for_each(|stamp| end.app.stamped(stamp));
             } else if arrival.end && id.is_sender() {
-                // A copy has brought the message whose own packet was lost: where it was is not known.
+                // A copy has brought the message whose own packet was lost: nobody knows where that was.
                 end.trail.mark(now, places.window, Cause::Recover);
             }
         }
@@ -220,14 +220,14 @@ impl World<'_> {
     }
 }
 
-/// Does what a message brings belong to the reader's measurement? The record of a sender's sample comes
-/// back with the answer; where it was lost on the way, an answer brings an older one.
+/// Whether what a message brings belongs to the reader's measurement. The record of a sender's sample comes
+/// back with the answer; if it was lost on the way, an answer brings an older one.
 fn fits(id: EndId, own: &Trail, carried: &Carried, now: Time) -> bool {
     let (trail, _) = &**carried;
     trail.until() <= now && (!id.is_sender() || trail.origin() == own.origin())
 }
 
-/// Has a buffer waited long enough?
+/// Whether a buffer has waited long enough.
 fn in_time(since: Option<Time>, now: Time) -> bool {
     since.is_some_and(|since| since + RETURN_AFTER <= now)
 }

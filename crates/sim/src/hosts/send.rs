@@ -128,7 +128,7 @@ impl World<'_> {
         self.inject_packet(id, (size, 0), Ecn::NotEct, tag, true);
     }
 
-    /// Puts one packet onto the path, with a record of its hops where that is wanted.
+    /// Puts one packet onto the path, with a record of its hops if that is wanted.
     fn inject(&mut self, id: EndId, part: &Part<Extent>, tag: u64, traced: bool) {
         let sizes = (part.envelopes(), part.controls() as u16);
         self.inject_packet(id, sizes, Ecn::NotEct, tag, traced);
@@ -186,7 +186,7 @@ impl World<'_> {
         flying
     }
 
-    /// Where the time between the window's opening and the packets' leaving is booked.
+    /// The place under which the time between the window's opening and the packets' leaving is booked.
     pub fn sending_place(&self, id: EndId) -> u32 {
         let places = self.places_of(id);
         match self.host_of(id).interface.protocol {

@@ -72,7 +72,7 @@ impl Serial {
         Done::At(self.interrupts_until)
     }
 
-    /// What a promise has become because of interrupts; `None` where it is kept.
+    /// What a promise has become because of interrupts; `None` if it is kept.
     pub fn renewed(&self, promise: Promise) -> Option<Promise> {
         let late = self.stolen.saturating_sub(promise.stolen);
         (!late.is_zero()).then(|| Promise { at: promise.at + late, stolen: self.stolen })

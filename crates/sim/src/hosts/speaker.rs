@@ -93,7 +93,7 @@ impl Outgoing {
         }
     }
 
-    /// Is it a control, or an acknowledgement without data?
+    /// Whether it is a control, or an acknowledgement without data.
     pub fn is_control(&self) -> bool {
         match self {
             Outgoing::Control(_) => true,
@@ -128,7 +128,7 @@ impl Outgoing {
 pub(crate) struct Delivered {
     /// Which stretch of the stream.
     pub data: Extent,
-    /// Does a message end here?
+    /// Whether a message ends here.
     pub end: bool,
 }
 
@@ -235,7 +235,7 @@ impl Speaker {
         }
     }
 
-    /// Hands over a request. Returns what a message brings to its reader, where this end does not send it
+    /// Hands over a request. Returns what a message brings to its reader, if this end does not send it
     /// along with the data.
     pub fn offer(
         &mut self,
@@ -364,7 +364,7 @@ impl Speaker {
         }
     }
 
-    /// Is there room for another system write? Unsent data may wait in front of the protocol, with TCP in
+    /// Whether there is room for another system write. Unsent data may wait in front of the protocol, with TCP in
     /// its send buffer; that grows with the congestion window (twice that and at least ten segments'
     /// double, as Linux has it: `tcp_sndbuf_expand`) up to the size that it is given.
     pub fn has_room(&self) -> bool {
@@ -378,7 +378,7 @@ impl Speaker {
         }
     }
 
-    /// Does it set up a connection, so that the end of the sender is the end of the flow?
+    /// Whether it sets up a connection, so that the end of the sender is the end of the flow.
     pub fn is_connected(&self) -> bool {
         !matches!(self, Speaker::Datagram { .. })
     }
@@ -388,7 +388,7 @@ impl Speaker {
         self.tcp().is_some_and(|tcp| !tcp.established())
     }
 
-    /// Does it speak TCP?
+    /// Whether it speaks TCP.
     pub fn is_tcp(&self) -> bool {
         matches!(self, Speaker::Tcp { .. })
     }
@@ -406,7 +406,7 @@ impl Speaker {
         }
     }
 
-    /// Has the other end left so many enquiries unanswered that it counts as dead?
+    /// Whether the other end has left so many enquiries unanswered that it counts as dead.
     pub fn dead(&self) -> bool {
         match self {
             Speaker::Urp { urp } => urp.dead(),
@@ -435,7 +435,7 @@ impl Speaker {
         }
     }
 
-    /// Is something lost being waited for or sent again?
+    /// Whether something lost is being waited for or sent again.
     pub fn recovering(&self) -> bool {
         match self {
             Speaker::Urp { urp } => urp.recovering(),

@@ -14,7 +14,7 @@ const KIND: u32 = 2;
 const SEQ: u32 = 3;
 const LENGTH: u32 = 13;
 const CONTROL: u32 = 4;
-/// The rest; and where the number of a datagram begins.
+/// The rest; and the first bit of a datagram's number.
 const TRANSMISSION: u32 = 62;
 const NUMBER: u32 = 32;
 
@@ -38,7 +38,7 @@ pub(crate) fn transmission(tag: u64) -> u8 {
     (tag >> TRANSMISSION) as u8
 }
 
-/// Does a packet carry data and nothing else?
+/// Whether a packet carries data and nothing else.
 pub(crate) fn is_data(tag: u64) -> bool {
     tag >> (LEN + OFFSET) == 0
 }
@@ -58,7 +58,7 @@ pub(crate) fn pack(part: &Part<Extent>) -> u64 {
         | control << (LEN + OFFSET + KIND + SEQ + LENGTH)
 }
 
-/// Unpacks what [`pack`] made; `near` is where in the stream the receiver is.
+/// Unpacks what [`pack`] made; `near` is the receiver's position in the stream.
 pub(crate) fn unpack(tag: u64, near: u64) -> Part<Extent> {
     let mut bits = Bits(tag);
     let (len, offset) = (bits.take(LEN) as u32, bits.take(OFFSET));

@@ -83,7 +83,7 @@ impl World<'_> {
         flying
     }
 
-    /// Samples a sender's congestion window, and asks for the next time, where the scenario wants samples.
+    /// Samples a sender's congestion window, and asks for the next time, if the scenario wants samples.
     pub fn sample_window(&mut self, id: EndId) {
         let at = self.net.now();
         let end = &self.ends[id.index()];
@@ -133,7 +133,7 @@ impl World<'_> {
         self.begin_if_opened(id);
     }
 
-    /// Takes what has come in order towards the host, cut where messages end.
+    /// Takes what has come in order towards the host, cut at the ends of messages.
     pub fn take_stream(&mut self, id: EndId) {
         while let Some(data) = self.ends[id.index()].speaker.take_stream() {
             self.check_place(id, &Delivered { data, end: false });
@@ -183,7 +183,7 @@ impl World<'_> {
     }
 }
 
-/// Does a sender move as much as it can for some time?
+/// Whether a sender moves as much as it can for some time.
 fn moves_much(workload: &Workload) -> bool {
     match workload {
         Workload::Bulk { .. }

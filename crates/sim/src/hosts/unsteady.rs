@@ -8,7 +8,7 @@ const EACH: u64 = 10;
 /// A process on a host whose work takes a while: nearly always the same while, for this process goes the same way
 /// through the kernel each time, and another process another way.
 ///
-/// What is drawn once decides which of two flows is steadily served first where their packets come at once; chance
+/// The part drawn once decides which of two flows is steadily served first if their packets come at once; chance
 /// for each packet alone would mix that, and find none of the patterns that real hosts fall into and stay in.
 #[derive(Debug, Clone)]
 pub(crate) struct Unsteady {

@@ -22,9 +22,9 @@ pub(crate) struct HostState {
     pub processor: Serial,
     /// The processor's jobs for which timers run, in order.
     pub promised: VecDeque<u32>,
-    /// The board's processor; for sending only, where it has one for each direction.
+    /// The board's processor; for sending only, if it has one for each direction.
     pub board: Serial,
-    /// The board's processor for receiving, where it has one for each direction.
+    /// The board's processor for receiving, if it has one for each direction.
     pub board_in: Serial,
     /// Envelopes received and not yet taken by the host.
     pub memory: u64,
@@ -35,7 +35,7 @@ pub(crate) struct HostState {
     pub places: HostPlaces,
 }
 
-/// Where a host's time is booked.
+/// The places under which a host's time is booked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HostPlaces {
     pub processor: u32,
@@ -47,12 +47,12 @@ pub(crate) struct HostPlaces {
 }
 
 impl HostPlaces {
-    /// Where the time of a system write that waits to return is booked: all work is the board's.
+    /// The place under which the time of a system write that waits to return is booked: all work is the board's.
     pub fn of_write(self, waiting: Waiting) -> u32 {
         if waiting == Waiting::Application { self.board } else { self.of(waiting) }
     }
 
-    /// Where a sender's time is booked.
+    /// The place under which a sender's time is booked.
     pub fn of(self, waiting: Waiting) -> u32 {
         match waiting {
             Waiting::Application => self.processor,
@@ -94,7 +94,7 @@ pub(crate) struct World<'a> {
     pub segments: Segments<Segment<Extent>>,
     /// Frames of listed protocols on their way.
     pub frames: Segments<Sent>,
-    /// Can a link change the order of packets?
+    /// Whether a link can change the order of packets.
     pub reorders: bool,
     /// Records to be used again.
     #[expect(clippy::vec_box, reason = "records move on in their boxes")]
@@ -181,8 +181,8 @@ impl<'a> World<'a> {
         self.when(done, end, job);
     }
 
-    /// Has the processor lost time to interrupts since it promised a job? Then it is done later, and so is
-    /// what waits behind it, also where that takes no time. Nothing interrupts a board.
+    /// Whether the processor has lost time to interrupts since it promised a job. Then it is done later, and so is
+    /// what waits behind it, even if that takes no time. Nothing interrupts a board.
     fn is_late(&mut self, slot: u32) -> bool {
         let Some((end, promise)) = self.jobs.promise(slot) else { return false };
         let host = &mut self.hosts[self.ends[end.index()].host];
@@ -240,7 +240,7 @@ impl<'a> World<'a> {
         if separate { &mut state.board_in } else { &mut state.board }
     }
 
-    /// Does `job` when a processor is done; before anything else happens, where that is now.
+    /// Does `job` when a processor is done; before anything else happens, if that is now.
     fn when(&mut self, done: Done, end: EndId, job: Job) {
         let (at, promise) = match done {
             Done::Now => return self.soon.push_back((end, job)),
@@ -261,7 +261,7 @@ impl<'a> World<'a> {
         &self.scenario.hosts[self.ends[end.index()].like]
     }
 
-    /// Where time on an end's host is booked.
+    /// The places under which time on an end's host is booked.
     pub fn places_of(&self, end: EndId) -> HostPlaces {
         self.hosts[self.ends[end.index()].host].places
     }
@@ -316,7 +316,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Sets the timer of an end's deadline where that has moved.
+    /// Sets the timer of an end's deadline if that has moved.
     pub fn set_deadline(&mut self, id: EndId) {
         let end = &mut self.ends[id.index()];
         let deadline = end.speaker.deadline().filter(|_| !end.cut_off);
@@ -350,7 +350,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Stops the run where its applications go on without any time passing: nothing on their path takes
+    /// Stops the run if its applications go on without any time passing: nothing on their path takes
     /// time, and a workload that lasts for a time would never end.
     pub fn watch_time(&mut self) {
         let now = self.net.now();
@@ -361,7 +361,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Was it stopped for that reason?
+    /// Whether it was stopped for that reason.
     pub fn stood_still(&self) -> bool {
         self.standing.1 >= MOST_STEPS
     }

@@ -18,8 +18,8 @@
 //! assert_eq!((parcel.tag, network.now()), (7, Time::from_nanos(6_000_000)));
 //! ```
 //!
-//! Each link and each [medium](MediumId) has one entry in the event queue: when it next needs attention. Packets in flight wait in
-//! the links, so the queue holds as many entries as there are links at work and timers.
+//! Each link and each [medium](MediumId) has one entry in the event queue: when it next needs attention. Packets in
+//! flight wait in the links, so the queue holds as many entries as there are links at work and timers.
 //!
 //! What a packet touches on a hop: its place in the link's ring (40 bytes, its departure included), the link
 //! itself (a [`Station`](station), in one piece with its plain link), an entry and a slot of the wheel, and
@@ -84,7 +84,7 @@ pub struct Network {
     routes: Routes,
     traces: Traces,
     ready: VecDeque<Event>,
-    /// Copies made that nobody has asked for yet, where somebody wants to know.
+    /// Copies made that nobody has asked for yet, if somebody wants to know.
     copies: Option<Vec<(RouteId, u64, u32)>>,
     ledger: bool,
     recorder: Option<Box<Recorder>>,
@@ -121,7 +121,7 @@ impl Network {
     /// Adds a route; disciplines see its packets as `channel`.
     ///
     /// # Panics
-    /// Where the channel's number is 2^32 or more, or the hops of all routes together are 2^24 or more:
+    /// If the channel's number is 2^32 or more, or the hops of all routes together are 2^24 or more:
     /// packets have room for no larger numbers.
     pub fn add_route(&mut self, channel: Channel, links: &[LinkId]) -> RouteId {
         self.routes.add(channel, links)
@@ -150,7 +150,7 @@ impl Network {
     /// Sends a packet off on its route, now.
     ///
     /// # Panics
-    /// Where it has 2^11 control envelopes or more: packets have room for no larger number.
+    /// If it has 2^11 control envelopes or more: packets have room for no larger number.
     pub fn inject(&mut self, parcel: Parcel) {
         assert!(parcel.controls < MOST_CONTROLS, "a packet has fewer than 2^11 control envelopes");
         let (class, hop, onward) = self.routes.set_off(parcel.route);
@@ -165,7 +165,7 @@ impl Network {
         }
     }
 
-    /// Asks for [`Event::Timer`] with `number` at `at`, or now where that has passed.
+    /// Asks for [`Event::Timer`] with `number` at `at`, or now if that has passed.
     pub fn set_timer(&mut self, at: Time, number: u64) {
         let entry = self.events.enlist(Due::Timer(number));
         self.events.insert(entry, at.max(self.now));
@@ -217,7 +217,7 @@ impl Network {
         }
     }
 
-    /// Lets a link do what is due, and moves one packet that comes out of it on; where more are due, the
+    /// Lets a link do what is due, and moves one packet that comes out of it on; if more are due, the
     /// link's next event is now. Returns what happens first; all else is ready behind it.
     #[inline(always)]
     fn serve(&mut self, id: u32) -> Option<Event> {
@@ -313,7 +313,8 @@ impl Network {
         None
     }
 
-    /// Puts a packet onto a link, sees to its event, and tells of what it gave up. What is no link is a lane over a medium.
+    /// Puts a packet onto a link, sees to its event, and tells of what it gave up. What is no link is a lane over a
+    /// medium.
     #[inline(always)]
     fn enter(&mut self, id: u32, leg: Leg) {
         let Some(station) = self.stations.get_mut(id as usize) else {
@@ -364,7 +365,7 @@ impl Network {
     /// Starts a record of hops for a packet to be injected.
     ///
     /// # Panics
-    /// Where 2^24 - 1 records are kept already: packets have room for no larger number.
+    /// If 2^24 - 1 records are kept already: packets have room for no larger number.
     pub fn trace(&mut self) -> TraceId {
         self.traces.start()
     }
@@ -451,7 +452,7 @@ impl Network {
         }
     }
 
-    /// The recorded times in queue of a link, where they are recorded.
+    /// The recorded times in queue of a link, if they are recorded.
     pub fn queueing(&self, link: LinkId) -> Option<Times> {
         match self.station(link) {
             Some(station) => station.queueing(),

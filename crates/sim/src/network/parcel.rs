@@ -34,7 +34,7 @@ pub enum Event {
 /// Most hops of all routes together, and most records of hops at one time.
 pub(super) const MOST: u32 = (1 << 24) - 1;
 
-/// Where the congestion bits of a [`Label`] are, its priority band, and its number of control envelopes.
+/// The places of the congestion bits of a [`Label`], its priority band, and its number of control envelopes.
 const ECN: u32 = 48;
 const BAND: u32 = 50;
 const CONTROLS: u32 = 53;

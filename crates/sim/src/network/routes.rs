@@ -31,7 +31,7 @@ pub(super) struct Shares {
 
 /// The top bit of a sum.
 const TOP: u64 = 1 << 63;
-/// Set where a packet goes no further: what else there is then is its route.
+/// Set if a packet goes no further: what else there is then is its route.
 const END: u32 = 1 << 31;
 
 /// A link of a route, with the sums of its packets and what is behind it, the next link or the route's end: half
@@ -69,7 +69,7 @@ impl Route {
     }
 }
 
-/// Where a packet goes.
+/// The next hop of a packet, or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Onward {
     /// Onto this link.
@@ -83,7 +83,7 @@ pub(super) enum Onward {
 pub(super) struct Routes {
     routes: Vec<Route>,
     hops: Vec<Hop>,
-    /// The route of each hop, asked for only where a packet is lost or recorded, and its own link.
+    /// The route of each hop, asked for only if a packet is lost or recorded, and its own link.
     owners: Vec<u32>,
     links: Vec<LinkId>,
     /// How often the top bit of each sum of a hop has been set and taken out again: packets, queue, transmit,
@@ -97,7 +97,7 @@ impl Routes {
     /// Adds a route.
     ///
     /// # Panics
-    /// Where the channel or the number of all hops is too large to be packed.
+    /// If the channel or the number of all hops is too large to be packed.
     pub(super) fn add(&mut self, channel: Channel, links: &[LinkId]) -> RouteId {
         let channel = u32::try_from(channel.0).expect("channels are numbered below 2^32");
         let (first, id) = (self.hops.len() as u32, self.routes.len() as u32);
@@ -119,7 +119,7 @@ impl Routes {
         route.hops_and_band = route.hops() << 8 | u32::from(band.min(LAST_BAND));
     }
 
-    /// Counts a packet that sets off; its channel and band, its first hop and where that is.
+    /// Counts a packet that sets off. Returns its channel and band, its first hop and the link of that.
     #[inline]
     pub(super) fn set_off(&mut self, route: RouteId) -> ((u32, u8), u32, Onward) {
         let route = &mut self.routes[route.0 as usize];
@@ -127,7 +127,7 @@ impl Routes {
         ((route.channel, route.band()), route.first, beyond(route.link))
     }
 
-    /// Adds what a packet waited for on `hop`. Where it goes next.
+    /// Adds what a packet waited for on `hop`. Returns its next hop.
     #[inline(always)]
     pub(super) fn book(&mut self, hop: u32, shares: &Shares) -> Onward {
         let sums = &mut self.hops[hop as usize];
@@ -162,7 +162,7 @@ impl Routes {
         sums.packets &= (1 << 31) - 1;
     }
 
-    /// Counts a packet that has passed `hop`, without adding what it waited for. Where it goes next.
+    /// Counts a packet that has passed `hop`, without adding what it waited for. Returns its next hop.
     #[inline]
     pub(super) fn after(&mut self, hop: u32) -> Onward {
         let sums = &mut self.hops[hop as usize];
