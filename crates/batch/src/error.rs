@@ -9,7 +9,7 @@ pub enum BatchError {
     /// Somebody wanted it to end.
     #[error("broken off before all was run")]
     BrokenOff,
-    /// One seed was asked for where the scenario's grid has several.
+    /// One seed was asked for although the scenario's grid has several.
     #[error(
         "seed {seed}: the scenario varies the seed itself, as an axis of its grid; take the axis out or give no seed"
     )]
@@ -20,13 +20,13 @@ pub enum BatchError {
     /// There is nothing to go on with.
     #[error("{}: no interrupted run is kept there: leave --resume out", place.display())]
     NothingKept {
-        /// Where it would be.
+        /// The place at which it would be.
         place: PathBuf,
     },
     /// What is kept is of something else.
     #[error("{}: the runs that are kept there are no part of this: {what}; leave --resume out to start anew", place.display())]
     KeptOfOther {
-        /// Where they are.
+        /// Their place.
         place: PathBuf,
         /// In what they differ.
         what: String,
@@ -34,7 +34,7 @@ pub enum BatchError {
     /// Runs that are kept cannot be read, or not removed.
     #[error("{}: {cause}; remove it, and leave --resume out", place.display())]
     Unkept {
-        /// Where they are.
+        /// Their place.
         place: PathBuf,
         /// What is in the way.
         cause: String,

@@ -2,7 +2,7 @@
 //! `cargo run --release -p trunkline-explain --example advice -- [COUNT [SEED [FIRST]]]`.
 //!
 //! Prints a line for each scenario that is advised wrongly or promised wrongly, then the shares. Every second ten
-//! scenarios are explained with so small a budget that runs are cut where they may be.
+//! scenarios are explained with so small a budget that runs are cut if they may be.
 
 #[path = "../tests/advice/mod.rs"]
 mod advice;

@@ -1,5 +1,5 @@
-//! Which relaxations are tried for a traffic: each constraint that the scenario puts on it, with a ladder of
-//! realistic steps up to where it is gone.
+//! The relaxations that are tried for a traffic: each constraint that the scenario puts on it, with a ladder of
+//! realistic steps up to its absence.
 
 use crate::constraint::Constraint;
 use crate::focus::{leader, rivals};
@@ -22,7 +22,7 @@ const WINDOWS: [(u16, u8); 4] = [(252, 3), (1024, 3), (1024, 7), (4096, 7)];
 /// Windows of TCP: the largest without scaling (RFC 7323), and fourfold from there to the largest of all.
 const BUFFERS: [u64; 8] =
     [65_535, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
-/// Bytes of TCP's buffers that are taken to be enough where no line has a rate.
+/// Bytes of TCP's buffers that are taken to be enough if no line has a rate.
 const UNKNOWN: u64 = 64 << 20;
 /// First windows of TCP: that of RFC 6928, and larger ones.
 const FIRST_WINDOWS: [u32; 3] = [10, 40, 160];
@@ -31,7 +31,7 @@ const FIRST_WINDOWS: [u32; 3] = [10, 40, 160];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub constraint: Constraint,
-    /// Where: a host, a link; empty where there is only one.
+    /// The host or the link; empty if there is only one.
     pub place: String,
     /// As it is.
     pub now: String,
@@ -68,7 +68,7 @@ pub(crate) struct Ground<'a> {
     pub subject: usize,
     pub traffic: &'a Traffic,
     pub run: &'a Run,
-    /// Where its flows end, and where they start.
+    /// The hosts at which its flows end, and at which they start.
     pub hosts: BTreeSet<usize>,
     /// The lines that its data cross.
     pub data: BTreeSet<Line>,
@@ -201,7 +201,7 @@ impl<'a> Ground<'a> {
     /// The window of URP.
     fn blocks(&self) -> Option<Candidate> {
         let now = window(&self.traffic.transport)?;
-        // The answer's window counts where there is an answer of any length.
+        // The answer's window counts if there is an answer of any length.
         let back =
             window(&self.traffic.reply_transport).filter(|_| has_messages(&self.traffic.workload));
         let least = back.map_or(now, |back| back.min(now));
@@ -220,8 +220,8 @@ impl<'a> Ground<'a> {
         candidate(Constraint::Window, String::new(), text, larger.map(rung).collect())
     }
 
-    /// The buffers of TCP: what the sender keeps and what the receiver takes. The ladder ends with the first step that holds
-    /// twice what the line carries in a round trip, where that is known.
+    /// The buffers of TCP: what the sender keeps and what the receiver takes. The ladder ends with the first step that
+    /// holds twice what the line carries in a round trip, if that is known.
     fn buffers(&self, ours: &TcpSettings, theirs: &TcpSettings) -> Option<Candidate> {
         let way = |from: &TcpSettings, to: &TcpSettings| send_buffer(from).min(receive_buffer(to));
         let there = way(ours, theirs);

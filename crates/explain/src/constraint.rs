@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Something that can limit a message's delay or a transfer's rate. The order is that of what it takes
-/// to relax it: a setting, another driver, another board, another host, another trunk, another place. Where
+/// to relax it: a setting, another driver, another board, another host, another trunk, another place. If
 /// relaxing two of them buys about the same, the earlier one is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -9,10 +9,10 @@ use crate::figure::{Figure, Figures};
 pub const ENOUGH: f64 = 0.10;
 /// Relaxations that leave a time within this share of each other's savings are equals.
 const EQUALS: f64 = 0.9;
-/// Distance binds in spite of other constraints where it alone is worth so many times what they are.
+/// Distance binds in spite of other constraints if it alone is worth so many times what they are.
 const DISTANCE_RULES: f64 = 3.0;
 
-/// The figures of a candidate's rungs, or `None` where a run failed.
+/// The figures of a candidate's rungs, or `None` if a run failed.
 pub(crate) type RungFigures = Vec<Option<Figures>>;
 
 /// What the rungs of `candidate` buy for `size`.
@@ -41,8 +41,8 @@ pub(crate) fn relaxed(
     })
 }
 
-/// What binds. Of equals it is the constraint that takes least to relax; distance only where nothing else
-/// is worth a third as much. What chance may have made counts only where nothing else is worth anything.
+/// The constraint that binds. Of equals it is the one that takes least to relax; distance only if nothing else
+/// is worth a third as much. What chance may have made counts only if nothing else is worth anything.
 pub(crate) fn binding(relaxed: &[Relaxed], pairs: &[PairRelaxed]) -> Binding {
     let worth: Vec<&Relaxed> = relaxed.iter().filter(|it| it.saved > ENOUGH).collect();
     let certain: Vec<&Relaxed> = worth.iter().copied().filter(|it| it.certain).collect();
@@ -69,12 +69,12 @@ fn among(worth: &[&Relaxed], pairs: &[PairRelaxed]) -> Binding {
     if distance.is_some() { Binding::One(Constraint::Distance) } else { Binding::Nothing }
 }
 
-/// Is a pair worth something beside distance?
+/// Whether a pair is worth something beside distance.
 fn distance_allows(pair: &PairRelaxed, distance: Option<&Relaxed>) -> bool {
     distance.is_none_or(|distance| distance.saved <= DISTANCE_RULES * pair.saved)
 }
 
-/// Does a pair buy so much more than its better half that it is worth telling: half of what is left?
+/// Whether a pair buys so much more than its better half that it is worth telling: half of what is left.
 pub(crate) fn is_news(pair: f64, alone: f64) -> bool {
     let left = 1.0 - alone.max(0.0);
     pair > ENOUGH && (1.0 - pair) < 0.5 * left

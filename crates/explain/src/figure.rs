@@ -51,7 +51,7 @@ impl Figure {
         Figure { seconds: 1.0 / rate, bytes_per_second: rate, error, samples }
     }
 
-    /// The share of the time that `relaxed` saves: 0.9 where it takes a tenth. Negative where it takes longer.
+    /// The share of the time that `relaxed` saves: 0.9 if it takes a tenth. Negative if it takes longer.
     pub fn saved_by(&self, relaxed: &Figure) -> f64 {
         1.0 - relaxed.seconds / self.seconds
     }
@@ -78,13 +78,13 @@ pub(crate) type Figures = BTreeMap<u64, Figure>;
 pub(crate) struct Reading {
     /// The traffic's name.
     pub name: String,
-    /// Has it only a rate, that of all it delivered?
+    /// Whether it has only a rate, that of all it delivered.
     pub whole: bool,
 }
 
 impl Reading {
-    /// The reading of `traffic`, as its unchanged run asks for it: a rate alone where it runs for as long as another
-    /// does, where not one transfer ended, and where datagrams do not arrive as they are offered.
+    /// The reading of `traffic`, as its unchanged run asks for it: a rate alone if it runs for as long as another
+    /// does, if not one transfer ended, and if datagrams do not arrive as they are offered.
     pub fn of(traffic: &Traffic, run: &Run) -> Reading {
         let reading = Reading { name: traffic.name.clone(), whole: false };
         let Some(measured) = run.traffic(&traffic.name) else { return reading };
@@ -100,7 +100,7 @@ impl Reading {
     }
 }
 
-/// Do so many datagrams of a constant rate get lost, or late, that what arrives matters more than when?
+/// Whether so many datagrams of a constant rate get lost, or late, that what arrives matters more than when.
 fn falls_short(traffic: &Traffic, run: &Run, measured: &TrafficRun) -> bool {
     let Workload::Paced { rate, .. } = traffic.workload else { return false };
     let offered = rate.bits_per_second() as f64 / 8.0 * f64::from(traffic.count);
@@ -123,8 +123,8 @@ pub(crate) fn figures(run: &Run, reading: &Reading) -> Figures {
     traffic.sizes().into_iter().filter_map(of).collect()
 }
 
-/// Bytes that all flows together delivered in each second of the longest one's life, or until the last measurement where
-/// that came later: datagrams go on arriving when their sender has done.
+/// Bytes that all flows together delivered in each second of the longest one's life, or until the last measurement
+/// where if that came later: datagrams go on arriving when their sender has done.
 fn rate_of_all(run: &Run, traffic: &TrafficRun) -> Option<f64> {
     let lives = traffic.sender.iter().map(|states| states.values().copied().sum::<Span>());
     let first = traffic.samples.iter().map(|sample| sample.start).min();
@@ -166,7 +166,7 @@ fn figure(traffic: &TrafficRun, size: u64) -> Option<Figure> {
     Some(Figure { seconds, bytes_per_second, error, samples: delays.len() })
 }
 
-/// Of the mean, from means of batches: what follows each other is alike where a queue comes and goes.
+/// The standard error of the mean, from means of batches: successive values are alike if a queue comes and goes.
 fn standard_error(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -176,7 +176,7 @@ fn standard_error(values: &[f64]) -> f64 {
     deviation(&means) / (means.len() as f64).sqrt()
 }
 
-/// The samples of one size without each flow's warm-up, where it has three or more: the first tenth of them, at
+/// The samples of one size without each flow's warm-up, if it has three or more: the first tenth of them, at
 /// least one, and those that ended within the first tenth of their time. (Writes into an empty send buffer return
 /// at once, so that by number alone they would outweigh the rest.)
 pub(crate) fn settled(traffic: &TrafficRun, size: u64) -> Vec<&Sample> {

@@ -34,7 +34,7 @@ pub(crate) fn rivals(scenario: &Scenario, subject: usize) -> Vec<usize> {
     (0..scenario.traffic.len()).filter(|&other| other != subject && !apart(other)).collect()
 }
 
-/// Does `later` start only when `earlier` has ended?
+/// Whether `later` starts only when `earlier` has ended.
 fn follows(scenario: &Scenario, later: usize, earlier: usize) -> bool {
     let mut at = later;
     // No chain is longer than there are traffics; one that bites its tail never starts.

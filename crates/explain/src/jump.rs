@@ -19,7 +19,7 @@ pub(crate) fn jumps(base: &Figures) -> Vec<(u64, u64)> {
     pairs.filter(|&(small, large)| close(small, large) && steep(base, small, large)).collect()
 }
 
-/// Do two sizes differ by no more than a sixteenth, or one byte?
+/// Whether two sizes differ by no more than a sixteenth, or one byte.
 fn close(small: u64, large: u64) -> bool {
     small > 1 && large - small <= (small / 16).max(1)
 }

@@ -1,9 +1,9 @@
-//! Why a scenario comes out as it does: where the time went, which constraint binds, and what relaxing it
-//! buys.
+//! The reasons for a scenario's results: the places and causes of time, the constraint that binds, and the worth of
+//! relaxing it.
 //!
-//! [`explain`] runs a scenario in the engine that it is handed, then runs it again with each [`Relaxation`] that could matter, and compares the
-//! figures. The ledger shows where time was spent; only a run without a constraint shows what that constraint
-//! cost. `docs/explain.md` says how it decides and where its limits are.
+//! [`explain`] runs a scenario in the engine that it is handed, then runs it again with each [`Relaxation`] that could
+//! matter, and compares the figures. The ledger shows what time was spent on; only a run without a constraint shows
+//! what that constraint cost. `docs/explain.md` says how it decides and what its limits are.
 
 mod candidates;
 mod constraint;

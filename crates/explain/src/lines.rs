@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use trunkline_core::{DropCause, Rate, Span};
 use trunkline_path::{Limit, LinkSpec};
 
-/// The largest packet where a limit counts packets.
+/// The largest packet if a limit counts packets.
 const MTU: u32 = 1500;
 /// What a queue drops, by whatever rule.
 const OVERFLOWS: [DropCause; 6] = [
@@ -40,7 +40,7 @@ impl Ground<'_> {
         link.is_some_and(|link| OVERFLOWS.iter().any(|&cause| link.counts.dropped_by(cause) > 0))
     }
 
-    /// Bytes that `lines` carry in a round trip, where that is more than each of them holds.
+    /// Bytes that `lines` carry in a round trip, if that is more than each of them holds.
     fn a_round_trips_worth(&self, lines: &[Line]) -> Option<u64> {
         let rates = lines.iter().filter_map(|&line| self.spec(line).rate);
         let bytes = rates.map(|rate| rate.bytes_in(self.round_trip)).max()?;
@@ -49,7 +49,7 @@ impl Ground<'_> {
         (bytes > most).then_some(bytes)
     }
 
-    /// What the way of the data loses; also on a link's other direction, where that is no better.
+    /// The loss on the way of the data; also on a link's other direction, if that is no better.
     pub(crate) fn loss(&self) -> Option<Candidate> {
         let lines = self.those(&self.data, |_, spec| impaired(spec));
         let lines = self.with_twins(lines, |one, other| one.impairments == other.impairments);
@@ -59,7 +59,7 @@ impl Ground<'_> {
         candidate(Constraint::Loss, place, "impaired".into(), rungs.into_iter().collect())
     }
 
-    /// The slowest lines on the way of the data, with a link's other direction where that has the same rate.
+    /// The slowest lines on the way of the data, with a link's other direction if that has the same rate.
     pub(crate) fn rate(&self) -> Option<Candidate> {
         let (rate, lines) = self.slowest(&self.data)?;
         let lines = self.with_twins(lines, |one, other| one.rate == other.rate);
@@ -151,7 +151,7 @@ fn is_slower(one: Option<Rate>, other: Option<Rate>) -> bool {
     }
 }
 
-/// Does a line do anything to packets that [`Relaxation::Loss`] takes away?
+/// Whether a line does anything to packets that [`Relaxation::Loss`] takes away.
 fn impaired(link: &LinkSpec) -> bool {
     let mut better = link.clone();
     relax::perfect(&mut better);

@@ -11,10 +11,10 @@ use trunkline_scenario::{
 };
 use trunkline_transport::tcp::{MOST_UNSCALED, Settings};
 
-/// What a relaxation divides by where nothing at all would let a timed test go on for ever without time
+/// The divisor of a relaxation if nothing at all would let a timed test go on for ever without time
 /// passing.
 pub const PRACTICALLY_NOTHING: u64 = 1000;
-/// Bytes of one channel's turn where a relaxation puts round robin in (Hawley 1989 §1.2).
+/// Bytes of one channel's turn if a relaxation puts round robin in (Hawley 1989 §1.2).
 const QUANTUM: u32 = 64;
 /// User bytes of an ATM cell.
 const CELL: u64 = 48;
@@ -26,7 +26,7 @@ const NO_LIMIT: u64 = 1 << 30;
 pub struct Line {
     /// Index into the scenario's links.
     pub link: usize,
-    /// Is it the one from the link's second end to its first?
+    /// Whether it is the one from the link's second end to its first.
     pub reversed: bool,
 }
 
@@ -46,7 +46,7 @@ impl Line {
 /// One thing made better. Hosts, nodes, links and traffics are named by their index in the scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relaxation {
-    /// The window of a traffic that speaks URP, in both directions where it is smaller: blocks of so many bytes, so
+    /// The window of a traffic that speaks URP, in both directions if it is smaller: blocks of so many bytes, so
     /// many of them.
     Window {
         /// The traffic.
@@ -56,7 +56,7 @@ pub enum Relaxation {
         /// Blocks outstanding.
         outstanding: u8,
     },
-    /// The buffers of a traffic that speaks TCP, at both ends where they are smaller, with the window scaling that they
+    /// The buffers of a traffic that speaks TCP, at both ends if they are smaller, with the window scaling that they
     /// need.
     Buffers {
         /// The traffic.
@@ -64,7 +64,7 @@ pub enum Relaxation {
         /// Bytes.
         bytes: u64,
     },
-    /// The first window of a traffic that speaks TCP, at both ends where it is smaller.
+    /// The first window of a traffic that speaks TCP, at both ends if it is smaller.
     InitialWindow {
         /// The traffic.
         traffic: usize,
@@ -87,7 +87,7 @@ pub enum Relaxation {
     ReceiveBuffers {
         /// The hosts.
         hosts: Vec<usize>,
-        /// Do blocks gather until a message ends?
+        /// Whether blocks gather until a message ends.
         gather: bool,
     },
     /// Interfaces with memory without limit.
@@ -137,7 +137,8 @@ pub enum Relaxation {
         /// The traffics.
         traffic: Vec<usize>,
     },
-    /// Queues that hold more: so many bytes, or whatever comes, and then without a rule that drops before they are full.
+    /// Queues that hold more: so many bytes, or whatever comes, and then without a rule that drops before they are
+    /// full.
     QueueLimit {
         /// The lines.
         lines: Vec<Line>,
@@ -249,7 +250,7 @@ pub(crate) fn window(transport: &Transport) -> Option<u32> {
     }
 }
 
-/// What an end that speaks TCP has where the scenario leaves it to the profile.
+/// The settings of an end that speaks TCP if the scenario leaves them to the profile.
 pub(crate) fn profile(tcp: &TcpSettings) -> Settings {
     // The run has shown that there is such a profile.
     Settings::of(tcp.profile.parse().unwrap_or_default())
@@ -444,7 +445,7 @@ pub(crate) fn remove(it: &mut Scenario, gone: &[usize]) {
     }
 }
 
-/// Do this workload's messages end, so that an interface can gather them?
+/// Whether this workload's messages end, so that an interface can gather them.
 pub(crate) fn has_messages(workload: &Workload) -> bool {
     matches!(workload, Workload::Interactive { .. } | Workload::TimedEcho { .. })
 }

@@ -20,9 +20,9 @@ pub struct Rounds {
     pub outstanding: Option<u32>,
     /// User bytes of the sender's window.
     pub window: Option<u32>,
-    /// Does another write follow at once, so that this one's last answer is waited for too?
+    /// Whether another write follows at once, so that this one's last answer is waited for too.
     pub transfer: bool,
-    /// The queue in which each round waits, where that is much of a message's time.
+    /// The queue in which each round waits, if that is much of a message's time.
     pub queue: Option<Queued>,
 }
 
@@ -36,18 +36,18 @@ pub struct Queued {
 }
 
 impl Rounds {
-    /// Is it several rounds because one request has to be answered for before the next?
+    /// Whether it is several rounds because one request has to be answered for before the next.
     pub fn by_requests(&self) -> bool {
         self.outstanding.is_some() && self.requests.len() > 1
     }
 
-    /// Is it several rounds because a request is larger than the window?
+    /// Whether it is several rounds because a request is larger than the window.
     pub fn by_window(&self) -> bool {
         self.requests.iter().any(|&bytes| self.window.is_some_and(|window| bytes > window))
     }
 }
 
-/// A queue counts where all rounds together wait in it for this share of the delay.
+/// A queue counts if all rounds together wait in it for this share of the delay.
 const MUCH: f64 = 0.3;
 
 /// The rounds of the writes with which `subject` sends a message (or fills a transfer) of `size`.

@@ -22,7 +22,7 @@ pub(crate) fn run_all<T: Send>(
             scope.spawn(move || {
                 while let Some(index) = claim(next, scenarios.len()) {
                     put(&results[index], work(&scenarios[index]));
-                    // Nobody listens where the caller has gone.
+                    // Nobody listens if the caller has gone.
                     let _ = finished.send(());
                 }
             });

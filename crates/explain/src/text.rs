@@ -81,7 +81,7 @@ fn sender_line(out: &mut String, it: &StateShare) {
     bar_line(out, &name, "", &span(it.span), it.share, 0.0);
 }
 
-/// Each bar begins where the one before it ends, if they follow each other.
+/// Each bar begins at the end of the one before it, if they follow each other.
 fn waterfall(out: &mut String, bars: &[Bar], in_order: bool) {
     let (mut before, mut small) = (0.0, 0.0);
     for bar in bars {
@@ -141,7 +141,7 @@ fn ladder(out: &mut String, unit: Unit, group: &Group) {
     }
 }
 
-/// Constraints by name; with their place where there are several of a kind.
+/// Constraints by name; with their place if there are several of a kind.
 fn names(list: &[&Relaxed]) -> String {
     let name = |it: &&Relaxed| match it.constraint {
         Constraint::Processor | Constraint::Board => {

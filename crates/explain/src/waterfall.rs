@@ -1,4 +1,4 @@
-//! Where the time went: place by place and cause by cause.
+//! The times of a message, place by place and cause by cause.
 
 use crate::figure::settled;
 use serde::Serialize;

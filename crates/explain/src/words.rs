@@ -35,7 +35,7 @@ impl Unit {
         }
     }
 
-    /// Is the figure a delay, and not a rate?
+    /// Whether the figure is a delay, and not a rate.
     pub fn is_delay(self) -> bool {
         self.measure == Measure::Delay
     }
@@ -256,7 +256,7 @@ pub(crate) fn jump(it: &Jump) -> String {
     )
 }
 
-/// Splitting does harm where each piece has to be answered for before the next.
+/// Splitting does harm if each piece has to be answered for before the next.
 fn ways(constraint: Constraint, rounds: Option<&Rounds>) -> String {
     match (constraint, rounds.and_then(|it| it.outstanding)) {
         (Constraint::Split, Some(most)) => {

@@ -59,7 +59,7 @@ impl fmt::Display for What {
     }
 }
 
-/// A value with its 95 % confidence interval, where the samples allow one.
+/// A value with its 95 % confidence interval, if the samples allow one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
     /// In the unit of its [`What`].
@@ -70,12 +70,12 @@ pub struct Figure {
     pub high: Option<f64>,
     /// How many samples, or packets, it is made of.
     pub count: u64,
-    /// Is it of a run that must not be used?
+    /// Whether it is of a run that must not be used.
     pub invalid: bool,
 }
 
 impl Figure {
-    /// Does chance explain the distance of the two? Their intervals overlap; one without an interval is a
+    /// Whether chance explains the distance of the two: their intervals overlap; one without an interval is a
     /// point.
     pub fn overlaps(&self, other: &Figure) -> bool {
         let ends = |figure: &Figure| {

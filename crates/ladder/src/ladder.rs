@@ -26,7 +26,7 @@ pub struct Row {
     pub figures: BTreeMap<EngineName, Figure>,
     /// Why an engine has no value.
     pub absent: BTreeMap<EngineName, String>,
-    /// What the simulator gives in other phases, where another engine was apart from it.
+    /// The range of the simulator in other phases, if another engine was apart from it.
     pub range: Option<Range>,
     /// The other engines, each held against the simulator.
     pub judgements: BTreeMap<EngineName, Judgement>,
@@ -43,11 +43,11 @@ pub struct Ladder {
     pub engines: Vec<EngineName>,
     /// The figures, traffic by traffic.
     pub rows: Vec<Row>,
-    /// How far the simulations moved of which the rows' ranges are made; `None` where none were needed.
+    /// The moves of the simulations of which the rows' ranges are made; `None` if none were needed.
     pub moves: Option<Moves>,
     /// How exactly the emulation was carried out.
     pub accuracy: Option<Accuracy>,
-    /// Why runs are not to be used, each with its engine; empty where they are.
+    /// The reasons why runs are not to be used, each with its engine; empty if they are.
     pub invalid: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl Ladder {
         }
     }
 
-    /// Is a figure of another engine apart from the simulator's, so that other phases are worth asking?
+    /// Whether a figure of another engine is apart from the simulator's, so that other phases are worth asking.
     pub fn is_apart(&self) -> bool {
         self.rows.iter().any(Row::is_apart)
     }
@@ -196,7 +196,7 @@ fn rows(scenario: &Scenario, index: usize, runs: &[Run], tolerances: &Tolerances
         let counted: Vec<EngineName> = counted.map(|run| run.engine).collect();
         found.retain(|_, by| counted.iter().any(|engine| by.contains_key(engine)));
     }
-    // Formulas count no packets, and where nothing was lost there is nothing to compare.
+    // Formulas count no packets, and if nothing was lost there is nothing to compare.
     found.retain(|what, by| *what != What::Loss || by.values().any(|it| it.value > 0.0));
     let row = |(what, figures): (What, BTreeMap<EngineName, Figure>)| {
         let judgements = judgements(what, &traffic.name, &figures, runs, tolerances);

@@ -1,7 +1,7 @@
 //! The truth ladder: one scenario predicted, simulated and emulated, and whether the three agree.
 //!
 //! Each [`Row`] is one figure of one traffic with its value in every engine. The simulator is the middle rung:
-//! the formulas and the emulator are each held against it. Where two differ by more than the
+//! the formulas and the emulator are each held against it. If two differ by more than the
 //! [tolerance](Tolerances), the row says why as far as the ledgers, the counts of losses and the engines' own
 //! notes tell; a difference that these do not explain is called unexplained.
 

@@ -1,6 +1,6 @@
 //! The same scenario in other phases.
 //!
-//! Where windows and queues keep time with each other, a figure can hang on the instant at which a block comes:
+//! If windows and queues keep time with each other, a figure can hang on the instant at which a block comes:
 //! just before another one's, or just behind it. A description says nothing of that, no seed draws it, and hosts
 //! settle it anew in each run; the simulator takes one phase and keeps to it, and the samples within one run
 //! know no other. So it is asked again, with everything moved by what nobody has described.
@@ -14,7 +14,7 @@ use trunkline_scenario::{Scenario, Traffic, Transport};
 const FULL: u64 = 39;
 /// And no fewer than these.
 const FEWEST: u64 = 8;
-/// Starts are moved by so much where a block takes less: real hosts do not start at the same instant to better
+/// Starts are moved by so much if a block takes less: real hosts do not start at the same instant to better
 /// than that.
 const START: Span = Span::from_millis(1);
 /// The packets of a flow leave their host earlier or later by up to so much: about what the kernel takes to wake a
@@ -36,7 +36,7 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// Those for `scenario`, of which one simulation sends `packets` packets, where all together may send
+    /// The moves for `scenario`, of which one simulation sends `packets` packets, if all together may send
     /// `budget`. The number of runs follows from that, not from a clock, so that it is the same on every machine.
     pub fn of(scenario: &Scenario, packets: u64, budget: u64) -> Moves {
         let runs = (budget / packets.max(1)).clamp(FEWEST, FULL);

@@ -14,7 +14,7 @@ const BYTES: u64 = 20_000;
 /// A run may last so many times as long as it was cut to before it is ended.
 const PATIENCE: u64 = 3;
 
-/// `scenario` with its repetitions, transfers and durations cut to about `allowed`, where it `takes` longer in
+/// `scenario` with its repetitions, transfers and durations cut to about `allowed`, if it `takes` longer in
 /// the simulator. Sizes, rates, delays and windows stay as they are, and so do repetitions below ten.
 pub fn shortened(scenario: &Scenario, takes: Span, allowed: Span) -> Scenario {
     let mut short = scenario.clone();

@@ -155,7 +155,7 @@ fn entries(ladder: &Ladder, row: &Row) -> Vec<String> {
     first.into_iter().chain(values).chain([verdict(row)]).collect()
 }
 
-/// A figure with half of its interval, marked where it must not be used.
+/// A figure with half of its interval, marked if it must not be used.
 fn shown(what: What, figure: &Figure) -> String {
     let half = match (figure.low, figure.high) {
         (Some(low), Some(high)) => (high - low) / 2.0,
@@ -182,7 +182,7 @@ fn scaled(value: f64, half: f64) -> (f64, f64, &'static str) {
     (value / scale, half / scale, unit)
 }
 
-/// Digits behind the point: four figures of the value, or two of its uncertainty where that is coarser.
+/// Digits behind the point: four figures of the value, or two of its uncertainty if that is coarser.
 fn places(value: f64, half: f64) -> usize {
     let digits = |number: f64, wanted: i32| match number > 0.0 {
         true => (wanted - 1 - number.log10().floor() as i32).max(0) as usize,

@@ -88,7 +88,7 @@ impl Range {
 
     /// The outcome for a figure that is beyond the tolerance of `reference`, the simulator's. Here the range takes
     /// the place of the simulator's interval, which knows one phase only: a figure outside it differs, unless
-    /// its own interval reaches it. Where the range is wider than the tolerance, that counts at its ends as well.
+    /// its own interval reaches it. If the range is wider than the tolerance, that counts at its ends as well.
     pub fn judge(
         &self,
         what: What,
@@ -119,22 +119,22 @@ pub struct Judgement {
     /// The outcome.
     pub verdict: Verdict,
     /// How much greater the figure is than the one it is held against, as a share of that; of a loss the
-    /// difference of the shares. `None` where there is none.
+    /// difference of the shares. `None` if there is none.
     pub difference: Option<f64>,
     /// The same in the figure's own unit.
     pub apart: Option<f64>,
-    /// Why, where they do not agree: the greatest cause first.
+    /// The reasons, if they do not agree: the greatest cause first.
     pub because: Vec<String>,
 }
 
 impl Judgement {
-    /// Is the figure farther away than the tolerance?
+    /// Whether the figure is farther away than the tolerance.
     pub(crate) fn is_apart(&self) -> bool {
         matches!(self.verdict, Verdict::Differ | Verdict::Undecided)
     }
 }
 
-/// Holds `figure` against `reference`: the outcome, how far they are apart as a share, where that has one, and in
+/// Holds `figure` against `reference`: the outcome, how far they are apart as a share, if that has one, and in
 /// their unit.
 pub fn judge(
     what: What,
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(of(range, &wide), Verdict::Undecided);
         let apart = Figure { low: Some(112.5), ..wide };
         assert_eq!(of(range, &apart), Verdict::Differ);
-        // Where phase moves nothing much, it excuses nothing.
+        // If phase moves nothing much, it excuses nothing.
         let narrow = Range { low: 99.0, high: 101.9, ..range };
         assert_eq!(of(narrow, &point(102.5)), Verdict::Differ);
         assert_eq!(Range::of(&[1.0]), None);

@@ -1,4 +1,4 @@
-//! Where a report is written: all of it or nothing, and never over what is not a report.
+//! The destination of a report: all of it is written or nothing, and never over what is not a report.
 
 use crate::error::ReportError;
 use crate::report::Report;
@@ -23,19 +23,19 @@ const ENDINGS: [&str; 2] = ["csv", "svg"];
 pub struct Destination {
     target: PathBuf,
     partial: PathBuf,
-    /// Was the directory there before?
+    /// Whether the directory was there before.
     existed: bool,
-    /// Holds the lock by which others see that the partial directory is in use, where the file system has locks.
+    /// Holds the lock by which others see that the partial directory is in use, if the file system has locks.
     _lock: Option<File>,
 }
 
 impl Destination {
-    /// Sees to it that `target` can be written: it is made where it is not there, and where it is, it may hold
+    /// Sees to it that `target` can be written: it is made if it is not there; if it is, it may hold
     /// nothing, or with `replace` an earlier report.
     ///
     /// # Errors
-    /// [`ReportError::Exists`], [`ReportError::Foreign`] and [`ReportError::NotDirectory`] where it may
-    /// not be used, [`ReportError::Write`] where nothing can be written there.
+    /// [`ReportError::Exists`], [`ReportError::Foreign`] and [`ReportError::NotDirectory`] if it may
+    /// not be used, [`ReportError::Write`] if nothing can be written there.
     pub fn reserve(target: &Path, replace: bool) -> Result<Destination, ReportError> {
         let existed = fs::symlink_metadata(target).is_ok();
         if existed {
@@ -65,7 +65,7 @@ impl Destination {
     /// Puts what was written in its place, and returns the names of the files.
     ///
     /// # Errors
-    /// [`ReportError::Write`] where it cannot be moved.
+    /// [`ReportError::Write`] if it cannot be moved.
     pub fn publish(self) -> Result<Vec<PathBuf>, ReportError> {
         let mut names: Vec<OsString> =
             entries(&self.partial)?.iter().map(DirEntry::file_name).collect();
@@ -97,7 +97,7 @@ impl Drop for Destination {
     }
 }
 
-/// May a directory that is there be used?
+/// Checks that a directory that is there may be used.
 fn check(target: &Path, replace: bool) -> Result<(), ReportError> {
     if !target.is_dir() {
         return Err(ReportError::NotDirectory(target.into()));
@@ -118,7 +118,7 @@ fn check(target: &Path, replace: bool) -> Result<(), ReportError> {
     }
 }
 
-/// Is it a file that a report may have?
+/// Whether it is a file that a report may have.
 fn is_ours(entry: &DirEntry) -> bool {
     let path = entry.path();
     let ending = path.extension().and_then(|ending| ending.to_str());
@@ -132,8 +132,8 @@ fn is_partial(entry: &DirEntry) -> bool {
 }
 
 /// Removes what killed runs have left in `parent`: partial directories whose process is gone and which nobody holds.
-/// The process's number alone proves nothing, since the directory may be another machine's too; neither does the lock in
-/// the moment in which a directory is there and not yet locked.
+/// The process's number alone proves nothing, since the directory may be another machine's too; neither does the lock
+/// in the moment in which a directory is there and not yet locked.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());

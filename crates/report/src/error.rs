@@ -47,7 +47,7 @@ pub enum ReportError {
 }
 
 impl ReportError {
-    /// Was a directory named that may not be used, so that nothing failed but the choice of it?
+    /// Whether a directory was named that may not be used, so that nothing failed but the choice of it.
     pub fn is_wrong_use(&self) -> bool {
         use ReportError::{Exists, Foreign, NotDirectory};
         matches!(self, Exists(_) | Foreign { .. } | NotDirectory(_))

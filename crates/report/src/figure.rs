@@ -18,8 +18,8 @@ pub enum Kind {
     TimeSeries,
     /// A quantity that holds until the next point: bytes in a queue over time.
     QueueDepth,
-    /// Horizontal bars, one for each category of the x axis, stacked from series; each begins where the one
-    /// above ends, so that the last ends at the sum.
+    /// Horizontal bars, one for each category of the x axis, stacked from series; each begins at the end of the one
+    /// above, so that the last ends at the sum.
     Waterfall,
     /// Horizontal bars, one for each category of the x axis, stacked from series; all begin at zero.
     Stacked,
@@ -34,7 +34,7 @@ pub enum Scale {
     Linear,
     /// Equal ratios; what is not above zero has no place on it and is counted below the chart.
     Log,
-    /// One place for each distinct value; in numerical order where all are numbers, else as they come.
+    /// One place for each distinct value; in numerical order if all are numbers, else as they come.
     Category,
 }
 
@@ -48,9 +48,9 @@ pub struct Axis {
     pub unit: String,
     /// How.
     pub scale: Scale,
-    /// Where it begins at the latest; from the points where not given.
+    /// Its latest beginning; from the points if not given.
     pub from: Option<f64>,
-    /// Where it ends at the earliest; from the points where not given.
+    /// Its earliest end; from the points if not given.
     pub to: Option<f64>,
 }
 
@@ -73,7 +73,7 @@ impl Axis {
     }
 }
 
-/// Where a series comes from.
+/// The origin of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -123,11 +123,11 @@ impl From<&str> for Place {
     }
 }
 
-/// One point of a series, with its error bar where it has one.
+/// One point of a series, with its error bar if it has one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
-    /// Where on the x axis.
+    /// Its place on the x axis.
     pub x: Place,
     /// The value, in the y axis' unit.
     pub y: f64,
@@ -137,7 +137,7 @@ pub struct Point {
     /// Upper end of the error bar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Is it of a run that must not be used? It is crossed out, and its tip says so.
+    /// Whether it is of a run that must not be used. It is crossed out, and its tip says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invalid: bool,
 }
@@ -163,7 +163,7 @@ impl Point {
 pub struct Series {
     /// What the legend calls it.
     pub name: String,
-    /// Where it comes from.
+    /// Its origin.
     pub role: Role,
     /// Series of one group share colour and marker, so that published and ours are seen as a pair.
     pub group: Option<String>,
@@ -215,7 +215,7 @@ impl Figure {
         let slug: String = self.name.chars().map(keep).collect();
         if slug.is_empty() { "figure".into() } else { slug }
     }
-    /// Is there nothing to draw?
+    /// Whether there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         self.series.iter().all(|series| series.points.is_empty())
     }

@@ -1,5 +1,5 @@
-//! The figures that every report has, made from its runs: what was measured by engine and cell, how it is
-//! spread and how it went over time, how full the queues were, where the time went.
+//! The figures that every report has, made from its runs: what was measured by engine and cell, its
+//! spread and its course over time, the fill of the queues, the causes of time.
 
 use crate::against::comparison_figures;
 use crate::figure::{Axis, Figure, Kind, Point, Role, Series, distribution};
@@ -385,7 +385,7 @@ impl<'a> One<'a> {
         self.figure("time", Kind::TimeSeries, "delay over time", x, y, series)
     }
 
-    /// For each size and engine where the mean delay went.
+    /// For each size and engine the causes of the mean delay.
     fn ledger(&self) -> Figure {
         let (divisor, unit) = self.time_unit();
         let mut series = cause_series();
@@ -403,7 +403,7 @@ impl<'a> One<'a> {
         self.figure("ledger", Kind::Stacked, "where the time went", x, y, booked(series))
     }
 
-    /// For each engine where the mean delay of the middle size went, place by place.
+    /// For each engine the mean delay of the middle size, place by place.
     fn waterfalls(&self) -> Vec<Figure> {
         let sizes = self.sizes();
         let Some(size) = sizes.get(sizes.len() / 2).copied() else { return Vec::new() };
@@ -445,7 +445,7 @@ fn cause_series() -> Vec<Series> {
     Cause::ALL.into_iter().map(series).collect()
 }
 
-/// All causes or, where nothing is booked, none: unused ones keep their place, so that a cause looks the same in
+/// All causes or, if nothing is booked, none: unused ones keep their place, so that a cause looks the same in
 /// every chart. The legend leaves them out.
 fn booked(series: Vec<Series>) -> Vec<Series> {
     let any = series.iter().flat_map(|series| &series.points).any(|point| point.y > 0.0);

@@ -1,6 +1,6 @@
 //! Numbers for readers: few digits, never a value that is not finite.
 
-/// What stands where there is no value.
+/// The sign that there is no value.
 pub(crate) const NONE: &str = "–";
 
 /// `value` with as many decimals as a scale with this step needs.

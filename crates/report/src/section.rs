@@ -1,4 +1,4 @@
-//! Tables of text that a report has beside its runs: goals, quotations, where parameters come from.
+//! Tables of text that a report has beside its runs: goals, quotations, sources of parameters.
 
 use crate::chart::svg::escaped;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ impl Section {
     }
 }
 
-/// An entry of a CSV line, in quotes where it has to be (RFC 4180).
+/// An entry of a CSV line, in quotes if it has to be (RFC 4180).
 fn entry(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

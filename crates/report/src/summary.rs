@@ -64,7 +64,7 @@ impl<'a> Digest<'a> {
         Digest { report, rows, index }
     }
 
-    /// The figures of `size` bytes of `traffic` in `run`; `None` where it has no sample of that size.
+    /// The figures of `size` bytes of `traffic` in `run`; `None` if it has no sample of that size.
     pub(crate) fn get(&self, run: &Run, traffic: &str, size: u64) -> Option<&Summary<'a>> {
         let name = (run.engine, Spot::of(run), traffic, Some(size));
         self.index.get(&name).map(|at| &self.rows[*at])
@@ -119,7 +119,7 @@ fn in_unit(estimate: Estimate, quantity: Quantity) -> Estimate {
     }
 }
 
-/// The rule asked for; where each flow has one measurement, such as a formula's, there are no ends to be
+/// The rule asked for; if each flow has one measurement, such as a formula's, there are no ends to be
 /// dropped, and the figure is their mean.
 fn rule(asked: Estimator, one_each: bool) -> Estimator {
     match asked {

@@ -114,7 +114,7 @@ pub fn terminal_comparison(comparison: &Comparison) -> String {
     format!("{table}\n{}\n", terminal_verdict(comparison))
 }
 
-/// Was a tolerance set? Without one no cell is within or outside.
+/// Whether a tolerance was set. Without one no cell is within or outside.
 fn is_judged(comparison: &Comparison) -> bool {
     comparison.tolerance.relative.is_finite()
 }

@@ -13,12 +13,12 @@ use std::fs::{File, create_dir_all};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes every file of `report` into `directory`, which is made where it is missing, and returns their
+/// Writes every file of `report` into `directory`, which is made if it is missing, and returns their
 /// names: the CSV files, `run.json`, one SVG for each figure, and `index.html`.
 ///
 /// # Errors
 /// [`ReportError::Twice`] and [`ReportError::Figure`] before anything is written;
-/// [`ReportError::Write`] where a file cannot be written.
+/// [`ReportError::Write`] if a file cannot be written.
 pub fn write(directory: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportError> {
     report.check()?;
     let digest = Digest::of(report);

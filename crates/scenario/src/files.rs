@@ -14,7 +14,7 @@ pub trait Files: Debug {
     /// Returns the text of the file that the description calls `path`.
     ///
     /// # Errors
-    /// One line with the cause and the remedy where there is no such file, or it is no text.
+    /// One line with the cause and the remedy if there is no such file, or it is no text.
     fn text(&self, path: &str) -> Result<String, String>;
 }
 

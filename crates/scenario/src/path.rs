@@ -117,7 +117,7 @@ impl Settings {
     /// Adds `name=value`.
     ///
     /// # Errors
-    /// Where there is no `=`.
+    /// If there is no `=`.
     pub fn add_pair(&mut self, pair: &str) -> Result<(), SettingError> {
         let (name, value) =
             pair.split_once('=').ok_or_else(|| SettingError::Form { text: pair.to_string() })?;
@@ -128,7 +128,7 @@ impl Settings {
     /// Puts the settings of the preset called `name` before all others.
     ///
     /// # Errors
-    /// Where there is no such preset.
+    /// If there is no such preset.
     pub fn start_from(&mut self, name: &str) -> Result<(), SettingError> {
         let preset = Preset::find(name)?;
         let before = preset.settings.iter().map(|&(name, value)| (name.into(), value.into()));

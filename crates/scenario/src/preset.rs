@@ -1,4 +1,4 @@
-//! Named paths, each with its numbers and where they come from.
+//! Named paths, each with its numbers and their source.
 
 use crate::SettingError;
 
@@ -11,7 +11,7 @@ pub struct Preset {
     pub summary: &'static str,
     /// Its settings.
     pub settings: &'static [(&'static str, &'static str)],
-    /// Where the numbers come from, and what the preset leaves out.
+    /// The source of the numbers, and what the preset leaves out.
     pub source: &'static str,
 }
 
@@ -19,7 +19,7 @@ impl Preset {
     /// The preset called `name`.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If there is none.
     pub fn find(name: &str) -> Result<&'static Preset, SettingError> {
         PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| SettingError::Preset {
             name: name.to_string(),

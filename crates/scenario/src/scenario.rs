@@ -44,7 +44,7 @@ pub struct Scenario {
 pub struct Cost {
     /// For each operation.
     pub fixed: Span,
-    /// For each byte (or envelope, where the operation deals in envelopes).
+    /// For each byte (or envelope, if the operation deals in envelopes).
     pub per_byte: Span,
 }
 
@@ -77,11 +77,11 @@ pub struct Processor {
     pub request: Cost,
     /// Each interrupt: a request is done, or a receive buffer is filled.
     pub interrupt: Cost,
-    /// Protocol work for each block sent, where the protocol runs on the host; for each envelope.
+    /// Protocol work for each block sent, if the protocol runs on the host; for each envelope.
     pub send_block: Cost,
-    /// Protocol work for each block received, where the protocol runs on the host; for each envelope.
+    /// Protocol work for each block received, if the protocol runs on the host; for each envelope.
     pub receive_block: Cost,
-    /// Protocol work for each ECHO, ACK, REJ received or sent, where the protocol runs on the host.
+    /// Protocol work for each ECHO, ACK, REJ received or sent, if the protocol runs on the host.
     pub control: Span,
     /// Other work that gets in the way.
     pub disturbance: Option<Disturbance>,
@@ -101,7 +101,7 @@ pub struct Disturbance {
     pub mean: Span,
 }
 
-/// Where the transport protocol is processed.
+/// The place at which the transport protocol is processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProtocolPlace {
     /// By the host's processor.
@@ -116,7 +116,7 @@ pub enum ProtocolPlace {
 pub struct Interface {
     /// The name under which the file defines it (`[interface.NAME]`), or `ideal`.
     pub name: String,
-    /// Where the protocol is processed.
+    /// The place at which the protocol is processed.
     pub protocol: ProtocolPlace,
     /// How a system write is cut into requests: the first rule whose `below` exceeds the write's bytes
     /// holds. No rule: one request for each write.
@@ -130,7 +130,7 @@ pub struct Interface {
     pub receive_block: Cost,
     /// What the board's processor spends on each control sent or received.
     pub control: Span,
-    /// Does one processor (or one memory) serve both directions, so that they take turns?
+    /// Whether one processor (or one memory) serves both directions, so that they take turns.
     pub half_duplex: bool,
     /// With programmed I/O: what each envelope costs the host's processor. `None` for DMA.
     pub programmed: Option<Span>,
@@ -191,7 +191,7 @@ pub enum Echo {
     /// When a block has arrived.
     #[default]
     Arrival,
-    /// At once where the host has taken everything before from the interface, so that a receive buffer is
+    /// At once if the host has taken everything before from the interface, so that a receive buffer is
     /// posted; else when the host takes the block (the rule of the KMC's microcode).
     Posted,
     /// When the application has read it.
@@ -210,7 +210,7 @@ pub struct Node {
 /// A link between two hosts or nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wire {
-    /// The name under which grids and reports know it; `a-b` where the file gives none.
+    /// The name under which grids and reports know it; `a-b` if the file gives none.
     pub name: String,
     /// One end.
     pub from: String,
@@ -247,11 +247,11 @@ pub struct Traffic {
     pub name: String,
     /// What the applications do.
     pub workload: Workload,
-    /// The host where the sending applications run.
+    /// The host of the sending applications.
     pub from: String,
-    /// The host where their peers run; may be the same one.
+    /// The host of their peers; may be the same one.
     pub to: String,
-    /// The nodes to be crossed, in order, where it is not the shortest way.
+    /// The nodes to be crossed, in order, if it is not the shortest way.
     pub via: Vec<String>,
     /// How many at once.
     pub count: u32,
@@ -259,7 +259,7 @@ pub struct Traffic {
     pub from_each: Vec<String>,
     /// What the sender's end speaks.
     pub transport: Transport,
-    /// What the peer's end speaks when it sends, where that differs (its window, its block).
+    /// The transport of the peer's end when it sends, if that differs (its window, its block).
     pub reply_transport: Transport,
     /// When the first flow starts.
     pub start: Start,
@@ -292,7 +292,7 @@ pub struct Program {
 }
 
 impl Traffic {
-    /// What its ends speak, in a few words; both ends where they differ.
+    /// The protocol of its ends, in a few words; both ends if they differ.
     pub fn spoken(&self) -> String {
         match self.transport == self.reply_transport {
             true => self.transport.to_string(),
@@ -336,8 +336,8 @@ pub enum Workload {
         repeat: u32,
         /// User bytes of each system write.
         write: u32,
-        /// Does a transfer end with an empty message and the receiver's answer, so that it is timed to
-        /// the last byte delivered (`mpuke`), or with the last write's return (`trafgen`)?
+        /// Whether a transfer ends with an empty message and the receiver's answer, so that it is timed to
+        /// the last byte delivered (`mpuke`), or with the last write's return (`trafgen`).
         confirm: bool,
     },
     /// Messages echoed one after the other for a stated time for each size (`dkxload`, RTT test).
@@ -390,7 +390,7 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// Is it a connection that always has more to send, whose measurements are the bytes of each interval?
+    /// Whether it is a connection that always has more to send, whose measurements are the bytes of each interval.
     pub fn is_greedy(&self) -> bool {
         matches!(self, Workload::Greedy { .. })
     }
@@ -438,7 +438,7 @@ impl Transport {
         }
     }
 
-    /// Does it carry octets and no messages, so that none can be empty?
+    /// Whether it carries octets and no messages, so that none can be empty.
     pub fn is_stream(&self) -> bool {
         matches!(self, Transport::Tcp(_))
     }

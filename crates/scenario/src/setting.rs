@@ -17,7 +17,7 @@ pub struct Setting {
     pub help: &'static str,
     /// Puts a value into a description.
     pub(crate) apply: fn(&mut Draft<'_>, &str) -> Result<(), String>,
-    /// The change that brings a running link to a description that has this setting; `None` where
+    /// The change that brings a running link to a description that has this setting; `None` if
     /// only a new start can.
     pub(crate) live: Option<fn(&LinkSpec) -> Change>,
 }
@@ -26,7 +26,7 @@ pub struct Setting {
 const DEFAULT_QUEUE: Span = Span::from_millis(250);
 /// But at least this many bytes.
 const LEAST_QUEUE: u64 = 64 * 1024;
-/// And this many where the rate is not known in advance (no rate, or a trace): about mahimahi's "infinite".
+/// And this many if the rate is not known in advance (no rate, or a trace): about mahimahi's "infinite".
 const UNRATED_QUEUE: u64 = 64 * 1024 * 1024;
 
 /// A description in the making.

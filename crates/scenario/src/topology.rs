@@ -91,7 +91,7 @@ pub enum RouteError {
 
 impl Wire {
     /// The end opposite to `station`, and whether the link is crossed in reverse from there. `None`
-    /// where it does not end at `station`.
+    /// if it does not end at `station`.
     pub fn beyond(&self, station: &str) -> Option<(&str, bool)> {
         if self.from == station {
             Some((&self.to, false))
@@ -125,7 +125,8 @@ impl Scenario {
         named
     }
 
-    /// The way of one flow, as [`Ways::route`] finds it. For more than one make a [`Ways`], which costs as much as this.
+    /// The way of one flow, as [`Ways::route`] finds it. For more than one make a [`Ways`], which costs as much as
+    /// this.
     ///
     /// # Errors
     /// If there is no such way.

@@ -11,16 +11,16 @@ type Station = usize;
 
 /// The stations and links of a scenario by name, and the ways that have been looked for.
 ///
-/// Making it takes time in proportion to the scenario, finding a way in proportion to its length and to the links of its
-/// ends. Nothing here depends on the order of declarations or of a hash map: maps are only asked for names.
+/// Making it takes time in proportion to the scenario, finding a way in proportion to its length and to the links of
+/// its ends. Nothing here depends on the order of declarations or of a hash map: maps are only asked for names.
 #[derive(Debug)]
 pub struct Ways<'a> {
     scenario: &'a Scenario,
     stations: HashMap<&'a str, Station>,
     /// What joins two stations, from the first to the second: the first link or medium by name.
     joined: HashMap<(Station, Station), Over>,
-    /// Of each host its neighbours, of each node those that are nodes, in the order of the names of the links to them, each
-    /// once. A node has any number of hosts, to which nothing is forwarded.
+    /// Of each host its neighbours, of each node those that are nodes, in the order of the names of the links to them,
+    /// each once. A node has any number of hosts, to which nothing is forwarded.
     neighbours: Vec<Vec<Station>>,
     /// What lies around the stations that ways begin at.
     around: RefCell<HashMap<Station, Rc<Around>>>,
@@ -29,7 +29,7 @@ pub struct Ways<'a> {
 /// The nodes that can be reached from a station over nodes, in the order in which a search comes to them.
 #[derive(Debug, Default)]
 struct Around {
-    /// When the search came to a station, and from where.
+    /// When the search came to a station, and from which.
     found: HashMap<Station, (usize, Option<Station>)>,
 }
 
@@ -53,7 +53,8 @@ impl<'a> Ways<'a> {
         ways
     }
 
-    /// Links and media in the order of their names: the first of several between two stations is the one that ways take.
+    /// Links and media in the order of their names: the first of several between two stations is the one that ways
+    /// take.
     fn join(&mut self) {
         let Scenario { links, media, .. } = self.scenario;
         let links = links.iter().enumerate().map(|(index, link)| (&link.name, Ok(index)));

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::path::Path;
 use trunkline_scenario::Scenario;
 
-/// Texts that mean something in a file, to be put where others stood.
+/// Texts that mean something in a file, to be put in the place of others.
 const TOKENS: &[&str] = &[
     "0",
     "-1",

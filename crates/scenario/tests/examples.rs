@@ -113,7 +113,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Does a keyword hold that says something of the value itself?
+    /// Whether a keyword holds that says something of the value itself.
     fn holds(&self, value: &Value, keyword: &str, wanted: &Value) -> bool {
         let list = || wanted.as_array().unwrap();
         match keyword {

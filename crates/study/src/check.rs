@@ -88,7 +88,7 @@ fn experiment(source: &Source, one: &Experiment, known: &BTreeSet<&str>) -> Resu
     published(source, one)
 }
 
-/// Is what a part verifies one path with its probes, in the emulator?
+/// Checks that what a part verifies is one path with its probes, in the emulator.
 fn verifiable(source: &Source, part: &Part) -> Result<(), String> {
     if part.engine != Some(EngineName::EMU) {
         return Err("what is verified is emulated: say engine = \"emu\"".into());

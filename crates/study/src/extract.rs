@@ -13,7 +13,7 @@ pub type Reading = (Option<u64>, Result<f64, String>);
 /// Reads what `measure` asks for from the traffic called `traffic`.
 ///
 /// # Errors
-/// Where the run has no such traffic, or the measure is a formula, which no run has.
+/// If the run has no such traffic, or the measure is a formula, which no run has.
 pub fn extract(
     run: &Run,
     traffic: &str,

@@ -38,7 +38,7 @@ impl Scalar {
     }
 }
 
-/// Do two table entries say the same? Numbers are compared as numbers: `0.50` is `.5`.
+/// Whether two table entries say the same. Numbers are compared as numbers: `0.50` is `.5`.
 pub fn same(one: &str, other: &str) -> bool {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     match (number(one), number(other)) {
@@ -48,7 +48,7 @@ pub fn same(one: &str, other: &str) -> bool {
 }
 
 impl Choice {
-    /// Is `text` allowed?
+    /// Whether `text` is allowed.
     pub fn allows(&self, text: &str) -> bool {
         match self {
             Choice::One(one) => same(&one.text(), text),
@@ -58,7 +58,7 @@ impl Choice {
 }
 
 impl Filter {
-    /// Do all named columns hold an allowed value? A column that is missing holds none.
+    /// Whether all named columns hold an allowed value. A column that is missing holds none.
     pub fn allows(&self, columns: &BTreeMap<String, String>) -> bool {
         let holds = |(column, choice): (&String, &Choice)| {
             columns.get(column).is_some_and(|text| choice.allows(text))
@@ -75,7 +75,7 @@ impl Filter {
         self.0.iter().filter_map(single).collect()
     }
 
-    /// Both filters at once; where both name a column, `other` rules.
+    /// Both filters at once; if both name a column, `other` rules.
     pub fn and(&self, other: &Filter) -> Filter {
         let both = self.0.iter().chain(&other.0);
         Filter(both.map(|(column, choice)| (column.clone(), choice.clone())).collect())

@@ -16,7 +16,7 @@ pub struct Study {
     pub name: String,
     /// One line for lists and headings.
     pub title: String,
-    /// The citation of the report, or what the study is about where there is no report.
+    /// The citation of the report, or the subject of the study if there is no report.
     pub report: String,
     /// A paragraph for `study show` and the page.
     #[serde(default)]
@@ -34,7 +34,7 @@ pub struct Study {
     /// Charts.
     #[serde(default)]
     pub figure: Vec<FigureSpec>,
-    /// Where each parameter of the scenario files comes from.
+    /// The source of each parameter of the scenario files.
     #[serde(default)]
     pub parameter: Vec<Parameter>,
     /// What counts as success.
@@ -63,15 +63,15 @@ pub struct Experiment {
     pub variant: Option<String>,
     /// The traffic that is measured.
     pub traffic: Option<String>,
-    /// The engine that runs it; the simulator where not given.
+    /// The engine that runs it; the simulator if not given.
     pub engine: Option<EngineName>,
     /// Of a formula without a published table: the experiment before it for each of whose rows it is
     /// evaluated; `where` chooses among them.
     pub rows_of: Option<String>,
-    /// Which cells of the scenario's grid count; all where empty.
+    /// The cells of the scenario's grid that count; all if empty.
     #[serde(default)]
     pub cell: Filter,
-    /// Key column to where its value comes from.
+    /// The source of each key column's values.
     #[serde(default)]
     pub keys: BTreeMap<String, Key>,
     /// The published table, relative to the study's directory.
@@ -81,13 +81,13 @@ pub struct Experiment {
     /// Which rows of the published table count; single values also stand as constant key columns.
     #[serde(default, rename = "where")]
     pub filter: Filter,
-    /// Relative error up to which a cell counts as agreeing; none where it is only shown.
+    /// Relative error up to which a cell counts as agreeing; none if it is only shown.
     pub tolerance: Option<f64>,
-    /// Are rows that the published table marks as suspect shown and not judged? Only where the doubt
+    /// Whether rows that the published table marks as suspect are shown and not judged. Only if the doubt
     /// concerns the value compared.
     #[serde(default)]
     pub spare_suspects: bool,
-    /// Where rows of one table come from different scenarios or traffic.
+    /// The parts, if rows of one table come from different scenarios or traffic.
     #[serde(default)]
     pub part: Vec<Part>,
     /// A remark for the page.
@@ -115,13 +115,13 @@ pub struct Part {
     pub cell: Filter,
 }
 
-/// Where the value of a key column comes from.
+/// The source of a key column's values.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(from = "KeyForm")]
 pub struct Key {
     /// `size`, or a coordinate of the grid.
     pub from: String,
-    /// Published text to the grid's; the same where not listed.
+    /// Published text to the grid's; the same if not listed.
     pub values: BTreeMap<String, String>,
 }
 
@@ -252,7 +252,7 @@ pub struct Quote {
     pub file: String,
     /// Which row: exactly one.
     pub row: Filter,
-    /// What is compared, in a few words; the row's own words where empty.
+    /// The subject of the comparison, in a few words; the row's own words if empty.
     #[serde(default)]
     pub title: String,
     /// The column of the value.
@@ -260,12 +260,12 @@ pub struct Quote {
     pub value: String,
     /// Ours.
     pub ours: Option<Term>,
-    /// The unit of both; a pure number where not given.
+    /// The unit of both; a pure number if not given.
     #[serde(default)]
     pub unit: Unit,
     /// Relative error up to which ours counts as agreeing.
     pub tolerance: Option<f64>,
-    /// Ours has to lie in this range, where the text names a range or none but words.
+    /// Ours has to lie in this range, if the text names a range or none but words.
     pub between: Option<[f64; 2]>,
     /// Why there is no value of ours.
     pub none: Option<String>,
@@ -313,17 +313,17 @@ pub struct SeriesSpec {
     /// One series for each combination of values of these key columns.
     #[serde(default)]
     pub by: Vec<String>,
-    /// Only ours, or only the published values; both where not given.
+    /// Only ours, or only the published values; both if not given.
     pub side: Option<Side>,
     /// What the legend calls it, before the value of `by`.
     #[serde(default)]
     pub name: String,
-    /// What the legend calls the values of `by`; as they are where not listed.
+    /// The legend's names for the values of `by`; the values themselves if not listed.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }
 
-/// Where a parameter comes from.
+/// The source of a parameter.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
@@ -333,16 +333,16 @@ pub struct Parameter {
     pub key: String,
     /// The section that states it.
     pub section: Option<String>,
-    /// Why it is thought to be so, where no section states it.
+    /// The reason for thinking so, if no section states it.
     pub inferred: Option<String>,
     /// The parameter whose value it takes over, and why: nothing new is inferred.
     pub like: Option<String>,
-    /// Why it is as it is, where it only says how we went about the test and decides no figure.
+    /// The reason for it, if it only says how we went about the test and decides no figure.
     pub choice: Option<String>,
 }
 
 impl Parameter {
-    /// What kind of provenance it has and the text, where there is exactly one.
+    /// The kind of its provenance and the text, if there is exactly one.
     pub fn provenance(&self) -> Option<(Provenance, &str)> {
         let all = [
             (Provenance::Stated, &self.section),
@@ -355,7 +355,7 @@ impl Parameter {
     }
 }
 
-/// Where a parameter's value comes from.
+/// The source of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provenance {
     /// A section of the report states it.
@@ -412,7 +412,7 @@ pub struct Goal {
 pub enum Judge {
     /// A share of the rows lies within a relative error of the published value.
     Share {
-        /// The relative error; the experiment's where not given.
+        /// The relative error; the experiment's if not given.
         tolerance: Option<f64>,
         /// The least share, 0 to 1.
         at_least: f64,

@@ -149,7 +149,7 @@ fn throughput(bytes_per_second: f64) -> Throughput {
 /// The value of the formula `name`, in base units.
 ///
 /// # Errors
-/// Where there is no such formula, or the arguments are not exactly its parameters.
+/// If there is no such formula, or the arguments are not exactly its parameters.
 pub fn evaluate(name: &str, arguments: &BTreeMap<String, f64>) -> Result<f64, FormulaError> {
     let (_, parameters, function) = find(name)?;
     check(name, parameters, arguments.keys().map(String::as_str))?;
@@ -157,7 +157,7 @@ pub fn evaluate(name: &str, arguments: &BTreeMap<String, f64>) -> Result<f64, Fo
     Ok(function(&values))
 }
 
-/// Is there a formula `name` that takes exactly these arguments?
+/// Checks that there is a formula `name` that takes exactly these arguments.
 ///
 /// # Errors
 /// As [`evaluate`].

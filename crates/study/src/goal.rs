@@ -8,7 +8,7 @@ use crate::term::median;
 use std::collections::BTreeMap;
 use trunkline_measure::{Key, Row, key_text};
 
-/// Was the goal met by these experiments?
+/// Judges whether the goal was met by these experiments.
 pub(crate) fn judge(goal: &Goal, experiments: &[ExperimentResult]) -> GoalResult {
     let Some(experiment) = experiments.iter().find(|one| one.name == goal.experiment) else {
         return verdict(

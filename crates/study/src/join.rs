@@ -64,14 +64,14 @@ fn our_value(
     }
 }
 
-/// Is the row one of the experiment's, and does it have a value?
+/// Whether the row is one of the experiment's, and has a value.
 fn concerns(experiment: &Experiment, row: &Key) -> bool {
     let value = experiment.value.as_ref().and_then(|column| row.get(column));
     let chosen = || experiment.resolved().iter().any(|part| part.filter.allows(row));
     value.is_some_and(|text| !text.is_empty()) && chosen()
 }
 
-/// Does the row have every column of the key?
+/// Whether the row has every column of the key.
 fn covers(row: &Key, key: &Key) -> bool {
     key.keys().all(|column| row.contains_key(column))
 }

@@ -1,8 +1,8 @@
 //! Published experiments as data.
 //!
 //! A study is a directory with a `study.toml`, scenario files, and published tables. It says which cells of
-//! which scenarios are run, which published value each is held against, which figures are drawn, where each
-//! parameter comes from, and what counts as success. The studies of `studies/` are compiled in.
+//! which scenarios are run, which published value each is held against, which figures are drawn, the source of each
+//! parameter, and what counts as success. The studies of `studies/` are compiled in.
 //!
 //! [`run`] is handed engines, whichever they are, and judges what they return.
 

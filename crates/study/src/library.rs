@@ -1,4 +1,4 @@
-//! Where studies come from: those built in, or a directory.
+//! The sources of studies: those built in, or a directory.
 
 use crate::StudyError;
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ impl Library {
     /// The study built in under `name`, or the one in the directory `name`.
     ///
     /// # Errors
-    /// Where there is neither.
+    /// If there is neither.
     pub fn open(name: &str) -> Result<Library, StudyError> {
         if let Some(known) = names().into_iter().find(|&known| known == name) {
             return Ok(Library::BuiltIn(known));
@@ -48,7 +48,7 @@ impl Library {
     /// The text of `file`.
     ///
     /// # Errors
-    /// Where there is no such file, or it cannot be read.
+    /// If there is no such file, or it cannot be read.
     pub fn text(&self, file: &str) -> Result<Cow<'_, str>, StudyError> {
         let missing = |problem: String| StudyError::File { file: file.into(), problem };
         let none = || missing(format!("the study {} has no such file", self.name()));
@@ -71,7 +71,7 @@ impl Library {
     /// The text of `study.toml`.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If there is none.
     pub fn study(&self) -> Result<Cow<'_, str>, StudyError> {
         self.text(STUDY)
     }

@@ -13,7 +13,7 @@ impl Part {
 }
 
 impl Experiment {
-    /// Its parts, complete; one where it names none.
+    /// Its parts, complete; one if it names none.
     pub fn resolved(&self) -> Vec<Part> {
         let complete = |part: &Part| Part {
             filter: self.filter.and(&part.filter),
@@ -36,7 +36,7 @@ impl Experiment {
         self.keys.keys().cloned().chain(constant).collect()
     }
 
-    /// Is there a value for each message size?
+    /// Whether there is a value for each message size.
     pub fn by_size(&self) -> bool {
         self.keys.values().any(|key| key.from == SIZE)
     }

@@ -42,7 +42,7 @@ fn title(quote: &Quote, row: &Key) -> String {
     }
 }
 
-/// What ours has to be to agree, in words; empty where it is not judged.
+/// The values of ours that agree, in words; empty if it is not judged.
 fn allowed(quote: &Quote) -> String {
     let slack = quote.tolerance.map(|share| format!("±{} %", (share * 1000.0).round() / 10.0));
     match (quote.between, slack) {

@@ -26,7 +26,7 @@ pub struct StudyResult {
     pub figures: Vec<Figure>,
     /// What counts as success.
     pub goals: Vec<GoalResult>,
-    /// Where the parameters come from.
+    /// The sources of the parameters.
     pub parameters: Vec<ParameterNote>,
     /// What went wrong: a run that failed, or that broke a law of conservation. None in a sound result.
     pub failures: Vec<String>,
@@ -45,7 +45,7 @@ impl StudyResult {
             .count()
     }
 
-    /// Have all goals been met, has nothing failed, and was nothing spoilt?
+    /// Whether all goals have been met, nothing has failed, and nothing was spoilt.
     pub fn holds(&self) -> bool {
         self.failures.is_empty()
             && self.invalid.is_empty()
@@ -69,7 +69,7 @@ pub struct ExperimentResult {
     pub note: String,
     /// The unit of its values.
     pub unit: Unit,
-    /// Relative error up to which a cell counts as agreeing; none where it is only shown.
+    /// Relative error up to which a cell counts as agreeing; none if it is only shown.
     pub tolerance: Option<f64>,
     /// Every cell, with its relative error.
     pub comparison: Comparison,
@@ -90,15 +90,15 @@ pub struct QuoteResult {
     pub section: String,
     /// As the report says it.
     pub published: String,
-    /// The unit of ours; that of the published value where it is a number.
+    /// The unit of ours; that of the published value if it is a number.
     pub unit: Unit,
-    /// Ours, where there is something to hold it against.
+    /// Ours, if there is something to hold it against.
     pub ours: Option<f64>,
-    /// Relative error, where both are numbers.
+    /// Relative error, if both are numbers.
     pub error: Option<f64>,
-    /// Does ours agree? None where nothing is judged.
+    /// Whether ours agrees. None if nothing is judged.
     pub agrees: Option<bool>,
-    /// Where it agrees: a range of values, or a tolerance; empty where nothing is judged.
+    /// The values with which it agrees: a range, or a tolerance; empty if nothing is judged.
     pub allowed: String,
     /// Why there is nothing of ours, or what went wrong.
     pub remark: String,
@@ -109,7 +109,7 @@ pub struct QuoteResult {
 pub struct GoalResult {
     /// The goal in one sentence.
     pub title: String,
-    /// Was it met?
+    /// Whether it was met.
     pub met: bool,
     /// What was found, in one sentence.
     pub found: String,
@@ -117,7 +117,7 @@ pub struct GoalResult {
     pub outside: Vec<String>,
 }
 
-/// Where a parameter comes from.
+/// The source of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterNote {
     /// The file it stands in.
@@ -126,7 +126,7 @@ pub struct ParameterNote {
     pub key: String,
     /// Its value there.
     pub value: String,
-    /// Where its value comes from.
+    /// The source of its value.
     pub provenance: Provenance,
     /// The section that states it, or why it is thought to be so.
     pub source: String,

@@ -64,11 +64,11 @@ impl Makers<'_> {
 }
 
 /// Runs studies together on `threads` threads; after all else, one cell at a time, what runs in real time, and then
-/// what is verified. `makers` turn a scenario into a run, `progress` is told of every cell that is done, from those threads.
-/// Except for what runs in real time the result does not depend on the number of threads.
+/// what is verified. `makers` turn a scenario into a run, `progress` is told of every cell that is done, from those
+/// threads. Except for what runs in real time the result does not depend on the number of threads.
 ///
 /// # Errors
-/// Where a study cannot be opened, or its tables do not fit together. A run that fails is no error: it is
+/// If a study cannot be opened, or its tables do not fit together. A run that fails is no error: it is
 /// named in [`StudyResult::failures`].
 pub fn run(
     names: &[&str],
@@ -83,7 +83,7 @@ pub fn run(
 /// Runs studies that have been opened already; see [`run`].
 ///
 /// # Errors
-/// Where the tables of a study do not fit together.
+/// If the tables of a study do not fit together.
 pub fn run_sources(
     sources: &[Source],
     makers: &Makers<'_>,

@@ -64,7 +64,7 @@ impl Source {
     /// The complete text of a scenario file: itself, then the tables that it shares with others.
     ///
     /// # Errors
-    /// Where a file is not there.
+    /// If a file is not there.
     pub fn scenario_text(&self, file: &str) -> Result<String, StudyError> {
         let mut text = self.library.text(file)?.into_owned();
         for shared in &self.study.shared {
@@ -85,7 +85,7 @@ impl Source {
     /// The values of any TOML file of the study, without what it shares.
     ///
     /// # Errors
-    /// Where it is not there or not TOML.
+    /// If it is not there or not TOML.
     pub fn values(&self, file: &str) -> Result<Value, StudyError> {
         let text = self.library.text(file)?;
         let table = text

@@ -17,7 +17,7 @@ impl Published {
     /// Reads comma-separated values with a heading.
     ///
     /// # Errors
-    /// Where a row has more or fewer entries than the heading.
+    /// If a row has more or fewer entries than the heading.
     pub fn read(text: &str) -> Result<Published, String> {
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
@@ -40,14 +40,14 @@ pub fn side(row: &Row, side: Side) -> Option<f64> {
     }
 }
 
-/// Do the columns that both keys have say the same? `None` where they have none in common.
+/// Whether the columns that both keys have say the same. `None` if they have none in common.
 pub fn agree(one: &Key, other: &Key) -> Option<bool> {
     let common: Vec<bool> =
         one.iter().filter_map(|(column, text)| Some(same(text, other.get(column)?))).collect();
     (!common.is_empty()).then(|| common.into_iter().all(|same| same))
 }
 
-/// Is the row published, and ours within the relative error? `None` where nothing is published.
+/// Whether the row is published, and ours within the relative error. `None` if nothing is published.
 pub fn within(row: &Row, tolerance: f64) -> Option<bool> {
     row.published?;
     // A printed tolerance of 5 % shall not fail on the last bit of a quotient.

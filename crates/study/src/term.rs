@@ -103,7 +103,7 @@ pub enum TermError {
     /// An experiment that is not there, or comes later.
     #[error("experiment {0} has no values here: place it before, and check its name")]
     Experiment(String),
-    /// None or several rows where one is wanted.
+    /// None or several rows, although one is wanted.
     #[error(
         "{found} rows of {experiment} are chosen where one is wanted: say more under where, or reduce"
     )]
@@ -124,7 +124,7 @@ pub type Tables = BTreeMap<String, (Unit, Vec<Row>)>;
 /// The value of `term` for the row whose columns are `columns`, in base units.
 ///
 /// # Errors
-/// Where a column, a row, or a parameter is missing.
+/// If a column, a row, or a parameter is missing.
 pub fn value(term: &Term, columns: &Key, tables: &Tables) -> Result<f64, TermError> {
     match term {
         Term::Number(number) => Ok(*number),
@@ -169,7 +169,7 @@ fn from_experiment(
         .map_err(|found| TermError::Rows { experiment: term.experiment.clone(), found })
 }
 
-/// One value for several, or how many there are where that does not work.
+/// One value for several, or how many there are if that does not work.
 fn reduced(mut values: Vec<f64>, reduce: Reduce) -> Result<f64, usize> {
     values.sort_by(f64::total_cmp);
     let count = values.len();

@@ -254,7 +254,7 @@ fn both_reports_have_the_same_board() {
     assert_eq!(hawley, board("vandewater1988", "echo-small.toml", "kmc-bsd-small"));
 }
 
-/// Every setting of the files of both reports says where it comes from.
+/// Every setting of the files of both reports names its source.
 #[test]
 fn every_parameter_has_a_source() {
     for study in ["hawley1989", "lds2001", "vandewater1988"] {

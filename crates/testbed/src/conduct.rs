@@ -34,7 +34,7 @@ pub struct State {
     pub started: bool,
     /// Its own work is done, or what it accompanied is.
     pub ended: bool,
-    /// Did it end because what it accompanied did?
+    /// Whether it ended because what it accompanied did.
     pub stopped: bool,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Conductor<'a> {
     /// ended goes on until its flows are joined.
     ///
     /// # Errors
-    /// Where the emulator ends by itself, or the run is cancelled.
+    /// If the emulator ends by itself, or the run is cancelled.
     pub fn run(mut self, options: &Options<'_>, attempt: u32) -> Result<Vec<State>, TestbedError> {
         let until = self.origin + self.scenario.stop_after;
         let mut looks = 0;
@@ -125,7 +125,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Have all flows of a traffic ended, with nothing of theirs under way?
+    /// Whether all flows of a traffic have ended, with nothing of theirs under way.
     fn has_ended(&self, index: usize) -> bool {
         self.flows[index].iter().all(Flow::ended) && self.in_flight(index) == 0
     }

@@ -12,7 +12,7 @@ use trunkline_scenario::Scenario;
 pub struct Emulator {
     /// How often a cell is measured at most, until a result is valid.
     pub attempts: u32,
-    /// Where measurements are shown, set and captured.
+    /// The register in which measurements are shown, set and captured.
     pub console: Option<Arc<Console>>,
 }
 

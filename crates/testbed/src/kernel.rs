@@ -27,14 +27,14 @@ const SHARED: [(&str, &str, Pick); 4] = [
 
 type Pick = fn(&TcpSettings) -> Option<bool>;
 
-/// What a profile says where a traffic says nothing: 4.4BSD knew neither SACK nor ECN, and the windows of
+/// The profile's word if a traffic says nothing: 4.4BSD knew neither SACK nor ECN, and the windows of
 /// its time had 16 bits. The others are as the kernel is.
 fn with_profile(tcp: &TcpSettings, pick: Pick) -> Option<bool> {
     let old = tcp.profile == "bsd-reno";
     pick(tcp).or(old.then_some(false))
 }
 
-/// The settings that both ends of a traffic use, where it uses TCP.
+/// The settings that both ends of a traffic use, if it uses TCP.
 fn tcp_of(traffic: &Traffic) -> impl Iterator<Item = &TcpSettings> {
     [&traffic.transport, &traffic.reply_transport].into_iter().filter_map(|transport| {
         match transport {
@@ -48,7 +48,7 @@ fn tcp_of(traffic: &Traffic) -> impl Iterator<Item = &TcpSettings> {
 /// when they are made; those of an outside program are made later, and take what the host has.
 ///
 /// # Errors
-/// Where a program's traffic and another one that ends there want different ones.
+/// If a program's traffic and another one that ends there want different ones.
 pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysctls, TestbedError> {
     let ends_here = |circuit: &&Circuit| circuit.near == station || circuit.far == station;
     let here: Vec<&Traffic> = (plan.circuits.iter().filter(ends_here))

@@ -17,7 +17,7 @@ const WAITING: usize = 4;
 const STOLEN: usize = 7;
 
 impl Ticks {
-    /// As of now; nothing where the system does not tell.
+    /// The ticks as of now; nothing if the system does not tell.
     pub fn now() -> Ticks {
         Ticks::read(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }

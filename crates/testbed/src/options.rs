@@ -63,7 +63,7 @@ pub struct Options<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Told how far the run is, some times a second.
     pub progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
-    /// Where measurements are shown, set and captured.
+    /// The register in which measurements are shown, set and captured.
     pub console: Option<&'a Console>,
 }
 

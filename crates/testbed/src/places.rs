@@ -1,4 +1,4 @@
-//! Where time is booked: the lanes by their numbers, then the hosts, then what lies between.
+//! The places under which time is booked: the lanes by their numbers, then the hosts, then what lies between.
 
 use crate::plan::Plan;
 use trunkline_endpoint::{EndPlaces, Places};

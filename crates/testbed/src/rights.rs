@@ -12,7 +12,7 @@ static HELD: Mutex<Option<Result<Privilege, String>>> = Mutex::new(None);
 /// only while it has one thread. [`run`](crate::run) does it too, which then is too late without root.
 ///
 /// # Errors
-/// Where the system allows neither.
+/// If the system allows neither.
 pub fn get_rights() -> Result<Privilege, TestbedError> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let found = held

@@ -28,7 +28,7 @@ impl Turn {
     /// the wait.
     ///
     /// # Errors
-    /// Where the turn does not come, or the wait was cancelled.
+    /// If the turn does not come, or the wait was cancelled.
     pub fn wait(
         directory: &Path,
         patience: Duration,

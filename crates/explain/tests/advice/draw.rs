@@ -39,7 +39,7 @@ pub fn draw(seed: u64, number: u64) -> Drawn {
     Drawn { number, family, built, paper }
 }
 
-/// Is the scenario of this number one of those that last long, so that there is something to cut?
+/// Whether the scenario of this number is one of those that last long, so that there is something to cut.
 pub fn is_long(number: u64) -> bool {
     number / 10 % 2 == 1
 }

@@ -63,7 +63,7 @@ pub struct Paper {
     pub count: u64,
     /// What each system write or read, and each packet, costs the processors of `a` and `b`, in nanoseconds.
     pub costs: [[u64; 2]; 2],
-    /// How many greedy connections there are besides, and do they go back?
+    /// The number of greedy connections besides, and whether they go back.
     pub others: u64,
     pub others_go_back: bool,
 }
@@ -144,7 +144,7 @@ impl Paper {
         1.0 / self.seconds(true) < 0.9 * offered
     }
 
-    /// The figure of a run; `as_rate` where what arrives is counted and not when.
+    /// The figure of a run; `as_rate` if what arrives is counted and not when.
     fn read(&self, run: &Run, as_rate: bool) -> f64 {
         let it = run.traffic("it").expect("the traffic");
         if as_rate {

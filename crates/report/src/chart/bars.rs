@@ -84,7 +84,7 @@ impl Group<'_> {
         top.min(high)
     }
 
-    /// The value above the bar, where it fits into the bar's width.
+    /// The value above the bar, if it fits into the bar's width.
     fn value(&self, svg: &mut Svg, x: f64, top: f64, width: f64, mark: &Mark) {
         let label = number::short(mark.y);
         if text::width(&label, VALUE_SIZE) > width - 1.0 || mark.y < 0.0 {

@@ -20,7 +20,7 @@ pub(crate) struct Mark {
 pub(crate) struct Clean {
     /// For each series of the figure its marks.
     pub(crate) series: Vec<Vec<Mark>>,
-    /// The categories of the x axis; empty where it is an axis of numbers.
+    /// The categories of the x axis; empty if it is an axis of numbers.
     pub(crate) categories: Vec<String>,
     /// What the reader has to know about points that are not drawn.
     pub(crate) note: Option<String>,
@@ -38,7 +38,7 @@ impl Clean {
     }
 }
 
-/// Does the figure's x axis hold categories?
+/// Whether the figure's x axis holds categories.
 pub(crate) fn has_categories(figure: &Figure) -> bool {
     matches!(figure.kind, Kind::Bars | Kind::Waterfall | Kind::Stacked)
         || figure.x.scale == Scale::Category

@@ -240,7 +240,7 @@ fn widest(ticks: &[Tick]) -> f64 {
     ticks.iter().map(width).fold(0.0, f64::max)
 }
 
-/// Do all labels stand beside one another?
+/// Whether all labels stand beside one another.
 fn fits(ticks: &[Tick], width: f64) -> bool {
     stride(ticks, width) == 1
 }
@@ -262,7 +262,7 @@ fn thinning(count: usize, width: f64) -> usize {
     ((count as f64 * (TICK_SIZE + 5.0) / width).ceil() as usize).max(1)
 }
 
-/// Where each entry of the legend stands, and how many rows there are. One series needs no
+/// The place of each entry of the legend, and the number of rows. One series needs no
 /// legend, unless that tells that it must not be used.
 fn legend_places(entries: &[(&str, Look)], top: f64) -> (Vec<(usize, f64, f64)>, usize) {
     if entries.len() < 2 && !entries.iter().any(|(name, _)| name.contains(INVALID)) {

@@ -19,7 +19,7 @@ use frame::{Layout, Surround, WIDTH};
 use style::{Look, STYLE};
 use svg::{Svg, attributes, coordinate};
 
-/// Where a chart will stand.
+/// The surroundings of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Embed {
     /// In a file of its own, with its style sheet.

@@ -1,4 +1,4 @@
-//! Where values lie on an axis, and where its ticks are.
+//! The places of values on an axis, and of its ticks.
 
 use crate::figure::{Axis, Scale};
 use crate::number;
@@ -39,7 +39,7 @@ impl Ruler {
         linear(low, high, ticks)
     }
 
-    /// The position of `value`, 0 to 1 within the range; `None` where it has none.
+    /// The position of `value`, 0 to 1 within the range; `None` if it has none.
     pub(crate) fn at(&self, value: f64) -> Option<f64> {
         let place = match *self {
             Ruler::Linear { from, to, .. } => (value - from) / (to - from),
@@ -50,7 +50,7 @@ impl Ruler {
         place.is_finite().then_some(place)
     }
 
-    /// Where bars begin: at zero, or at the low end of a logarithmic axis.
+    /// The place at which bars begin: zero, or the low end of a logarithmic axis.
     pub(crate) fn base(&self) -> f64 {
         self.at(0.0).map_or(0.0, |at| at.clamp(0.0, 1.0))
     }

@@ -1,4 +1,4 @@
-//! Horizontal bars stacked from series: where the time went.
+//! Horizontal bars stacked from series: the causes of time.
 
 use super::Drawing;
 use super::clean::{Clean, Mark};
@@ -60,7 +60,7 @@ fn legend<'a>(figure: &'a Figure, looks: &[Look], segments: &[Segment]) -> Vec<(
     all.filter(|(index, _)| drawn(*index)).map(|(_, entry)| entry).collect()
 }
 
-/// Stacks the series row by row; in a waterfall a row begins where the one above ended.
+/// Stacks the series row by row; in a waterfall a row begins at the end of the one above.
 fn segments(clean: &Clean, waterfall: bool) -> Vec<Segment> {
     let mut segments = Vec::new();
     let mut end = 0.0;

@@ -70,7 +70,7 @@ impl Look {
     pub(crate) fn stroke(self) -> &'static str {
         STROKES[self.colour % COLOURS]
     }
-    /// Class that fills in its colour, or with paper where hollow.
+    /// Class that fills in its colour, or with paper if hollow.
     pub(crate) fn fill(self) -> &'static str {
         if self.hollow { "tl-paper" } else { FILLS[self.colour % COLOURS] }
     }

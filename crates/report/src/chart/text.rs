@@ -16,7 +16,7 @@ fn advance(c: char) -> f64 {
     }
 }
 
-/// `text`, ended with an ellipsis where it is wider than `room`.
+/// `text`, ended with an ellipsis if it is wider than `room`.
 pub(crate) fn cut(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.into();

@@ -83,7 +83,7 @@ impl<'a> Rows<'a> {
         self.field(if run.is_valid() { "valid" } else { INVALID });
     }
 
-    /// Adds a field, quoted where it has to be.
+    /// Adds a field, quoted if it has to be.
     pub(crate) fn field(&mut self, text: &str) {
         if text.contains([',', '"', '\n', '\r']) {
             self.line.push_str(&format!("\"{}\"", text.replace('"', "\"\"")));
@@ -99,7 +99,7 @@ impl<'a> Rows<'a> {
         self.line.push(',');
     }
 
-    /// Adds a value rounded to a whole number; empty where there is none.
+    /// Adds a value rounded to a whole number; empty if there is none.
     pub(crate) fn rounded(&mut self, value: Option<f64>) {
         let text = value.filter(|v| v.is_finite()).map(|v| format!("{v:.0}")).unwrap_or_default();
         self.field(if text == "-0" { "0" } else { &text });

@@ -47,7 +47,7 @@ pub enum ScenarioError {
 pub(super) struct Wrong {
     /// Byte offset.
     pub at: usize,
-    /// The key with its element; empty where the text is not TOML at all.
+    /// The key with its element; empty if the text is not TOML at all.
     pub key: String,
     /// What was found, and what is allowed.
     pub problem: String,
@@ -79,7 +79,7 @@ pub(super) fn one_line(text: &str) -> String {
     }
 }
 
-/// Words joined by commas, `nothing` where there are none.
+/// Words joined by commas, `nothing` if there are none.
 pub(super) fn list<W: fmt::Display>(words: impl IntoIterator<Item = W>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| word.to_string()).collect();
     if words.is_empty() { "none".into() } else { words.join(", ") }

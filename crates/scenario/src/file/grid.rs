@@ -1,4 +1,4 @@
-//! Grids: a list where one value is wanted is an axis, and every combination is a cell.
+//! Grids: a list in place of one value is an axis, and every combination is a cell.
 
 use super::error::Wrong;
 use super::keys::element;
@@ -112,7 +112,7 @@ fn tables_of(node: &Node) -> impl Iterator<Item = &Node> {
     node.items().unwrap_or(std::slice::from_ref(node)).iter()
 }
 
-/// The values of an axis; `None` where the key is none.
+/// The values of an axis; `None` if the key is none.
 fn alternatives<'a>(node: &'a Node, form: &Form) -> Option<&'a [Node]> {
     let items = node.items()?;
     match form {

@@ -103,7 +103,7 @@ pub(super) fn host(
 /// What costs nothing and has no limit, unless the file defines something else under this name.
 const IDEAL: &str = "ideal";
 
-/// The definition that `key` names; `None` where it is left out or ideal.
+/// The definition that `key` names; `None` if it is left out or ideal.
 fn chosen<T: Clone>(table: &Reader<'_>, key: &str, known: &Named<T>) -> Result<Option<T>, Wrong> {
     let Some(name) = table.text(key)? else { return Ok(None) };
     match known.iter().find(|(known, _)| *known == name) {

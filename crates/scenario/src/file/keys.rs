@@ -146,7 +146,7 @@ fn empty(node: &Node, allowed: &str, path: &str) -> Wrong {
     Wrong::new(node.at, path, format!("found an empty list: give {allowed}"))
 }
 
-/// A value's shape: a table only where one is taken; what a scalar says is for its reader.
+/// A value's shape: a table only if one is taken; what a scalar says is for its reader.
 fn value(node: &mut Node, kind: &'static Kind, path: &str) -> Result<(), Wrong> {
     // A table is asked for only if there is one: that of all disciplines is put together when it is first asked for.
     let problem = match node.value {

@@ -134,7 +134,7 @@ pub(super) fn settings(
     one_limit(table)
 }
 
-/// The processor of a trunk board: `Some(None)` where the table says that there is none.
+/// The processor of a trunk board: `Some(None)` if the table says that there is none.
 fn processor(table: &Reader<'_>) -> Result<Option<Option<TrunkProcessor>>, Wrong> {
     let Some(board) = table.table("processor") else {
         return Ok(table
@@ -160,12 +160,12 @@ fn setting_of(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Does a key say something of a direction?
+/// Whether a key says something of a direction.
 fn settable(key: &Key) -> bool {
     key.name == "processor" || setting_of(key.form.kind()).is_some()
 }
 
-/// Does the text of a discipline say how much may wait?
+/// Whether the text of a discipline says how much may wait.
 fn limits(discipline: &str) -> bool {
     let pairs = discipline.split_once(':').map_or("", |it| it.1);
     pairs.split(',').any(|pair| pair.split('=').next().is_some_and(|key| key.trim() == "limit"))
@@ -208,7 +208,7 @@ fn finish(table: &Reader<'_>, direction: &str, draft: Draft<'_>) -> Result<LinkS
     draft.finish().map_err(|error| blame(table, direction, &error))
 }
 
-/// Lays a contradiction at the key that it is about, where the table has it.
+/// Lays a contradiction at the key that it is about, if the table has it.
 fn blame(table: &Reader<'_>, direction: &str, error: &SpecError) -> Wrong {
     let text = error.to_string().replace("add --rate 155.52Mbit/s", "give rate = \"155.52Mbit/s\"");
     let own = table.table(direction);

@@ -34,7 +34,7 @@ impl Scenario {
     /// Reads a scenario file: one scenario for each cell of its grid, the first axis slowest.
     ///
     /// # Errors
-    /// Where the file cannot be read, and as [`Scenario::parse`].
+    /// If the file cannot be read, and as [`Scenario::parse`].
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Scenario>, ScenarioError> {
         Scenario::read_with_text(path).map(|(scenarios, _)| scenarios)
     }
@@ -56,7 +56,7 @@ impl Scenario {
     }
 
     /// The scenarios that a text describes: one for each cell of its grid, the first axis slowest.
-    /// `file` is named in complaints; its stem is the scenario's name where the text gives none, and
+    /// `file` is named in complaints; its stem is the scenario's name if the text gives none, and
     /// the files that the text names (traces, schedules) are looked for beside it.
     ///
     /// # Errors

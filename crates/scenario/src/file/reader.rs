@@ -73,12 +73,12 @@ impl<'a> Reader<'a> {
         self.node.get(key)
     }
 
-    /// Is the key given?
+    /// Whether the key is given.
     pub fn has(&self, key: &str) -> bool {
         self.node(key).is_some()
     }
 
-    /// The table under a key, where it is one; `schema` is what its key takes.
+    /// The table under a key, if it is one; `schema` is what its key takes.
     pub fn table(&self, key: &str) -> Option<Reader<'a>> {
         let schema = self.key(key).form.table()?;
         let node = self.node(key).filter(|node| matches!(node.value, Value::Table(_)))?;
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         items.iter().map(|item| Reader::new(self.path_of(key), item, schema)).collect()
     }
 
-    /// A complaint about a key, at its value or, where it is missing, at the table.
+    /// A complaint about a key, at its value or, if it is missing, at the table.
     pub fn wrong(&self, key: &str, problem: impl Into<String>) -> Wrong {
         let at = self.node(key).map_or(self.node.at, |node| node.at);
         Wrong::new(at, self.path_of(key), problem)
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         key.unwrap_or_else(|| unreachable!("{} has no key {name}", self.schema.title))
     }
 
-    /// The value of a key, its default, or `None` where it may be left out.
+    /// The value of a key, its default, or `None` if it may be left out.
     fn optional<T>(&self, name: &str, read: Read<T>) -> Result<Option<T>, Wrong> {
         let key = self.key(name);
         let kind = key.form.kind();
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
             .map_err(|_| self.found(name, &format!("give {}", self.key(name).form.allowed())))
     }
 
-    /// Bytes where the schema's range fits `T`.
+    /// Bytes if the schema's range fits `T`.
     pub fn bytes<T: TryFrom<u64>>(&self, name: &str) -> Result<T, Wrong> {
         let number = self.size(name)?;
         T::try_from(number)
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A list of names; empty where the key is left out.
+    /// A list of names; empty if the key is left out.
     pub fn names(&self, name: &str) -> Result<Vec<String>, Wrong> {
         self.each(name, text)
     }

@@ -1,7 +1,7 @@
 //! The tables and keys of a scenario file: what each takes, its range and its default.
 //!
 //! Everything that has to know the keys starts from here: reading, the complaint about an unknown one,
-//! grids (a list where one value is wanted), the JSON Schema, and the test of the reference page.
+//! grids (a list in place of one value), the JSON Schema, and the test of the reference page.
 
 use super::tree::Value;
 use std::sync::LazyLock;
@@ -27,7 +27,7 @@ pub(super) struct Key {
     pub form: Form,
     pub need: Need,
     pub help: &'static str,
-    /// The kinds of traffic, or of transport, that have it; all where empty.
+    /// The kinds of traffic, or of transport, that have it; all if empty.
     pub only: &'static [&'static str],
 }
 
@@ -46,7 +46,7 @@ pub(super) enum Form {
     Named(&'static Table),
 }
 
-/// What happens where a key is left out.
+/// What happens if a key is left out.
 #[derive(Debug)]
 pub(super) enum Need {
     /// It must be there.
@@ -109,7 +109,7 @@ impl Table {
         names
     }
 
-    /// The key called `name`, also where `-` stands for `_`.
+    /// The key called `name`, also if `-` stands for `_`.
     pub fn find(&self, name: &str) -> Option<&'static Key> {
         let same = |key: &&Key| key.name == name || key.name == name.replace('-', "_");
         self.keys().find(same)

@@ -38,7 +38,7 @@ pub(super) fn traffic(table: &Reader<'_>) -> Result<Traffic, Wrong> {
     })
 }
 
-/// The outside program, with its server only where there is a command.
+/// The outside program, with its server only if there is a command.
 fn program(table: &Reader<'_>) -> Result<Option<Program>, Wrong> {
     let server = table.text("server")?;
     match (table.text("command")?, server) {
@@ -116,7 +116,7 @@ fn workload(table: &Reader<'_>, kind: &str) -> Result<Workload, Wrong> {
     })
 }
 
-/// How often; without end where another traffic's end decides and the file does not say.
+/// The number of repetitions; without end if another traffic's end decides and the file does not say.
 fn repeat(table: &Reader<'_>) -> Result<u32, Wrong> {
     let endless = table.has("until") && !table.has("repeat");
     if endless { Ok(u32::MAX) } else { table.whole("repeat") }
@@ -136,7 +136,7 @@ fn reply(table: &Reader<'_>) -> Result<Reply, Wrong> {
     Ok(bytes.and_then(|bytes| u32::try_from(bytes).ok()).map_or(Reply::Echo, Reply::Bytes))
 }
 
-/// What a kind of traffic speaks where the file does not say.
+/// The transport of a kind of traffic if the file does not say.
 fn spoken(kind: &str) -> Transport {
     match kind {
         "paced" => Transport::Datagram,

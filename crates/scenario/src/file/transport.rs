@@ -49,7 +49,7 @@ fn problem(table: &Reader<'_>, kind: &str, foreign: &str) -> String {
     }
 }
 
-/// The transport called `kind`, with the parameters of `default` where that is one of its kind.
+/// The transport called `kind`, with the parameters of `default` if that is one of its kind.
 fn plain(kind: &str, default: &Transport) -> Transport {
     if let Some(entry) = protocol::named(kind) {
         return Transport::Listed(listed::plain(entry, default));

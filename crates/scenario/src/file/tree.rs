@@ -58,7 +58,7 @@ fn not_toml(text: &str, at: usize, expected: &str) -> String {
     format!("found '{}', which is not TOML: {reason}", cut(line.trim().into()))
 }
 
-/// `text`, or its beginning where it is too long to be shown.
+/// `text`, or its beginning if it is too long to be shown.
 fn cut(text: String) -> String {
     match text.chars().nth(SHOWN) {
         None => text,
@@ -102,7 +102,7 @@ fn node(at: usize, key: &str, value: &DeValue<'_>) -> Result<Node, Wrong> {
 }
 
 impl Node {
-    /// The entries of a table; none where it is something else.
+    /// The entries of a table; none if it is something else.
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Table(entries) => entries,
@@ -110,7 +110,7 @@ impl Node {
         }
     }
 
-    /// The items of a list; `None` where it is something else.
+    /// The items of a list; `None` if it is something else.
     pub fn items(&self) -> Option<&[Node]> {
         match &self.value {
             Value::List(items) => Some(items),
@@ -123,7 +123,7 @@ impl Node {
         self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
-    /// The text; `None` where it is something else.
+    /// The text; `None` if it is something else.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -145,7 +145,7 @@ impl Value {
         }
     }
 
-    /// Is it the same, wherever it was written?
+    /// Whether it is the same, wherever it was written.
     pub fn like(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::List(one), Value::List(other)) => {
