@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::Add;
 
 /// The reason why a packet was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -139,6 +140,23 @@ impl Counts {
     /// The number that must still be in flight by the other counts.
     pub fn in_flight(&self) -> u64 {
         (self.entered + self.duplicated).saturating_sub(self.delivered + self.dropped())
+    }
+}
+
+impl Add for Counts {
+    type Output = Counts;
+
+    /// The counts of two together. One side may have counted less than nothing delivered, to be made up by the other.
+    fn add(self, other: Counts) -> Counts {
+        Counts {
+            entered: self.entered.wrapping_add(other.entered),
+            entered_bytes: self.entered_bytes.wrapping_add(other.entered_bytes),
+            duplicated: self.duplicated.wrapping_add(other.duplicated),
+            delivered: self.delivered.wrapping_add(other.delivered),
+            delivered_bytes: self.delivered_bytes.wrapping_add(other.delivered_bytes),
+            marked: self.marked.wrapping_add(other.marked),
+            dropped: std::array::from_fn(|cause| self.dropped[cause] + other.dropped[cause]),
+        }
     }
 }
 

@@ -42,5 +42,6 @@ pub use session::{
 };
 pub use snapshot::{LaneSnapshot, Snapshot};
 pub use web::{
-    HopSums, LanePlan, LegResult, Live, Takes, WayCounts, WayPlan, Web, WebPlan, way_mac,
+    HopSums, LanePlan, LegResult, Live, MediumPlan, Takes, WayCounts, WayPlan, Web, WebPlan,
+    way_mac,
 };

@@ -348,8 +348,15 @@ impl WebPlan {
                 seed: path.seed,
                 spec: path.link(direction).clone(),
                 observed: false,
+                station: None,
             });
-            self.ways.push(WayPlan { entry, lanes, exit, takes: Takes::All(path.key) });
+            self.ways.push(WayPlan {
+                entry,
+                lanes,
+                heard_by: Vec::new(),
+                exit,
+                takes: Takes::All(path.key),
+            });
         }
     }
 }

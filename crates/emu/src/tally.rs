@@ -1,9 +1,9 @@
 //! The punctuality of the frames that left, and the causes that they had waited for.
 
 use crate::snapshot::LaneSnapshot;
-use trunkline_core::{Cause, Ledger, Packet, Span};
+use trunkline_core::{Cause, Counts, Ledger, Packet, Span};
 use trunkline_measure::Times;
-use trunkline_path::Link;
+use trunkline_path::{Backlog, Link};
 
 /// The punctuality of a lane's frames that left, and the causes that they had waited for.
 #[derive(Debug, Default)]
@@ -52,8 +52,15 @@ impl Tally {
     }
 
     /// Returns what the lane called `name` over `link` has done so far. Frames later than `bound` are late.
-    pub fn snapshot<B>(&self, name: &str, link: &Link<Packet<B>>, bound: Span) -> LaneSnapshot {
-        let counts = link.counts();
+    /// `on_medium` is what its station on a shared medium did, and what waits there.
+    pub fn snapshot<B>(
+        &self,
+        name: &str,
+        link: &Link<Packet<B>>,
+        on_medium: (Counts, Backlog),
+        bound: Span,
+    ) -> LaneSnapshot {
+        let counts = link.counts() + on_medium.0;
         let mean = |cause| {
             let frames = if cause == Cause::Emulator { self.lateness.count() } else { self.passed };
             Span::from_nanos((self.booked(cause) / u128::from(frames.max(1))) as u64)
@@ -70,8 +77,8 @@ impl Tally {
             dropped_by_emulator: counts.dropped_by_emulator(),
             in_flight: counts.in_flight(),
             impairments: link.achieved().to_string().lines().map(str::to_string).collect(),
-            queued_packets: link.backlog().packets,
-            queued_bytes: link.backlog().bytes,
+            queued_packets: link.backlog().packets + on_medium.1.packets,
+            queued_bytes: link.backlog().bytes + on_medium.1.bytes,
             late: self.lateness.longer_than(bound),
             lateness: self.lateness.percentiles(),
             spacing_error: self.spacing.percentiles(),

@@ -113,8 +113,8 @@ impl Measured<'_> {
         let mut frames = 0;
         for number in self.circuits_of(traffic) {
             let hops = self.network.web.hops(2 * number);
-            for (hop, &lane) in std::iter::zip(hops, &self.plan.circuits[number].there) {
-                let place = between.links[lane];
+            for (hop, crossed) in std::iter::zip(hops, &self.plan.circuits[number].there) {
+                let place = between.links[crossed.lane];
                 let HopSums { queue, transmit, propagate, late, .. } = *hop;
                 for (place, cause, nanos) in [
                     (place, Cause::Queue, queue),
@@ -167,8 +167,9 @@ impl Measured<'_> {
                 .map(|(at, bytes)| (self.since_origin(at), bytes))
                 .collect(),
         };
-        let wires = 2 * self.scenario.links.len();
-        std::iter::zip(&self.plan.lanes, legs).take(wires).map(link).collect()
+        let stations = self.scenario.media.iter().map(|medium| medium.stations.len());
+        let reported = 2 * self.scenario.links.len() + stations.sum::<usize>();
+        std::iter::zip(&self.plan.lanes, legs).take(reported).map(link).collect()
     }
 
     fn accuracy(&self, legs: &[LegResult]) -> Accuracy {
@@ -192,7 +193,7 @@ impl Measured<'_> {
         let mut exits: BTreeMap<usize, Exit<'_>> = BTreeMap::new();
         for (number, circuit) in self.plan.circuits.iter().enumerate() {
             for (way, lanes) in [(2 * number, &circuit.there), (2 * number + 1, &circuit.back)] {
-                let Some(&last) = lanes.last() else { continue };
+                let Some(last) = lanes.last().map(|crossed| crossed.lane) else { continue };
                 let path = mean_path(self.network.web.hops(way));
                 let name = &self.plan.lanes[last].name;
                 let exit = exits.entry(last).or_insert(Exit { name, leg: &legs[last], path });

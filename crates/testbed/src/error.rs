@@ -19,14 +19,6 @@ pub enum TestbedError {
         /// Why.
         reason: String,
     },
-    /// A shared medium, which has no real-time form yet.
-    #[error(
-        "'{medium}' is a shared medium, on which the emulator does not carry real packets yet: simulate it with --engine sim, or put links in its place"
-    )]
-    Medium {
-        /// The medium's name.
-        medium: String,
-    },
     /// There is more to be built than one thread can serve.
     #[error(
         "the scenario has {lanes} directions of links and {circuits} connections of hosts, more than one emulator serves in time ({most} directions, 16384 connections): simulate it, or leave links out"

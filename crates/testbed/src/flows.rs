@@ -1,7 +1,7 @@
 //! The flows of a scenario, prepared on the hosts of a laboratory.
 
 use crate::laboratory::Laboratory;
-use crate::plan::{Plan, addresses};
+use crate::plan::{Crossed, Plan, addresses};
 use crate::{Options, TestbedError, frame, places};
 use std::thread;
 use trunkline_core::Span;
@@ -105,10 +105,10 @@ fn flow_plan(
 }
 
 /// The delay of a way, without its queues.
-fn longest(plan: &Plan, lanes: &[usize]) -> Span {
-    let delay = |&lane: &usize| {
-        let spec = &plan.lanes[lane].spec;
+fn longest(plan: &Plan, crossed: &[Crossed]) -> Span {
+    let delay = |it: &Crossed| {
+        let spec = &plan.lanes[it.lane].spec;
         spec.delay + spec.impairments.most_extra_delay()
     };
-    lanes.iter().map(delay).sum()
+    crossed.iter().map(delay).sum()
 }

@@ -1,7 +1,7 @@
 //! A plan built: namespaces for the hosts, one in the middle for the emulator, the dataplane at work.
 
 use crate::kernel::{metrics, sysctls};
-use crate::plan::{Plan, addresses};
+use crate::plan::{Crossed, Plan, addresses};
 use crate::{TestbedError, frame};
 use std::sync::Arc;
 use trunkline_core::{Span, Time};
@@ -133,10 +133,11 @@ impl Laboratory {
             (every, most.min(MOST_SAMPLES) as usize)
         });
         let bound = accuracy::DEFAULT_BOUND;
-        let (lanes, ways, arena) = (plan.lanes.clone(), ways(plan), arena(plan)?);
+        let (lanes, media) = (plan.lanes.clone(), plan.media.clone());
+        let (ways, arena) = (ways(plan), arena(plan)?);
         let setup = Setup {
             captured: CapturePlan::of_lanes(lanes.iter().map(|lane| lane.name.as_str())),
-            web: WebPlan { ports, lanes, ways, origin, bound, arena, sample },
+            web: WebPlan { ports, lanes, media, ways, origin, bound, arena, sample },
             paths: paths(scenario),
         };
         let dataplane = Options { busy: false, cpu, own: cpu.is_some() };
@@ -164,9 +165,10 @@ fn paths(scenario: &Scenario) -> Vec<(String, PathSpec)> {
 /// There and back of each circuit.
 fn ways(plan: &Plan) -> Vec<WayPlan> {
     let both = |circuit: &crate::plan::Circuit| {
-        let way = |entry, exit, lanes: &[usize]| WayPlan {
+        let way = |entry, exit, crossed: &[Crossed]| WayPlan {
             entry,
-            lanes: lanes.to_vec(),
+            lanes: crossed.iter().map(|it| it.lane).collect(),
+            heard_by: crossed.iter().map(|it| it.heard_by).collect(),
             exit,
             takes: Takes::Addressed(station_mac(exit)),
         };

@@ -4,9 +4,10 @@ use crate::TestbedError;
 use crate::kernel::check_segments;
 use std::net::Ipv4Addr;
 use trunkline_core::Seed;
-use trunkline_emu::LanePlan;
-use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, Schedule};
-use trunkline_scenario::{Hop, Node, Scenario, Traffic, Wire};
+use trunkline_emu::{LanePlan, MediumPlan};
+use trunkline_path::medium::StationId;
+use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, MediumSpec, Schedule};
+use trunkline_scenario::{Hop, Medium, Node, Over, Scenario, Traffic, Wire};
 
 /// More lanes than this one thread does not serve in time; every event looks at each of them.
 const MOST_LANES: usize = 512;
@@ -20,8 +21,11 @@ const PER_BYTE: usize = 127;
 /// What has to be built.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The links' directions, two for each link of the scenario, then the backplanes of its nodes.
+    /// The links' directions, two for each link of the scenario, then the stations of its media, then the backplanes of
+    /// its nodes.
     pub lanes: Vec<LanePlan>,
+    /// The media.
+    pub media: Vec<MediumPlan>,
     /// The namespaces with an interface each.
     pub stations: Vec<Station>,
     /// One for each traffic and host that it starts at.
@@ -48,9 +52,18 @@ pub struct Circuit {
     /// The station of their peers.
     pub far: usize,
     /// The lanes from near to far.
-    pub there: Vec<usize>,
+    pub there: Vec<Crossed>,
     /// And back.
-    pub back: Vec<usize>,
+    pub back: Vec<Crossed>,
+}
+
+/// A lane on a way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crossed {
+    /// The lane's number.
+    pub lane: usize,
+    /// The station that hears what crosses it, if it is a station of a medium.
+    pub heard_by: Option<StationId>,
 }
 
 /// The addresses of circuit `index`: near, far.
@@ -66,13 +79,15 @@ impl Plan {
     /// # Errors
     /// If a traffic has no way, or the scenario is too large.
     pub fn of(scenario: &Scenario) -> Result<Plan, TestbedError> {
-        if let Some(medium) = scenario.media.first() {
-            return Err(TestbedError::Medium { medium: medium.name.clone() });
-        }
         let mut lanes: Vec<LanePlan> = {
             let both = |wire: &Wire| directions(wire, scenario.seed);
             scenario.links.iter().flat_map(both).collect()
         };
+        let mut stations_from = Vec::new();
+        for (number, medium) in scenario.media.iter().enumerate() {
+            stations_from.push(lanes.len());
+            lanes.extend(stations_of(number, medium, scenario.seed));
+        }
         let mut backplanes = Vec::new();
         for node in &scenario.nodes {
             backplanes.push(backplane(node, scenario.seed).map(|lane| {
@@ -81,11 +96,14 @@ impl Plan {
             }));
         }
         let stations = (0..scenario.hosts.len()).map(|host| Station { host, second: false });
-        let mut plan = Plan { lanes, stations: stations.collect(), circuits: Vec::new() };
+        let media =
+            scenario.media.iter().map(|medium| medium_plan(medium, scenario.seed)).collect();
+        let mut plan = Plan { lanes, media, stations: stations.collect(), circuits: Vec::new() };
+        let numbers = Numbers { stations_from, backplanes };
         for (index, traffic) in scenario.traffic.iter().enumerate() {
             check_segments(scenario, traffic)?;
             for flow in distinct_sources(traffic) {
-                let circuit = plan.circuit(scenario, (index, traffic), flow, &backplanes)?;
+                let circuit = plan.circuit(scenario, (index, traffic), flow, &numbers)?;
                 plan.circuits.push(circuit);
             }
         }
@@ -105,7 +123,7 @@ impl Plan {
         scenario: &Scenario,
         (index, traffic): (usize, &Traffic),
         flow: u32,
-        backplanes: &[Option<usize>],
+        numbers: &Numbers,
     ) -> Result<Circuit, TestbedError> {
         let refused =
             |reason: String| TestbedError::Route { traffic: traffic.name.clone(), reason };
@@ -118,13 +136,7 @@ impl Plan {
         };
         let (near, to) = (host(traffic.source(flow))?, host(&traffic.to)?);
         let far = if near == to { self.second(to) } else { to };
-        let lanes = |hops: &[Hop]| -> Vec<usize> {
-            let lane = |hop: &Hop| {
-                let wire = |(link, reversed)| 2 * link + usize::from(reversed);
-                [hop.over.link().map(wire), hop.node.and_then(|node| backplanes[node])]
-            };
-            hops.iter().flat_map(lane).flatten().collect()
-        };
+        let lanes = |hops: &[Hop]| hops.iter().flat_map(|hop| numbers.crossed(hop)).collect();
         Ok(Circuit { traffic: index, near, far, there: lanes(&way.there), back: lanes(&way.back) })
     }
 
@@ -150,6 +162,31 @@ impl Plan {
     }
 }
 
+/// Where the lanes of media and nodes are.
+struct Numbers {
+    /// The first station of each medium.
+    stations_from: Vec<usize>,
+    /// The backplane of each node.
+    backplanes: Vec<Option<usize>>,
+}
+
+impl Numbers {
+    /// What a hop crosses.
+    fn crossed(&self, hop: &Hop) -> impl Iterator<Item = Crossed> {
+        let over = match hop.over {
+            Over::Link { link, reversed } => {
+                Crossed { lane: 2 * link + usize::from(reversed), heard_by: None }
+            }
+            Over::Medium { medium, from, to } => {
+                Crossed { lane: self.stations_from[medium] + from, heard_by: Some(StationId(to)) }
+            }
+        };
+        let backplane = hop.node.and_then(|node| self.backplanes[node]);
+        let backplane = backplane.map(|lane| Crossed { lane, heard_by: None });
+        [Some(over), backplane].into_iter().flatten()
+    }
+}
+
 /// One flow of each host at which a traffic starts: the first.
 fn distinct_sources(traffic: &Traffic) -> impl Iterator<Item = u32> + '_ {
     let rounds = (traffic.from_each.len().max(1) as u32).min(traffic.count);
@@ -165,9 +202,30 @@ fn directions(wire: &Wire, seed: Seed) -> [LanePlan; 2] {
         let queues = spec.rate.is_some() || spec.trace.is_some();
         let observed = queues || spec.schedule != Schedule::default();
         let stream = format!("{} {name}", wire.name);
-        LanePlan { stream, name, seed, spec: spec.clone(), observed }
+        LanePlan { stream, name, seed, spec: spec.clone(), observed, station: None }
     };
     [lane(&wire.from, &wire.to, &wire.forward), lane(&wire.to, &wire.from, &wire.backward)]
+}
+
+/// A shared medium.
+fn medium_plan(medium: &Medium, seed: Seed) -> MediumPlan {
+    let Medium { name, stations, spec } = medium.clone();
+    MediumPlan { name, stations, seed, spec }
+}
+
+/// The stations of the medium with this number. What they are as links says how much memory they need.
+fn stations_of(number: usize, medium: &Medium, seed: Seed) -> impl Iterator<Item = LanePlan> {
+    let MediumSpec { rate, framing, delay, ref discipline, .. } = medium.spec;
+    let spec =
+        LinkSpec { rate, framing, delay, discipline: discipline.clone(), ..LinkSpec::default() };
+    (0..medium.stations.len()).map(move |station| LanePlan {
+        name: medium.lane_name(station),
+        stream: medium.lane_name(station),
+        seed,
+        spec: spec.clone(),
+        observed: rate.is_some(),
+        station: Some((number, StationId(station))),
+    })
 }
 
 /// A node's backplane: every packet that crosses it takes its turn on it.
@@ -179,7 +237,8 @@ fn backplane(node: &Node, seed: Seed) -> Option<LanePlan> {
         ..LinkSpec::default()
     };
     let stream = format!("{} {}", node.name, node.name);
-    Some(LanePlan { name: node.name.clone(), stream, seed, spec, observed: false })
+    let name = node.name.clone();
+    Some(LanePlan { name, stream, seed, spec, observed: false, station: None })
 }
 
 #[cfg(test)]
@@ -189,9 +248,9 @@ mod tests {
 
     /// The stations of a circuit, and its lanes by their names.
     fn text(plan: &Plan, circuit: &Circuit) -> String {
-        let names = |lanes: &[usize]| -> String {
+        let names = |lanes: &[Crossed]| -> String {
             let names: Vec<&str> =
-                lanes.iter().map(|&lane| plan.lanes[lane].name.as_str()).collect();
+                lanes.iter().map(|it| plan.lanes[it.lane].name.as_str()).collect();
             names.join(" ")
         };
         let Circuit { near, far, there, back, .. } = circuit;

@@ -339,3 +339,37 @@ fn stop_and_wait_takes_a_round_trip_for_each_frame() {
         assert!(sample.booked(Cause::Window) >= Span::from_millis(40));
     }
 }
+
+/// Three hosts on one channel of 2 Mbit/s and a fourth behind a node and a link: datagrams and a connection take turns on
+/// it, every wait is booked, and each station has its counts.
+#[test]
+fn hosts_share_a_medium() {
+    let Some(run) = emulated(
+        "stop_after = '20s'\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[host]]\nname = 'c'\n[[host]]\nname = 'far'\n\
+         [[node]]\nname = 'n'\n[[medium]]\nname = 'lan'\nkind = 'half-duplex'\nstations = ['a', 'b', 'c', 'n']\n\
+         rate = '2Mbit/s'\ndelay = '5ms'\nturnaround = '1ms'\n\
+         [[link]]\nbetween = ['n', 'far']\ndelay = '3ms'\n\
+         [[traffic]]\nname = 'echoes'\nkind = 'interactive'\nfrom = 'a'\nto = 'far'\nsizes = [100]\nrepeat = 20\nevery = '100ms'\n\
+         transport = { kind = 'urp', block = 256, packet = 0 }\n\
+         [[traffic]]\nname = 'file'\nkind = 'bulk'\nfrom = 'b'\nto = 'c'\nbytes = '100kB'\nuntil = 'echoes'\n",
+    ) else {
+        return;
+    };
+    let names: Vec<&str> = run.links.iter().map(|link| &*link.name).collect();
+    assert_eq!(names, ["n>far", "far>n", "a>lan", "b>lan", "c>lan", "n>lan"]);
+    let counts = |name: &str| run.links.iter().find(|link| link.name == name).unwrap().counts;
+    assert!(counts("a>lan").delivered >= 20 && counts("n>lan").delivered >= 20);
+    assert!(counts("b>lan").delivered > 70 && counts("c>lan").delivered > 30);
+    // Over the medium and the link and back.
+    let least = Span::from_millis(16);
+    let sample = &run.traffic[0].samples[10];
+    assert!(sample.end - sample.start >= least, "{sample:?}");
+    for (place, way) in [("a>lan", 5), ("n>lan", 5), ("n>far", 3), ("far>n", 3)] {
+        assert_eq!(
+            booked(&run, sample, place, Cause::Propagate),
+            Span::from_millis(way),
+            "{place}"
+        );
+    }
+    assert!(run.traffic[1].delivered_bytes > 100_000);
+}

@@ -4,6 +4,7 @@ use super::plan::{Takes, WayPlan};
 use std::sync::atomic::{AtomicU64, Ordering};
 use trunkline_core::{Cause, Ledger, Span, Time};
 use trunkline_measure::Conservation;
+use trunkline_path::medium::StationId;
 
 /// A way at work.
 #[derive(Debug)]
@@ -11,6 +12,8 @@ pub(super) struct Way {
     pub entry: usize,
     pub exit: usize,
     pub lanes: Box<[usize]>,
+    /// The station that hears a frame at each hop, if that is over a medium.
+    pub heard_by: Box<[Option<StationId>]>,
     pub takes: Takes,
     /// The waits of addressed frames. The lanes know as much of the others.
     pub hops: Box<[HopSums]>,
@@ -18,12 +21,13 @@ pub(super) struct Way {
 
 impl Way {
     pub fn new(plan: WayPlan) -> Way {
-        let WayPlan { entry, exit, lanes, takes } = plan;
+        let WayPlan { entry, exit, lanes, heard_by, takes } = plan;
         let hops = match takes {
             Takes::All(_) => Box::default(),
             Takes::Addressed(_) => vec![HopSums::default(); lanes.len()].into_boxed_slice(),
         };
-        Way { entry, exit, lanes: lanes.into_boxed_slice(), takes, hops }
+        let (lanes, heard_by) = (lanes.into_boxed_slice(), heard_by.into_boxed_slice());
+        Way { entry, exit, lanes, heard_by, takes, hops }
     }
 
     /// Books what a frame waited for on a hop.

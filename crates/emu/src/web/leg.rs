@@ -5,9 +5,11 @@ use super::plan::LanePlan;
 use super::transit::Transit;
 use crate::snapshot::LaneSnapshot;
 use crate::tally::Tally;
+use std::collections::VecDeque;
 use trunkline_core::{Cause, Counts, DropCause, Ledger, Packet, Span, Time};
 use trunkline_measure::Times;
-use trunkline_path::{Change, Delivered, Link, LinkSpec};
+use trunkline_path::medium::StationId;
+use trunkline_path::{Backlog, Change, Delivered, Link};
 use trunkline_port::SendOutcome;
 
 /// Frames handed to the kernel at once.
@@ -46,6 +48,8 @@ pub(super) struct Place {
 pub(super) struct Leg {
     plan: LanePlan,
     pub link: Link<Packet<Transit>>,
+    /// What has come to its station over the medium and leaves.
+    pub heard: VecDeque<Delivered<Packet<Transit>>>,
     pub place: Place,
     /// When it next has something to do beside sending what is due; not kept for a leg alone.
     pub due: Time,
@@ -68,9 +72,10 @@ impl Leg {
     pub fn new(plan: LanePlan, place: Place, origin: Time, bound: Span, samples: usize) -> Leg {
         let mut leg = Leg {
             link: Link::new(&plan.spec, plan.seed, &plan.stream, origin),
+            heard: VecDeque::new(),
             place,
             due: Time::NEVER,
-            slack: slack(&plan.spec),
+            slack: slack(&plan),
             settled: origin,
             tally: Tally::default(),
             queueing: plan.observed.then(Times::default),
@@ -89,7 +94,8 @@ impl Leg {
     pub fn restart(&mut self, origin: Time) {
         let LanePlan { spec, seed, stream, .. } = &self.plan;
         self.link = Link::new(spec, *seed, stream, origin);
-        self.slack = slack(spec);
+        self.slack = slack(&self.plan);
+        self.heard.clear();
         self.settled = origin;
         self.tally = Tally::default();
         self.queueing = self.queueing.take().map(|_| Times::default());
@@ -130,11 +136,16 @@ impl Leg {
         self.link.undelivered(packet, DropCause::NoBuffer);
     }
 
-    /// Takes a sample of the backlog at `at`, if there is room for it.
-    pub fn sample(&mut self, at: Time) {
+    /// The medium whose station it is, and the station.
+    pub fn station(&self) -> Option<(usize, StationId)> {
+        self.plan.station
+    }
+
+    /// Takes a sample of the backlog at `at`, if there is room for it. `on_medium` is what waits at the station that it is.
+    pub fn sample(&mut self, at: Time, on_medium: u64) {
         if self.backlog.len() < self.backlog.capacity() {
             self.link.advance(at);
-            self.backlog.push((at, self.link.backlog().bytes));
+            self.backlog.push((at, self.link.backlog().bytes + on_medium));
             self.look_ahead();
         }
     }
@@ -150,9 +161,10 @@ impl Leg {
         self.look_ahead();
     }
 
-    pub fn result(&self) -> LegResult {
+    /// What it did, with what its station on a medium did.
+    pub fn result(&self, on_medium: Counts) -> LegResult {
         LegResult {
-            counts: self.link.counts(),
+            counts: self.link.counts() + on_medium,
             busy: Span::from_nanos(self.tally.booked(Cause::Transmit) as u64),
             queueing: self.queueing.clone(),
             backlog: self.backlog.clone(),
@@ -160,8 +172,14 @@ impl Leg {
         }
     }
 
-    pub fn snapshot(&self) -> LaneSnapshot {
-        self.tally.snapshot(&self.plan.name, &self.link, self.bound)
+    /// What it has done so far, with what its station on a medium did and what waits there.
+    pub fn snapshot(&self, on_medium: (Counts, Backlog)) -> LaneSnapshot {
+        self.tally.snapshot(&self.plan.name, &self.link, on_medium, self.bound)
+    }
+
+    /// When the next frame that leaves is due.
+    pub fn next_release(&self) -> Option<Time> {
+        self.heard.front().map(|heard| heard.release).or_else(|| self.link.next_release())
     }
 
     /// Takes the next batch of frames that are due by `now` and leave by one port; answers that port.
@@ -172,7 +190,7 @@ impl Leg {
             self.batch.extend(self.held.take());
         }
         while self.batch.len() < BATCH
-            && let Some(next) = self.link.take(now)
+            && let Some(next) = self.heard.pop_front().or_else(|| self.link.take(now))
         {
             if self.batch.first().is_some_and(|first| exit(first) != exit(&next)) {
                 self.held = Some(next);
@@ -185,8 +203,8 @@ impl Leg {
 }
 
 /// The time by which a lane's work may lag behind, so that nothing is due before the line has sent it.
-fn slack(spec: &LinkSpec) -> Span {
-    match spec.schedule.steps.is_empty() {
+fn slack(LanePlan { spec, station, .. }: &LanePlan) -> Span {
+    match spec.schedule.steps.is_empty() && station.is_none() {
         true => spec.delay.saturating_sub(spec.impairments.most_extra_delay()),
         false => Span::ZERO,
     }

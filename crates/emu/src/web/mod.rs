@@ -9,6 +9,7 @@
 
 mod counts;
 mod leg;
+mod media;
 mod plan;
 mod send;
 #[cfg(test)]
@@ -18,7 +19,7 @@ mod work;
 
 pub use counts::{HopSums, Live, WayCounts};
 pub use leg::LegResult;
-pub use plan::{LanePlan, Takes, WayPlan, WebPlan, way_mac};
+pub use plan::{LanePlan, MediumPlan, Takes, WayPlan, WebPlan, way_mac};
 
 use crate::EmuError;
 use crate::capture::CaptureTap;
@@ -27,6 +28,7 @@ use crate::dataplane::BUDGET;
 use crate::pool::FramePool;
 use counts::Way;
 use leg::{LAG, Leg, Place};
+use media::Shared;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use transit::Transit;
@@ -42,6 +44,7 @@ const WAITING: usize = 4 * BUDGET;
 pub struct Web {
     inlets: Vec<Inlet>,
     legs: Vec<Leg>,
+    media: Vec<Shared>,
     /// The legs that are not alone: they are served together, in order of time.
     together: Vec<usize>,
     ways: Vec<Way>,
@@ -106,13 +109,16 @@ impl Web {
     /// # Errors
     /// [`EmuError::Memory`] if the system does not give what the plan needs.
     pub fn new(plan: WebPlan, tap: CaptureTap) -> Result<Web, EmuError> {
-        let WebPlan { ports, lanes, ways, origin, bound, arena, sample } = plan;
+        let WebPlan { ports, lanes, media, ways, origin, bound, arena, sample } = plan;
         let pool = FramePool::try_new(arena)
             .ok_or_else(|| EmuError::Memory { needed: arena, available: available_memory() })?;
         let leg = |(index, lane): (usize, LanePlan)| {
             let most = sample.map_or(0, |(_, most)| if lane.observed { most } else { 0 });
-            Leg::new(lane, place(index, &ways, most), origin, bound, most)
+            let place = place(index, &ways, most > 0 || lane.station.is_some());
+            Leg::new(lane, place, origin, bound, most)
         };
+        let media = media.into_iter().enumerate();
+        let media = media.map(|(index, medium)| Shared::new(medium, index, &lanes)).collect();
         let legs: Vec<Leg> = lanes.into_iter().enumerate().map(leg).collect();
         let inlet = |(index, port)| Inlet::new(index, port, &ways, &legs);
         let inlets = ports.into_iter().enumerate().map(inlet).collect();
@@ -121,6 +127,7 @@ impl Web {
             inlets,
             together: (0..legs.len()).filter(|&leg| !legs[leg].place.alone).collect(),
             legs,
+            media,
             routes: routes(&ways),
             live: Arc::new(Live::new(ways.len())),
             ways,
@@ -145,7 +152,7 @@ impl Web {
 
     /// The results of each lane, in the plan's order.
     pub fn legs(&self) -> Vec<LegResult> {
-        self.legs.iter().map(Leg::result).collect()
+        self.legs.iter().map(|leg| leg.result(self.on_medium(leg).0)).collect()
     }
 
     /// The waits of the addressed frames of way `index` on each of its lanes, in the order of crossing, summed
@@ -185,6 +192,7 @@ impl Web {
         self.sampling = self.sampling.map(|(_, every)| (origin, every));
         self.account();
         self.legs.iter_mut().for_each(|leg| leg.restart(origin));
+        self.media.iter_mut().for_each(Shared::restart);
         self.measure_lag();
         self.live.restarted();
     }
@@ -196,14 +204,14 @@ impl Web {
     }
 }
 
-/// The place of lane `index` among the ways. One whose backlog is sampled is not alone: samples are taken in
-/// order of time.
-fn place(index: usize, ways: &[WayPlan], samples: usize) -> Place {
+/// The place of lane `index` among the ways. One that is served `in_order` of time is not alone: a station of a medium, or
+/// one whose backlog is sampled.
+fn place(index: usize, ways: &[WayPlan], in_order: bool) -> Place {
     let own = || ways.iter().filter(|way| way.lanes.contains(&index));
     let exit = own().any(|way| way.lanes.last() == Some(&index));
     let entry = own().next().map(|way| way.entry);
     let only = |way: &WayPlan| way.lanes == [index] && Some(way.entry) == entry;
-    Place { exit, alone: exit && samples == 0 && own().all(only) }
+    Place { exit, alone: exit && !in_order && own().all(only) }
 }
 
 fn routes(ways: &[Way]) -> Vec<Box<[usize]>> {

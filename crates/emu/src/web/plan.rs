@@ -2,7 +2,8 @@
 
 use trunkline_core::{Seed, Span, Time};
 use trunkline_lab::Mac;
-use trunkline_path::{ChannelKey, LinkSpec};
+use trunkline_path::medium::StationId;
+use trunkline_path::{ChannelKey, LinkSpec, MediumSpec};
 use trunkline_port::Port;
 
 /// The plan of a network of links.
@@ -12,6 +13,8 @@ pub struct WebPlan {
     pub ports: Vec<Box<dyn Port>>,
     /// The links' directions.
     pub lanes: Vec<LanePlan>,
+    /// The media that lanes are stations of.
+    pub media: Vec<MediumPlan>,
     /// The ways through them.
     pub ways: Vec<WayPlan>,
     /// When slot clocks, traces and schedules begin.
@@ -24,7 +27,7 @@ pub struct WebPlan {
     pub sample: Option<(Span, usize)>,
 }
 
-/// One direction of a link, or a node's backplane.
+/// One direction of a link, a node's backplane, or a station of a shared medium.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LanePlan {
     /// Its name in reports.
@@ -37,6 +40,22 @@ pub struct LanePlan {
     pub spec: LinkSpec,
     /// Whether times in queue are recorded, and backlogs if they are sampled.
     pub observed: bool,
+    /// The medium whose station it is, and the number of the station there; frames then wait for their turn on the
+    /// medium, whatever `spec` says.
+    pub station: Option<(usize, StationId)>,
+}
+
+/// A shared medium.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MediumPlan {
+    /// Its name, which with those of its stations names its streams of randomness.
+    pub name: String,
+    /// The names of its stations.
+    pub stations: Vec<String>,
+    /// The seed of those streams.
+    pub seed: Seed,
+    /// What it is.
+    pub spec: MediumSpec,
 }
 
 /// A way from a port to another.
@@ -46,6 +65,8 @@ pub struct WayPlan {
     pub entry: usize,
     /// The lanes that they cross, in order; at least one. A lane at which one way ends has none go on from it.
     pub lanes: Vec<usize>,
+    /// For each lane that is a station of a medium, the station that hears what goes this way.
+    pub heard_by: Vec<Option<StationId>>,
     /// The port by which they leave.
     pub exit: usize,
     /// The frames that go it.

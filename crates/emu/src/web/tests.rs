@@ -6,7 +6,8 @@ use crate::testing::{Frames, Memory, one_way};
 use trunkline_capsule::{Capsule, HEADER, Header, PORT, find};
 use trunkline_core::{Cause, Rate, Seed};
 use trunkline_lab::Mac;
-use trunkline_path::LinkSpec;
+use trunkline_path::medium::{AccessSpec, StationId};
+use trunkline_path::{LinkSpec, MediumSpec};
 
 /// The address of the device behind port `index`.
 fn device(index: u8) -> Mac {
@@ -38,6 +39,11 @@ struct Bench {
 
 impl Bench {
     fn new(specs: &[LinkSpec]) -> Bench {
+        Bench::edited(specs, |_| ())
+    }
+
+    /// The same with another plan.
+    fn edited(specs: &[LinkSpec], edit: impl FnOnce(&mut WebPlan)) -> Bench {
         let (near, far) = (Frames::default(), Frames::default());
         let port = |inward: &Frames, outward: &Frames| -> Box<dyn Port> {
             Box::new(Memory {
@@ -52,18 +58,22 @@ impl Bench {
             seed: Seed(1),
             spec: spec.clone(),
             observed: true,
+            station: None,
         };
         let takes = Takes::Addressed(device(1));
-        let way = |lanes: Vec<usize>| WayPlan { entry: 0, lanes, exit: 1, takes };
-        let plan = WebPlan {
+        let way =
+            |lanes: Vec<usize>| WayPlan { entry: 0, lanes, heard_by: Vec::new(), exit: 1, takes };
+        let mut plan = WebPlan {
             ports: vec![port(&near, &Frames::default()), port(&Frames::default(), &far)],
             lanes: specs.iter().enumerate().map(lane).collect(),
+            media: Vec::new(),
             ways: vec![way((0..specs.len()).collect()), way(vec![specs.len() - 1])],
             origin: crate::monotonic(),
             bound: Span::from_millis(1),
             arena: 1 << 22,
             sample: Some((Span::from_micros(100), 1000)),
         };
+        edit(&mut plan);
         let web = Web::new(plan, CaptureTap::default()).unwrap();
         Bench { web, clock: Clock::default(), near, far }
     }
@@ -343,12 +353,59 @@ fn only_lanes_with_nothing_to_be_put_in_order_are_alone() {
     let way = |entry, lanes: &[usize]| WayPlan {
         entry,
         lanes: lanes.to_vec(),
+        heard_by: Vec::new(),
         exit: 9,
         takes: Takes::Addressed(device(0)),
     };
     let ways = [way(0, &[0]), way(0, &[0]), way(0, &[1, 2]), way(0, &[3]), way(1, &[3])];
-    let alone = |samples| [0, 1, 2, 3, 4].map(|lane| place(lane, &ways, samples).alone);
-    assert_eq!(alone(0), [true, false, false, false, false]);
-    assert_eq!(alone(10), [false; 5], "samples are taken in order of time");
-    assert_eq!([0, 1, 2, 3].map(|lane| place(lane, &ways, 0).exit), [true, false, true, true]);
+    let alone = |in_order| [0, 1, 2, 3, 4].map(|lane| place(lane, &ways, in_order).alone);
+    assert_eq!(alone(false), [true, false, false, false, false]);
+    assert_eq!(alone(true), [false; 5], "stations and samples are served in order of time");
+    assert_eq!([0, 1, 2, 3].map(|lane| place(lane, &ways, false).exit), [true, false, true, true]);
+}
+
+/// Three stations of a medium of 8 Mbit/s, 300 us apart, and a link behind the third. One way ends on the medium, the other
+/// goes on over the link; both start at the first station, which sends one frame after the other.
+#[test]
+fn frames_cross_a_medium_and_leave_or_go_on() {
+    let access = AccessSpec::read("half-duplex", "turnaround=50us").unwrap();
+    let LinkSpec { rate, framing, discipline, .. } = spec(Span::ZERO);
+    let delay = Span::from_micros(300);
+    let medium = MediumSpec { rate, framing, delay, discipline, access };
+    let stations = ["a", "b", "c"].map(String::from).to_vec();
+    let medium = MediumPlan { name: "lan".into(), stations, seed: Seed(1), spec: medium };
+    let link = spec(Span::from_micros(100));
+    let lanes = [spec(Span::ZERO), spec(Span::ZERO), spec(Span::ZERO), link];
+    let mut bench = Bench::edited(&lanes, |plan| {
+        plan.media.push(medium);
+        for station in 0..3 {
+            plan.lanes[station].station = Some((0, StationId(station)));
+        }
+        (plan.ways[0].lanes, plan.ways[1].lanes) = (vec![0], vec![0, 3]);
+        plan.ways[0].heard_by = vec![Some(StationId(1))];
+        plan.ways[1].heard_by = vec![Some(StationId(2)), None];
+    });
+    let frames = [capsule(0, 100), capsule(1, 100), capsule(0, 100)];
+    bench.near.lock().unwrap().extend(frames);
+    bench.run();
+    assert_eq!(bench.far.lock().unwrap().len(), 3);
+    let lanes = bench.web.lanes();
+    let delivered =
+        |lane: usize| (lanes[lane].entered, lanes[lane].delivered, lanes[lane].in_flight);
+    assert_eq!([0, 1, 2, 3].map(delivered), [(3, 3, 0), (0, 0, 0), (0, 0, 0), (1, 1, 0)]);
+    let propagate = |lane: usize| {
+        let found = lanes[lane].mean_delay.iter().find(|(cause, _)| *cause == Cause::Propagate);
+        found.unwrap().1
+    };
+    assert_eq!((propagate(0), propagate(3)), (delay, Span::from_micros(100)));
+    // What each frame waited for on the medium is in its hop: the second behind the first, the third behind both.
+    let sums = |way: usize, hop: usize| bench.web.hops(way)[hop];
+    let own = sums(1, 0).transmit;
+    assert!(own > 0 && sums(0, 0).transmit == 2 * own && sums(1, 0).queue <= own);
+    assert_eq!((sums(0, 0).frames, sums(1, 0).frames, sums(1, 1).frames), (2, 1, 1));
+    // And again from the beginning.
+    bench.web.restart(crate::monotonic());
+    bench.near.lock().unwrap().push(capsule(0, 100));
+    bench.run();
+    assert_eq!((bench.web.lanes()[0].entered, bench.web.lanes()[0].delivered), (1, 1));
 }

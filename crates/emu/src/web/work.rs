@@ -34,6 +34,8 @@ enum Next {
     Arrival(usize),
     /// This leg has something to do.
     Leg(usize),
+    /// This medium has something to do.
+    Medium(usize),
 }
 
 /// The result, or nothing if a device is down, for that passes.
@@ -153,7 +155,7 @@ impl Web {
         let exits = self.legs.iter().filter(|leg| leg.place.exit);
         let wake = |leg: &Leg| match leg.place.alone {
             true => leg.next_wake(leg.lag()),
-            false => leg.link.next_release(),
+            false => leg.next_release(),
         };
         work.into_iter().chain(exits.filter_map(wake)).min()
     }
@@ -209,7 +211,7 @@ impl Web {
 
     /// The state of each lane so far.
     pub(crate) fn lanes(&self) -> Vec<LaneSnapshot> {
-        self.legs.iter().map(Leg::snapshot).collect()
+        self.legs.iter().map(|leg| leg.snapshot(self.on_medium(leg))).collect()
     }
 
     /// The next event among the legs together, and its time.
@@ -219,7 +221,9 @@ impl Web {
         };
         let arrivals = self.inlets.iter().enumerate().filter_map(arrival);
         let legs = self.together.iter().map(|&index| (self.legs[index].due, Next::Leg(index)));
-        let first = arrivals.chain(legs).min_by_key(|&(at, _)| at)?;
+        let media = self.media.iter().enumerate();
+        let media = media.map(|(index, shared)| (shared.due(), Next::Medium(index)));
+        let first = arrivals.chain(legs).chain(media).min_by_key(|&(at, _)| at)?;
         (first.0 != Time::NEVER).then_some(first)
     }
 
@@ -232,6 +236,7 @@ impl Web {
             match next {
                 Next::Arrival(port) => self.take_in(port, clock),
                 Next::Leg(leg) => self.serve_leg(leg, at, clock),
+                Next::Medium(medium) => self.serve_medium(medium, at, clock),
             }
         }
         self.sample(to);
@@ -245,6 +250,9 @@ impl Web {
     }
 
     fn enter(&mut self, leg: usize, at: Time, packet: Packet<Transit>, clock: &Clock) {
+        if let Some(station) = self.legs[leg].station() {
+            return self.enter_medium(station, at, packet, clock);
+        }
         self.legs[leg].link.offer(at, packet);
         self.look_after(leg, at, clock);
     }
@@ -280,7 +288,12 @@ impl Web {
     }
 
     /// Moves a packet on to the next leg of its way, and its copies behind it.
-    fn forward(&mut self, index: usize, delivered: Delivered<Packet<Transit>>, clock: &Clock) {
+    pub(super) fn forward(
+        &mut self,
+        index: usize,
+        delivered: Delivered<Packet<Transit>>,
+        clock: &Clock,
+    ) {
         let Delivered { release, packet } = delivered;
         let way = packet.body.way();
         self.legs[index].crossed(&packet.ledger);
@@ -320,7 +333,10 @@ impl Web {
     fn sample(&mut self, now: Time) {
         let Some((mut next, every)) = self.sampling else { return };
         while next < now {
-            self.legs.iter_mut().for_each(|leg| leg.sample(next));
+            for index in 0..self.legs.len() {
+                let (_, waits) = self.on_medium(&self.legs[index]);
+                self.legs[index].sample(next, waits.bytes);
+            }
             next += every;
         }
         self.sampling = Some((next, every));
