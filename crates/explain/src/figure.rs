@@ -124,7 +124,7 @@ pub(crate) fn figures(run: &Run, reading: &Reading) -> Figures {
 }
 
 /// Bytes that all flows together delivered in each second of the longest one's life, or until the last measurement
-/// where if that came later: datagrams go on arriving when their sender has done.
+/// if that came later: datagrams go on arriving when their sender has done.
 fn rate_of_all(run: &Run, traffic: &TrafficRun) -> Option<f64> {
     let lives = traffic.sender.iter().map(|states| states.values().copied().sum::<Span>());
     let first = traffic.samples.iter().map(|sample| sample.start).min();

@@ -27,6 +27,6 @@ fn memory_does_not_grow_with_datagrams_that_are_not_kept() {
     let few = peak(20_000, "\"none\"");
     let many = peak(200_000, "\"none\"");
     assert!(many < few + few / 10 + 65_536, "{few} {many}");
-    // That the measure sees samples where they are kept.
+    // Shows that the measure sees samples if they are kept.
     assert!(peak(20_000, "\"all\"") > many + 20_000 * 50);
 }

@@ -133,7 +133,7 @@ impl Lab {
             at += Span::from_nanos(send.gap);
             lab.network.set_timer(at, number as u64);
         }
-        // Looked at in the middle, where much is under way.
+        // Looked at in the middle, when much is under way.
         for until in [Time::from_nanos(at.as_nanos() / 2), at, Time::NEVER] {
             lab.pull(plan, until);
             lab.conservation()?;

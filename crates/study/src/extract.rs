@@ -6,7 +6,7 @@ use trunkline_core::Cause;
 use trunkline_engine::Run;
 use trunkline_measure::{Estimate, Estimator, Sample, TrafficRun};
 
-/// A value of a run in base units, with the message size to which it belongs where the experiment has one
+/// A value of a run in base units, with the message size to which it belongs if the experiment has one
 /// for each size; or why there is none.
 pub type Reading = (Option<u64>, Result<f64, String>);
 

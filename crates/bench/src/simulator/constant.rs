@@ -20,7 +20,7 @@ pub const LIMIT: u64 = 1000;
 /// Simulated.
 pub const LENGTH: Time = Time::from_nanos(1_000_000_000);
 
-/// What is sent where.
+/// A load of packets at a constant rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constant {
     /// Sources, each behind an access link of its own.

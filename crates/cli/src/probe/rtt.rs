@@ -143,7 +143,7 @@ impl Sweep {
         self.step.map(by).unwrap_or_default()
     }
 
-    /// Without a step it goes where the delay jumps.
+    /// Without a step it follows the jumps of the delay.
     fn adaptive(self) -> Option<trunkline_fit::Sweep> {
         let sweep = trunkline_fit::Sweep { largest: self.to, ..trunkline_fit::Sweep::default() };
         self.step.is_none().then_some(sweep)

@@ -57,7 +57,7 @@ impl Host {
         Running::new(spawn(namespace, command, SpawnOptions::default()).unwrap())
     }
 
-    /// Starts `command` where the command would be started.
+    /// Starts `command` as the command itself is started.
     pub fn start_command(&self, mut command: Command) -> Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running::new(self.spawn(command))

@@ -44,7 +44,7 @@ pub const fn fraction_of(light: u64, numerator: u64, denominator: u64) -> u64 {
 /// more: response × (1 + (rounds out − 1) + (rounds back − 1)).
 ///
 /// The general form of Vande Water 1988 eq. 4, with a window of its own for each direction (§2.5.3:
-/// with 756 bytes out and 84 back the steps are one response time, not two). Holds where the response
+/// with 756 bytes out and 84 back the steps are one response time, not two). Holds if the response
 /// time far exceeds the time to send a window.
 pub fn round_trip(response: Span, rounds_out: u64, rounds_back: u64) -> Span {
     response.scaled(1 + rounds_out.saturating_sub(1) + rounds_back.saturating_sub(1), 1)

@@ -336,7 +336,7 @@ impl Transfer {
     }
 }
 
-/// Rounds in which `lost` segments are sent again where nothing is in flight and the ACKs of `told` have told of the
+/// Rounds in which `lost` segments are sent again if nothing is in flight and the ACKs of `told` have told of the
 /// loss: as many as these, then two for each that arrives (RFC 6937 §3.1).
 fn resending(lost: f64, told: f64) -> f64 {
     libm::ceil(libm::log2(lost.max(0.0) / told.max(1.0) + 1.0) - 1e-9)

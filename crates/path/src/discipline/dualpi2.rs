@@ -154,7 +154,7 @@ impl Control {
         }
     }
 
-    /// Of a low-latency packet; has it waited beyond the step?
+    /// The verdict on a low-latency packet; `stepped` says whether it has waited beyond the step.
     fn low(&self, settings: &DualPi2Settings, stepped: bool, stream: &mut Stream) -> Verdict {
         let coupled = self.coupled(settings);
         if coupled == Odds::CERTAIN && self.hits_classic(stream) {

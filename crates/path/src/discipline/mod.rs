@@ -101,13 +101,13 @@ pub trait Discipline<P: Metered> {
     /// Learns which hosts the packets of `channel` go between. Only a discipline that tells hosts apart listens.
     fn introduce(&mut self, _channel: Channel, _hosts: Hosts) {}
 
-    /// The most bytes of one turn, where a discipline serves quanta of packets. `None` where it serves whole
+    /// The most bytes of one turn, if a discipline serves quanta of packets. `None` if it serves whole
     /// packets.
     fn quantum(&self) -> Option<u32> {
         None
     }
 
-    /// Does the next piece belong to the same turn as the last one?
+    /// Whether the next piece belongs to the same turn as the last one.
     fn mid_turn(&self) -> bool {
         false
     }
@@ -179,8 +179,8 @@ impl<P> Default for Drops<P> {
 }
 
 impl<P: Metered> Drops<P> {
-    /// Marks `packet`, which goes on, if that [can take it](trunkline_core::Ecn::is_capable); is it marked
-    /// now? One that was marked before it came here is not counted again.
+    /// Marks `packet`, which goes on, if that [can take it](trunkline_core::Ecn::is_capable). Returns whether it is
+    /// marked now. One that was marked before it came here is not counted again.
     #[inline]
     pub fn mark(&mut self, packet: &mut P) -> bool {
         match packet.ecn() {
@@ -222,7 +222,7 @@ impl<P> Drops<P> {
     pub fn len(&self) -> usize {
         self.given_up.len()
     }
-    /// Was nothing given up?
+    /// Whether nothing was given up.
     pub fn is_empty(&self) -> bool {
         self.given_up.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Where waiting packets lie: one slab for all queues of a discipline.
+//! The slab of waiting packets: one for all queues of a discipline.
 
 use super::links::{Links, List};
 use trunkline_core::Time;

@@ -33,7 +33,7 @@ pub trait Settings: Keys + Limited + Copy {
     }
 }
 
-/// Where a discipline draws from what it leaves to chance.
+/// The source of a discipline's random draws.
 #[derive(Debug, Clone, Copy)]
 pub struct Chance<'a> {
     /// The seed of the run.
@@ -51,7 +51,7 @@ impl Chance<'_> {
 
 /// The keys of a discipline or a medium, as `keys!` writes them.
 pub trait Keys: Sized {
-    /// What it does, and where that is stated.
+    /// Its work, and the document that states it.
     const ABOUT: &'static str;
 
     /// The defaults. `limit` is how much may wait, unless the discipline has a default of its own.

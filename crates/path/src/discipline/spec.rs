@@ -10,7 +10,7 @@ use crate::spec::SpecError;
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// What it does, and where that is stated.
+    /// Its work, and the document that states it.
     about: &'static str,
     /// Its keys, with defaults for a link of this limit.
     keys: fn(Limit) -> Vec<Key>,
@@ -27,7 +27,7 @@ impl Kind {
         Kind { name, about: S::ABOUT, keys, aliases: S::ALIASES, trials: S::TRIALS }
     }
 
-    /// What it does, and where that is stated, in one line.
+    /// Its work, and the document that states it, in one line.
     pub fn about(&self) -> &'static str {
         self.about.trim_ascii()
     }

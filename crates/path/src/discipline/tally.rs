@@ -55,23 +55,23 @@ impl Tally {
         }
     }
 
-    /// Is there room for another packet of `size` bytes? An empty queue takes any one packet.
+    /// Whether there is room for another packet of `size` bytes. An empty queue takes any one packet.
     pub fn takes(&self, size: u32, limit: Limit) -> bool {
         self.packets == 0 || self.held(limit) + limit.weight(size) <= limit.amount()
     }
 
-    /// Would a packet of `size` bytes be over the limit even if everything else gave way?
+    /// Whether a packet of `size` bytes would be over the limit even if everything else gave way.
     pub fn is_hopeless(&self, size: u32, limit: Limit) -> bool {
         self.packets > 0 && limit.weight(size) > limit.amount()
     }
 
-    /// What may be held once an arrival has been dealt with: the limit, or what waits already where
+    /// The most that may be held once an arrival has been dealt with: the limit, or what waits already if
     /// the limit was lowered beneath it.
     pub fn ceiling(&self, limit: Limit) -> u64 {
         self.held(limit).max(limit.amount())
     }
 
-    /// Must something give way? Never the only packet.
+    /// Whether something must give way. Never the only packet.
     pub fn exceeds(&self, limit: Limit, ceiling: u64) -> bool {
         self.packets > 1 && self.held(limit) > ceiling
     }

@@ -51,7 +51,7 @@ struct Room {
 
 impl Room {
     /// `units` of `limit`. A cell is 48 shares: of a packet's cells the last one may be all but empty, and 16
-    /// bytes are overhead. No packet takes nothing, or it would pass where more waits than may.
+    /// bytes are overhead. No packet takes nothing, or it would pass although more waits than may.
     fn of(limit: Limit, units: u64) -> Room {
         let (unit, each, byte) = match limit {
             Limit::Packets(_) => (1, 1, 0),

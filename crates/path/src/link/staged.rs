@@ -33,7 +33,7 @@ pub(super) struct Staged<P> {
     changes: VecDeque<(Time, Change)>,
     clock: Time,
     /// When the line or the board's processor has done what it does or the discipline gives what it held back, and
-    /// and when that or a change is due: never, if nothing is. Kept so that most calls need look no further.
+    /// when that or a change is due: never, if nothing is. Kept so that most calls need look no further.
     done: Time,
     due: Time,
     next_change: Time,

@@ -60,7 +60,7 @@ impl MediumSpec {
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// What it does, and where that is stated.
+    /// Its work, and the document that states it.
     about: &'static str,
     /// Its own keys.
     keys: fn() -> Vec<Key>,
@@ -75,7 +75,7 @@ impl Kind {
         Kind { name, about: S::ABOUT, keys, trials: S::TRIALS }
     }
 
-    /// What it does, and where that is stated, in one line.
+    /// Its work, and the document that states it, in one line.
     pub fn about(&self) -> &'static str {
         self.about.trim_ascii()
     }

@@ -77,7 +77,7 @@ proptest! {
         }
     }
 
-    /// The same seed gives the same times. A station's number means nothing but where it stands in a ring.
+    /// The same seed gives the same times. A station's number means nothing but its place in a ring.
     #[test]
     fn the_same_seed_gives_the_same_run(
         asked in traffic(), which: prop::sample::Index, delay in 0u64..20_000, seed: u64,

@@ -423,7 +423,7 @@ impl Network {
     }
 
     /// What the packets of a route waited for on each of its hops, summed over those that have passed it.
-    /// Empty sums where [`keep_ledger`](Network::keep_ledger) was told not to.
+    /// Empty sums if [`keep_ledger`](Network::keep_ledger) was told not to.
     pub fn route_ledger(&self, route: RouteId) -> Vec<HopSums> {
         let mut sums = self.routes.ledger(route);
         if !self.ledger {

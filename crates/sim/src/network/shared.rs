@@ -168,7 +168,7 @@ impl Network {
         self.lose_on_medium(id);
     }
 
-    /// Lets a medium do what is due, and moves one packet that comes out of it on; where more are due, its next event
+    /// Lets a medium do what is due, and moves one packet that comes out of it on; if more are due, its next event
     /// is now. Returns what happens first; all else is ready behind it.
     #[inline(never)]
     pub(super) fn serve_medium(&mut self, id: u32) -> Option<Event> {

@@ -37,7 +37,7 @@ enum Carrier {
 /// What the network has to do about a link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needs {
-    /// When it next needs attention; [`Time::NEVER`] where nothing is in it.
+    /// When it next needs attention; [`Time::NEVER`] if nothing is in it.
     pub(super) due: Time,
     /// Something was given up.
     pub(super) lost: bool,
@@ -100,7 +100,7 @@ impl Station {
     }
 
     /// Lets the line of a link that never changes work up to `now`, takes the next packet that is due, and
-    /// tells what the link needs then; `None` where the link is of the other kind.
+    /// tells what the link needs then; `None` if the link is of the other kind.
     #[inline(always)]
     pub(super) fn serve_whole(&mut self, now: Time) -> Option<(Option<(Leg, Shares)>, Needs)> {
         let Carrier::Whole { link, delay } = &mut self.carrier else { return None };
@@ -123,7 +123,7 @@ impl Station {
         (passed, Needs { due: next.unwrap_or(Time::NEVER), lost })
     }
 
-    /// Goes back into the event queue, where it is not, until `due`.
+    /// Goes back into the event queue, if it is not there, until `due`.
     #[inline(always)]
     pub(super) fn wait(&mut self, due: Time, events: &mut Wheel<Due>) {
         self.due = due;

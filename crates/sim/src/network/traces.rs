@@ -32,7 +32,7 @@ impl Traces {
     /// An empty record.
     ///
     /// # Panics
-    /// Where too many are kept at one time to be numbered in a packet.
+    /// If too many are kept at one time to be numbered in a packet.
     pub(super) fn start(&mut self) -> TraceId {
         self.free.pop().unwrap_or_else(|| {
             let number = self.records.len() as u32;

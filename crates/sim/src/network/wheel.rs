@@ -108,7 +108,7 @@ impl<T: Copy> Wheel<T> {
         self.free = index;
     }
 
-    /// Lets an entry that does not wait be due at `at`, or at the present where that is later.
+    /// Lets an entry that does not wait be due at `at`, or at the present if that is later.
     #[inline]
     pub(super) fn insert(&mut self, Handle(index): Handle, at: Time) {
         let at = at.as_nanos().max(self.present);
@@ -163,8 +163,8 @@ impl<T: Copy> Wheel<T> {
         None
     }
 
-    /// Moves the entries of the earliest slot to lower levels, and the present to where that slot begins;
-    /// `None` where all of them are later than `until`.
+    /// Moves the entries of the earliest slot to lower levels, and the present to the beginning of that slot;
+    /// `None` if all of them are later than `until`.
     fn spread(&mut self, slot: usize, until: Time) -> Option<()> {
         let shift = BITS * (slot / WIDTH) as u32;
         let above = self.present.checked_shr(shift + BITS).unwrap_or(0);

@@ -37,7 +37,7 @@ fn a_window_limits_a_greedy_connection() {
     assert_eq!(starts[0], at(Span::from_millis(500)));
 }
 
-/// Where the line is cut the receiver reads nothing, and that is measured.
+/// If the line is cut the receiver reads nothing, and that is measured.
 #[test]
 fn silence_is_a_measurement() {
     let run = run(&greedy("transport = 'urp'").replace("delay = \"5ms\"", "loss = \"100%\""));

@@ -35,8 +35,8 @@ fn queueing(tcp: &TrafficRun, round: u64) -> f64 {
     rounds.iter().sum::<f64>() / rounds.len() as f64 - round as f64
 }
 
-/// Prague waits a millisecond or two where CUBIC waits the target's fifteen, and neither starves the other (RFC 9332 §2.1
-/// couples the queues so that rates are about the same). Each line is judged by the mean of three seeds.
+/// Prague waits a millisecond or two while CUBIC waits the target's fifteen, and neither starves the other (RFC 9332
+/// §2.1 couples the queues so that rates are about the same). Each line is judged by the mean of three seeds.
 #[test]
 fn prague_has_a_short_queue_beside_cubic_and_an_even_share() {
     for (megabits, round) in [(40, 10), (100, 5), (40, 20), (20, 40)] {

@@ -71,9 +71,9 @@ fn equal_round_trips_share_equally() {
 /// A segment's time on the trunk, in milliseconds.
 const SEGMENT: f64 = 192.0 * 424.0 / 149_760.0;
 
-/// The share of `long`, in per cent, where both keep so many segments under way and the queue takes what the line
-/// does not: a fluid, as in reference section 4, remark 2. Round trips contain what a segment takes on the sender's own line and,
-/// in the mean, on its processor.
+/// The share of `long`, in per cent, if both keep so many segments under way and the queue takes what the line
+/// does not: a fluid, as in reference section 4, remark 2. Round trips contain what a segment takes on the sender's own
+/// line and, in the mean, on its processor.
 fn fluid(millis: u64, segments: f64) -> f64 {
     let own = SEGMENT + 0.272;
     let trips = [1.0 + own, millis as f64 + own];
@@ -88,7 +88,7 @@ fn fluid(millis: u64, segments: f64) -> f64 {
     100.0 * long / (short + long)
 }
 
-/// Where nothing is lost the windows decide. 64 KB are seven whole segments (7.17 in remark 2, which has 50, 46.8,
+/// If nothing is lost the windows decide. 64 KB are seven whole segments (7.17 in remark 2, which has 50, 46.8,
 /// 38.0, 27.3 and 16.6 %), one of which at most waits at the receiver for its acknowledgement (RFC 5681 §4.2): the
 /// share lies between those of six and seven. A point of tolerance is what reference section 5 has at equal round
 /// trips.

@@ -31,7 +31,7 @@ fn mean_window(congestion: &str, loss: f64, millis: u64, seeds: u64) -> f64 {
     sum / seeds as f64 * millis as f64 / 1e3 / 1448.0
 }
 
-/// What a window brings in a round trip in the mean, in segments, that grows by one in each and is halved where one or
+/// The mean segments in a round trip of a window that grows by one in each and is halved if one or
 /// more of it are lost, each with probability `loss`; the repair takes a round trip of half a window (RFC 6937). The
 /// chain of Ott, Kemperman and Mathis (1996), whose limit for small losses is 1.31 / sqrt(p), taken by rounds: it
 /// is 10 % below the limit at 1 % and 5 % at 0.2 %.

@@ -32,7 +32,7 @@ fn the_board_works_while_packets_come() {
     assert_eq!(run.traffic[0].packets.sent, 2 * (7 + 1), "7 packets of a block, and an ECHO");
 }
 
-/// Where the board runs the protocol, the host has neither the protocol's work nor the ECHO's; the board
+/// If the board runs the protocol, the host has neither the protocol's work nor the ECHO's; the board
 /// sends the ECHO (3) before the reply.
 #[test]
 fn a_board_with_the_protocol_relieves_the_host() {
