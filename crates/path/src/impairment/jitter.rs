@@ -33,7 +33,7 @@ pub enum JitterKind {
     /// mean achieved over n packets is then above the mean drawn by debt / n. While the debt exceeds
     /// the range R of the distribution it only falls, and in one go it can grow by at most R for each
     /// of the packets that leave the line within R; so the mean is off by at most R·(1 + m) / n,
-    /// if m is the largest number of packets that leave within R.
+    /// m being the largest number of packets that leave within R.
     Ordered,
     /// Independent draws; packets may overtake each other.
     Independent,
