@@ -1,12 +1,12 @@
 //! Axes of a grid that change nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use trunkline_engine::{Pace, Run};
+use trunkline_engine::{About, Note, NoteKind, Pace, Run};
 use trunkline_measure::Key;
 
-/// A line for each key of the grid whose values all gave the same measurements in virtual time, whatever the other
+/// A note for each key of the grid whose values all gave the same measurements in virtual time, whatever the other
 /// keys were.
-pub fn idle_axes(runs: &[Run]) -> Vec<String> {
+pub fn idle_axes(runs: &[Run]) -> Vec<Note> {
     let simulated: Vec<&Run> = runs.iter().filter(|run| run.pace == Pace::Virtual).collect();
     let keys: BTreeSet<&String> = simulated.iter().flat_map(|run| run.cell.keys()).collect();
     keys.into_iter()
@@ -15,13 +15,14 @@ pub fn idle_axes(runs: &[Run]) -> Vec<String> {
         .collect()
 }
 
-fn told(key: &str, runs: &[&Run]) -> String {
+fn told(key: &str, runs: &[&Run]) -> Note {
     let values: BTreeSet<&String> = runs.iter().filter_map(|run| run.cell.get(key)).collect();
     let values: Vec<&str> = values.into_iter().map(String::as_str).collect();
-    format!(
-        "{key} has no effect: {} give the same measurements; leave the axis out, or look for what caps it",
+    let text = format!(
+        "no effect: {} give the same measurements; leave the axis out, or look for what caps it",
         values.join(" and ")
-    )
+    );
+    Note::new(NoteKind::NoEffect, text).about(About::Axis(key.into()))
 }
 
 /// Are all runs alike that differ in `key` alone? There have to be some, and something measured.

@@ -6,7 +6,7 @@ use crate::error::BatchError;
 use crate::pool::run_all;
 use crate::shown::shown;
 use trunkline_core::Seed;
-use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run, SharedEngine, check};
+use trunkline_engine::{Engine, EngineError, EngineName, Note, Pace, Run, SharedEngine, check};
 use trunkline_measure::key_text;
 use trunkline_report::Report;
 use trunkline_scenario::Scenario;
@@ -176,7 +176,7 @@ fn made_by(
     told: &(dyn Fn(&str) + Sync),
 ) -> Result<Run, EngineError> {
     let mut run = engine.run(scenario, told)?;
-    run.notes.extend(scenario.remarks());
+    run.notes.extend(scenario.remarks().into_iter().map(Note::from));
     Ok(run)
 }
 

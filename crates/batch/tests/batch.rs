@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 use trunkline_batch::{Batch, BatchError, Outcome, cost, reseed, shown};
-use trunkline_engine::{EngineName, SharedEngine};
+use trunkline_engine::{EngineName, Note, NoteKind, SharedEngine};
 use trunkline_measure::{Estimator, Quantity};
 use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
@@ -119,18 +119,20 @@ fn what_an_engine_cannot_run_is_missing_with_the_reason() {
     let report = batch.run(&|_| ()).unwrap().report;
     assert_eq!(report.engines(), [EngineName::MODEL, EngineName::EMU]);
     assert_eq!((report.runs.len(), report.unavailable.len()), (3, 3));
-    let told = report.notes().into_iter().find(|note| note.contains("unavailable")).unwrap();
+    let told = report.notes().into_iter().find(|it| it.note.kind == NoteKind::Unavailable);
+    let told = told.unwrap().to_string();
     assert!(told.contains("'one' and 'two' want different tcp sack"), "{told}");
     assert!(told.contains("(3 cells)"), "{told}");
 }
 
 #[test]
 fn a_failed_program_is_told_from_a_remark() {
-    let notes =
-        ["a: error: 'false': exit status: 1", "b: curl: first byte after 2ms"].map(String::from);
     let mut run = trunkline_batch::make(&Formulas, &cells()[0]).unwrap();
     assert!(run.is_valid());
-    run.notes = notes.into();
+    run.notes = vec![
+        Note::of_traffic("a", NoteKind::Failed, "'false': exit status: 1"),
+        Note::of_traffic("b", NoteKind::Program, "curl: first byte after 2ms"),
+    ];
     let found: Vec<String> = run.failures().collect();
     assert_eq!(found, ["traffic 'a' failed: 'false': exit status: 1"]);
     assert!(!run.is_valid());
@@ -183,17 +185,14 @@ fn what_has_no_effect_is_noted() {
         Batch { cells, engines, threads: 2 }.run(&|_| ()).unwrap().report
     };
     let notes = report(text).notes();
-    let axis = "sim: traffic.file.transport.block has no effect: 1024 and 2048 and 4096 give the same measurements";
-    assert!(notes.iter().any(|note| note.starts_with(axis)), "{notes:?}");
+    let axis = "sim: traffic.file.transport.block: no effect: 1024 and 2048 and 4096 give the same measurements";
+    assert!(notes.iter().any(|note| note.to_string().starts_with(axis)), "{notes:?}");
     for engine in ["sim", "model"] {
         let capped = format!(
-            "{engine}: traffic.file.transport.block = 4096 is capped to 1024, the bytes of a system write: give write = 4096 or more"
+            "{engine}: file: transport.block = 4096 is capped to 1024, the bytes of a system write: give write = 4096 or more"
         );
-        assert!(notes.iter().any(|note| note.starts_with(&capped)), "{notes:?}");
+        assert!(notes.iter().any(|note| note.to_string().starts_with(&capped)), "{notes:?}");
     }
     let notes = report(&text.replace("bytes =", "write = 4096\nbytes =")).notes();
-    assert!(
-        !notes.iter().any(|note| note.contains("effect") || note.contains("capped")),
-        "{notes:?}"
-    );
+    assert!(notes.iter().all(|it| it.note.kind != NoteKind::NoEffect), "{notes:?}");
 }

@@ -157,7 +157,7 @@ fn by_name(run: &Run) -> BTreeMap<String, Vec<String>> {
             format!("{:?} {} {} {:?}", link.counts, link.in_flight, link.busy, link.queueing);
         (format!("link {}", link.name), vec![counts])
     });
-    let mut notes = run.notes.clone();
+    let mut notes: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
     notes.sort();
     let rest = [("notes".into(), notes), ("ended".into(), vec![run.ended.to_string()])];
     traffic.chain(links).chain(rest).collect()

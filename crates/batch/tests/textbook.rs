@@ -147,7 +147,7 @@ fn what_no_formula_covers_is_told() {
         let cells = Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
         let found = predictions(&cells[0]);
         assert_eq!(found.list, []);
-        found.notes.join("; ")
+        found.notes.iter().map(|note| format!("{note}; ")).collect::<String>()
     };
     let timeout = "timeout = '1s', rate = '1Mbit/s'";
     for (keys, write, reason) in [

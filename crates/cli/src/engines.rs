@@ -66,9 +66,9 @@ pub fn names() -> Vec<EngineName> {
     KNOWN.iter().map(|known| known.name).collect()
 }
 
-/// All names in a line.
-pub fn listed() -> String {
-    names().iter().map(EngineName::as_str).collect::<Vec<&str>>().join(", ")
+/// Names as `--engine` takes them.
+pub fn joined(names: &[EngineName]) -> String {
+    names.iter().map(EngineName::as_str).collect::<Vec<&str>>().join(",")
 }
 
 /// The names that `--engine` takes.
@@ -104,8 +104,29 @@ pub fn all_known(file: &str, asked: impl IntoIterator<Item = EngineName>) -> Res
     match asked.into_iter().find(|name| !known.contains(name)) {
         Some(name) => Err(Failure::wrong_use(format!(
             "{file}: there is no engine '{name}': the engines are {}",
-            listed()
+            joined(&known)
         ))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_engine_has_the_name_under_which_it_is_listed() {
+        let engines = Setup::default().engines(&names());
+        let own: Vec<EngineName> = engines.iter().map(|engine| engine.name()).collect();
+        assert_eq!(own, names());
+        assert!(any_real(&names()) && !any_real(&[EngineName::MODEL, EngineName::SIM]));
+    }
+
+    #[test]
+    fn an_engine_that_is_not_there_is_refused_with_those_that_are() {
+        let asked = |name: &str| all_known("my-study", [EngineName::SIM, name.parse().unwrap()]);
+        assert!(asked("emu").is_ok());
+        let told = asked("simm").unwrap_err().message().to_string();
+        assert_eq!(told, "my-study: there is no engine 'simm': the engines are model,sim,emu");
     }
 }

@@ -15,7 +15,7 @@ use trunkline_core::Span;
 use trunkline_emu::Console;
 use trunkline_engine::EngineName;
 use trunkline_ladder::{Climb, Climbed, Ladder, Tally, Tolerances, section, terminal};
-use trunkline_report::Report;
+use trunkline_report::{Report, ReportNote};
 use trunkline_scenario::Scenario;
 
 /// Run scenarios in every engine and say of each figure whether they agree, or why they do not.
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', value_parser = engines::parser(),
-          default_values_t = engines::names(), help = engines::help("The engines"))]
+          default_value = engines::joined(&engines::names()), help = engines::help("The engines"))]
     engine: Vec<EngineName>,
     /// About how long a cell may take in real time
     #[arg(long, value_name = "TIME", default_value = "10s")]
@@ -72,7 +72,7 @@ Examples:
   trunkline ladder examples/t1-trunk.toml --time 30s --cells 2";
 
 /// Number of the JSON form; it rises when a field changes its meaning or goes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The limits of the short form: real time per cell, and cells.
 const SHORT: (Span, usize) = (Span::from_secs(2), 1);
@@ -201,7 +201,7 @@ fn shown(file: &Path, climbed: &Climbed) -> String {
 
 /// The engines' notes, each once, in the order in which they came.
 #[derive(Default)]
-struct Notes(Vec<String>);
+struct Notes(Vec<ReportNote>);
 
 impl Notes {
     fn take(&mut self, report: &Report) {

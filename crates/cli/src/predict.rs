@@ -28,7 +28,7 @@ Examples:
   trunkline predict examples/satellite.toml --json | jq '.cells[0].predictions[0].terms'";
 
 /// Number of the JSON form; it rises when a field changes its meaning or goes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Prints the predictions of each cell.
 pub fn run(args: &Args) -> Result<(), Failure> {

@@ -30,7 +30,7 @@ pub struct Args {
     #[command(flatten)]
     file: FileArgs,
     #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', value_parser = engines::parser(),
-          default_values_t = [EngineName::MODEL, EngineName::SIM], help = engines::help("The engines"))]
+          default_value = engines::joined(&[EngineName::MODEL, EngineName::SIM]), help = engines::help("The engines"))]
     engine: Vec<EngineName>,
     #[command(flatten)]
     out: OutArgs,
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     let Outcome { report, violations } = made?;
-    idle_axes(&report.runs).iter().for_each(|axis| warn(axis));
+    idle_axes(&report.runs).iter().for_each(|axis| warn(&axis.to_string()));
     match args.json {
         true => output::stream(|out| json(&report, out))?,
         false => output::line(terminal(&report).trim_end())?,

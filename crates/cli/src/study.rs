@@ -94,7 +94,7 @@ struct RunArgs {
     resume: ResumeArgs,
     /// The engines that may be used; what a study would have others run is left out
     #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', value_parser = engines::parser(),
-          default_values_t = engines::names())]
+          default_value = engines::joined(&engines::names()))]
     engine: Vec<EngineName>,
     #[command(flatten)]
     threads: ThreadsArgs,
@@ -322,7 +322,8 @@ fn verdict(results: &[StudyResult], args: &RunArgs) -> Result<(), Failure> {
     if failed > 0 {
         return Err(Failure::failed(format!("{failed} runs failed, see above")));
     }
-    let invalid: Vec<&String> = results.iter().flat_map(|result| &result.invalid).collect();
+    let invalid: Vec<String> =
+        results.iter().flat_map(|result| result.invalid.iter().cloned()).collect();
     let runs: usize = results.iter().map(|result| result.runs).sum();
     validity::spoilt(&invalid, &counted(runs as u64, "cell"), args.effort)?;
     let goals = results.iter().flat_map(|result| &result.goals);

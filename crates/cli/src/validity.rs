@@ -24,7 +24,7 @@ pub fn check<'a>(
     if let Some(failed) = runs.clone().flat_map(Run::failures).next() {
         return Err(Failure::failed(failed));
     }
-    let invalid: Vec<&String> = runs.clone().filter_map(|run| run.invalid.first()).collect();
+    let invalid: Vec<String> = runs.clone().filter_map(|run| run.invalid().next()).collect();
     let all = runs.filter(|run| run.pace == Pace::Real).count();
     spoilt(&invalid, &format!("{} in real time", counted(all as u64, "run")), effort)
 }
@@ -33,7 +33,7 @@ pub fn check<'a>(
 ///
 /// # Errors
 /// With the first reason.
-pub fn spoilt(reasons: &[&String], of: &str, effort: EffortArgs) -> Result<(), Failure> {
+pub fn spoilt(reasons: &[String], of: &str, effort: EffortArgs) -> Result<(), Failure> {
     match reasons.first().filter(|_| !effort.best_effort) {
         Some(first) => Err(Failure::failed(format!(
             "{} of {of} are INVALID, first because {first}; repeat on a quieter machine, or accept them with --best-effort",
@@ -47,10 +47,11 @@ pub fn spoilt(reasons: &[&String], of: &str, effort: EffortArgs) -> Result<(), F
 mod tests {
     use super::*;
     use trunkline_core::Time;
-    use trunkline_engine::EngineName;
+    use trunkline_engine::{EngineName, Note, NoteKind};
 
-    fn run(pace: Pace, invalid: &[&str], notes: &[&str]) -> Run {
-        let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect();
+    fn run(pace: Pace, invalid: &[&str], failed: &[&str]) -> Run {
+        let invalid = invalid.iter().map(|why| Note::new(NoteKind::Invalid, *why));
+        let failed = failed.iter().map(|why| Note::of_traffic("t", NoteKind::Failed, *why));
         Run {
             engine: EngineName::EMU,
             pace,
@@ -61,8 +62,7 @@ mod tests {
             links: Vec::new(),
             places: Vec::new(),
             ended: Time::ZERO,
-            notes: texts(notes),
-            invalid: texts(invalid),
+            notes: invalid.chain(failed).collect(),
             accuracy: None,
         }
     }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn an_invalid_run_fails_unless_it_is_accepted() {
-        let fine = run(Pace::Real, &[], &["t: a remark"]);
+        let fine = run(Pace::Real, &[], &[]);
         assert_eq!(outcome(&[fine.clone(), run(Pace::Virtual, &[], &[])], false), None);
         let both = [fine, run(Pace::Real, &["too busy", "a clock was set"], &[])];
         let told = outcome(&both, false).unwrap();
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn what_failed_fails_in_every_engine_and_is_not_to_be_accepted() {
         for pace in [Pace::Virtual, Pace::Real] {
-            let told = outcome(&[run(pace, &[], &["t: error: wrong data"])], true).unwrap();
+            let told = outcome(&[run(pace, &[], &["wrong data"])], true).unwrap();
             assert!(told.contains("traffic 't' failed: wrong data"), "{told}");
         }
     }

@@ -9,6 +9,7 @@ use crate::voice::{Taken, Voice, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
+use trunkline_engine::Note;
 use trunkline_measure::{Sample, SenderClock, Spent, Step, Trail, Waiting};
 use trunkline_workload::{Action, Application, Draft, Outcome};
 
@@ -159,7 +160,7 @@ impl End {
         let dead = self.context.side == Side::Source && self.voice.dead();
         let hopeless = dead && !self.context.shared.stopped();
         if hopeless {
-            self.report.note = Some("error: a flow gave up: the other end does not answer".into());
+            self.report.note = Some(Note::failed("a flow gave up: the other end does not answer"));
             self.end(now);
         }
         hopeless

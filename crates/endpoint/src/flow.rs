@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
+use trunkline_engine::{Note, NoteKind};
 use trunkline_workload::Application;
 
 /// The time that the threads have to report when a flow is stopped.
@@ -158,7 +159,7 @@ impl Ends {
                 run
             }
             None => FlowRun {
-                notes: vec!["error: a flow's host has not reported: its thread has ended".into()],
+                notes: vec![Note::failed("a flow's host has not reported: its thread has ended")],
                 ..FlowRun::default()
             },
         }
@@ -166,11 +167,12 @@ impl Ends {
 }
 
 /// That some packets came too late for their records.
-fn unrecorded_note(packets: u64) -> Option<String> {
+fn unrecorded_note(packets: u64) -> Option<Note> {
     (packets > 0).then(|| {
-        format!(
+        let text = format!(
             "{packets} packets came after their records had been given up: they count as delivered, their delays are in no figure"
-        )
+        );
+        Note::new(NoteKind::LeftOut, text)
     })
 }
 

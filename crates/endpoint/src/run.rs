@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use trunkline_core::{Span, Time};
+use trunkline_engine::Note;
 use trunkline_lab::TcpInfo;
 use trunkline_measure::{Course, Samples, SenderState, Step};
 
@@ -37,8 +38,8 @@ pub struct FlowRun {
     pub peak_window: Option<u64>,
     /// When the sender ended, if it did before it was stopped.
     pub ended: Option<Time>,
-    /// Notes for the reader.
-    pub notes: Vec<String>,
+    /// Notes for the reader; the flow is the whole that they are of.
+    pub notes: Vec<Note>,
 }
 
 impl FlowRun {
@@ -110,7 +111,7 @@ pub(crate) struct EndReport {
     pub stopped: Time,
     pub ended: Option<Time>,
     pub voice: VoiceReport,
-    pub note: Option<String>,
+    pub note: Option<Note>,
 }
 
 /// The counts of an end's protocol.
@@ -126,5 +127,5 @@ pub(crate) struct VoiceReport {
     pub rounds: BTreeMap<u32, Vec<u32>>,
     pub tcp: Option<TcpInfo>,
     pub peak_window: Option<u64>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }

@@ -1,14 +1,17 @@
-//! What an engine is: the trait [`Engine`], and the [`Run`] that each of them returns.
+//! What an engine is: the trait [`Engine`], the [`Run`] that each of them returns, and the [`Note`]s in it.
 //!
 //! Formulas, simulator and emulator are crates of their own, and none knows another. What is made of runs (a batch, a
 //! study, a ladder, an explanation, a report) is handed engines or runs, and imports no engine.
 
 mod engine;
 mod name;
+mod note;
 mod run;
 mod violation;
 
 pub use engine::{Engine, EngineError, Pace, SharedEngine};
 pub use name::{EngineName, EngineNameError};
-pub use run::{Run, wrong_blocks};
+pub use note::{Note, NoteKind, wrong_blocks};
+pub use run::Run;
+pub use trunkline_scenario::About;
 pub use violation::{Violation, check};

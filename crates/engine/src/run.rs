@@ -1,6 +1,6 @@
 //! What every engine returns, and what everything that shows or compares results starts from.
 
-use crate::{EngineName, Pace};
+use crate::{EngineName, Note, NoteKind, Pace};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::Time;
@@ -23,36 +23,41 @@ pub struct Run {
     pub traffic: Vec<TrafficRun>,
     /// One entry for each direction of each link, in the scenario's order.
     pub links: Vec<LinkRun>,
-    /// The names to which [`Step::place`] refers.
+    /// The names to which [`Step::place`](trunkline_measure::Step::place) refers.
     pub places: Vec<String>,
     /// When the run ended, since its start.
     pub ended: Time,
-    /// What a reader has to know: an assumption made, a limit met, a part that no formula covers.
-    pub notes: Vec<String>,
-    /// Why the result must not be used: the machine was too busy, a clock was set. Empty for a valid run.
-    pub invalid: Vec<String>,
+    /// What a reader has to know: why the result must not be used, an assumption made, a limit met, a part that no
+    /// formula covers.
+    pub notes: Vec<Note>,
     /// How exactly a real-time run was carried out; `None` for the other engines.
     pub accuracy: Option<Accuracy>,
 }
 
 impl Run {
-    /// May its figures be used? Not where the machine has spoilt the run, nor where something failed in it.
+    /// Whether its figures may be used: not if the machine has spoilt the run, nor if something failed in it.
     pub fn is_valid(&self) -> bool {
-        self.invalid.is_empty() && self.failures().next().is_none()
+        self.notes.iter().all(|note| note.doubt().is_none())
     }
 
-    /// Why its figures must not be used; empty where they may.
+    /// Why its figures must not be used, first what the machine did to it; empty if they may.
     pub fn doubts(&self) -> Vec<String> {
-        self.invalid.iter().cloned().chain(self.failures()).collect()
+        self.invalid().chain(self.failures()).collect()
     }
 
-    /// What failed in it, from its notes: outside programs, flows that gave up, data that came out other than they
-    /// went in, each with the name of its traffic.
+    /// What the machine did to it: not the run, but the measurement is of no use.
+    pub fn invalid(&self) -> impl Iterator<Item = String> + '_ {
+        self.doubts_of(NoteKind::Invalid)
+    }
+
+    /// What failed in it: outside programs, flows that gave up, data that came out other than they went in, each with
+    /// the name of its traffic.
     pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
-        self.notes.iter().filter_map(|note| {
-            let (traffic, what) = note.split_once(": error: ")?;
-            Some(format!("traffic '{traffic}' failed: {what}"))
-        })
+        self.doubts_of(NoteKind::Failed)
+    }
+
+    fn doubts_of(&self, kind: NoteKind) -> impl Iterator<Item = String> + '_ {
+        self.notes.iter().filter(move |note| note.kind == kind).filter_map(Note::doubt)
     }
 
     /// The traffic of this name.
@@ -61,9 +66,45 @@ impl Run {
     }
 }
 
-/// The complaint about data that came out other than they went in, the same in every engine.
-pub fn wrong_blocks(blocks: u64) -> String {
-    format!(
-        "{blocks} blocks accepted were not the next of the stream, so that the receiver has wrong data: losses and copies can deceive a protocol that knows a block by its number alone"
-    )
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(notes: &[Note]) -> Run {
+        Run {
+            engine: EngineName::EMU,
+            pace: Pace::Real,
+            scenario: "test".into(),
+            cell: BTreeMap::new(),
+            seed: 1,
+            traffic: Vec::new(),
+            links: Vec::new(),
+            places: Vec::new(),
+            ended: Time::ZERO,
+            notes: notes.into(),
+            accuracy: None,
+        }
+    }
+
+    #[test]
+    fn what_failed_or_was_spoilt_is_not_valid() {
+        let remark = Note::of_traffic("bulk", NoteKind::Assumed, "an error: of no account");
+        let spoilt = Note::new(NoteKind::Invalid, "too busy");
+        let failed = Note::of_traffic("bulk", NoteKind::Failed, "no answer");
+        let why = ["too busy", "traffic 'bulk' failed: no answer"].map(String::from);
+        let fine = run(std::slice::from_ref(&remark));
+        assert!(fine.is_valid() && fine.doubts().is_empty());
+        assert_eq!(run(&[failed.clone(), remark, spoilt.clone()]).doubts(), why);
+        assert_eq!(run(&[spoilt]).doubts(), why[..1]);
+        let failed = run(&[failed]);
+        assert_eq!((failed.is_valid(), failed.doubts()), (false, vec![why[1].clone()]));
+    }
+
+    /// A program that was stopped has not failed, whatever stands in its command.
+    #[test]
+    fn the_words_of_a_note_decide_nothing() {
+        let text = "'grep \": error: \" log' was still running and was stopped";
+        let stopped = run(&[Note::of_traffic("t", NoteKind::Program, text)]);
+        assert!(stopped.is_valid(), "{:?}", stopped.doubts());
+    }
 }

@@ -229,7 +229,6 @@ mod tests {
             places: vec!["a>b".into()],
             ended: Time::from_nanos(200),
             notes: Vec::new(),
-            invalid: Vec::new(),
             accuracy: None,
         }
     }

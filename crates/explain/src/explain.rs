@@ -12,7 +12,7 @@ use crate::lengths::{self, BUDGET, Lengths, Measured};
 use crate::rounds::{Rounds, rounds};
 use crate::runner::run_all;
 use crate::{ExplainError, jump, waterfall, words};
-use trunkline_engine::{Engine, Run};
+use trunkline_engine::{About, Engine, Note, NoteKind, Run};
 use trunkline_measure::{Keep, TrafficRun};
 use trunkline_scenario::{Over, Scenario, Traffic, Ways, Workload};
 
@@ -109,7 +109,7 @@ struct Case<'a> {
     /// Indexes of two candidates, with the figures of both relaxed.
     pairs: Vec<(usize, usize, Figures)>,
     runs: usize,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl<'a> Case<'a> {
@@ -177,7 +177,9 @@ impl<'a> Case<'a> {
         let told = |done| tell(Stage { traffic: name.clone(), done, runs });
         let results = run_all(scenarios, |scenario| self.lengths.measured(scenario), told);
         let failures = results.iter().filter_map(|result| result.as_ref().err());
-        self.notes.extend(failures.map(|error| format!("a relaxation could not be run: {error}")));
+        self.notes.extend(failures.map(|error| {
+            Note::new(NoteKind::Unavailable, format!("a relaxation could not be run: {error}"))
+        }));
         let measured: Vec<&Measured> = results.iter().flatten().collect();
         self.runs += measured.iter().map(|it| it.runs).sum::<usize>();
         self.notes.extend(lengths::told(&measured));
@@ -320,11 +322,12 @@ impl<'a> Case<'a> {
         jump
     }
 
-    fn notes(&self) -> Vec<String> {
-        let name = &self.reading.name;
-        let nothing = self.base.is_empty().then(|| format!("{name}: nothing was measured"));
-        let mut notes: Vec<String> = nothing.into_iter().collect();
-        notes.extend(self.notes.iter().map(|note| format!("{name}: {note}")));
+    fn notes(&self) -> Vec<Note> {
+        let about = About::Traffic(self.reading.name.clone());
+        let nothing = || Note::new(NoteKind::Unfinished, "nothing was measured");
+        let nothing = self.base.is_empty().then(nothing);
+        let all = nothing.into_iter().chain(self.notes.iter().cloned());
+        let mut notes: Vec<Note> = all.map(|note| note.about(about.clone())).collect();
         notes.dedup();
         notes
     }

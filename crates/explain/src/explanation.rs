@@ -6,6 +6,7 @@ use crate::rounds::Rounds;
 use crate::waterfall::{Bar, StateShare};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use trunkline_engine::Note;
 
 /// Why a scenario comes out as it does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,7 +22,7 @@ pub struct Explanation {
     /// One for each traffic.
     pub traffic: Vec<TrafficExplanation>,
     /// What a reader has to know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Why one traffic comes out as it does.

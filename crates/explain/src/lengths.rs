@@ -8,7 +8,7 @@
 use crate::figure::{Figures, Reading, figures};
 use crate::focus::leader;
 use trunkline_core::{DropCause, Probability, Size, Span};
-use trunkline_engine::{Engine, EngineError, Run};
+use trunkline_engine::{Engine, EngineError, Note, NoteKind, Run};
 use trunkline_measure::LinkRun;
 use trunkline_path::LinkSpec;
 use trunkline_path::impairment::ImpairmentSpec;
@@ -315,7 +315,7 @@ fn impaired_often(spec: &ImpairmentSpec, link: &LinkRun) -> bool {
 }
 
 /// What was made shorter, for a reader of the figures.
-pub(crate) fn told(measured: &[&Measured]) -> Vec<String> {
+pub(crate) fn told(measured: &[&Measured]) -> Vec<Note> {
     let steady = measured.iter().filter(|it| it.cut_short.is_none()).filter_map(|it| it.cut).max();
     let unsteady = measured.iter().filter_map(|it| it.cut_short).max();
     let steady = steady.map(|part| {
@@ -330,5 +330,5 @@ pub(crate) fn told(measured: &[&Measured]) -> Vec<String> {
              which need not be that of the whole"
         )
     });
-    steady.into_iter().chain(unsteady).collect()
+    steady.into_iter().chain(unsteady).map(|text| Note::new(NoteKind::Cut, text)).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::figure::What;
 use trunkline_core::{Cause, Span};
-use trunkline_engine::{EngineName, Run};
+use trunkline_engine::{About, EngineName, Note, NoteKind, Run};
 use trunkline_measure::TrafficRun;
 
 /// Causes are named until they make up so much of the difference.
@@ -33,8 +33,9 @@ pub(crate) fn absence(what: What, traffic: &str, run: &Run) -> String {
     if what == What::Loss {
         return "no packets were counted".into();
     }
-    let start = format!("{traffic}: ");
-    let told: Vec<&str> = run.notes.iter().filter_map(|note| note.strip_prefix(&start)).collect();
+    let words = run.notes.iter().filter_map(Note::word_on_traffic);
+    let told: Vec<String> =
+        words.filter(|(name, _)| *name == traffic).map(|(_, words)| words).collect();
     match told.is_empty() {
         false => told.join("; "),
         true => format!("nothing was completed; {} B were delivered in all", own.delivered_bytes),
@@ -114,8 +115,9 @@ fn by_loss(own: &TrafficRun, other: &TrafficRun, names: [EngineName; 2]) -> Opti
 
 /// What an engine says of this traffic, or of its hosts, itself.
 fn notes<'a>(traffic: &'a str, run: &'a Run) -> impl Iterator<Item = String> + 'a {
-    let concerns = move |note: &&String| {
-        note.starts_with(&format!("{traffic}:")) || note.starts_with("hosts are real")
+    let concerns = move |note: &&Note| match (&note.about, note.kind) {
+        (About::Host(_), kind) => kind == NoteKind::NotEmulated,
+        _ => note.word_on_traffic().is_some_and(|(name, _)| name == traffic),
     };
     let engine = run.engine;
     run.notes.iter().filter(concerns).map(move |note| format!("{engine}: {note}"))

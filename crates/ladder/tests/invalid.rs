@@ -1,7 +1,7 @@
 //! Whatever an INVALID run shows is marked, and every dash has its reason.
 
 use trunkline_batch::make;
-use trunkline_engine::{EngineName, Pace, Run};
+use trunkline_engine::{EngineName, Note, NoteKind, Pace, Run};
 use trunkline_ladder::{Ladder, Tolerances, Verdict, section, terminal};
 use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
@@ -44,8 +44,9 @@ fn runs(invalid: &[&str]) -> Vec<Run> {
     let scenario = scenario();
     let simulated = make(&Simulator, &scenario).unwrap();
     assert!(simulated.traffic[0].packets.dropped > 0, "the queue is too long for this test");
-    let invalid = invalid.iter().map(ToString::to_string).collect();
-    let emulated = Run { engine: EngineName::EMU, pace: Pace::Real, invalid, ..simulated.clone() };
+    let mut notes = simulated.notes.clone();
+    notes.extend(invalid.iter().map(|why| Note::new(NoteKind::Invalid, *why)));
+    let emulated = Run { engine: EngineName::EMU, pace: Pace::Real, notes, ..simulated.clone() };
     vec![make(&Formulas, &scenario).unwrap(), simulated, emulated]
 }
 
@@ -82,7 +83,7 @@ fn every_value_of_an_invalid_run_is_marked() {
 #[test]
 fn what_failed_in_the_simulator_spoils_every_verdict() {
     let mut runs = runs(&[]);
-    runs[1].notes.push("file: error: 3 blocks are wrong".into());
+    runs[1].notes.push(Note::of_traffic("file", NoteKind::Failed, "3 blocks are wrong"));
     let ladder = ladder(&runs);
     for row in &ladder.rows {
         assert!(row.figures[&EngineName::SIM].invalid, "{row:#?}");

@@ -11,7 +11,7 @@ use crate::transfer::{Whole, interval_terms, limit_terms, whole_terms};
 use crate::way::line_name;
 use crate::{listed, paced, run, tcp};
 use trunkline_core::Span;
-use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run};
+use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_scenario::{Reply, Scenario, Traffic, Transport, Workload};
 
 /// User bytes by which a sink answers the empty message at a transfer's end.
@@ -55,7 +55,11 @@ fn of_named(scenario: &Scenario) -> Predictions {
         let result = predict_traffic(scenario, index, &mut list, &mut all.notes);
         if let Err(why) = result {
             let name = &scenario.traffic[index].name;
-            all.notes.push(format!("{name}: no formula covers {why}"));
+            all.notes.push(Note::of_traffic(
+                name,
+                NoteKind::NotCovered,
+                format!("no formula covers {why}"),
+            ));
         }
         all.list.extend(list);
     }
@@ -73,7 +77,7 @@ fn predict_traffic(
     scenario: &Scenario,
     index: usize,
     list: &mut Vec<Prediction>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &scenario.traffic[index];
     match &traffic.transport {
@@ -106,7 +110,7 @@ fn messages(
     sizes: &[u32],
     answer: impl Fn(u32) -> u32,
     list: &mut Vec<Prediction>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &scenario.traffic[index];
     let flow = Flow::new(scenario, index, 0)?;
@@ -131,17 +135,11 @@ fn messages(
     match loaded(scenario, index, &flow, &others)? {
         Loaded::Free => add(What::RoundTrip, &flow),
         Loaded::Queued(flow) => {
-            notes.push(format!(
-                "{}: waits only for the standing queues of full lines; other waits for the transfers are left out",
-                traffic.name
-            ));
+            notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, "waits only for the standing queues of full lines; other waits for the transfers are left out"));
             add(What::RoundTrip, &flow);
         }
         Loaded::AtMost(flow) => {
-            notes.push(format!(
-                "{}: the estimate of the maximum (Hawley 1989 §2.2), with fifos full and every channel served before each quantum",
-                traffic.name
-            ));
+            notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, "the estimate of the maximum (Hawley 1989 §2.2), with fifos full and every channel served before each quantum"));
             add(What::RoundTripAtMost, &flow);
         }
     }
@@ -178,7 +176,7 @@ fn transfers(
     scenario: &Scenario,
     index: usize,
     list: &mut Vec<Prediction>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &scenario.traffic[index];
     let mut others = alongside(scenario, index);
@@ -186,7 +184,11 @@ fn transfers(
     let light = others.iter().filter(|&&other| !is_bulk(&scenario.traffic[other]));
     let light: Vec<&str> = light.map(|&o| scenario.traffic[o].name.as_str()).collect();
     if !light.is_empty() {
-        notes.push(format!("{}: the share of {} is left out", traffic.name, light.join(", ")));
+        notes.push(Note::of_traffic(
+            &traffic.name,
+            NoteKind::Assumed,
+            format!("the share of {} is left out", light.join(", ")),
+        ));
     }
     others.push(index);
     others.sort_unstable();
@@ -212,13 +214,17 @@ fn transfer(
     index: usize,
     group: &Group<'_>,
     list: &mut Vec<Prediction>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) {
     let traffic = &scenario.traffic[index];
     let Some(first) = group.flows.iter().position(|flow| flow.traffic == index) else { return };
     let (flow, cycle, grant) = (&group.flows[first], &group.cycles[first], group.grants[first]);
     if grant.cycle.is_zero() {
-        notes.push(format!("{}: nothing in the scenario limits its rate", traffic.name));
+        notes.push(Note::of_traffic(
+            &traffic.name,
+            NoteKind::NotCovered,
+            "nothing in the scenario limits its rate",
+        ));
         return;
     }
     let (what, size, terms) = match whole(&traffic.workload) {
@@ -234,15 +240,17 @@ fn transfer(
     let limits = limit_terms(&flow.there, cycle);
     list.push(prediction(traffic, size, What::Throughput, Figure::Rate(rate), limits));
     if let Workload::Bulk { confirm: false, .. } = traffic.workload {
-        notes.push(format!(
-            "{}: ends with its last byte; the last write returns sooner by what the host holds back",
-            traffic.name
+        notes.push(Note::of_traffic(
+            &traffic.name,
+            NoteKind::Assumed,
+            "ends with its last byte; the last write returns sooner by what the host holds back",
         ));
     }
     if total > scenario.stop_after {
-        notes.push(format!(
-            "{}: {total} exceed the scenario's latest end, {}",
-            traffic.name, scenario.stop_after
+        notes.push(Note::of_traffic(
+            &traffic.name,
+            NoteKind::Unfinished,
+            format!("{total} exceed the scenario's latest end, {}", scenario.stop_after),
         ));
     }
     standing(scenario, index, group, grant, list, notes);
@@ -255,7 +263,7 @@ fn standing(
     group: &Group<'_>,
     grant: Grant,
     list: &mut Vec<Prediction>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) {
     let traffic = &scenario.traffic[index];
     let Limit::Stage(resource, flows) = grant.limit else { return };
@@ -263,10 +271,7 @@ fn standing(
     let crate::way::Resource::Line(link, reversed) = resource else { return };
     let place = line_name(scenario, link, reversed);
     if flows > 1 {
-        notes.push(format!(
-            "{}: {flows} flows share {place} equally; each block, or quantum, is taken to have trunk frames of its own",
-            traffic.name
-        ));
+        notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, format!("{flows} flows share {place} equally; each block, or quantum, is taken to have trunk frames of its own")));
     }
     let term = Term {
         name: "standing queue".into(),

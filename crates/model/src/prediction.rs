@@ -3,6 +3,7 @@
 use crate::Throughput;
 use std::fmt::{self, Write};
 use trunkline_core::{Cause, Span};
+use trunkline_engine::Note;
 
 /// A predicted quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -164,7 +165,7 @@ pub struct Predictions {
     /// The figures, traffic by traffic in the scenario's order.
     pub list: Vec<Prediction>,
     /// Assumptions made, and what no formula covers.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Predictions {

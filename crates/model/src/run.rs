@@ -25,7 +25,6 @@ pub(crate) fn build(scenario: &Scenario, predictions: &Predictions) -> Run {
         links: scenario.links.iter().flat_map(link_runs).collect(),
         places,
         notes: predictions.notes.clone(),
-        invalid: Vec::new(),
         accuracy: None,
     }
 }

@@ -132,7 +132,7 @@ fn a_full_fifo_holds_the_windows() {
     net.links[2].forward.delay = Span::from_millis(200);
     let found = predictions(&net);
     assert!(found.find("echo", 64, What::RoundTrip).is_none());
-    assert!(found.notes.iter().any(|note| note.contains("no standing queue")), "{found:?}");
+    assert!(found.notes.iter().any(|note| note.text.contains("no standing queue")), "{found:?}");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn what_no_formula_covers_has_no_number() {
     net.links[0].backward.impairments.loss = "1%".parse().unwrap();
     let run = predict(&net);
     assert!(run.traffic[0].samples.is_empty());
-    assert!(run.notes[0].contains("loss on b>a"), "{:?}", run.notes);
+    assert!(run.notes[0].text.contains("loss on b>a"), "{:?}", run.notes);
 }
 
 proptest! {

@@ -70,6 +70,11 @@ fn close(found: f64, expected: f64, tolerance: f64) {
 
 const MS: Span = Span::from_millis(1);
 
+/// All notes, a line each.
+fn joined(found: &Predictions) -> String {
+    found.notes.iter().map(|note| format!("{note}\n")).collect()
+}
+
 #[test]
 fn a_window_over_a_round_trip() {
     let net = alone(&link(100_000_000, MS.scaled(50, 1)), &transport("newreno", 100_000));
@@ -121,7 +126,7 @@ fn losses_of_the_path() {
     // BBR does not mind, as far as its window reaches.
     let bbr = rate(&alone(&spec, &transport("bbr", 1 << 30)), "one");
     close(bbr, 1e9 / 8.0 / 1.04 * 0.98 * (1.0 - 1e-4), 0.001);
-    let note = &predictions(&alone(&spec, &transport("newreno", 1 << 30))).notes[0];
+    let note = &predictions(&alone(&spec, &transport("newreno", 1 << 30))).notes[0].text;
     assert!(note.contains("losses") && note.contains("1.000e-4"), "{note}");
 }
 
@@ -179,7 +184,7 @@ fn shares_by_round_trip() {
         assert!((Span::from_micros(600)..Span::from_micros(1_600)).contains(&queue), "{queue}");
         let ratio = fairness::effective_ratio(MS.scaled(rho, 1), MS, queue);
         close(far / (near + far), fairness::share_of_longer(ratio, 1.0), 0.05);
-        let note = &predictions(&net).notes[0];
+        let note = &predictions(&net).notes[0].text;
         match rho {
             1 => assert!(note.contains("alike"), "{note}"),
             _ => assert!(
@@ -205,7 +210,7 @@ fn a_crowd_shares_equally_or_has_no_number() {
     net.traffic.iter_mut().for_each(|traffic| traffic.count = 100);
     close(rate(&net, "near"), 125_000.0 / 1.04 / 200.0, 0.001);
     net.links[1].forward.delay = MS.scaled(20, 1);
-    let notes = predictions(&net).notes.join("\n");
+    let notes = joined(&predictions(&net));
     assert!(notes.contains("time-outs decide"), "{notes}");
 }
 
@@ -301,8 +306,9 @@ fn a_transfer_within_a_window_that_overflows() {
 /// Windows of two or three segments are said to be a weak region.
 #[test]
 fn small_windows_are_noted() {
-    let noted_as =
-        |net: &Scenario, text: &str| predictions(net).notes.iter().any(|note| note.contains(text));
+    let noted_as = |net: &Scenario, text: &str| {
+        predictions(net).notes.iter().any(|note| note.text.contains(text))
+    };
     let noted = |net: &Scenario| noted_as(net, "two or three segments");
     let by_loss = |loss| {
         let spec = lossy(link(1_000_000_000, MS.scaled(500, 1)), loss);
@@ -330,7 +336,7 @@ fn messages_and_their_answers() {
     assert_eq!(time(2000), Some(Span::from_micros(2 * (10_000 + 2_080))));
     assert_eq!(time(1500), Some(Span::from_micros(2 * (10_000 + 1_580))));
     assert_eq!(time(100_000), None);
-    assert!(found.notes.iter().any(|note| note.contains("first window")), "{:?}", found.notes);
+    assert!(found.notes.iter().any(|note| note.text.contains("first window")), "{:?}", found.notes);
 }
 
 /// Messages wait in the queue that a transfer leaves standing.
@@ -341,12 +347,12 @@ fn messages_beside_a_transfer() {
     let found = predictions(&net);
     let time = found.find("talk", 1, What::RoundTrip).unwrap().value.time().unwrap();
     assert!(time.abs_diff(MS.scaled(40 + 59, 1)) < Span::from_millis(1), "{time}");
-    assert!(found.notes.iter().any(|note| note.contains("the share of talk is left out")));
+    assert!(found.notes.iter().any(|note| note.text.contains("the share of talk is left out")));
 }
 
 #[test]
 fn what_has_no_formula_says_so() {
-    let note = |net: &Scenario| predictions(net).notes.join("\n");
+    let note = |net: &Scenario| joined(&predictions(net));
     let spec = fifo(8_320_000, MS.scaled(20, 1), 10_000);
     let mut net = alone(&spec, &transport("newreno", 1 << 20));
     net.traffic.push(traffic("urp", ("a", "b"), bulk(1000), &urp(1000, 7, 0)));

@@ -117,11 +117,11 @@ fn flows_of_two_traffics_share_and_unequal_windows_have_no_number() {
     net.traffic[1].transport = urp(1000, 3, 0);
     let run = predict(&net);
     assert!(run.traffic.iter().all(|traffic| traffic.samples.is_empty()));
-    assert!(run.notes[0].contains("windows of unequal size"), "{:?}", run.notes);
+    assert!(run.notes[0].text.contains("windows of unequal size"), "{:?}", run.notes);
     // A window too small to fill its share waits in the others' queue, which no closed form gives.
     net.links[0].forward.delay = Span::from_millis(2);
     net.traffic[1].transport = urp(100, 1, 0);
-    assert!(predict(&net).notes[0].contains("idle in part"), "{:?}", predict(&net).notes);
+    assert!(predict(&net).notes[0].text.contains("idle in part"), "{:?}", predict(&net).notes);
     (net.links[0].forward.delay, net.traffic[1].transport) = (Span::ZERO, urp(1000, 3, 0));
     // One after the other, each has the line to itself.
     net.traffic[1].start = Start::AfterEnd("bulk".into());
@@ -131,11 +131,15 @@ fn flows_of_two_traffics_share_and_unequal_windows_have_no_number() {
 #[test]
 fn overflowing_queues_and_memories_have_no_number() {
     let mut net = one(&t1("fifo:limit=2KB".parse().unwrap()), &urp(1000, 7, 16));
-    assert!(predict(&net).notes[0].contains("overflow the queue"), "{:?}", predict(&net).notes);
+    assert!(
+        predict(&net).notes[0].text.contains("overflow the queue"),
+        "{:?}",
+        predict(&net).notes
+    );
     net = one(&t1(hardware_fifo()), &urp(1000, 7, 16));
     assert_eq!(predict(&net).traffic[0].samples.len(), 1);
     net.hosts[1].interface.memory = Some(Size::from_bytes(4096));
-    assert!(predict(&net).notes[0].contains("memory of b"), "{:?}", predict(&net).notes);
+    assert!(predict(&net).notes[0].text.contains("memory of b"), "{:?}", predict(&net).notes);
 }
 
 #[test]
@@ -166,7 +170,7 @@ fn paced_datagrams() {
     assert_eq!(delay(&net), Some(Figure::Time(Span::from_millis(6))));
     net.traffic[0].count = 5;
     let found = predictions(&net);
-    assert!(delay(&net).is_none() && found.notes[0].contains("overload"), "{found:?}");
+    assert!(delay(&net).is_none() && found.notes[0].text.contains("overload"), "{found:?}");
 }
 
 #[test]

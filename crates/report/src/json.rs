@@ -2,7 +2,7 @@
 
 use crate::names;
 use crate::overview::{Absence, overview};
-use crate::report::Report;
+use crate::report::{Report, ReportNote};
 use crate::steps::step_sums;
 use crate::summary::{Digest, Summary};
 use serde::Serialize;
@@ -10,11 +10,11 @@ use serde::ser::{SerializeSeq, Serializer};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use trunkline_core::Cause;
-use trunkline_engine::{EngineName, Run};
+use trunkline_engine::{EngineName, Note, Run};
 use trunkline_measure::{Course, LinkRun, Sample, Step, TrafficRun};
 
 /// The format's number. It rises when a field changes its meaning or goes; new fields do not raise it.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Writes what [`write()`](crate::write()) leaves in `run.json`: one line.
 ///
@@ -65,7 +65,7 @@ struct Document<'a> {
     unavailable: Vec<Value>,
     facts: Vec<Value>,
     scenario: &'a str,
-    notes: Vec<String>,
+    notes: Vec<ReportNote>,
     absent: Vec<Absence>,
     comparisons: Value,
     runs: Runs<'a>,
@@ -97,7 +97,7 @@ struct RunJson<'a> {
     seed: u64,
     ended_ns: u64,
     places: &'a [String],
-    notes: &'a [String],
+    notes: &'a [Note],
     invalid: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     accuracy: Option<&'a trunkline_measure::Accuracy>,

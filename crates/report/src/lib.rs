@@ -35,7 +35,7 @@ pub use json::{FORMAT, json};
 pub use number::share;
 pub use once::each_once;
 pub use page::page;
-pub use report::{Report, Shown};
+pub use report::{Report, ReportNote, Shown};
 pub use section::Section;
 pub use terminal::{terminal, terminal_comparison, terminal_verdict};
 pub use write::write;

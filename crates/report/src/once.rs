@@ -1,17 +1,18 @@
-//! Texts told once each.
+//! What is told once each.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
-/// Each text once, in the order of their first occurrence, with how often it occurred.
-pub fn each_once(texts: impl IntoIterator<Item = String>) -> Vec<(String, usize)> {
-    let mut known: HashMap<String, usize> = HashMap::new();
-    let mut found: Vec<(String, usize)> = Vec::new();
-    for text in texts {
-        match known.get(&text) {
+/// Each item once, in the order of their first occurrence, with how often it occurred.
+pub fn each_once<T: Clone + Eq + Hash>(items: impl IntoIterator<Item = T>) -> Vec<(T, usize)> {
+    let mut known: HashMap<T, usize> = HashMap::new();
+    let mut found: Vec<(T, usize)> = Vec::new();
+    for item in items {
+        match known.get(&item) {
             Some(&place) => found[place].1 += 1,
             None => {
-                known.insert(text.clone(), found.len());
-                found.push((text, 1));
+                known.insert(item.clone(), found.len());
+                found.push((item, 1));
             }
         }
     }

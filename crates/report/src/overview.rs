@@ -6,7 +6,7 @@ use crate::report::{INVALID, Shown, Spot};
 use crate::summary::Digest;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use trunkline_engine::{EngineName, Run};
+use trunkline_engine::{EngineName, Note, Run};
 use trunkline_measure::{Conservation, Quantity, TrafficRun};
 
 /// One place of the table.
@@ -147,15 +147,15 @@ struct Table<'a> {
 #[derive(Default)]
 struct Known<'a> {
     traffic: HashMap<&'a str, &'a TrafficRun>,
-    notes: HashMap<&'a str, Vec<&'a str>>,
+    notes: HashMap<&'a str, Vec<String>>,
     /// Whether it must not be used. To know that takes all its notes.
     invalid: bool,
 }
 
 impl<'a> Known<'a> {
     fn of(run: &'a Run) -> Known<'a> {
-        let mut notes: HashMap<&str, Vec<&str>> = HashMap::new();
-        for (name, text) in run.notes.iter().filter_map(|note| note.split_once(": ")) {
+        let mut notes: HashMap<&str, Vec<String>> = HashMap::new();
+        for (name, text) in run.notes.iter().filter_map(Note::word_on_traffic) {
             notes.entry(name).or_default().push(text);
         }
         // Of two traffics of one name the first counts.

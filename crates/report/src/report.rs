@@ -4,9 +4,11 @@ use crate::ReportError;
 use crate::each_once;
 use crate::figure::Figure;
 use crate::section::Section;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use trunkline_core::Span;
-use trunkline_engine::{EngineName, Run};
+use trunkline_engine::{EngineName, Note, NoteKind, Run};
 use trunkline_measure::{Accuracy, Comparison, Estimator, Key, Quantity, key_text};
 
 /// Everything that is shown and written. Engines are columns: none is treated otherwise than another.
@@ -160,28 +162,22 @@ impl Report {
 
     /// What a reader has to know, each once: reasons, the runs' own notes with their engine, and counts
     /// of packets that do not add up.
-    pub fn notes(&self) -> Vec<String> {
-        let told =
-            |(text, count)| if count == 1 { text } else { format!("{text} ({count} cells)") };
+    pub fn notes(&self) -> Vec<ReportNote> {
+        let told = |((engine, note), cells)| ReportNote { engine, note, cells };
         each_once(self.all_notes()).into_iter().map(told).collect()
     }
 
-    fn all_notes(&self) -> Vec<String> {
-        let unavailable = self.unavailable.iter();
-        let mut notes: Vec<String> = unavailable
-            .map(|(engine, reason)| format!("{engine}: unavailable: {reason}"))
-            .collect();
-        for run in &self.runs {
-            let engine = run.engine;
-            notes.extend(run.invalid.iter().map(|why| format!("{engine}: INVALID: {why}")));
-            notes.extend(run.notes.iter().map(|note| format!("{engine}: {note}")));
-            let broken = run.traffic.iter().filter(|traffic| !traffic.packets.holds());
-            notes.extend(broken.map(|traffic| {
-                format!("{engine}: the packets of '{}' do not add up", traffic.name)
-            }));
-        }
-        notes.extend(accuracy(&self.runs));
-        notes
+    fn all_notes(&self) -> Vec<(EngineName, Note)> {
+        let reason = |(engine, reason): &(EngineName, String)| {
+            (*engine, Note::new(NoteKind::Unavailable, format!("unavailable: {reason}")))
+        };
+        let of_runs = self.runs.iter().flat_map(|run| {
+            let (spoilt, others): (Vec<&Note>, Vec<&Note>) =
+                run.notes.iter().partition(|note| note.kind == NoteKind::Invalid);
+            let own = spoilt.into_iter().chain(others).cloned();
+            own.chain(broken(run)).map(|note| (run.engine, note))
+        });
+        self.unavailable.iter().map(reason).chain(of_runs).chain(accuracy(&self.runs)).collect()
     }
 
     /// Refuses two runs of one engine in one cell: a table has one place for them.
@@ -198,17 +194,50 @@ impl Report {
     }
 }
 
+/// What a reader of a report has to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReportNote {
+    /// The engine that it is of.
+    pub engine: EngineName,
+    /// The note.
+    #[serde(flatten)]
+    pub note: Note,
+    /// In how many cells it was told.
+    pub cells: usize,
+}
+
+/// A line for people.
+impl fmt::Display for ReportNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.engine, self.note)?;
+        match self.cells {
+            1 => Ok(()),
+            cells => write!(f, " ({cells} cells)"),
+        }
+    }
+}
+
+/// The traffics whose packets do not add up.
+fn broken(run: &Run) -> impl Iterator<Item = Note> + '_ {
+    let broken = run.traffic.iter().filter(|traffic| !traffic.packets.holds());
+    broken.map(|traffic| {
+        Note::of_traffic(&traffic.name, NoteKind::Broken, "the packets do not add up")
+    })
+}
+
 /// How exactly the runs in real time were carried out, all of them together and the worst of each figure.
-fn accuracy(runs: &[Run]) -> Option<String> {
+fn accuracy(runs: &[Run]) -> Option<(EngineName, Note)> {
+    let engine = runs.iter().find(|run| run.accuracy.is_some())?.engine;
     let all: Vec<&Accuracy> = runs.iter().filter_map(|run| run.accuracy.as_ref()).collect();
     let worst = |of: fn(&Accuracy) -> Span| all.iter().map(|one| of(one)).max();
     let sum = |of: fn(&Accuracy) -> u64| all.iter().map(|one| of(one)).sum::<u64>();
     let (p99, max) = (worst(|one| one.lateness.p99)?, worst(|one| one.lateness.max)?);
     let (frames, lost, stalls) =
         (sum(|one| one.frames_out), sum(|one| one.dropped_by_emulator), sum(|one| one.stalls));
-    Some(format!(
-        "emu: {frames} frames sent on; 99 in 100 left within {} of their time, the latest {} late; {lost} lost by the emulator; {stalls} stalls of the machine",
+    let text = format!(
+        "{frames} frames sent on; 99 in 100 left within {} of their time, the latest {} late; {lost} lost by the emulator; {stalls} stalls of the machine",
         p99.rounded(),
         max.rounded()
-    ))
+    );
+    Some((engine, Note::new(NoteKind::Accuracy, text)))
 }

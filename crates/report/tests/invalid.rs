@@ -3,7 +3,7 @@
 mod fixture;
 
 use std::collections::BTreeMap;
-use trunkline_engine::EngineName;
+use trunkline_engine::{EngineName, Note, NoteKind};
 use trunkline_report::{Report, page, terminal, write};
 
 /// The fixture with two emulated cells, the second of which the machine has spoilt.
@@ -11,7 +11,7 @@ fn spoilt() -> Report {
     let mut report = Report { unavailable: Vec::new(), ..fixture::report() };
     report.runs.push(fixture::run(EngineName::EMU, "fifo", 90));
     let mut bad = fixture::run(EngineName::EMU, "round-robin", 20);
-    bad.invalid.push("the machine was too busy".into());
+    bad.notes.push(Note::new(NoteKind::Invalid, "the machine was too busy"));
     report.runs.push(bad);
     report
 }

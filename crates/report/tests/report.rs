@@ -5,7 +5,7 @@ mod fixture;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trunkline_core::Time;
-use trunkline_engine::EngineName;
+use trunkline_engine::{EngineName, Note, NoteKind};
 use trunkline_measure::{
     Cell, Conservation, Estimator, Key, Quantity, Sample, Samples, Table, Tolerance, compare,
 };
@@ -62,7 +62,7 @@ fn nasty() -> Report {
     for run in &mut report.runs {
         run.traffic[0].name = "keys <&\"',\n\u{7}>".into();
         run.places[1] = "a>b<c&d".into();
-        run.notes.push("]]> <!-- -->".into());
+        run.notes.push(Note::new(NoteKind::Program, "]]> <!-- -->"));
         // A transfer that took no time has an infinite rate.
         for sample in run.traffic[1].samples.iter_mut() {
             sample.end = sample.start;

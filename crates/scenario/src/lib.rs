@@ -20,6 +20,7 @@ pub use file::ScenarioError;
 pub use files::{Files, Folder};
 pub use path::{Direction, MTUS, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
+pub use remark::{About, Remark};
 pub use scenario::{
     Cost, Disturbance, Echo, Host, Interface, Listed, Medium, Node, Processor, Program,
     ProtocolPlace, Reply, Returns, Scenario, Split, Start, TcpSettings, Traffic, Transport,

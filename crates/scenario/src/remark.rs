@@ -1,6 +1,8 @@
 //! Keys that do less than what they say, or nothing.
 
 use crate::{Host, Over, ProtocolPlace, Scenario, Traffic, Transport, Ways, Workload};
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use trunkline_path::{DisciplineSpec, LinkSpec, Schedule};
 
 /// Bytes of a trailer of URP (Hawley 1989 §1.1): a block takes so much more than its data.
@@ -10,29 +12,86 @@ const UNSCALED: u64 = 65_535;
 /// The band of a traffic that names none.
 const LAST_BAND: u8 = 7;
 
+/// What of a scenario something is said of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum About {
+    /// All of it.
+    Whole,
+    /// The traffic of this name.
+    Traffic(String),
+    /// The host of this name.
+    Host(String),
+    /// The link of this name, or one direction of it, as in `a>b`.
+    Link(String),
+    /// An axis of its grid.
+    Axis(String),
+}
+
+impl About {
+    /// The name, unless it is of all.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            About::Whole => None,
+            About::Traffic(name) | About::Host(name) | About::Link(name) | About::Axis(name) => {
+                Some(name)
+            }
+        }
+    }
+}
+
+/// A key that another one caps, or that changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Remark {
+    /// The table in which the key stands.
+    pub about: About,
+    /// The key in its table, its value, what it comes to, and the remedy.
+    pub text: String,
+}
+
+/// A line that begins with the key's place in the file.
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (table, text) = (self.about.table(), &self.text);
+        match self.about.name() {
+            Some(name) => write!(f, "{table}.{name}.{text}"),
+            None => f.write_str(text),
+        }
+    }
+}
+
+impl About {
+    /// The table of a scenario file in which it stands.
+    fn table(&self) -> &'static str {
+        match self {
+            About::Traffic(_) => "traffic",
+            About::Host(_) => "host",
+            About::Link(_) => "link",
+            About::Whole | About::Axis(_) => "",
+        }
+    }
+}
+
 impl Scenario {
-    /// A line for each key that another one caps, or that changes nothing in this cell: key, value, what it comes
-    /// to, and the remedy.
-    pub fn remarks(&self) -> Vec<String> {
+    /// What is to be said of each key that another one caps, or that changes nothing in this cell.
+    pub fn remarks(&self) -> Vec<Remark> {
         let known = Ways::new(self);
         let traffic = self.traffic.iter().flat_map(|traffic| self.of_traffic(traffic, &known));
         let links = self.links.iter().flat_map(|wire| {
             let directions = if wire.forward == wire.backward {
                 vec![("", &wire.forward)]
             } else {
-                vec![(".forward", &wire.forward), (".backward", &wire.backward)]
+                vec![("forward.", &wire.forward), ("backward.", &wire.backward)]
             };
-            directions
-                .into_iter()
-                .filter_map(move |(way, link)| idle(&format!("{}{way}", wire.name), link))
+            directions.into_iter().filter_map(move |(way, link)| idle(&wire.name, way, link))
         });
         let hosts = self.hosts.iter().filter_map(unpaid);
         traffic.chain(links).chain(hosts).collect()
     }
 
-    fn of_traffic(&self, traffic: &Traffic, known: &Ways<'_>) -> Vec<String> {
-        let name = &traffic.name;
-        let told = |text: Option<String>| text.map(|text| format!("traffic.{name}.{text}"));
+    fn of_traffic(&self, traffic: &Traffic, known: &Ways<'_>) -> Vec<Remark> {
+        let about = About::Traffic(traffic.name.clone());
+        let told = |text: Option<String>| text.map(|text| Remark { about: about.clone(), text });
         let own = [
             self.block(traffic, known),
             packet(&traffic.transport),
@@ -166,24 +225,26 @@ fn intervals(traffic: &Traffic) -> Option<String> {
 }
 
 /// A discipline orders what waits, and without a rate nothing does.
-fn idle(link: &str, spec: &LinkSpec) -> Option<String> {
+fn idle(link: &str, way: &str, spec: &LinkSpec) -> Option<Remark> {
     let fast = spec.rate.is_none() && spec.trace.is_none() && spec.processor.is_none();
     let chosen = !spec.discipline.is_fifo() && spec.discipline.assumptions().cap.is_none();
-    (fast && chosen && spec.schedule == Schedule::default()).then(|| {
-        format!("link.{link}.discipline has no effect: without a rate nothing waits; give a rate, or leave it out")
+    (fast && chosen && spec.schedule == Schedule::default()).then(|| Remark {
+        about: About::Link(link.into()),
+        text: format!("{way}discipline has no effect: without a rate nothing waits; give a rate, or leave it out"),
     })
 }
 
 /// Blocks cost a host's processor something where the protocol runs on it.
-fn unpaid(host: &Host) -> Option<String> {
+fn unpaid(host: &Host) -> Option<Remark> {
     let work = &host.processor;
     let paid = work.send_block != Default::default()
         || work.receive_block != Default::default()
         || !work.control.is_zero();
-    (paid && host.interface.protocol == ProtocolPlace::Board).then(|| {
-        format!(
-            "host.{}: the processor's send_block, receive_block and control have no effect, for interface.{} runs the protocol; give the costs there, or protocol = \"host\"",
-            host.name, host.interface.name
-        )
+    (paid && host.interface.protocol == ProtocolPlace::Board).then(|| Remark {
+        about: About::Host(host.name.clone()),
+        text: format!(
+            "processor: send_block, receive_block and control have no effect, for interface.{} runs the protocol; give the costs there, or protocol = \"host\"",
+            host.interface.name
+        ),
     })
 }

@@ -6,10 +6,10 @@ use crate::filter::same;
 use crate::format::{Experiment, Measure, Part};
 use crate::part::SIZE;
 use crate::source::{ScenarioFile, Source};
-use crate::verified;
+use crate::verified::{self, Unread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trunkline_engine::{EngineName, Run, check};
+use trunkline_engine::{EngineName, Note, Run, check};
 use trunkline_measure::Key;
 use trunkline_scenario::Scenario;
 use trunkline_verify::report::Row;
@@ -34,7 +34,7 @@ pub(crate) struct Job {
 pub(crate) type Ours = (usize, Key, Result<f64, String>);
 
 /// What the reason begins with where the machine has spoilt a value.
-pub(crate) const INVALID: &str = "INVALID: ";
+const INVALID: &str = "INVALID: ";
 
 /// What a job has found.
 #[derive(Debug, Default, PartialEq)]
@@ -111,7 +111,10 @@ impl Job {
     pub fn outcome(&self, experiments: &[Experiment], run: Result<Run, String>) -> Outcome {
         match run {
             Err(problem) => self.failed(experiments, &problem),
-            Ok(run) if !run.invalid.is_empty() => self.spoilt(experiments, &run.invalid.join("; ")),
+            Ok(run) if run.invalid().next().is_some() => {
+                let why: Vec<String> = run.invalid().collect();
+                self.spoilt(experiments, &why.join("; "))
+            }
             Ok(run) if !run.is_valid() => self.failed(experiments, &run.doubts().join("; ")),
             Ok(run) => Outcome {
                 values: self
@@ -124,7 +127,7 @@ impl Job {
                     .map(|found| format!("{}: {found}", self.label()))
                     .collect(),
                 invalid: Vec::new(),
-                notes: run.notes,
+                notes: run.notes.iter().map(Note::to_string).collect(),
             },
         }
     }
@@ -138,18 +141,26 @@ impl Job {
         let value = |(index, part): &(usize, Part)| {
             let experiment = &experiments[*index];
             let Measure::Verify { quantity } = experiment.measure else { return None };
-            let value = verified::quantity(&row, quantity);
-            Some((*index, self.key(experiment, part, None), value))
+            Some((*index, self.key(experiment, part, None), verified::quantity(&row, quantity)))
         };
         let problems = row.problems.iter().map(|problem| format!("{}: {problem}", self.label()));
-        let values: Vec<Ours> = self.uses.iter().filter_map(value).collect();
-        let spoilt = values.iter().filter_map(|(_, _, value)| value.as_ref().err());
-        let spoilt = spoilt.filter_map(|why| why.strip_prefix(INVALID)).next();
+        let values: Vec<(usize, Key, Result<f64, Unread>)> =
+            self.uses.iter().filter_map(value).collect();
+        let spoilt = values.iter().find_map(|(_, _, value)| match value {
+            Err(Unread::Spoilt(why)) => Some(format!("{}: {why}", self.label())),
+            _ => None,
+        });
+        let told = |why| match why {
+            Unread::Spoilt(why) => format!("{INVALID}{why}"),
+            Unread::TooFew(why) => why,
+        };
         Outcome {
             failures: Vec::new(),
-            invalid: spoilt.map(|why| format!("{}: {why}", self.label())).into_iter().collect(),
+            invalid: spoilt.into_iter().collect(),
             notes: problems.collect(),
-            values,
+            values: (values.into_iter())
+                .map(|(index, key, value)| (index, key, value.map_err(told)))
+                .collect(),
         }
     }
 

@@ -18,7 +18,6 @@ pub(crate) fn run(traffic: Vec<TrafficRun>) -> Run {
         places: Vec::new(),
         ended: Time::from_nanos(u64::MAX),
         notes: Vec::new(),
-        invalid: Vec::new(),
         accuracy: None,
     }
 }

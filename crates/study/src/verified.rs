@@ -1,20 +1,28 @@
 //! Figures of a path that was measured from outside (LDS report §3.9).
 
 use crate::format::Quantity;
-use crate::job::INVALID;
 use trunkline_verify::report::Row;
+
+/// Why a figure could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// The machine has spoilt it.
+    Spoilt(String),
+    /// There are not enough measurements.
+    TooFew(String),
+}
 
 /// The figure, in base units. What was lost and overtaken counts in any case; times say nothing of the path
 /// where the machine has stalled.
-pub(crate) fn quantity(row: &Row, quantity: Quantity) -> Result<f64, String> {
+pub(crate) fn quantity(row: &Row, quantity: Quantity) -> Result<f64, Unread> {
     let stalls = &row.stalls;
     let trips = |value: f64| match row.rtt_with.count.min(row.rtt_without.count) {
-        _ if stalls.any() => Err(format!(
-            "{INVALID}the machine stalled {} times, up to {}",
+        _ if stalls.any() => Err(Unread::Spoilt(format!(
+            "the machine stalled {} times, up to {}",
             stalls.emulator + stalls.generator,
             stalls.emulator_longest.max(stalls.generator_longest).rounded()
-        )),
-        0 | 1 => Err("fewer than two round trips were measured".to_string()),
+        ))),
+        0 | 1 => Err(Unread::TooFew("fewer than two round trips were measured".into())),
         _ => Ok(value),
     };
     match quantity {

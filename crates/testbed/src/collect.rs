@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
 use trunkline_emu::{Ended, HopSums, LegResult, Session, Snapshot};
 use trunkline_endpoint::FlowRun;
-use trunkline_engine::{EngineName, Pace, Run};
+use trunkline_engine::{About, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_measure::{Accuracy, Conservation, LinkRun, Samples, Step, TrafficRun};
 use trunkline_scenario::{Scenario, Transport};
 
@@ -35,15 +35,18 @@ impl Measured<'_> {
         self.flows.iter_mut().flatten().for_each(|flow| flow.rebase(self.origin));
         let legs = self.network.web.legs();
         let accuracy = self.accuracy(&legs);
-        let invalid = self.complaints(&legs, &accuracy);
-        let mut notes = self.notes();
+        let mut notes = self.complaints(&legs, &accuracy);
+        notes.extend(self.notes());
         let flows = std::mem::take(&mut self.flows);
         let traffic: Vec<TrafficRun> = flows
             .into_iter()
             .enumerate()
             .map(|(index, flows)| self.traffic(index, flows))
             .collect();
-        notes.extend(traffic.iter().filter_map(|run| run.samples.note(&run.name)));
+        notes.extend(traffic.iter().filter_map(|run| {
+            let text = run.samples.selection()?;
+            Some(Note::of_traffic(&run.name, NoteKind::LeftOut, text))
+        }));
         Run {
             engine: EngineName::EMU,
             pace: Pace::Real,
@@ -55,7 +58,6 @@ impl Measured<'_> {
             places: places::names(self.scenario, self.plan),
             ended: self.since_origin(self.ended),
             notes,
-            invalid,
             accuracy: Some(accuracy),
         }
     }
@@ -189,7 +191,7 @@ impl Measured<'_> {
         }
     }
 
-    fn complaints(&self, legs: &[LegResult], accuracy: &Accuracy) -> Vec<String> {
+    fn complaints(&self, legs: &[LegResult], accuracy: &Accuracy) -> Vec<Note> {
         let mut exits: BTreeMap<usize, Exit<'_>> = BTreeMap::new();
         for (number, circuit) in self.plan.circuits.iter().enumerate() {
             for (way, lanes) in [(2 * number, &circuit.there), (2 * number + 1, &circuit.back)] {
@@ -205,11 +207,13 @@ impl Measured<'_> {
         let mut found = complaints(accuracy, &exits, between, &self.machine);
         found.extend(nothing_left(&self.frames()));
         let down = self.network.web.devices_that_were_down();
-        found.extend(down.map(|device| format!("device {device} of the laboratory was down")));
+        found.extend(down.map(|device| {
+            Note::new(NoteKind::Invalid, format!("device {device} of the laboratory was down"))
+        }));
         found
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         let mut notes = notes::of_hosts(self.scenario);
         notes.extend(notes::of_strays(self.network.web.strays()));
         let mut changes = self.session.changes();
@@ -217,15 +221,16 @@ impl Measured<'_> {
         notes.extend(notes::of_changes(&changes, self.origin));
         notes.extend(notes::of_capture(self.network.capture.as_ref()));
         for (index, traffic) in self.scenario.traffic.iter().enumerate() {
+            let about = About::Traffic(traffic.name.clone());
             let own = self.flows[index].iter().flat_map(|flow| &flow.notes);
-            let mut own: Vec<String> =
-                own.map(|note| format!("{}: {note}", traffic.name)).collect();
+            let mut own: Vec<Note> = own.map(|note| note.clone().about(about.clone())).collect();
             own.sort();
             own.dedup();
             notes.extend(own);
             if !self.states[index].ended && traffic.until.is_none() {
                 let ended = self.scenario.stop_after;
-                notes.push(format!("{}: not finished: the run ended at {ended}", traffic.name));
+                let text = format!("not finished: the run ended at {ended}");
+                notes.push(Note::of_traffic(&traffic.name, NoteKind::Unfinished, text));
             }
         }
         notes

@@ -3,48 +3,54 @@
 use trunkline_core::Time;
 use trunkline_emu::Changed;
 use trunkline_emu::capture::{CaptureError, CaptureSummary};
+use trunkline_engine::{About, Note, NoteKind};
 use trunkline_scenario::{Cost, Host, Interface, Processor, Scenario};
 
 /// One line for each host whose description real hosts do not follow.
-pub fn of_hosts(scenario: &Scenario) -> Vec<String> {
+pub fn of_hosts(scenario: &Scenario) -> Vec<Note> {
     let line = |host: &Host| {
         let keys = [processor(&host.processor), interface(&host.interface)].concat();
         let is = if keys.len() == 1 { "is" } else { "are" };
-        let (name, list) = (&host.name, keys.join(", "));
-        (!keys.is_empty())
-            .then(|| format!("hosts are real here: {list} of {name} {is} not emulated"))
+        let text = format!("hosts are real here: {} {is} not emulated", keys.join(", "));
+        let about = About::Host(host.name.clone());
+        (!keys.is_empty()).then(|| Note::new(NoteKind::NotEmulated, text).about(about))
     };
     scenario.hosts.iter().filter_map(line).collect()
 }
 
 /// What hosts sent that no traffic's way carries, such as broadcasts.
-pub fn of_strays(frames: u64) -> Option<String> {
+pub fn of_strays(frames: u64) -> Option<Note> {
     (frames > 0).then(|| {
-        format!("{frames} frames went to nobody at the far end of a traffic and were not carried")
+        let text = format!(
+            "{frames} frames went to nobody at the far end of a traffic and were not carried"
+        );
+        Note::new(NoteKind::Lost, text)
     })
 }
 
 /// What somebody has set while it ran: the figures are then of another path than the scenario's.
-pub fn of_changes(changes: &[Changed], origin: Time) -> Vec<String> {
+pub fn of_changes(changes: &[Changed], origin: Time) -> Vec<Note> {
     let line = |Changed { at, path, settings }: &Changed| {
         let after = at.since(origin).rounded();
-        format!(
-            "link {path} was set by hand {after} after the start ({settings}): the result is of a changed path"
-        )
+        let text = format!(
+            "set by hand {after} after the start ({settings}): the result is of a changed path"
+        );
+        Note::new(NoteKind::Changed, text).about(About::Link(path.clone()))
     };
     changes.iter().map(line).collect()
 }
 
 /// What a capture has left out.
-pub fn of_capture(capture: Option<&Result<CaptureSummary, CaptureError>>) -> Option<String> {
-    match capture? {
-        Ok(summary) if summary.missed == 0 => None,
-        Ok(summary) => Some(format!(
+pub fn of_capture(capture: Option<&Result<CaptureSummary, CaptureError>>) -> Option<Note> {
+    let text = match capture? {
+        Ok(summary) if summary.missed == 0 => return None,
+        Ok(summary) => format!(
             "{} records are missing from the capture: the disk did not keep up",
             summary.missed
-        )),
-        Err(error) => Some(format!("the capture has ended before its time: {error}")),
-    }
+        ),
+        Err(error) => format!("the capture has ended before its time: {error}"),
+    };
+    Some(Note::new(NoteKind::Capture, text))
 }
 
 fn named(prefix: &str, keys: &[(&str, bool)]) -> Vec<String> {
@@ -120,8 +126,8 @@ mod tests {
         host.processor.write = Cost { fixed: Span::from_micros(400), ..Cost::default() };
         host.interface.requests = Some(1);
         assert_eq!(
-            of_hosts(&scenario),
-            ["hosts are real here: processor.write, interface.requests of pipe are not emulated"]
+            of_hosts(&scenario)[0].to_string(),
+            "pipe: hosts are real here: processor.write, interface.requests are not emulated"
         );
     }
 
@@ -130,15 +136,13 @@ mod tests {
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         let (path, settings) = ("trunk".to_string(), "delay=80ms loss=1%".to_string());
         assert_eq!(
-            of_changes(&[Changed { at: at(3500), path, settings }], at(1000)),
-            [
-                "link trunk was set by hand 2.5s after the start (delay=80ms loss=1%): the result is of a changed path"
-            ]
+            of_changes(&[Changed { at: at(3500), path, settings }], at(1000))[0].to_string(),
+            "trunk: set by hand 2.5s after the start (delay=80ms loss=1%): the result is of a changed path"
         );
         assert_eq!(of_capture(None), None);
         let summary = |missed| Ok(CaptureSummary { written: 9, missed, bytes: 900 });
         assert_eq!(of_capture(Some(&summary(0))), None);
         let told = of_capture(Some(&summary(3))).unwrap();
-        assert!(told.starts_with("3 records are missing"), "{told}");
+        assert!(told.text.starts_with("3 records are missing"), "{told}");
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_emu::{Console, keep_off, monotonic, processors};
 use trunkline_endpoint::{Crew, Flow, FlowRun};
-use trunkline_engine::Run;
+use trunkline_engine::{Note, NoteKind, Run};
 use trunkline_lab::{Namespace, RunState, runtime_dir, sweep_all};
 use trunkline_scenario::Scenario;
 
@@ -63,23 +63,24 @@ fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedEr
     let waiting = || options.tell(&Progress { waiting: true, ..Progress::default() });
     let _turn = Turn::wait(&directory, TURN, &waiting, &|| options.is_cancelled())?;
     let attempts = options.attempts.max(1);
-    let mut earlier: Vec<String> = Vec::new();
+    let mut earlier: Option<String> = None;
     for attempt in 1.. {
         let mut run = once(scenario, &plan, &state, options, attempt)?;
-        if run.invalid.is_empty() || attempt >= attempts {
-            run.notes.extend(repetition(&earlier, attempt));
+        let spoilt = run.invalid().next();
+        if spoilt.is_none() || attempt >= attempts {
+            run.notes.extend(earlier.map(|why| repetition(&why, attempt)));
             return Ok(run);
         }
-        earlier = run.invalid;
+        earlier = spoilt;
     }
     unreachable!("the attempts end")
 }
 
 /// Says that and why a measurement was made again.
-fn repetition(earlier: &[String], attempt: u32) -> Option<String> {
-    let why = earlier.first()?;
+fn repetition(why: &str, attempt: u32) -> Note {
     let times = if attempt == 2 { "once".to_string() } else { format!("{} times", attempt - 1) };
-    Some(format!("measured again {times}, because the machine was disturbed: {why}"))
+    let text = format!("measured again {times}, because the machine was disturbed: {why}");
+    Note::new(NoteKind::Repeated, text)
 }
 
 fn once(

@@ -4,6 +4,7 @@
 use trunkline_core::Span;
 use trunkline_emu::accuracy::of_ends;
 use trunkline_emu::{HopSums, LegResult, Snapshot};
+use trunkline_engine::{About, Note, NoteKind};
 use trunkline_measure::{Accuracy, Conservation};
 
 /// One frame in a hundred may leave later than this,
@@ -90,45 +91,51 @@ pub fn complaints(
     exits: &[Exit<'_>],
     between: Between<'_>,
     machine: &Machine,
-) -> Vec<String> {
-    let mut found = Vec::new();
-    if accuracy.dropped_by_emulator > 0 {
-        found.push(format!(
+) -> Vec<Note> {
+    let lost = (accuracy.dropped_by_emulator > 0).then(|| {
+        invalid(format!(
             "the emulator itself lost {} frames: its machine was too slow, or short of memory",
             accuracy.dropped_by_emulator
-        ));
-    }
-    found.extend(exits.iter().filter_map(late));
-    found.extend(of_ends(between.after, LATENESS));
-    found.extend(of_clock(between, machine.lasted));
-    found.extend(of_machine(machine));
-    found
+        ))
+    });
+    let late = exits.iter().filter_map(late);
+    let rest = of_ends(between.after, LATENESS)
+        .into_iter()
+        .chain(of_clock(between, machine.lasted))
+        .chain(of_machine(machine));
+    lost.into_iter().chain(late).chain(rest.map(invalid)).collect()
+}
+
+/// A note of the whole run that the machine has spoilt it.
+fn invalid(text: String) -> Note {
+    Note::new(NoteKind::Invalid, text)
 }
 
 /// Of a run that no frame left nothing was measured but what the network dropped.
-pub fn nothing_left(frames: &Conservation) -> Option<String> {
+pub fn nothing_left(frames: &Conservation) -> Option<Note> {
     let Conservation { sent, delivered, in_flight, .. } = *frames;
     match (sent, delivered) {
-        (0, 0) => Some("no frame was sent: there is nothing to judge".into()),
-        (sent, 0) if in_flight > 0 => Some(format!(
+        (0, 0) => Some(invalid("no frame was sent: there is nothing to judge".into())),
+        (sent, 0) if in_flight > 0 => Some(invalid(format!(
             "of {sent} frames that were sent none left the network, and {in_flight} were still under way at the end"
-        )),
+        ))),
         _ => None,
     }
 }
 
 /// With fewer than 200 frames, one in a hundred is none or one: a single late frame is forgiven.
-fn late(exit: &Exit<'_>) -> Option<String> {
+fn late(exit: &Exit<'_>) -> Option<Note> {
     let Exit { name, leg, path } = exit;
     let bound = LATENESS.max(path.scaled(LATENESS_SHARE, 100));
     let frames = leg.lateness.count();
     let late = leg.lateness.longer_than(bound);
     (late > (frames / 100).max(1)).then(|| {
         let Percent(p99, max) = percent(leg);
-        format!(
-            "{name}: {late} of {frames} frames left more than {} late (p99 {p99}, max {max})",
+        let text = format!(
+            "{late} of {frames} frames left more than {} late (p99 {p99}, max {max})",
             bound.rounded()
-        )
+        );
+        invalid(text).about(About::Link(name.to_string()))
     })
 }
 
@@ -205,7 +212,7 @@ mod tests {
         leg: &LegResult,
         path: Span,
         change: impl Fn(&mut Accuracy, &mut Snapshot, &mut Machine),
-    ) -> Vec<String> {
+    ) -> Vec<Note> {
         let (before, mut after) = (Snapshot::default(), Snapshot::default());
         let mut accuracy = Accuracy::default();
         let mut machine = Machine { lasted: Span::from_secs(10), ..Machine::default() };
@@ -217,11 +224,14 @@ mod tests {
     #[test]
     fn what_counts_as_late_grows_with_the_path() {
         let none = |_: &mut Accuracy, _: &mut Snapshot, _: &mut Machine| {};
-        assert_eq!(judged(&leg(1000, 10), Span::ZERO, none), [""; 0]);
-        assert_eq!(judged(&leg(5, 1), Span::ZERO, none), [""; 0]);
+        assert_eq!(judged(&leg(1000, 10), Span::ZERO, none), []);
+        assert_eq!(judged(&leg(5, 1), Span::ZERO, none), []);
         let late = judged(&leg(1000, 11), Span::from_millis(5), none);
-        assert!(late[0].contains("n>b: 11 of 1000 frames left more than 100us late"), "{late:?}");
-        assert_eq!(judged(&leg(1000, 11), Span::from_millis(50), none), [""; 0]);
+        assert!(
+            late[0].to_string().contains("n>b: 11 of 1000 frames left more than 100us late"),
+            "{late:?}"
+        );
+        assert_eq!(judged(&leg(1000, 11), Span::from_millis(50), none), []);
     }
 
     #[test]
@@ -243,8 +253,8 @@ mod tests {
         let told = |sent, delivered, dropped, in_flight| {
             nothing_left(&Conservation { sent, delivered, dropped, in_flight, duplicated: 0 })
         };
-        assert!(told(0, 0, 0, 0).unwrap().contains("no frame was sent"));
-        assert!(told(9, 0, 2, 7).unwrap().contains("none left the network, and 7 were"));
+        assert!(told(0, 0, 0, 0).unwrap().text.contains("no frame was sent"));
+        assert!(told(9, 0, 2, 7).unwrap().text.contains("none left the network, and 7 were"));
         assert_eq!((told(9, 0, 9, 0), told(9, 1, 0, 8)), (None, None));
     }
 
@@ -269,11 +279,11 @@ mod tests {
         ];
         for (change, text) in faults {
             let found = judged(&sound, Span::ZERO, change);
-            assert!(found.len() == 1 && found[0].contains(text), "{text}: {found:?}");
+            assert!(found.len() == 1 && found[0].text.contains(text), "{text}: {found:?}");
         }
         let bearable: Change = |_, after, machine| {
             (after.stalled, machine.busy) = (Span::from_millis(99), vec![1.0, 0.5]);
         };
-        assert_eq!(judged(&sound, Span::ZERO, bearable), [""; 0]);
+        assert_eq!(judged(&sound, Span::ZERO, bearable), []);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 use trunkline_core::{Cause, Span};
-use trunkline_engine::{Run, check};
+use trunkline_engine::{NoteKind, Run, check};
 use trunkline_measure::Sample;
 use trunkline_scenario::Scenario;
 use trunkline_skip::{installed, skipped};
@@ -33,7 +33,7 @@ fn emulated(text: &str) -> Option<Run> {
         result => result.unwrap(),
     };
     assert_eq!(check(&run), [], "{run:#?}");
-    for reason in &run.invalid {
+    for reason in run.invalid() {
         eprintln!("INVALID, which these tests can bear: {reason}");
     }
     let accuracy = run.accuracy.as_ref().unwrap();
@@ -64,8 +64,8 @@ fn delays(run: &Run, least: Span) {
         own.map(|step| step.span).sum::<Span>()
     };
     let (all, on_path) = (middle(&Sample::delay), middle(&on_path));
-    assert!(all < least + SLACK, "{all} is far beyond {least}: {:?}", run.invalid);
-    let valid = run.invalid.is_empty();
+    assert!(all < least + SLACK, "{all} is far beyond {least}: {:?}", run.doubts());
+    let valid = run.invalid().next().is_none();
     assert!(!valid || on_path < least + CLOSE, "{on_path} on a path of {least}");
 }
 
@@ -177,7 +177,7 @@ fn round_robin_shares_a_trunk_among_three_channels() {
     // Three channels with a third each: 40 kB take about a second, the last ones less, when others have ended.
     let mut took: Vec<f64> = bulk.samples.iter().map(|it| it.delay().as_secs_f64()).collect();
     took.sort_by(f64::total_cmp);
-    assert!(took[0] > 0.32 && (0.8..1.6).contains(&took[3]), "{took:?}: {:?}", run.invalid);
+    assert!(took[0] > 0.32 && (0.8..1.6).contains(&took[3]), "{took:?}: {:?}", run.doubts());
     assert!(bulk.packets.dropped == 0 && bulk.block_count >= 240);
     assert!(run.links[0].queueing.as_ref().unwrap().count() == run.links[0].counts.delivered);
 }
@@ -314,7 +314,11 @@ fn listed_protocols_move_everything_over_a_path_that_loses() {
         let traffic = &run.traffic[0];
         assert_eq!(traffic.delivered_bytes, 2 * (100_000 + 4), "{name}: {:?}", run.notes);
         assert!(traffic.retransmissions > 0 && traffic.samples.len() == 2, "{name}");
-        assert!(!run.notes.iter().any(|note| note.contains("error")), "{name}: {:?}", run.notes);
+        assert!(
+            !run.notes.iter().any(|note| note.kind == NoteKind::Failed),
+            "{name}: {:?}",
+            run.notes
+        );
         let waited: Span = traffic.samples.iter().map(|it| it.booked(Cause::Recover)).sum();
         assert!(!waited.is_zero(), "{name}: losses are waited for");
     }

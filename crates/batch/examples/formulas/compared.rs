@@ -4,6 +4,7 @@ use crate::case::Case;
 use crate::simulated::{Simulated, mean, runs};
 use anyhow::{Context, Result};
 use trunkline_core::Span;
+use trunkline_engine::Note;
 use trunkline_model::{Figure, What, predictions};
 
 /// The columns of the predicted figures.
@@ -17,7 +18,7 @@ pub struct Predicted {
     /// The mean wait in the queue, in milliseconds.
     pub queue: f64,
     /// Why there is no figure, or what was assumed.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// A case with both.

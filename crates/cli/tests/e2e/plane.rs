@@ -94,8 +94,14 @@ fn set_until_the_end(host: &Host, settings: &[&str], mut run: Running) -> (Vec<O
     let mut good = Vec::new();
     while run.goes_on() {
         let told = ask(host, &[&["set"], settings].concat(), &run);
-        let known =
-            ["between two measurements", "ended", "no trunkline runs", "nothing runs", "ending"];
+        let known = [
+            "between two measurements",
+            "ended",
+            "no trunkline runs",
+            "nothing runs",
+            "ending",
+            "is gone",
+        ];
         let expected = known.iter().any(|part| told.stderr.contains(part));
         assert!(told.status.success() || expected, "{told:#?}");
         good.extend(told.status.success().then_some(told));
@@ -218,7 +224,10 @@ fn a_scenario_is_shown_set_and_captured() {
     assert!(outcome.status.success(), "{outcome:#?}");
     let report = outcome.statement_of_all();
     let notes = report["runs"][0]["notes"].to_string();
-    assert!(notes.contains("link trunk was set by hand"), "{notes}");
+    assert!(
+        notes.contains(r#"{"about":{"link":"trunk"},"kind":"changed","text":"set by hand"#),
+        "{notes}"
+    );
     assert!(notes.contains("(up-delay=50ms): the result is of a changed path"), "{notes}");
     check_scenario_capture(&last_capture(&capture));
     host.assert_nothing_left(pid);
@@ -277,10 +286,7 @@ fn a_ladder_is_shown_set_and_captured() {
     assert_eq!(names(&shown["state"]["lanes"]), ["a>n", "n>a", "n>b", "b>n"]);
     let pid = run.pid();
     let (told, outcome) = set_until_the_end(&host, &["--link", "trunk", "up-delay=50ms"], run);
-    assert!(
-        !told.is_empty() && outcome.stdout.contains("link trunk was set by hand"),
-        "{outcome:#?}"
-    );
+    assert!(!told.is_empty() && outcome.stdout.contains("trunk: set by hand"), "{outcome:#?}");
     check_scenario_capture(&last_capture(&capture));
     host.assert_nothing_left(pid);
 }

@@ -107,7 +107,7 @@ fn every_example_is_predicted_or_says_why_not() {
             let (found, notes) = (&cell["predictions"], &cell["notes"]);
             assert!(found.as_array().unwrap().len() + notes.as_array().unwrap().len() > 0);
             for note in notes.as_array().unwrap() {
-                assert!(text.contains(&format!("note: {}", note.as_str().unwrap())), "{file}");
+                assert!(text.contains(note["text"].as_str().unwrap()), "{file}");
             }
             for term in
                 found.as_array().unwrap().iter().flat_map(|one| one["terms"].as_array().unwrap())
@@ -142,7 +142,7 @@ fn a_directory_of_results_holds_what_its_manual_names() {
     }
     assert!(written.keys().any(|name| name.ends_with(".svg")));
     let json: serde_json::Value = serde_json::from_slice(&written["run.json"]).unwrap();
-    assert_eq!((json["format"].as_u64(), json["runs"].as_array().unwrap().len()), (Some(1), 4));
+    assert_eq!((json["format"].as_u64(), json["runs"].as_array().unwrap().len()), (Some(2), 4));
     assert_eq!(json["scenario"], SMALL);
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2, "nothing else is left");
 }

@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
+use trunkline_engine::Note;
 
 /// The time that a server may take until it listens. Some never do.
 const SERVER_PATIENCE: Span = Span::from_secs(3);
@@ -91,7 +92,7 @@ impl ProgramFlow {
     /// Stops it if it has not ended; what it has measured.
     pub fn join(mut self) -> FlowRun {
         self.close();
-        let lost = || FlowRun { notes: vec![format!("error: {}", gone())], ..FlowRun::default() };
+        let lost = || FlowRun { notes: vec![Note::failed(gone())], ..FlowRun::default() };
         self.done.get().cloned().unwrap_or_else(lost)
     }
 
@@ -218,5 +219,5 @@ fn sleep_until(at: Time, inbox: &Receiver<Order>) -> bool {
 }
 
 fn failed(error: &EndpointError) -> FlowRun {
-    FlowRun { notes: vec![format!("error: {error}")], ..FlowRun::default() }
+    FlowRun { notes: vec![Note::failed(error)], ..FlowRun::default() }
 }

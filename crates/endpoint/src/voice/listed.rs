@@ -262,7 +262,7 @@ impl Listed {
         let counters = self.protocol.counters();
         let mut notes = wire_notes(&self.wire);
         if self.deceived > 0 {
-            notes.push(format!("error: {}", wrong_blocks(self.deceived)));
+            notes.push(wrong_blocks(self.deceived));
         }
         VoiceReport {
             retransmissions: counters.resent,

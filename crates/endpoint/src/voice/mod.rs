@@ -21,6 +21,7 @@ use crate::shared::Carried;
 use crate::wire::Wire;
 use std::os::fd::{AsFd, BorrowedFd};
 use trunkline_core::Time;
+use trunkline_engine::{Note, NoteKind};
 use trunkline_host::WAITING_BYTES;
 use trunkline_measure::Waiting;
 use trunkline_scenario::Transport;
@@ -240,17 +241,19 @@ fn mixed(ours: &Transport, theirs: &Transport) -> EndpointError {
 }
 
 /// Notes of a wire that had to do something that the path does not see.
-fn wire_notes(wire: &Wire) -> Vec<String> {
+fn wire_notes(wire: &Wire) -> Vec<Note> {
     let mut notes = Vec::new();
     if wire.cut > 0 {
         let room = wire.room();
-        notes.push(format!(
+        let text = format!(
             "of each packet {room} bytes travel at most, as the hosts' MTU allows; the path counts all"
-        ));
+        );
+        notes.push(Note::new(NoteKind::NotEmulated, text));
     }
     if let Some(error) = wire.refusal {
         let error = std::io::Error::from(error);
-        notes.push(format!("a host's system refused packets that were to be sent: {error}"));
+        let text = format!("a host's system refused packets that were to be sent: {error}");
+        notes.push(Note::new(NoteKind::Lost, text));
     }
     notes
 }

@@ -17,6 +17,7 @@ use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::Time;
+use trunkline_engine::{Note, NoteKind};
 use trunkline_lab::tcp_info;
 use trunkline_scenario::Transport;
 
@@ -264,9 +265,9 @@ impl Tcp {
         if let Some(report) = self.last_report.take() {
             return report;
         }
-        let mut notes = self.tuning.notes().to_vec();
         let Ok(info) = tcp_info(&self.stream) else { return VoiceReport::default() };
-        notes.extend(self.tuning.disagreements(&info));
+        let told = self.tuning.notes().iter().cloned().chain(self.tuning.disagreements(&info));
+        let notes = told.map(|text| Note::new(NoteKind::NotEmulated, text)).collect();
         VoiceReport {
             retransmissions: u64::from(info.retransmitted),
             timeouts: u64::from(info.timeouts),

@@ -337,7 +337,7 @@ impl Urp {
         let sending = self.urp.counters().sending;
         let mut notes = wire_notes(&self.wire);
         if self.deceived > 0 {
-            notes.push(format!("error: {}", wrong_blocks(self.deceived)));
+            notes.push(wrong_blocks(self.deceived));
         }
         VoiceReport {
             retransmissions: sending.resent,

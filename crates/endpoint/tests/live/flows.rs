@@ -2,6 +2,7 @@
 
 use super::support::{Hosts, MTU, check_sums, run, tcp, urp, workloads};
 use std::time::Duration;
+use trunkline_engine::NoteKind;
 use trunkline_scenario::Transport;
 
 fn every_workload_over(transport: &Transport) {
@@ -15,7 +16,7 @@ fn every_workload_over(transport: &Transport) {
             None => assert!(run.samples.len() > 1, "{workload:?}"),
         }
         assert!(bytes.is_none_or(|bytes| run.delivered_bytes == bytes), "{workload:?} {run:?}");
-        assert!(run.notes.iter().all(|note| !note.starts_with("error")), "{:?}", run.notes);
+        assert!(run.notes.iter().all(|note| note.kind != NoteKind::Failed), "{:?}", run.notes);
     }
 }
 

@@ -4,6 +4,7 @@ use super::support::{Hosts, MTU, check_sums};
 use std::time::Duration;
 use trunkline_core::Span;
 use trunkline_endpoint::{Crew, Flow, FlowRun, clock};
+use trunkline_engine::NoteKind;
 use trunkline_scenario::{Program, Transport, Workload};
 use trunkline_skip::installed;
 
@@ -45,7 +46,7 @@ fn ping_is_read() {
     assert!(run.samples.iter().all(|sample| sample.size == 100));
     let apart = run.samples[3].start - run.samples[0].start;
     assert!(apart >= Span::from_millis(140), "{apart}");
-    assert!(run.notes.iter().any(|note| note.contains("'-D' added")), "{:?}", run.notes);
+    assert!(run.notes.iter().any(|note| note.text.contains("'-D' added")), "{:?}", run.notes);
 }
 
 #[test]
@@ -55,10 +56,10 @@ fn a_ping_that_nobody_answers_is_an_error_and_a_stopped_one_is_none() {
         return;
     }
     let silent = run(&hosts, "ping -c 1 -W 0.2 10.78.0.9", None, LONG);
-    assert!(silent.notes.iter().any(|note| note.starts_with("error: ")), "{:?}", silent.notes);
+    assert!(silent.notes.iter().any(|note| note.kind == NoteKind::Failed), "{:?}", silent.notes);
     let stopped = run(&hosts, "ping -i 0.05 {peer}", None, Span::from_secs(2));
     assert!(!stopped.samples.is_empty() && stopped.ended.is_none());
-    assert!(stopped.notes.iter().all(|note| !note.starts_with("error")), "{:?}", stopped.notes);
+    assert!(stopped.notes.iter().all(|note| note.kind != NoteKind::Failed), "{:?}", stopped.notes);
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn an_iperf3_server_for_one_client_tells_of_its_intervals() {
     let client = "iperf3 -u -c {peer} -p {port} -t 1 -i 0.25 -b 2M -l 500";
     let run = run(&hosts, client, Some("iperf3 -s -1 -p {port}"), LONG);
     assert!(run.samples.len() >= 3, "{run:?}");
-    assert!(run.notes.iter().all(|note| !note.contains("whole run")), "{:?}", run.notes);
+    assert!(run.notes.iter().all(|note| !note.text.contains("whole run")), "{:?}", run.notes);
 }
 
 #[test]
@@ -119,7 +120,7 @@ fn a_server_that_ends_at_once_is_refused_with_its_last_words() {
 fn the_placeholders_are_the_other_end_and_one_port() {
     let Some(hosts) = Hosts::build(MTU) else { return };
     let run = run(&hosts, "echo {peer} {port} >&2; exit 5", None, LONG);
-    let note = run.notes.iter().find(|note| note.starts_with("error: ")).unwrap();
-    assert!(note.contains("10.78.0.2 2"), "{note}");
+    let note = run.notes.iter().find(|note| note.kind == NoteKind::Failed).unwrap();
+    assert!(note.text.contains("10.78.0.2 2"), "{note:?}");
     assert!(run.samples.is_empty(), "a failure is no measurement: {run:?}");
 }

@@ -4,6 +4,7 @@ use super::support::{Hosts, MTU, check_sums, run};
 use std::time::Duration;
 use trunkline_core::{Size, Span};
 use trunkline_endpoint::{Crew, Flow, FlowPlan, FlowRun, clock};
+use trunkline_engine::NoteKind;
 use trunkline_scenario::{TcpSettings, Transport, Workload};
 
 fn greedy() -> Workload {
@@ -59,7 +60,7 @@ fn segments_and_options_are_agreed_upon_as_asked() {
     assert_eq!(source.send_mss, 1000);
     assert!(!source.timestamps() && !source.sack() && !source.window_scaling() && source.ecn());
     assert!(source.send_window <= 65_535);
-    assert!(run.notes.iter().all(|note| !note.contains("agree")), "{:?}", run.notes);
+    assert!(run.notes.iter().all(|note| !note.text.contains("agree")), "{:?}", run.notes);
     let Some(run) = run_with(&TcpSettings::default()) else { return };
     let [source, _] = run.tcp.expect("a TCP connection");
     assert_eq!(source.send_mss, MTU - 40 - 12);
@@ -145,7 +146,7 @@ fn flows_that_are_stopped_have_not_given_up() {
     }
     flows.iter().for_each(Flow::stop);
     for run in flows.into_iter().map(Flow::join) {
-        let failed = run.notes.iter().find(|note| note.starts_with("error"));
+        let failed = run.notes.iter().find(|note| note.kind == NoteKind::Failed);
         assert_eq!((failed, run.ended), (None, None));
         assert!(run.delivered_bytes > 0);
     }

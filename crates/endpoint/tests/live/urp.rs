@@ -35,7 +35,11 @@ fn a_packet_larger_than_the_device_takes_counts_whole() {
     let run = run(&[plan], Duration::from_secs(20)).remove(0);
     check_sums(&run);
     assert_eq!(run.delivered_bytes, 2 * 3 * (4096 + 20_000));
-    assert!(run.notes.iter().any(|note| note.contains("the path counts all")), "{:?}", run.notes);
+    assert!(
+        run.notes.iter().any(|note| note.text.contains("the path counts all")),
+        "{:?}",
+        run.notes
+    );
 }
 
 #[test]
@@ -69,7 +73,7 @@ fn datagrams_larger_than_the_device_takes_count_whole() {
     let run = run(&[hosts.plan(workload, &Transport::Udp)], Duration::from_secs(20)).remove(0);
     check_sums(&run);
     assert_eq!((run.samples.len(), run.delivered_bytes), (5, 45_000));
-    assert!(run.notes.iter().any(|note| note.contains("1200 bytes")), "{:?}", run.notes);
+    assert!(run.notes.iter().any(|note| note.text.contains("1200 bytes")), "{:?}", run.notes);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::change::changes;
 use super::draw::Drawn;
 use std::collections::BTreeMap;
 use std::fmt;
+use trunkline_engine::NoteKind;
 use trunkline_explain::{Binding, Constraint, Group, Options, explain_with};
 use trunkline_sim::Simulator;
 
@@ -101,7 +102,7 @@ pub fn judge(drawn: &Drawn, budget: Option<u64>) -> Verdict {
     let explanation = explain_with(&paper.scenario(), &Simulator, &options, &mut |_| {})
         .expect("it can be explained");
     let group = &explanation.traffic[0].groups[0];
-    let was_cut = explanation.notes.iter().any(|note| note.contains("of their length"));
+    let was_cut = explanation.notes.iter().any(|note| note.kind == NoteKind::Cut);
     let told = told(&group.binds);
     Verdict {
         number: drawn.number,

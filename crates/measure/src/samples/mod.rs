@@ -107,12 +107,12 @@ impl Samples {
         self.sums.is_none()
     }
 
-    /// A note for the reader of `traffic`'s measurements if they are not all kept.
-    pub fn note(&self, traffic: &str) -> Option<String> {
+    /// Words for the reader if they are not all kept.
+    pub fn selection(&self) -> Option<String> {
         let (kept, count) = (self.kept.len().min(self.keep.most()), self.count());
         self.sums.is_some().then(|| {
             format!(
-                "{traffic}: {kept} of {count} samples are kept, drawn evenly; figures are of all, quantiles to 0.1 %"
+                "{kept} of {count} samples are kept, drawn evenly; figures are of all, quantiles to 0.1 %"
             )
         })
     }
@@ -426,10 +426,10 @@ mod tests {
     #[test]
     fn what_is_not_all_kept_says_so() {
         let all = of(&[vec![100; 30]], Keep::All);
-        assert_eq!(all.samples.note("echo"), None);
+        assert_eq!(all.samples.selection(), None);
         let some = of(&[vec![100; 30]], Keep::AtMost(10));
-        let note = some.samples.note("echo").unwrap();
-        assert!(note.starts_with("echo: 10 of 30 samples are kept"), "{note}");
+        let note = some.samples.selection().unwrap();
+        assert!(note.starts_with("10 of 30 samples are kept"), "{note}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::message::{Terms, one_way, slowest};
 use crate::prediction::{Figure, Prediction, Term, What};
 use crate::talk::{processor_place, window_place};
 use trunkline_core::{Cause, Span};
+use trunkline_engine::{Note, NoteKind};
 use trunkline_scenario::{Scenario, Workload};
 
 /// User bytes by which the receiver confirms a transfer.
@@ -31,7 +32,7 @@ pub(crate) fn predict(
     flows: &[Greedy<'_>],
     shares: &[Share],
     list: &mut Vec<Prediction>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) {
     let traffic = &scenario.traffic[index];
     let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
@@ -317,24 +318,26 @@ fn explain(
     index: usize,
     flows: &[Greedy<'_>],
     shares: &[Share],
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) {
     let traffic = &scenario.traffic[index];
     let name = &traffic.name;
     let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
     let text = reason(scenario, first, flows, shares);
-    notes.push(format!("{name}: {text}"));
+    notes.push(Note::of_traffic(name, NoteKind::Assumed, text));
     if let Some(text) = small_window(&flows[first], &shares[first]) {
-        notes.push(format!("{name}: {text}"));
+        notes.push(Note::of_traffic(name, NoteKind::Assumed, text));
     }
     if let Workload::Bulk { repeat, .. } | Workload::Push { repeat, .. } = traffic.workload {
         let state =
             if repeat > 1 { "keeps its window from one transfer to the next" } else { "is new" };
-        notes.push(format!("{name}: the connection is established and {state}"));
+        notes.push(Note::of_traffic(
+            name,
+            NoteKind::Assumed,
+            format!("the connection is established and {state}"),
+        ));
         if shares[first].users > 1 {
-            notes.push(format!(
-                "{name}: connections that begin together are taken to be alike but for the turns in which they send and lose; where some are luckier still, the mean of their times is less"
-            ));
+            notes.push(Note::of_traffic(name, NoteKind::Assumed, "connections that begin together are taken to be alike but for the turns in which they send and lose; where some are luckier still, the mean of their times is less"));
         }
     }
 }

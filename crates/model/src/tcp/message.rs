@@ -9,6 +9,7 @@ use crate::tcp::share::{Regime, shares};
 use crate::way::{Resource, Way};
 use std::collections::BTreeSet;
 use trunkline_core::Span;
+use trunkline_engine::{Note, NoteKind};
 use trunkline_scenario::{Scenario, Transport};
 
 /// Round trips of messages of `sizes`, with `answer` to each.
@@ -21,7 +22,7 @@ pub(crate) fn predict(
     sizes: &[u32],
     answer: impl Fn(u32) -> u32,
     list: &mut Vec<Prediction>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &scenario.traffic[index];
     let flow = Flow::new(scenario, index, 0)?;
@@ -34,7 +35,11 @@ pub(crate) fn predict(
         let there = in_one_burst(&traffic.transport, scenario.mtu, size);
         let back = || in_one_burst(&traffic.reply_transport, scenario.mtu, answer(size));
         if let Err(why) = there.and_then(|()| back()) {
-            notes.push(format!("{}: no formula covers {why}", traffic.name));
+            notes.push(Note::of_traffic(
+                &traffic.name,
+                NoteKind::NotCovered,
+                format!("no formula covers {why}"),
+            ));
             continue;
         }
         let terms = round_trip(&loaded.there, &loaded.back, (size, answer(size)), false);
@@ -46,9 +51,10 @@ pub(crate) fn predict(
             terms: terms.0,
         });
     }
-    notes.push(format!(
-        "{}: on a connection that is established; an answer carries the acknowledgement of its message",
-        traffic.name
+    notes.push(Note::of_traffic(
+        &traffic.name,
+        NoteKind::Assumed,
+        "on a connection that is established; an answer carries the acknowledgement of its message",
     ));
     Ok(())
 }
@@ -71,7 +77,7 @@ fn beside<'a>(
     scenario: &'a Scenario,
     index: usize,
     flow: &Flow<'a>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<Flow<'a>, String> {
     let ways = [&flow.there.way, &flow.back.way];
     let used: BTreeSet<Resource> =
@@ -90,9 +96,10 @@ fn beside<'a>(
     let mut loaded = flow.clone();
     if transfers {
         queues(scenario, &greedy(scenario, index)?, &mut loaded)?;
-        notes.push(format!(
-            "{}: waits for the mean queue of full lines; other waits for the transfers are left out",
-            scenario.traffic[index].name
+        notes.push(Note::of_traffic(
+            &scenario.traffic[index].name,
+            NoteKind::Assumed,
+            "waits for the mean queue of full lines; other waits for the transfers are left out",
         ));
     }
     Ok(loaded)

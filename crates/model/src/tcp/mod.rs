@@ -17,6 +17,7 @@ use crate::way::Resource;
 use flow::Greedy;
 use share::shares;
 use std::collections::BTreeSet;
+use trunkline_engine::{Note, NoteKind};
 use trunkline_scenario::{Reply, Scenario, Transport, Workload};
 
 /// The predictions of traffic number `index`, which speaks TCP.
@@ -27,7 +28,7 @@ pub(crate) fn predict(
     scenario: &Scenario,
     index: usize,
     list: &mut Vec<Prediction>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let traffic = &scenario.traffic[index];
     match &traffic.workload {
@@ -50,7 +51,7 @@ fn transfers(
     scenario: &Scenario,
     index: usize,
     list: &mut Vec<Prediction>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let flows = greedy(scenario, index)?;
     strangers(scenario, index, &flows, notes)?;
@@ -82,7 +83,7 @@ fn strangers(
     scenario: &Scenario,
     index: usize,
     flows: &[Greedy<'_>],
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<(), String> {
     let used: BTreeSet<Resource> =
         flows.iter().flat_map(|flow| flow.demands.keys().copied()).collect();
@@ -100,7 +101,11 @@ fn strangers(
     }
     if !light.is_empty() {
         let own = &scenario.traffic[index].name;
-        notes.push(format!("{own}: the share of {} is left out", light.join(", ")));
+        notes.push(Note::of_traffic(
+            own,
+            NoteKind::Assumed,
+            format!("the share of {} is left out", light.join(", ")),
+        ));
     }
     Ok(())
 }

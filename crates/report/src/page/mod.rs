@@ -66,7 +66,8 @@ fn notes(report: &Report) -> String {
     if notes.is_empty() {
         return String::new();
     }
-    let items: String = notes.iter().map(|note| format!("<li>{}</li>\n", escaped(note))).collect();
+    let items: String =
+        notes.iter().map(|note| format!("<li>{}</li>\n", escaped(&note.to_string()))).collect();
     format!("<ul>\n{items}</ul>\n")
 }
 

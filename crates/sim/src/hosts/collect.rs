@@ -6,7 +6,7 @@ use super::measured::Measured;
 use super::world::World;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
-use trunkline_engine::{EngineName, Pace, Run, wrong_blocks};
+use trunkline_engine::{About, EngineName, Note, NoteKind, Pace, Run, wrong_blocks};
 use trunkline_measure::{Conservation, Course, LinkRun, SenderState, TrafficRun};
 use trunkline_scenario::Traffic;
 
@@ -32,7 +32,6 @@ impl World<'_> {
             places: self.places,
             ended,
             notes,
-            invalid: Vec::new(),
             accuracy: None,
         }
     }
@@ -141,15 +140,13 @@ impl World<'_> {
         made.saturating_sub(out.sum())
     }
 
-    fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = std::iter::zip(&self.scenario.hosts, &self.hosts)
+    fn notes(&self) -> Vec<Note> {
+        let mut notes: Vec<Note> = std::iter::zip(&self.scenario.hosts, &self.hosts)
             .filter(|(_, state)| state.overruns > 0)
             .map(|(host, state)| {
                 let lost = state.overruns;
-                format!(
-                    "{}: {lost} packets lost because the interface's memory was full",
-                    host.name
-                )
+                let text = format!("{lost} packets lost because the interface's memory was full");
+                Note::new(NoteKind::Lost, text).about(About::Host(host.name.clone()))
             })
             .collect();
         for (index, (traffic, state)) in
@@ -158,21 +155,21 @@ impl World<'_> {
             notes.extend(gave_up(traffic, state));
             notes.extend(self.deceived(index, traffic));
             notes.extend(self.unfinished(traffic, state));
-            notes.extend(state.samples.note(&traffic.name));
+            let selection = state.samples.selection();
+            notes.extend(
+                selection.map(|text| Note::of_traffic(&traffic.name, NoteKind::LeftOut, text)),
+            );
         }
         notes
     }
 
     /// Blocks that were not the next of their stream: losses and copies together can deceive URP.
-    fn deceived(&self, index: usize, traffic: &Traffic) -> Option<String> {
+    fn deceived(&self, index: usize, traffic: &Traffic) -> Option<Note> {
         let blocks: u64 = self.ends[self.course.ends(index)].iter().map(|end| end.deceived).sum();
-        (blocks > 0).then(|| {
-            let name = &traffic.name;
-            format!("{name}: error: {}", wrong_blocks(blocks))
-        })
+        (blocks > 0).then(|| wrong_blocks(blocks).about(About::Traffic(traffic.name.clone())))
     }
 
-    fn unfinished(&self, traffic: &Traffic, state: &Measured) -> Option<String> {
+    fn unfinished(&self, traffic: &Traffic, state: &Measured) -> Option<Note> {
         if state.ended || traffic.until.is_some() {
             return None;
         }
@@ -181,12 +178,13 @@ impl World<'_> {
         } else {
             format!("the run ended at {}", self.scenario.stop_after)
         };
-        Some(format!("{}: not finished: {why}", traffic.name))
+        let text = format!("not finished: {why}");
+        Some(Note::of_traffic(&traffic.name, NoteKind::Unfinished, text))
     }
 }
 
-fn gave_up(traffic: &Traffic, state: &Measured) -> Option<String> {
+fn gave_up(traffic: &Traffic, state: &Measured) -> Option<Note> {
     let (name, flows, count) = (&traffic.name, state.gave_up, traffic.count);
-    let text = || format!("{name}: {flows} of {count} flows gave up: no answer to any enquiry");
-    (flows > 0).then(text)
+    let text = format!("{flows} of {count} flows gave up: no answer to any enquiry");
+    (flows > 0).then(|| Note::of_traffic(name, NoteKind::GaveUp, text))
 }

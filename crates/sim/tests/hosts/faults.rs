@@ -2,7 +2,7 @@
 
 use crate::support::{FREE, at, life, pair, run, traffic};
 use trunkline_core::{Cause, Span, Time};
-use trunkline_engine::Run;
+use trunkline_engine::{NoteKind, Run};
 
 fn bulk(more: &str) -> String {
     let text = "[[traffic]]\nname = \"bulk\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"20kB\"\n";
@@ -29,7 +29,7 @@ fn lost_packets_are_sent_again_and_their_time_is_booked() {
     assert_eq!(bulk.packets.dropped, on_links);
     let recovering: Span = bulk.samples.iter().map(|it| it.booked(Cause::Recover)).sum();
     assert!(recovering > Span::ZERO);
-    assert_eq!(run.notes, [""; 0]);
+    assert_eq!(run.notes, []);
 }
 
 /// Every packet comes twice: the second is known for what it is, and no sample has another's record.
@@ -42,7 +42,7 @@ fn copies_change_nothing() {
     assert_eq!((keys.samples.len(), keys.delivered_bytes), (100, 2 * 50 * 13));
     // The run ends with the last answer; its own ECHO may still be on the line then, not yet copied.
     assert!(keys.packets.sent - keys.packets.duplicated <= 1, "{:?}", keys.packets);
-    assert_eq!(run.notes, [""; 0]);
+    assert_eq!(run.notes, []);
 }
 
 /// Where the packet that has a message's record is lost and a copy of it arrives, the time is still booked.
@@ -84,7 +84,10 @@ fn datagrams_are_measured_once() {
 fn a_peer_that_never_answers_is_given_up() {
     for backward in ["backward = { loss = \"100%\" }", "forward = { loss = \"100%\" }"] {
         let run = faulty(backward, &bulk("count = 2"));
-        assert_eq!(run.notes, ["bulk: 2 of 2 flows gave up: no answer to any enquiry"]);
+        assert_eq!(
+            run.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["bulk: 2 of 2 flows gave up: no answer to any enquiry"]
+        );
         assert_eq!(run.ended, at(Span::from_secs(31)));
         assert_eq!(life(traffic(&run, "bulk"), 0), life(traffic(&run, "bulk"), 1));
         assert!(traffic(&run, "bulk").samples.is_empty());
@@ -100,7 +103,7 @@ fn a_sender_does_not_wait_for_a_dead_peers_answer() {
     let run = faulty(settings, &format!("{keys}{}", bulk("start_after = \"keys\"")));
     assert_eq!(traffic(&run, "keys").samples.len(), 3);
     assert_eq!(run.notes.len(), 2, "{:?}", run.notes);
-    assert!(run.notes[0].starts_with("keys: 1 of 1 flows gave up"));
+    assert!(run.notes[0].to_string().starts_with("keys: 1 of 1 flows gave up"));
 }
 
 /// The 10th edition's profile has a state without a way out (see `trunkline_transport::urp`): the run ends at
@@ -114,8 +117,8 @@ fn a_stuck_channel_ends_with_the_run() {
             "transport = { kind = \"urp\", profile = \"v10\", block = 12, outstanding = 1 }";
         let text = format!("seed = {seed}\nstop_after = \"5min\"\n{}", pair(FREE));
         let run = run(&with_link(&format!("{text}{}", bulk(profile)), settings));
-        if let Some(note) = run.notes.iter().find(|note| note.contains("not finished")) {
-            assert_eq!(note, "bulk: not finished: the run ended at 300s");
+        if let Some(note) = run.notes.iter().find(|note| note.kind == NoteKind::Unfinished) {
+            assert_eq!(note.to_string(), "bulk: not finished: the run ended at 300s");
             assert!(run.ended <= at(Span::from_secs(300)));
             stuck += 1;
         }
@@ -132,7 +135,7 @@ fn a_run_in_which_no_time_passes_ends() {
     let run = run(text);
     assert_eq!(run.ended, Time::ZERO);
     // Beside a word on the samples, of which a million steps make more than are kept.
-    assert!(run.notes.iter().any(|note| note.contains("no time passes")), "{:?}", run.notes);
+    assert!(run.notes.iter().any(|note| note.text.contains("no time passes")), "{:?}", run.notes);
 }
 
 /// Packets that overtake each other are outside what URP is made for. What it then delivers is noticed.

@@ -182,7 +182,8 @@ fn text(run: &Run) -> String {
     for link in &run.links {
         writeln!(text, "{}: {:?}, busy {}", link.name, link.counts, link.busy).unwrap();
     }
-    writeln!(text, "ended {}, {:?}", run.ended, run.notes).unwrap();
+    let notes: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
+    writeln!(text, "ended {}, {notes:?}", run.ended).unwrap();
     text
 }
 

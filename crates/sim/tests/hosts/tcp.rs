@@ -2,7 +2,7 @@
 
 use crate::support::{COSTS, FREE, only, pair, run, scenario, spent, tenths, traffic};
 use trunkline_core::{Cause, Span};
-use trunkline_engine::check;
+use trunkline_engine::{NoteKind, check};
 use trunkline_measure::SenderState;
 
 fn messages(hosts: &str, sizes: &str, more: &str) -> String {
@@ -101,7 +101,7 @@ fn a_dead_end_is_given_up() {
     let text = text.replace("rate = ", "backward = { schedule = \"16ms loss=100%\" }\nrate = ");
     let run = trunkline_sim::run(&scenario(&text)).unwrap();
     assert_eq!(check(&run), []);
-    assert!(run.notes.iter().any(|note| note.contains("gave up")), "{:?}", run.notes);
+    assert!(run.notes.iter().any(|note| note.kind == NoteKind::GaveUp), "{:?}", run.notes);
     assert!(traffic(&run, "t").timeouts >= 12);
 }
 

@@ -123,7 +123,7 @@ fn company_ends_when_what_it_accompanies_ends() {
     // Its application took one more step at most: the transfer under way is not finished.
     assert!(bulk.delivered_bytes < third.delivered_bytes);
     assert!(life(bulk, 0) >= end - Time::ZERO && life(bulk, 0) < run.ended - Time::ZERO);
-    assert_eq!(run.notes, [""; 0]);
+    assert_eq!(run.notes, []);
 }
 
 /// What follows accompanying traffic starts when that has been stopped.
@@ -176,7 +176,7 @@ fn every_workload_ends() {
         let run = run(&pair(&format!("{FREE}{text}")));
         let samples = traffic(&run, "t").samples.len();
         assert!(samples >= least, "{kind}: {samples}");
-        assert_eq!(run.notes, [""; 0], "{kind}");
+        assert_eq!(run.notes, [], "{kind}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use trunkline_core::{Cause, Span, Time};
-use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run};
+use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_measure::{Percentiles, Sample, Step, TrafficRun};
 use trunkline_scenario::{Scenario, Traffic, Workload};
 use trunkline_verify::report::{Lost, Row, Stalls, Thresholds};
@@ -95,8 +95,7 @@ pub fn engine(scenario: &Scenario) -> Result<Run, String> {
         links: Vec::new(),
         places: vec!["everywhere".into()],
         ended: last.unwrap_or(Time::ZERO),
-        notes: vec!["made up".into()],
-        invalid: Vec::new(),
+        notes: vec![Note::new(NoteKind::Assumed, "made up")],
         accuracy: None,
     })
 }

@@ -4,6 +4,7 @@ use super::{Reading, is_rate, seconds};
 use crate::program::child::Ending;
 use serde_json::Value;
 use trunkline_core::Span;
+use trunkline_engine::Note;
 
 /// Adds a sample for each interval at the receiving side, or one for the whole if that side has told of
 /// none. Times count from the program's start: iperf3 tells its own to the second only.
@@ -12,7 +13,7 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let stopped = reading.outcome.client.ending == Ending::Stopped;
     if let Some(error) = client.get("error").and_then(Value::as_str).filter(|_| !stopped) {
         // It ends with status 0 all the same.
-        reading.note(format!("error: iperf3: {error}"));
+        reading.run.notes.push(Note::failed(format!("iperf3: {error}")));
         return Some(());
     }
     let end = client.get("end")?;
@@ -128,20 +129,24 @@ mod tests {
     fn without_a_servers_report_the_whole_is_known() {
         let run = read_recorded("iperf3 -c x -J", CLIENT, None);
         assert_eq!((run.samples.len(), run.samples[0].size), (1, 655_360));
-        assert!(run.notes[0].contains("whole run"));
+        assert!(run.notes[0].text.contains("whole run"));
         let run = read_recorded("iperf3 -u -c x -J", UDP, None);
         assert_eq!((run.packets_sent, run.packets_received), (4, 4));
         let plan = crate::plan::tests::plan();
         let run = read_recorded_of(&plan, "iperf3 -u -c x -J", UDP, None);
         assert_eq!((run.samples.len(), run.packets_sent), (0, 4));
-        assert!(run.notes.iter().any(|note| note.contains("no delays")), "{:?}", run.notes);
+        assert!(run.notes.iter().any(|note| note.text.contains("no delays")), "{:?}", run.notes);
     }
 
     #[test]
     fn a_refusal_is_an_error() {
         let run = read_recorded("iperf3 -c x -J", REFUSED, None);
         assert!(run.samples.is_empty());
-        assert!(run.notes[0].starts_with("error: iperf3: unable to connect"), "{:?}", run.notes);
+        assert!(
+            run.notes[0].to_string().starts_with("error: iperf3: unable to connect"),
+            "{:?}",
+            run.notes
+        );
     }
 
     #[test]

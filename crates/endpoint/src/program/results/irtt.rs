@@ -70,6 +70,6 @@ mod tests {
         let text = r#"{"round_trips": [{"seqno": 0, "lost": "true", "delay": {}}]}"#;
         let run = read_recorded("irtt client x", text, None);
         assert_eq!((run.samples.len(), run.packets_sent), (0, 1));
-        assert_eq!(run.notes, ["irtt: 1 of 1 were not answered"]);
+        assert_eq!(run.notes[0].text, "irtt: 1 of 1 were not answered");
     }
 }

@@ -12,6 +12,7 @@ use crate::run::FlowRun;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use trunkline_core::{Cause, Span, Time};
+use trunkline_engine::{Note, NoteKind};
 use trunkline_measure::{Sample, Step};
 use trunkline_scenario::Workload;
 
@@ -84,7 +85,8 @@ pub(super) fn read(outcome: &Outcome<'_>) -> FlowRun {
     }
     reading.judge();
     // What went wrong comes first.
-    reading.run.notes.extend_from_slice(&outcome.commands.notes);
+    let told = outcome.commands.notes.iter();
+    reading.run.notes.extend(told.map(|text| Note::new(NoteKind::Program, text)));
     reading.run
 }
 
@@ -94,8 +96,9 @@ impl Reading<'_> {
         &self.outcome.client.output
     }
 
+    /// Adds what the program told, or what is to be known of it.
     fn note(&mut self, text: String) {
-        self.run.notes.push(text);
+        self.run.notes.push(Note::new(NoteKind::Program, text));
     }
 
     /// Adds a measurement whose time went by on the path, in these stretches; they are its whole.
@@ -123,9 +126,10 @@ impl Reading<'_> {
 
     /// Says, once, that a measurement has a time that cannot be.
     fn leave_out(&mut self) {
-        let left_out = "a measurement beyond the last instant that can be told was left out";
-        if !self.run.notes.iter().any(|note| note == left_out) {
-            self.note(left_out.into());
+        let text = "a measurement beyond the last instant that can be told was left out";
+        let left_out = Note::new(NoteKind::LeftOut, text);
+        if !self.run.notes.contains(&left_out) {
+            self.run.notes.push(left_out);
         }
     }
 
@@ -147,7 +151,8 @@ impl Reading<'_> {
     fn judge(&mut self) {
         let Outcome { client, commands, .. } = self.outcome;
         if !client.succeeded() {
-            self.note(format!("error: '{}': {}", commands.client, client.complaint()));
+            let text = format!("'{}': {}", commands.client, client.complaint());
+            self.run.notes.push(Note::failed(text));
         } else if client.ending == Ending::Stopped {
             self.note(format!("'{}' was still running and was stopped", commands.client));
         }
@@ -201,7 +206,7 @@ mod testing {
     fn of_an_unknown_program_the_run_time_is_known() {
         let run = read_recorded("make coffee", "coffee\n", None);
         assert_eq!((run.samples.len(), run.samples[0].delay()), (1, Span::from_secs(2)));
-        assert!(run.notes[0].contains("run time"));
+        assert!(run.notes[0].text.contains("run time"));
     }
 
     /// The measurements read from `false`, or from `true`, in a traffic with this workload.
@@ -233,9 +238,15 @@ mod testing {
         assert_eq!(known(0, delay.clone()).samples.len(), 1);
         let failed = known(1, delay);
         assert_eq!((failed.samples.len(), failed.notes.len()), (0, 1));
-        assert!(failed.notes[0].starts_with("error: 'false': exit status: 1"), "{failed:?}");
+        assert!(
+            failed.notes[0].to_string().starts_with("error: 'false': exit status: 1"),
+            "{failed:?}"
+        );
         let unknown = known(0, rate);
-        assert!(unknown.samples.is_empty() && unknown.notes[0].contains("run time"), "{unknown:?}");
+        assert!(
+            unknown.samples.is_empty() && unknown.notes[0].text.contains("run time"),
+            "{unknown:?}"
+        );
     }
 
     #[test]

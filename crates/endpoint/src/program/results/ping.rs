@@ -92,6 +92,6 @@ mod tests {
                     3 packets transmitted, 1 received, +1 duplicates, 66% packet loss, time 2ms\n";
         let run = read_recorded("ping x", text, None);
         assert_eq!((run.samples.len(), run.samples[0].index), (1, 1));
-        assert_eq!(run.notes, ["ping: 2 of 3 were not answered"]);
+        assert_eq!(run.notes[0].text, "ping: 2 of 3 were not answered");
     }
 }
