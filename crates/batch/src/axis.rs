@@ -19,7 +19,7 @@ fn told(key: &str, runs: &[&Run]) -> Note {
     let values: BTreeSet<&String> = runs.iter().filter_map(|run| run.cell.get(key)).collect();
     let values: Vec<&str> = values.into_iter().map(String::as_str).collect();
     let text = format!(
-        "no effect: {} give the same measurements; leave the axis out, or look for what caps it",
+        "has no effect: {} give the same measurements; leave the axis out, or look for what caps it",
         values.join(" and ")
     );
     Note::new(NoteKind::NoEffect, text).about(About::Axis(key.into()))

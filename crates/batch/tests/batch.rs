@@ -185,11 +185,11 @@ fn what_has_no_effect_is_noted() {
         Batch { cells, engines, threads: 2 }.run(&|_| ()).unwrap().report
     };
     let notes = report(text).notes();
-    let axis = "sim: traffic.file.transport.block: no effect: 1024 and 2048 and 4096 give the same measurements";
+    let axis = "sim: traffic.file.transport.block has no effect: 1024 and 2048 and 4096 give the same measurements";
     assert!(notes.iter().any(|note| note.to_string().starts_with(axis)), "{notes:?}");
     for engine in ["sim", "model"] {
         let capped = format!(
-            "{engine}: file: transport.block = 4096 is capped to 1024, the bytes of a system write: give write = 4096 or more"
+            "{engine}: traffic.file.transport.block = 4096 is capped to 1024, the bytes of a system write: give write = 4096 or more"
         );
         assert!(notes.iter().any(|note| note.to_string().starts_with(&capped)), "{notes:?}");
     }

@@ -118,13 +118,14 @@ fn led(about: &About, text: &str) -> String {
     }
 }
 
-/// A line for people, which begins with the name of what the note is of.
+/// A line for people, which begins with the name of what the note is of, or with the key in the scenario.
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.kind == NoteKind::Invalid {
-            f.write_str("INVALID: ")?;
+        match self.kind {
+            NoteKind::NoEffect => self.about.at_key(&self.text, f),
+            NoteKind::Invalid => write!(f, "INVALID: {}", led(&self.about, &self.text)),
+            _ => f.write_str(&led(&self.about, &self.words())),
         }
-        f.write_str(&led(&self.about, &self.words()))
     }
 }
 
@@ -154,6 +155,16 @@ mod tests {
         assert_eq!(late.to_string(), "INVALID: frames left late");
         let late = late.about(About::Link("n>b".into()));
         assert_eq!(late.to_string(), "INVALID: n>b: frames left late");
+    }
+
+    #[test]
+    fn what_has_no_effect_is_told_by_its_key() {
+        let of = |about, text: &str| Note::new(NoteKind::NoEffect, text).about(about).to_string();
+        assert_eq!(of(About::Traffic("t".into()), "band = 0 has"), "traffic.t.band = 0 has");
+        assert_eq!(
+            of(About::Axis("link.l.rate".into()), "has no effect"),
+            "link.l.rate has no effect"
+        );
     }
 
     #[test]

@@ -52,22 +52,20 @@ pub struct Remark {
 /// A line that begins with the key's place in the file.
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (table, text) = (self.about.table(), &self.text);
-        match self.about.name() {
-            Some(name) => write!(f, "{table}.{name}.{text}"),
-            None => f.write_str(text),
-        }
+        self.about.at_key(&self.text, f)
     }
 }
 
 impl About {
-    /// The table of a scenario file in which it stands.
-    fn table(&self) -> &'static str {
+    /// Writes a text that begins with a key of the table, behind the table's place in the file; one of an axis goes on
+    /// after the axis.
+    pub fn at_key(&self, text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            About::Traffic(_) => "traffic",
-            About::Host(_) => "host",
-            About::Link(_) => "link",
-            About::Whole | About::Axis(_) => "",
+            About::Whole => f.write_str(text),
+            About::Traffic(name) => write!(f, "traffic.{name}.{text}"),
+            About::Host(name) => write!(f, "host.{name}.{text}"),
+            About::Link(name) => write!(f, "link.{name}.{text}"),
+            About::Axis(name) => write!(f, "{name} {text}"),
         }
     }
 }
