@@ -60,7 +60,7 @@ class Runs:
         self.empty = scenario(folder, shape, number, HARDLY)
         self.bytes = 0
         results = folder / f"{shape}-{number}"
-        spent([*self.command, self.whole, "--out", results])
+        spent([*self.command, self.whole, "--out", results, "--force"])
         with (results / "links.csv").open() as lines:
             rows = csv.DictReader(line for line in lines if not line.startswith("#"))
             self.hops = sum(int(row["delivered"]) for row in rows)
