@@ -25,7 +25,7 @@ fn told(key: &str, runs: &[&Run]) -> Note {
     Note::new(NoteKind::NoEffect, text).about(About::Axis(key.into()))
 }
 
-/// Are all runs alike that differ in `key` alone? There have to be some, and something measured.
+/// Whether all runs are alike that differ in `key` alone. There have to be some, and something measured.
 fn is_idle(key: &str, runs: &[&Run]) -> bool {
     let mut groups: BTreeMap<Key, Vec<&Run>> = BTreeMap::new();
     for run in runs {
@@ -39,7 +39,7 @@ fn is_idle(key: &str, runs: &[&Run]) -> bool {
     pairs.peek().is_some() && measured && pairs.all(|pair| alike(pair[0], pair[1]))
 }
 
-/// Do two runs have the same measurements?
+/// Whether two runs have the same measurements.
 fn alike(one: &Run, other: &Run) -> bool {
     let same = |(one, other): (&_, &_)| measured(one) == measured(other);
     one.traffic.len() == other.traffic.len() && one.traffic.iter().zip(&other.traffic).all(same)

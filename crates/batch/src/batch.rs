@@ -11,18 +11,18 @@ use trunkline_measure::key_text;
 use trunkline_report::Report;
 use trunkline_scenario::Scenario;
 
-/// What is to be run.
+/// The cells to be run, with the way to run them.
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// The cells of a grid.
     pub cells: Vec<Scenario>,
     /// The engines; of two with one name the first counts.
     pub engines: Vec<SharedEngine>,
-    /// How many cells are run at once, but for those in real time: they have the machine for themselves.
+    /// The number of cells run at once, but for those in real time: they have the machine for themselves.
     pub threads: usize,
 }
 
-/// How far a batch has come.
+/// The part of a batch that is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Runs done.
@@ -31,7 +31,7 @@ pub struct Progress {
     pub label: String,
 }
 
-/// What a batch has found.
+/// The runs that a batch has made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The runs, cell by cell and engine by engine, with what is known about them.
@@ -48,7 +48,7 @@ struct Job<'a> {
 }
 
 impl Batch {
-    /// How many runs it takes.
+    /// The number of runs that it takes.
     pub fn runs(&self) -> usize {
         self.jobs().len()
     }
@@ -117,7 +117,8 @@ fn note_idle_axes(runs: &mut [Run]) {
 /// A run, or why an engine cannot make it.
 type Made = Result<Run, String>;
 
-/// What comes of each job, in their order. Those in real time are done one by one, after all others.
+/// Makes each job, and returns the outcomes in the jobs' order. Those in real time are done one by one, after all
+/// others.
 fn made(
     jobs: &[Job<'_>],
     threads: usize,

@@ -1,4 +1,4 @@
-//! How long a scenario probably takes, so that the longest can be begun first.
+//! The time that a scenario probably takes, so that the longest can be begun first.
 
 use trunkline_core::Span;
 use trunkline_scenario::{Scenario, Traffic, Workload};

@@ -1,9 +1,9 @@
-//! Why cells cannot be run.
+//! The reasons why cells cannot be run.
 
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why cells cannot be run: one line with cause and remedy.
+/// The reason why cells cannot be run: one line with cause and remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BatchError {
     /// Somebody wanted it to end.
@@ -36,7 +36,7 @@ pub enum BatchError {
     Unkept {
         /// Their place.
         place: PathBuf,
-        /// What is in the way.
+        /// The obstacle.
         cause: String,
     },
 }

@@ -18,10 +18,10 @@ use trunkline_scenario::Scenario;
 
 /// The form of the files; it rises when one of another form cannot be read.
 const FORMAT: u32 = 2;
-/// What says of what the runs are.
+/// The file that says what the runs are of.
 const HEADER: &str = "batch.json";
 
-/// What the runs of a directory are of.
+/// The origin of a directory's runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Header {
     format: u32,
@@ -48,11 +48,11 @@ struct Record {
 pub struct Kept {
     directory: PathBuf,
     header: Header,
-    /// How many there are.
+    /// The number of them.
     count: AtomicUsize,
     /// True once the directory has been made.
     made: AtomicBool,
-    /// Why one could not be kept.
+    /// The reason why one could not be kept.
     failed: Mutex<Option<String>>,
 }
 
@@ -68,8 +68,8 @@ impl Kept {
     /// Goes on with the runs that are kept, and returns how many there are.
     ///
     /// # Errors
-    /// [`BatchError::NothingKept`] where there are none, [`BatchError::KeptOfOther`] where they are of something else, or
-    /// of a file that has changed since, [`BatchError::Unkept`] where they cannot be read.
+    /// [`BatchError::NothingKept`] if there are none, [`BatchError::KeptOfOther`] if they are of something else, or
+    /// of a file that has changed since, [`BatchError::Unkept`] if they cannot be read.
     pub fn resume(&self) -> Result<usize, BatchError> {
         let place = self.directory.join(HEADER);
         let text = match fs::read_to_string(&place) {
@@ -91,7 +91,7 @@ impl Kept {
     /// Removes what is kept, and returns how many runs that were.
     ///
     /// # Errors
-    /// [`BatchError::Unkept`] where it cannot be removed.
+    /// [`BatchError::Unkept`] if it cannot be removed.
     pub fn discard(&self) -> Result<usize, BatchError> {
         let count = self.files().unwrap_or(0);
         self.made.store(false, Ordering::Relaxed);
@@ -104,12 +104,12 @@ impl Kept {
         }
     }
 
-    /// How many runs are kept.
+    /// The number of runs that are kept.
     pub fn kept(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Why a run could not be kept, where one could not.
+    /// The reason why a run could not be kept, if one could not.
     pub fn failed(&self) -> Option<String> {
         self.failed.lock().ok().and_then(|failed| failed.clone())
     }
@@ -216,7 +216,7 @@ impl Engine for Keeping {
     }
 }
 
-/// Reads the file of a kept run: the one with this `digest` that this `version` of the program made. `None` where
+/// Reads the file of a kept run: the one with this `digest` that this `version` of the program made. `None` if
 /// it is another, breaks a law, or is no run.
 pub fn read_kept(text: &[u8], version: &str, digest: &str) -> Option<Run> {
     let record: Record = serde_json::from_slice(text).ok()?;

@@ -1,10 +1,10 @@
-//! Which figure is made of a traffic's measurements.
+//! The figure that is made of a traffic's measurements.
 
 use trunkline_measure::{Estimator, Quantity};
 use trunkline_report::Shown;
 use trunkline_scenario::{Traffic, Workload};
 
-/// How `traffic` is summarised: by the estimator that it names, else by the median. Transfers are
+/// The summary of `traffic`: by the estimator that it names, else by the median. Transfers are
 /// shown as rates, messages and datagrams by their delay, timed transfers by the mean time from one write to
 /// the next: most writes return at once and one in a window waits for it, so that the middle one says nothing
 /// (the interval of Vande Water 1988 §3.7.2 is the whole time over the writes).

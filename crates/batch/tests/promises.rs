@@ -1,4 +1,4 @@
-//! What the examples promise in their comments is what the engines find.
+//! Checks that the engines find what the examples promise in their comments.
 //!
 //! A comment that claims a figure has an expectation beside it:
 //!
@@ -21,7 +21,7 @@ use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
 use trunkline_sim::Simulator;
 
-/// What is allowed where a line does not say.
+/// The tolerance of a line that names none.
 const WITHIN: f64 = 5.0;
 
 /// A figure that a comment promises.
@@ -229,7 +229,7 @@ fn no_number_of_a_comment_stands_for_itself() {
     }
 }
 
-/// What the files say holds: no key is capped by another or does nothing.
+/// Checks what the files say: no key is capped by another or does nothing.
 #[test]
 fn every_key_of_an_example_has_its_effect() {
     for file in files() {

@@ -6,7 +6,7 @@ use trunkline_scenario::Scenario;
 
 /// User bytes of a frame: so many that headers and answers, of 8 bytes each, hardly count.
 const FRAME: u32 = 8000;
-/// What a frame keeps the line of 10 Mbit/s busy for, and an answer, in milliseconds.
+/// The time for which a frame, or an answer, keeps the line of 10 Mbit/s busy, in milliseconds.
 const T: f64 = (FRAME + 8) as f64 * 8.0 / 1e4;
 const ANSWER: f64 = 8.0 * 8.0 / 1e4;
 
@@ -135,7 +135,7 @@ fn selective_repeat_is_as_in_the_textbooks() {
     }
 }
 
-/// What the formulas do not cover has no figure, and the reason is told.
+/// A case that the formulas do not cover has no figure, and the reason is told.
 #[test]
 fn what_no_formula_covers_is_told() {
     let of = |keys: &str, write: u32| {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use trunkline_scenario::Scenario;
 
-/// What takes a scenario to a [`Run`].
+/// A way from a scenario to a [`Run`].
 ///
 /// Whoever runs scenarios is handed engines, and knows none by its crate. How an engine is set up is in its
 /// constructor.
@@ -34,13 +34,14 @@ pub type SharedEngine = Arc<dyn Engine>;
 pub enum Pace {
     /// In none: formulas. A run costs next to nothing, counts no packets, and its samples are what is predicted.
     Formulas,
-    /// In virtual time: a run costs what it works, is the same each time, and nothing but its traffic crosses its links.
+    /// In virtual time: a run costs what it works, is the same each time, and nothing but its traffic crosses its
+    /// links.
     Virtual,
     /// In real time: a run wants the machine for itself, and the machine may spoil it.
     Real,
 }
 
-/// Why there is no run.
+/// The reason why there is no run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EngineError {
     /// The engine cannot run this scenario: the reason in one line.

@@ -1,4 +1,4 @@
-//! What an engine is: the trait [`Engine`], the [`Run`] that each of them returns, and the [`Note`]s in it.
+//! The trait [`Engine`], the [`Run`] that each engine returns, and the [`Note`]s in it.
 //!
 //! Formulas, simulator and emulator are crates of their own, and none knows another. What is made of runs (a batch, a
 //! study, a ladder, an explanation, a report) is handed engines or runs, and imports no engine.

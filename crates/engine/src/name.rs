@@ -20,7 +20,7 @@ pub struct EngineName {
     bytes: [u8; LONGEST],
 }
 
-/// Why a text is no engine's name.
+/// The reason why a text is no engine's name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{found}' is no engine's name: write 1 to 16 of a-z, 0-9 and -, as in sim")]
 pub struct EngineNameError {

@@ -1,4 +1,4 @@
-//! What every engine returns, and what everything that shows or compares results starts from.
+//! The result that every engine returns, from which everything that shows or compares results starts.
 
 use crate::{EngineName, Note, NoteKind, Pace};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub struct Run {
     /// What a reader has to know: why the result must not be used, an assumption made, a limit met, a part that no
     /// formula covers.
     pub notes: Vec<Note>,
-    /// How exactly a real-time run was carried out; `None` for the other engines.
+    /// The accuracy with which a real-time run was carried out; `None` for the other engines.
     pub accuracy: Option<Accuracy>,
 }
 

@@ -1,4 +1,4 @@
-//! What must hold of every run whatever the scenario: laws 4 and 6 of the house.
+//! The laws that hold of every run whatever the scenario: laws 4 and 6 of the house.
 
 use crate::{Pace, Run};
 use trunkline_core::{Span, Time};
@@ -20,7 +20,7 @@ pub enum Violation {
         size: u64,
         /// The sample's index.
         index: u32,
-        /// What its steps sum to.
+        /// The sum of its steps.
         booked: Span,
         /// Its delay.
         delay: Span,
@@ -54,7 +54,7 @@ pub enum Violation {
         traffic: String,
         /// The index.
         place: u32,
-        /// How many places there are.
+        /// The number of places.
         places: usize,
     },
     /// Packets of a traffic, or on a link, do not add up.
@@ -89,15 +89,15 @@ pub enum Violation {
         traffic: String,
         /// The message's bytes.
         size: u32,
-        /// What the rounds carry.
+        /// The payload that the rounds carry.
         carried: u64,
     },
 }
 
-/// Every law that `run` breaks, in its order; empty where all hold: each sample's steps sum to its
+/// Every law that `run` breaks, in its order; empty if all hold: each sample's steps sum to its
 /// delay (samples of real-time runs may have none), times are in order, places are named,
 /// the packets of each traffic and of each link add up, rounds carry their message, and in virtual time,
-/// where nothing but the scenario's traffic crosses the links, each packet that a link dropped or holds
+/// if nothing but the scenario's traffic crosses the links, each packet that a link dropped or holds
 /// belongs to a traffic.
 pub fn check(run: &Run) -> Vec<Violation> {
     let mut found = Vec::new();

@@ -17,7 +17,7 @@ pub struct Predicted {
     pub figure: Option<f64>,
     /// The mean wait in the queue, in milliseconds.
     pub queue: f64,
-    /// Why there is no figure, or what was assumed.
+    /// The reasons why there is no figure, or the assumptions made.
     pub notes: Vec<Note>,
 }
 

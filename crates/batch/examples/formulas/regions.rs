@@ -117,7 +117,7 @@ fn line(region: &Region, own: &[&Compared]) -> String {
     format!("{}\n", fields.join(","))
 }
 
-/// What a chart shows of a case.
+/// The error of a case that a chart shows.
 type Error = fn(&Compared) -> Option<f64>;
 
 /// The charts: goodput and round trip of steady connections, times of transfers.

@@ -1,4 +1,4 @@
-//! What the simulator says of a case.
+//! The simulator's figures for a case.
 
 use crate::case::Case;
 use anyhow::{Result, ensure};
@@ -29,7 +29,7 @@ pub struct Simulated {
     pub timeouts: u64,
 }
 
-/// How often a case is run.
+/// The number of times that a case is run.
 pub fn runs(case: &Case) -> u32 {
     match case.bytes {
         Some(_) => (TRANSFERS / case.flows).clamp(TRANSFER_RUNS.0, TRANSFER_RUNS.1),
