@@ -53,6 +53,15 @@ fn the_slowest_host_stage() {
     let found = predictions(&net);
     let bulk = found.list.iter().find(|p| p.what == What::Throughput).unwrap();
     assert!(bulk.terms.iter().all(|term| !term.name.is_empty()), "{bulk:?}");
+    let places = |name: &str| -> Vec<&str> {
+        let own = bulk.terms.iter().filter(|term| term.name == name);
+        own.map(|term| term.place.as_str()).collect()
+    };
+    assert!(places("processor").iter().all(|place| place.ends_with("processor")), "{bulk:?}");
+    assert!(!places("processor").is_empty());
+    let transfer = found.list.iter().find(|p| p.what == What::Transfer).unwrap();
+    let confirms = |term: &&trunkline_model::Term| term.name.starts_with("confirmation: ");
+    assert!(transfer.terms.iter().filter(confirms).count() > 2, "{transfer:?}");
     // Two flows to one host share its processor.
     net.traffic[0].count = 2;
     assert_eq!(rate(&net, "bulk"), Throughput::over(1000, Span::from_millis(8)));
@@ -209,4 +218,34 @@ proptest! {
         let sample = &run.traffic[0].samples[0];
         prop_assert_eq!(sample.steps.iter().map(|step| step.span).sum::<Span>(), sample.delay());
     }
+}
+
+/// A discipline that drops before it is full has a formula while nothing waits before the line, and none when something does.
+#[test]
+fn codel_has_a_number_while_nothing_waits() {
+    let codel = |outstanding, delay| {
+        let spec = trunkline_path::LinkSpec {
+            discipline: "codel".parse().unwrap(),
+            ..link(8_000_000, Span::from_millis(delay))
+        };
+        predictions(&one(&spec, &urp(1000, outstanding, 0)))
+    };
+    let free = codel(3, 50);
+    assert!(free.list.iter().any(|p| p.what == What::Throughput), "{:?}", free.notes);
+    let full = codel(7, 0);
+    let told =
+        full.notes.iter().any(|note| format!("{note:?}").contains("CoDel at the full line a>b"));
+    assert!(told, "{:?}", full.notes);
+    // One block fills the line and nothing waits behind it.
+    let even = codel(1, 0);
+    assert!(even.list.iter().any(|p| p.what == What::Throughput), "{:?}", even.notes);
+}
+
+/// Seven blocks of 1004 bytes with their trailers, of which one is on the line and one is answered in a microsecond.
+#[test]
+fn the_standing_queue_of_a_window() {
+    let found = predictions(&one(&link(8_000_000, Span::ZERO), &urp(1000, 7, 0)));
+    let standing = found.list.iter().find(|p| p.what == What::StandingQueue).expect("a queue");
+    let Some(time) = standing.value.time() else { panic!("{standing:?}") };
+    assert_eq!(time, Span::from_micros(7 * 1004 - 1), "{standing:?}");
 }
