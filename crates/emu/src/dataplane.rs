@@ -220,15 +220,8 @@ impl Dataplane {
                 self.web.pulse()?;
                 self.shared.down.store(self.web.down(), Ordering::Relaxed);
             }
-            if wanted_since.is_some_and(|since| due(now, since, Span::ZERO, HURRY, quiet))
-                && self.publish(false)
-            {
-                wanted_since = None;
-            }
-            rest = match self.options.busy || taken.most >= BUDGET {
-                true => Rest::none(now),
-                false => self.rest(now, next, active, &mut bed, &mut doze)?,
-            };
+            wanted_since = self.answer(wanted_since, now, quiet);
+            rest = self.rest(now, taken.most, next, active, &mut bed, &mut doze)?;
             if rest.slept() {
                 scheduling.slept(now, self.clock.now());
             } else if scheduling.pause(now) {
@@ -251,15 +244,20 @@ impl Dataplane {
         Ok(())
     }
 
-    /// Sleeps as long as nothing can be due.
+    /// Sleeps as long as nothing can be due; not at all if there may be more where the `most` frames that one port
+    /// brought came from.
     fn rest(
         &mut self,
         now: Time,
+        most: usize,
         next: Option<Time>,
         active: Time,
         bed: &mut Bed,
         doze: &mut Bed,
     ) -> Result<Rest, EmuError> {
+        if self.options.busy || most >= BUDGET {
+            return Ok(Rest::none(now));
+        }
         let (ended, waiting) = (self.witness.ended(), self.witness.waiting(now));
         let gives_way = self.sharing.gives_way(now, ended, waiting);
         let until_next = next.map_or(PULSE, |next| next.since(now)).min(PULSE);
@@ -288,6 +286,12 @@ impl Dataplane {
         while let Ok(Request { lane, at, change }) = self.requests.try_recv() {
             self.web.change(lane, at.max(now), change);
         }
+    }
+
+    /// Publishes the state if somebody has waited for it since `since`, and the moment is `quiet` or they have waited
+    /// for long. Returns since when somebody still waits.
+    fn answer(&self, since: Option<Time>, now: Time, quiet: bool) -> Option<Time> {
+        since.filter(|&since| !(due(now, since, Span::ZERO, HURRY, quiet) && self.publish(false)))
     }
 
     /// Gives whoever waits for it the state; waits for their lock only if `patient`. Returns whether
@@ -344,6 +348,11 @@ fn due(now: Time, last: Time, period: Span, longest: Span, quiet: bool) -> bool 
 mod tests {
     use super::*;
     use crate::testing::{Memory, one_way};
+    use trunkline_path::LinkSpec;
+
+    const NOW: Time = Time::from_nanos(5_000_000_000);
+    /// Something is due after this time. A rest before it is a short one.
+    const NEXT: Span = Span::from_millis(1);
 
     /// A path whose near port holds a frame stamped `ago` before now.
     fn path_with_frame(ago: Span) -> (Dataplane, Remote) {
@@ -363,6 +372,73 @@ mod tests {
         result.unwrap();
         let up = &snapshot.lanes[0];
         assert_eq!((up.entered, up.delivered), (1, 1));
+    }
+
+    /// A dataplane that need not give way, with a path of `delay` both ways.
+    fn path_of(delay: Span) -> Dataplane {
+        let spec = LinkSpec { delay, ..LinkSpec::default() };
+        let web = one_way(Memory::default(), Memory::default(), spec);
+        let (mut dataplane, _) = Dataplane::new(web, Options::default()).unwrap();
+        dataplane.sharing = Sharing::new(true);
+        dataplane
+    }
+
+    /// The rest at [`NOW`] after a turn that read `most` frames, the last frame having passed `idle` before.
+    fn rest_of(dataplane: &mut Dataplane, most: usize, idle: Span) -> Rest {
+        let bed = || Bed::new(&dataplane.shared.waker).unwrap();
+        let (mut bed, mut doze) = (bed(), bed());
+        let (next, active) = (Some(NOW + NEXT), NOW.before(idle));
+        dataplane.rest(NOW, most, next, active, &mut bed, &mut doze).unwrap()
+    }
+
+    fn sleep(span: Span, by_frames: bool) -> Rest {
+        Rest { from: NOW, until: NOW + span, by_frames }
+    }
+
+    #[test]
+    fn frames_gather_in_the_ring_while_they_keep_coming_and_are_not_due() {
+        let mut slow = path_of(Span::from_secs(10));
+        let mut rest = |idle| rest_of(&mut slow, 1, idle);
+        let free = NEXT.saturating_sub(SPIN);
+        assert_eq!(rest(Span::ZERO), sleep(free, false), "the next frame does not end it");
+        let lately = DOZE + DOZE;
+        assert_eq!(rest(lately.saturating_sub(Span::from_nanos(1))), sleep(free, false));
+        assert_eq!(rest(lately), sleep(free, true), "none came for a while");
+    }
+
+    #[test]
+    fn the_next_frame_is_awaited_without_sleep_unless_somebody_wants_the_processor() {
+        let mut fast = path_of(Span::ZERO);
+        assert_eq!(rest_of(&mut fast, 1, Span::ZERO), Rest::none(NOW));
+        let free = NEXT.saturating_sub(SPIN);
+        assert_eq!(rest_of(&mut fast, 1, LINGER), sleep(free, true), "none came for a while");
+        // Programs wait one after the other, so that it gives way.
+        fast.sharing = Sharing::new(false);
+        let long = Some(Span::from_secs(1));
+        (0..2).for_each(|_| _ = fast.sharing.gives_way(NOW, long, Span::ZERO));
+        let free = NEXT.saturating_sub(SHORT_SPIN);
+        assert_eq!(rest_of(&mut fast, 1, Span::ZERO), sleep(free, true));
+    }
+
+    #[test]
+    fn a_loop_that_may_have_left_frames_in_a_ring_does_not_sleep() {
+        let mut slow = path_of(Span::from_secs(10));
+        assert_eq!(rest_of(&mut slow, BUDGET, Span::ZERO), Rest::none(NOW));
+        assert!(rest_of(&mut slow, BUDGET - 1, Span::ZERO).slept());
+        slow.options.busy = true;
+        assert_eq!(rest_of(&mut slow, 0, Span::ZERO), Rest::none(NOW));
+    }
+
+    #[test]
+    fn the_state_is_published_to_those_who_wait_for_it_and_only_then() {
+        let dataplane = path_of(Span::ZERO);
+        let published = || !dataplane.shared.snapshot.lock().unwrap().lanes.is_empty();
+        assert_eq!((dataplane.answer(None, NOW, true), published()), (None, false));
+        assert_eq!((dataplane.answer(Some(NOW), NOW, false), published()), (Some(NOW), false));
+        let held = dataplane.shared.snapshot.lock().unwrap();
+        assert_eq!(dataplane.answer(Some(NOW), NOW, true), Some(NOW), "they have just asked");
+        drop(held);
+        assert_eq!((dataplane.answer(Some(NOW), NOW, true), published()), (None, true));
     }
 
     #[test]

@@ -254,6 +254,21 @@ mod tests {
     }
 
     #[test]
+    fn others_want_the_processor_if_it_is_lost_twice_within_a_time() {
+        let start = Time::from_nanos(1_000_000_000);
+        let lost_again = |after| {
+            let mut scheduling = scheduling(start);
+            (scheduling.last_loss, scheduling.preemptions) = (start, -1);
+            scheduling.judge(start + after, 4);
+            assert_eq!(scheduling.last_loss, start + after);
+            scheduling.contended_until
+        };
+        let within = AGAIN.saturating_sub(Span::from_nanos(1));
+        assert_eq!(lost_again(within), start + within + CONTENTION);
+        assert_eq!(lost_again(AGAIN), Time::ZERO, "too long ago");
+    }
+
+    #[test]
     fn a_pause_is_due_where_others_want_the_processor_and_got_none_for_long() {
         let now = crate::monotonic();
         let mut calm = scheduling(now);

@@ -368,3 +368,34 @@ fn open(namespace: &Namespace, device: &str, backend: Backend) -> Result<Box<dyn
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Memory;
+
+    #[test]
+    fn a_session_has_the_lanes_of_its_plan() {
+        let ports = (0..4).map(|_| Box::new(Memory::default()) as Box<dyn Port>).collect();
+        let origin = crate::monotonic();
+        let mut web = WebPlan { ports, origin, arena: 1 << 20, ..WebPlan::default() };
+        let path = Settings::default().resolve().unwrap();
+        web.add_path("a", &path, 0);
+        web.add_path("b", &path, 2);
+        let captured = CapturePlan::of_paths(&[], Default::default());
+        let setup = Setup { web, paths: Vec::new(), captured };
+        let (session, thread) = Session::over(setup, SessionOptions::default()).unwrap();
+        assert_eq!(session.lanes(), ["a/up", "a/down", "b/up", "b/down"]);
+        session.stop();
+        thread.join().result.unwrap();
+    }
+
+    #[test]
+    fn a_network_of_paths_has_the_memory_and_the_bound_that_it_should() {
+        let bound = Span::from_millis(3);
+        let options = SessionOptions { bound, ..SessionOptions::default() };
+        let Setup { web, .. } = setup(Vec::new(), &options).unwrap();
+        let needed = store::required(std::iter::empty());
+        assert_eq!((web.bound, needed > 0 && web.arena >= needed), (bound, true));
+    }
+}

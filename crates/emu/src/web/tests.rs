@@ -182,7 +182,9 @@ fn a_copy_is_like_its_packet() {
     };
     let (mut packet, other) = (taken(), taken());
     (packet.band, packet.controls, packet.ecn) = (2, 4, trunkline_core::Ecn::Ect0);
+    assert!(packet.hosts.is_some(), "a capsule is a packet between hosts");
     let copy = like(&packet, other.body);
+    assert_eq!(copy.hosts, packet.hosts);
     assert_eq!((copy.channel, copy.size, copy.entered), (packet.channel, 100, packet.entered));
     assert_eq!((copy.band, copy.controls, copy.ecn), (2, 4, trunkline_core::Ecn::Ect0));
 }
@@ -332,6 +334,48 @@ fn frames_may_lie_unread_for_the_shortest_delay_if_their_stamps_tell_when_they_c
     assert_eq!(bench.web.patience(), millis(1));
     bench.web.unstamped = true;
     assert_eq!(bench.web.patience(), Span::ZERO);
+}
+
+#[test]
+fn a_single_frame_without_a_stamp_ends_the_patience() {
+    let delay = Span::from_millis(3);
+    let stamp = Clock::default().realtime(crate::monotonic().before(Span::from_secs(50)));
+    let stamped = || {
+        let memory = Memory { stamp: Some(stamp), ..Memory::default() };
+        memory.inward.lock().unwrap().push(vec![0; 60]);
+        memory
+    };
+    let patience = |near| {
+        let mut path = Path::between(near, stamped(), &spec(delay));
+        assert_eq!(path.web.patience(), delay);
+        path.web.receive(&mut path.clock).unwrap();
+        path.web.patience()
+    };
+    assert_eq!(patience(stamped()), delay);
+    let unstamped = Memory::default();
+    unstamped.inward.lock().unwrap().push(vec![0; 60]);
+    assert_eq!(patience(unstamped), Span::ZERO, "the stamp of the other port does not restore it");
+}
+
+#[test]
+fn backlogs_are_sampled_as_long_as_there_is_room_for_samples() {
+    let every = Span::from_secs(1000);
+    let mut bench =
+        Bench::edited(&[spec(Span::from_secs(100))], |plan| plan.sample = Some((every, 2)));
+    let leg = &mut bench.web.legs[0];
+    let at = crate::monotonic();
+    for _ in 0..3 {
+        let way = (0, Takes::Addressed(device(1)));
+        let packet = transit::packet(&capsule(0, 1000), way, at, &mut bench.web.pool).unwrap();
+        leg.link.offer(at, packet);
+    }
+    // Each takes a millisecond. The 5 bytes wait at a station of a medium.
+    for micros in [500, 1500, 2500] {
+        leg.sample(at + Span::from_micros(micros), 5);
+    }
+    let wanted = [(500, 3005), (1500, 2005)];
+    let wanted = wanted.map(|(micros, bytes)| (at + Span::from_micros(micros), bytes));
+    assert_eq!(bench.web.legs()[0].backlog, wanted);
 }
 
 #[test]
