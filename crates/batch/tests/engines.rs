@@ -32,7 +32,7 @@ impl Engine for Slow {
         let run = Simulator.run(scenario, told)?;
         let twice = |traffic: TrafficRun| {
             let slower = traffic.samples.iter().cloned().map(|mut sample| {
-                sample.end = sample.end + sample.delay();
+                sample.end += sample.delay();
                 sample.steps.iter_mut().for_each(|step| step.span = step.span.scaled(2, 1));
                 sample
             });

@@ -54,7 +54,7 @@ pub enum EngineError {
 
 impl EngineError {
     /// The refusal for this reason.
-    pub fn refused(reason: impl ToString) -> EngineError {
+    pub fn refused(reason: &(impl ToString + ?Sized)) -> EngineError {
         EngineError::Refused(reason.to_string())
     }
 }

@@ -66,7 +66,7 @@ impl Note {
     }
 
     /// A note that something failed.
-    pub fn failed(why: impl ToString) -> Note {
+    pub fn failed(why: &(impl ToString + ?Sized)) -> Note {
         Note::new(NoteKind::Failed, why.to_string())
     }
 
@@ -140,7 +140,7 @@ pub fn wrong_blocks(blocks: u64) -> Note {
     let text = format!(
         "{blocks} blocks accepted were not the next of the stream, so that the receiver has wrong data: losses and copies can deceive a protocol that knows a block by its number alone"
     );
-    Note::failed(text)
+    Note::failed(&text)
 }
 
 #[cfg(test)]

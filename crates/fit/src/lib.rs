@@ -8,7 +8,7 @@
 //! - [`Stopping`] says when enough has been measured, [`Degradation::of`] how much worse load makes it.
 //! - [`Sweep`] chooses message sizes, [`PathFit::of`] finds window, rate, propagation and the hosts' cost
 //!   from the round trips, or says why it cannot ([`Line`]: datagrams' part in it), and [`PathFit::scenario`] writes
-//! the scenario file.
+//!   the scenario file.
 //! - [`flent`] writes Flent's data files.
 //!
 //! ```

@@ -17,7 +17,7 @@ pub enum Quantity {
     Response,
     /// User bytes of each measurement over its delay, in bytes per second; of several flows the mean.
     Rate,
-    /// Of all flows together, in bytes per second: in a [`Reduction`] the sum of their rates, in a report
+    /// Of all flows together, in bytes per second: in a `Reduction` the sum of their rates, in a report
     /// [`TrafficRun::total_rate`].
     TotalRate,
 }

@@ -30,7 +30,7 @@ impl Engine for Simulator {
     }
 
     fn run(&self, scenario: &Scenario, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
-        run(scenario).map_err(EngineError::refused)
+        run(scenario).map_err(|error| EngineError::refused(&error))
     }
 }
 

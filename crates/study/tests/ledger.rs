@@ -69,7 +69,8 @@ impl Engine for Watched {
 fn every_message_of_every_study_has_its_time_booked() {
     let watched = Arc::new(Watched::default());
     let verify = |_: &Scenario| unreachable!("the emulator is not asked");
-    let makers = Makers { engines: &[watched.clone()], verify: &verify };
+    let engines: [Arc<dyn Engine>; 1] = [watched.clone()];
+    let makers = Makers { engines: &engines, verify: &verify };
     run(&names(), &makers, 2, &|_| {}).unwrap();
     let faults = watched.faults.lock().unwrap();
     assert!(faults.is_empty(), "{} faults, the first {}", faults.len(), faults[0]);

@@ -41,7 +41,7 @@ impl Engine for Emulator {
         };
         run(scenario, &options).map_err(|error| match error {
             TestbedError::Cancelled => EngineError::BrokenOff,
-            other => EngineError::refused(other),
+            other => EngineError::refused(&other),
         })
     }
 }

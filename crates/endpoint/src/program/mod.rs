@@ -92,7 +92,7 @@ impl ProgramFlow {
     /// Stops it if it has not ended; what it has measured.
     pub fn join(mut self) -> FlowRun {
         self.close();
-        let lost = || FlowRun { notes: vec![Note::failed(gone())], ..FlowRun::default() };
+        let lost = || FlowRun { notes: vec![Note::failed(&gone())], ..FlowRun::default() };
         self.done.get().cloned().unwrap_or_else(lost)
     }
 

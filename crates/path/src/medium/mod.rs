@@ -1,7 +1,7 @@
 //! Shared media: several stations, of which each hears what the others send.
 //!
-//! A [`Medium`] is what its stations have in common (queues, counts, what is under way: [`Stations`](stations::Stations))
-//! and the [`Access`] by which they take turns. Nothing here reads a clock.
+//! A [`Medium`] is what its stations have in common (`Stations`: queues, counts, what is under way) and the `Access` by
+//! which they take turns. Nothing here reads a clock.
 
 mod csma_cd;
 mod half_duplex;

@@ -13,7 +13,7 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Option<()> {
     let stopped = reading.outcome.client.ending == Ending::Stopped;
     if let Some(error) = client.get("error").and_then(Value::as_str).filter(|_| !stopped) {
         // It ends with status 0 all the same.
-        reading.run.notes.push(Note::failed(format!("iperf3: {error}")));
+        reading.run.notes.push(Note::failed(&format!("iperf3: {error}")));
         return Some(());
     }
     let end = client.get("end")?;

@@ -152,7 +152,7 @@ impl Reading<'_> {
         let Outcome { client, commands, .. } = self.outcome;
         if !client.succeeded() {
             let text = format!("'{}': {}", commands.client, client.complaint());
-            self.run.notes.push(Note::failed(text));
+            self.run.notes.push(Note::failed(&text));
         } else if client.ending == Ending::Stopped {
             self.note(format!("'{}' was still running and was stopped", commands.client));
         }
