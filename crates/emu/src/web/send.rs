@@ -20,9 +20,6 @@ impl Web {
             self.legs[index].batch = batch;
             result?;
         }
-        if sent > 0 && !self.legs[index].place.alone {
-            self.look_after(index, now, clock);
-        }
         Ok(sent)
     }
 

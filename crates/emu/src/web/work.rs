@@ -258,7 +258,7 @@ impl Web {
     }
 
     /// After anything has happened on a leg: gives back what it dropped, and looks ahead.
-    pub(super) fn look_after(&mut self, leg: usize, at: Time, clock: &Clock) {
+    fn look_after(&mut self, leg: usize, at: Time, clock: &Clock) {
         self.give_back(leg, at, clock);
         self.legs[leg].look_ahead();
     }
