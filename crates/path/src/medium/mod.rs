@@ -147,16 +147,6 @@ impl<P: Carried> Medium<P> {
         self.access.next().into_iter().chain(self.stations.next_release()).min()
     }
 
-    /// When the medium next needs [`advance`](Medium::advance).
-    pub fn next_work(&self) -> Option<Time> {
-        self.access.next()
-    }
-
-    /// When the next packet is due at its station, of those that have been sent.
-    pub fn next_release(&self) -> Option<Time> {
-        self.stations.next_release()
-    }
-
     /// What became of the packets that a station was given. They count as delivered when [`take`](Medium::take) hands
     /// them out.
     pub fn counts(&self, station: StationId) -> Counts {

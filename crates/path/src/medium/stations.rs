@@ -5,7 +5,7 @@ use crate::line::Wire;
 use crate::link::book_departure;
 use crate::{AnyDiscipline, Backlog, Discipline, Drops, Service};
 use std::collections::BTreeMap;
-use trunkline_core::{Carried, Channel, Counts, DropCause, Ecn, Hosts, Metered, Span, Time};
+use trunkline_core::{Carried, Cause, Channel, Counts, DropCause, Ecn, Hosts, Metered, Span, Time};
 
 /// A station of a medium, numbered in the order of the names given to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,7 +140,7 @@ impl<P: Carried> Stations<P> {
         let nominal = length.min(departed.since(packet.entered()));
         if P::BOOKS {
             book_departure(&mut packet, departed, length);
-            packet.book(trunkline_core::Cause::Propagate, delay);
+            packet.book(Cause::Propagate, delay);
         }
         let release = departed + delay;
         self.under_way
