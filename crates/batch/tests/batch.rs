@@ -7,7 +7,7 @@ use trunkline_measure::{Estimator, Quantity};
 use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
 use trunkline_sim::Simulator;
-use trunkline_testbed::Emulator;
+use trunkline_emu::Emulator;
 
 const TEXT: &str = r#"
 name = "Grid"

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use trunkline_lab::Namespace;
+use trunkline_netns::Namespace;
 
 /// Frames in one system call.
 pub const BATCH: usize = 64;

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use trunkline_emu::{Options, Remote};
+use trunkline_dataplane::{Options, Remote};
 use trunkline_port::{Port, PortError, Received, Refusals, SendOutcome};
 
 /// Frame sizes.

@@ -5,8 +5,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use trunkline_emu::capture::CaptureTap;
-use trunkline_emu::{Dataplane, Options, Remote, Web, WebPlan, accuracy, monotonic};
+use trunkline_dataplane::capture::CaptureTap;
+use trunkline_dataplane::{Dataplane, Options, Remote, Web, WebPlan, accuracy, monotonic};
 use trunkline_port::{Port, PortError};
 use trunkline_scenario::{PathSpec, Settings};
 

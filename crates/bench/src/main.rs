@@ -130,7 +130,7 @@ fn measure(args: &Args) -> Result<Report> {
     };
     let machine = Machine::before();
     // The peers find the processors as awake as our dataplane does.
-    let _for_all = trunkline_emu::Awake::hold();
+    let _for_all = trunkline_dataplane::Awake::hold();
     let mut report = Report {
         machine,
         warning: None,

@@ -8,7 +8,7 @@ use crate::loops::path;
 use anyhow::{Result, bail};
 use std::hint::black_box;
 use trunkline_core::{Channel, Packet, Seed, Span, Time};
-use trunkline_emu::FramePool;
+use trunkline_dataplane::FramePool;
 use trunkline_path::{ChannelKey, Link, LinkSpec, classify};
 
 /// Bytes of each frame.

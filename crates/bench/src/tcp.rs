@@ -7,9 +7,9 @@ use comfy_table::Table;
 use serde::Serialize;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use trunkline_emu::hosts::{Hosts, addresses, device, inner_devices};
-use trunkline_emu::{Plan, Session, SessionOptions, accuracy};
-use trunkline_lab::{End, IpNet, Namespace, SpawnOptions, create_veth, spawn};
+use trunkline_dataplane::hosts::{Hosts, addresses, device, inner_devices};
+use trunkline_dataplane::{Plan, Session, SessionOptions, accuracy};
+use trunkline_netns::{End, IpNet, Namespace, SpawnOptions, create_veth, spawn};
 
 /// Payload of a full TCP segment with time stamps, of the 1500 bytes that the line is charged for.
 const SHARE: f64 = 1448.0 / 1500.0;

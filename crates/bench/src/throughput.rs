@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use trunkline_emu::hosts::{Hosts, device, inner_devices};
-use trunkline_lab::{End, Namespace, create_veth};
+use trunkline_dataplane::hosts::{Hosts, device, inner_devices};
+use trunkline_netns::{End, Namespace, create_veth};
 use trunkline_port::Backend;
 
 /// Frame sizes, without check sequence.

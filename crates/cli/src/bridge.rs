@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use trunkline_core::Span;
-use trunkline_emu::Plan;
-use trunkline_lab::Namespace;
+use trunkline_dataplane::Plan;
+use trunkline_netns::Namespace;
 use trunkline_port::Backend;
 use trunkline_scenario::PathSpec;
 

@@ -8,13 +8,13 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trunkline_control::{Server, SessionController, socket_path};
-use trunkline_emu::capture::{CaptureError, CaptureFilter, CaptureSummary};
-use trunkline_emu::{
+use trunkline_dataplane::capture::{CaptureError, CaptureFilter, CaptureSummary};
+use trunkline_dataplane::{
     CaptureRequest, Console, EmuError, Ended, Options, Plan, Session, SessionOptions,
     SessionThread, Snapshot,
 };
 use trunkline_engine::EngineName;
-use trunkline_lab::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all};
+use trunkline_netns::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all};
 
 /// The file and the links of a capture of what a scenario emulates.
 #[derive(Debug, Clone, clap::Args)]

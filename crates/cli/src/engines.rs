@@ -4,11 +4,11 @@ use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::sync::Arc;
 use trunkline_batch::Kept;
-use trunkline_emu::Console;
+use trunkline_dataplane::Console;
 use trunkline_engine::{EngineName, Pace, SharedEngine};
 use trunkline_model::Formulas;
 use trunkline_sim::Simulator;
-use trunkline_testbed::Emulator;
+use trunkline_emu::Emulator;
 
 /// An engine, and how it is set up.
 struct Known {
@@ -92,7 +92,7 @@ pub fn any_real(names: &[EngineName]) -> bool {
 /// engine's column says so.
 pub fn get_rights(names: &[EngineName]) {
     if any_real(names)
-        && let Err(error) = trunkline_testbed::get_rights()
+        && let Err(error) = trunkline_emu::get_rights()
     {
         tracing::debug!(%error, "no rights for the emulator");
     }

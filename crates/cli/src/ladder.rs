@@ -12,7 +12,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trunkline_core::Span;
-use trunkline_emu::Console;
+use trunkline_dataplane::Console;
 use trunkline_engine::EngineName;
 use trunkline_ladder::{Climb, Climbed, Ladder, Tally, Tolerances, section, terminal};
 use trunkline_report::{Report, ReportNote};

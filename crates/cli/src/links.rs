@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use std::str::FromStr;
-use trunkline_emu::hosts::addresses;
+use trunkline_dataplane::hosts::addresses;
 use trunkline_scenario::{PathSpec, Settings};
 
 /// A further path as the command line gives it: words that are no setting first, then settings.

@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use trunkline_lab::{Namespace, SpawnOptions, spawn};
+use trunkline_netns::{Namespace, SpawnOptions, spawn};
 
 /// A program that runs in a namespace.
 pub struct Program {
@@ -48,7 +48,7 @@ impl Program {
     }
 }
 
-fn not_started(name: &str, error: &trunkline_lab::LabError) -> Failure {
+fn not_started(name: &str, error: &trunkline_netns::LabError) -> Failure {
     match error.errno() {
         Some(errno)
             if errno == rustix::io::Errno::NOENT.raw_os_error()

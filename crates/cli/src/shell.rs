@@ -14,9 +14,9 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use trunkline_core::Rate;
-use trunkline_emu::hosts::{Addresses, Hosts, addresses, carries_ipv6, inner_devices};
-use trunkline_emu::{Options, Plan, keep_off, processors};
-use trunkline_lab::{Namespace, Outside, RunState, Unreachable};
+use trunkline_dataplane::hosts::{Addresses, Hosts, addresses, carries_ipv6, inner_devices};
+use trunkline_dataplane::{Options, Plan, keep_off, processors};
+use trunkline_netns::{Namespace, Outside, RunState, Unreachable};
 use trunkline_scenario::PathSpec;
 
 /// Run a program in its own network namespace, behind the emulated path.

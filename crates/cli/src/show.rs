@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 use trunkline_control::{Client, ControlError, find};
 use trunkline_core::Span;
-use trunkline_emu::{LaneSnapshot, Snapshot};
+use trunkline_dataplane::{LaneSnapshot, Snapshot};
 
 /// Look at what is emulated: settings, counts by cause, queue depth and lateness.
 ///

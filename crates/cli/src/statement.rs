@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::options::EmulatorArgs;
 use crate::output;
 use serde_json::json;
-use trunkline_emu::Snapshot;
-use trunkline_emu::accuracy::{Accuracy, Verdict};
+use trunkline_dataplane::Snapshot;
+use trunkline_dataplane::accuracy::{Accuracy, Verdict};
 
 /// Prints the statement on `snapshot`; an invalid run fails unless best effort was asked for.
 pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {

@@ -65,9 +65,9 @@ impl Watch {
 
     /// Has testbeds end, and waits for that.
     fn clear_up(&self) {
-        trunkline_testbed::break_off();
+        trunkline_emu::break_off();
         let until = Instant::now() + GRACE;
-        while trunkline_testbed::at_work() && Instant::now() < until {
+        while trunkline_emu::at_work() && Instant::now() < until {
             thread::sleep(LOOK);
         }
     }

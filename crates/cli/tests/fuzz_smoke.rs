@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::panic::catch_unwind;
 use std::path::Path;
 use trunkline_core::Time;
-use trunkline_lab::decode;
+use trunkline_netns::decode;
 use trunkline_path::discipline::KINDS;
 use trunkline_path::impairment::{LossTrace, Setting};
 use trunkline_path::{DeliveryTrace, DisciplineSpec, Limit};
@@ -359,7 +359,7 @@ fn the_good_inputs_of_the_corpus_are_accepted() {
             trunkline_batch::read_kept(&read(name), fuzz::heard::VERSION, fuzz::heard::DIGEST);
         assert!(run.is_some(), "{name}");
     }
-    assert!(trunkline_lab::Record::read(&read("state/record")).is_some());
+    assert!(trunkline_netns::Record::read(&read("state/record")).is_some());
     let answer = |name| decode::reply(&read(name), &(1..=3)).unwrap().answers.swap_remove(0).1;
     assert_eq!(decode::link(&answer("netlink/device")).unwrap().mtu, 1500);
     assert_eq!(decode::name(&answer("netlink/device")), Some((7, "tl0".into())));

@@ -27,13 +27,13 @@ impl Running {
 
 /// The directory for the socket of a new run of this user; made with mode 0700 if it is missing.
 ///
-/// [`trunkline_lab::runtime_dirs`] tells where it may be. A run of an ordinary user is root in a user namespace of its
+/// [`trunkline_netns::runtime_dirs`] tells where it may be. A run of an ordinary user is root in a user namespace of its
 /// own; what counts is who it is outside.
 ///
 /// # Errors
 /// If no place is this user's alone, or can be made so.
 pub fn runtime_dir() -> Result<PathBuf, ControlError> {
-    trunkline_lab::runtime_dir().map_err(ControlError::NoDirectory)
+    trunkline_netns::runtime_dir().map_err(ControlError::NoDirectory)
 }
 
 /// The path of this process's socket.
@@ -49,7 +49,7 @@ pub fn socket_path() -> Result<PathBuf, ControlError> {
 /// # Errors
 /// If a directory cannot be read.
 pub fn sockets() -> Result<Vec<Running>, ControlError> {
-    let places = trunkline_lab::runtime_dirs_in_use();
+    let places = trunkline_netns::runtime_dirs_in_use();
     let found: Result<Vec<_>, _> = places.iter().map(|place| sockets_in(place)).collect();
     let mut running = found?.concat();
     running.sort_by_key(|run| run.pid);

@@ -54,7 +54,7 @@ pub enum ControlError {
     },
     /// There is no directory for sockets that is this user's alone.
     #[error(transparent)]
-    NoDirectory(trunkline_lab::LabError),
+    NoDirectory(trunkline_netns::LabError),
     /// The run refused, or said that something was wrong with the request.
     #[error("{message}")]
     Refused {

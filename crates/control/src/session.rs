@@ -4,7 +4,7 @@ use crate::routes::NOTHING_AT_WORK;
 use crate::{Controller, SetRequest};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use trunkline_emu::{Console, Session};
+use trunkline_dataplane::{Console, Session};
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{PathSpec, Settings};
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use trunkline_control::{Controller, Server, SetRequest, description};
 use trunkline_core::{Cause, Span};
-use trunkline_emu::{LaneSnapshot, Snapshot};
+use trunkline_dataplane::{LaneSnapshot, Snapshot};
 use trunkline_measure::Percentiles;
 use trunkline_scenario::{PathSpec, Settings};
 

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use trunkline_control::{Client, ControlError, Server, SessionController, SetRequest};
-use trunkline_emu::capture::CaptureFilter;
-use trunkline_emu::hosts::{Hosts, addresses, inner_devices};
-use trunkline_emu::{
+use trunkline_dataplane::capture::CaptureFilter;
+use trunkline_dataplane::hosts::{Hosts, addresses, inner_devices};
+use trunkline_dataplane::{
     CaptureRequest, Console, EmuError, Plan, Session, SessionOptions, SessionThread, Snapshot,
 };
 use trunkline_scenario::{PathSpec, Settings};

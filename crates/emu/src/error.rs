@@ -1,28 +1,61 @@
-//! The errors that end a real-time run.
+//! Why a scenario cannot be run in real time.
 
-use crate::capture::CaptureError;
 use std::io;
 use thiserror::Error;
-use trunkline_core::Size;
-use trunkline_lab::LabError;
+use trunkline_core::Span;
+use trunkline_dataplane::EmuError;
+use trunkline_endpoint::EndpointError;
+use trunkline_netns::LabError;
 use trunkline_port::PortError;
 
-/// An error that ends a real-time run.
+/// Why a scenario cannot be run in real time: one line with cause and remedy.
 #[derive(Debug, Error)]
-pub enum EmuError {
-    /// A device failed.
-    #[error(transparent)]
-    Port(#[from] PortError),
-    /// The laboratory could not be built.
-    #[error(transparent)]
-    Lab(#[from] LabError),
-    /// The capture could not be begun.
-    #[error(transparent)]
-    Capture(#[from] CaptureError),
-    /// The frames under way would not fit into memory.
+pub enum TestbedError {
+    /// There is no way for a traffic, or it does not end at hosts.
+    #[error("traffic '{traffic}': {reason}")]
+    Route {
+        /// The traffic's name.
+        traffic: String,
+        /// Why.
+        reason: String,
+    },
+    /// There is more to be built than one thread can serve.
     #[error(
-        "the path needs {needed} bytes ({}) for its queue and for what is in flight, and {available} are to be had: lower rate, delay or queue limit",
-        human(*.needed)
+        "the scenario has {lanes} directions of links and {circuits} connections of hosts, more than one emulator serves in time ({most} directions, 16384 connections): simulate it, or leave links out"
+    )]
+    Size {
+        /// Directions of links, and backplanes.
+        lanes: usize,
+        /// Traffic times hosts that it starts at.
+        circuits: usize,
+        /// Most directions.
+        most: usize,
+    },
+    /// Two traffics, one of them an outside program's, ask for different settings of one host's kernel.
+    #[error(
+        "host '{host}': traffic '{first}' and '{second}' want different tcp {setting}, which a program takes from its host's kernel as it is; give them hosts of their own"
+    )]
+    Disagree {
+        /// The host's name.
+        host: String,
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+        /// The setting's key.
+        setting: &'static str,
+    },
+    /// A traffic asks for what no real host can do.
+    #[error("traffic '{traffic}': {reason}")]
+    Unfit {
+        /// The traffic's name.
+        traffic: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// Links whose packets do not fit into memory.
+    #[error(
+        "the links need {needed} bytes for their queues and for what is in flight, and {available} are to be had: lower rates, delays or limits"
     )]
     Memory {
         /// Bytes needed.
@@ -30,20 +63,60 @@ pub enum EmuError {
         /// Bytes to be had.
         available: u64,
     },
-    /// The processor asked for cannot be had.
-    #[error("cannot run on processor {cpu}: {source}; give a number that `nproc` counts, from 0")]
-    Processor {
-        /// The processor asked for.
-        cpu: usize,
+    /// The system does not let the process build a laboratory.
+    #[error("{0}")]
+    Rights(String),
+    /// A flow cannot be prepared.
+    #[error("traffic '{traffic}': {source}")]
+    Flow {
+        /// The traffic's name.
+        traffic: String,
+        /// Why.
+        source: EndpointError,
+    },
+    /// The laboratory could not be built.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// A device failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// The dataplane failed.
+    #[error(transparent)]
+    Emulator(#[from] EmuError),
+    /// Somebody else's testbed runs on this machine and did not end.
+    #[error(
+        "another testbed has been at work on this machine for {waited}: two at once would disturb each other; wait for it, or end it"
+    )]
+    Taken {
+        /// How long it was waited for.
+        waited: Span,
+    },
+    /// A system call failed.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// The step.
+        what: &'static str,
         /// The system's answer.
         source: io::Error,
     },
-    /// Sleeping failed.
-    #[error("cannot wait for frames: {0}; too many open files?")]
-    Wait(io::Error),
+    /// The run was broken off.
+    #[error("broken off")]
+    Cancelled,
 }
 
-/// Whole mebibytes, for a glance.
-fn human(bytes: u64) -> Size {
-    Size::from_bytes(bytes.div_ceil(1 << 20) << 20)
+impl TestbedError {
+    /// Is it for want of permission that the laboratory cannot be built?
+    pub fn is_permission(&self) -> bool {
+        match self {
+            TestbedError::Lab(error) => {
+                matches!(error, LabError::UserNamespace { .. } | LabError::Threads(_))
+                    || error.errno().is_some_and(|errno| {
+                        let denied = [rustix::io::Errno::PERM, rustix::io::Errno::ACCESS];
+                        denied.iter().any(|other| other.raw_os_error() == errno)
+                    })
+            }
+            TestbedError::Rights(_) | TestbedError::Port(PortError::Permission { .. }) => true,
+            _ => false,
+        }
+    }
 }

@@ -1,47 +1,37 @@
-//! The real-time engine: real frames through emulated links.
+//! The emulator as an engine: a scenario in real time, with real packets.
 //!
-//! A [`Dataplane`] is one thread that reads frames with their arrival stamps from ports, offers them
-//! to the lanes of a [`Web`] (each a `trunkline_path::Link`), and writes them when they are due:
-//! departure = arrival stamp + path time. It sleeps until shortly before the next release and spins
-//! the rest. Frames wait in a [`FramePool`] of fixed size; nothing is allocated after the start.
+//! [`Emulator`] is the engine; its [`run`] builds the hosts of a scenario as network namespaces, each with one interface into a dataplane in
+//! which all its links live; lets its applications, or outside programs, talk across them; and gives what they
+//! have measured as the same [`Run`](trunkline_engine::Run) that the other engines return, with what the
+//! machine did to the measurement. Nothing of it remains, whatever happens.
 //!
-//! A [`Session`] is a dataplane at work: the paths of `shell`, `bridge` and `verify`, two lanes each between two
-//! devices, or the whole network of a scenario. Through a [`Console`], `show`, `set` and captures find it.
+//! Hosts are real here: what a scenario says of the costs of simulated ones is not imitated, and the run says
+//! so.
 
-pub mod accuracy;
-mod awake;
-pub mod capture;
-mod clock;
-mod console;
-mod dataplane;
+mod collect;
+mod conduct;
+mod engine;
 mod error;
-pub mod hosts;
-mod machine;
-mod pool;
-mod scheduling;
-mod session;
-mod sharing;
-mod snapshot;
-mod store;
-mod tally;
+mod flows;
+mod frame;
+mod kernel;
+mod laboratory;
+mod load;
+mod notes;
+mod options;
+mod places;
+mod plan;
+mod rights;
+mod run;
 #[cfg(test)]
 mod testing;
-mod wait;
-mod web;
-mod witness;
+mod turn;
+mod validity;
 
-pub use awake::Awake;
-pub use clock::monotonic;
-pub use console::{CaptureRequest, Console, Presence};
-pub use dataplane::{Dataplane, Options, Remote};
-pub use error::EmuError;
-pub use pool::{Frame, FramePool};
-pub use scheduling::{keep_off, processors};
-pub use session::{
-    ChangeError, Changed, Ended, Plan, Session, SessionOptions, SessionThread, Setup,
-};
-pub use snapshot::{LaneSnapshot, Snapshot};
-pub use web::{
-    HopSums, LanePlan, LegResult, Live, MediumPlan, Takes, WayCounts, WayPlan, Web, WebPlan,
-    way_mac,
-};
+pub use engine::Emulator;
+pub use error::TestbedError;
+pub use options::{AtWork, Options, Progress, at_work, break_off, broken_off};
+pub use rights::get_rights;
+pub use run::run;
+pub use trunkline_dataplane::Console;
+pub use validity::{FOREIGN, LATENESS, LATENESS_SHARE, SATURATED, STALLED, STOLEN};

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use trunkline_core::{Span, Time};
-use trunkline_lab::{Namespace, prefer_thread};
+use trunkline_netns::{Namespace, prefer_thread};
 
 /// A thread whose application waits for a time sets its alarm earlier by what waking has taken of late and
 /// this much, and looks at the clock for the rest.

@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 use std::io;
 use std::net::Ipv4Addr;
-use trunkline_lab::LabError;
+use trunkline_netns::LabError;
 
 /// The reason why a flow cannot be prepared.
 #[derive(Debug, thiserror::Error)]

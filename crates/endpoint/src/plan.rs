@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 use trunkline_core::{Seed, Span};
-use trunkline_lab::Namespace;
+use trunkline_netns::Namespace;
 use trunkline_measure::{Keep, Samples};
 use trunkline_scenario::{Interface, Program, Transport, Workload};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use trunkline_core::{Span, Time};
 use trunkline_engine::Note;
-use trunkline_lab::TcpInfo;
+use trunkline_netns::TcpInfo;
 use trunkline_measure::{Course, Samples, SenderState, Step};
 
 /// The measurements of a flow. All instants are of CLOCK_MONOTONIC until [`rebase`](FlowRun::rebase).

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use trunkline_core::Span;
-use trunkline_lab::{Namespace, SocketOption, TcpInfo, set_socket_option, socket_option};
+use trunkline_netns::{Namespace, SocketOption, TcpInfo, set_socket_option, socket_option};
 use trunkline_scenario::TcpSettings;
 use trunkline_transport::tcp::congestion::Kind;
 

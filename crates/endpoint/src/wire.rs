@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use trunkline_capsule::{Capsule, Direction, HEADER, Header, PORT, View};
 use trunkline_core::Time;
-use trunkline_lab::{SocketOption, set_socket_option};
+use trunkline_netns::{SocketOption, set_socket_option};
 
 /// Bytes of IPv4's and UDP's headers.
 const HEADERS: usize = 20 + 8;

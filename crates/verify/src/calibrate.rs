@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trunkline_core::Span;
-use trunkline_emu::monotonic;
+use trunkline_dataplane::monotonic;
 use trunkline_measure::{Percentiles, Times};
 use trunkline_path::LinkSpec;
 use trunkline_port::Backend;
@@ -99,7 +99,7 @@ pub fn calibrate(
     cpu: Option<usize>,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&str),
-    note: &mut dyn FnMut(&Laboratory) -> Result<(), trunkline_lab::LabError>,
+    note: &mut dyn FnMut(&Laboratory) -> Result<(), trunkline_netns::LabError>,
 ) -> Result<Calibration, VerifyError> {
     let mut laboratory = Laboratory::build(MTU, cpu)?;
     note(&laboratory)?;

@@ -2,8 +2,8 @@
 
 use std::io;
 use thiserror::Error;
-use trunkline_emu::{ChangeError, EmuError};
-use trunkline_lab::LabError;
+use trunkline_dataplane::{ChangeError, EmuError};
+use trunkline_netns::LabError;
 use trunkline_port::PortError;
 
 /// The reason why a measurement ended without a result.

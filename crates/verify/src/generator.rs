@@ -93,9 +93,9 @@ pub fn realtime() -> u64 {
 /// CLOCK_REALTIME less CLOCK_MONOTONIC: of several comparisons the one that took least.
 pub fn clock_offset() -> i64 {
     let compare = |_| {
-        let before = trunkline_emu::monotonic().as_nanos() as i64;
+        let before = trunkline_dataplane::monotonic().as_nanos() as i64;
         let real = realtime() as i64;
-        let after = trunkline_emu::monotonic().as_nanos() as i64;
+        let after = trunkline_dataplane::monotonic().as_nanos() as i64;
         (after - before, real - (before + after) / 2)
     };
     (0..16).map(compare).min().unwrap_or_default().1

@@ -5,10 +5,10 @@ use crate::generator::{self, Course, Recording, realtime};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use trunkline_emu::Awake;
-use trunkline_emu::hosts::{Hosts, device, inner_devices};
-use trunkline_emu::{CaptureRequest, Console, Plan, Session, SessionOptions, SessionThread};
-use trunkline_lab::{End, Namespace, create_veth};
+use trunkline_dataplane::Awake;
+use trunkline_dataplane::hosts::{Hosts, device, inner_devices};
+use trunkline_dataplane::{CaptureRequest, Console, Plan, Session, SessionOptions, SessionThread};
+use trunkline_netns::{End, Namespace, create_veth};
 use trunkline_port::{Backend, Port};
 use trunkline_scenario::PathSpec;
 

@@ -8,8 +8,8 @@ use crate::limits::Bound;
 use crate::spread::Spread;
 use serde::{Deserialize, Serialize};
 use trunkline_core::Span;
-use trunkline_emu::Snapshot;
-use trunkline_emu::accuracy::LONG_STALL;
+use trunkline_dataplane::Snapshot;
+use trunkline_dataplane::accuracy::LONG_STALL;
 use trunkline_measure::Percentiles;
 
 /// The format of the JSON output; it changes when a field changes its meaning or goes.
@@ -235,7 +235,7 @@ pub struct Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_emu::LaneSnapshot;
+    use trunkline_dataplane::LaneSnapshot;
 
     /// A row without a fault.
     pub(crate) fn row() -> Row {

@@ -13,7 +13,7 @@ use crate::{VerifyError, report};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use trunkline_core::{Span, Time};
-use trunkline_emu::{EmuError, Session, Snapshot};
+use trunkline_dataplane::{EmuError, Session, Snapshot};
 use trunkline_measure::{Percentiles, Times};
 use trunkline_path::{Change, LinkSpec, classify};
 use trunkline_port::Backend;
@@ -196,7 +196,7 @@ impl Trial {
         session: &Session,
         stop: &AtomicBool,
     ) -> Result<(Recording, Vec<(Time, Span)>), VerifyError> {
-        let first = trunkline_emu::monotonic() + LEAD_IN;
+        let first = trunkline_dataplane::monotonic() + LEAD_IN;
         let changes = self.ask_for_changes(session, first)?;
         let start = (first.as_nanos() as i64 + generator::clock_offset()) as u64;
         let course = Course {
@@ -319,7 +319,7 @@ impl Trial {
 
 /// Says that the path was set by somebody while it was measured: it is not what its arrivals are held against.
 fn by_hand(session: &Session) -> Option<String> {
-    let now = trunkline_emu::monotonic();
+    let now = trunkline_dataplane::monotonic();
     let made = session.changes().into_iter().filter(|change| change.at <= now);
     let changes: Vec<String> = made.map(|change| change.settings).collect();
     (!changes.is_empty()).then(|| {

@@ -2,7 +2,7 @@
 
 use crate::support::{Host, LIMIT, Running, installed};
 use std::time::Instant;
-use trunkline_lab::{End, IpNet, Namespace, create_veth};
+use trunkline_netns::{End, IpNet, Namespace, create_veth};
 use trunkline_port::{Backend, Port, SendOutcome};
 
 const MTU: u32 = 9000;
@@ -64,7 +64,7 @@ fn address_resolution_ping_and_jumbo_pass() {
         let mut command = std::process::Command::new("ping");
         command.args(["-n", "-W", "5", "-i", "0.2"]).args(words);
         command.stdout(std::process::Stdio::piped());
-        let child = trunkline_lab::spawn(&sides.left, command, Default::default()).unwrap();
+        let child = trunkline_netns::spawn(&sides.left, command, Default::default()).unwrap();
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && text.contains(" 0% packet loss"), "{words:?}: {text}");
@@ -153,7 +153,7 @@ fn a_device_that_disappears_ends_the_run_with_one_line() {
 fn ping(sides: &Sides) -> bool {
     let mut command = std::process::Command::new("ping");
     command.args(["-n", "-c", "1", "-W", "2", "192.0.2.2"]).stdout(std::process::Stdio::null());
-    let mut child = trunkline_lab::spawn(&sides.left, command, Default::default()).unwrap();
+    let mut child = trunkline_netns::spawn(&sides.left, command, Default::default()).unwrap();
     child.wait().unwrap().success()
 }
 

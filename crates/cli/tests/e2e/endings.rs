@@ -47,7 +47,7 @@ fn the_start_after_a_killed_run_removes_what_it_left() {
     // Somebody lives in this network, as on a real machine.
     let mut sleep = std::process::Command::new("sleep");
     sleep.arg("60");
-    let mut dweller = trunkline_lab::spawn(namespace, sleep, Default::default()).unwrap();
+    let mut dweller = trunkline_netns::spawn(namespace, sleep, Default::default()).unwrap();
 
     let running = start(&host);
     let killed = running.pid();

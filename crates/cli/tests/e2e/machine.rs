@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
-use trunkline_lab::{End, Namespace, create_veth};
+use trunkline_netns::{End, Namespace, create_veth};
 
 /// Settings by their path below `/proc/sys`.
 type Settings = BTreeMap<String, String>;

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use trunkline_lab::{End, IpNet, Namespace, create_veth};
+use trunkline_netns::{End, IpNet, Namespace, create_veth};
 
 /// Between two looks at a run.
 const LOOK: Duration = Duration::from_millis(100);
@@ -337,7 +337,7 @@ fn ping(from: &Namespace) -> f64 {
     let mut command = std::process::Command::new("ping");
     command.args(["-n", "-c", "3", "-i", "0.2", "192.0.2.2"]);
     command.stdout(std::process::Stdio::piped());
-    let child = trunkline_lab::spawn(from, command, Default::default()).unwrap();
+    let child = trunkline_netns::spawn(from, command, Default::default()).unwrap();
     let text = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     let times = text.lines().filter_map(|line| line.split_once(" time="));
     let times = times.map(|(_, rest)| rest.trim_end_matches(" ms").parse::<f64>().unwrap());

@@ -9,9 +9,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trunkline_core::Span;
-use trunkline_emu::hosts::{Hosts, inner_devices};
-use trunkline_emu::{Plan, Session, SessionOptions, SessionThread};
-use trunkline_lab::{Namespace, SpawnOptions, spawn};
+use trunkline_dataplane::hosts::{Hosts, inner_devices};
+use trunkline_dataplane::{Plan, Session, SessionOptions, SessionThread};
+use trunkline_netns::{Namespace, SpawnOptions, spawn};
 use trunkline_scenario::{PathSpec, Scenario, Settings};
 
 const KEY: &str = "a key for these tests";

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use trunkline_core::Span;
-use trunkline_lab::{Namespace, SpawnOptions, spawn};
+use trunkline_netns::{Namespace, SpawnOptions, spawn};
 pub use trunkline_skip::{installed, skipped};
 
 /// No run takes longer than this, or it is killed and the test fails.
@@ -152,7 +152,7 @@ pub fn programs_of(run: u32) -> Vec<u32> {
 
 /// State files and sockets of the run with this number, wherever a run of this user may have put them.
 pub fn files_of(run: u32) -> Vec<String> {
-    let directories = trunkline_lab::runtime_dirs().into_iter();
+    let directories = trunkline_netns::runtime_dirs().into_iter();
     let entries = directories.flat_map(|dir| fs::read_dir(dir).into_iter().flatten().flatten());
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| name.split('.').any(|part| part == run.to_string())).collect()

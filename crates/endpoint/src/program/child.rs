@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
-use trunkline_lab::{Namespace, SpawnOptions, spawn};
+use trunkline_netns::{Namespace, SpawnOptions, spawn};
 
 /// The most that is kept of each output, in bytes.
 const MOST_OUTPUT: usize = 16 << 20;

@@ -6,7 +6,7 @@ use crate::plan::FlowPlan;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
-use trunkline_lab::Namespace;
+use trunkline_netns::Namespace;
 use trunkline_scenario::Program;
 
 /// Ports that are given out: below those that the system takes for itself, above the well-known ones.

@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::Time;
 use trunkline_engine::{Note, NoteKind};
-use trunkline_lab::tcp_info;
+use trunkline_netns::tcp_info;
 use trunkline_scenario::Transport;
 
 /// The time that a connection may take to be made: a lost SYN is sent again after 1, 3 and 7 seconds.

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 use trunkline_core::{Rate, Seed, Size, Span, Time};
 use trunkline_endpoint::{Crew, EndPlaces, EndPlan, Flow, FlowPlan, FlowRun, Places, clock};
-use trunkline_lab::{End, LabError, Namespace, create_veth};
+use trunkline_netns::{End, LabError, Namespace, create_veth};
 use trunkline_measure::Keep;
 use trunkline_scenario::{Interface, Reply, TcpSettings, Transport, UrpSettings, Workload};
 

@@ -1,0 +1,135 @@
+//! The laboratory of `shell` and `verify`: a near host, and far hosts each behind its own path.
+//!
+//! ```text
+//!  near            middle (nobody lives here)            far
+//!  tl0 ────────── tl0n ══ emulated path ══ tl0f ────────── tl0
+//!  10.77.0.2                                          10.77.0.1
+//! ```
+
+use crate::EmuError;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use trunkline_netns::{IpNet, LabError, Laboratory, Mac, Namespace};
+
+/// First bytes of the laboratory's addresses: 10.77.K.0/24 and fd00:746c:K::/64 for path K.
+const IPV4_PREFIX: [u8; 2] = [10, 77];
+const IPV6_PREFIX: [u16; 2] = [0xfd00, 0x746c];
+
+/// The least MTU with which there is IPv6 (RFC 8200 §5).
+const IPV6_LEAST_MTU: u32 = 1280;
+
+/// Whether hosts can speak IPv6 over devices of `mtu` bytes.
+pub fn carries_ipv6(mtu: u32) -> bool {
+    mtu >= IPV6_LEAST_MTU
+}
+
+/// A near host, in which the command runs, and the far hosts, in the order of the paths, with nothing emulated yet.
+#[derive(Debug)]
+pub struct Hosts(Laboratory);
+
+/// The addresses on path `index`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// Of the near end.
+    pub near: Ipv4Addr,
+    /// Of the far end.
+    pub far: Ipv4Addr,
+    /// Of the near end.
+    pub near6: Ipv6Addr,
+    /// Of the far end.
+    pub far6: Ipv6Addr,
+}
+
+/// The addresses on path `index`.
+pub fn addresses(index: usize) -> Addresses {
+    let number = index as u8;
+    let v4 = |host| Ipv4Addr::new(IPV4_PREFIX[0], IPV4_PREFIX[1], number, host);
+    let v6 = |host| Ipv6Addr::new(IPV6_PREFIX[0], IPV6_PREFIX[1], number.into(), 0, 0, 0, 0, host);
+    Addresses { near: v4(2), far: v4(1), near6: v6(2), far6: v6(1) }
+}
+
+/// The device of path `index` in the near host; in every far host it is the one of index 0.
+pub fn device(index: usize) -> String {
+    format!("tl{index}")
+}
+
+/// The emulator's two devices of path `index`.
+pub fn inner_devices(index: usize) -> (String, String) {
+    (format!("tl{index}n"), format!("tl{index}f"))
+}
+
+impl Hosts {
+    /// Builds a near host and one far host for each of `mtus`. They have no IPv6 address if the MTU is too
+    /// small for one ([`carries_ipv6`]).
+    ///
+    /// # Errors
+    /// If the laboratory cannot be built, for want of permission as a rule.
+    pub fn build(mtus: &[u32]) -> Result<Hosts, EmuError> {
+        let mut laboratory = Laboratory::new()?;
+        laboratory.add_host()?;
+        let mut hosts = Hosts(laboratory);
+        for (index, &mtu) in mtus.iter().enumerate() {
+            hosts.add(index, mtu)?;
+        }
+        Ok(hosts)
+    }
+
+    /// The near host.
+    pub fn near(&self) -> &Namespace {
+        &self.0.hosts()[0]
+    }
+
+    /// The far host of path `index`.
+    ///
+    /// # Panics
+    /// If there is no such path.
+    pub fn far(&self, index: usize) -> &Namespace {
+        &self.0.hosts()[1 + index]
+    }
+
+    /// The namespace of the emulator's ends.
+    pub fn middle(&self) -> &Namespace {
+        self.0.middle()
+    }
+
+    /// The namespaces and devices.
+    pub fn laboratory(&self) -> &Laboratory {
+        &self.0
+    }
+
+    fn add(&mut self, index: usize, mtu: u32) -> Result<(), EmuError> {
+        let number = self.0.add_host()?;
+        let (near_device, far_device) = (device(index), device(0));
+        let (inner_near, inner_far) = inner_devices(index);
+        let (near_mac, far_mac) = (mac(index, 2), mac(index, 1));
+        let inner = |name, host| (name, Some(mac(index, host)));
+        self.0.join(0, (&near_device, Some(near_mac)), inner(inner_near.as_str(), 3), mtu)?;
+        self.0.join(number, (&far_device, Some(far_mac)), inner(inner_far.as_str(), 4), mtu)?;
+        let Addresses { near, far: beyond, near6, far6 } = addresses(index);
+        let v6 = carries_ipv6(mtu).then_some((near6.into(), far6.into()));
+        let pairs = [Some((near.into(), beyond.into())), v6];
+        for (near, beyond) in pairs.into_iter().flatten() {
+            settle(self.near(), &near_device, near, (beyond, far_mac))?;
+            settle(self.far(index), &far_device, beyond, (near, near_mac))?;
+        }
+        Ok(())
+    }
+}
+
+/// Gives a host an address and its neighbour. Neighbours are permanent: a path with ten seconds of delay is too
+/// long for ARP.
+fn settle(
+    namespace: &Namespace,
+    device: &str,
+    own: IpAddr,
+    (peer, peer_mac): (IpAddr, Mac),
+) -> Result<(), LabError> {
+    let prefix = if own.is_ipv4() { 24 } else { 64 };
+    let net = IpNet::new(own, prefix).expect("24 and 64 are prefix lengths");
+    namespace.add_address(device, net)?;
+    namespace.add_neighbour(device, peer, peer_mac)
+}
+
+/// Locally administered Ethernet addresses: "tl", the path, the host.
+fn mac(index: usize, host: u8) -> Mac {
+    Mac([0x02, b't', b'l', 0, index as u8, host])
+}

@@ -1,0 +1,183 @@
+//! What the kernel of a host is told of TCP: settings for a host, and for each connection's route.
+
+use crate::TestbedError;
+use crate::plan::{Circuit, Plan};
+use std::collections::BTreeMap;
+use trunkline_netns::RouteMetrics;
+use trunkline_scenario::{Scenario, TcpSettings, Traffic, Transport};
+
+/// Bytes of the IPv4 and TCP headers without options (RFC 791, RFC 9293).
+const HEADERS: u32 = 40;
+/// The smallest segment that the kernel sends (`TCP_MIN_SND_MSS` of `linux/tcp.h`). What does not fit into a
+/// packet with it goes out in IP fragments.
+const LEAST_SEGMENT: u32 = 48;
+/// Largest buffers that the kernel may give a connection of its own accord.
+const BUFFERS: &str = "4096 131072 67108864";
+
+/// The kernel's TCP settings of one host, by the names below `net/ipv4/`.
+pub type Sysctls = BTreeMap<&'static str, String>;
+
+/// The settings of a scenario that a kernel has once for all connections of a host.
+const SHARED: [(&str, &str, Pick); 4] = [
+    ("sack", "tcp_sack", |tcp| tcp.sack),
+    ("timestamps", "tcp_timestamps", |tcp| tcp.timestamps),
+    ("window_scaling", "tcp_window_scaling", |tcp| tcp.window_scaling),
+    ("ecn", "tcp_ecn", TcpSettings::offers_ecn),
+];
+
+type Pick = fn(&TcpSettings) -> Option<bool>;
+
+/// The profile's word if a traffic says nothing: 4.4BSD knew neither SACK nor ECN, and the windows of
+/// its time had 16 bits. The others are as the kernel is.
+fn with_profile(tcp: &TcpSettings, pick: Pick) -> Option<bool> {
+    let old = tcp.profile == "bsd-reno";
+    pick(tcp).or(old.then_some(false))
+}
+
+/// The settings that both ends of a traffic use, if it uses TCP.
+fn tcp_of(traffic: &Traffic) -> impl Iterator<Item = &TcpSettings> {
+    [&traffic.transport, &traffic.reply_transport].into_iter().filter_map(|transport| {
+        match transport {
+            Transport::Tcp(tcp) => Some(tcp),
+            _ => None,
+        }
+    })
+}
+
+/// The settings of the host at station `station`. Our own connections agree upon what they want one by one,
+/// when they are made; those of an outside program are made later, and take what the host has.
+///
+/// # Errors
+/// If a program's traffic and another one that ends there want different ones.
+pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysctls, TestbedError> {
+    let ends_here = |circuit: &&Circuit| circuit.near == station || circuit.far == station;
+    let here: Vec<&Traffic> = (plan.circuits.iter().filter(ends_here))
+        .map(|circuit| &scenario.traffic[circuit.traffic])
+        .collect();
+    let mut settings = Sysctls::from([
+        ("tcp_no_metrics_save", "1".to_string()),
+        ("tcp_rmem", BUFFERS.to_string()),
+        ("tcp_wmem", BUFFERS.to_string()),
+    ]);
+    if here.iter().all(|traffic| traffic.program.is_none()) {
+        return Ok(settings);
+    }
+    for (key, name, pick) in SHARED {
+        let wanted = agreed(&here, pick).map_err(|[first, second]| TestbedError::Disagree {
+            host: scenario.hosts[plan.stations[station].host].name.clone(),
+            first,
+            second,
+            setting: key,
+        })?;
+        settings.extend(wanted.map(|wanted| (name, u8::from(wanted).to_string())));
+    }
+    Ok(settings)
+}
+
+/// What all of `traffic` want, if any of it wants anything; the names of two that want different things.
+fn agreed(traffic: &[&Traffic], pick: Pick) -> Result<Option<bool>, [String; 2]> {
+    let wish = |one: &&Traffic| -> Vec<(bool, String)> {
+        let wanted = tcp_of(one).filter_map(|tcp| with_profile(tcp, pick));
+        wanted.map(|wanted| (wanted, one.name.clone())).collect()
+    };
+    let wishes: Vec<(bool, String)> = traffic.iter().flat_map(wish).collect();
+    let Some((wanted, first)) = wishes.first() else { return Ok(None) };
+    match wishes.iter().find(|(other, _)| other != wanted) {
+        Some((_, second)) => Err([first.clone(), second.clone()]),
+        None => Ok(Some(*wanted)),
+    }
+}
+
+/// Refuses a traffic whose TCP packets are too small for the kernel's TCP.
+pub fn check_segments(scenario: &Scenario, traffic: &Traffic) -> Result<(), TestbedError> {
+    let segment = |tcp: &TcpSettings| tcp.mss.unwrap_or(scenario.mtu.saturating_sub(HEADERS));
+    match tcp_of(traffic).map(segment).find(|&segment| segment < LEAST_SEGMENT) {
+        None => Ok(()),
+        Some(segment) => Err(TestbedError::Unfit {
+            traffic: traffic.name.clone(),
+            reason: format!(
+                "the kernel's TCP sends no segments of {segment} bytes: give mtu {} or mss {LEAST_SEGMENT} or more",
+                LEAST_SEGMENT + HEADERS
+            ),
+        }),
+    }
+}
+
+/// What the route of a traffic's connections tells TCP. Capsules have the device's own size: how their
+/// packets count on the path is written in them.
+pub fn metrics(scenario: &Scenario, traffic: &Traffic) -> RouteMetrics {
+    let Some(tcp) = tcp_of(traffic).next() else {
+        let mtu = traffic.program.is_some().then_some(scenario.mtu);
+        return RouteMetrics { mtu, ..RouteMetrics::default() };
+    };
+    let mtu = tcp.mss.map_or(scenario.mtu, |mss| mss.saturating_add(HEADERS));
+    RouteMetrics {
+        mtu: Some(mtu),
+        advmss: Some(mtu.saturating_sub(HEADERS)),
+        initcwnd: tcp.initial_window,
+        rto_min: tcp.min_rto.map(|span| span.to_duration()),
+        quickack: tcp.delayed_ack.is_some_and(|span| span.is_zero()),
+        ecn: tcp.offers_ecn() == Some(true),
+        congestion: traffic.program.is_some().then(|| tcp.congestion.clone()).flatten(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::scenario;
+
+    const HOSTS: &str = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[host]]\nname = 'c'\n\
+        [[link]]\nbetween = ['a', 'b']\n[[link]]\nbetween = ['c', 'b']\n";
+
+    fn greedy(name: &str, from: &str, tcp: &str) -> String {
+        format!(
+            "[[traffic]]\nname = '{name}'\nkind = 'greedy'\nfrom = '{from}'\nto = 'b'\n\
+             duration = '3s'\ncommand = 'iperf3 -c {{peer}}'\n\
+             transport = {{ kind = 'tcp', {tcp} }}\n"
+        )
+    }
+
+    #[test]
+    fn settings_are_the_hosts_and_its_routes() {
+        let tcp =
+            "sack = false, timestamps = false, mss = 1000, initial_window = 2, delayed_ack = '0ms'";
+        let scenario = scenario(&format!("{HOSTS}{}", greedy("t", "a", tcp)));
+        let plan = Plan::of(&scenario).unwrap();
+        let settings = sysctls(&scenario, &plan, 0).unwrap();
+        assert_eq!(settings.get("tcp_sack").map(String::as_str), Some("0"));
+        assert!(!settings.contains_key("tcp_ecn"));
+        assert!(!sysctls(&scenario, &plan, 2).unwrap().contains_key("tcp_sack"));
+        let metrics = metrics(&scenario, &scenario.traffic[0]);
+        assert_eq!(
+            (metrics.mtu, metrics.advmss, metrics.initcwnd),
+            (Some(1040), Some(1000), Some(2))
+        );
+        assert!(metrics.quickack);
+    }
+
+    #[test]
+    fn packets_that_hold_no_segment_are_refused() {
+        let of = |mtu: u32| {
+            let text = format!("mtu = {mtu}\n{HOSTS}{}", greedy("t", "a", "sack = true"));
+            Plan::of(&scenario(&text)).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(of(88), Ok(()));
+        let refused = of(87).unwrap_err();
+        let parts = ["'t'", "47 bytes", "mtu 88", "mss 48"];
+        assert!(parts.iter().all(|part| refused.contains(part)), "{refused}");
+    }
+
+    #[test]
+    fn programs_of_one_host_share_its_kernel() {
+        let both = [greedy("one", "a", "sack = true"), greedy("two", "c", "sack = false")];
+        let scenario = scenario(&format!("{HOSTS}{}{}", both[0], both[1]));
+        let plan = Plan::of(&scenario).unwrap();
+        assert!(sysctls(&scenario, &plan, 0).is_ok());
+        let error = sysctls(&scenario, &plan, 1).unwrap_err().to_string();
+        assert!(error.contains("host 'b'") && error.contains("sack"), "{error}");
+        let mut ours = scenario;
+        ours.traffic.iter_mut().for_each(|traffic| traffic.program = None);
+        assert!(!sysctls(&ours, &plan, 1).unwrap().contains_key("tcp_sack"));
+    }
+}

@@ -1,0 +1,62 @@
+//! Network laboratories on one Linux machine: namespaces, virtual Ethernet pairs, addresses, routes,
+//! offloads, processes and a way to the outside, over netlink and ioctl, with no outside program.
+//!
+//! Nothing of a laboratory outlives it. Namespaces have no name: they are held by file descriptors, so
+//! the kernel removes them, and with them their devices, when the process ends, however it ends. What
+//! must touch the host (one virtual Ethernet end, tables of nf_tables, forwarding of devices, the offloads
+//! of a real interface) is written down in a [`RunState`] before it is done, undone at drop, and
+//! undone by the next run's [`sweep`] if the process was killed.
+//!
+//! ```no_run
+//! use trunkline_netns::{End, Namespace, create_veth, enter_user_namespace_if_needed};
+//! # fn main() -> Result<(), trunkline_netns::LabError> {
+//! enter_user_namespace_if_needed()?; // before any thread starts
+//! let (near, far) = (Namespace::create()?, Namespace::create()?);
+//! create_veth(&End::new(&near, "tl0"), &End::new(&far, "tl0"), 1500)?;
+//! near.add_address("tl0", "10.77.0.1/24".parse()?)?;
+//! far.add_address("tl0", "10.77.0.2/24".parse()?)?;
+//! # Ok(()) }
+//! ```
+
+mod address;
+pub mod decode;
+mod directory;
+mod error;
+mod forwarding;
+mod laboratory;
+mod link;
+mod memory;
+mod message;
+mod metrics;
+mod namespace;
+mod netlink;
+mod nft;
+mod offload;
+mod outside;
+mod priority;
+mod privilege;
+mod process;
+mod receive;
+mod routes;
+mod socket;
+mod state;
+mod sweep;
+mod sys;
+
+pub use address::{IpNet, Mac};
+pub use directory::{runtime_dir, runtime_dirs, runtime_dirs_in_use};
+pub use error::LabError;
+pub use forwarding::SavedForwarding;
+pub use laboratory::Laboratory;
+pub use link::{End, LinkInfo, create_veth};
+pub use memory::available_memory;
+pub use metrics::RouteMetrics;
+pub use namespace::{Namespace, NamespaceId};
+pub use offload::SavedOffloads;
+pub use outside::{Outside, Unreachable};
+pub use priority::prefer_thread;
+pub use privilege::{Privilege, enter_user_namespace_if_needed};
+pub use process::{SpawnOptions, kill_processes_in, processes_in, spawn};
+pub use socket::{SocketOption, TcpInfo, set_socket_option, socket_option, tcp_info};
+pub use state::{Record, RunState};
+pub use sweep::{sweep, sweep_all};
