@@ -7,7 +7,7 @@
 set -euo pipefail
 export LC_ALL=C
 
-usage="usage: scripts/mutants.sh CRATE N SEED [OPTION of cargo-mutants...], such as: scripts/mutants.sh emu 60 1"
+usage="usage: scripts/mutants.sh CRATE N SEED [OPTION of cargo-mutants...], such as: scripts/mutants.sh dataplane 60 1"
 crate=${1:?$usage}
 count=${2:?$usage}
 seed=${3:?$usage}

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use trunkline_core::{Seed, Size, Span, Time};
 use trunkline_endpoint::{EndPlaces, EndPlan, FlowPlan, Places, Printed, read_printed};
 use trunkline_engine::{Run, check};
-use trunkline_netns::{Namespace, Record, decode};
 use trunkline_measure::Keep;
+use trunkline_netns::{Namespace, Record, decode};
 use trunkline_report::Report;
 use trunkline_scenario::{Interface, Reply, Transport, Workload};
 

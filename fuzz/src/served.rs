@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use trunkline_control::{Controller, SetRequest};
-use trunkline_probe::server::{Dialogue, Event, House, Options};
+use trunkline_probe::server::{Dialogue, Event, Registry, Options};
 use trunkline_probe::wire::message::{Answer, FlowSpec, Request};
 use trunkline_probe::wire::{datagram, envelopes, frame, keys, record};
 use trunkline_probe::{CodeKey, Key};
@@ -136,21 +136,21 @@ pub fn serve_session(data: &[u8]) {
     let key = Key::new([3; 32]);
     let at = "127.0.0.1:1".parse().expect("an address");
     let options = Options { key: Some(key.clone()), ..Options::at(at) };
-    let house = House::new(options).expect("room for a session");
+    let registry = Registry::new(options).expect("room for a session");
     for words in [data.to_vec(), [&trunkline_handshake::hello::MAGIC[..], &[2], data].concat()] {
         let mut stranger = Dialogue::new(at.ip());
         for chunk in words.chunks(40) {
-            let step = stranger.receive(&house, chunk);
+            let step = stranger.receive(&registry, chunk);
             assert!(matches!(step.event, Event::Waiting | Event::Over), "{step:?}");
             assert!(step.answer.len() <= 1, "{step:?}");
         }
     }
-    let (mut dialogue, mut channel) = session_at(&house, &key);
+    let (mut dialogue, mut channel) = session_at(&registry, &key);
     // Octets that the client did not seal.
     let (messages, tail) = data.split_at(data.len() - data.len() / 4);
     for message in messages.split(|&octet| octet == b'\n') {
         let sealed = channel.seal(message);
-        let step = dialogue.receive(&house, &sealed);
+        let step = dialogue.receive(&registry, &sealed);
         channel.take(&step.answer);
         let answered = channel.open().expect("the server's own words").is_some();
         if let Event::Over = step.event {
@@ -158,22 +158,22 @@ pub fn serve_session(data: &[u8]) {
         }
         assert!(answered, "{:?}", String::from_utf8_lossy(message));
     }
-    let step = dialogue.receive(&house, tail);
+    let step = dialogue.receive(&registry, tail);
     assert!(step.answer.is_empty());
 }
 
 /// A session that was opened as a client does, with a flow in it.
-fn session_at(house: &House, key: &Key) -> (Dialogue, trunkline_handshake::Channel) {
+fn session_at(registry: &Registry, key: &Key) -> (Dialogue, trunkline_handshake::Channel) {
     let mut dialogue = Dialogue::new([127, 0, 0, 1].into());
     let (initiator, words) =
         trunkline_handshake::Initiator::begin(Some(key), keys::CONTROL, &[]).expect("first words");
     let mut channel =
-        initiator.finish(&dialogue.receive(house, &words).answer).expect("the server has the key");
+        initiator.finish(&dialogue.receive(registry, &words).answer).expect("the server has the key");
     channel.allow(frame::REPORT);
     let flow: FlowSpec = frame::decode(FLOW.as_bytes()).expect("a flow");
     for request in [Request::Open, Request::Flow { flow: 0, spec: flow }] {
         let sealed = channel.seal(&frame::encode(&request).expect("memory takes it"));
-        channel.take(&dialogue.receive(house, &sealed).answer);
+        channel.take(&dialogue.receive(registry, &sealed).answer);
         let text = channel.open().expect("sealed").expect("an answer");
         let answer = frame::decode::<Answer>(&text).expect("an answer");
         assert!(matches!(answer, Answer::Welcome { .. } | Answer::Ready { .. }), "{answer:?}");

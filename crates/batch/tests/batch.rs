@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 use trunkline_batch::{Batch, BatchError, Outcome, cost, reseed, shown};
+use trunkline_emu::Emulator;
 use trunkline_engine::{EngineName, Note, NoteKind, SharedEngine};
 use trunkline_measure::{Estimator, Quantity};
 use trunkline_model::Formulas;
 use trunkline_scenario::Scenario;
 use trunkline_sim::Simulator;
-use trunkline_emu::Emulator;
 
 const TEXT: &str = r#"
 name = "Grid"

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use trunkline_dataplane::capture::CaptureTap;
-use trunkline_dataplane::{Dataplane, Options, Remote, Web, WebPlan, accuracy, monotonic};
+use trunkline_dataplane::{Dataplane, Options, Plane, PlaneLayout, Remote, accuracy, monotonic};
 use trunkline_port::{Port, PortError};
 use trunkline_scenario::{PathSpec, Settings};
 
@@ -125,9 +125,9 @@ pub fn dataplane(
 ) -> Result<(Dataplane, Remote)> {
     let (origin, bound) = (monotonic(), accuracy::DEFAULT_BOUND);
     let mut plan =
-        WebPlan { ports: ports.into(), origin, bound, arena: ARENA, ..WebPlan::default() };
+        PlaneLayout { ports: ports.into(), origin, bound, arena: ARENA, ..PlaneLayout::default() };
     plan.add_path("", path, 0);
-    Ok(Dataplane::new(Web::new(plan, CaptureTap::default())?, options)?)
+    Ok(Dataplane::new(Plane::new(plan, CaptureTap::default())?, options)?)
 }
 
 /// Puts the calling thread on processor `cpu`, first among ordinary threads if that is allowed, as

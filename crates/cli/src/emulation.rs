@@ -10,11 +10,13 @@ use std::sync::Arc;
 use trunkline_control::{Server, SessionController, socket_path};
 use trunkline_dataplane::capture::{CaptureError, CaptureFilter, CaptureSummary};
 use trunkline_dataplane::{
-    CaptureRequest, Console, EmuError, Ended, Options, Plan, Session, SessionOptions,
+    CaptureRequest, Console, DataplaneError, Ended, Options, Plan, Session, SessionOptions,
     SessionThread, Snapshot,
 };
 use trunkline_engine::EngineName;
-use trunkline_netns::{Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all};
+use trunkline_netns::{
+    Namespace, RunState, enter_user_namespace_if_needed, runtime_dir, sweep_all,
+};
 
 /// The file and the links of a capture of what a scenario emulates.
 #[derive(Debug, Clone, clap::Args)]
@@ -81,7 +83,7 @@ pub struct Running {
 pub struct Ending {
     /// The final state.
     pub snapshot: Snapshot,
-    emulator: Result<(), EmuError>,
+    emulator: Result<(), DataplaneError>,
     capture: Result<(), Failure>,
 }
 

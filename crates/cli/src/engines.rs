@@ -5,10 +5,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::sync::Arc;
 use trunkline_batch::Kept;
 use trunkline_dataplane::Console;
+use trunkline_emu::Emulator;
 use trunkline_engine::{EngineName, Pace, SharedEngine};
 use trunkline_model::Formulas;
 use trunkline_sim::Simulator;
-use trunkline_emu::Emulator;
 
 /// An engine, and how it is set up.
 struct Known {

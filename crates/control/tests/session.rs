@@ -11,7 +11,7 @@ use trunkline_control::{Client, ControlError, Server, SessionController, SetRequ
 use trunkline_dataplane::capture::CaptureFilter;
 use trunkline_dataplane::hosts::{Hosts, addresses, inner_devices};
 use trunkline_dataplane::{
-    CaptureRequest, Console, EmuError, Plan, Session, SessionOptions, SessionThread, Snapshot,
+    CaptureRequest, Console, DataplaneError, Plan, Session, SessionOptions, SessionThread, Snapshot,
 };
 use trunkline_scenario::{PathSpec, Settings};
 
@@ -27,7 +27,7 @@ fn path() -> PathSpec {
 fn hosts() -> Option<Hosts> {
     match Hosts::build(&[1500]) {
         Ok(hosts) => Some(hosts),
-        Err(EmuError::Lab(error))
+        Err(DataplaneError::Lab(error))
             if error.errno() == Some(rustix::io::Errno::PERM.raw_os_error()) =>
         {
             trunkline_skip::skipped(error);

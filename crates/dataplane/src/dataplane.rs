@@ -1,15 +1,15 @@
 //! The real-time loop: one thread that reads, lets the links work, and writes.
 
-use crate::EmuError;
+use crate::DataplaneError;
 use crate::accuracy::LONG_WAIT;
 use crate::awake::Awake;
 use crate::clock::Clock;
 use crate::machine::{Machine, Rest};
+use crate::plane::Plane;
 use crate::scheduling::Scheduling;
 use crate::sharing::Sharing;
 use crate::snapshot::Snapshot;
 use crate::wait::{Bed, Waker};
-use crate::web::Web;
 use crate::witness::Witness;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -63,7 +63,7 @@ struct Request {
 /// The loop's state. Built in one thread, run in another. The loop decides when its network reads, works and
 /// sends, and when it may sleep.
 pub struct Dataplane {
-    web: Web,
+    plane: Plane,
     clock: Clock,
     options: Options,
     started: Time,
@@ -136,13 +136,13 @@ impl Remote {
 }
 
 impl Dataplane {
-    /// A dataplane that serves `web`.
+    /// A dataplane that serves `plane`.
     ///
     /// # Errors
     /// If the system has no descriptor to give.
-    pub fn new(web: Web, options: Options) -> Result<(Dataplane, Remote), EmuError> {
+    pub fn new(plane: Plane, options: Options) -> Result<(Dataplane, Remote), DataplaneError> {
         let (sender, requests) = channel();
-        let waker = Waker::new().map_err(EmuError::Wait)?;
+        let waker = Waker::new().map_err(DataplaneError::Wait)?;
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             asked: AtomicBool::new(false),
@@ -155,7 +155,7 @@ impl Dataplane {
         });
         let remote = Remote { requests: sender, shared: Arc::clone(&shared) };
         let dataplane = Dataplane {
-            web,
+            plane,
             clock: Clock::default(),
             options,
             started: crate::clock::monotonic(),
@@ -170,23 +170,23 @@ impl Dataplane {
 
     /// Runs until [`Remote::stop`], or until a device fails. Either way the final state comes back, and the network
     /// for what else it can tell.
-    pub fn run(mut self) -> (Snapshot, Web, Result<(), EmuError>) {
+    pub fn run(mut self) -> (Snapshot, Plane, Result<(), DataplaneError>) {
         let result = self.turn().and_then(|()| self.last_turn());
-        self.web.account();
+        self.plane.account();
         self.clock.now();
         self.shared.ended.store(true, Ordering::Release);
         self.publish(true);
-        (self.snapshot(), self.web, result)
+        (self.snapshot(), self.plane, result)
     }
 
-    fn turn(&mut self) -> Result<(), EmuError> {
+    fn turn(&mut self) -> Result<(), DataplaneError> {
         let Options { cpu, busy, .. } = self.options;
         let _while_it_turns = Awake::hold();
         let mut scheduling = Scheduling::prepare(cpu, busy, self.clock.now())?;
-        let mut bed = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
-        let mut doze = Bed::new(&self.shared.waker).map_err(EmuError::Wait)?;
-        for port in self.web.ports() {
-            bed.add(port.poll_fd()).map_err(EmuError::Wait)?;
+        let mut bed = Bed::new(&self.shared.waker).map_err(DataplaneError::Wait)?;
+        let mut doze = Bed::new(&self.shared.waker).map_err(DataplaneError::Wait)?;
+        for port in self.plane.ports() {
+            bed.add(port.poll_fd()).map_err(DataplaneError::Wait)?;
         }
         // What came before the start is taken to have come with it.
         self.clock.start();
@@ -200,9 +200,9 @@ impl Dataplane {
                 self.take_requests();
                 wanted_since = wanted_since.or_else(|| self.shared.wanted().then_some(begun));
             }
-            let taken = self.web.receive(&mut self.clock)?;
+            let taken = self.plane.receive(&mut self.clock)?;
             self.machine.resumed(&rest, begun, taken.earliest);
-            let sent = self.web.serve(&mut self.clock)?;
+            let sent = self.plane.serve(&mut self.clock)?;
             let work = Span::from_nanos(WORK * (taken.most + sent) as u64);
             let now = self.clock.now();
             self.machine.resumed(&Rest::none(begun + work), now, None);
@@ -212,13 +212,13 @@ impl Dataplane {
             if sent > 0 {
                 self.witness.ask(now);
             }
-            let next = self.web.next_wake();
+            let next = self.plane.next_wake();
             scheduling.judge(now, self.machine.stalls);
             let quiet = next.is_none_or(|next| next.since(now) > QUIET);
             if due(now, pulse, PULSE, Span::from_secs(1), quiet) {
                 pulse = now;
-                self.web.pulse()?;
-                self.shared.down.store(self.web.down(), Ordering::Relaxed);
+                self.plane.pulse()?;
+                self.shared.down.store(self.plane.down(), Ordering::Relaxed);
             }
             wanted_since = self.answer(wanted_since, now, quiet);
             rest = self.rest(now, taken.most, next, active, &mut bed, &mut doze)?;
@@ -233,10 +233,10 @@ impl Dataplane {
 
     /// Reads what came before the end, lest it be lost in silence, and lets leave what is due by now: after
     /// a stall that may be much, and the statement has to tell of it.
-    fn last_turn(&mut self) -> Result<(), EmuError> {
+    fn last_turn(&mut self) -> Result<(), DataplaneError> {
         for _ in 0..LAST_READINGS {
-            let taken = self.web.receive(&mut self.clock)?;
-            self.web.serve(&mut self.clock)?;
+            let taken = self.plane.receive(&mut self.clock)?;
+            self.plane.serve(&mut self.clock)?;
             if taken.most < BUDGET {
                 break;
             }
@@ -254,7 +254,7 @@ impl Dataplane {
         active: Time,
         bed: &mut Bed,
         doze: &mut Bed,
-    ) -> Result<Rest, EmuError> {
+    ) -> Result<Rest, DataplaneError> {
         if self.options.busy || most >= BUDGET {
             return Ok(Rest::none(now));
         }
@@ -265,17 +265,17 @@ impl Dataplane {
         if free.is_zero() {
             return Ok(Rest::none(now));
         }
-        let tolerance = self.web.patience().saturating_sub(SPIN + SPIN);
+        let tolerance = self.plane.patience().saturating_sub(SPIN + SPIN);
         if tolerance > SPIN && now.since(active) < DOZE + DOZE {
             // Frames keep coming and are not due for a while: let them gather in the ring.
             let nap = free.min(tolerance).min(DOZE);
-            doze.sleep(nap).map_err(EmuError::Wait)?;
+            doze.sleep(nap).map_err(DataplaneError::Wait)?;
             return Ok(Rest { from: now, until: now + nap, by_frames: false });
         }
         if tolerance <= SPIN && !gives_way && now.since(active) < LINGER {
             return Ok(Rest::none(now));
         }
-        bed.sleep(free).map_err(EmuError::Wait)?;
+        bed.sleep(free).map_err(DataplaneError::Wait)?;
         Ok(Rest { from: now, until: now + free, by_frames: true })
     }
 
@@ -284,7 +284,7 @@ impl Dataplane {
         self.shared.waker.clear();
         let now = self.clock.now();
         while let Ok(Request { lane, at, change }) = self.requests.try_recv() {
-            self.web.change(lane, at.max(now), change);
+            self.plane.change(lane, at.max(now), change);
         }
     }
 
@@ -314,7 +314,7 @@ impl Dataplane {
         let waits = self.witness.waits(crate::clock::monotonic());
         Snapshot {
             uptime: crate::clock::monotonic().since(self.started),
-            lanes: self.web.lanes(),
+            lanes: self.plane.snapshots(),
             stalls: self.machine.stalls,
             stalled: self.machine.stalled,
             longest_stall: self.machine.longest_stall,
@@ -377,8 +377,8 @@ mod tests {
     /// A dataplane that need not give way, with a path of `delay` both ways.
     fn path_of(delay: Span) -> Dataplane {
         let spec = LinkSpec { delay, ..LinkSpec::default() };
-        let web = one_way(Memory::default(), Memory::default(), spec);
-        let (mut dataplane, _) = Dataplane::new(web, Options::default()).unwrap();
+        let plane = one_way(Memory::default(), Memory::default(), spec);
+        let (mut dataplane, _) = Dataplane::new(plane, Options::default()).unwrap();
         dataplane.sharing = Sharing::new(true);
         dataplane
     }

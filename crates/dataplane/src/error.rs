@@ -9,7 +9,7 @@ use trunkline_port::PortError;
 
 /// An error that ends a real-time run.
 #[derive(Debug, Error)]
-pub enum EmuError {
+pub enum DataplaneError {
     /// A device failed.
     #[error(transparent)]
     Port(#[from] PortError),

@@ -6,7 +6,7 @@
 //!  10.77.0.2                                          10.77.0.1
 //! ```
 
-use crate::EmuError;
+use crate::DataplaneError;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use trunkline_netns::{IpNet, LabError, Laboratory, Mac, Namespace};
 
@@ -63,7 +63,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If the laboratory cannot be built, for want of permission as a rule.
-    pub fn build(mtus: &[u32]) -> Result<Hosts, EmuError> {
+    pub fn build(mtus: &[u32]) -> Result<Hosts, DataplaneError> {
         let mut laboratory = Laboratory::new()?;
         laboratory.add_host()?;
         let mut hosts = Hosts(laboratory);
@@ -96,7 +96,7 @@ impl Hosts {
         &self.0
     }
 
-    fn add(&mut self, index: usize, mtu: u32) -> Result<(), EmuError> {
+    fn add(&mut self, index: usize, mtu: u32) -> Result<(), DataplaneError> {
         let number = self.0.add_host()?;
         let (near_device, far_device) = (device(index), device(0));
         let (inner_near, inner_far) = inner_devices(index);

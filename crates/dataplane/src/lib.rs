@@ -1,7 +1,7 @@
 //! The real-time engine: real frames through emulated links.
 //!
 //! A [`Dataplane`] is one thread that reads frames with their arrival stamps from ports, offers them
-//! to the lanes of a [`Web`] (each a `trunkline_path::Link`), and writes them when they are due:
+//! to the lanes of a [`Plane`] (each a `trunkline_path::Link`), and writes them when they are due:
 //! departure = arrival stamp + path time. It sleeps until shortly before the next release and spins
 //! the rest. Frames wait in a [`FramePool`] of fixed size; nothing is allocated after the start.
 //!
@@ -17,6 +17,7 @@ mod dataplane;
 mod error;
 pub mod hosts;
 mod machine;
+mod plane;
 mod pool;
 mod scheduling;
 mod session;
@@ -27,21 +28,20 @@ mod tally;
 #[cfg(test)]
 mod testing;
 mod wait;
-mod web;
 mod witness;
 
 pub use awake::Awake;
 pub use clock::monotonic;
 pub use console::{CaptureRequest, Console, Presence};
 pub use dataplane::{Dataplane, Options, Remote};
-pub use error::EmuError;
+pub use error::DataplaneError;
+pub use plane::{
+    HopSums, LanePlan, LaneResult, Live, MediumPlan, Plane, PlaneLayout, Takes, WayCounts, WayPlan,
+    way_mac,
+};
 pub use pool::{Frame, FramePool};
 pub use scheduling::{keep_off, processors};
 pub use session::{
     ChangeError, Changed, Ended, Plan, Session, SessionOptions, SessionThread, Setup,
 };
 pub use snapshot::{LaneSnapshot, Snapshot};
-pub use web::{
-    HopSums, LanePlan, LegResult, Live, MediumPlan, Takes, WayCounts, WayPlan, Web, WebPlan,
-    way_mac,
-};

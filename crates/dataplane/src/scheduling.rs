@@ -1,7 +1,7 @@
 //! Asking the machine to let the dataplane run when it wants to.
 #![allow(unsafe_code)]
 
-use crate::EmuError;
+use crate::DataplaneError;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 use trunkline_core::{Span, Time};
 
@@ -113,7 +113,11 @@ impl Scheduling {
     ///
     /// # Errors
     /// If the processor asked for does not exist.
-    pub fn prepare(cpu: Option<usize>, busy: bool, now: Time) -> Result<Scheduling, EmuError> {
+    pub fn prepare(
+        cpu: Option<usize>,
+        busy: bool,
+        now: Time,
+    ) -> Result<Scheduling, DataplaneError> {
         if let Err(error) = set_current_timer_slack(std::num::NonZeroU64::new(1)) {
             tracing::debug!(%error, "timer slack stays at its default of 50 us");
         }
@@ -199,12 +203,13 @@ fn preemptions() -> i64 {
     }
 }
 
-fn pin(cpu: usize) -> Result<(), EmuError> {
+fn pin(cpu: usize) -> Result<(), DataplaneError> {
     let mut set = CpuSet::new();
     if cpu < CpuSet::MAX_CPU {
         set.set(cpu);
     }
-    sched_setaffinity(None, &set).map_err(|error| EmuError::Processor { cpu, source: error.into() })
+    sched_setaffinity(None, &set)
+        .map_err(|error| DataplaneError::Processor { cpu, source: error.into() })
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use crate::capture::{
 };
 use crate::console::CaptureRequest;
 use crate::dataplane::{Dataplane, Options, Remote};
+use crate::plane::{LanePlan, Live, Plane, PlaneLayout, Takes, WayPlan};
 use crate::snapshot::Snapshot;
-use crate::web::{LanePlan, Live, Takes, WayPlan, Web, WebPlan};
-use crate::{EmuError, store};
+use crate::{DataplaneError, store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use trunkline_core::{Span, Time};
@@ -32,7 +32,7 @@ pub struct Plan<'a> {
 /// A network to emulate, and the paths that can be set while it is at work.
 pub struct Setup {
     /// The network.
-    pub web: WebPlan,
+    pub plane: PlaneLayout,
     /// Each with its name. The two directions of path K are the lanes 2K and 2K + 1 of the network.
     pub paths: Vec<(String, PathSpec)>,
     /// The beginnings and ends of lanes in a capture.
@@ -82,14 +82,14 @@ pub struct Ended {
     /// The final state.
     pub snapshot: Snapshot,
     /// The network, for what else it can tell.
-    pub web: Web,
+    pub plane: Plane,
     /// The reason why it ended if that was not asked for.
-    pub result: Result<(), EmuError>,
+    pub result: Result<(), DataplaneError>,
     /// The result of the capture, if there was one.
     pub capture: Option<Result<CaptureSummary, CaptureError>>,
 }
 
-type Thread = JoinHandle<(Snapshot, Web, Result<(), EmuError>)>;
+type Thread = JoinHandle<(Snapshot, Plane, Result<(), DataplaneError>)>;
 
 /// The thread of a session, to be waited for. Dropping it ends the session.
 pub struct SessionThread {
@@ -116,9 +116,9 @@ impl SessionThread {
     pub fn join(mut self) -> Ended {
         let thread = self.thread.take().expect("it is joined once");
         let joined = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let (snapshot, web, result) = joined;
+        let (snapshot, plane, result) = joined;
         let capture = self.capture.take().map(CaptureHandle::finish);
-        Ended { snapshot, web, result, capture }
+        Ended { snapshot, plane, result, capture }
     }
 }
 
@@ -139,7 +139,7 @@ impl Session {
     pub fn start(
         plans: Vec<Plan<'_>>,
         options: SessionOptions,
-    ) -> Result<(Session, SessionThread), EmuError> {
+    ) -> Result<(Session, SessionThread), DataplaneError> {
         Session::over(setup(plans, &options)?, options)
     }
 
@@ -150,13 +150,13 @@ impl Session {
     pub fn over(
         setup: Setup,
         options: SessionOptions,
-    ) -> Result<(Session, SessionThread), EmuError> {
-        let Setup { web, paths, captured } = setup;
+    ) -> Result<(Session, SessionThread), DataplaneError> {
+        let Setup { plane, paths, captured } = setup;
         let SessionOptions { dataplane, capture, .. } = options;
-        let (arena, origin) = (web.arena, web.origin);
-        let devices = web.ports.iter().map(|port| port.device().to_string()).collect();
-        let backends = web.ports.iter().map(|port| port.backend_name().to_string()).collect();
-        let lanes = web.lanes.iter().map(|lane| lane.name.clone()).collect();
+        let (arena, origin) = (plane.arena, plane.origin);
+        let devices = plane.ports.iter().map(|port| port.device().to_string()).collect();
+        let backends = plane.ports.iter().map(|port| port.backend_name().to_string()).collect();
+        let lanes = plane.lanes.iter().map(|lane| lane.name.clone()).collect();
         let (tap, capture) = match capture {
             Some(CaptureRequest { file, command, .. }) => {
                 let (tap, handle) = Capture::start(&file, &command, captured)?;
@@ -164,13 +164,13 @@ impl Session {
             }
             None => (CaptureTap::default(), None),
         };
-        let web = Web::new(web, tap)?;
-        let live = web.live();
-        let (dataplane, remote) = Dataplane::new(web, dataplane)?;
+        let plane = Plane::new(plane, tap)?;
+        let live = plane.live();
+        let (dataplane, remote) = Dataplane::new(plane, dataplane)?;
         let thread = std::thread::Builder::new()
             .name("dataplane".into())
             .spawn(move || dataplane.run())
-            .map_err(EmuError::Wait)?;
+            .map_err(DataplaneError::Wait)?;
         let thread = SessionThread { thread: Some(thread), remote: remote.clone(), capture };
         let (paths, changes) = (Mutex::new(paths), Mutex::default());
         let session =
@@ -265,7 +265,7 @@ impl Session {
         // Scenarios reckon with what hosts can have under way, and begin with less than this if queues are long.
         let needed = store::required(changed.iter().map(|(_, path)| path));
         if needed > self.arena.max(store::required(paths.iter().map(|(_, path)| path))) {
-            return Err(EmuError::Memory { needed, available: self.arena }.into());
+            return Err(DataplaneError::Memory { needed, available: self.arena }.into());
         }
         if self.remote.is_ending() {
             return Err(ChangeError::Ending);
@@ -286,7 +286,7 @@ pub enum ChangeError {
     Setting(#[from] SettingError),
     /// The change does not fit.
     #[error(transparent)]
-    Emulator(#[from] EmuError),
+    Emulator(#[from] DataplaneError),
     /// No path of this name.
     #[error("there is no path '{0}' in this run: `trunkline show` lists them")]
     NoPath(String),
@@ -313,25 +313,25 @@ fn find(paths: &[(String, PathSpec)], name: Option<&str>) -> Result<usize, Chang
 }
 
 /// The network of paths between two devices each: two ports, lanes and ways for every one.
-fn setup(plans: Vec<Plan<'_>>, options: &SessionOptions) -> Result<Setup, EmuError> {
+fn setup(plans: Vec<Plan<'_>>, options: &SessionOptions) -> Result<Setup, DataplaneError> {
     let arena = store::arena_for(plans.iter().map(|plan| &plan.path), available_memory())?;
     let origin = crate::clock::monotonic();
-    let mut web = WebPlan { origin, bound: options.bound, arena, ..WebPlan::default() };
+    let mut plane = PlaneLayout { origin, bound: options.bound, arena, ..PlaneLayout::default() };
     let mut paths = Vec::new();
     for Plan { name, path, namespace, near, far } in plans {
-        let first = web.ports.len();
+        let first = plane.ports.len();
         for device in [&near, &far] {
-            web.ports.push(open(namespace, device, options.backend)?);
+            plane.ports.push(open(namespace, device, options.backend)?);
         }
-        web.add_path(&name, &path, first);
+        plane.add_path(&name, &path, first);
         paths.push((name, path));
     }
     let names: Vec<String> = paths.iter().map(|(name, _)| name.clone()).collect();
     let filter = options.capture.as_ref().map(|capture| capture.filter).unwrap_or_default();
-    Ok(Setup { web, paths, captured: CapturePlan::of_paths(&names, filter) })
+    Ok(Setup { plane, paths, captured: CapturePlan::of_paths(&names, filter) })
 }
 
-impl WebPlan {
+impl PlaneLayout {
     /// Adds the two lanes and ways of a path between the ports `near` and `near + 1`: all that comes in by one of
     /// them leaves by the other.
     pub fn add_path(&mut self, name: &str, path: &PathSpec, near: usize) {
@@ -361,7 +361,11 @@ impl WebPlan {
     }
 }
 
-fn open(namespace: &Namespace, device: &str, backend: Backend) -> Result<Box<dyn Port>, EmuError> {
+fn open(
+    namespace: &Namespace,
+    device: &str,
+    backend: Backend,
+) -> Result<Box<dyn Port>, DataplaneError> {
     Ok(namespace.run(|| trunkline_port::open(device, backend))??)
 }
 
@@ -378,12 +382,12 @@ mod tests {
     fn a_session_has_the_lanes_of_its_plan() {
         let ports = (0..4).map(|_| Box::new(Memory::default()) as Box<dyn Port>).collect();
         let origin = crate::monotonic();
-        let mut web = WebPlan { ports, origin, arena: 1 << 20, ..WebPlan::default() };
+        let mut plane = PlaneLayout { ports, origin, arena: 1 << 20, ..PlaneLayout::default() };
         let path = Settings::default().resolve().unwrap();
-        web.add_path("a", &path, 0);
-        web.add_path("b", &path, 2);
+        plane.add_path("a", &path, 0);
+        plane.add_path("b", &path, 2);
         let captured = CapturePlan::of_paths(&[], Default::default());
-        let setup = Setup { web, paths: Vec::new(), captured };
+        let setup = Setup { plane, paths: Vec::new(), captured };
         let (session, thread) = Session::over(setup, SessionOptions::default()).unwrap();
         assert_eq!(session.lanes(), ["a/up", "a/down", "b/up", "b/down"]);
         session.stop();
@@ -394,8 +398,8 @@ mod tests {
     fn a_network_of_paths_has_the_memory_and_the_bound_that_it_should() {
         let bound = Span::from_millis(3);
         let options = SessionOptions { bound, ..SessionOptions::default() };
-        let Setup { web, .. } = setup(Vec::new(), &options).unwrap();
+        let Setup { plane, .. } = setup(Vec::new(), &options).unwrap();
         let needed = store::required(std::iter::empty());
-        assert_eq!((web.bound, needed > 0 && web.arena >= needed), (bound, true));
+        assert_eq!((plane.bound, needed > 0 && plane.arena >= needed), (bound, true));
     }
 }

@@ -1,6 +1,6 @@
 //! The memory that a path needs for the frames under way, computed before the first frame.
 
-use crate::EmuError;
+use crate::DataplaneError;
 use trunkline_core::Span;
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{Direction, PathSpec};
@@ -41,15 +41,15 @@ fn expand(bytes: u64, most_packets: u64) -> u64 {
 /// The size of the arena for all `paths`, at least what they need and with room for live changes.
 ///
 /// # Errors
-/// [`EmuError::Memory`] if `available` bytes of memory do not suffice.
+/// [`DataplaneError::Memory`] if `available` bytes of memory do not suffice.
 pub fn arena_for<'a>(
     paths: impl Iterator<Item = &'a PathSpec>,
     available: u64,
-) -> Result<u64, EmuError> {
+) -> Result<u64, DataplaneError> {
     let share = available / 100 * SHARE;
     let required = required(paths);
     if required > share {
-        return Err(EmuError::Memory { needed: required, available: share });
+        return Err(DataplaneError::Memory { needed: required, available: share });
     }
     Ok(required.saturating_add(RESERVE).min(share))
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use trunkline_scenario::Settings;
 
-    fn arena_for(paths: &[PathSpec], available: u64) -> Result<u64, EmuError> {
+    fn arena_for(paths: &[PathSpec], available: u64) -> Result<u64, DataplaneError> {
         super::arena_for(paths.iter(), available)
     }
 
@@ -94,7 +94,7 @@ mod tests {
     fn what_does_not_fit_is_refused_with_the_number() {
         let fast = [path(&["rate=1000gbit", "delay=10s"])];
         match arena_for(&fast, 16 << 30) {
-            Err(EmuError::Memory { needed, available }) => {
+            Err(DataplaneError::Memory { needed, available }) => {
                 assert!(needed > 2 * 1_250_000_000_000 && available < 16 << 30);
             }
             other => panic!("{other:?}"),

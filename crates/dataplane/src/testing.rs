@@ -1,7 +1,7 @@
 //! A port for unit tests that exists in memory only.
 
 use crate::clock::Source;
-use crate::{Web, WebPlan};
+use crate::{Plane, PlaneLayout};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
@@ -90,17 +90,17 @@ impl Port for Memory {
 }
 
 /// The path `spec`, or one that does nothing, both ways between two ports, begun a hundred seconds ago.
-pub(crate) fn one_way(near: Memory, far: Memory, spec: LinkSpec) -> Web {
+pub(crate) fn one_way(near: Memory, far: Memory, spec: LinkSpec) -> Plane {
     let mut path = Settings::default().resolve().unwrap();
     (path.up, path.down) = (spec.clone(), spec);
-    let mut plan = WebPlan {
+    let mut plan = PlaneLayout {
         ports: vec![Box::new(near), Box::new(far)],
         origin: crate::monotonic().before(Span::from_secs(100)),
         arena: 1 << 20,
-        ..WebPlan::default()
+        ..PlaneLayout::default()
     };
     plan.add_path("", &path, 0);
-    Web::new(plan, Default::default()).unwrap()
+    Plane::new(plan, Default::default()).unwrap()
 }
 
 /// Two clocks that a test moves. Copies are the same clocks.

@@ -6,7 +6,7 @@
 //! of its own, which is an ordinary one, waits at a socket like any program, and looks at the clock when it
 //! runs. No frame is added to the path for it.
 
-use crate::EmuError;
+use crate::DataplaneError;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,9 +49,9 @@ impl Witness {
     ///
     /// # Errors
     /// If the system has no socket or no thread to give.
-    pub fn start() -> Result<Witness, EmuError> {
-        let (stream, mut far) = UnixStream::pair().map_err(EmuError::Wait)?;
-        stream.set_nonblocking(true).map_err(EmuError::Wait)?;
+    pub fn start() -> Result<Witness, DataplaneError> {
+        let (stream, mut far) = UnixStream::pair().map_err(DataplaneError::Wait)?;
+        stream.set_nonblocking(true).map_err(DataplaneError::Wait)?;
         let seen = Arc::new(Seen::default());
         let own = Arc::clone(&seen);
         let attend = move || {
@@ -62,7 +62,7 @@ impl Witness {
             }
         };
         let thread = std::thread::Builder::new().name("witness".into());
-        thread.spawn(attend).map_err(EmuError::Wait)?;
+        thread.spawn(attend).map_err(DataplaneError::Wait)?;
         Ok(Witness { stream, seen, asked: Time::ZERO })
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use trunkline_core::{Cause, Span};
 use trunkline_dataplane::hosts::{Hosts, addresses, inner_devices};
 use trunkline_dataplane::{
-    ChangeError, EmuError, LaneSnapshot, Plan, Session, SessionOptions, SessionThread, Snapshot,
-    monotonic,
+    ChangeError, DataplaneError, LaneSnapshot, Plan, Session, SessionOptions, SessionThread,
+    Snapshot, monotonic,
 };
 use trunkline_scenario::{PathSpec, Settings};
 
@@ -27,7 +27,7 @@ fn path(pairs: &[&str]) -> PathSpec {
 /// for IPv6, whose own frames would be counted, too.
 fn hosts(paths: usize) -> Option<Hosts> {
     match Hosts::build(&vec![1000; paths]) {
-        Err(EmuError::Lab(error)) if error.errno() == Some(libc::EPERM) => {
+        Err(DataplaneError::Lab(error)) if error.errno() == Some(libc::EPERM) => {
             trunkline_skip::skipped(error);
             None
         }
@@ -122,7 +122,7 @@ fn a_change_meets_the_path_that_is_named_or_none() {
     let told = change(Some("c"), &["delay=2ms"]).unwrap_err();
     assert!(matches!(&told, ChangeError::NoPath(name) if name == "c"), "{told}");
     let told = change(Some("a"), &["rate=1000gbit", "delay=10s"]).unwrap_err();
-    assert!(matches!(told, ChangeError::Emulator(EmuError::Memory { .. })), "{told}");
+    assert!(matches!(told, ChangeError::Emulator(DataplaneError::Memory { .. })), "{told}");
     assert!(matches!(change(Some("a"), &["framing=t1-lapd"]), Err(ChangeError::Setting(_))));
     let same: Vec<PathSpec> = session.paths().into_iter().map(|(_, path)| path).collect();
     assert_eq!(same, paths.clone().map(|(_, path)| path), "what is refused changes nothing");

@@ -6,7 +6,7 @@ use crate::validity::{Between, Exit, Machine, complaints, mean_path, nothing_lef
 use crate::{notes, places};
 use std::collections::BTreeMap;
 use trunkline_core::{Cause, Span, Time};
-use trunkline_dataplane::{Ended, HopSums, LegResult, Session, Snapshot};
+use trunkline_dataplane::{Ended, HopSums, LaneResult, Session, Snapshot};
 use trunkline_endpoint::FlowRun;
 use trunkline_engine::{About, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_measure::{Accuracy, Conservation, LinkRun, Samples, Step, TrafficRun};
@@ -33,9 +33,9 @@ impl Measured<'_> {
     /// The run.
     pub fn into_run(mut self) -> Run {
         self.flows.iter_mut().flatten().for_each(|flow| flow.rebase(self.origin));
-        let legs = self.network.web.legs();
-        let accuracy = self.accuracy(&legs);
-        let mut notes = self.complaints(&legs, &accuracy);
+        let lanes = self.network.plane.results();
+        let accuracy = self.accuracy(&lanes);
+        let mut notes = self.complaints(&lanes, &accuracy);
         notes.extend(self.notes());
         let flows = std::mem::take(&mut self.flows);
         let traffic: Vec<TrafficRun> = flows
@@ -54,7 +54,7 @@ impl Measured<'_> {
             cell: self.scenario.cell.clone(),
             seed: self.scenario.seed.0,
             traffic,
-            links: self.links(legs),
+            links: self.links(lanes),
             places: places::names(self.scenario, self.plan),
             ended: self.since_origin(self.ended),
             notes,
@@ -114,7 +114,7 @@ impl Measured<'_> {
         let between = places::between(self.scenario, self.plan);
         let mut frames = 0;
         for number in self.circuits_of(traffic) {
-            let hops = self.network.web.hops(2 * number);
+            let hops = self.network.plane.hops(2 * number);
             for (hop, crossed) in std::iter::zip(hops, &self.plan.circuits[number].there) {
                 let place = between.links[crossed.lane];
                 let HopSums { queue, transmit, propagate, late, .. } = *hop;
@@ -157,31 +157,31 @@ impl Measured<'_> {
         sum
     }
 
-    fn links(&self, legs: Vec<LegResult>) -> Vec<LinkRun> {
-        let link = |(lane, leg): (&trunkline_dataplane::LanePlan, LegResult)| LinkRun {
-            name: lane.name.clone(),
-            counts: leg.counts,
-            in_flight: leg.counts.in_flight(),
-            busy: leg.busy,
-            queueing: leg.queueing,
-            backlog: (leg.backlog.into_iter())
+    fn links(&self, lanes: Vec<LaneResult>) -> Vec<LinkRun> {
+        let link = |(plan, lane): (&trunkline_dataplane::LanePlan, LaneResult)| LinkRun {
+            name: plan.name.clone(),
+            counts: lane.counts,
+            in_flight: lane.counts.in_flight(),
+            busy: lane.busy,
+            queueing: lane.queueing,
+            backlog: (lane.backlog.into_iter())
                 .filter(|(at, _)| *at <= self.ended)
                 .map(|(at, bytes)| (self.since_origin(at), bytes))
                 .collect(),
         };
         let stations = self.scenario.media.iter().map(|medium| medium.stations.len());
         let reported = 2 * self.scenario.links.len() + stations.sum::<usize>();
-        std::iter::zip(&self.plan.lanes, legs).take(reported).map(link).collect()
+        std::iter::zip(&self.plan.lanes, lanes).take(reported).map(link).collect()
     }
 
-    fn accuracy(&self, legs: &[LegResult]) -> Accuracy {
-        let (lateness, spacing) = self.network.web.punctuality();
+    fn accuracy(&self, lanes: &[LaneResult]) -> Accuracy {
+        let (lateness, spacing) = self.network.plane.punctuality();
         let between = Between { before: &self.before, after: &self.network.snapshot };
         let frames = self.frames();
         Accuracy {
             frames_in: frames.sent,
             frames_out: frames.delivered,
-            dropped_by_emulator: legs.iter().map(|leg| leg.counts.dropped_by_emulator()).sum(),
+            dropped_by_emulator: lanes.iter().map(|lane| lane.counts.dropped_by_emulator()).sum(),
             lateness: lateness.percentiles(),
             spacing_error: spacing.percentiles(),
             stalls: between.stalls(),
@@ -191,14 +191,14 @@ impl Measured<'_> {
         }
     }
 
-    fn complaints(&self, legs: &[LegResult], accuracy: &Accuracy) -> Vec<Note> {
+    fn complaints(&self, lanes: &[LaneResult], accuracy: &Accuracy) -> Vec<Note> {
         let mut exits: BTreeMap<usize, Exit<'_>> = BTreeMap::new();
         for (number, circuit) in self.plan.circuits.iter().enumerate() {
-            for (way, lanes) in [(2 * number, &circuit.there), (2 * number + 1, &circuit.back)] {
-                let Some(last) = lanes.last().map(|crossed| crossed.lane) else { continue };
-                let path = mean_path(self.network.web.hops(way));
+            for (way, crossed) in [(2 * number, &circuit.there), (2 * number + 1, &circuit.back)] {
+                let Some(last) = crossed.last().map(|crossed| crossed.lane) else { continue };
+                let path = mean_path(self.network.plane.hops(way));
                 let name = &self.plan.lanes[last].name;
-                let exit = exits.entry(last).or_insert(Exit { name, leg: &legs[last], path });
+                let exit = exits.entry(last).or_insert(Exit { name, lane: &lanes[last], path });
                 exit.path = exit.path.min(path);
             }
         }
@@ -206,7 +206,7 @@ impl Measured<'_> {
         let between = Between { before: &self.before, after: &self.network.snapshot };
         let mut found = complaints(accuracy, &exits, between, &self.machine);
         found.extend(nothing_left(&self.frames()));
-        let down = self.network.web.devices_that_were_down();
+        let down = self.network.plane.devices_that_were_down();
         found.extend(down.map(|device| {
             Note::new(NoteKind::Invalid, format!("device {device} of the laboratory was down"))
         }));
@@ -215,7 +215,7 @@ impl Measured<'_> {
 
     fn notes(&self) -> Vec<Note> {
         let mut notes = notes::of_hosts(self.scenario);
-        notes.extend(notes::of_strays(self.network.web.strays()));
+        notes.extend(notes::of_strays(self.network.plane.strays()));
         let mut changes = self.session.changes();
         changes.retain(|change| change.at <= self.ended);
         notes.extend(notes::of_changes(&changes, self.origin));

@@ -2,7 +2,7 @@
 
 use crate::laboratory::Network;
 use crate::plan::Plan;
-use crate::{Options, Progress, TestbedError};
+use crate::{EmuError, Options, Progress};
 use std::thread::sleep;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
@@ -56,7 +56,7 @@ impl<'a> Conductor<'a> {
     ///
     /// # Errors
     /// If the emulator ends by itself, or the run is cancelled.
-    pub fn run(mut self, options: &Options<'_>, attempt: u32) -> Result<Vec<State>, TestbedError> {
+    pub fn run(mut self, options: &Options<'_>, attempt: u32) -> Result<Vec<State>, EmuError> {
         let until = self.origin + self.scenario.stop_after;
         let mut looks = 0;
         loop {
@@ -67,7 +67,7 @@ impl<'a> Conductor<'a> {
                 return Ok(self.states);
             }
             if options.is_cancelled() {
-                return Err(TestbedError::Cancelled);
+                return Err(EmuError::Cancelled);
             }
             if self.network.has_ended() {
                 return Ok(self.states);

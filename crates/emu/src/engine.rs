@@ -1,6 +1,6 @@
 //! The emulator behind the trait of all engines.
 
-use crate::{Options, Progress, TestbedError, run};
+use crate::{EmuError, Options, Progress, run};
 use std::sync::Arc;
 use trunkline_core::Span;
 use trunkline_dataplane::Console;
@@ -40,7 +40,7 @@ impl Engine for Emulator {
             console: self.console.as_deref(),
         };
         run(scenario, &options).map_err(|error| match error {
-            TestbedError::Cancelled => EngineError::BrokenOff,
+            EmuError::Cancelled => EngineError::BrokenOff,
             other => EngineError::refused(&other),
         })
     }

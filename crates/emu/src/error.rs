@@ -3,14 +3,14 @@
 use std::io;
 use thiserror::Error;
 use trunkline_core::Span;
-use trunkline_dataplane::EmuError;
+use trunkline_dataplane::DataplaneError;
 use trunkline_endpoint::EndpointError;
 use trunkline_netns::LabError;
 use trunkline_port::PortError;
 
 /// Why a scenario cannot be run in real time: one line with cause and remedy.
 #[derive(Debug, Error)]
-pub enum TestbedError {
+pub enum EmuError {
     /// There is no way for a traffic, or it does not end at hosts.
     #[error("traffic '{traffic}': {reason}")]
     Route {
@@ -82,7 +82,7 @@ pub enum TestbedError {
     Port(#[from] PortError),
     /// The dataplane failed.
     #[error(transparent)]
-    Emulator(#[from] EmuError),
+    Emulator(#[from] DataplaneError),
     /// Somebody else's testbed runs on this machine and did not end.
     #[error(
         "another testbed has been at work on this machine for {waited}: two at once would disturb each other; wait for it, or end it"
@@ -104,18 +104,18 @@ pub enum TestbedError {
     Cancelled,
 }
 
-impl TestbedError {
+impl EmuError {
     /// Is it for want of permission that the laboratory cannot be built?
     pub fn is_permission(&self) -> bool {
         match self {
-            TestbedError::Lab(error) => {
+            EmuError::Lab(error) => {
                 matches!(error, LabError::UserNamespace { .. } | LabError::Threads(_))
                     || error.errno().is_some_and(|errno| {
                         let denied = [rustix::io::Errno::PERM, rustix::io::Errno::ACCESS];
                         denied.iter().any(|other| other.raw_os_error() == errno)
                     })
             }
-            TestbedError::Rights(_) | TestbedError::Port(PortError::Permission { .. }) => true,
+            EmuError::Rights(_) | EmuError::Port(PortError::Permission { .. }) => true,
             _ => false,
         }
     }

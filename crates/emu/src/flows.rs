@@ -2,10 +2,10 @@
 
 use crate::laboratory::Laboratory;
 use crate::plan::{Crossed, Plan, addresses};
-use crate::{Options, TestbedError, frame, places};
+use crate::{EmuError, Options, frame, places};
 use std::thread;
 use trunkline_core::Span;
-use trunkline_endpoint::{Crew, EndPlan, EndpointError, Flow, FlowPlan};
+use trunkline_endpoint::{EndPlan, EndpointError, Flow, FlowPlan, HostThreads};
 use trunkline_scenario::{Scenario, Traffic, Transport};
 
 /// Connections that are made at the same time.
@@ -21,9 +21,9 @@ pub fn prepare(
     scenario: &Scenario,
     plan: &Plan,
     laboratory: &Laboratory,
-    crew: &Crew,
+    threads: &HostThreads,
     options: &Options<'_>,
-) -> Result<Vec<Vec<Flow>>, TestbedError> {
+) -> Result<Vec<Vec<Flow>>, EmuError> {
     let mut plans = Vec::new();
     let mut channel = 0;
     for (index, traffic) in scenario.traffic.iter().enumerate() {
@@ -39,13 +39,13 @@ pub fn prepare(
     let mut flows: Vec<Vec<Flow>> = scenario.traffic.iter().map(|_| Vec::new()).collect();
     for batch in plans.chunks(AT_ONCE) {
         if options.is_cancelled() {
-            return Err(TestbedError::Cancelled);
+            return Err(EmuError::Cancelled);
         }
-        let made = at_once(crew, batch);
+        let made = at_once(threads, batch);
         for (index, flow) in made {
             let traffic = &scenario.traffic[index].name;
             let flow =
-                flow.map_err(|source| TestbedError::Flow { traffic: traffic.clone(), source })?;
+                flow.map_err(|source| EmuError::Flow { traffic: traffic.clone(), source })?;
             flows[index].push(flow);
         }
     }
@@ -53,10 +53,13 @@ pub fn prepare(
 }
 
 /// The flows of a batch, each prepared by a thread of its own.
-fn at_once(crew: &Crew, batch: &[(usize, FlowPlan)]) -> Vec<(usize, Result<Flow, EndpointError>)> {
+fn at_once(
+    threads: &HostThreads,
+    batch: &[(usize, FlowPlan)],
+) -> Vec<(usize, Result<Flow, EndpointError>)> {
     thread::scope(|scope| {
         let threads: Vec<_> = (batch.iter())
-            .map(|(index, plan)| (*index, scope.spawn(move || Flow::prepare(crew, plan))))
+            .map(|(index, plan)| (*index, scope.spawn(move || Flow::prepare(threads, plan))))
             .collect();
         let join = |(index, thread): (usize, thread::ScopedJoinHandle<'_, _>)| {
             (index, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

@@ -1,6 +1,6 @@
 //! What the kernel of a host is told of TCP: settings for a host, and for each connection's route.
 
-use crate::TestbedError;
+use crate::EmuError;
 use crate::plan::{Circuit, Plan};
 use std::collections::BTreeMap;
 use trunkline_netns::RouteMetrics;
@@ -49,7 +49,7 @@ fn tcp_of(traffic: &Traffic) -> impl Iterator<Item = &TcpSettings> {
 ///
 /// # Errors
 /// If a program's traffic and another one that ends there want different ones.
-pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysctls, TestbedError> {
+pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysctls, EmuError> {
     let ends_here = |circuit: &&Circuit| circuit.near == station || circuit.far == station;
     let here: Vec<&Traffic> = (plan.circuits.iter().filter(ends_here))
         .map(|circuit| &scenario.traffic[circuit.traffic])
@@ -63,7 +63,7 @@ pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysct
         return Ok(settings);
     }
     for (key, name, pick) in SHARED {
-        let wanted = agreed(&here, pick).map_err(|[first, second]| TestbedError::Disagree {
+        let wanted = agreed(&here, pick).map_err(|[first, second]| EmuError::Disagree {
             host: scenario.hosts[plan.stations[station].host].name.clone(),
             first,
             second,
@@ -89,11 +89,11 @@ fn agreed(traffic: &[&Traffic], pick: Pick) -> Result<Option<bool>, [String; 2]>
 }
 
 /// Refuses a traffic whose TCP packets are too small for the kernel's TCP.
-pub fn check_segments(scenario: &Scenario, traffic: &Traffic) -> Result<(), TestbedError> {
+pub fn check_segments(scenario: &Scenario, traffic: &Traffic) -> Result<(), EmuError> {
     let segment = |tcp: &TcpSettings| tcp.mss.unwrap_or(scenario.mtu.saturating_sub(HEADERS));
     match tcp_of(traffic).map(segment).find(|&segment| segment < LEAST_SEGMENT) {
         None => Ok(()),
-        Some(segment) => Err(TestbedError::Unfit {
+        Some(segment) => Err(EmuError::Unfit {
             traffic: traffic.name.clone(),
             reason: format!(
                 "the kernel's TCP sends no segments of {segment} bytes: give mtu {} or mss {LEAST_SEGMENT} or more",

@@ -2,13 +2,13 @@
 
 use crate::kernel::{metrics, sysctls};
 use crate::plan::{Crossed, Plan, addresses};
-use crate::{TestbedError, frame};
+use crate::{EmuError, frame};
 use std::sync::Arc;
 use trunkline_core::{Span, Time};
 use trunkline_dataplane::capture::CapturePlan;
 use trunkline_dataplane::{
-    CaptureRequest, Ended, Live, Options, Session, SessionOptions, SessionThread, Setup, Snapshot,
-    Takes, WayPlan, WebPlan, accuracy, way_mac,
+    CaptureRequest, Ended, Live, Options, PlaneLayout, Session, SessionOptions, SessionThread,
+    Setup, Snapshot, Takes, WayPlan, accuracy, way_mac,
 };
 use trunkline_netns::{IpNet, Mac, Namespace, RunState, available_memory};
 use trunkline_path::ChannelKey;
@@ -56,7 +56,7 @@ impl Laboratory {
         scenario: &Scenario,
         plan: &Plan,
         state: &RunState,
-    ) -> Result<Laboratory, TestbedError> {
+    ) -> Result<Laboratory, EmuError> {
         let mut laboratory = Laboratory(trunkline_netns::Laboratory::new()?);
         for index in 0..plan.stations.len() {
             laboratory.add_station(scenario, plan, index)?;
@@ -82,7 +82,7 @@ impl Laboratory {
         scenario: &Scenario,
         plan: &Plan,
         index: usize,
-    ) -> Result<(), TestbedError> {
+    ) -> Result<(), EmuError> {
         let host = self.0.add_host()?;
         let namespace = self.station(host);
         for device in ["all", "default"] {
@@ -108,7 +108,7 @@ impl Laboratory {
     ///
     /// # Errors
     /// If the system does not allow it, as in some containers.
-    pub fn spare(&self, emulator: usize, processors: &[usize]) -> Result<(), TestbedError> {
+    pub fn spare(&self, emulator: usize, processors: &[usize]) -> Result<(), EmuError> {
         Ok(self.0.spare(emulator, processors)?)
     }
 
@@ -122,8 +122,8 @@ impl Laboratory {
         plan: &Plan,
         (origin, cpu): (Time, Option<usize>),
         capture: Option<CaptureRequest>,
-    ) -> Result<Network, TestbedError> {
-        let open = |index: usize| -> Result<Box<dyn Port>, TestbedError> {
+    ) -> Result<Network, EmuError> {
+        let open = |index: usize| -> Result<Box<dyn Port>, EmuError> {
             let device = inner_device(index);
             Ok(self.0.middle().run(|| trunkline_port::open(&device, Backend::Packet))??)
         };
@@ -137,7 +137,7 @@ impl Laboratory {
         let (ways, arena) = (ways(plan), arena(plan)?);
         let setup = Setup {
             captured: CapturePlan::of_lanes(lanes.iter().map(|lane| lane.name.as_str())),
-            web: WebPlan { ports, lanes, media, ways, origin, bound, arena, sample },
+            plane: PlaneLayout { ports, lanes, media, ways, origin, bound, arena, sample },
             paths: paths(scenario),
         };
         let dataplane = Options { busy: false, cpu, own: cpu.is_some() };
@@ -181,7 +181,7 @@ fn ways(plan: &Plan) -> Vec<WayPlan> {
 }
 
 /// Bytes of memory for frames.
-fn arena(plan: &Plan) -> Result<u64, TestbedError> {
+fn arena(plan: &Plan) -> Result<u64, EmuError> {
     let need = |lane: &trunkline_dataplane::LanePlan| {
         let queue = lane.spec.discipline.limit().most_bytes(1500).min(MOST_QUEUED);
         let in_flight = lane.spec.in_flight_bytes().unwrap_or(MOST_QUEUED);
@@ -191,7 +191,7 @@ fn arena(plan: &Plan) -> Result<u64, TestbedError> {
     let share = available_memory() / 100 * SHARE;
     match needed <= share {
         true => Ok(needed.saturating_add(RESERVE).min(share)),
-        false => Err(TestbedError::Memory { needed, available: share }),
+        false => Err(EmuError::Memory { needed, available: share }),
     }
 }
 

@@ -29,7 +29,7 @@ mod turn;
 mod validity;
 
 pub use engine::Emulator;
-pub use error::TestbedError;
+pub use error::EmuError;
 pub use options::{AtWork, Options, Progress, at_work, break_off, broken_off};
 pub use rights::get_rights;
 pub use run::run;

@@ -1,6 +1,6 @@
 //! How a scenario is run.
 
-use crate::TestbedError;
+use crate::EmuError;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use trunkline_core::Span;
@@ -36,13 +36,13 @@ impl AtWork {
     /// The work begins, before anything is changed on the machine.
     ///
     /// # Errors
-    /// [`TestbedError::Cancelled`] if all testbeds have been broken off: whoever waits for their end may have left.
-    pub fn begin() -> Result<AtWork, TestbedError> {
+    /// [`EmuError::Cancelled`] if all testbeds have been broken off: whoever waits for their end may have left.
+    pub fn begin() -> Result<AtWork, EmuError> {
         // Either whoever breaks off sees this count, or its flag is seen here: both are in one order for all threads.
         AT_WORK.fetch_add(1, Ordering::SeqCst);
         let work = AtWork(());
         match BROKEN_OFF.load(Ordering::SeqCst) {
-            true => Err(TestbedError::Cancelled),
+            true => Err(EmuError::Cancelled),
             false => Ok(work),
         }
     }

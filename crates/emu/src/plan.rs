@@ -1,6 +1,6 @@
 //! From a scenario to lanes, stations and circuits: what has to be built, with nothing built yet.
 
-use crate::TestbedError;
+use crate::EmuError;
 use crate::kernel::check_segments;
 use std::net::Ipv4Addr;
 use trunkline_core::Seed;
@@ -78,7 +78,7 @@ impl Plan {
     ///
     /// # Errors
     /// If a traffic has no way, or the scenario is too large.
-    pub fn of(scenario: &Scenario) -> Result<Plan, TestbedError> {
+    pub fn of(scenario: &Scenario) -> Result<Plan, EmuError> {
         let mut lanes: Vec<LanePlan> = {
             let both = |wire: &Wire| directions(wire, scenario.seed);
             scenario.links.iter().flat_map(both).collect()
@@ -110,11 +110,11 @@ impl Plan {
         plan.fits()
     }
 
-    fn fits(self) -> Result<Plan, TestbedError> {
+    fn fits(self) -> Result<Plan, EmuError> {
         let (lanes, circuits) = (self.lanes.len(), self.circuits.len());
         match lanes <= MOST_LANES && circuits <= MOST_CIRCUITS {
             true => Ok(self),
-            false => Err(TestbedError::Size { lanes, circuits, most: MOST_LANES }),
+            false => Err(EmuError::Size { lanes, circuits, most: MOST_LANES }),
         }
     }
 
@@ -124,9 +124,8 @@ impl Plan {
         (index, traffic): (usize, &Traffic),
         flow: u32,
         numbers: &Numbers,
-    ) -> Result<Circuit, TestbedError> {
-        let refused =
-            |reason: String| TestbedError::Route { traffic: traffic.name.clone(), reason };
+    ) -> Result<Circuit, EmuError> {
+        let refused = |reason: String| EmuError::Route { traffic: traffic.name.clone(), reason };
         let way = scenario.route(traffic, flow).map_err(|error| refused(error.to_string()))?;
         let host = |name: &str| {
             let found = scenario.hosts.iter().position(|host| host.name == name);

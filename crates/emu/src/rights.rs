@@ -1,6 +1,6 @@
 //! The rights that a laboratory needs, got once for the whole process.
 
-use crate::TestbedError;
+use crate::EmuError;
 use std::sync::{Mutex, PoisonError};
 use trunkline_netns::{Privilege, enter_user_namespace_if_needed};
 
@@ -13,11 +13,11 @@ static HELD: Mutex<Option<Result<Privilege, String>>> = Mutex::new(None);
 ///
 /// # Errors
 /// If the system allows neither.
-pub fn get_rights() -> Result<Privilege, TestbedError> {
+pub fn get_rights() -> Result<Privilege, EmuError> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let found = held
         .get_or_insert_with(|| enter_user_namespace_if_needed().map_err(|error| error.to_string()));
-    found.clone().map_err(TestbedError::Rights)
+    found.clone().map_err(EmuError::Rights)
 }
 
 #[cfg(test)]

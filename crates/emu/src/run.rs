@@ -10,12 +10,12 @@ use crate::plan::Plan;
 use crate::rights::get_rights;
 use crate::turn::Turn;
 use crate::validity::Machine;
-use crate::{Options, Progress, TestbedError, flows};
+use crate::{EmuError, Options, Progress, flows};
 use std::thread;
 use std::time::Duration;
 use trunkline_core::{Span, Time};
 use trunkline_dataplane::{Console, keep_off, monotonic, processors};
-use trunkline_endpoint::{Crew, Flow, FlowRun};
+use trunkline_endpoint::{Flow, FlowRun, HostThreads};
 use trunkline_engine::{Note, NoteKind, Run};
 use trunkline_netns::{Namespace, RunState, runtime_dir, sweep_all};
 use trunkline_scenario::Scenario;
@@ -34,19 +34,19 @@ const SETTLING: Span = Span::from_secs(3);
 ///
 /// # Errors
 /// If the scenario cannot be built on real hosts, or the laboratory not be had.
-pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
+pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, EmuError> {
     // On a thread of its own, for the processors that it may use are a thread's, and programs die with the
     // thread that has started them.
     let thread = thread::Builder::new().name("testbed".into());
     thread::scope(|scope| {
         let handle = thread
             .spawn_scoped(scope, || repeated(scenario, options))
-            .map_err(|source| TestbedError::System { what: "start a thread", source })?;
+            .map_err(|source| EmuError::System { what: "start a thread", source })?;
         handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, TestbedError> {
+fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, EmuError> {
     let _at_work = AtWork::begin()?;
     let plan = Plan::of(scenario)?;
     // What cannot be built is said before anybody waits for a turn.
@@ -89,14 +89,14 @@ fn once(
     state: &RunState,
     options: &Options<'_>,
     attempt: u32,
-) -> Result<Run, TestbedError> {
+) -> Result<Run, EmuError> {
     let foreign = load::foreign(MOMENT);
     let laboratory = Laboratory::build(scenario, plan, state)?;
     let cpu = spare_processor(&laboratory);
     let capture = options.console.and_then(Console::next_capture);
     let network = laboratory.start(scenario, plan, (monotonic(), cpu), capture)?;
-    let crew = Crew::new();
-    let flows = flows::prepare(scenario, plan, &laboratory, &crew, options)?;
+    let threads = HostThreads::new();
+    let flows = flows::prepare(scenario, plan, &laboratory, &threads, options)?;
     let origin = begin(&network)?;
     // Not before: the links forget what was changed until now.
     let presence = options.console.map(|console| console.enter(network.session()));
@@ -153,7 +153,7 @@ fn spare_processor(laboratory: &Laboratory) -> Option<usize> {
 }
 
 /// Lets time begin: whatever was sent to make connections is forgotten, and the links are as new.
-fn begin(network: &Network) -> Result<Time, TestbedError> {
+fn begin(network: &Network) -> Result<Time, EmuError> {
     settle(network, SETTLING);
     let origin = monotonic() + LEAD;
     network.live().restart(origin);

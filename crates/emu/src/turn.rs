@@ -1,6 +1,6 @@
 //! One testbed at a time on a machine: two would make each other late.
 
-use crate::TestbedError;
+use crate::EmuError;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -34,7 +34,7 @@ impl Turn {
         patience: Duration,
         waiting: &dyn Fn(),
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Turn, TestbedError> {
+    ) -> Result<Turn, EmuError> {
         let mut wait = Wait { begun: Instant::now(), patience, told: false, waiting, cancelled };
         let next = open_lock(directory, NEXT)?;
         wait.acquire(&next)?;
@@ -44,13 +44,13 @@ impl Turn {
     }
 }
 
-fn open_lock(directory: &Path, name: &str) -> Result<OwnedFd, TestbedError> {
+fn open_lock(directory: &Path, name: &str) -> Result<OwnedFd, EmuError> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     open(directory.join(name), flags, Mode::RUSR | Mode::WUSR).map_err(failed)
 }
 
-fn failed(error: Errno) -> TestbedError {
-    TestbedError::System { what: "open the lock of the testbed", source: error.into() }
+fn failed(error: Errno) -> EmuError {
+    EmuError::System { what: "open the lock of the testbed", source: error.into() }
 }
 
 /// A wait for one lock after the other.
@@ -63,7 +63,7 @@ struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    fn acquire(&mut self, file: &OwnedFd) -> Result<(), TestbedError> {
+    fn acquire(&mut self, file: &OwnedFd) -> Result<(), EmuError> {
         loop {
             match flock(file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(()),
@@ -74,11 +74,11 @@ impl Wait<'_> {
                 (self.waiting)();
             }
             if (self.cancelled)() {
-                return Err(TestbedError::Cancelled);
+                return Err(EmuError::Cancelled);
             }
             if self.begun.elapsed() > self.patience {
                 let waited = Span::from_secs(self.begun.elapsed().as_secs());
-                return Err(TestbedError::Taken { waited });
+                return Err(EmuError::Taken { waited });
             }
             sleep(LOOK);
         }
@@ -98,8 +98,8 @@ mod tests {
             Turn::wait(directory.path(), patience, &|| told.set(told.get() + 1), &|| cancelled)
         };
         let first = wait(Duration::ZERO, false).unwrap();
-        assert!(matches!(wait(Duration::ZERO, false), Err(TestbedError::Taken { .. })));
-        assert!(matches!(wait(Duration::MAX, true), Err(TestbedError::Cancelled)));
+        assert!(matches!(wait(Duration::ZERO, false), Err(EmuError::Taken { .. })));
+        assert!(matches!(wait(Duration::MAX, true), Err(EmuError::Cancelled)));
         assert_eq!(told.get(), 2);
         drop(first);
         assert!(wait(Duration::ZERO, false).is_ok());

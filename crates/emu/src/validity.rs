@@ -3,7 +3,7 @@
 
 use trunkline_core::Span;
 use trunkline_dataplane::accuracy::of_ends;
-use trunkline_dataplane::{HopSums, LegResult, Snapshot};
+use trunkline_dataplane::{HopSums, LaneResult, Snapshot};
 use trunkline_engine::{About, Note, NoteKind};
 use trunkline_measure::{Accuracy, Conservation};
 
@@ -71,7 +71,7 @@ pub struct Exit<'a> {
     /// The lane's name.
     pub name: &'a str,
     /// What it did.
-    pub leg: &'a LegResult,
+    pub lane: &'a LaneResult,
     /// The least mean time on the path of the ways that end with it.
     pub path: Span,
 }
@@ -125,12 +125,12 @@ pub fn nothing_left(frames: &Conservation) -> Option<Note> {
 
 /// With fewer than 200 frames, one in a hundred is none or one: a single late frame is forgiven.
 fn late(exit: &Exit<'_>) -> Option<Note> {
-    let Exit { name, leg, path } = exit;
+    let Exit { name, lane, path } = exit;
     let bound = LATENESS.max(path.scaled(LATENESS_SHARE, 100));
-    let frames = leg.lateness.count();
-    let late = leg.lateness.longer_than(bound);
+    let frames = lane.lateness.count();
+    let late = lane.lateness.longer_than(bound);
     (late > (frames / 100).max(1)).then(|| {
-        let Percent(p99, max) = percent(leg);
+        let Percent(p99, max) = percent(lane);
         let text = format!(
             "{late} of {frames} frames left more than {} late (p99 {p99}, max {max})",
             bound.rounded()
@@ -141,8 +141,8 @@ fn late(exit: &Exit<'_>) -> Option<Note> {
 
 struct Percent(Span, Span);
 
-fn percent(leg: &LegResult) -> Percent {
-    let figures = leg.lateness.percentiles();
+fn percent(lane: &LaneResult) -> Percent {
+    let figures = lane.lateness.percentiles();
     Percent(figures.p99.rounded(), figures.max.rounded())
 }
 
@@ -195,11 +195,11 @@ mod tests {
     use trunkline_core::Counts;
     use trunkline_measure::Times;
 
-    fn leg(frames: u64, late: u64) -> LegResult {
+    fn lane(frames: u64, late: u64) -> LaneResult {
         let mut lateness = Times::default();
         (0..frames - late).for_each(|_| lateness.record(Span::from_micros(5)));
         (0..late).for_each(|_| lateness.record(Span::from_micros(500)));
-        LegResult {
+        LaneResult {
             counts: Counts::default(),
             busy: Span::ZERO,
             queueing: None,
@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn judged(
-        leg: &LegResult,
+        lane: &LaneResult,
         path: Span,
         change: impl Fn(&mut Accuracy, &mut Snapshot, &mut Machine),
     ) -> Vec<Note> {
@@ -218,20 +218,20 @@ mod tests {
         let mut machine = Machine { lasted: Span::from_secs(10), ..Machine::default() };
         change(&mut accuracy, &mut after, &mut machine);
         let between = Between { before: &before, after: &after };
-        complaints(&accuracy, &[Exit { name: "n>b", leg, path }], between, &machine)
+        complaints(&accuracy, &[Exit { name: "n>b", lane, path }], between, &machine)
     }
 
     #[test]
     fn what_counts_as_late_grows_with_the_path() {
         let none = |_: &mut Accuracy, _: &mut Snapshot, _: &mut Machine| {};
-        assert_eq!(judged(&leg(1000, 10), Span::ZERO, none), []);
-        assert_eq!(judged(&leg(5, 1), Span::ZERO, none), []);
-        let late = judged(&leg(1000, 11), Span::from_millis(5), none);
+        assert_eq!(judged(&lane(1000, 10), Span::ZERO, none), []);
+        assert_eq!(judged(&lane(5, 1), Span::ZERO, none), []);
+        let late = judged(&lane(1000, 11), Span::from_millis(5), none);
         assert!(
             late[0].to_string().contains("n>b: 11 of 1000 frames left more than 100us late"),
             "{late:?}"
         );
-        assert_eq!(judged(&leg(1000, 11), Span::from_millis(50), none), []);
+        assert_eq!(judged(&lane(1000, 11), Span::from_millis(50), none), []);
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn every_fault_of_the_machine_is_named() {
-        let sound = leg(1000, 0);
+        let sound = lane(1000, 0);
         type Change = fn(&mut Accuracy, &mut Snapshot, &mut Machine);
         let faults: [(Change, &str); 8] = [
             (|accuracy, _, _| accuracy.dropped_by_emulator = 3, "lost 3 frames"),

@@ -2,11 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 use trunkline_core::{Cause, Span};
+use trunkline_emu::{Options, run};
 use trunkline_engine::{NoteKind, Run, check};
 use trunkline_measure::Sample;
 use trunkline_scenario::Scenario;
 use trunkline_skip::{installed, skipped};
-use trunkline_emu::{Options, run};
 
 /// Runs on a machine of few processors would make each other late: one test at a time.
 static TURN: Mutex<()> = Mutex::new(());

@@ -3,9 +3,9 @@
 use crate::clock;
 use crate::context::{Context, Side};
 use crate::plan::FlowPlan;
+use crate::protocol::{ProtocolEnd, Taken, Write};
 use crate::run::EndReport;
 use crate::shared::Carried;
-use crate::voice::{Taken, Voice, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
@@ -52,7 +52,7 @@ pub(crate) struct End {
     flow: u32,
     context: Context,
     app: Application,
-    voice: Voice,
+    protocol: ProtocolEnd,
     doing: Doing,
     /// The process's record since its sample began.
     trail: Trail,
@@ -64,12 +64,12 @@ pub(crate) struct End {
 }
 
 impl End {
-    pub fn new(plan: &FlowPlan, context: Context, app: Application, voice: Voice) -> End {
+    pub fn new(plan: &FlowPlan, context: Context, app: Application, protocol: ProtocolEnd) -> End {
         End {
             flow: plan.flow,
             context,
             app,
-            voice,
+            protocol,
             doing: Doing::Nothing,
             trail: Trail::new(Time::ZERO),
             clock: SenderClock::new(Time::ZERO),
@@ -81,7 +81,7 @@ impl End {
 
     /// Does all that can be done now.
     pub fn turn(&mut self) -> Want {
-        self.voice.pump(clock::now(), &self.context);
+        self.protocol.pump(clock::now(), &self.context);
         let (mut now, mut busy) = (Time::ZERO, true);
         for _ in 0..TURN {
             // What was sent and received may have taken long.
@@ -107,9 +107,9 @@ impl End {
             Doing::Writing => self.app.until(),
             _ => None,
         };
-        let deadline = self.voice.deadline();
+        let deadline = self.protocol.deadline();
         let at = [own, deadline].into_iter().flatten().min();
-        let (read, write) = self.voice.interest(self.doing == Doing::Reading);
+        let (read, write) = self.protocol.interest(self.doing == Doing::Reading);
         Want { at, precise: at.is_some() && at == own, read, write, over: false }
     }
 
@@ -127,11 +127,11 @@ impl End {
                 self.book_waiting(now);
                 self.end(now);
             }
-            Doing::Writing if self.voice.written() => {
+            Doing::Writing if self.protocol.written() => {
                 self.book_waiting(now);
                 self.step(now, Outcome::Written);
             }
-            Doing::Reading => match self.voice.take(now, &self.context) {
+            Doing::Reading => match self.protocol.take(now, &self.context) {
                 Some(taken) => self.read(now, taken),
                 None => return self.give_up(now),
             },
@@ -157,7 +157,7 @@ impl End {
     /// Ends the sender if the far end counts as dead, so that nobody waits for it for ever. One that was stopped
     /// is not dead: it may have closed its connection before this end has had its turn to stop.
     fn give_up(&mut self, now: Time) -> bool {
-        let dead = self.context.side == Side::Source && self.voice.dead();
+        let dead = self.context.side == Side::Source && self.protocol.dead();
         let hopeless = dead && !self.context.shared.stopped();
         if hopeless {
             self.report.note = Some(Note::failed("a flow gave up: the other end does not answer"));
@@ -218,7 +218,7 @@ impl End {
         self.doing = Doing::Writing;
         self.waiting_since = self.clock.spent_by(now);
         let carried = Carried { trail: self.trail.clone(), stamp: self.app.stamp() };
-        self.voice.write(now, Write { bytes, end, carried }, &self.context);
+        self.protocol.write(now, Write { bytes, end, carried }, &self.context);
     }
 
     fn end(&mut self, now: Time) {
@@ -232,7 +232,7 @@ impl End {
         if self.context.side == Side::Source {
             // What sends for a stated time sends no longer than that, however much it has left to the transport.
             if self.app.leaves_the_rest() {
-                self.voice.cut_off();
+                self.protocol.cut_off();
                 self.context.shared.cut_off();
             }
             self.context.shared.set_done(now);
@@ -248,7 +248,7 @@ impl End {
             true => Waiting::Host,
             false => Waiting::Application,
         };
-        self.clock.enter(now, self.voice.waiting().unwrap_or(waits));
+        self.clock.enter(now, self.protocol.waiting().unwrap_or(waits));
     }
 
     /// Books the time since a write began by what the sender waited for.
@@ -291,7 +291,7 @@ impl End {
         if self.doing != Doing::Nothing {
             // What has come is still read.
             while self.doing == Doing::Reading
-                && let Some(taken) = self.voice.take(now, &self.context)
+                && let Some(taken) = self.protocol.take(now, &self.context)
             {
                 self.read(now, taken);
             }
@@ -304,7 +304,7 @@ impl End {
         }
         self.app.stop();
         self.doing = Doing::Ended;
-        self.report.voice = self.voice.report();
+        self.report.protocol = self.protocol.report();
         self.context.shared.report(self.context.side as usize, std::mem::take(&mut self.report));
         self.reported = true;
         Want { at: None, precise: false, read: false, write: false, over: true }
@@ -322,6 +322,6 @@ impl Drop for End {
 
 impl AsFd for End {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.voice.as_fd()
+        self.protocol.as_fd()
     }
 }

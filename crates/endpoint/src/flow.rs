@@ -1,13 +1,13 @@
 //! A flow from its preparation to its result.
 
 use crate::context::{Context, Side};
-use crate::crew::{Crew, Waker};
 use crate::end::End;
 use crate::plan::FlowPlan;
 use crate::program::ProgramFlow;
+use crate::protocol::ProtocolEnd;
 use crate::run::FlowRun;
 use crate::shared::{Shared, Way};
-use crate::voice::Voice;
+use crate::threads::{HostThreads, Waker};
 use crate::{EndpointError, clock};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,8 +37,8 @@ impl Flow {
     /// # Errors
     /// If the transport cannot be had, the system refuses a socket, TCP's other end does not answer, or
     /// the program's server ends at once.
-    pub fn prepare(crew: &Crew, plan: &FlowPlan) -> Result<Flow, EndpointError> {
-        let flow = Flow::prepare_all(crew, std::slice::from_ref(plan))?.pop();
+    pub fn prepare(threads: &HostThreads, plan: &FlowPlan) -> Result<Flow, EndpointError> {
+        let flow = Flow::prepare_all(threads, std::slice::from_ref(plan))?.pop();
         flow.ok_or_else(|| EndpointError::Transport("a plan has made no flow".into()))
     }
 
@@ -46,9 +46,12 @@ impl Flow {
     ///
     /// # Errors
     /// As [`Flow::prepare`].
-    pub fn prepare_all(crew: &Crew, plans: &[FlowPlan]) -> Result<Vec<Flow>, EndpointError> {
+    pub fn prepare_all(
+        threads: &HostThreads,
+        plans: &[FlowPlan],
+    ) -> Result<Vec<Flow>, EndpointError> {
         let own: Vec<&FlowPlan> = plans.iter().filter(|plan| plan.program.is_none()).collect();
-        let mut voices = Voice::pairs(&own)?.into_iter();
+        let mut protocols = ProtocolEnd::pairs(&own)?.into_iter();
         let mut flows = Vec::new();
         for plan in plans {
             match &plan.program {
@@ -56,7 +59,7 @@ impl Flow {
                     flows.push(Flow(Kind::Program(ProgramFlow::prepare(plan, program)?)));
                 }
                 None => {
-                    let ends = voices.next().map(|pair| Ends::prepare(crew, plan, pair));
+                    let ends = protocols.next().map(|pair| Ends::prepare(threads, plan, pair));
                     flows.extend(ends.transpose()?.map(|ends| Flow(Kind::Ends(ends))));
                 }
             }
@@ -116,9 +119,9 @@ struct Ends {
 
 impl Ends {
     fn prepare(
-        crew: &Crew,
+        threads: &HostThreads,
         plan: &FlowPlan,
-        [near, far]: [Voice; 2],
+        [near, far]: [ProtocolEnd; 2],
     ) -> Result<Ends, EndpointError> {
         let (sender, receiver) =
             Application::pair(&plan.workload, plan.source.transport.is_stream());
@@ -133,9 +136,9 @@ impl Ends {
         let destination = context(Side::Destination, theirs.places, ours.places);
         // The peer first, so that it reads before anything comes.
         let far = End::new(plan, destination, receiver, far);
-        let far = crew.employ(&theirs.namespace, far)?;
+        let far = threads.drive(&theirs.namespace, far)?;
         let near = End::new(plan, source, sender, near);
-        let near = crew.employ(&ours.namespace, near)?;
+        let near = threads.drive(&ours.namespace, near)?;
         Ok(Ends { shared, wakers: [far, near], linger: plan.linger })
     }
 

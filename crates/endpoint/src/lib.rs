@@ -10,22 +10,22 @@
 
 pub mod clock;
 mod context;
-mod crew;
 mod end;
 mod error;
 mod flow;
 mod plan;
 mod program;
+mod protocol;
 mod run;
 mod shared;
+mod threads;
 mod tuning;
-mod voice;
 mod wire;
 
-pub use crew::Crew;
 pub use error::EndpointError;
 pub use flow::Flow;
 pub use plan::{EndPlaces, EndPlan, FlowPlan, Places};
 pub use program::{Printed, read_printed};
+pub use protocol::PREFIX;
 pub use run::FlowRun;
-pub use voice::PREFIX;
+pub use threads::HostThreads;

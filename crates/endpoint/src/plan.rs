@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 use trunkline_core::{Seed, Span};
-use trunkline_netns::Namespace;
 use trunkline_measure::{Keep, Samples};
+use trunkline_netns::Namespace;
 use trunkline_scenario::{Interface, Program, Transport, Workload};
 
 /// A flow of a scenario's traffic between two hosts.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use trunkline_core::{Span, Time};
 use trunkline_engine::Note;
-use trunkline_netns::TcpInfo;
 use trunkline_measure::{Course, Samples, SenderState, Step};
+use trunkline_netns::TcpInfo;
 
 /// The measurements of a flow. All instants are of CLOCK_MONOTONIC until [`rebase`](FlowRun::rebase).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -61,27 +61,27 @@ impl FlowRun {
             delivered_bytes: source.delivered + destination.delivered,
             course: course(&source, &destination),
             sender: source.sender,
-            rounds: source.voice.rounds.clone(),
+            rounds: source.protocol.rounds.clone(),
             ended: source.ended,
-            tcp: source.voice.tcp.zip(destination.voice.tcp).map(Into::into),
-            peak_window: destination.voice.peak_window,
+            tcp: source.protocol.tcp.zip(destination.protocol.tcp).map(Into::into),
+            peak_window: destination.protocol.peak_window,
             ..FlowRun::default()
         };
         run.samples = source.samples;
         run.samples.absorb(destination.samples);
         run.samples.finish();
         let mut blocks = BTreeMap::new();
-        for voice in [source.voice, destination.voice] {
-            run.retransmissions += voice.retransmissions;
-            run.timeouts += voice.timeouts;
-            run.packets_sent += voice.packets_sent;
-            run.packets_received += voice.packets_received;
-            run.block_count += voice.block_count;
-            for step in voice.blocks {
+        for protocol in [source.protocol, destination.protocol] {
+            run.retransmissions += protocol.retransmissions;
+            run.timeouts += protocol.timeouts;
+            run.packets_sent += protocol.packets_sent;
+            run.packets_received += protocol.packets_received;
+            run.block_count += protocol.block_count;
+            for step in protocol.blocks {
                 let none = Step { span: Span::ZERO, ..step };
                 blocks.entry((step.place, step.cause as u8)).or_insert(none).span += step.span;
             }
-            run.notes.extend(voice.notes);
+            run.notes.extend(protocol.notes);
         }
         run.blocks = blocks.into_values().collect();
         run.notes.extend([source.note, destination.note].into_iter().flatten());
@@ -110,13 +110,13 @@ pub(crate) struct EndReport {
     /// When it was stopped.
     pub stopped: Time,
     pub ended: Option<Time>,
-    pub voice: VoiceReport,
+    pub protocol: ProtocolReport,
     pub note: Option<Note>,
 }
 
 /// The counts of an end's protocol.
 #[derive(Debug, Default)]
-pub(crate) struct VoiceReport {
+pub(crate) struct ProtocolReport {
     pub retransmissions: u64,
     pub timeouts: u64,
     pub packets_sent: u64,

@@ -11,9 +11,9 @@ use trunkline_workload::Stamp;
 
 /// Records of packets under way that are kept in each direction however old they are. Those of lost packets are
 /// never fetched.
-const FEW_ALOFT: usize = 1 << 16;
+const FEW_IN_FLIGHT: usize = 1 << 16;
 /// Records that are kept in each direction at most, some 200 bytes each; the oldest go first.
-const MOST_ALOFT: usize = 1 << 20;
+const MOST_IN_FLIGHT: usize = 1 << 20;
 
 /// The companions of a message for the application that reads it: its record, and a datagram's stamp.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ pub(crate) struct MessageEnd {
 /// One direction of a flow.
 #[derive(Debug, Default)]
 pub(crate) struct Way {
-    aloft: Mutex<Aloft>,
+    in_flight: Mutex<InFlight>,
     ends: Mutex<VecDeque<MessageEnd>>,
     /// Units handed to the network: packets, or bytes of a stream.
     pub sent: AtomicU64,
@@ -63,17 +63,17 @@ pub(crate) struct Way {
 impl Way {
     /// Keeps the records of packet `number`.
     pub fn keep(&self, number: u64, flying: Flying) {
-        lock(&self.aloft).keep(number, flying);
+        lock(&self.in_flight).keep(number, flying);
     }
 
     /// The records of packet `number`, once: a copy finds none.
     pub fn fetch(&self, number: u64) -> Option<Flying> {
-        lock(&self.aloft).fetch(number)
+        lock(&self.in_flight).fetch(number)
     }
 
     /// The number of packets that came after their records had been given up.
     pub fn unrecorded(&self) -> u64 {
-        lock(&self.aloft).unrecorded
+        lock(&self.in_flight).unrecorded
     }
 
     /// The ends of messages that the reader has not come to.
@@ -89,16 +89,16 @@ impl Way {
 
 /// The records of packets under way.
 #[derive(Debug, Default)]
-struct Aloft {
+struct InFlight {
     records: BTreeMap<u64, Flying>,
     /// After so long a packet that has not come is lost, but for what it waits in queues.
     horizon: Span,
-    /// Numbers of packets whose records were given up, the latest [`MOST_ALOFT`] of them.
+    /// Numbers of packets whose records were given up, the latest [`MOST_IN_FLIGHT`] of them.
     given_up: BTreeSet<u64>,
     unrecorded: u64,
 }
 
-impl Aloft {
+impl InFlight {
     fn keep(&mut self, number: u64, flying: Flying) {
         let now = flying.block.until();
         self.records.insert(number, flying);
@@ -108,12 +108,12 @@ impl Aloft {
             let old = now.since(oldest.get().block.until()) > self.horizon;
             let number = *oldest.key();
             let kept = self.records.len();
-            if kept <= FEW_ALOFT || kept <= MOST_ALOFT && !old {
+            if kept <= FEW_IN_FLIGHT || kept <= MOST_IN_FLIGHT && !old {
                 return;
             }
             self.records.pop_first();
             self.given_up.insert(number);
-            if self.given_up.len() > MOST_ALOFT {
+            if self.given_up.len() > MOST_IN_FLIGHT {
                 self.given_up.pop_first();
             }
         }
@@ -152,7 +152,7 @@ impl Shared {
     /// `linger` is how long a packet can be under way, without its queues.
     pub fn new(linger: Span) -> Shared {
         let way = || Way {
-            aloft: Mutex::new(Aloft { horizon: linger.scaled(4, 1), ..Aloft::default() }),
+            in_flight: Mutex::new(InFlight { horizon: linger.scaled(4, 1), ..InFlight::default() }),
             ..Way::default()
         };
         Shared {
@@ -254,7 +254,7 @@ mod tests {
     fn records_of_packets_under_way_are_kept_however_many_they_are() {
         let shared = Shared::new(Span::from_secs(1));
         let way = &shared.ways[0];
-        let many = 3 * FEW_ALOFT as u64;
+        let many = 3 * FEW_IN_FLIGHT as u64;
         (0..many).for_each(|number| way.keep(number, flying(Time::from_nanos(number))));
         assert!((0..many).all(|number| way.fetch(number).is_some()));
         assert_eq!(way.unrecorded(), 0);
@@ -266,7 +266,7 @@ mod tests {
         let way = &shared.ways[0];
         way.keep(0, flying(Time::ZERO));
         let later = Time::ZERO + Span::from_secs(60);
-        (1..=FEW_ALOFT as u64).for_each(|number| way.keep(number, flying(later)));
+        (1..=FEW_IN_FLIGHT as u64).for_each(|number| way.keep(number, flying(later)));
         assert!(way.fetch(0).is_none() && way.fetch(1).is_some());
         assert_eq!(way.unrecorded(), 1);
         // Copies find nothing and are no loss of records.

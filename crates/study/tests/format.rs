@@ -178,10 +178,11 @@ fn a_run_that_breaks_a_law_is_a_failure() {
 
 #[test]
 fn a_result_becomes_a_page_with_its_files() {
-    let report = result(STUDY, engine).report("1.2.3", vec![("machine".into(), "a desk".into())]);
+    let report =
+        result(STUDY, engine).report("1.2.3", vec![("machine".into(), "a send_queue".into())]);
     let page = trunkline_report::page(&report);
     for part in
-        ["A test", "Goals", "Half of them", "Parameters", "link.t1.rate", "Delays", "a desk"]
+        ["A test", "Goals", "Half of them", "Parameters", "link.t1.rate", "Delays", "a send_queue"]
     {
         assert!(page.contains(part), "{part}");
     }

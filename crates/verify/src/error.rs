@@ -2,7 +2,7 @@
 
 use std::io;
 use thiserror::Error;
-use trunkline_dataplane::{ChangeError, EmuError};
+use trunkline_dataplane::{ChangeError, DataplaneError};
 use trunkline_netns::LabError;
 use trunkline_port::PortError;
 
@@ -11,7 +11,7 @@ use trunkline_port::PortError;
 pub enum VerifyError {
     /// The emulator failed.
     #[error(transparent)]
-    Emulator(#[from] EmuError),
+    Emulator(#[from] DataplaneError),
     /// The laboratory could not be built.
     #[error(transparent)]
     Laboratory(#[from] LabError),

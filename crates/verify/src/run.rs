@@ -13,7 +13,7 @@ use crate::{VerifyError, report};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use trunkline_core::{Span, Time};
-use trunkline_dataplane::{EmuError, Session, Snapshot};
+use trunkline_dataplane::{DataplaneError, Session, Snapshot};
 use trunkline_measure::{Percentiles, Times};
 use trunkline_path::{Change, LinkSpec, classify};
 use trunkline_port::Backend;
@@ -184,7 +184,7 @@ impl Trial {
         let ended = thread.join();
         let (recording, changes) = recorded?;
         ended.result?;
-        ended.capture.transpose().map_err(EmuError::from)?;
+        ended.capture.transpose().map_err(DataplaneError::from)?;
         let mut row = self.evaluate(&recording, &changes, origin, &ended.snapshot, baseline);
         row.problems.extend(by_hand(&session));
         Ok(row)

@@ -31,7 +31,7 @@ fn sweep(pairs: &[&str], change: Option<Span>, duration: Span) -> Sweep {
 /// A laboratory, or nothing and a message if there is no permission to build one.
 fn laboratory(mtu: u32) -> Option<Laboratory> {
     match Laboratory::build(mtu, None) {
-        Err(VerifyError::Emulator(trunkline_dataplane::EmuError::Lab(error)))
+        Err(VerifyError::Emulator(trunkline_dataplane::DataplaneError::Lab(error)))
             if error.errno() == Some(1) =>
         {
             trunkline_skip::skipped(error);

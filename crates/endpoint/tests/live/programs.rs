@@ -3,7 +3,7 @@
 use super::support::{Hosts, MTU, check_sums};
 use std::time::Duration;
 use trunkline_core::Span;
-use trunkline_endpoint::{Crew, Flow, FlowRun, clock};
+use trunkline_endpoint::{Flow, FlowRun, HostThreads, clock};
 use trunkline_engine::NoteKind;
 use trunkline_scenario::{Program, Transport, Workload};
 use trunkline_skip::installed;
@@ -16,7 +16,7 @@ fn prepare(hosts: &Hosts, command: &str, server: Option<&str>) -> Result<Flow, S
     let workload = workloads.find(of_kind).unwrap();
     let mut plan = hosts.plan(workload, &Transport::Udp);
     plan.program = Some(Program { command: command.into(), server: server.map(Into::into) });
-    Flow::prepare(&Crew::new(), &plan).map_err(|error| error.to_string())
+    Flow::prepare(&HostThreads::new(), &plan).map_err(|error| error.to_string())
 }
 
 /// Runs it to its end, or for `most`.

@@ -3,9 +3,9 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use trunkline_core::{Rate, Seed, Size, Span, Time};
-use trunkline_endpoint::{Crew, EndPlaces, EndPlan, Flow, FlowPlan, FlowRun, Places, clock};
-use trunkline_netns::{End, LabError, Namespace, create_veth};
+use trunkline_endpoint::{EndPlaces, EndPlan, Flow, FlowPlan, FlowRun, HostThreads, Places, clock};
 use trunkline_measure::Keep;
+use trunkline_netns::{End, LabError, Namespace, create_veth};
 use trunkline_scenario::{Interface, Reply, TcpSettings, Transport, UrpSettings, Workload};
 
 pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
@@ -70,8 +70,8 @@ impl Hosts {
 
 /// Runs flows from one start until all have ended, or for `most`.
 pub fn run(plans: &[FlowPlan], most: Duration) -> Vec<FlowRun> {
-    let crew = Crew::new();
-    let flows = Flow::prepare_all(&crew, plans).unwrap();
+    let threads = HostThreads::new();
+    let flows = Flow::prepare_all(&threads, plans).unwrap();
     let start = clock::now() + Span::from_millis(5);
     flows.iter().for_each(|flow| flow.start(start));
     let limit = start + Span::from_nanos(most.as_nanos() as u64);

@@ -3,7 +3,7 @@
 use super::support::{Hosts, MTU, check_sums, run};
 use std::time::Duration;
 use trunkline_core::{Size, Span};
-use trunkline_endpoint::{Crew, Flow, FlowPlan, FlowRun, clock};
+use trunkline_endpoint::{Flow, FlowPlan, FlowRun, HostThreads, clock};
 use trunkline_engine::NoteKind;
 use trunkline_scenario::{TcpSettings, Transport, Workload};
 
@@ -79,7 +79,7 @@ fn every_module_of_the_kernel_runs_and_another_is_refused() {
     let congestion = Some("constant-rate".to_owned());
     let plan =
         hosts.plan(greedy(), &Transport::Tcp(TcpSettings { congestion, ..TcpSettings::default() }));
-    let refused = Flow::prepare(&Crew::new(), &plan).unwrap_err().to_string();
+    let refused = Flow::prepare(&HostThreads::new(), &plan).unwrap_err().to_string();
     assert!(refused.contains("constant-rate"), "{refused}");
 }
 
@@ -90,7 +90,7 @@ fn the_hosts_settings_are_as_before() {
     hosts.near.set_sysctl(setting, "1").unwrap();
     let settings = TcpSettings { sack: Some(false), ..TcpSettings::default() };
     let plan = hosts.plan(greedy(), &Transport::Tcp(settings));
-    drop(Flow::prepare(&Crew::new(), &plan).unwrap());
+    drop(Flow::prepare(&HostThreads::new(), &plan).unwrap());
     assert_eq!(hosts.near.sysctl(setting).unwrap(), "1");
 }
 
@@ -111,12 +111,12 @@ fn a_hundred_flows_run_at_once() {
 #[test]
 fn connections_made_at_the_same_time_agree_upon_their_own() {
     let Some(hosts) = Hosts::build(MTU) else { return };
-    let crew = Crew::new();
+    let threads = HostThreads::new();
     let make = |index: u32| {
         let sack = Some(index.is_multiple_of(2));
         let settings = TcpSettings { sack, ..TcpSettings::default() };
         let plan = hosts.plan(greedy(), &Transport::Tcp(settings));
-        Flow::prepare(&crew, &plan).unwrap().join().tcp.expect("a connection")
+        Flow::prepare(&threads, &plan).unwrap().join().tcp.expect("a connection")
     };
     let make = &make;
     std::thread::scope(|scope| {
@@ -136,9 +136,9 @@ fn flows_that_are_stopped_have_not_given_up() {
     let endless = Size::from_bytes(1 << 40);
     let workload = Workload::Bulk { bytes: endless, repeat: 1, write: 8192, confirm: false };
     let plan = hosts.plan(workload, &Transport::Tcp(TcpSettings::default()));
-    let crew = Crew::new();
+    let threads = HostThreads::new();
     let plans: Vec<_> = (0..40).map(|flow| FlowPlan { flow, ..plan.clone() }).collect();
-    let flows = Flow::prepare_all(&crew, &plans).unwrap();
+    let flows = Flow::prepare_all(&threads, &plans).unwrap();
     flows.iter().for_each(|flow| flow.start(clock::now()));
     let limit = clock::now() + Span::from_secs(20);
     while flows.iter().any(|flow| flow.delivered() == 0) && clock::now() < limit {

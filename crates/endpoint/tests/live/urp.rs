@@ -3,7 +3,7 @@
 use super::support::{Hosts, MTU, check_sums, run, urp};
 use std::time::Duration;
 use trunkline_core::{Cause, Rate, Size, Span};
-use trunkline_endpoint::{Crew, EndpointError, Flow, clock};
+use trunkline_endpoint::{EndpointError, Flow, HostThreads, clock};
 use trunkline_scenario::{Echo, Reply, Split, Transport, UrpSettings, Workload};
 
 fn echo(sizes: &[u32]) -> Workload {
@@ -84,7 +84,7 @@ fn what_cannot_be_is_refused_in_one_line() {
     let mut narrow = hosts.plan(echo(&[1]), &Transport::Udp);
     narrow.mtu = 200;
     for (plan, word) in [(mixed, "urp"), (narrow, "MTU")] {
-        let refused: EndpointError = Flow::prepare(&Crew::new(), &plan).unwrap_err();
+        let refused: EndpointError = Flow::prepare(&HostThreads::new(), &plan).unwrap_err();
         let text = refused.to_string();
         assert!(text.contains(word) && !text.contains('\n'), "{text}");
     }
@@ -95,8 +95,8 @@ fn a_flow_that_is_stopped_gives_what_it_has() {
     let Some(hosts) = Hosts::build(MTU) else { return };
     let workload =
         Workload::Bulk { bytes: Size::from_bytes(1 << 40), repeat: 1, write: 1024, confirm: true };
-    let crew = Crew::new();
-    let flow = Flow::prepare(&crew, &hosts.plan(workload, &urp())).unwrap();
+    let threads = HostThreads::new();
+    let flow = Flow::prepare(&threads, &hosts.plan(workload, &urp())).unwrap();
     assert!(!flow.ended());
     flow.start(clock::now());
     let limit = clock::now() + Span::from_secs(20);
@@ -112,9 +112,9 @@ fn a_flow_that_is_stopped_gives_what_it_has() {
 #[test]
 fn a_flow_that_never_starts_has_nothing() {
     let Some(hosts) = Hosts::build(MTU) else { return };
-    let flow = Flow::prepare(&Crew::new(), &hosts.plan(echo(&[1]), &urp())).unwrap();
-    let crew = Crew::new();
-    let other = Flow::prepare(&crew, &hosts.plan(echo(&[1]), &Transport::Udp)).unwrap();
+    let flow = Flow::prepare(&HostThreads::new(), &hosts.plan(echo(&[1]), &urp())).unwrap();
+    let threads = HostThreads::new();
+    let other = Flow::prepare(&threads, &hosts.plan(echo(&[1]), &Transport::Udp)).unwrap();
     drop(flow);
     let run = other.join();
     assert!(run.samples.is_empty() && run.packets_sent == 0, "{run:?}");

@@ -25,9 +25,9 @@ pub fn serve(shared: &Shared, stream: &TcpStream, mut dialogue: Dialogue, sessio
     let served = stream
         .set_nonblocking(false)
         .and_then(|()| answer_all(shared, stream, &mut dialogue, session));
-    shared.house.close(session);
+    shared.registry.close(session);
     if served.is_err_and(|error| is_silence(&error)) {
-        one_more(&shared.house.counts.silent);
+        one_more(&shared.registry.counts.silent);
     }
     // Whoever is gone needs no farewell.
     let _ = stream.shutdown(Shutdown::Both);
@@ -47,7 +47,7 @@ fn answer_all(
             return dismiss(shared, stream, dialogue);
         }
         if begun.is_some_and(|begun| clock::now().since(begun) > FRAME)
-            || clock::now().since(heard) > shared.house.options.idle
+            || clock::now().since(heard) > shared.registry.options.idle
         {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -58,7 +58,7 @@ fn answer_all(
         if count == 0 {
             return Ok(());
         }
-        let step = dialogue.receive(&shared.house, &buffer[..count]);
+        let step = dialogue.receive(&shared.registry, &buffer[..count]);
         Limited::new(stream, PATIENCE).write_all(&step.answer)?;
         if let Event::Over = step.event {
             return Ok(());
@@ -72,7 +72,7 @@ fn answer_all(
 }
 
 fn dismiss(shared: &Shared, stream: &TcpStream, dialogue: &mut Dialogue) -> io::Result<()> {
-    let most = shared.house.options.max_duration;
+    let most = shared.registry.options.max_duration;
     let reason = format!("the session has lasted the {most} that it may (--max-duration)");
     let mut limited = Limited::new(stream, MOMENT);
     limited.write_all(&dialogue.dismiss(reason))?;

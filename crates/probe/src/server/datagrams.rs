@@ -49,12 +49,12 @@ fn take(shared: &Arc<Shared>, buffer: &mut [u8], arrival: Arrival) {
     let length = arrival.length.min(buffer.len());
     match find(shared, &buffer[..length], arrival.from) {
         Ok((session, flow, head, from)) => {
-            one_more(&shared.house.counts.good_datagrams);
+            one_more(&shared.registry.counts.good_datagrams);
             let place = Place { shared, session: &session, flow: &flow, number: head.flow, from };
             place.take(head, &mut buffer[..length], arrival.at);
         }
-        Err(Stray::Late) => one_more(&shared.house.counts.late_datagrams),
-        Err(Stray::Garbage) => one_more(&shared.house.counts.garbage_datagrams),
+        Err(Stray::Late) => one_more(&shared.registry.counts.late_datagrams),
+        Err(Stray::Garbage) => one_more(&shared.registry.counts.garbage_datagrams),
     }
 }
 
@@ -83,7 +83,8 @@ fn authentic(
     from: Option<SocketAddr>,
 ) -> Option<(Arc<Session>, Head, SocketAddr)> {
     let (from, cookie) = (from?, datagram::cookie(datagram)?);
-    let session = shared.house.session(cookie).or_else(|| shared.house.ended_session(cookie))?;
+    let session =
+        shared.registry.session(cookie).or_else(|| shared.registry.ended_session(cookie))?;
     let head =
         (session.peer == from.ip()).then(|| Head::read(datagram, &session.datagrams[0]))??;
     Some((session, head, from))
@@ -222,7 +223,7 @@ fn fill(channel: &mut Channel, size: u32) {
 /// Does what is due on URP flows, and tells when the next is.
 fn work_on_channels(shared: &Arc<Shared>) -> Time {
     let mut next = Time::NEVER;
-    for session in shared.house.sessions() {
+    for session in shared.registry.sessions() {
         for (number, flow) in session.flows() {
             let mut state = lock(&flow.datagrams);
             let Some(from) = state.peer.filter(|_| state.channel.is_some()) else { continue };
@@ -284,7 +285,7 @@ fn stream_down(shared: &Shared, session: &Session, flow: &Flow, number: u16, to:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::house::REMEMBERED;
+    use crate::server::registry::REMEMBERED;
     use crate::server::{Options, Server};
     use crate::wire::message::Limits;
 
@@ -324,16 +325,17 @@ mod tests {
         let first = session(1);
         let octets = datagram(&first);
         assert_eq!(counted(&server, &octets), (0, 1), "of a session that never was");
-        server.shared.house.enter(&first);
+        server.shared.registry.enter(&first);
         assert_eq!(counted(&server, &octets), (1, 0), "its flow has ended");
-        server.shared.house.close(&first);
+        server.shared.registry.close(&first);
         assert_eq!(counted(&server, &octets), (1, 0), "it has ended");
         let mut wrong = octets.clone();
         wrong[20] ^= 1;
         assert_eq!(counted(&server, &wrong), (0, 1), "with a wrong tag");
-        (2..REMEMBERED as u64 + 1).for_each(|cookie| server.shared.house.close(&session(cookie)));
+        (2..REMEMBERED as u64 + 1)
+            .for_each(|cookie| server.shared.registry.close(&session(cookie)));
         assert_eq!(counted(&server, &octets), (1, 0), "the oldest that is remembered");
-        server.shared.house.close(&session(1000));
+        server.shared.registry.close(&session(1000));
         assert_eq!(counted(&server, &octets), (0, 1), "it is forgotten");
     }
 }

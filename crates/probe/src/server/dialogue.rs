@@ -1,7 +1,7 @@
 //! One connection of a client from its first octet on: octets in, octets out. Sockets and threads are others'.
 
-use super::house::{House, Joined};
 use super::one_more;
+use super::registry::{Joined, Registry};
 use super::session::Session;
 use crate::counters;
 use crate::wire::frame::{self, REQUEST};
@@ -73,19 +73,19 @@ impl Dialogue {
     }
 
     /// Takes octets in.
-    pub fn receive(&mut self, house: &House, octets: &[u8]) -> Step {
+    pub fn receive(&mut self, registry: &Registry, octets: &[u8]) -> Step {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Greeting(mut seen) => {
                 seen.extend_from_slice(octets);
-                self.greet(house, seen)
+                self.greet(registry, seen)
             }
             State::Opening(mut channel) => {
                 channel.take(octets);
-                self.open(house, channel)
+                self.open(registry, channel)
             }
             State::Open(mut channel, session) => {
                 channel.take(octets);
-                self.answer_all(house, channel, session, Vec::new())
+                self.answer_all(registry, channel, session, Vec::new())
             }
             State::Over => Step::over(Vec::new()),
         }
@@ -116,60 +116,66 @@ impl Dialogue {
         }
     }
 
-    fn greet(&mut self, house: &House, seen: Vec<u8>) -> Step {
+    fn greet(&mut self, registry: &Registry, seen: Vec<u8>) -> Step {
         let (hello, length) = match Hello::read(&seen) {
             Ok(Some(found)) => found,
             Ok(None) if seen.len() <= LONGEST => {
                 self.state = State::Greeting(seen);
                 return Step::waiting(Vec::new());
             }
-            Ok(None) => return refuse(house, Unfit::Foreign),
-            Err(unfit) => return refuse(house, unfit),
+            Ok(None) => return refuse(registry, Unfit::Foreign),
+            Err(unfit) => return refuse(registry, unfit),
         };
         // A client has nothing more to say before it is answered.
         let done = match (hello.purpose(), seen.len() == length) {
-            (CONTROL, true) => self.admit(house, &hello),
-            (DATA, true) => house
+            (CONTROL, true) => self.admit(registry, &hello),
+            (DATA, true) => registry
                 .join(self.peer, &hello)
                 .map(|(joined, answer)| Step { answer, event: Event::Joined(Box::new(joined)) }),
             _ => Err(Unfit::Foreign),
         };
-        done.unwrap_or_else(|unfit| refuse(house, unfit))
+        done.unwrap_or_else(|unfit| refuse(registry, unfit))
     }
 
-    fn admit(&mut self, house: &House, hello: &Hello) -> Result<Step, Unfit> {
-        let (mut channel, answer) = hello.accept(house.options.key.as_ref())?;
+    fn admit(&mut self, registry: &Registry, hello: &Hello) -> Result<Step, Unfit> {
+        let (mut channel, answer) = hello.accept(registry.options.key.as_ref())?;
         channel.allow(REQUEST);
         self.state = State::Opening(channel);
         Ok(Step { answer, event: Event::Greeted })
     }
 
-    fn open(&mut self, house: &House, mut channel: Channel) -> Step {
+    fn open(&mut self, registry: &Registry, mut channel: Channel) -> Step {
         match channel.open().map(|message| message.map(|text| frame::decode(&text))) {
             Ok(None) => {
                 self.state = State::Opening(channel);
                 Step::waiting(Vec::new())
             }
-            Ok(Some(Ok(Request::Open))) => match house.open(self.peer) {
-                Ok(Some(session)) => self.welcome(house, channel, session),
+            Ok(Some(Ok(Request::Open))) => match registry.open(self.peer) {
+                Ok(Some(session)) => self.welcome(registry, channel, session),
                 _ => {
                     let full =
                         "it has as many sessions as it may (--max-sessions); try again later";
                     Step::over(refusal(&mut channel, full.into()))
                 }
             },
-            _ => foreign(house, Vec::new()),
+            _ => foreign(registry, Vec::new()),
         }
     }
 
-    fn welcome(&mut self, house: &House, mut channel: Channel, session: Arc<Session>) -> Step {
+    fn welcome(
+        &mut self,
+        registry: &Registry,
+        mut channel: Channel,
+        session: Arc<Session>,
+    ) -> Step {
         let (secret, cookie, limits) = (session.keys.secret(), session.cookie, session.limits);
         let answer = say(&mut channel, &Answer::Welcome { secret, cookie, limits });
-        let Step { answer, event } = self.answer_all(house, channel, Arc::clone(&session), answer);
+        let Step { answer, event } =
+            self.answer_all(registry, channel, Arc::clone(&session), answer);
         match event {
             Event::Waiting => Step { answer, event: Event::Opened(session) },
             event => {
-                house.close(&session);
+                registry.close(&session);
                 Step { answer, event }
             }
         }
@@ -177,7 +183,7 @@ impl Dialogue {
 
     fn answer_all(
         &mut self,
-        house: &House,
+        registry: &Registry,
         mut channel: Channel,
         session: Arc<Session>,
         mut said: Vec<u8>,
@@ -186,12 +192,12 @@ impl Dialogue {
             let request = match channel.open() {
                 Ok(None) => break,
                 Ok(Some(text)) => frame::decode(&text),
-                Err(_) => return foreign(house, said),
+                Err(_) => return foreign(registry, said),
             };
-            match request.map(|request| answer(house, &session, request)) {
+            match request.map(|request| answer(registry, &session, request)) {
                 Ok(Some(answer)) => said.extend(say(&mut channel, &answer)),
                 Ok(None) => return Step::over(said),
-                Err(_) => return foreign(house, said),
+                Err(_) => return foreign(registry, said),
             }
         }
         self.state = State::Open(channel, session);
@@ -208,29 +214,29 @@ fn refusal(channel: &mut Channel, reason: String) -> Vec<u8> {
     say(channel, &Answer::Refused { reason })
 }
 
-fn foreign(house: &House, said: Vec<u8>) -> Step {
-    one_more(&house.counts.foreign);
+fn foreign(registry: &Registry, said: Vec<u8>) -> Step {
+    one_more(&registry.counts.foreign);
     Step::over(said)
 }
 
-fn refuse(house: &House, unfit: Unfit) -> Step {
-    let Unfit::Refused(refusal) = unfit else { return foreign(house, Vec::new()) };
+fn refuse(registry: &Registry, unfit: Unfit) -> Step {
+    let Unfit::Refused(refusal) = unfit else { return foreign(registry, Vec::new()) };
     match refusal {
         Refusal::WrongKey | Refusal::KeyWanted | Refusal::Keyless => {
-            one_more(&house.counts.refused_keys);
+            one_more(&registry.counts.refused_keys);
         }
-        _ => one_more(&house.counts.foreign),
+        _ => one_more(&registry.counts.foreign),
     }
     Step::over(vec![refusal as u8])
 }
 
 /// The answer to a request; `None` to the last.
-fn answer(house: &House, session: &Session, request: Request) -> Option<Answer> {
+fn answer(registry: &Registry, session: &Session, request: Request) -> Option<Answer> {
     Some(match request {
         Request::Alive => Answer::Alive,
         Request::Host => Answer::Host(Box::new(counters::read())),
         Request::Flow { flow, mut spec } => {
-            spec.urp = spec.urp.map(|asked| house.options.decide(asked));
+            spec.urp = spec.urp.map(|asked| registry.options.decide(asked));
             let urp = spec.urp;
             match session.open(flow, spec) {
                 Ok(()) => Answer::Ready { urp },

@@ -2,7 +2,7 @@
 
 use super::control;
 use super::dialogue::{Dialogue, Event};
-use super::house::Joined;
+use super::registry::Joined;
 use super::session::Session;
 use super::waiting::{Origin, Waiting};
 use super::{Shared, one_more, streams};
@@ -60,7 +60,7 @@ struct Doors<'a> {
 pub fn open(shared: &Arc<Shared>, listener: TcpListener) -> io::Result<impl FnOnce() + use<>> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-    let places = shared.house.places;
+    let places = shared.registry.places;
     let shared = Arc::clone(shared);
     Ok(move || {
         let mut doors = Doors {
@@ -113,15 +113,15 @@ impl Doors<'_> {
     }
 
     fn enter(&mut self, stream: TcpStream, peer: IpAddr) {
-        let house = &self.shared.house;
-        one_more(&house.counts.connections);
+        let registry = &self.shared.registry;
+        one_more(&registry.counts.connections);
         let number = self.next;
         self.next += 1;
         if stream.set_nonblocking(true).and(stream.set_nodelay(true)).is_err() {
             return;
         }
-        if !house.options.admits(peer) {
-            one_more(&house.counts.refused_addresses);
+        if !registry.options.admits(peer) {
+            one_more(&registry.counts.refused_addresses);
             return self.dismiss(number, stream, peer, &[Refusal::Address as u8]);
         }
         if self.watch(&stream, number).is_err() {
@@ -141,7 +141,7 @@ impl Doors<'_> {
     }
 
     fn drop_silent(&self, visitor: &Visitor) {
-        one_more(&self.shared.house.counts.silent);
+        one_more(&self.shared.registry.counts.silent);
         reset(&visitor.stream);
     }
 
@@ -163,7 +163,7 @@ impl Doors<'_> {
             }
             Err(_) => return self.forget(number),
         };
-        let step = visitor.dialogue.receive(&self.shared.house, octets);
+        let step = visitor.dialogue.receive(&self.shared.registry, octets);
         self.follow(number, &step.answer, step.event);
     }
 
@@ -182,7 +182,7 @@ impl Doors<'_> {
         if (&visitor.stream).write(answer).is_ok_and(|count| count == answer.len()) {
             self.go_on(number, visitor, event);
         } else if let Event::Opened(session) = event {
-            self.shared.house.close(&session);
+            self.shared.registry.close(&session);
         }
     }
 
@@ -209,7 +209,7 @@ impl Doors<'_> {
         if let Some(visitor) = self.take(number)
             && visitor.dialogue.is_torn()
         {
-            one_more(&self.shared.house.counts.foreign);
+            one_more(&self.shared.registry.counts.foreign);
         }
     }
 
@@ -228,7 +228,7 @@ impl Doors<'_> {
     }
 
     fn expire(&mut self, now: Time) {
-        let patience = self.shared.house.options.handshake;
+        let patience = self.shared.registry.options.handshake;
         let late = |since: Time, span: Span| now.since(since) > span;
         for greeted in [false, true] {
             loop {
@@ -256,7 +256,7 @@ impl Doors<'_> {
         let unwatched = self.unwatch(&stream);
         let work = move |shared: &Shared| control::serve(shared, &stream, dialogue, &ours);
         if !unwatched || !self.begin("probe-client", session, work) {
-            self.shared.house.close(session);
+            self.shared.registry.close(session);
         }
     }
 

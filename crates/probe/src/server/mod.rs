@@ -5,15 +5,15 @@ mod control;
 mod datagrams;
 mod dialogue;
 mod doors;
-mod house;
+mod registry;
 mod session;
 mod streams;
 mod waiting;
 
 pub use admission::{Options, network};
 pub use dialogue::{Dialogue, Event, Step};
-pub use house::{House, Joined};
 pub use ipnet::IpNet;
+pub use registry::{Joined, Registry};
 pub use session::Session;
 
 use crate::error::Naming;
@@ -75,7 +75,7 @@ fn one_more(count: &Count) {
 /// The state that all threads of a server share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    house: House,
+    registry: Registry,
     /// The system's congestion control, if connections begin with another.
     congestion: Option<String>,
     udp: UdpSocket,
@@ -106,8 +106,8 @@ impl Server {
     /// [`ProbeError::WrongUse`] if it would serve the whole world; else if it cannot listen.
     pub fn start(options: Options) -> Result<Server, ProbeError> {
         options.check()?;
-        let house = House::new(options).map_err(ProbeError::WrongUse)?;
-        let options = &house.options;
+        let registry = Registry::new(options).map_err(ProbeError::WrongUse)?;
+        let options = &registry.options;
         let (listener, udp) =
             listen(options.bind).map_err(|cause| ProbeError::Listen { at: options.bind, cause })?;
         if let Some(octets) = options.receive_buffer {
@@ -128,7 +128,7 @@ impl Server {
         // A smaller buffer only loses datagrams earlier, which is counted.
         let _ = SockRef::from(&udp).set_recv_buffer_size(BUFFER);
         let _ = SockRef::from(&udp).set_send_buffer_size(BUFFER);
-        let shared = Arc::new(Shared { house, congestion, udp, stop: AtomicBool::new(false) });
+        let shared = Arc::new(Shared { registry, congestion, udp, stop: AtomicBool::new(false) });
         let doors = doors::open(&shared, listener).naming("wait for connections")?;
         let threads = vec![
             spawn("probe-accept", &shared, move |_| doors())?,
@@ -144,7 +144,7 @@ impl Server {
 
     /// Counts of what has happened so far.
     pub fn statistics(&self) -> Statistics {
-        let counts = &self.shared.house.counts;
+        let counts = &self.shared.registry.counts;
         let of = |count: &Count| count.load(Ordering::Relaxed);
         Statistics {
             connections: of(&counts.connections),
@@ -162,14 +162,14 @@ impl Server {
 
     /// Sessions open now.
     pub fn sessions(&self) -> usize {
-        self.shared.house.sessions().len()
+        self.shared.registry.sessions().len()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.house.sessions().iter().for_each(|session| session.close());
+        self.shared.registry.sessions().iter().for_each(|session| session.close());
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so already.
             let _ = thread.join();

@@ -1,6 +1,6 @@
 //! The server's end of a data connection.
 
-use super::house::Joined;
+use super::registry::Joined;
 use super::session::{Flow, MOST_READINGS, Session, lock};
 use super::{Shared, one_more};
 use crate::bucket::Bucket;
@@ -28,12 +28,12 @@ pub fn serve(shared: &Shared, stream: &TcpStream, joined: &Joined) {
     let most = if flow.spec.role == Role::Echo { flow.spec.size } else { MOST_USER };
     let (reader, writer) = (Reader::new(key(Way::Up), most), Writer::new(key(Way::Down)));
     let chunk = chunk(session.limits.rate.map(Rate::from_bits_per_second));
-    let desk = Desk { shared, stream, session, flow, number: place.stream, chunk };
-    match desk.serve(reader, writer) {
-        Err(error) if is_silence(&error) => one_more(&shared.house.counts.silent),
+    let send_queue = SendQueue { shared, stream, session, flow, number: place.stream, chunk };
+    match send_queue.serve(reader, writer) {
+        Err(error) if is_silence(&error) => one_more(&shared.registry.counts.silent),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             flow.forged.fetch_add(1, Ordering::Relaxed);
-            one_more(&shared.house.counts.foreign);
+            one_more(&shared.registry.counts.foreign);
         }
         _ => {}
     }
@@ -42,7 +42,7 @@ pub fn serve(shared: &Shared, stream: &TcpStream, joined: &Joined) {
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 
-struct Desk<'a> {
+struct SendQueue<'a> {
     shared: &'a Shared,
     stream: &'a TcpStream,
     session: &'a Session,
@@ -52,7 +52,7 @@ struct Desk<'a> {
     chunk: usize,
 }
 
-impl Desk<'_> {
+impl SendQueue<'_> {
     fn serve(&self, reader: Reader, writer: Writer) -> io::Result<()> {
         self.stream.set_nonblocking(false)?;
         let asked = self.flow.spec.congestion.as_ref().or(self.shared.congestion.as_ref());
@@ -90,7 +90,7 @@ impl Desk<'_> {
             match (&mut &*self.stream).read(buffer) {
                 Ok(0) => return Ok(None),
                 Ok(count) => {
-                    if let Some(octets) = self.shared.house.options.tcp_window {
+                    if let Some(octets) = self.shared.registry.options.tcp_window {
                         tcp::hold_window(self.stream, octets)?;
                     }
                     self.spend(count);
@@ -99,7 +99,7 @@ impl Desk<'_> {
                 Err(error) if is_silence(&error) || error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if clock::now().since(since) > self.shared.house.options.idle {
+            if clock::now().since(since) > self.shared.registry.options.idle {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
@@ -121,7 +121,7 @@ impl Desk<'_> {
                 Err(error) if is_silence(&error) || error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if clock::now().since(since) > self.shared.house.options.idle {
+            if clock::now().since(since) > self.shared.registry.options.idle {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }

@@ -16,7 +16,7 @@ impl World<'_> {
         if end.doing != Doing::Nothing {
             return;
         }
-        if end.speaker.to_be_opened() {
+        if end.protocol.to_be_opened() {
             end.doing = Doing::Opening;
             self.begin_clock(sender);
             return self.pump(sender);
@@ -39,7 +39,7 @@ impl World<'_> {
         let sender = EndId(id.0 & !1);
         let both = [sender, sender.peer()];
         if self.ends[sender.index()].doing == Doing::Opening
-            && both.iter().all(|id| !self.ends[id.index()].speaker.to_be_opened())
+            && both.iter().all(|id| !self.ends[id.index()].protocol.to_be_opened())
         {
             self.begin_flow(sender);
         }

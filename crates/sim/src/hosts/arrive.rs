@@ -1,9 +1,9 @@
 //! From packets off the path to the protocol.
 
-use super::end::Raw;
+use super::end::Received;
 use super::flying::Flying;
 use super::jobs::{EndId, Job};
-use super::speaker::{Delivered, Language};
+use super::protocol::{Delivered, ProtocolKind};
 use super::tag;
 use super::world::{World, times};
 use crate::network::{Parcel, TraceId};
@@ -28,7 +28,7 @@ impl World<'_> {
         }
         host.memory = held;
         let cost = self.board_cost(id, &parcel);
-        match self.keep_raw(id, &parcel, flying) {
+        match self.keep_received(id, &parcel, flying) {
             Some(pieces) => self.on_board(id, true, cost, Job::TakenIn(pieces)),
             None => self.occupy_board(id, cost),
         }
@@ -46,9 +46,9 @@ impl World<'_> {
         for (route, tag, copies) in self.net.take_copies() {
             let id = self.arrives_at[route.0 as usize];
             match self.ends[id.index()].hears {
-                Language::Tcp => self.segments.copied(tag as u32, copies),
-                Language::Listed => self.frames.copied(tag as u32, copies),
-                Language::Urp | Language::Datagrams => {}
+                ProtocolKind::Tcp => self.segments.copied(tag as u32, copies),
+                ProtocolKind::Listed => self.frames.copied(tag as u32, copies),
+                ProtocolKind::Urp | ProtocolKind::Datagrams => {}
             }
         }
     }
@@ -56,13 +56,13 @@ impl World<'_> {
     /// A packet will not come to the protocol: nothing is kept for it any more.
     fn gone(&mut self, id: EndId, tag: u64) {
         match self.ends[id.index()].hears {
-            Language::Urp => {}
-            Language::Tcp => self.spare.extend(self.segments.lose(tag as u32)),
-            Language::Listed => self.spare.extend(self.frames.lose(tag as u32)),
-            Language::Datagrams => {
+            ProtocolKind::Urp => {}
+            ProtocolKind::Tcp => self.spare.extend(self.segments.lose(tag as u32)),
+            ProtocolKind::Listed => self.spare.extend(self.frames.lose(tag as u32)),
+            ProtocolKind::Datagrams => {
                 let (_, number) = tag::unpack_datagram(tag);
                 let sender = &mut self.ends[id.peer().index()];
-                self.spare.extend(sender.aloft.take_datagram(number));
+                self.spare.extend(sender.in_flight.take_datagram(number));
                 self.drained(id.peer());
             }
         }
@@ -77,14 +77,14 @@ impl World<'_> {
 
     fn records_of(&mut self, id: EndId, tag: u64) -> Option<Box<Flying>> {
         let hears = self.ends[id.index()].hears;
-        let aloft = &mut self.ends[id.peer().index()].aloft;
+        let in_flight = &mut self.ends[id.peer().index()].in_flight;
         match hears {
-            Language::Tcp => self.segments.take_records(tag as u32),
-            Language::Listed => self.frames.take_records(tag as u32),
-            Language::Datagrams => aloft.take_datagram(tag::unpack_datagram(tag).1),
-            Language::Urp => {
+            ProtocolKind::Tcp => self.segments.take_records(tag as u32),
+            ProtocolKind::Listed => self.frames.take_records(tag as u32),
+            ProtocolKind::Datagrams => in_flight.take_datagram(tag::unpack_datagram(tag).1),
+            ProtocolKind::Urp => {
                 let seq = tag::unpack(tag, 0).trailer?.seq;
-                aloft.take_block(seq, tag::transmission(tag))
+                in_flight.take_block(seq, tag::transmission(tag))
             }
         }
     }
@@ -116,7 +116,7 @@ impl World<'_> {
         let interface = &self.host_of(id).interface;
         let per_envelope = times(interface.receive_block.per_byte, u64::from(parcel.size));
         let hears = self.ends[id.index()].hears;
-        if hears == Language::Urp && tag::is_data(parcel.tag) {
+        if hears == ProtocolKind::Urp && tag::is_data(parcel.tag) {
             return per_envelope;
         }
         match self.is_control(hears, parcel.tag) {
@@ -126,42 +126,49 @@ impl World<'_> {
     }
 
     /// Whether a packet is only a control, or an acknowledgement.
-    fn is_control(&self, hears: Language, tag: u64) -> bool {
+    fn is_control(&self, hears: ProtocolKind, tag: u64) -> bool {
         match hears {
-            Language::Urp => tag::unpack(tag, 0).control.is_some(),
-            Language::Tcp => self.segments.get(tag as u32).is_none_or(|it| it.data.len == 0),
-            Language::Listed => self.frames.get(tag as u32).is_none_or(|it| it.number.is_none()),
-            Language::Datagrams => false,
+            ProtocolKind::Urp => tag::unpack(tag, 0).control.is_some(),
+            ProtocolKind::Tcp => self.segments.get(tag as u32).is_none_or(|it| it.data.len == 0),
+            ProtocolKind::Listed => {
+                self.frames.get(tag as u32).is_none_or(|it| it.number.is_none())
+            }
+            ProtocolKind::Datagrams => false,
         }
     }
 
     /// Keeps a packet for the protocol. Data wait for what ends them; that answers how many pieces are now
     /// to be worked through.
-    fn keep_raw(&mut self, id: EndId, parcel: &Parcel, flying: Option<Box<Flying>>) -> Option<u32> {
+    fn keep_received(
+        &mut self,
+        id: EndId,
+        parcel: &Parcel,
+        flying: Option<Box<Flying>>,
+    ) -> Option<u32> {
         let envelopes = parcel.size;
         let hears = self.ends[id.index()].hears;
         let is_control = self.is_control(hears, parcel.tag);
         let end = &mut self.ends[id.index()];
         let (part, segment) = match hears {
-            Language::Urp => (tag::unpack(parcel.tag, end.accepted), None),
-            Language::Datagrams => (Part::data(Extent::new(0, parcel.size)), None),
-            Language::Tcp | Language::Listed => {
+            ProtocolKind::Urp => (tag::unpack(parcel.tag, end.accepted), None),
+            ProtocolKind::Datagrams => (Part::data(Extent::new(0, parcel.size)), None),
+            ProtocolKind::Tcp | ProtocolKind::Listed => {
                 (Part::data(Extent::default()), Some((parcel.tag as u32, parcel.ecn)))
             }
         };
-        let loose = hears == Language::Urp && tag::is_data(parcel.tag);
-        if loose
-            && end.loose > 0
-            && let Some(last) = end.raw.back_mut()
+        let incomplete = hears == ProtocolKind::Urp && tag::is_data(parcel.tag);
+        if incomplete
+            && end.incomplete > 0
+            && let Some(last) = end.received.back_mut()
             && last.part.data.end() == part.data.offset
         {
             last.part.data.len += part.data.len;
             last.envelopes += envelopes;
             return None;
         }
-        end.raw.push_back(Raw { part, segment, is_control, envelopes, flying });
-        end.loose += 1;
-        (!loose).then(|| std::mem::take(&mut end.loose))
+        end.received.push_back(Received { part, segment, is_control, envelopes, flying });
+        end.incomplete += 1;
+        (!incomplete).then(|| std::mem::take(&mut end.incomplete))
     }
 
     /// The board has the packets of a block, a control, or a datagram: the protocol gets them there, or from
@@ -174,9 +181,9 @@ impl World<'_> {
         let end = &self.ends[id.index()];
         // Jobs end in the order in which they began, so that these are the first that are left.
         let (first, count) = (end.claimed as usize, pieces as usize);
-        let raw = end.raw.range(first..(first + count).min(end.raw.len()));
-        let (envelopes, is_control) = raw.fold((0, false), |(sum, control), raw| {
-            (sum + u64::from(raw.envelopes), control | raw.is_control)
+        let received = end.received.range(first..(first + count).min(end.received.len()));
+        let (envelopes, is_control) = received.fold((0, false), |(sum, control), received| {
+            (sum + u64::from(received.envelopes), control | received.is_control)
         });
         let moving = times(host.interface.programmed.unwrap_or(Span::ZERO), envelopes);
         let work = match is_control {
@@ -199,18 +206,18 @@ impl World<'_> {
         for _ in 0..pieces {
             let end = &mut self.ends[id.index()];
             end.claimed = end.claimed.saturating_sub(1);
-            let Some(raw) = end.raw.pop_front() else { return };
-            self.understand(id, raw);
+            let Some(received) = end.received.pop_front() else { return };
+            self.understand(id, received);
         }
     }
 
     /// The protocol gets a packet, or data of several.
-    fn understand(&mut self, id: EndId, raw: Raw) {
+    fn understand(&mut self, id: EndId, received: Received) {
         let now = self.net.now();
-        let Raw { part, segment, envelopes, flying, .. } = raw;
+        let Received { part, segment, envelopes, flying, .. } = received;
         if let Some(segment) = segment {
             return match self.ends[id.index()].hears {
-                Language::Listed => self.hear_frame(id, segment.0, envelopes, flying),
+                ProtocolKind::Listed => self.hear_frame(id, segment.0, envelopes, flying),
                 _ => self.hear_segment(id, segment, envelopes, flying),
             };
         }
@@ -218,7 +225,7 @@ impl World<'_> {
         end.held += u64::from(envelopes);
         let before = std::mem::replace(&mut end.completing, flying);
         self.spare.extend(before);
-        if end.hears == Language::Datagrams {
+        if end.hears == ProtocolKind::Datagrams {
             self.accepted(id, Delivered { data: part.data, end: true });
             return self.drop_rest(id);
         }
@@ -226,7 +233,7 @@ impl World<'_> {
             matches!(control, Control::Echo(_) | Control::Rej(_) | Control::Ack(_))
         });
         let decides = part.trailer.is_some() || part.control.is_some();
-        end.speaker.receive(now, part);
+        end.protocol.receive(now, part);
         if answer.is_some() {
             // Data that lie before their trailer stay.
             end.held -= u64::from(envelopes);

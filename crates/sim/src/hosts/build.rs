@@ -4,10 +4,10 @@ use super::course::Course;
 use super::end::End;
 use super::jobs::{EndId, Jobs};
 use super::measured::Measured;
+use super::protocol::{ProtocolEnd, ProtocolKind};
 use super::segments::Segments;
 use super::serial::Serial;
 use super::settings::Habits;
-use super::speaker::{Language, Speaker};
 use super::unsteady::Unsteady;
 use super::world::{HostPlaces, HostState, World};
 use crate::SimError;
@@ -277,10 +277,16 @@ impl<'a> Builder<'a> {
         let name = format!("{} {flow}", traffic.name);
         let habits = [from, to].map(|host| self.habits(host, &name));
         let end = |host, route, languages: [&Transport; 2], habits, app| {
-            let speaker = Speaker::new(languages, habits, route == there, &traffic.name)?;
+            let protocol = ProtocolEnd::new(languages, habits, route == there, &traffic.name)?;
             let hosts = [host, self.alike[host]];
-            let end =
-                End::new(hosts, (index, flow), route, app, speaker, Language::of(languages[1]));
+            let end = End::new(
+                hosts,
+                (index, flow),
+                route,
+                app,
+                protocol,
+                ProtocolKind::of(languages[1]),
+            );
             Ok(End { unsteady: self.unsteady(host, &name), ..end })
         };
         Ok([

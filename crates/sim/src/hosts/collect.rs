@@ -43,7 +43,7 @@ impl World<'_> {
         let measured = &self.traffic[index];
         let ends: Vec<&End> = self.ends[self.course.ends(index)].iter().collect();
         let senders = ends.iter().step_by(2);
-        let counters = ends.iter().map(|end| end.speaker.counters());
+        let counters = ends.iter().map(|end| end.protocol.counters());
         let (retransmissions, timeouts) =
             counters.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
         TrafficRun {
@@ -59,7 +59,7 @@ impl World<'_> {
             block_count: measured.blocks.count,
             retransmissions,
             timeouts,
-            rounds: senders.flat_map(|end| end.desk.rounds()).collect(),
+            rounds: senders.flat_map(|end| end.send_queue.rounds()).collect(),
             windows,
         }
     }
@@ -153,7 +153,7 @@ impl World<'_> {
             std::iter::zip(&self.scenario.traffic, &self.traffic).enumerate()
         {
             notes.extend(gave_up(traffic, state));
-            notes.extend(self.deceived(index, traffic));
+            notes.extend(self.wrong_data(index, traffic));
             notes.extend(self.unfinished(traffic, state));
             let selection = state.samples.selection();
             notes.extend(
@@ -164,8 +164,8 @@ impl World<'_> {
     }
 
     /// Blocks that were not the next of their stream: losses and copies together can deceive URP.
-    fn deceived(&self, index: usize, traffic: &Traffic) -> Option<Note> {
-        let blocks: u64 = self.ends[self.course.ends(index)].iter().map(|end| end.deceived).sum();
+    fn wrong_data(&self, index: usize, traffic: &Traffic) -> Option<Note> {
+        let blocks: u64 = self.ends[self.course.ends(index)].iter().map(|end| end.wrong_data).sum();
         (blocks > 0).then(|| wrong_blocks(blocks).about(About::Traffic(traffic.name.clone())))
     }
 

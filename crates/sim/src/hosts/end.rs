@@ -1,16 +1,16 @@
 //! One end of a flow: application, requests, protocol, and what has arrived.
 
 use super::endings::Endings;
-use super::flying::{Aloft, Carried, Flying};
+use super::flying::{Carried, Flying, InFlight};
 use super::intervals::Intervals;
+use super::protocol::{ProtocolEnd, ProtocolKind};
 use super::receive::Filled;
-use super::speaker::{Language, Speaker};
 use super::tcp::Early;
 use super::unsteady::Unsteady;
 use crate::network::RouteId;
 use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::{Ecn, Time};
-use trunkline_host::{Desk, Request};
+use trunkline_host::{Request, SendQueue};
 use trunkline_measure::{SenderClock, Spent, Trail};
 use trunkline_transport::Extent;
 use trunkline_transport::urp::Part;
@@ -18,7 +18,7 @@ use trunkline_workload::Application;
 
 /// What has come off the path and is not yet at the protocol: data that adjoin, or what ends them.
 #[derive(Debug)]
-pub(crate) struct Raw {
+pub(crate) struct Received {
     /// A datagram is data whose place is its number.
     pub part: Part<Extent>,
     /// With TCP and listed protocols: the place of the segment, and its congestion bits as they came. The part is empty
@@ -79,9 +79,9 @@ pub(crate) struct End {
     pub route: RouteId,
     pub app: Application,
     pub doing: Doing,
-    pub speaker: Speaker,
+    pub protocol: ProtocolEnd,
     /// The language of its peer.
-    pub hears: Language,
+    pub hears: ProtocolKind,
     /// Envelopes of a network packet; 0 for whole blocks.
     pub packet: u32,
     /// The process's record since its sample began.
@@ -92,7 +92,7 @@ pub(crate) struct End {
     /// Of a receiver that measures by intervals.
     pub intervals: Option<Box<Intervals>>,
     /// The writes of its application that the peer has not answered for.
-    pub desk: Desk<Carried>,
+    pub send_queue: SendQueue<Carried>,
     /// The request on its way from processor to interface.
     pub starting: Option<Request<Carried>>,
     /// Blocks sent at least once.
@@ -111,11 +111,11 @@ pub(crate) struct End {
     pub deadline_set: Option<Time>,
     pub deadline_number: u32,
     /// Records of what its peer has not got yet.
-    pub aloft: Aloft,
+    pub in_flight: InFlight,
     /// What the board is taking in or the processor has to work through.
-    pub raw: VecDeque<Raw>,
+    pub received: VecDeque<Received>,
     /// How many of these no job is to take yet: those behind the last that ended something.
-    pub loose: u32,
+    pub incomplete: u32,
     /// How many of them, from the first, the processor has been asked to work through.
     pub claimed: u32,
     /// The records of blocks that are complete at the protocol, until their data are taken.
@@ -123,7 +123,7 @@ pub(crate) struct End {
     /// Place in the stream up to which data have been accepted.
     pub accepted: u64,
     /// Blocks accepted that were not the next in the stream.
-    pub deceived: u64,
+    pub wrong_data: u64,
     /// Accepted blocks that the host has not taken from the interface.
     pub waiting: VecDeque<Arrival>,
     /// What the host's receive buffer holds of them.
@@ -150,8 +150,8 @@ impl End {
         (traffic, flow): (usize, u32),
         route: RouteId,
         app: Application,
-        (speaker, packet): (Speaker, u32),
-        hears: Language,
+        (protocol, packet): (ProtocolEnd, u32),
+        hears: ProtocolKind,
     ) -> End {
         End {
             host,
@@ -161,14 +161,14 @@ impl End {
             route,
             app,
             doing: Doing::Nothing,
-            speaker,
+            protocol,
             hears,
             packet,
             trail: Trail::new(Time::ZERO),
             waiting_since: Spent::default(),
             clock: SenderClock::new(Time::ZERO),
             intervals: None,
-            desk: Desk::default(),
+            send_queue: SendQueue::default(),
             starting: None,
             blocks_sent: 0,
             releasing: false,
@@ -178,13 +178,13 @@ impl End {
             unsteady: None,
             deadline_set: None,
             deadline_number: 0,
-            aloft: Aloft::default(),
-            raw: VecDeque::new(),
-            loose: 0,
+            in_flight: InFlight::default(),
+            received: VecDeque::new(),
+            incomplete: 0,
             claimed: 0,
             completing: None,
             accepted: 0,
-            deceived: 0,
+            wrong_data: 0,
             waiting: VecDeque::new(),
             buffer: None,
             front_taken: 0,
@@ -200,19 +200,22 @@ impl End {
 
     /// Requests that the interface counts.
     pub fn outstanding(&self) -> usize {
-        self.desk.outstanding() + usize::from(self.starting.is_some())
+        self.send_queue.outstanding() + usize::from(self.starting.is_some())
     }
 
     /// Whether nothing of what it has written is still on this host.
     pub fn has_sent_all(&self) -> bool {
-        self.desk.queued() == 0
+        self.send_queue.queued() == 0
             && self.starting.is_none()
             && self.in_hand == 0
-            && self.speaker.unsent() == 0
+            && self.protocol.unsent() == 0
     }
 
     /// Whether its application has read everything that has come.
     pub fn has_read_all(&self) -> bool {
-        self.raw.is_empty() && self.waiting.is_empty() && self.inbox.is_empty() && self.reading == 0
+        self.received.is_empty()
+            && self.waiting.is_empty()
+            && self.inbox.is_empty()
+            && self.reading == 0
     }
 }

@@ -60,7 +60,7 @@ const TRANSMISSIONS: usize = 4;
 
 /// What an end has sent and its peer has not got.
 #[derive(Debug, Default)]
-pub(crate) struct Aloft {
+pub(crate) struct InFlight {
     /// By number and transmission; empty until the first block.
     blocks: Vec<Option<Box<Flying>>>,
     /// How often each number has been used, modulo [`TRANSMISSIONS`].
@@ -69,7 +69,7 @@ pub(crate) struct Aloft {
     next_datagram: u32,
 }
 
-impl Aloft {
+impl InFlight {
     /// Keeps the records of a block; which transmission of its number it is.
     pub fn block(&mut self, seq: Seq, flying: Box<Flying>) -> u8 {
         self.blocks.resize_with(NUMBERS * TRANSMISSIONS, || None);
@@ -114,25 +114,25 @@ mod tests {
 
     #[test]
     fn transmissions_of_one_block_are_told_apart() {
-        let mut aloft = Aloft::default();
-        assert!(aloft.take_block(Seq::new(3), 1).is_none());
-        let first = aloft.block(Seq::new(3), flying(1));
-        let again = aloft.block(Seq::new(3), flying(2));
-        let other = aloft.block(Seq::new(4), flying(3));
+        let mut in_flight = InFlight::default();
+        assert!(in_flight.take_block(Seq::new(3), 1).is_none());
+        let first = in_flight.block(Seq::new(3), flying(1));
+        let again = in_flight.block(Seq::new(3), flying(2));
+        let other = in_flight.block(Seq::new(4), flying(3));
         let left = |found: Option<Box<Flying>>| found.map(|found| found.left.as_nanos());
-        assert_eq!(left(aloft.take_block(Seq::new(3), again)), Some(2));
-        assert_eq!(left(aloft.take_block(Seq::new(3), first)), Some(1));
-        assert_eq!(left(aloft.take_block(Seq::new(3), first)), None, "a copy finds nothing");
-        assert_eq!(left(aloft.take_block(Seq::new(4), other)), Some(3));
+        assert_eq!(left(in_flight.take_block(Seq::new(3), again)), Some(2));
+        assert_eq!(left(in_flight.take_block(Seq::new(3), first)), Some(1));
+        assert_eq!(left(in_flight.take_block(Seq::new(3), first)), None, "a copy finds nothing");
+        assert_eq!(left(in_flight.take_block(Seq::new(4), other)), Some(3));
     }
 
     #[test]
     fn datagrams_are_numbered() {
-        let mut aloft = Aloft::default();
-        let numbers = [aloft.datagram(flying(1)), aloft.datagram(flying(2))];
+        let mut in_flight = InFlight::default();
+        let numbers = [in_flight.datagram(flying(1)), in_flight.datagram(flying(2))];
         let left = |found: Option<Box<Flying>>| found.map(|found| found.left.as_nanos());
-        assert_eq!(left(aloft.take_datagram(numbers[1])), Some(2));
-        assert_eq!(left(aloft.take_datagram(numbers[0])), Some(1));
-        assert_eq!(left(aloft.take_datagram(numbers[0])), None);
+        assert_eq!(left(in_flight.take_datagram(numbers[1])), Some(2));
+        assert_eq!(left(in_flight.take_datagram(numbers[0])), Some(1));
+        assert_eq!(left(in_flight.take_datagram(numbers[0])), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Work under way on processors and boards, and the timers' numbers.
 
+use super::protocol::Outgoing;
 use super::serial::Promise;
-use super::speaker::Outgoing;
 
 /// A flow's end: the sending application's at an even index, its peer's behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@
 use super::end::Arrival;
 use super::flying::Flying;
 use super::jobs::EndId;
-use super::speaker::Delivered;
+use super::protocol::Delivered;
 use super::tcp::Early;
 use super::world::World;
 use trunkline_core::{Cause, Ecn};
@@ -46,7 +46,7 @@ impl World<'_> {
         let Some(Sent { frame, .. }) = self.frames.take(place) else { return };
         let end = &mut self.ends[id.index()];
         self.hosts[end.host].memory -= u64::from(envelopes);
-        let kept = end.speaker.take_in(now, &frame);
+        let kept = end.protocol.take_in(now, &frame);
         match (kept, flying) {
             (Some(number), Some(mut flying)) => {
                 flying.mark(now, at, Cause::Host);
@@ -60,7 +60,7 @@ impl World<'_> {
     /// Takes the units that are next in order towards the host.
     pub fn take_units(&mut self, id: EndId) {
         let (now, window) = (self.net.now(), self.places_of(id).window);
-        while let Some(unit) = self.ends[id.index()].speaker.take_unit() {
+        while let Some(unit) = self.ends[id.index()].protocol.take_unit() {
             self.check_place(id, &Delivered { data: unit.data, end: unit.end });
             let bytes = unit.data.len;
             let end = &mut self.ends[id.index()];

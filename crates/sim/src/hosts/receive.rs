@@ -3,7 +3,7 @@
 use super::end::{Arrival, Doing};
 use super::flying::Carried;
 use super::jobs::{EndId, Job, Timer};
-use super::speaker::{Delivered, Speaker};
+use super::protocol::{Delivered, ProtocolEnd};
 use super::world::World;
 use std::collections::VecDeque;
 use trunkline_core::{Cause, Span, Time};
@@ -22,16 +22,16 @@ impl World<'_> {
     /// protocol something more to say.
     pub fn take_accepted(&mut self, id: EndId) -> bool {
         let before = self.ends[id.index()].waiting.len();
-        match self.ends[id.index()].speaker {
-            Speaker::Tcp { .. } => self.take_stream(id),
-            Speaker::Listed { .. } => self.take_units(id),
-            Speaker::Urp { .. } | Speaker::Datagram { .. } => self.take_blocks(id),
+        match self.ends[id.index()].protocol {
+            ProtocolEnd::Tcp { .. } => self.take_stream(id),
+            ProtocolEnd::Listed { .. } => self.take_units(id),
+            ProtocolEnd::Urp { .. } | ProtocolEnd::Datagram { .. } => self.take_blocks(id),
         }
         self.ends[id.index()].waiting.len() > before
     }
 
     fn take_blocks(&mut self, id: EndId) {
-        while let Some(delivered) = self.ends[id.index()].speaker.take() {
+        while let Some(delivered) = self.ends[id.index()].protocol.take() {
             self.check_place(id, &delivered);
             let (now, bytes) = (self.net.now(), u64::from(delivered.data.len));
             let end = &mut self.ends[id.index()];
@@ -49,7 +49,7 @@ impl World<'_> {
         if delivered.data.len == 0 || delivered.data.offset == end.accepted {
             return;
         }
-        end.deceived += 1;
+        end.wrong_data += 1;
         let counts = self.net.route_counts(self.ends[id.peer().index()].route);
         let spoilt =
             counts.dropped + counts.duplicated + self.hosts[self.ends[id.index()].host].overruns;
@@ -84,7 +84,7 @@ impl World<'_> {
         let interrupt = host.processor.interrupt;
         let end = &mut self.ends[id.index()];
         // What TCP accepts lies in the host's socket buffer, and its window opens when that is read.
-        let (room, returns, echo) = match end.speaker.is_of_host() {
+        let (room, returns, echo) = match end.protocol.is_of_host() {
             true => (None, Returns::Block, Echo::Consumption),
             false => (interface.receive_buffer, interface.returns, interface.echo),
         };
@@ -104,7 +104,7 @@ impl World<'_> {
         if echo == Echo::Posted {
             for arrival in end.waiting.iter_mut().take(filled.blocks).filter(|it| !it.echoed) {
                 arrival.echoed = true;
-                end.speaker.consumed(now, arrival.bytes);
+                end.protocol.consumed(now, arrival.bytes);
             }
         }
         self.interrupt(id, interrupt.of(u64::from(filled.bytes)), Job::Interrupted);
@@ -130,7 +130,7 @@ impl World<'_> {
         let end = &mut self.ends[id.index()];
         for arrival in end.waiting.iter_mut().filter(|arrival| !arrival.echoed) {
             arrival.echoed = true;
-            end.speaker.consumed(now, arrival.bytes);
+            end.protocol.consumed(now, arrival.bytes);
         }
     }
 
@@ -208,8 +208,8 @@ impl World<'_> {
             }
         }
         end.trail.mark(now, places.processor, Cause::Host);
-        if host.interface.echo == Echo::Consumption || end.speaker.is_of_host() {
-            end.speaker.consumed(now, octets);
+        if host.interface.echo == Echo::Consumption || end.protocol.is_of_host() {
+            end.protocol.consumed(now, octets);
         }
         let (traffic, flow) = (end.traffic, end.flow);
         self.traffic[traffic].deliver(now, flow, id, bytes);

@@ -18,10 +18,10 @@ impl World<'_> {
         let end = &mut self.ends[id.index()];
         end.trail.mark(now, place, Cause::Host);
         // TCP cannot carry nothing.
-        let empty = bytes == 0 && end.speaker.is_tcp();
-        let rounds = end.speaker.is_connected().then_some(bytes);
+        let empty = bytes == 0 && end.protocol.is_tcp();
+        let rounds = end.protocol.is_connected().then_some(bytes);
         let write = Write { bytes: bytes.max(u32::from(empty)), end: ends, empty, rounds };
-        end.desk.write(split, write, || Box::new((end.trail.clone(), end.app.stamp())));
+        end.send_queue.write(split, write, || Box::new((end.trail.clone(), end.app.stamp())));
         end.waiting_since = end.clock.spent_by(now);
         if end.doing != Doing::Ended {
             end.doing = Doing::Writing;
@@ -38,7 +38,7 @@ impl World<'_> {
         if end.starting.is_some() {
             return;
         }
-        let Some(mut request) = end.desk.next(host.interface.requests, 0) else { return };
+        let Some(mut request) = end.send_queue.next(host.interface.requests, 0) else { return };
         if let Some(carried) = &mut request.carried {
             carried.0.mark(now, place, Cause::Window);
         }
@@ -54,17 +54,17 @@ impl World<'_> {
         let limited = self.host_of(id).interface.requests.is_some();
         let end = &mut self.ends[id.index()];
         let Some(mut request) = end.starting.take() else { return };
-        end.desk.forget(end.speaker.answered_blocks());
-        let units = end.speaker.blocks_of(request.bytes, request.end);
-        let data = end.desk.hand_over(request.bytes, units, limited);
+        end.send_queue.forget(end.protocol.answered_blocks());
+        let units = end.protocol.blocks_of(request.bytes, request.end);
+        let data = end.send_queue.hand_over(request.bytes, units, limited);
         if let Some(carried) = &mut request.carried {
             carried.0.mark(now, place, Cause::Host);
         }
-        let kept = end.speaker.offer(now, data, request.end, request.carried);
+        let kept = end.protocol.offer(now, data, request.end, request.carried);
         if let Some(carried) = kept {
-            match end.speaker.is_tcp() {
+            match end.protocol.is_tcp() {
                 true => end.hand_over(now, data.end(), request.empty, carried),
-                false => end.desk.keep(carried),
+                false => end.send_queue.keep(carried),
             }
         }
         self.pump(id);
@@ -75,7 +75,7 @@ impl World<'_> {
     pub fn release_request(&mut self, id: EndId) {
         let cost = self.host_of(id).processor.interrupt.of(0);
         let end = &mut self.ends[id.index()];
-        if end.releasing || !end.desk.is_done(end.speaker.answered_blocks()) {
+        if end.releasing || !end.send_queue.is_done(end.protocol.answered_blocks()) {
             return;
         }
         end.releasing = true;
@@ -86,14 +86,14 @@ impl World<'_> {
     pub fn released(&mut self, id: EndId) {
         let end = &mut self.ends[id.index()];
         end.releasing = false;
-        end.desk.release();
+        end.send_queue.release();
         self.pump(id);
     }
 
     /// Lets a system write return when little enough waits.
     pub fn return_write(&mut self, id: EndId) {
         let end = &self.ends[id.index()];
-        if end.doing == Doing::Writing && end.desk.has_room() && end.speaker.has_room() {
+        if end.doing == Doing::Writing && end.send_queue.has_room() && end.protocol.has_room() {
             self.book_waiting(id);
             self.step(id, Outcome::Written);
         }
@@ -103,7 +103,7 @@ impl World<'_> {
 impl End {
     /// Place in the stream up to which everything has been answered for.
     pub fn answered(&self) -> u64 {
-        self.desk.offered() - self.speaker.unsent() - self.speaker.unechoed()
+        self.send_queue.offered() - self.protocol.unsent() - self.protocol.unechoed()
     }
 
     /// A message has been handed to TCP, with its last octet before `place`.

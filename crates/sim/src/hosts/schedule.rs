@@ -43,7 +43,8 @@ impl World<'_> {
 
     /// A sending application has ended. With a connection its flow has; datagrams under way still arrive.
     pub fn sender_ended(&mut self, id: EndId) {
-        if self.ends[id.index()].speaker.is_connected() || self.ends[id.index()].started.is_none() {
+        if self.ends[id.index()].protocol.is_connected() || self.ends[id.index()].started.is_none()
+        {
             self.flow_ended(id);
         } else {
             self.drained(id);
@@ -54,7 +55,7 @@ impl World<'_> {
     pub fn drained(&mut self, sender: EndId) {
         let (end, peer) = (&self.ends[sender.index()], &self.ends[sender.peer().index()]);
         if end.doing == Doing::Ended
-            && !end.speaker.is_connected()
+            && !end.protocol.is_connected()
             && peer.doing != Doing::Ended
             && end.has_sent_all()
             && self.net.route_counts(end.route).in_flight == 0

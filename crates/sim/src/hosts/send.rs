@@ -3,7 +3,7 @@
 use super::end::End;
 use super::flying::{Carried, Flying};
 use super::jobs::{EndId, Job};
-use super::speaker::{Datagram, Outgoing};
+use super::protocol::{Datagram, Outgoing};
 use super::tag;
 use super::world::{World, times};
 use crate::network::Parcel;
@@ -34,13 +34,13 @@ impl World<'_> {
         if self.ends[id.index()].cut_off {
             return;
         }
-        while let Some(out) = self.ends[id.index()].speaker.transmit(now) {
+        while let Some(out) = self.ends[id.index()].protocol.transmit(now) {
             let end = &mut self.ends[id.index()];
             end.in_hand += 1;
             if let Some(data) = out.first_time() {
                 end.blocks_sent += 1;
                 let answered = end.answered();
-                end.desk.first_sent(data, answered);
+                end.send_queue.first_sent(data, answered);
             }
             if let Outgoing::Segment(segment, _) = &out {
                 self.book_messages(id, segment.data);
@@ -101,7 +101,7 @@ impl World<'_> {
         let flying = self.unit_records(id, number, (block.eligible, block.first_sent));
         let seq = block.seq;
         let end = &mut self.ends[id.index()];
-        let transmission = end.aloft.block(seq, flying);
+        let transmission = end.in_flight.block(seq, flying);
         let packet = end.packet;
         for part in Segment::Block(block).parts(packet) {
             let tag = tag::pack(&part);
@@ -122,7 +122,7 @@ impl World<'_> {
         let place = self.sending_place(id);
         let mut flying = self.records(datagram.ready, datagram.carried);
         flying.mark(now, place, Cause::Host);
-        let number = self.ends[id.index()].aloft.datagram(flying);
+        let number = self.ends[id.index()].in_flight.datagram(flying);
         let size = datagram.bytes + datagram.header;
         let tag = tag::pack_datagram(datagram.bytes, number);
         self.inject_packet(id, (size, 0), Ecn::NotEct, tag, true);
@@ -172,8 +172,8 @@ impl World<'_> {
     ) -> Box<Flying> {
         let now = self.net.now();
         let (sending, window) = (self.sending_place(id), self.places_of(id).window);
-        let desk = &mut self.ends[id.index()].desk;
-        let message = number.and_then(|number| desk.ending_with(number)).map(|carried| {
+        let send_queue = &mut self.ends[id.index()].send_queue;
+        let message = number.and_then(|number| send_queue.ending_with(number)).map(|carried| {
             leave(&mut carried.0, now, (eligible, first_sent), [sending, window]);
             Box::new((carried.0.clone(), None))
         });

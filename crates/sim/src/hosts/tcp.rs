@@ -15,7 +15,7 @@
 use super::end::{Arrival, Doing};
 use super::flying::{Carried, Flying};
 use super::jobs::{EndId, Timer};
-use super::speaker::Delivered;
+use super::protocol::Delivered;
 use super::world::World;
 use trunkline_core::{Cause, Ecn, Span, Time};
 use trunkline_measure::WindowSample;
@@ -88,7 +88,7 @@ impl World<'_> {
         let at = self.net.now();
         let end = &self.ends[id.index()];
         let Some(every) = self.scenario.sample_backlog else { return };
-        let Some(tcp) = end.speaker.tcp().filter(|_| id.is_sender()) else { return };
+        let Some(tcp) = end.protocol.tcp().filter(|_| id.is_sender()) else { return };
         let ended = end.doing == Doing::Ended;
         if ended || !moves_much(&self.scenario.traffic[end.traffic].workload) {
             return;
@@ -125,9 +125,9 @@ impl World<'_> {
                 self.spare.push(flying);
             }
         }
-        let before = end.speaker.arrived();
-        end.speaker.hear(now, segment);
-        let fresh = end.speaker.arrived() - before;
+        let before = end.protocol.arrived();
+        end.protocol.hear(now, segment);
+        let fresh = end.protocol.arrived() - before;
         end.app.arrived(now, now, fresh);
         self.pump(id);
         self.begin_if_opened(id);
@@ -135,7 +135,7 @@ impl World<'_> {
 
     /// Takes what has come in order towards the host, cut at the ends of messages.
     pub fn take_stream(&mut self, id: EndId) {
-        while let Some(data) = self.ends[id.index()].speaker.take_stream() {
+        while let Some(data) = self.ends[id.index()].protocol.take_stream() {
             self.check_place(id, &Delivered { data, end: false });
             let mut left = data.len;
             while left > 0 {

@@ -289,13 +289,13 @@ impl<'a> World<'a> {
         }
         let waiting = if end.doing == Doing::Opening {
             Waiting::Opening
-        } else if end.speaker.recovering() {
+        } else if end.protocol.recovering() {
             Waiting::Recover
-        } else if let Some(waiting) = end.speaker.blocked(now) {
+        } else if let Some(waiting) = end.protocol.blocked(now) {
             waiting
-        } else if end.speaker.unsent() > 0 || end.in_hand > 0 || end.starting.is_some() {
+        } else if end.protocol.unsent() > 0 || end.in_hand > 0 || end.starting.is_some() {
             Waiting::Host
-        } else if end.desk.queued() == 0 {
+        } else if end.send_queue.queued() == 0 {
             if end.doing == Doing::Busy { Waiting::Host } else { Waiting::Application }
         } else if limit.is_some_and(|limit| end.outstanding() >= limit as usize) && !end.releasing {
             Waiting::Request
@@ -319,7 +319,7 @@ impl<'a> World<'a> {
     /// Sets the timer of an end's deadline if that has moved.
     pub fn set_deadline(&mut self, id: EndId) {
         let end = &mut self.ends[id.index()];
-        let deadline = end.speaker.deadline().filter(|_| !end.cut_off);
+        let deadline = end.protocol.deadline().filter(|_| !end.cut_off);
         // A deadline that moved away is looked at again when the old one comes.
         let sooner = match (deadline, end.deadline_set) {
             (Some(new), Some(set)) => new < set,
@@ -340,10 +340,10 @@ impl<'a> World<'a> {
             return;
         }
         end.deadline_set = None;
-        if end.speaker.deadline().is_some_and(|at| at <= now) {
-            end.speaker.expire(now);
+        if end.protocol.deadline().is_some_and(|at| at <= now) {
+            end.protocol.expire(now);
         }
-        let dead = end.speaker.dead();
+        let dead = end.protocol.dead();
         self.pump(id);
         if dead {
             self.give_up(id);

@@ -1,23 +1,23 @@
 //! The way out: frames that are due, in batches, to the ports.
 
-use super::Web;
-use super::leg::Leg;
+use super::Plane;
+use super::lane::Lane;
 use super::transit::Transit;
 use crate::clock::Clock;
 use trunkline_core::{DropCause, Packet, Span, Time};
 use trunkline_path::Delivered;
 use trunkline_port::{PortError, SendOutcome};
 
-impl Web {
-    /// Sends what is due on a leg whose frames leave; answers how many packets that were.
+impl Plane {
+    /// Sends what is due on a lane whose frames leave; answers how many packets that were.
     pub(super) fn send_due(&mut self, index: usize, clock: &mut Clock) -> Result<usize, PortError> {
         let now = clock.now();
         let mut sent = 0;
-        while let Some(port) = self.legs[index].collect(now, &self.ways) {
-            let mut batch = std::mem::take(&mut self.legs[index].batch);
+        while let Some(port) = self.lanes[index].collect(now, &self.ways) {
+            let mut batch = std::mem::take(&mut self.lanes[index].batch);
             sent += batch.len();
             let result = self.send_batch(index, port, &mut batch, clock);
-            self.legs[index].batch = batch;
+            self.lanes[index].batch = batch;
             result?;
         }
         Ok(sent)
@@ -33,8 +33,8 @@ impl Web {
         batch: &mut Vec<Delivered<Packet<Transit>>>,
         clock: &mut Clock,
     ) -> Result<(), PortError> {
-        let Web { inlets, legs, ways, pool, .. } = self;
-        let Leg { outcomes, .. } = &mut legs[index];
+        let Plane { inlets, lanes, ways, pool, .. } = self;
+        let Lane { outcomes, .. } = &mut lanes[index];
         let before = clock.now();
         for Delivered { release, packet } in batch.iter() {
             let body = &packet.body;
@@ -58,10 +58,10 @@ impl Web {
         (before, took): (Time, Span),
         clock: &Clock,
     ) {
-        let Web { legs, ways, pool, live, tap, .. } = self;
-        let leg = &mut legs[index];
-        let count = leg.outcomes.len().max(1) as u64;
-        let mut outcomes = std::mem::take(&mut leg.outcomes);
+        let Plane { lanes, ways, pool, live, tap, .. } = self;
+        let lane = &mut lanes[index];
+        let count = lane.outcomes.len().max(1) as u64;
+        let mut outcomes = std::mem::take(&mut lane.outcomes);
         let mut outcome = outcomes.drain(..).enumerate();
         for Delivered { release, packet } in batch.drain(..) {
             let (number, hop) = (packet.body.way(), packet.body.hop());
@@ -77,21 +77,21 @@ impl Web {
                     let cause = cause_of(sent);
                     counts.drop_one();
                     tap.dropped(index, clock.realtime(left), bytes, cause);
-                    leg.link.undelivered(&packet, cause);
+                    lane.link.undelivered(&packet, cause);
                     continue;
                 }
                 let lateness = left.since(release);
-                leg.tally.left(lateness);
+                lane.tally.left(lateness);
                 counts.deliver();
                 way.book_lateness(hop, lateness);
                 tap.departed(index, clock.realtime(left), bytes);
             }
-            leg.crossed(&packet.ledger);
+            lane.crossed(&packet.ledger);
             way.book(hop, &packet.ledger);
             pool.free(packet.body.frame);
         }
         drop(outcome);
-        leg.outcomes = outcomes;
+        lane.outcomes = outcomes;
     }
 }
 

@@ -33,7 +33,7 @@ const WAKER: u64 = u64::MAX;
 
 /// The threads of all hosts. Dropped, it ends them; flows that were not joined end without a result.
 #[derive(Debug, Default)]
-pub struct Crew(Mutex<BTreeMap<u64, Member>>);
+pub struct HostThreads(Mutex<BTreeMap<u64, Member>>);
 
 /// One host's thread, from outside.
 #[derive(Debug)]
@@ -65,20 +65,20 @@ impl Waker {
     }
 }
 
-impl Crew {
+impl HostThreads {
     /// No threads yet: each starts with the first flow of its host. The process may from now on open as
     /// many files as the system lets it.
-    pub fn new() -> Crew {
+    pub fn new() -> HostThreads {
         let limit = getrlimit(Resource::Nofile);
         if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
         {
             tracing::debug!(%error, "the limit of open files stays as it is");
         }
-        Crew::default()
+        HostThreads::default()
     }
 
     /// Gives an end to its host's thread.
-    pub(crate) fn employ(&self, host: &Namespace, end: End) -> Result<Waker, EndpointError> {
+    pub(crate) fn drive(&self, host: &Namespace, end: End) -> Result<Waker, EndpointError> {
         let mut members = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let member = match members.entry(host.inode()) {
             std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),

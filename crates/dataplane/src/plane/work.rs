@@ -1,9 +1,9 @@
 //! The work of the dataplane's loop on a network: read, let the links work, send, and tell when there is more.
 
-use super::leg::Leg;
+use super::lane::Lane;
 use super::transit::{self, Transit, way_of};
-use super::{Inlet, Web, bit, like};
-use crate::EmuError;
+use super::{Inlet, Plane, bit, like};
+use crate::DataplaneError;
 use crate::clock::Clock;
 use crate::dataplane::BUDGET;
 use crate::snapshot::LaneSnapshot;
@@ -27,13 +27,13 @@ impl Taken {
     }
 }
 
-/// The next event among the legs that are served together.
+/// The next event among the lanes that are served together.
 #[derive(Clone, Copy)]
 enum Next {
-    /// A frame that came in by this port enters its first leg.
+    /// A frame that came in by this port enters its first lane.
     Arrival(usize),
-    /// This leg has something to do.
-    Leg(usize),
+    /// This lane has something to do.
+    Lane(usize),
     /// This medium has something to do.
     Medium(usize),
 }
@@ -46,7 +46,7 @@ fn unless_down<T: Default>(result: Result<T, PortError>) -> Result<T, PortError>
     }
 }
 
-impl Web {
+impl Plane {
     /// The ports whose frames end a sleep.
     pub(crate) fn ports(&self) -> impl Iterator<Item = &dyn Port> {
         self.inlets.iter().map(|inlet| &*inlet.port as &dyn Port)
@@ -56,7 +56,7 @@ impl Web {
     ///
     /// # Errors
     /// If receiving fails.
-    pub(crate) fn receive(&mut self, clock: &mut Clock) -> Result<Taken, EmuError> {
+    pub(crate) fn receive(&mut self, clock: &mut Clock) -> Result<Taken, DataplaneError> {
         if let Some(origin) = self.live.wanted_restart() {
             self.restart(origin);
         }
@@ -72,11 +72,11 @@ impl Web {
             } else {
                 settled = settled.min(latest);
             }
-            for &leg in &self.inlets[index].feeds {
+            for &lane in &self.inlets[index].feeds {
                 // A line must not work beyond what has been read, however late it is when it comes to work: what
                 // was not read yet arrived soon after that, and would be taken for having arrived later.
-                let all = began.before(self.legs[leg].lag());
-                self.legs[leg].settled = if emptied { all } else { all.min(latest) };
+                let all = began.before(self.lanes[lane].lag());
+                self.lanes[lane].settled = if emptied { all } else { all.min(latest) };
             }
             taken.most = taken.most.max(count);
             frames += count;
@@ -93,7 +93,7 @@ impl Web {
         clock: &mut Clock,
         taken: &mut Taken,
     ) -> Result<(usize, Time), PortError> {
-        let Web { inlets, legs, ways, pool, live, strays, unstamped, tap, .. } = self;
+        let Plane { inlets, lanes, ways, pool, live, strays, unstamped, tap, .. } = self;
         let Inlet { port, waiting, arrivals, whole, .. } = &mut inlets[index];
         let mut latest = waiting.back().map_or(Time::ZERO, |packet| packet.entered);
         let count = port.receive(BUDGET, &mut |frame| {
@@ -116,10 +116,10 @@ impl Web {
                 counts.drop_one();
                 let cause = DropCause::NoBuffer;
                 tap.dropped(lane, clock.realtime(at), frame.bytes, cause);
-                return legs[lane].link.turned_away(1, cause);
+                return lanes[lane].link.turned_away(1, cause);
             };
-            match legs[lane].place.alone {
-                true => legs[lane].link.offer(latest, packet),
+            match lanes[lane].place.alone {
+                true => lanes[lane].link.offer(latest, packet),
                 false => waiting.push_back(packet),
             }
         })?;
@@ -130,14 +130,14 @@ impl Web {
     ///
     /// # Errors
     /// If a device is gone, or down and that is not expected to pass.
-    pub(crate) fn serve(&mut self, clock: &mut Clock) -> Result<usize, EmuError> {
+    pub(crate) fn serve(&mut self, clock: &mut Clock) -> Result<usize, DataplaneError> {
         self.work(self.settled, clock);
         let mut sent = 0;
-        for index in 0..self.legs.len() {
-            let Leg { place, settled, .. } = self.legs[index];
+        for index in 0..self.lanes.len() {
+            let Lane { place, settled, .. } = self.lanes[index];
             if place.alone {
-                self.legs[index].link.advance(settled);
-                if self.legs[index].link.has_dropped() {
+                self.lanes[index].link.advance(settled);
+                if self.lanes[index].link.has_dropped() {
                     let now = clock.now();
                     self.give_back(index, now, clock);
                 }
@@ -152,10 +152,10 @@ impl Web {
     /// When there is next something to do, as far as is known now.
     pub(crate) fn next_wake(&self) -> Option<Time> {
         let work = self.next().map(|(at, _)| at + self.lag);
-        let exits = self.legs.iter().filter(|leg| leg.place.exit);
-        let wake = |leg: &Leg| match leg.place.alone {
-            true => leg.next_wake(leg.lag()),
-            false => leg.next_release(),
+        let exits = self.lanes.iter().filter(|lane| lane.place.exit);
+        let wake = |lane: &Lane| match lane.place.alone {
+            true => lane.next_wake(lane.lag()),
+            false => lane.next_release(),
         };
         work.into_iter().chain(exits.filter_map(wake)).min()
     }
@@ -163,7 +163,7 @@ impl Web {
     /// The time that a frame may lie in a port's ring without being late: the least time that any frame is
     /// under way as the links are set now, and none if ports give no arrival stamps.
     pub(crate) fn patience(&self) -> Span {
-        let whole = |route: &[usize]| route.iter().map(|&leg| self.legs[leg].link.delay()).sum();
+        let whole = |route: &[usize]| route.iter().map(|&lane| self.lanes[lane].link.delay()).sum();
         let least = || self.routes.iter().map(|route| whole(route)).min().unwrap_or_default();
         if self.unstamped { Span::ZERO } else { least() }
     }
@@ -172,7 +172,7 @@ impl Web {
     ///
     /// # Errors
     /// If a device is gone, or down and that is not expected to pass.
-    pub(crate) fn pulse(&mut self) -> Result<(), EmuError> {
+    pub(crate) fn pulse(&mut self) -> Result<(), DataplaneError> {
         self.down = 0;
         for (index, inlet) in self.inlets.iter_mut().enumerate() {
             match inlet.port.check() {
@@ -194,8 +194,8 @@ impl Web {
     pub(crate) fn account(&mut self) {
         for inlet in &mut self.inlets {
             let (drops, refusals) = (inlet.port.kernel_drops(), inlet.port.refusals().total());
-            if let Some(leg) = inlet.entry {
-                let link = &mut self.legs[leg].link;
+            if let Some(lane) = inlet.entry {
+                let link = &mut self.lanes[lane].link;
                 link.turned_away(drops - inlet.ring_drops, DropCause::RingFull);
                 link.turned_away(refusals - inlet.refusals, DropCause::Unsegmentable);
             }
@@ -205,29 +205,29 @@ impl Web {
 
     /// Changes a setting of the lane with index `lane` at `at`.
     pub(crate) fn change(&mut self, lane: usize, at: Time, change: Change) {
-        self.legs[lane].change(at, change);
+        self.lanes[lane].change(at, change);
         self.measure_lag();
     }
 
     /// The state of each lane so far.
-    pub(crate) fn lanes(&self) -> Vec<LaneSnapshot> {
-        self.legs.iter().map(|leg| leg.snapshot(self.on_medium(leg))).collect()
+    pub(crate) fn snapshots(&self) -> Vec<LaneSnapshot> {
+        self.lanes.iter().map(|lane| lane.snapshot(self.on_medium(lane))).collect()
     }
 
-    /// The next event among the legs together, and its time.
+    /// The next event among the lanes together, and its time.
     fn next(&self) -> Option<(Time, Next)> {
         let arrival = |(index, inlet): (usize, &Inlet)| {
             Some((inlet.waiting.front()?.entered, Next::Arrival(index)))
         };
         let arrivals = self.inlets.iter().enumerate().filter_map(arrival);
-        let legs = self.together.iter().map(|&index| (self.legs[index].due, Next::Leg(index)));
+        let lanes = self.together.iter().map(|&index| (self.lanes[index].due, Next::Lane(index)));
         let media = self.media.iter().enumerate();
         let media = media.map(|(index, shared)| (shared.due(), Next::Medium(index)));
-        let first = arrivals.chain(legs).chain(media).min_by_key(|&(at, _)| at)?;
+        let first = arrivals.chain(lanes).chain(media).min_by_key(|&(at, _)| at)?;
         (first.0 != Time::NEVER).then_some(first)
     }
 
-    /// Lets everything happen among the legs together that happens by `to`, in order.
+    /// Lets everything happen among the lanes together that happens by `to`, in order.
     fn work(&mut self, to: Time, clock: &Clock) {
         while let Some((at, next)) = self.next()
             && at <= to
@@ -235,7 +235,7 @@ impl Web {
             self.sample(at);
             match next {
                 Next::Arrival(port) => self.take_in(port, clock),
-                Next::Leg(leg) => self.serve_leg(leg, at, clock),
+                Next::Lane(lane) => self.serve_lane(lane, at, clock),
                 Next::Medium(medium) => self.serve_medium(medium, at, clock),
             }
         }
@@ -244,29 +244,29 @@ impl Web {
 
     fn take_in(&mut self, port: usize, clock: &Clock) {
         if let Some(packet) = self.inlets[port].waiting.pop_front() {
-            let leg = self.ways[packet.body.way()].lanes[0];
-            self.enter(leg, packet.entered, packet, clock);
+            let lane = self.ways[packet.body.way()].lanes[0];
+            self.enter(lane, packet.entered, packet, clock);
         }
     }
 
-    fn enter(&mut self, leg: usize, at: Time, packet: Packet<Transit>, clock: &Clock) {
-        if let Some(station) = self.legs[leg].station() {
+    fn enter(&mut self, lane: usize, at: Time, packet: Packet<Transit>, clock: &Clock) {
+        if let Some(station) = self.lanes[lane].station() {
             return self.enter_medium(station, at, packet, clock);
         }
-        self.legs[leg].link.offer(at, packet);
-        self.look_after(leg, at, clock);
+        self.lanes[lane].link.offer(at, packet);
+        self.look_after(lane, at, clock);
     }
 
-    /// After anything has happened on a leg: gives back what it dropped, and looks ahead.
-    fn look_after(&mut self, leg: usize, at: Time, clock: &Clock) {
-        self.give_back(leg, at, clock);
-        self.legs[leg].look_ahead();
+    /// After anything has happened on a lane: gives back what it dropped, and looks ahead.
+    fn look_after(&mut self, lane: usize, at: Time, clock: &Clock) {
+        self.give_back(lane, at, clock);
+        self.lanes[lane].look_ahead();
     }
 
-    /// Gives back what a leg has dropped by `at`.
+    /// Gives back what a lane has dropped by `at`.
     fn give_back(&mut self, index: usize, at: Time, clock: &Clock) {
-        let Web { legs, pool, live, tap, .. } = self;
-        let link = &mut legs[index].link;
+        let Plane { lanes, pool, live, tap, .. } = self;
+        let link = &mut lanes[index].link;
         if link.has_dropped() {
             for (packet, cause) in link.dropped() {
                 live.way(packet.body.way()).drop_one();
@@ -276,18 +276,18 @@ impl Web {
         }
     }
 
-    /// Lets a leg work up to `at`, and moves on what comes out of it.
-    fn serve_leg(&mut self, index: usize, at: Time, clock: &Clock) {
-        self.legs[index].link.advance(at);
-        if !self.legs[index].place.exit {
-            while let Some(delivered) = self.legs[index].link.take(at) {
+    /// Lets a lane work up to `at`, and moves on what comes out of it.
+    fn serve_lane(&mut self, index: usize, at: Time, clock: &Clock) {
+        self.lanes[index].link.advance(at);
+        if !self.lanes[index].place.exit {
+            while let Some(delivered) = self.lanes[index].link.take(at) {
                 self.forward(index, delivered, clock);
             }
         }
         self.look_after(index, at, clock);
     }
 
-    /// Moves a packet on to the next leg of its way, and its copies behind it.
+    /// Moves a packet on to the next lane of its way, and its copies behind it.
     pub(super) fn forward(
         &mut self,
         index: usize,
@@ -296,7 +296,7 @@ impl Web {
     ) {
         let Delivered { release, packet } = delivered;
         let way = packet.body.way();
-        self.legs[index].crossed(&packet.ledger);
+        self.lanes[index].crossed(&packet.ledger);
         self.ways[way].book(packet.body.hop(), &packet.ledger);
         packet.body.note_hop(&mut self.pool, index, &packet.ledger);
         let hop = (index, self.ways[way].lanes[packet.body.hop() + 1]);
@@ -306,7 +306,7 @@ impl Web {
                     self.live.way(way).duplicate();
                     self.move_on(hop, release, like(&packet, body), clock);
                 }
-                None => self.legs[index].lose_copy(&packet),
+                None => self.lanes[index].lose_copy(&packet),
             }
         }
         self.move_on(hop, release, packet, clock);
@@ -333,9 +333,9 @@ impl Web {
     fn sample(&mut self, now: Time) {
         let Some((mut next, every)) = self.sampling else { return };
         while next < now {
-            for index in 0..self.legs.len() {
-                let (_, waits) = self.on_medium(&self.legs[index]);
-                self.legs[index].sample(next, waits.bytes);
+            for index in 0..self.lanes.len() {
+                let (_, waits) = self.on_medium(&self.lanes[index]);
+                self.lanes[index].sample(next, waits.bytes);
             }
             next += every;
         }

@@ -3,7 +3,7 @@
 use super::{Taken, WAITING_BYTES, Write, wire_notes};
 use crate::clock;
 use crate::context::Context;
-use crate::run::VoiceReport;
+use crate::run::ProtocolReport;
 use crate::shared::{Carried, Flying};
 use crate::wire::{Body, Wire};
 use std::collections::VecDeque;
@@ -116,14 +116,14 @@ impl Datagrams {
         Some(taken)
     }
 
-    pub fn report(&self) -> VoiceReport {
-        VoiceReport {
+    pub fn report(&self) -> ProtocolReport {
+        ProtocolReport {
             packets_sent: self.wire.sent,
             packets_received: self.wire.received,
             blocks: self.blocks.clone(),
             block_count: self.block_count,
             notes: wire_notes(&self.wire),
-            ..VoiceReport::default()
+            ..ProtocolReport::default()
         }
     }
 }

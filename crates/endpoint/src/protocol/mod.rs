@@ -16,7 +16,7 @@ pub(crate) use urp::Urp;
 use crate::EndpointError;
 use crate::context::Context;
 use crate::plan::FlowPlan;
-use crate::run::VoiceReport;
+use crate::run::ProtocolReport;
 use crate::shared::Carried;
 use crate::wire::Wire;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -51,17 +51,17 @@ pub(crate) struct Taken {
 
 /// An end's protocol on its socket.
 #[derive(Debug)]
-pub(crate) enum Voice {
+pub(crate) enum ProtocolEnd {
     Datagrams(Box<Datagrams>),
     Urp(Box<Urp>),
     Tcp(Box<Tcp>),
     Listed(Box<Listed>),
 }
 
-impl Voice {
+impl ProtocolEnd {
     /// Both ends of each flow, ready to start, in the order of the plans.
-    pub fn pairs(plans: &[&FlowPlan]) -> Result<Vec<[Voice; 2]>, EndpointError> {
-        let pairs: Result<Vec<_>, _> = plans.iter().map(|plan| Voice::pair(plan)).collect();
+    pub fn pairs(plans: &[&FlowPlan]) -> Result<Vec<[ProtocolEnd; 2]>, EndpointError> {
+        let pairs: Result<Vec<_>, _> = plans.iter().map(|plan| ProtocolEnd::pair(plan)).collect();
         let mut pairs = pairs?;
         let tcp: Vec<&FlowPlan> = std::iter::zip(plans, &pairs)
             .filter(|(_, pair)| pair.is_none())
@@ -69,20 +69,21 @@ impl Voice {
             .collect();
         let connected = Tcp::pairs(&tcp)?;
         for (place, pair) in pairs.iter_mut().filter(|pair| pair.is_none()).zip(connected) {
-            *place = Some(pair.map(|tcp| Voice::Tcp(Box::new(tcp))));
+            *place = Some(pair.map(|tcp| ProtocolEnd::Tcp(Box::new(tcp))));
         }
         Ok(pairs.into_iter().flatten().collect())
     }
 
     /// Both ends; `None` if they are to be connected first.
-    fn pair(plan: &FlowPlan) -> Result<Option<[Voice; 2]>, EndpointError> {
+    fn pair(plan: &FlowPlan) -> Result<Option<[ProtocolEnd; 2]>, EndpointError> {
         let [ours, theirs] = [&plan.source, &plan.destination].map(|end| &end.transport);
         match (header(ours), header(theirs)) {
             (Some(own), Some(other)) => {
                 let [near, far] = Wire::pair(plan)?;
-                let voice =
-                    |wire, own, other| Voice::Datagrams(Box::new(Datagrams::new(wire, own, other)));
-                return Ok(Some([voice(near, own, other), voice(far, other, own)]));
+                let protocol = |wire, own, other| {
+                    ProtocolEnd::Datagrams(Box::new(Datagrams::new(wire, own, other)))
+                };
+                return Ok(Some([protocol(near, own, other), protocol(far, other, own)]));
             }
             (None, None) => (),
             _ => return Err(mixed(ours, theirs)),
@@ -92,14 +93,14 @@ impl Voice {
                 let [near, far] = Wire::pair(plan)?;
                 let near = Urp::new(near, own, &plan.source.interface)?;
                 let far = Urp::new(far, other, &plan.destination.interface)?;
-                Ok(Some([near, far].map(|urp| Voice::Urp(Box::new(urp)))))
+                Ok(Some([near, far].map(|urp| ProtocolEnd::Urp(Box::new(urp)))))
             }
             (Transport::Tcp(_), Transport::Tcp(_)) => Ok(None),
             (Transport::Listed(own), Transport::Listed(other)) if ours.understands(theirs) => {
                 let [near, far] = Wire::pair(plan)?;
                 let near = Listed::new(near, own, &plan.source.interface)?;
                 let far = Listed::new(far, other, &plan.destination.interface)?;
-                Ok(Some([near, far].map(|listed| Voice::Listed(Box::new(listed)))))
+                Ok(Some([near, far].map(|listed| ProtocolEnd::Listed(Box::new(listed)))))
             }
             _ => Err(mixed(ours, theirs)),
         }
@@ -108,110 +109,110 @@ impl Voice {
     /// Takes a system write.
     pub fn write(&mut self, now: Time, write: Write, context: &Context) {
         match self {
-            Voice::Datagrams(voice) => voice.write(now, write, context),
-            Voice::Urp(voice) => voice.write(now, write, context),
-            Voice::Listed(voice) => voice.write(now, write, context),
-            Voice::Tcp(voice) => voice.write(write, context),
+            ProtocolEnd::Datagrams(protocol) => protocol.write(now, write, context),
+            ProtocolEnd::Urp(protocol) => protocol.write(now, write, context),
+            ProtocolEnd::Listed(protocol) => protocol.write(now, write, context),
+            ProtocolEnd::Tcp(protocol) => protocol.write(write, context),
         }
     }
 
     /// Whether the write may return.
     pub fn written(&self) -> bool {
         match self {
-            Voice::Datagrams(voice) => voice.written(),
-            Voice::Urp(voice) => voice.written(),
-            Voice::Listed(voice) => voice.written(),
-            Voice::Tcp(voice) => voice.written(),
+            ProtocolEnd::Datagrams(protocol) => protocol.written(),
+            ProtocolEnd::Urp(protocol) => protocol.written(),
+            ProtocolEnd::Listed(protocol) => protocol.written(),
+            ProtocolEnd::Tcp(protocol) => protocol.written(),
         }
     }
 
     /// Moves everything that can move, in both directions.
     pub fn pump(&mut self, now: Time, context: &Context) {
         match self {
-            Voice::Datagrams(voice) => voice.pump(context),
-            Voice::Urp(voice) => voice.pump(now, context),
-            Voice::Listed(voice) => voice.pump(now, context),
-            Voice::Tcp(voice) => voice.pump(),
+            ProtocolEnd::Datagrams(protocol) => protocol.pump(context),
+            ProtocolEnd::Urp(protocol) => protocol.pump(now, context),
+            ProtocolEnd::Listed(protocol) => protocol.pump(now, context),
+            ProtocolEnd::Tcp(protocol) => protocol.pump(),
         }
     }
 
     /// A system read, if there is anything to be read.
     pub fn take(&mut self, now: Time, context: &Context) -> Option<Taken> {
         match self {
-            Voice::Datagrams(voice) => voice.take(context),
-            Voice::Urp(voice) => voice.take(now, context),
-            Voice::Listed(voice) => voice.take(now, context),
-            Voice::Tcp(voice) => voice.take(now, context),
+            ProtocolEnd::Datagrams(protocol) => protocol.take(context),
+            ProtocolEnd::Urp(protocol) => protocol.take(now, context),
+            ProtocolEnd::Listed(protocol) => protocol.take(now, context),
+            ProtocolEnd::Tcp(protocol) => protocol.take(now, context),
         }
     }
 
     /// Sends nothing more, whatever is left to be sent.
     pub fn cut_off(&mut self) {
         match self {
-            Voice::Datagrams(_) => (),
-            Voice::Urp(voice) => voice.cut_off(),
-            Voice::Listed(voice) => voice.cut_off(),
-            Voice::Tcp(voice) => voice.cut_off(),
+            ProtocolEnd::Datagrams(_) => (),
+            ProtocolEnd::Urp(protocol) => protocol.cut_off(),
+            ProtocolEnd::Listed(protocol) => protocol.cut_off(),
+            ProtocolEnd::Tcp(protocol) => protocol.cut_off(),
         }
     }
 
     /// When it wants to be pumped at the latest.
     pub fn deadline(&self) -> Option<Time> {
         match self {
-            Voice::Urp(voice) => voice.deadline(),
-            Voice::Listed(voice) => voice.deadline(),
-            Voice::Datagrams(_) | Voice::Tcp(_) => None,
+            ProtocolEnd::Urp(protocol) => protocol.deadline(),
+            ProtocolEnd::Listed(protocol) => protocol.deadline(),
+            ProtocolEnd::Datagrams(_) | ProtocolEnd::Tcp(_) => None,
         }
     }
 
     /// Whether it waits for its socket to be readable, while the application reads or not, and writable.
     pub fn interest(&self, reading: bool) -> (bool, bool) {
         match self {
-            Voice::Datagrams(voice) => (true, voice.blocked()),
-            Voice::Urp(voice) => (true, voice.blocked()),
-            Voice::Listed(voice) => (true, voice.blocked()),
-            Voice::Tcp(voice) => (reading && !voice.closed(), voice.blocked()),
+            ProtocolEnd::Datagrams(protocol) => (true, protocol.blocked()),
+            ProtocolEnd::Urp(protocol) => (true, protocol.blocked()),
+            ProtocolEnd::Listed(protocol) => (true, protocol.blocked()),
+            ProtocolEnd::Tcp(protocol) => (reading && !protocol.closed(), protocol.blocked()),
         }
     }
 
     /// The reason why what was written is not on its way; `None` if there is none.
     pub fn waiting(&self) -> Option<Waiting> {
         match self {
-            Voice::Datagrams(voice) => (!voice.written()).then_some(Waiting::Host),
-            Voice::Urp(voice) => voice.waiting(),
-            Voice::Listed(voice) => voice.waiting(),
-            Voice::Tcp(voice) => (!voice.written()).then_some(Waiting::Window),
+            ProtocolEnd::Datagrams(protocol) => (!protocol.written()).then_some(Waiting::Host),
+            ProtocolEnd::Urp(protocol) => protocol.waiting(),
+            ProtocolEnd::Listed(protocol) => protocol.waiting(),
+            ProtocolEnd::Tcp(protocol) => (!protocol.written()).then_some(Waiting::Window),
         }
     }
 
     /// Whether the other end counts as dead.
     pub fn dead(&self) -> bool {
         match self {
-            Voice::Urp(voice) => voice.dead(),
-            Voice::Listed(voice) => voice.dead(),
-            Voice::Tcp(voice) => voice.closed(),
-            Voice::Datagrams(_) => false,
+            ProtocolEnd::Urp(protocol) => protocol.dead(),
+            ProtocolEnd::Listed(protocol) => protocol.dead(),
+            ProtocolEnd::Tcp(protocol) => protocol.closed(),
+            ProtocolEnd::Datagrams(_) => false,
         }
     }
 
     /// The counts of the protocol, at the end.
-    pub fn report(&mut self) -> VoiceReport {
+    pub fn report(&mut self) -> ProtocolReport {
         match self {
-            Voice::Datagrams(voice) => voice.report(),
-            Voice::Urp(voice) => voice.report(),
-            Voice::Listed(voice) => voice.report(),
-            Voice::Tcp(voice) => voice.report(),
+            ProtocolEnd::Datagrams(protocol) => protocol.report(),
+            ProtocolEnd::Urp(protocol) => protocol.report(),
+            ProtocolEnd::Listed(protocol) => protocol.report(),
+            ProtocolEnd::Tcp(protocol) => protocol.report(),
         }
     }
 }
 
-impl AsFd for Voice {
+impl AsFd for ProtocolEnd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Voice::Datagrams(voice) => voice.as_fd(),
-            Voice::Urp(voice) => voice.as_fd(),
-            Voice::Listed(voice) => voice.as_fd(),
-            Voice::Tcp(voice) => voice.as_fd(),
+            ProtocolEnd::Datagrams(protocol) => protocol.as_fd(),
+            ProtocolEnd::Urp(protocol) => protocol.as_fd(),
+            ProtocolEnd::Listed(protocol) => protocol.as_fd(),
+            ProtocolEnd::Tcp(protocol) => protocol.as_fd(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Shared media in a network: a lane that is a station of a medium hands its frames over to it, and takes back those that
 //! leave by a port once they have been heard.
 
-use super::Web;
-use super::leg::Leg;
+use super::Plane;
+use super::lane::Lane;
 use super::plan::{LanePlan, MediumPlan};
 use super::transit::Transit;
 use crate::clock::Clock;
@@ -47,10 +47,10 @@ fn built(plan: &MediumPlan) -> Medium<Packet<Transit>> {
     Medium::new(&plan.spec, plan.seed, &plan.name, &stations)
 }
 
-impl Web {
-    /// What the station of a medium that `leg` is did, and what waits there.
-    pub(super) fn on_medium(&self, leg: &Leg) -> (Counts, Backlog) {
-        let Some((medium, station)) = leg.station() else { return Default::default() };
+impl Plane {
+    /// What the station of a medium that `lane` is did, and what waits there.
+    pub(super) fn on_medium(&self, lane: &Lane) -> (Counts, Backlog) {
+        let Some((medium, station)) = lane.station() else { return Default::default() };
         let medium = &self.media[medium].medium;
         (medium.counts(station), medium.backlog(station))
     }
@@ -79,7 +79,7 @@ impl Web {
             let body = &delivered.packet.body;
             match body.hop() + 1 < self.ways[body.way()].lanes.len() {
                 true => self.forward(lane, delivered, clock),
-                false => self.legs[lane].heard.push_back(delivered),
+                false => self.lanes[lane].heard.push_back(delivered),
             }
         }
         self.give_back_from(medium, at, clock);
@@ -87,7 +87,7 @@ impl Web {
 
     /// Gives back what a medium has dropped by `at`.
     fn give_back_from(&mut self, medium: usize, at: Time, clock: &Clock) {
-        let Web { media, pool, live, tap, .. } = self;
+        let Plane { media, pool, live, tap, .. } = self;
         let Shared { medium, lanes, .. } = &mut media[medium];
         if !medium.has_dropped() {
             return;

@@ -7,7 +7,7 @@ use super::{Taken, WAITING_BYTES, Write, wire_notes};
 use crate::EndpointError;
 use crate::clock;
 use crate::context::Context;
-use crate::run::VoiceReport;
+use crate::run::ProtocolReport;
 use crate::shared::{Carried, Flying};
 use crate::wire::{Body, Wire};
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
 use trunkline_engine::wrong_blocks;
-use trunkline_host::{self as host, Desk, Request, urp_settings};
+use trunkline_host::{self as host, Request, SendQueue, urp_settings};
 use trunkline_measure::{Step, Trail, Waiting};
 use trunkline_scenario::{Echo, Interface, Split, UrpSettings};
 use trunkline_transport::envelope::{self, Envelope, Reader};
@@ -54,14 +54,14 @@ pub(crate) struct Urp {
     /// Most requests outstanding.
     requests: Option<u32>,
     echo: Echo,
-    desk: Desk<Carried>,
+    send_queue: SendQueue<Carried>,
     /// Blocks and bytes sent at least once.
     blocks_sent: u64,
     bytes_sent: u64,
     /// Accepted of what the other end has sent.
     bytes_accepted: u64,
     /// Blocks accepted that were not the next of the stream: losses and copies together can deceive URP.
-    deceived: u64,
+    wrong_data: u64,
     /// Whether nothing more is to be sent.
     is_cut_off: bool,
     /// Whether octets have been left out for want of room.
@@ -93,11 +93,11 @@ impl Urp {
             split: interface.split.clone(),
             requests: interface.requests,
             echo: interface.echo,
-            desk: Desk::default(),
+            send_queue: SendQueue::default(),
             blocks_sent: 0,
             bytes_sent: 0,
             bytes_accepted: 0,
-            deceived: 0,
+            wrong_data: 0,
             is_cut_off: false,
             incomplete: false,
             outbox: VecDeque::new(),
@@ -114,12 +114,12 @@ impl Urp {
         let Write { bytes, end, carried } = write;
         let rounds = Some(bytes);
         let write = host::Write { bytes, end, empty: false, rounds };
-        self.desk.write(&self.split, write, || carried.clone());
+        self.send_queue.write(&self.split, write, || carried.clone());
         self.say(now, context);
     }
 
     pub fn written(&self) -> bool {
-        self.desk.has_room() && self.urp.unsent() <= WAITING_BYTES
+        self.send_queue.has_room() && self.urp.unsent() <= WAITING_BYTES
     }
 
     pub fn blocked(&self) -> bool {
@@ -150,7 +150,7 @@ impl Urp {
         if self.urp.unsent() > 0 || self.blocked() {
             return Some(Waiting::Host);
         }
-        (self.desk.queued() > 0).then_some(Waiting::Request)
+        (self.send_queue.queued() > 0).then_some(Waiting::Request)
     }
 
     pub fn pump(&mut self, mut now: Time, context: &Context) {
@@ -184,20 +184,21 @@ impl Urp {
     /// Hands requests to the protocol, as many as the interface takes.
     fn start_requests(&mut self, now: Time, context: &Context) {
         let answered = self.urp.counters().sending.blocks - self.urp.outstanding() as u64;
-        self.desk.forget(answered);
-        while self.desk.is_done(answered) {
-            self.desk.release();
+        self.send_queue.forget(answered);
+        while self.send_queue.is_done(answered) {
+            self.send_queue.release();
         }
-        while let Some(Request { bytes, end, carried, .. }) = self.desk.next(self.requests, 0) {
+        while let Some(Request { bytes, end, carried, .. }) = self.send_queue.next(self.requests, 0)
+        {
             let units = match bytes {
                 0 => u64::from(end),
                 _ => u64::from(bytes.div_ceil(self.urp.settings().block.into())),
             };
-            let data = self.desk.hand_over(bytes, units, self.requests.is_some());
+            let data = self.send_queue.hand_over(bytes, units, self.requests.is_some());
             self.urp.offer(now, octets::from(data.offset, bytes), end);
             if let Some(mut carried) = carried {
                 carried.trail.mark(now, context.own.requests, Cause::Window);
-                self.desk.keep(carried);
+                self.send_queue.keep(carried);
             }
         }
     }
@@ -211,13 +212,13 @@ impl Urp {
             trail.mark(now, place.transport, Cause::Recover);
         } else {
             self.blocks_sent += 1;
-            let answered = self.desk.offered() - self.urp.unsent() - self.urp.unechoed();
+            let answered = self.send_queue.offered() - self.urp.unsent() - self.urp.unechoed();
             let data = Extent::new(self.bytes_sent, Payload::len(&block.data));
-            self.desk.first_sent(data, answered);
+            self.send_queue.first_sent(data, answered);
             self.bytes_sent += u64::from(Payload::len(&block.data));
         }
         let ending = self.message_ending_in(block);
-        let message = ending.and_then(|units| self.desk.ending_with(units)).map(|carried| {
+        let message = ending.and_then(|units| self.send_queue.ending_with(units)).map(|carried| {
             match block.first_sent {
                 Some(_) => carried.trail.mark(now, place.transport, Cause::Recover),
                 None => carried.trail.mark(block.eligible, place.transport, Cause::Window),
@@ -302,7 +303,7 @@ impl Urp {
             let bytes = Payload::len(&delivery.data);
             // Octets that did not fit into a capsule cannot be told.
             let right = self.incomplete || octets::are(&delivery.data, self.bytes_accepted);
-            self.deceived += u64::from(!right);
+            self.wrong_data += u64::from(!right);
             self.bytes_accepted += u64::from(bytes);
             self.inbox.push_back(Arrival { bytes, end: delivery.end, carried });
             // The host of a real interface has a buffer posted whenever it is asked for one.
@@ -333,22 +334,22 @@ impl Urp {
         Some(taken)
     }
 
-    pub fn report(&self) -> VoiceReport {
+    pub fn report(&self) -> ProtocolReport {
         let sending = self.urp.counters().sending;
         let mut notes = wire_notes(&self.wire);
-        if self.deceived > 0 {
-            notes.push(wrong_blocks(self.deceived));
+        if self.wrong_data > 0 {
+            notes.push(wrong_blocks(self.wrong_data));
         }
-        VoiceReport {
+        ProtocolReport {
             retransmissions: sending.resent,
             timeouts: sending.timeouts,
             packets_sent: self.wire.sent,
             packets_received: self.wire.received,
             blocks: self.steps.clone(),
             block_count: self.step_count,
-            rounds: self.desk.rounds(),
+            rounds: self.send_queue.rounds(),
             notes,
-            ..VoiceReport::default()
+            ..ProtocolReport::default()
         }
     }
 }

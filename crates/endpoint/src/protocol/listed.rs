@@ -10,7 +10,7 @@ use super::{Taken, WAITING_BYTES, Write, wire_notes};
 use crate::EndpointError;
 use crate::clock;
 use crate::context::Context;
-use crate::run::VoiceReport;
+use crate::run::ProtocolReport;
 use crate::shared::{Carried, Flying};
 use crate::wire::{Body, Wire};
 use std::collections::{BTreeMap, VecDeque};
@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
 use trunkline_engine::wrong_blocks;
-use trunkline_host::{self as host, Desk, Request};
+use trunkline_host::{self as host, Request, SendQueue};
 use trunkline_measure::{Step, Trail, Waiting};
 use trunkline_scenario::{Interface, Split};
 use trunkline_transport::protocol::{Frame, Header, Held, Outgoing, Unit};
@@ -45,7 +45,7 @@ pub(crate) struct Listed {
     split: Vec<Split>,
     /// Most requests outstanding.
     requests: Option<u32>,
-    desk: Desk<Carried>,
+    send_queue: SendQueue<Carried>,
     /// Frames that wait for the socket, those of units with their records.
     outbox: VecDeque<(Frame, Option<Flying>)>,
     /// The records of units that have come and are not next in order, by number.
@@ -53,7 +53,7 @@ pub(crate) struct Listed {
     inbox: VecDeque<Arrival>,
     /// Bytes accepted of what the other end has sent, and units that were not the next of the stream.
     accepted: u64,
-    deceived: u64,
+    wrong_data: u64,
     /// Whether nothing more is to be sent.
     is_cut_off: bool,
     steps: Vec<Step>,
@@ -73,12 +73,12 @@ impl Listed {
             protocol,
             split: interface.split.clone(),
             requests: interface.requests,
-            desk: Desk::default(),
+            send_queue: SendQueue::default(),
             outbox: VecDeque::new(),
             early: BTreeMap::new(),
             inbox: VecDeque::new(),
             accepted: 0,
-            deceived: 0,
+            wrong_data: 0,
             is_cut_off: false,
             steps: Vec::new(),
             step_count: 0,
@@ -89,12 +89,12 @@ impl Listed {
     pub fn write(&mut self, now: Time, write: Write, context: &Context) {
         let Write { bytes, end, carried } = write;
         let write = host::Write { bytes, end, empty: false, rounds: Some(bytes) };
-        self.desk.write(&self.split, write, || carried.clone());
+        self.send_queue.write(&self.split, write, || carried.clone());
         self.say(now, context);
     }
 
     pub fn written(&self) -> bool {
-        self.desk.has_room() && self.protocol.unsent() <= WAITING_BYTES
+        self.send_queue.has_room() && self.protocol.unsent() <= WAITING_BYTES
     }
 
     pub fn blocked(&self) -> bool {
@@ -125,7 +125,7 @@ impl Listed {
         if self.protocol.unsent() > 0 || self.blocked() {
             return Some(Waiting::Host);
         }
-        (self.desk.queued() > 0).then_some(Waiting::Request)
+        (self.send_queue.queued() > 0).then_some(Waiting::Request)
     }
 
     pub fn pump(&mut self, mut now: Time, context: &Context) {
@@ -156,17 +156,18 @@ impl Listed {
     /// Hands requests to the protocol, as many as the interface takes.
     fn start_requests(&mut self, now: Time, context: &Context) {
         let answered = self.protocol.counters().answered;
-        self.desk.forget(answered);
-        while self.desk.is_done(answered) {
-            self.desk.release();
+        self.send_queue.forget(answered);
+        while self.send_queue.is_done(answered) {
+            self.send_queue.release();
         }
-        while let Some(Request { bytes, end, carried, .. }) = self.desk.next(self.requests, 0) {
+        while let Some(Request { bytes, end, carried, .. }) = self.send_queue.next(self.requests, 0)
+        {
             let units = self.protocol.units_of(bytes, end);
-            let data = self.desk.hand_over(bytes, units, self.requests.is_some());
+            let data = self.send_queue.hand_over(bytes, units, self.requests.is_some());
             self.protocol.offer(now, data, end);
             if let Some(mut carried) = carried {
                 carried.trail.mark(now, context.own.requests, Cause::Window);
-                self.desk.keep(carried);
+                self.send_queue.keep(carried);
             }
         }
     }
@@ -180,9 +181,9 @@ impl Listed {
             trail.mark(now, place.transport, Cause::Recover);
         } else {
             let (unsent, open) = (self.protocol.unsent(), self.protocol.unanswered());
-            self.desk.first_sent(data, self.desk.offered() - unsent - open);
+            self.send_queue.first_sent(data, self.send_queue.offered() - unsent - open);
         }
-        let carried = if unit.end { self.desk.ending_with(unit.number + 1) } else { None };
+        let carried = if unit.end { self.send_queue.ending_with(unit.number + 1) } else { None };
         let message = carried.map(|carried| {
             match unit.first_sent {
                 Some(_) => carried.trail.mark(now, place.transport, Cause::Recover),
@@ -218,7 +219,7 @@ impl Listed {
         let Some((frame, right)) = decode(view.body, view.header.path_size) else {
             return Some(now);
         };
-        self.deceived += u64::from(!right);
+        self.wrong_data += u64::from(!right);
         let kept = self.protocol.receive(now, &frame);
         if let (Some(number), Some(mut flying)) = (kept, flying) {
             flying.each(|trail| trail.mark(now, context.own.host, Cause::Host));
@@ -237,7 +238,7 @@ impl Listed {
                 add(&mut self.steps, flying.block.steps());
                 flying.message
             });
-            self.deceived += u64::from(unit.data.offset != self.accepted);
+            self.wrong_data += u64::from(unit.data.offset != self.accepted);
             self.accepted += u64::from(unit.data.len);
             self.inbox.push_back(Arrival { bytes: unit.data.len, end: unit.end, carried });
         }
@@ -258,22 +259,22 @@ impl Listed {
         Some(taken)
     }
 
-    pub fn report(&self) -> VoiceReport {
+    pub fn report(&self) -> ProtocolReport {
         let counters = self.protocol.counters();
         let mut notes = wire_notes(&self.wire);
-        if self.deceived > 0 {
-            notes.push(wrong_blocks(self.deceived));
+        if self.wrong_data > 0 {
+            notes.push(wrong_blocks(self.wrong_data));
         }
-        VoiceReport {
+        ProtocolReport {
             retransmissions: counters.resent,
             timeouts: counters.timeouts,
             packets_sent: self.wire.sent,
             packets_received: self.wire.received,
             blocks: self.steps.clone(),
             block_count: self.step_count,
-            rounds: self.desk.rounds(),
+            rounds: self.send_queue.rounds(),
             notes,
-            ..VoiceReport::default()
+            ..ProtocolReport::default()
         }
     }
 }

@@ -56,7 +56,7 @@ impl Places {
 
 /// The state of a server.
 #[derive(Debug)]
-pub struct House {
+pub struct Registry {
     pub(super) options: Options,
     pub(super) places: Places,
     pub(super) counts: Counts,
@@ -76,18 +76,18 @@ pub struct Joined {
     pub(super) transcript: [u8; 32],
 }
 
-impl House {
-    /// A house with nobody in it.
+impl Registry {
+    /// A registry with nobody in it.
     ///
     /// # Errors
     /// If the process may have too few files.
-    pub fn new(options: Options) -> Result<House, String> {
+    pub fn new(options: Options) -> Result<Registry, String> {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let files = usize::try_from(files).unwrap_or(usize::MAX);
         let places = Places::of(files, options.max_sessions)?;
         let congestion = tcp::settable(&options.congestion)?.into();
         let (sessions, ended) = (Mutex::default(), Mutex::default());
-        Ok(House { options, places, congestion, counts: Counts::default(), sessions, ended })
+        Ok(Registry { options, places, congestion, counts: Counts::default(), sessions, ended })
     }
 
     /// The session with this cookie.

@@ -15,7 +15,7 @@ use trunkline_transport::{Extent, Protocol};
 
 /// Which protocol it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
+pub(crate) enum ProtocolKind {
     /// The Universal Receiver Protocol.
     Urp,
     /// The Transmission Control Protocol.
@@ -26,14 +26,14 @@ pub(crate) enum Language {
     Listed,
 }
 
-impl Language {
+impl ProtocolKind {
     /// That of `transport`.
-    pub fn of(transport: &Transport) -> Language {
+    pub fn of(transport: &Transport) -> ProtocolKind {
         match transport {
-            Transport::Urp(_) => Language::Urp,
-            Transport::Tcp(_) => Language::Tcp,
-            Transport::Datagram | Transport::Udp => Language::Datagrams,
-            Transport::Listed(_) => Language::Listed,
+            Transport::Urp(_) => ProtocolKind::Urp,
+            Transport::Tcp(_) => ProtocolKind::Tcp,
+            Transport::Datagram | Transport::Udp => ProtocolKind::Datagrams,
+            Transport::Listed(_) => ProtocolKind::Listed,
         }
     }
 }
@@ -43,7 +43,7 @@ const FIRST_BUFFER: u64 = 20;
 
 /// An end's protocol.
 #[derive(Debug)]
-pub(crate) enum Speaker {
+pub(crate) enum ProtocolEnd {
     /// The Universal Receiver Protocol.
     Urp { urp: Box<Urp<Extent>> },
     /// The Transmission Control Protocol, and how many requests it has been handed.
@@ -132,7 +132,7 @@ pub(crate) struct Delivered {
     pub end: bool,
 }
 
-impl Speaker {
+impl ProtocolEnd {
     /// The protocol that `own` describes, to talk with an end that speaks `other`, and how many envelopes its
     /// packets hold. URP's channel is set up; a TCP that `opens` has its connection still to set up, and another
     /// one waits for that.
@@ -141,14 +141,14 @@ impl Speaker {
         habits: &Habits,
         opens: bool,
         traffic: &str,
-    ) -> Result<(Speaker, u32), SimError> {
+    ) -> Result<(ProtocolEnd, u32), SimError> {
         let wrong = |reason: String| SimError::Transport { traffic: traffic.into(), reason };
         match (own, other) {
             (Transport::Urp(settings), _) => {
                 let urp = urp_settings(settings, habits.echo).map_err(wrong)?;
                 let urp = Urp::connected(Time::ZERO, urp);
                 let urp = Box::new(urp.map_err(|error| wrong(error.to_string()))?);
-                Ok((Speaker::Urp { urp }, settings.packet))
+                Ok((ProtocolEnd::Urp { urp }, settings.packet))
             }
             (Transport::Tcp(ours), Transport::Tcp(_)) => {
                 let ours = settings::tcp(ours, habits).map_err(wrong)?;
@@ -157,7 +157,7 @@ impl Speaker {
                     false => Tcp::listen(ours, Seq::default()),
                 };
                 let tcp = Box::new(tcp.map_err(|error| wrong(error.to_string()))?);
-                Ok((Speaker::Tcp { tcp, handed: 0 }, 0))
+                Ok((ProtocolEnd::Tcp { tcp, handed: 0 }, 0))
             }
             (Transport::Tcp(_), _) => {
                 let text = "one end speaks TCP and the other does not; give both the same 'kind'";
@@ -165,62 +165,62 @@ impl Speaker {
             }
             (Transport::Listed(listed), _) => {
                 let protocol = (listed.entry.build)(&listed.values).map_err(wrong)?;
-                Ok((Speaker::Listed { protocol }, 0))
+                Ok((ProtocolEnd::Listed { protocol }, 0))
             }
-            (Transport::Datagram, _) => Ok((Speaker::datagrams(0), 0)),
-            (Transport::Udp, _) => Ok((Speaker::datagrams(UDP_HEADER), 0)),
+            (Transport::Datagram, _) => Ok((ProtocolEnd::datagrams(0), 0)),
+            (Transport::Udp, _) => Ok((ProtocolEnd::datagrams(UDP_HEADER), 0)),
         }
     }
 
-    fn datagrams(header: u32) -> Speaker {
-        Speaker::Datagram { waiting: VecDeque::new(), bytes: 0, sent: 0, header }
+    fn datagrams(header: u32) -> ProtocolEnd {
+        ProtocolEnd::Datagram { waiting: VecDeque::new(), bytes: 0, sent: 0, header }
     }
 
     /// Blocks sent again, and time-outs.
     pub fn counters(&self) -> (u64, u64) {
         match self {
-            Speaker::Urp { urp } => {
+            ProtocolEnd::Urp { urp } => {
                 let sending = urp.counters().sending;
                 (sending.resent, sending.timeouts)
             }
-            Speaker::Tcp { tcp, .. } => {
+            ProtocolEnd::Tcp { tcp, .. } => {
                 let sending = tcp.counters().sending;
                 (sending.retransmitted, u64::from(sending.timeouts))
             }
-            Speaker::Listed { protocol } => {
+            ProtocolEnd::Listed { protocol } => {
                 let counters = protocol.counters();
                 (counters.resent, counters.timeouts)
             }
-            Speaker::Datagram { .. } => (0, 0),
+            ProtocolEnd::Datagram { .. } => (0, 0),
         }
     }
 
     /// Bytes sent and not answered for.
     pub fn unechoed(&self) -> u64 {
         match self {
-            Speaker::Urp { urp } => urp.unechoed(),
-            Speaker::Tcp { tcp, .. } => tcp.outstanding(),
-            Speaker::Listed { protocol } => protocol.unanswered(),
-            Speaker::Datagram { .. } => 0,
+            ProtocolEnd::Urp { urp } => urp.unechoed(),
+            ProtocolEnd::Tcp { tcp, .. } => tcp.outstanding(),
+            ProtocolEnd::Listed { protocol } => protocol.unanswered(),
+            ProtocolEnd::Datagram { .. } => 0,
         }
     }
 
     /// The host has taken so many bytes more.
     pub fn consumed(&mut self, now: Time, bytes: u32) {
         match self {
-            Speaker::Urp { urp } => urp.consumed(now, u64::from(bytes)),
-            Speaker::Tcp { tcp, .. } => tcp.consumed(now, u64::from(bytes)),
-            Speaker::Datagram { .. } | Speaker::Listed { .. } => {}
+            ProtocolEnd::Urp { urp } => urp.consumed(now, u64::from(bytes)),
+            ProtocolEnd::Tcp { tcp, .. } => tcp.consumed(now, u64::from(bytes)),
+            ProtocolEnd::Datagram { .. } | ProtocolEnd::Listed { .. } => {}
         }
     }
 
     /// Into how many blocks a request of so many bytes is cut.
     pub fn blocks_of(&self, bytes: u32, end: bool) -> u64 {
         match self {
-            Speaker::Urp { .. } if bytes == 0 => u64::from(end),
-            Speaker::Urp { urp } => u64::from(bytes.div_ceil(urp.settings().block.into())),
-            Speaker::Listed { protocol } => protocol.units_of(bytes, end),
-            Speaker::Tcp { .. } | Speaker::Datagram { .. } => 1,
+            ProtocolEnd::Urp { .. } if bytes == 0 => u64::from(end),
+            ProtocolEnd::Urp { urp } => u64::from(bytes.div_ceil(urp.settings().block.into())),
+            ProtocolEnd::Listed { protocol } => protocol.units_of(bytes, end),
+            ProtocolEnd::Tcp { .. } | ProtocolEnd::Datagram { .. } => 1,
         }
     }
 
@@ -228,10 +228,10 @@ impl Speaker {
     /// is in its buffer, so that the request is done.
     pub fn answered_blocks(&self) -> u64 {
         match self {
-            Speaker::Urp { urp } => urp.counters().sending.blocks - urp.outstanding() as u64,
-            Speaker::Tcp { handed, .. } => *handed,
-            Speaker::Datagram { sent, .. } => *sent,
-            Speaker::Listed { protocol } => protocol.counters().answered,
+            ProtocolEnd::Urp { urp } => urp.counters().sending.blocks - urp.outstanding() as u64,
+            ProtocolEnd::Tcp { handed, .. } => *handed,
+            ProtocolEnd::Datagram { sent, .. } => *sent,
+            ProtocolEnd::Listed { protocol } => protocol.counters().answered,
         }
     }
 
@@ -245,20 +245,20 @@ impl Speaker {
         carried: Option<Carried>,
     ) -> Option<Carried> {
         match self {
-            Speaker::Urp { urp } => {
+            ProtocolEnd::Urp { urp } => {
                 urp.offer(now, data, end);
                 carried
             }
-            Speaker::Listed { protocol } => {
+            ProtocolEnd::Listed { protocol } => {
                 protocol.offer(now, data, end);
                 carried
             }
-            Speaker::Tcp { tcp, handed } => {
+            ProtocolEnd::Tcp { tcp, handed } => {
                 tcp.offer(now, data);
                 *handed += 1;
                 carried
             }
-            Speaker::Datagram { waiting, bytes, header, .. } => {
+            ProtocolEnd::Datagram { waiting, bytes, header, .. } => {
                 *bytes += u64::from(data.len);
                 let header = *header;
                 waiting.push_back(Datagram { bytes: data.len, header, ready: now, carried });
@@ -270,35 +270,35 @@ impl Speaker {
     /// The next thing to be sent.
     pub fn transmit(&mut self, now: Time) -> Option<Outgoing> {
         match self {
-            Speaker::Urp { urp } => urp.transmit(now).and_then(|segment| match segment {
+            ProtocolEnd::Urp { urp } => urp.transmit(now).and_then(|segment| match segment {
                 Segment::Block(block) => Some(Outgoing::Block(block)),
                 Segment::Control(control) => Some(Outgoing::Control(control)),
                 // Only character mode sends these, which no scenario asks for.
                 Segment::Characters(_) => None,
             }),
-            Speaker::Tcp { tcp, .. } => {
+            ProtocolEnd::Tcp { tcp, .. } => {
                 tcp.transmit(now).map(|segment| Outgoing::Segment(segment, now))
             }
-            Speaker::Datagram { waiting, bytes, sent, .. } => {
+            ProtocolEnd::Datagram { waiting, bytes, sent, .. } => {
                 let datagram = waiting.pop_front()?;
                 *bytes -= u64::from(datagram.bytes);
                 *sent += 1;
                 Some(Outgoing::Datagram(datagram))
             }
-            Speaker::Listed { protocol } => protocol.transmit(now).map(Outgoing::Frame),
+            ProtocolEnd::Listed { protocol } => protocol.transmit(now).map(Outgoing::Frame),
         }
     }
 
     /// A packet has been taken in.
     pub fn receive(&mut self, now: Time, part: Part<Extent>) {
-        if let Speaker::Urp { urp } = self {
+        if let ProtocolEnd::Urp { urp } = self {
             urp.receive(now, part);
         }
     }
 
     /// A segment of TCP has been taken in.
     pub fn hear(&mut self, now: Time, segment: tcp::Segment<Extent>) {
-        if let Speaker::Tcp { tcp, .. } = self {
+        if let ProtocolEnd::Tcp { tcp, .. } = self {
             tcp.receive(now, segment);
         }
     }
@@ -306,14 +306,14 @@ impl Speaker {
     /// A frame of a listed protocol has been taken in. Answers the number of its unit if that is kept.
     pub fn take_in(&mut self, now: Time, frame: &Frame) -> Option<u64> {
         match self {
-            Speaker::Listed { protocol } => protocol.receive(now, frame),
+            ProtocolEnd::Listed { protocol } => protocol.receive(now, frame),
             _ => None,
         }
     }
 
     /// The next unit of a listed protocol.
     pub fn take_unit(&mut self) -> Option<Delivery> {
-        let Speaker::Listed { protocol } = self else { return None };
+        let ProtocolEnd::Listed { protocol } = self else { return None };
         protocol.take()
     }
 
@@ -324,43 +324,43 @@ impl Speaker {
 
     /// The next data of TCP that have come in order.
     pub fn take_stream(&mut self) -> Option<Extent> {
-        let Speaker::Tcp { tcp, .. } = self else { return None };
+        let ProtocolEnd::Tcp { tcp, .. } = self else { return None };
         tcp.take()
     }
 
     /// The next accepted data.
     pub fn take(&mut self) -> Option<Delivered> {
-        let Speaker::Urp { urp } = self else { return None };
+        let ProtocolEnd::Urp { urp } = self else { return None };
         urp.take().map(|delivery| Delivered { data: delivery.data, end: delivery.end })
     }
 
-    /// When [`expire`](Speaker::expire) has to be called.
+    /// When [`expire`](ProtocolEnd::expire) has to be called.
     pub fn deadline(&self) -> Option<Time> {
         match self {
-            Speaker::Urp { urp } => urp.deadline(),
-            Speaker::Tcp { tcp, .. } => tcp.deadline(),
-            Speaker::Listed { protocol } => protocol.deadline(),
-            Speaker::Datagram { .. } => None,
+            ProtocolEnd::Urp { urp } => urp.deadline(),
+            ProtocolEnd::Tcp { tcp, .. } => tcp.deadline(),
+            ProtocolEnd::Listed { protocol } => protocol.deadline(),
+            ProtocolEnd::Datagram { .. } => None,
         }
     }
 
     /// The deadline has come.
     pub fn expire(&mut self, now: Time) {
         match self {
-            Speaker::Urp { urp } => urp.expire(now),
-            Speaker::Tcp { tcp, .. } => tcp.expire(now),
-            Speaker::Listed { protocol } => protocol.expire(now),
-            Speaker::Datagram { .. } => {}
+            ProtocolEnd::Urp { urp } => urp.expire(now),
+            ProtocolEnd::Tcp { tcp, .. } => tcp.expire(now),
+            ProtocolEnd::Listed { protocol } => protocol.expire(now),
+            ProtocolEnd::Datagram { .. } => {}
         }
     }
 
     /// Bytes handed over and not yet sent for the first time.
     pub fn unsent(&self) -> u64 {
         match self {
-            Speaker::Urp { urp } => urp.unsent(),
-            Speaker::Tcp { tcp, .. } => tcp.unsent(),
-            Speaker::Listed { protocol } => protocol.unsent(),
-            Speaker::Datagram { bytes, .. } => *bytes,
+            ProtocolEnd::Urp { urp } => urp.unsent(),
+            ProtocolEnd::Tcp { tcp, .. } => tcp.unsent(),
+            ProtocolEnd::Listed { protocol } => protocol.unsent(),
+            ProtocolEnd::Datagram { bytes, .. } => *bytes,
         }
     }
 
@@ -369,7 +369,7 @@ impl Speaker {
     /// double, as Linux has it: `tcp_sndbuf_expand`) up to the size that it is given.
     pub fn has_room(&self) -> bool {
         match self {
-            Speaker::Tcp { tcp, .. } => {
+            ProtocolEnd::Tcp { tcp, .. } => {
                 let least = FIRST_BUFFER * u64::from(tcp.segment_size());
                 let most = (2 * tcp.window()).max(least).min(tcp.settings().send_buffer);
                 tcp.unsent() + tcp.outstanding() <= most
@@ -380,7 +380,7 @@ impl Speaker {
 
     /// Whether it sets up a connection, so that the end of the sender is the end of the flow.
     pub fn is_connected(&self) -> bool {
-        !matches!(self, Speaker::Datagram { .. })
+        !matches!(self, ProtocolEnd::Datagram { .. })
     }
 
     /// Whether its connection is still to be set up.
@@ -390,18 +390,18 @@ impl Speaker {
 
     /// Whether it speaks TCP.
     pub fn is_tcp(&self) -> bool {
-        matches!(self, Speaker::Tcp { .. })
+        matches!(self, ProtocolEnd::Tcp { .. })
     }
 
     /// Whether what it accepts lies in the host's socket buffer from then on, whatever the interface.
     pub fn is_of_host(&self) -> bool {
-        matches!(self, Speaker::Tcp { .. } | Speaker::Listed { .. })
+        matches!(self, ProtocolEnd::Tcp { .. } | ProtocolEnd::Listed { .. })
     }
 
     /// Its TCP.
     pub fn tcp(&self) -> Option<&Tcp<Extent>> {
         match self {
-            Speaker::Tcp { tcp, .. } => Some(tcp),
+            ProtocolEnd::Tcp { tcp, .. } => Some(tcp),
             _ => None,
         }
     }
@@ -409,39 +409,39 @@ impl Speaker {
     /// Whether the other end has left so many enquiries unanswered that it counts as dead.
     pub fn dead(&self) -> bool {
         match self {
-            Speaker::Urp { urp } => urp.dead(),
-            Speaker::Tcp { tcp, .. } => tcp.dead(),
-            Speaker::Listed { protocol } => protocol.dead(),
-            Speaker::Datagram { .. } => false,
+            ProtocolEnd::Urp { urp } => urp.dead(),
+            ProtocolEnd::Tcp { tcp, .. } => tcp.dead(),
+            ProtocolEnd::Listed { protocol } => protocol.dead(),
+            ProtocolEnd::Datagram { .. } => false,
         }
     }
 
     /// What holds data back that could be sent.
     pub fn blocked(&self, now: Time) -> Option<Waiting> {
         match self {
-            Speaker::Urp { urp } => urp.blocked().then_some(Waiting::Window),
-            Speaker::Tcp { tcp, .. } => tcp.blocked(now).map(|blocked| match blocked {
+            ProtocolEnd::Urp { urp } => urp.blocked().then_some(Waiting::Window),
+            ProtocolEnd::Tcp { tcp, .. } => tcp.blocked(now).map(|blocked| match blocked {
                 Blocked::Congestion => Waiting::Congestion,
                 Blocked::Pacing => Waiting::Paced,
                 Blocked::Handshake => Waiting::Opening,
                 Blocked::Receiver | Blocked::SendBuffer | Blocked::Small => Waiting::Window,
             }),
-            Speaker::Listed { protocol } => protocol.held().map(|held| match held {
+            ProtocolEnd::Listed { protocol } => protocol.held().map(|held| match held {
                 Held::Window => Waiting::Window,
                 Held::Recovery => Waiting::Recover,
                 Held::Pace => Waiting::Paced,
             }),
-            Speaker::Datagram { .. } => None,
+            ProtocolEnd::Datagram { .. } => None,
         }
     }
 
     /// Whether something lost is being waited for or sent again.
     pub fn recovering(&self) -> bool {
         match self {
-            Speaker::Urp { urp } => urp.recovering(),
-            Speaker::Tcp { tcp, .. } => tcp.recovering(),
-            Speaker::Listed { protocol } => protocol.held() == Some(Held::Recovery),
-            Speaker::Datagram { .. } => false,
+            ProtocolEnd::Urp { urp } => urp.recovering(),
+            ProtocolEnd::Tcp { tcp, .. } => tcp.recovering(),
+            ProtocolEnd::Listed { protocol } => protocol.held() == Some(Held::Recovery),
+            ProtocolEnd::Datagram { .. } => false,
         }
     }
 }

@@ -46,7 +46,7 @@ struct Message<C> {
 
 /// The writes of an end that the other one has not answered for. A message brings a `C` to its reader.
 #[derive(Debug)]
-pub struct Desk<C> {
+pub struct SendQueue<C> {
     /// Requests that the interface has not taken.
     queue: VecDeque<Request<C>>,
     /// The requests that a limited interface has: the number of units handed over with each.
@@ -59,9 +59,9 @@ pub struct Desk<C> {
     rounds: Rounds,
 }
 
-impl<C> Default for Desk<C> {
-    fn default() -> Desk<C> {
-        Desk {
+impl<C> Default for SendQueue<C> {
+    fn default() -> SendQueue<C> {
+        SendQueue {
             queue: VecDeque::new(),
             taken: VecDeque::new(),
             messages: VecDeque::new(),
@@ -73,7 +73,7 @@ impl<C> Default for Desk<C> {
     }
 }
 
-impl<C> Desk<C> {
+impl<C> SendQueue<C> {
     /// Takes a system write, and cuts it by the interface's rules. `carried` is what a message that ends there
     /// brings to its reader.
     pub fn write(&mut self, split: &[Split], write: Write, carried: impl Fn() -> C) {
@@ -197,35 +197,39 @@ mod tests {
 
     #[test]
     fn an_interface_takes_as_many_requests_as_it_may_have() {
-        let mut desk = Desk::default();
+        let mut send_queue = SendQueue::default();
         let split = [Split { below: None, piece: 100 }];
         let write = Write { bytes: 350, end: true, empty: false, rounds: None };
-        desk.write(&split, write, || 'a');
-        assert!(!desk.has_room());
+        send_queue.write(&split, write, || 'a');
+        assert!(!send_queue.has_room());
         let mut given = Vec::new();
-        while let Some(request) = desk.next(Some(2), 0) {
+        while let Some(request) = send_queue.next(Some(2), 0) {
             given.push((request.bytes, request.end));
-            assert_eq!(desk.hand_over(request.bytes, 2, true).len, request.bytes);
+            assert_eq!(send_queue.hand_over(request.bytes, 2, true).len, request.bytes);
         }
         assert_eq!(given, [(100, false), (100, false)]);
-        assert!(desk.next(Some(3), 1).is_none(), "one more is on its way");
-        assert!(!desk.is_done(1) && desk.is_done(2));
-        desk.release();
-        assert!(!desk.is_done(3) && desk.next(Some(2), 0).is_some() && desk.has_room());
-        assert_eq!(desk.offered(), 200);
+        assert!(send_queue.next(Some(3), 1).is_none(), "one more is on its way");
+        assert!(!send_queue.is_done(1) && send_queue.is_done(2));
+        send_queue.release();
+        assert!(
+            !send_queue.is_done(3)
+                && send_queue.next(Some(2), 0).is_some()
+                && send_queue.has_room()
+        );
+        assert_eq!(send_queue.offered(), 200);
     }
 
     #[test]
     fn a_message_is_found_by_its_last_unit_until_that_is_answered_for() {
-        let mut desk = Desk::default();
+        let mut send_queue = SendQueue::default();
         for (units, carried) in [(3, 'a'), (1, 'b'), (2, 'c')] {
-            desk.hand_over(10, units, false);
-            desk.keep(carried);
+            send_queue.hand_over(10, units, false);
+            send_queue.keep(carried);
         }
-        assert_eq!(desk.ending_with(4), Some(&mut 'b'));
-        assert_eq!(desk.ending_with(5), None);
-        desk.forget(5);
-        assert_eq!(desk.ending_with(4), None);
-        assert_eq!(desk.ending_with(6), Some(&mut 'c'));
+        assert_eq!(send_queue.ending_with(4), Some(&mut 'b'));
+        assert_eq!(send_queue.ending_with(5), None);
+        send_queue.forget(5);
+        assert_eq!(send_queue.ending_with(4), None);
+        assert_eq!(send_queue.ending_with(6), Some(&mut 'c'));
     }
 }

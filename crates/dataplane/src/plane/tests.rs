@@ -31,7 +31,7 @@ fn capsule(way: usize, size: u32) -> Vec<u8> {
 
 /// Two ports, and lanes with these delays between them: one way crosses all, another the last only.
 struct Bench {
-    web: Web,
+    plane: Plane,
     clock: Clock,
     near: Frames,
     far: Frames,
@@ -43,7 +43,7 @@ impl Bench {
     }
 
     /// The same with another plan.
-    fn edited(specs: &[LinkSpec], edit: impl FnOnce(&mut WebPlan)) -> Bench {
+    fn edited(specs: &[LinkSpec], edit: impl FnOnce(&mut PlaneLayout)) -> Bench {
         let (near, far) = (Frames::default(), Frames::default());
         let port = |inward: &Frames, outward: &Frames| -> Box<dyn Port> {
             Box::new(Memory {
@@ -63,7 +63,7 @@ impl Bench {
         let takes = Takes::Addressed(device(1));
         let way =
             |lanes: Vec<usize>| WayPlan { entry: 0, lanes, heard_by: Vec::new(), exit: 1, takes };
-        let mut plan = WebPlan {
+        let mut plan = PlaneLayout {
             ports: vec![port(&near, &Frames::default()), port(&Frames::default(), &far)],
             lanes: specs.iter().enumerate().map(lane).collect(),
             media: Vec::new(),
@@ -74,16 +74,16 @@ impl Bench {
             sample: Some((Span::from_micros(100), 1000)),
         };
         edit(&mut plan);
-        let web = Web::new(plan, CaptureTap::default()).unwrap();
-        Bench { web, clock: Clock::default(), near, far }
+        let plane = Plane::new(plan, CaptureTap::default()).unwrap();
+        Bench { plane, clock: Clock::default(), near, far }
     }
 
     /// Works until nothing is under way.
     fn run(&mut self) {
         loop {
-            self.web.receive(&mut self.clock).unwrap();
-            self.web.serve(&mut self.clock).unwrap();
-            if self.web.live().in_flight() == 0 {
+            self.plane.receive(&mut self.clock).unwrap();
+            self.plane.serve(&mut self.clock).unwrap();
+            if self.plane.live().in_flight() == 0 {
                 return;
             }
         }
@@ -118,8 +118,8 @@ fn a_capsule_tells_of_every_hop_and_comes_to_its_device() {
         let first = Span::from_micros(if index == 0 { 0 } else { 100 });
         assert!(waited[0] <= first && waited[1..] == [Span::ZERO; 2], "{waited:?}");
     }
-    assert_eq!((bench.web.hops(0)[2].frames, bench.web.hops(1)[0].frames), (2, 0));
-    let busy: Vec<Span> = bench.web.legs().iter().map(|leg| leg.busy).collect();
+    assert_eq!((bench.plane.hops(0)[2].frames, bench.plane.hops(1)[0].frames), (2, 0));
+    let busy: Vec<Span> = bench.plane.results().iter().map(|lane| lane.busy).collect();
     assert_eq!(busy, [Span::from_micros(200); 3]);
 }
 
@@ -133,11 +133,11 @@ fn copies_losses_and_strays_are_counted() {
     bench.run();
     bench.near.lock().unwrap().extend((0..3).map(|_| capsule(1, 1000)));
     bench.run();
-    let counts = [0, 1].map(|way| bench.web.live().way(way).conservation());
+    let counts = [0, 1].map(|way| bench.plane.live().way(way).conservation());
     assert_eq!((counts[0].sent, counts[0].duplicated, counts[0].delivered), (1, 1, 2));
     assert_eq!((counts[1].sent, counts[1].delivered + counts[1].dropped), (3, 3));
     assert!(counts[1].dropped >= 1 && counts.iter().all(|one| one.holds()));
-    assert_eq!((bench.web.strays(), bench.web.pool.held()), (2, 0));
+    assert_eq!((bench.plane.strays(), bench.plane.pool.held()), (2, 0));
     assert_eq!(bench.far.lock().unwrap().len() as u64, 2 + counts[1].delivered);
 }
 
@@ -145,27 +145,27 @@ fn copies_losses_and_strays_are_counted() {
 fn a_network_that_begins_anew_has_forgotten_everything() {
     let mut bench = Bench::new(&[spec(Span::from_micros(50)), spec(Span::from_secs(100))]);
     bench.near.lock().unwrap().extend([capsule(0, 100), capsule(0, 100)]);
-    bench.web.receive(&mut bench.clock).unwrap();
-    bench.web.serve(&mut bench.clock).unwrap();
-    assert_eq!(bench.web.live().in_flight(), 2);
-    bench.web.live().restart(crate::monotonic());
-    assert!(!bench.web.live().has_restarted());
+    bench.plane.receive(&mut bench.clock).unwrap();
+    bench.plane.serve(&mut bench.clock).unwrap();
+    assert_eq!(bench.plane.live().in_flight(), 2);
+    bench.plane.live().restart(crate::monotonic());
+    assert!(!bench.plane.live().has_restarted());
     bench.run();
-    assert!(bench.web.live().has_restarted());
-    assert_eq!(bench.web.live().way(0).conservation(), Default::default());
-    assert!(bench.web.legs().iter().all(|leg| leg.counts.entered == 0));
-    assert_eq!(bench.web.pool.held(), 0);
+    assert!(bench.plane.live().has_restarted());
+    assert_eq!(bench.plane.live().way(0).conservation(), Default::default());
+    assert!(bench.plane.results().iter().all(|lane| lane.counts.entered == 0));
+    assert_eq!(bench.plane.pool.held(), 0);
 }
 
 #[test]
 fn nothing_happens_before_its_time() {
     let mut bench = Bench::new(&[spec(Span::from_secs(100))]);
     bench.near.lock().unwrap().push(capsule(0, 100));
-    bench.web.receive(&mut bench.clock).unwrap();
+    bench.plane.receive(&mut bench.clock).unwrap();
     for _ in 0..3 {
-        bench.web.serve(&mut bench.clock).unwrap();
+        bench.plane.serve(&mut bench.clock).unwrap();
     }
-    assert_eq!((bench.web.live().in_flight(), bench.far.lock().unwrap().len()), (1, 0));
+    assert_eq!((bench.plane.live().in_flight(), bench.far.lock().unwrap().len()), (1, 0));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn ect0_frame() -> Vec<u8> {
 
 /// A path between two devices, whose near port is read and whose far port is written.
 struct Path {
-    web: Web,
+    plane: Plane,
     clock: Clock,
     near: Frames,
     far: Frames,
@@ -214,19 +214,19 @@ impl Path {
 
     fn between(near: Memory, far: Memory, spec: &LinkSpec) -> Path {
         let (inward, outward) = (Arc::clone(&near.inward), Arc::clone(&far.outward));
-        let web = one_way(near, far, spec.clone());
-        Path { web, clock: Clock::default(), near: inward, far: outward }
+        let plane = one_way(near, far, spec.clone());
+        Path { plane, clock: Clock::default(), near: inward, far: outward }
     }
 
     /// Reads what `frames` bring, works and sends.
     fn turn(&mut self, frames: &[Vec<u8>]) -> usize {
         self.near.lock().unwrap().extend(frames.iter().cloned());
-        self.web.receive(&mut self.clock).unwrap();
-        self.web.serve(&mut self.clock).unwrap()
+        self.plane.receive(&mut self.clock).unwrap();
+        self.plane.serve(&mut self.clock).unwrap()
     }
 
     fn up(&self) -> crate::LaneSnapshot {
-        self.web.lanes().swap_remove(0)
+        self.plane.snapshots().swap_remove(0)
     }
 }
 
@@ -246,7 +246,7 @@ fn a_mark_of_the_path_is_written_into_the_frame() {
     let mut marked = plain.clone();
     (marked[19], marked[29]) = (3, 0x59);
     assert_eq!(*path.far.lock().unwrap(), [plain, marked, not_capable]);
-    assert_eq!((path.up().marked, path.up().delivered, path.web.pool.held()), (1, 3, 0));
+    assert_eq!((path.up().marked, path.up().delivered, path.plane.pool.held()), (1, 3, 0));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_path_carries_every_frame_as_it_is() {
         path.turn(coming);
     }
     assert_eq!(*path.far.lock().unwrap(), frames);
-    assert_eq!((path.web.strays(), path.web.pool.held()), (0, 0));
+    assert_eq!((path.plane.strays(), path.plane.pool.held()), (0, 0));
     let bytes: usize = frames.iter().map(|frame| frame.len() - 14).sum();
     assert_eq!(path.up().delivered_bytes, bytes as u64, "capsules count as they are");
 }
@@ -268,14 +268,14 @@ fn a_path_carries_every_frame_as_it_is() {
 fn frames_without_memory_are_counted_and_the_others_go_on() {
     const OFFERED: u64 = 20_000;
     let mut path = Path::new(&spec(Span::from_secs(100)));
-    path.web.pool = FramePool::new(0);
+    path.plane.pool = FramePool::new(0);
     path.turn(&vec![ect0_frame(); OFFERED as usize]);
     let full = path.up();
-    let room = path.web.pool.held();
+    let room = path.plane.pool.held();
     assert!((1..OFFERED).contains(&room), "room for {room}");
     assert_eq!((full.entered, full.dropped["no-buffer"]), (OFFERED, OFFERED - room));
     assert_eq!(full.dropped_by_emulator, OFFERED - room);
-    let way = path.web.live().way(0).conservation();
+    let way = path.plane.live().way(0).conservation();
     assert_eq!((way.sent, way.dropped + way.in_flight), (OFFERED, OFFERED));
 }
 
@@ -285,13 +285,13 @@ fn frames_left_in_the_ring_keep_their_arrival() {
     let mut path = Path::new(&LinkSpec { delay, ..LinkSpec::default() });
     // The batch read last ended with a frame of 500 ms ago, and there are more behind it.
     let latest = crate::monotonic().before(Span::from_millis(500));
-    path.web.legs[0].settled = latest;
-    path.web.serve(&mut path.clock).unwrap();
+    path.plane.lanes[0].settled = latest;
+    path.plane.serve(&mut path.clock).unwrap();
     let next = latest + Span::from_micros(1);
-    let way = (0, path.web.ways[0].takes);
-    let packet = transit::packet(&[0; 60], way, next, &mut path.web.pool).unwrap();
-    path.web.legs[0].link.offer(next, packet);
-    assert_eq!(path.web.next_wake(), Some(next + delay));
+    let way = (0, path.plane.ways[0].takes);
+    let packet = transit::packet(&[0; 60], way, next, &mut path.plane.pool).unwrap();
+    path.plane.lanes[0].link.offer(next, packet);
+    assert_eq!(path.plane.next_wake(), Some(next + delay));
     assert!(path.far.lock().unwrap().is_empty(), "nothing was due");
 }
 
@@ -306,7 +306,7 @@ fn what_the_port_loses_is_counted_once_and_by_its_cause() {
         let far = Memory { fails: Some((100, fate)), ..Memory::default() };
         let near = Memory { drops: near.drops, refusals: near.refusals, ..Memory::default() };
         let mut path = Path::between(near, far, &LinkSpec::default());
-        (0..3).for_each(|_| path.web.account());
+        (0..3).for_each(|_| path.plane.account());
         let counted = path.up();
         assert_eq!((counted.dropped["ring-full"], counted.dropped["unsegmentable"]), (7, 3));
         assert_eq!((counted.entered, counted.dropped_by_emulator), (10, 10));
@@ -316,7 +316,7 @@ fn what_the_port_loses_is_counted_once_and_by_its_cause() {
             path.turn(&[]);
         }
         let end = path.up();
-        assert_eq!((end.delivered, end.dropped[cause], path.web.pool.held()), (1, 1, 0));
+        assert_eq!((end.delivered, end.dropped[cause], path.plane.pool.held()), (1, 1, 0));
         assert_eq!((end.lateness.count, end.dropped_by_emulator), (1, 11));
     }
 }
@@ -325,15 +325,15 @@ fn what_the_port_loses_is_counted_once_and_by_its_cause() {
 fn frames_may_lie_unread_for_the_shortest_delay_if_their_stamps_tell_when_they_came() {
     let millis = Span::from_millis;
     let mut bench = Bench::new(&[spec(millis(5)), spec(millis(3))]);
-    assert_eq!(bench.web.patience(), millis(3), "one way crosses the last lane only");
+    assert_eq!(bench.plane.patience(), millis(3), "one way crosses the last lane only");
     // A change counts from the instant at which it takes hold.
     let later = crate::monotonic() + Span::from_secs(1);
-    bench.web.change(1, later, trunkline_path::Change::Delay(millis(1)));
-    assert_eq!(bench.web.patience(), millis(3));
-    bench.web.legs[1].link.advance(later);
-    assert_eq!(bench.web.patience(), millis(1));
-    bench.web.unstamped = true;
-    assert_eq!(bench.web.patience(), Span::ZERO);
+    bench.plane.change(1, later, trunkline_path::Change::Delay(millis(1)));
+    assert_eq!(bench.plane.patience(), millis(3));
+    bench.plane.lanes[1].link.advance(later);
+    assert_eq!(bench.plane.patience(), millis(1));
+    bench.plane.unstamped = true;
+    assert_eq!(bench.plane.patience(), Span::ZERO);
 }
 
 #[test]
@@ -347,9 +347,9 @@ fn a_single_frame_without_a_stamp_ends_the_patience() {
     };
     let patience = |near| {
         let mut path = Path::between(near, stamped(), &spec(delay));
-        assert_eq!(path.web.patience(), delay);
-        path.web.receive(&mut path.clock).unwrap();
-        path.web.patience()
+        assert_eq!(path.plane.patience(), delay);
+        path.plane.receive(&mut path.clock).unwrap();
+        path.plane.patience()
     };
     assert_eq!(patience(stamped()), delay);
     let unstamped = Memory::default();
@@ -362,20 +362,20 @@ fn backlogs_are_sampled_as_long_as_there_is_room_for_samples() {
     let every = Span::from_secs(1000);
     let mut bench =
         Bench::edited(&[spec(Span::from_secs(100))], |plan| plan.sample = Some((every, 2)));
-    let leg = &mut bench.web.legs[0];
+    let lane = &mut bench.plane.lanes[0];
     let at = crate::monotonic();
     for _ in 0..3 {
         let way = (0, Takes::Addressed(device(1)));
-        let packet = transit::packet(&capsule(0, 1000), way, at, &mut bench.web.pool).unwrap();
-        leg.link.offer(at, packet);
+        let packet = transit::packet(&capsule(0, 1000), way, at, &mut bench.plane.pool).unwrap();
+        lane.link.offer(at, packet);
     }
     // Each takes a millisecond. The 5 bytes wait at a station of a medium.
     for micros in [500, 1500, 2500] {
-        leg.sample(at + Span::from_micros(micros), 5);
+        lane.sample(at + Span::from_micros(micros), 5);
     }
     let wanted = [(500, 3005), (1500, 2005)];
     let wanted = wanted.map(|(micros, bytes)| (at + Span::from_micros(micros), bytes));
-    assert_eq!(bench.web.legs()[0].backlog, wanted);
+    assert_eq!(bench.plane.results()[0].backlog, wanted);
 }
 
 #[test]
@@ -385,11 +385,11 @@ fn mean_delays_are_of_the_frames_that_passed_each_lane() {
     let mut bench = Bench::new(&specs);
     bench.near.lock().unwrap().extend((0..4).map(|_| capsule(0, 100)));
     bench.run();
-    for (lane, micros) in bench.web.lanes().iter().zip([300, 100]) {
+    for (lane, micros) in bench.plane.snapshots().iter().zip([300, 100]) {
         let propagate = lane.mean_delay.iter().find(|(cause, _)| *cause == Cause::Propagate);
         assert_eq!(propagate.unwrap().1, Span::from_micros(micros), "{}", lane.name);
     }
-    assert_eq!(bench.web.lanes()[1].delivered, 8);
+    assert_eq!(bench.plane.snapshots()[1].delivered, 8);
 }
 
 #[test]
@@ -433,7 +433,7 @@ fn frames_cross_a_medium_and_leave_or_go_on() {
     bench.near.lock().unwrap().extend(frames);
     bench.run();
     assert_eq!(bench.far.lock().unwrap().len(), 3);
-    let lanes = bench.web.lanes();
+    let lanes = bench.plane.snapshots();
     let delivered =
         |lane: usize| (lanes[lane].entered, lanes[lane].delivered, lanes[lane].in_flight);
     assert_eq!([0, 1, 2, 3].map(delivered), [(3, 3, 0), (0, 0, 0), (0, 0, 0), (1, 1, 0)]);
@@ -443,13 +443,13 @@ fn frames_cross_a_medium_and_leave_or_go_on() {
     };
     assert_eq!((propagate(0), propagate(3)), (delay, Span::from_micros(100)));
     // What each frame waited for on the medium is in its hop: the second behind the first, the third behind both.
-    let sums = |way: usize, hop: usize| bench.web.hops(way)[hop];
+    let sums = |way: usize, hop: usize| bench.plane.hops(way)[hop];
     let own = sums(1, 0).transmit;
     assert!(own > 0 && sums(0, 0).transmit == 2 * own && sums(1, 0).queue <= own);
     assert_eq!((sums(0, 0).frames, sums(1, 0).frames, sums(1, 1).frames), (2, 1, 1));
     // And again from the beginning.
-    bench.web.restart(crate::monotonic());
+    bench.plane.restart(crate::monotonic());
     bench.near.lock().unwrap().push(capsule(0, 100));
     bench.run();
-    assert_eq!((bench.web.lanes()[0].entered, bench.web.lanes()[0].delivered), (1, 1));
+    assert_eq!((bench.plane.snapshots()[0].entered, bench.plane.snapshots()[0].delivered), (1, 1));
 }

@@ -20,7 +20,7 @@ pub(super) const LAG: Span = Span::from_micros(100);
 
 /// The results of a lane.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LegResult {
+pub struct LaneResult {
     /// Counts of the packets.
     pub counts: Counts,
     /// The time that its line was busy with packets that have come out of it.
@@ -36,7 +36,7 @@ pub struct LegResult {
 /// The origin and the destination of a lane's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Its frames leave by ports. Else they enter other legs.
+    /// Its frames leave by ports. Else they enter other lanes.
     pub exit: bool,
     /// Its frames come from one port only and leave by ports: nothing else has to be looked at for it, so that
     /// they are offered as they are read.
@@ -45,17 +45,17 @@ pub(super) struct Place {
 
 /// One lane at work.
 #[derive(Debug)]
-pub(super) struct Leg {
+pub(super) struct Lane {
     plan: LanePlan,
     pub link: Link<Packet<Transit>>,
     /// What has come to its station over the medium and leaves.
     pub heard: VecDeque<Delivered<Packet<Transit>>>,
     pub place: Place,
-    /// When it next has something to do beside sending what is due; not kept for a leg alone.
+    /// When it next has something to do beside sending what is due; not kept for a lane alone.
     pub due: Time,
     /// By how much its work may lag without making frames late that leave.
     pub slack: Span,
-    /// All frames for a leg alone that arrived before this instant have been taken in; its line may work up to it.
+    /// All frames for a lane alone that arrived before this instant have been taken in; its line may work up to it.
     pub settled: Time,
     pub tally: Tally,
     queueing: Option<Times>,
@@ -67,10 +67,10 @@ pub(super) struct Leg {
     bound: Span,
 }
 
-impl Leg {
+impl Lane {
     /// A lane as `plan` says that begins at `origin` and keeps up to `samples` of its backlog.
-    pub fn new(plan: LanePlan, place: Place, origin: Time, bound: Span, samples: usize) -> Leg {
-        let mut leg = Leg {
+    pub fn new(plan: LanePlan, place: Place, origin: Time, bound: Span, samples: usize) -> Lane {
+        let mut lane = Lane {
             link: Link::new(&plan.spec, plan.seed, &plan.stream, origin),
             heard: VecDeque::new(),
             place,
@@ -86,8 +86,8 @@ impl Leg {
             bound,
             plan,
         };
-        leg.look_ahead();
-        leg
+        lane.look_ahead();
+        lane
     }
 
     /// Forgets everything and begins anew at `origin`.
@@ -104,7 +104,7 @@ impl Leg {
         self.look_ahead();
     }
 
-    /// The time by which the work of a leg alone lags behind the clock.
+    /// The time by which the work of a lane alone lags behind the clock.
     pub fn lag(&self) -> Span {
         self.slack.min(LAG)
     }
@@ -115,7 +115,7 @@ impl Leg {
         self.due = next.unwrap_or(Time::NEVER);
     }
 
-    /// When a leg whose frames leave next has something to do: `lag` behind its line's next work, or when a
+    /// When a lane whose frames leave next has something to do: `lag` behind its line's next work, or when a
     /// frame is due.
     pub fn next_wake(&self, lag: Span) -> Option<Time> {
         let work = self.link.next_work().map(|at| at + lag);
@@ -162,8 +162,8 @@ impl Leg {
     }
 
     /// What it did, with what its station on a medium did.
-    pub fn result(&self, on_medium: Counts) -> LegResult {
-        LegResult {
+    pub fn result(&self, on_medium: Counts) -> LaneResult {
+        LaneResult {
             counts: self.link.counts() + on_medium,
             busy: Span::from_nanos(self.tally.booked(Cause::Transmit) as u64),
             queueing: self.queueing.clone(),

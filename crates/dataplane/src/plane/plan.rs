@@ -8,7 +8,7 @@ use trunkline_port::Port;
 
 /// The plan of a network of links.
 #[derive(Default)]
-pub struct WebPlan {
+pub struct PlaneLayout {
     /// The ports towards the hosts.
     pub ports: Vec<Box<dyn Port>>,
     /// The links' directions.

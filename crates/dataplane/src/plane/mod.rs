@@ -8,7 +8,7 @@
 //! to be put in order with: its frames are offered as they are read.
 
 mod counts;
-mod leg;
+mod lane;
 mod media;
 mod plan;
 mod send;
@@ -18,34 +18,34 @@ mod transit;
 mod work;
 
 pub use counts::{HopSums, Live, WayCounts};
-pub use leg::LegResult;
-pub use plan::{LanePlan, MediumPlan, Takes, WayPlan, WebPlan, way_mac};
+pub use lane::LaneResult;
+pub use plan::{LanePlan, MediumPlan, PlaneLayout, Takes, WayPlan, way_mac};
 
-use crate::EmuError;
+use crate::DataplaneError;
 use crate::capture::CaptureTap;
 use crate::clock::Arrivals;
 use crate::dataplane::BUDGET;
 use crate::pool::FramePool;
 use counts::Way;
-use leg::{LAG, Leg, Place};
+use lane::{LAG, Lane, Place};
 use media::Shared;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use transit::Transit;
 use trunkline_core::{Packet, Span, Time};
-use trunkline_netns::available_memory;
 use trunkline_measure::Times;
+use trunkline_netns::available_memory;
 use trunkline_port::Port;
 
 /// Frames of one port that have been read and that the links have not come to.
 const WAITING: usize = 4 * BUDGET;
 
 /// Links, the ports at their ends, and the ways of frames through them.
-pub struct Web {
+pub struct Plane {
     inlets: Vec<Inlet>,
-    legs: Vec<Leg>,
+    lanes: Vec<Lane>,
     media: Vec<Shared>,
-    /// The legs that are not alone: they are served together, in order of time.
+    /// The lanes that are not alone: they are served together, in order of time.
     together: Vec<usize>,
     ways: Vec<Way>,
     /// The different sequences of lanes among the ways.
@@ -76,19 +76,19 @@ struct Inlet {
     waiting: VecDeque<Packet<Transit>>,
     /// The way of all its frames, if they are not told apart by their addresses.
     whole: Option<usize>,
-    /// The leg that answers for what the port lost.
+    /// The lane that answers for what the port lost.
     entry: Option<usize>,
-    /// The legs alone that its frames enter.
+    /// The lanes alone that its frames enter.
     feeds: Box<[usize]>,
     ring_drops: u64,
     refusals: u64,
 }
 
 impl Inlet {
-    fn new(index: usize, port: Box<dyn Port>, ways: &[WayPlan], legs: &[Leg]) -> Inlet {
+    fn new(index: usize, port: Box<dyn Port>, ways: &[WayPlan], lanes: &[Lane]) -> Inlet {
         let all = |way: &WayPlan| way.entry == index && matches!(way.takes, Takes::All(_));
         let first = |way: &WayPlan| (way.entry == index).then_some(way.lanes[0]);
-        let alone = |&leg: &usize| legs[leg].place.alone;
+        let alone = |&lane: &usize| lanes[lane].place.alone;
         let feeds: BTreeSet<usize> = ways.iter().filter_map(first).filter(alone).collect();
         Inlet {
             port,
@@ -103,30 +103,32 @@ impl Inlet {
     }
 }
 
-impl Web {
+impl Plane {
     /// A network as `plan` says, whose frames are shown to `tap`.
     ///
     /// # Errors
-    /// [`EmuError::Memory`] if the system does not give what the plan needs.
-    pub fn new(plan: WebPlan, tap: CaptureTap) -> Result<Web, EmuError> {
-        let WebPlan { ports, lanes, media, ways, origin, bound, arena, sample } = plan;
-        let pool = FramePool::try_new(arena)
-            .ok_or_else(|| EmuError::Memory { needed: arena, available: available_memory() })?;
-        let leg = |(index, lane): (usize, LanePlan)| {
-            let most = sample.map_or(0, |(_, most)| if lane.observed { most } else { 0 });
-            let place = place(index, &ways, most > 0 || lane.station.is_some());
-            Leg::new(lane, place, origin, bound, most)
+    /// [`DataplaneError::Memory`] if the system does not give what the plan needs.
+    pub fn new(plan: PlaneLayout, tap: CaptureTap) -> Result<Plane, DataplaneError> {
+        let PlaneLayout { ports, lanes, media, ways, origin, bound, arena, sample } = plan;
+        let pool = FramePool::try_new(arena).ok_or_else(|| DataplaneError::Memory {
+            needed: arena,
+            available: available_memory(),
+        })?;
+        let at_work = |(index, plan): (usize, LanePlan)| {
+            let most = sample.map_or(0, |(_, most)| if plan.observed { most } else { 0 });
+            let place = place(index, &ways, most > 0 || plan.station.is_some());
+            Lane::new(plan, place, origin, bound, most)
         };
         let media = media.into_iter().enumerate();
         let media = media.map(|(index, medium)| Shared::new(medium, index, &lanes)).collect();
-        let legs: Vec<Leg> = lanes.into_iter().enumerate().map(leg).collect();
-        let inlet = |(index, port)| Inlet::new(index, port, &ways, &legs);
+        let lanes: Vec<Lane> = lanes.into_iter().enumerate().map(at_work).collect();
+        let inlet = |(index, port)| Inlet::new(index, port, &ways, &lanes);
         let inlets = ports.into_iter().enumerate().map(inlet).collect();
         let ways: Vec<Way> = ways.into_iter().map(Way::new).collect();
-        let mut web = Web {
+        let mut plane = Plane {
             inlets,
-            together: (0..legs.len()).filter(|&leg| !legs[leg].place.alone).collect(),
-            legs,
+            together: (0..lanes.len()).filter(|&lane| !lanes[lane].place.alone).collect(),
+            lanes,
             media,
             routes: routes(&ways),
             live: Arc::new(Live::new(ways.len())),
@@ -141,8 +143,8 @@ impl Web {
             down: 0,
             was_down: 0,
         };
-        web.measure_lag();
-        Ok(web)
+        plane.measure_lag();
+        Ok(plane)
     }
 
     /// Counts of the frames of each way, to be read while the network is at work.
@@ -151,8 +153,8 @@ impl Web {
     }
 
     /// The results of each lane, in the plan's order.
-    pub fn legs(&self) -> Vec<LegResult> {
-        self.legs.iter().map(|leg| leg.result(self.on_medium(leg).0)).collect()
+    pub fn results(&self) -> Vec<LaneResult> {
+        self.lanes.iter().map(|lane| lane.result(self.on_medium(lane).0)).collect()
     }
 
     /// The waits of the addressed frames of way `index` on each of its lanes, in the order of crossing, summed
@@ -164,9 +166,9 @@ impl Web {
     /// Lateness of all frames that left, and errors of their spacing.
     pub fn punctuality(&self) -> (Times, Times) {
         let (mut lateness, mut spacing) = (Times::default(), Times::default());
-        for leg in &self.legs {
-            lateness.add(leg.tally.lateness());
-            spacing.add(leg.tally.spacing());
+        for lane in &self.lanes {
+            lateness.add(lane.tally.lateness());
+            spacing.add(lane.tally.spacing());
         }
         (lateness, spacing)
     }
@@ -191,16 +193,17 @@ impl Web {
         self.strays = 0;
         self.sampling = self.sampling.map(|(_, every)| (origin, every));
         self.account();
-        self.legs.iter_mut().for_each(|leg| leg.restart(origin));
+        self.lanes.iter_mut().for_each(|lane| lane.restart(origin));
         self.media.iter_mut().for_each(Shared::restart);
         self.measure_lag();
         self.live.restarted();
     }
 
-    /// Finds out anew by how much the work of legs together may lag.
+    /// Finds out anew by how much the work of lanes together may lag.
     fn measure_lag(&mut self) {
-        let exits = self.together.iter().map(|&leg| &self.legs[leg]).filter(|leg| leg.place.exit);
-        self.lag = exits.map(|leg| leg.slack).min().unwrap_or_default().min(LAG);
+        let exits =
+            self.together.iter().map(|&lane| &self.lanes[lane]).filter(|lane| lane.place.exit);
+        self.lag = exits.map(|lane| lane.slack).min().unwrap_or_default().min(LAG);
     }
 }
 

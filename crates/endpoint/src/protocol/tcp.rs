@@ -5,7 +5,7 @@ use crate::EndpointError;
 use crate::context::Context;
 use crate::error::Doing;
 use crate::plan::{EndPlan, FlowPlan};
-use crate::run::VoiceReport;
+use crate::run::ProtocolReport;
 use crate::shared::{MessageEnd, Way};
 use crate::tuning::{self, Tuning};
 use crate::wire::local_port;
@@ -47,7 +47,7 @@ pub(crate) struct Tcp {
     read: u64,
     closed: bool,
     /// The report when the rest was left behind.
-    last_report: Option<VoiceReport>,
+    last_report: Option<ProtocolReport>,
     /// When the kernel last had nothing for the reader, and what has been read since.
     emptied: Option<Time>,
     since_then: u64,
@@ -261,21 +261,21 @@ impl Tcp {
         Some(Taken { bytes: bytes as u32, end: is_end, since, carried: end.map(|end| end.carried) })
     }
 
-    pub fn report(&mut self) -> VoiceReport {
+    pub fn report(&mut self) -> ProtocolReport {
         if let Some(report) = self.last_report.take() {
             return report;
         }
-        let Ok(info) = tcp_info(&self.stream) else { return VoiceReport::default() };
+        let Ok(info) = tcp_info(&self.stream) else { return ProtocolReport::default() };
         let told = self.tuning.notes().iter().cloned().chain(self.tuning.disagreements(&info));
         let notes = told.map(|text| Note::new(NoteKind::NotEmulated, text)).collect();
-        VoiceReport {
+        ProtocolReport {
             retransmissions: u64::from(info.retransmitted),
             timeouts: u64::from(info.timeouts),
             packets_sent: u64::from(info.data_segments_sent),
             tcp: Some(info),
             peak_window: self.peak_window,
             notes,
-            ..VoiceReport::default()
+            ..ProtocolReport::default()
         }
     }
 }
