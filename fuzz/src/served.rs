@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use trunkline_control::{Controller, SetRequest};
-use trunkline_probe::server::{Dialogue, Event, Registry, Options};
+use trunkline_probe::server::{Dialogue, Event, Options, Registry};
 use trunkline_probe::wire::message::{Answer, FlowSpec, Request};
 use trunkline_probe::wire::{datagram, envelopes, frame, keys, record};
 use trunkline_probe::{CodeKey, Key};
@@ -167,8 +167,9 @@ fn session_at(registry: &Registry, key: &Key) -> (Dialogue, trunkline_handshake:
     let mut dialogue = Dialogue::new([127, 0, 0, 1].into());
     let (initiator, words) =
         trunkline_handshake::Initiator::begin(Some(key), keys::CONTROL, &[]).expect("first words");
-    let mut channel =
-        initiator.finish(&dialogue.receive(registry, &words).answer).expect("the server has the key");
+    let mut channel = initiator
+        .finish(&dialogue.receive(registry, &words).answer)
+        .expect("the server has the key");
     channel.allow(frame::REPORT);
     let flow: FlowSpec = frame::decode(FLOW.as_bytes()).expect("a flow");
     for request in [Request::Open, Request::Flow { flow: 0, spec: flow }] {

@@ -4,7 +4,7 @@
 //! Prints a line for each scenario that is advised wrongly or promised wrongly, then the shares. Every second ten
 //! scenarios are explained with so small a budget that runs are cut if they may be.
 
-#[path = "../tests/advice/mod.rs"]
+#[path = "../tests/it/advice/mod.rs"]
 mod advice;
 
 use advice::draw::{draw, is_long};

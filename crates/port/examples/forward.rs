@@ -5,7 +5,7 @@
 //! time of loops that moved something, per frame; its inverse is the forwarder's ceiling. The backends
 //! take turns and the cheapest turn of each counts: what else the machine does can only add.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use common::{Space, frame};

@@ -3,7 +3,7 @@
 //! A test that needs a program or a right calls [`skipped`] when it is missing, and returns. The note goes to
 //! standard error and, as one line, to the file that `TRUNKLINE_SKIP_LOG` names; `scripts/test.sh` counts these
 //! lines at its end. With `TRUNKLINE_NO_SKIP=1`, as in `.ci/run`, the test fails instead.
-//! `tests/early_returns.rs` looks through the workspace for tests that return early without a note.
+//! `tests/it/early_returns.rs` looks through the workspace for tests that return early without a note.
 
 use std::ffi::OsString;
 use std::fmt::Display;

@@ -1,0 +1,8 @@
+//! Cells and their engines: what runs, in what order, what is kept of it, and what theory says of the figures.
+
+mod batch;
+mod engines;
+mod kept;
+mod order;
+mod promises;
+mod textbook;

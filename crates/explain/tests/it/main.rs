@@ -1,0 +1,8 @@
+//! What is said of scenarios, against the changes themselves in the simulator.
+
+mod advice;
+mod advised;
+mod plain;
+mod relaxations;
+mod reports;
+mod transports;

@@ -1,0 +1,9 @@
+//! The formulas against published figures, recorded runs of the simulator, and their own laws.
+
+mod against_simulator;
+mod common;
+mod messages;
+mod published_hawley1989;
+mod published_vandewater1988;
+mod tcp;
+mod transfers;

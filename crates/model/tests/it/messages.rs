@@ -1,0 +1,250 @@
+//! Round trips against what is computed by hand.
+
+use crate::common::build::*;
+use proptest::prelude::*;
+use trunkline_core::{Cause, Span};
+use trunkline_engine::EngineName;
+use trunkline_model::formula::{hawley1989, vandewater1988};
+use trunkline_model::{What, predict, predictions};
+use trunkline_scenario::{Cost, Echo, Interface, Reply, Scenario, Split, Transport, Workload};
+
+fn round_trip(scenario: &Scenario, size: u64) -> Span {
+    let found = predictions(scenario);
+    let found = found.find("echo", size, What::RoundTrip).unwrap_or_else(|| panic!("{found:?}"));
+    found.value.time().unwrap()
+}
+
+#[test]
+fn a_datagram_is_serialisation_and_distance() {
+    let mut net = pair(&link(8_000_000, Span::from_millis(10)));
+    net.traffic.push(traffic("echo", ("a", "b"), echo(&[1000]), &Transport::Datagram));
+    assert_eq!(round_trip(&net, 1000), Span::from_millis(2 * (1 + 10)));
+    let run = predict(&net);
+    assert_eq!((run.engine, run.traffic.len(), run.links.len()), (EngineName::MODEL, 1, 2));
+    let sample = &run.traffic[0].samples[0];
+    assert_eq!(sample.booked(Cause::Transmit), Span::from_millis(2));
+    assert_eq!(sample.booked(Cause::Propagate), Span::from_millis(20));
+    assert_eq!(run.places, ["a>b", "b>a"]);
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+}
+
+#[test]
+fn host_costs_come_on_top() {
+    let mut net = pair(&link(8_000_000, Span::ZERO));
+    let us = Span::from_micros;
+    net.hosts[0].processor.write = Cost { fixed: us(100), per_byte: us(1) };
+    net.hosts[0].processor.request = Cost { fixed: us(7), per_byte: Span::ZERO };
+    net.hosts[1].processor.interrupt = Cost { fixed: us(50), per_byte: Span::ZERO };
+    net.hosts[1].interface.receive_buffer = Some(400);
+    net.hosts[1].processor.read = Cost { fixed: us(30), per_byte: us(2) };
+    let reply = Workload::Interactive {
+        sizes: vec![1000],
+        repeat: 1,
+        reply: Reply::Bytes(500),
+        every: Span::ZERO,
+    };
+    net.traffic.push(traffic("echo", ("a", "b"), reply, &Transport::Datagram));
+    // Write 1100, request 7, line 1000 and 500, three interrupts 150, read 2030.
+    assert_eq!(round_trip(&net, 1000), us(1100 + 7 + 1000 + 150 + 2030 + 500));
+}
+
+/// Packets of 16 envelopes do not wait for the whole block at each hop.
+#[test]
+fn packets_cut_through() {
+    let spec = link(800_000, Span::ZERO);
+    let links = vec![wire("a", "n1", &spec), wire("n1", "n2", &spec), wire("n2", "b", &spec)];
+    let mut net = scenario(vec![host("a"), host("b")], &["n1", "n2"], links);
+    let one_way = Workload::Interactive {
+        sizes: vec![28],
+        repeat: 1,
+        reply: Reply::Bytes(12),
+        every: Span::ZERO,
+    };
+    net.traffic.push(traffic("echo", ("a", "b"), one_way, &urp(28, 3, 16)));
+    // Each packet of 16 takes 160 us. Out: two packets, three hops, four packet times. Back: the ECHO
+    // (10 us) goes first, then one packet over three hops.
+    assert_eq!(round_trip(&net, 28), Span::from_micros(4 * 160 + 10 + 3 * 160));
+    net.traffic[0].transport = urp(28, 3, 0);
+    net.traffic[0].reply_transport = urp(28, 3, 0);
+    assert_eq!(round_trip(&net, 28), Span::from_micros(3 * 320 + 10 + 3 * 160));
+    // One message right after the other: the ECHO of the answer is ahead of the next message too.
+    let Workload::Interactive { repeat, .. } = &mut net.traffic[0].workload else { panic!() };
+    *repeat = 5;
+    assert_eq!(round_trip(&net, 28), Span::from_micros(10 + 3 * 320 + 10 + 3 * 160));
+    let Workload::Interactive { every, .. } = &mut net.traffic[0].workload else { panic!() };
+    *every = Span::from_secs(1);
+    assert_eq!(round_trip(&net, 28), Span::from_micros(3 * 320 + 10 + 3 * 160));
+}
+
+/// Vande Water's 84-byte window over 3000 miles: equation 4, to the time of the bits themselves.
+#[test]
+fn a_small_window_costs_rounds() {
+    let mut net = pair(&link(1_344_000, vandewater1988::propagation(3_000)));
+    let sizes = [1, 84, 85, 112, 168, 169, 1024];
+    net.traffic.push(traffic("echo", ("a", "b"), echo(&sizes), &urp(28, 3, 16)));
+    let response = round_trip(&net, 1);
+    for size in sizes.map(u64::from) {
+        let ours = round_trip(&net, size);
+        let theirs = vandewater1988::round_trip_small_window(size, 84, response);
+        // 2 × 1024 bytes and trailers are 14 ms.
+        assert!(ours.abs_diff(theirs) < Span::from_millis(15), "{size}: {ours}, {theirs}");
+    }
+    let run = predict(&net);
+    assert_eq!(run.traffic[0].rounds[&85], [84, 1]);
+    assert_eq!(run.traffic[0].rounds[&1024].len(), 13);
+    let waits = run.traffic[0].samples[2].booked(Cause::Window);
+    assert!(waits > Span::from_millis(94) && waits < Span::from_millis(98), "{waits}");
+}
+
+/// One request at a time: 757 bytes are two rounds each way, 1025 three.
+#[test]
+fn one_request_outstanding() {
+    let mut net = pair(&link(1_344_000, vandewater1988::propagation(3_000)));
+    for host in &mut net.hosts {
+        host.interface.requests = Some(1);
+        host.interface.split = vec![Split { below: None, piece: 1024 }];
+    }
+    net.traffic.push(traffic("echo", ("a", "b"), echo(&[756, 757, 1024, 1025]), &urp(252, 3, 16)));
+    let trips = [756, 757, 1024, 1025].map(|size| round_trip(&net, size).as_nanos() / 1_000_000);
+    // 168 bytes a millisecond and 48.28 ms of distance there and back. 756: 768 bytes each way, 57.4 ms.
+    // 757: the fourth block leaves when the first is answered, after 257 bytes and 48.28 ms: 49.81; then
+    // 5 bytes and 24.14 ms, both twice: 148.0. 1024: 256 bytes and 20 in place of the 5. 1025: the answer
+    // to those 20 after 99.74, then 5 bytes and 24.14.
+    assert_eq!(trips, [57, 147, 151, 247]);
+    assert_eq!(predict(&net).traffic[0].rounds[&1025], [756, 268, 1]);
+}
+
+/// Hawley's saturated FIFO: a packet waits behind the windows of all background conversations.
+#[test]
+fn a_full_fifo_holds_the_windows() {
+    let mut net = loaded(&t1(hardware_fifo()), 7);
+    let unloaded = predictions(&net).find("echo", 64, What::UnloadedRoundTrip).unwrap().value;
+    let loaded = round_trip(&net, 64);
+    let added = loaded - unloaded.time().unwrap();
+    // 28 KiB and trailers at some 186 kB/s of trunk; 157 ms were measured.
+    let behind = hawley1989::wait_behind_windows(4, 7 * 1024);
+    assert!(added.abs_diff(behind) < behind.scaled(12, 100), "{added} against {behind}");
+    let queue = predict(&net).traffic[1].samples[0].booked(Cause::Queue);
+    assert!(queue.abs_diff(added) < Span::from_millis(1), "booked as queue: {queue}");
+    // With windows too small to fill the trunk over its distance, no formula has an answer.
+    net.links[2].forward.delay = Span::from_millis(200);
+    let found = predictions(&net);
+    assert!(found.find("echo", 64, What::RoundTrip).is_none());
+    assert!(found.notes.iter().any(|note| note.text.contains("no standing queue")), "{found:?}");
+}
+
+#[test]
+fn round_robin_bounds_the_wait() {
+    let discipline = "round-robin:quantum=64".parse().unwrap();
+    let mut net = loaded(&t1(discipline), 7);
+    net.links[2].forward.output_buffer = trunkline_core::Size::from_bytes(1024);
+    let found = predictions(&net);
+    let unloaded = found.find("echo", 12, What::UnloadedRoundTrip).unwrap().value.time().unwrap();
+    let most = found.find("echo", 12, What::RoundTripAtMost).unwrap().value.time().unwrap();
+    // Four quanta and 1 KiB of output buffer, in frames of 72 bytes for 64.
+    let quantum = Span::from_nanos(72_000_000 / 192);
+    assert!((most - unloaded).abs_diff(quantum.scaled(4 + 16, 1)) < Span::from_micros(1));
+    let fifo = round_trip(&loaded(&t1(hardware_fifo()), 7), 12);
+    assert!(most < fifo.scaled(1, 10), "{most} against {fifo}");
+}
+
+/// Four bulk transfers and an echo over one trunk between two nodes.
+fn loaded(trunk: &trunkline_path::LinkSpec, outstanding: u8) -> Scenario {
+    let fibre = link(8_000_000, Span::ZERO);
+    let links = vec![
+        wire("crab", "n3", &fibre),
+        wire("pipe", "n3", &fibre),
+        wire("n3", "n6", trunk),
+        wire("n6", "tempel", &fibre),
+        wire("n6", "coma", &fibre),
+    ];
+    let hosts = ["crab", "pipe", "tempel", "coma"].map(host).to_vec();
+    let mut net = scenario(hosts, &["n3", "n6"], links);
+    let window = urp(1024, outstanding, 16);
+    let mut background = traffic("bulk", ("crab", "tempel"), bulk(1024), &window);
+    background.count = 4;
+    net.traffic =
+        vec![background, traffic("echo", ("pipe", "coma"), echo(&[12, 64]), &urp(256, 3, 16))];
+    net
+}
+
+/// A cell of 424 bits leaves at the beginning of a slot only; 260 of 270 columns carry cells (LDS report §3.2).
+#[test]
+fn a_line_with_slots_is_waited_for() {
+    let mut spec = link(2_700_000, Span::from_millis(10));
+    spec.framing = "atm-aal5".parse().unwrap();
+    let mut net = pair(&spec);
+    net.traffic.push(traffic("echo", ("a", "b"), echo(&[10]), &Transport::Datagram));
+    // One cell each way in 424/2.6 = 163.077 us, and half of that before it.
+    let expected = Span::from_nanos(20_000_000 + 3 * 163_077);
+    assert!(
+        round_trip(&net, 10).abs_diff(expected) < Span::from_nanos(5),
+        "{}",
+        round_trip(&net, 10)
+    );
+}
+
+/// The round robin program empties its input fifo before it sends (Hawley 1989 §2.2).
+#[test]
+fn a_trunk_board_takes_in_before_it_sends() {
+    let mut trunk = t1("round-robin:quantum=64".parse().unwrap());
+    trunk.output_buffer = trunkline_core::Size::from_bytes(1024);
+    let json = r#"{"input_fifo":"4kB","input_per_byte":"1412.5ns","output_per_byte":"1231.25ns",
+        "output_first":false}"#;
+    let board: trunkline_path::TrunkProcessor = serde_json::from_str(json).unwrap();
+    let mut net = pair(&trunk);
+    let mut once = echo(&[28]);
+    let Workload::Interactive { repeat, .. } = &mut once else { panic!() };
+    *repeat = 1;
+    net.traffic.push(traffic("echo", ("a", "b"), once, &urp(28, 3, 16)));
+    let without = round_trip(&net, 28);
+    net.links[0].forward.processor = Some(board);
+    // Two packets of 18 envelopes in, one of 16 bytes out; the other goes out while the line is busy.
+    let picos = 2 * 18 * 1_412_500 + 16 * 1_231_250;
+    let added = round_trip(&net, 28) - without;
+    assert!(added.abs_diff(Span::from_nanos(picos / 1_000)) <= Span::from_nanos(2), "{added}");
+}
+
+#[test]
+fn what_no_formula_covers_has_no_number() {
+    let mut net = pair(&link(8_000_000, Span::from_millis(10)));
+    net.traffic.push(traffic("echo", ("a", "b"), echo(&[100]), &urp(256, 3, 16)));
+    net.links[0].backward.impairments.loss = "1%".parse().unwrap();
+    let run = predict(&net);
+    assert!(run.traffic[0].samples.is_empty());
+    assert!(run.notes[0].text.contains("loss on b>a"), "{:?}", run.notes);
+}
+
+proptest! {
+    #[test]
+    fn steps_sum_exactly_and_nothing_gets_better_by_distance_or_a_smaller_window(
+        size in 0u32..3000, block in 1u16..1024, outstanding in 1u8..7, rate in 50_000u64..50_000_000,
+        delay in 0u64..50_000_000, more in 1u64..50_000_000, one in any::<bool>(),
+        consume in any::<bool>(), packet in prop::sample::select(vec![0u32, 16]), cost in 0u64..100_000,
+    ) {
+        let net = |delay: u64, outstanding: u8| {
+            let mut net = pair(&link(rate, Span::from_nanos(delay)));
+            for host in &mut net.hosts {
+                host.interface = Interface {
+                    requests: one.then_some(1),
+                    split: vec![Split { below: Some(512), piece: 64 }, Split { below: None, piece: 1024 }],
+                    echo: if consume { Echo::Consumption } else { Echo::Arrival },
+                    send_block: Cost { fixed: Span::from_nanos(cost), per_byte: Span::from_nanos(cost / 64) },
+                    ..Interface::default()
+                };
+                host.processor.read.fixed = Span::from_nanos(cost);
+            }
+            net.traffic.push(traffic("echo", ("a", "b"), echo(&[size]), &urp(block, outstanding, packet)));
+            net
+        };
+        let base = net(delay, outstanding);
+        let trip = round_trip(&base, u64::from(size));
+        let run = predict(&base);
+        let sample = &run.traffic[0].samples[0];
+        prop_assert_eq!(sample.steps.iter().map(|step| step.span).sum::<Span>(), sample.delay());
+        prop_assert_eq!(sample.delay(), trip);
+        prop_assert!(round_trip(&net(delay + more, outstanding), u64::from(size)) >= trip);
+        prop_assert!(round_trip(&net(delay, outstanding + 1), u64::from(size)) <= trip);
+        prop_assert_eq!(predict(&base), run);
+    }
+}

@@ -1,0 +1,249 @@
+//! Throughput against what is computed by hand.
+
+use crate::common::build::*;
+use proptest::prelude::*;
+use trunkline_core::{Cause, Rate, Size, Span};
+use trunkline_model::formula::hawley1989;
+use trunkline_model::{Figure, Throughput, What, predict, predictions};
+use trunkline_scenario::{Scenario, Split, Start, Transport, Workload};
+
+fn rate(scenario: &Scenario, name: &str) -> Throughput {
+    let found = predictions(scenario);
+    let own = found.list.iter().find(|p| p.traffic == name && p.what == What::Throughput);
+    match own.unwrap_or_else(|| panic!("{found:?}")).value {
+        Figure::Rate(rate) => rate,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn one(spec: &trunkline_path::LinkSpec, transport: &Transport) -> Scenario {
+    let mut net = pair(spec);
+    net.traffic.push(traffic("bulk", ("a", "b"), bulk(1000), transport));
+    net
+}
+
+#[test]
+fn window_over_round_trip_on_a_long_way() {
+    // 3 × 1000 bytes, answered after (1004 + 1) bytes at 8 Mbit/s and 2 × 50 ms.
+    let net = one(&link(8_000_000, Span::from_millis(50)), &urp(1000, 3, 0));
+    // A third of that for each write, cut to the nanosecond.
+    let cycle = Span::from_micros(100_000 + 1005).scaled(1, 3);
+    assert_eq!(rate(&net, "bulk"), Throughput::over(1000, cycle));
+}
+
+#[test]
+fn the_line_on_a_short_way() {
+    let net = one(&link(8_000_000, Span::ZERO), &urp(1000, 3, 0));
+    assert_eq!(rate(&net, "bulk"), Throughput::over(1000, Span::from_micros(1004)));
+    let run = predict(&net);
+    let sample = &run.traffic[0].samples[0];
+    // A thousand writes of 1004 us, then 4 bytes of empty message; the ECHO; the answer of 4 + 4 bytes.
+    assert_eq!(sample.delay(), Span::from_micros(1_004_000 + 4 + 1 + 8));
+    assert_eq!(sample.booked(Cause::Transmit), Span::from_micros(1_004_000 + 4 + 8));
+}
+
+#[test]
+fn the_slowest_host_stage() {
+    let mut net = one(&link(8_000_000, Span::ZERO), &urp(1000, 7, 0));
+    net.hosts[1].processor.read.fixed = Span::from_millis(3);
+    net.hosts[1].processor.interrupt.fixed = Span::from_millis(1);
+    assert_eq!(rate(&net, "bulk"), Throughput::over(1000, Span::from_millis(4)));
+    let found = predictions(&net);
+    let bulk = found.list.iter().find(|p| p.what == What::Throughput).unwrap();
+    assert!(bulk.terms.iter().all(|term| !term.name.is_empty()), "{bulk:?}");
+    let places = |name: &str| -> Vec<&str> {
+        let own = bulk.terms.iter().filter(|term| term.name == name);
+        own.map(|term| term.place.as_str()).collect()
+    };
+    assert!(places("processor").iter().all(|place| place.ends_with("processor")), "{bulk:?}");
+    assert!(!places("processor").is_empty());
+    let transfer = found.list.iter().find(|p| p.what == What::Transfer).unwrap();
+    let confirms = |term: &&trunkline_model::Term| term.name.starts_with("confirmation: ");
+    assert!(transfer.terms.iter().filter(confirms).count() > 2, "{transfer:?}");
+    // Two flows to one host share its processor.
+    net.traffic[0].count = 2;
+    assert_eq!(rate(&net, "bulk"), Throughput::over(1000, Span::from_millis(8)));
+}
+
+#[test]
+fn a_run_names_its_traffic_and_has_a_sample_of_each_flow() {
+    let mut net = one(&link(8_000_000, Span::ZERO), &urp(1000, 3, 0));
+    net.traffic[0].count = 3;
+    let run = predict(&net);
+    let bulk = &run.traffic[0];
+    assert_eq!((bulk.name.as_str(), bulk.transport.as_str()), ("bulk", "urp 3 x 1000 B"));
+    let flows: Vec<u32> = bulk.samples.iter().map(|sample| sample.flow).collect();
+    assert_eq!(flows, [0, 1, 2]);
+}
+
+/// 756 and 268 by turns: two rounds for each 1024 bytes (Vande Water 1988 §3.7.2).
+#[test]
+fn one_request_outstanding() {
+    let mut net = pair(&link(1_344_000, Span::from_millis(25)));
+    net.hosts[0].interface.requests = Some(1);
+    net.hosts[0].interface.split = vec![Split { below: None, piece: 1024 }];
+    let sizes = vec![756, 1024, 1025];
+    let test = Workload::TimedTransfer { sizes, duration: Span::from_secs(180) };
+    net.traffic.push(traffic("bulk", ("a", "b"), test, &urp(252, 3, 0)));
+    let found = predictions(&net);
+    let interval = |size| found.find("bulk", size, What::Interval).unwrap().value.time().unwrap();
+    let bits = |bytes: u64| Throughput::from_bytes_per_second(168_000).time_for(bytes);
+    let close = |ours: Span, by_hand: Span| ours.abs_diff(by_hand) < Span::from_nanos(20);
+    // One round: 3 blocks of 252 + 4, and the last one's ECHO.
+    let round = Span::from_millis(50) + bits(3 * 256 + 1);
+    assert!(close(interval(756), round), "{}", interval(756));
+    // The fourth block starts when the first is answered, the fifth, of 16 bytes, right behind it.
+    let two = Span::from_millis(100) + bits(256 + 1 + 256 + 20 + 1);
+    assert!(close(interval(1024), two), "{}", interval(1024));
+    assert!(close(interval(1025), two + Span::from_millis(50) + bits(5 + 1)));
+    let rates = [756u64, 1024, 1025].map(|s| Throughput::over(s, interval(s)).bytes_per_second());
+    assert!(rates[0] > rates[1] && rates[1] > rates[2], "as in Table IV: {rates:?}");
+}
+
+/// A trunk shared in quanta of 64 carries what Table 1 says.
+#[test]
+fn four_conversations_share_table_1() {
+    for (block, quantum) in [(256u16, 64u32), (512, 64), (1024, 64), (512, 128), (1024, 256)] {
+        let text = format!("round-robin:quantum={quantum}");
+        let mut net = one(&t1(text.parse().unwrap()), &urp(block, 7, 16));
+        net.traffic[0].workload = bulk(1024);
+        net.traffic[0].count = 4;
+        let four = rate(&net, "bulk").millibytes_per_second() * 4;
+        let table = hawley1989::round_robin_throughput(Some(quantum), Some(u32::from(block)));
+        let off = four.abs_diff(table.millibytes_per_second());
+        assert!(off < 10_000, "block {block}, quantum {quantum}: {four} against {table}");
+    }
+}
+
+#[test]
+fn flows_of_two_traffics_share_and_unequal_windows_have_no_number() {
+    let mut net = one(&link(8_000_000, Span::ZERO), &urp(1000, 7, 0));
+    net.traffic.push(traffic("other", ("a", "b"), bulk(1000), &urp(1000, 7, 0)));
+    assert_eq!(rate(&net, "other"), Throughput::over(1000, Span::from_micros(2 * 1004)));
+    assert_eq!(rate(&net, "bulk"), rate(&net, "other"));
+    net.traffic[1].transport = urp(1000, 3, 0);
+    let run = predict(&net);
+    assert!(run.traffic.iter().all(|traffic| traffic.samples.is_empty()));
+    assert!(run.notes[0].text.contains("windows of unequal size"), "{:?}", run.notes);
+    // A window too small to fill its share waits in the others' queue, which no closed form gives.
+    net.links[0].forward.delay = Span::from_millis(2);
+    net.traffic[1].transport = urp(100, 1, 0);
+    assert!(predict(&net).notes[0].text.contains("idle in part"), "{:?}", predict(&net).notes);
+    (net.links[0].forward.delay, net.traffic[1].transport) = (Span::ZERO, urp(1000, 3, 0));
+    // One after the other, each has the line to itself.
+    net.traffic[1].start = Start::AfterEnd("bulk".into());
+    assert_eq!(rate(&net, "other"), Throughput::over(1000, Span::from_micros(1004)));
+}
+
+#[test]
+fn overflowing_queues_and_memories_have_no_number() {
+    let mut net = one(&t1("fifo:limit=2KB".parse().unwrap()), &urp(1000, 7, 16));
+    assert!(
+        predict(&net).notes[0].text.contains("overflow the queue"),
+        "{:?}",
+        predict(&net).notes
+    );
+    net = one(&t1(hardware_fifo()), &urp(1000, 7, 16));
+    assert_eq!(predict(&net).traffic[0].samples.len(), 1);
+    net.hosts[1].interface.memory = Some(Size::from_bytes(4096));
+    assert!(predict(&net).notes[0].text.contains("memory of b"), "{:?}", predict(&net).notes);
+}
+
+#[test]
+fn pushing_waits_for_the_disk() {
+    let mut net = one(&link(8_000_000, Span::ZERO), &urp(1000, 7, 0));
+    let store = Span::from_millis(10);
+    let bytes = Size::from_bytes(10_000);
+    net.traffic[0].workload = Workload::Push { bytes, repeat: 1, write: 1000, store };
+    // Ten writes at the disk's pace, storing the last, and the confirmation of 13 bytes.
+    let took = predict(&net).traffic[0].samples[0].delay();
+    assert_eq!(took, Span::from_millis(100 + 10) + Span::from_micros(13));
+}
+
+#[test]
+fn paced_datagrams() {
+    let mut net = pair(&link(8_000_000, Span::from_millis(5)));
+    let rate = Rate::from_bits_per_second(2_000_000);
+    let paced = Workload::Paced { size: 1000, rate, duration: Span::from_secs(1) };
+    net.traffic.push(traffic("paced", ("a", "b"), paced, &Transport::Datagram));
+    let found = predictions(&net);
+    let busy = found.find("paced", 1000, What::Utilisation).unwrap().value;
+    assert_eq!(busy, Figure::Share(250_000));
+    let delay = |net: &Scenario| predictions(net).find("paced", 1000, What::Delay).map(|p| p.value);
+    assert_eq!(delay(&net), Some(Figure::Time(Span::from_millis(6))));
+    net.traffic[0].count = 3;
+    assert_eq!(delay(&net), Some(Figure::Time(Span::from_millis(7))), "the mean of 6, 7 and 8");
+    net.traffic[0].stagger = Span::from_millis(1);
+    assert_eq!(delay(&net), Some(Figure::Time(Span::from_millis(6))));
+    net.traffic[0].count = 5;
+    let found = predictions(&net);
+    assert!(delay(&net).is_none() && found.notes[0].text.contains("overload"), "{found:?}");
+}
+
+#[test]
+fn the_text_shows_formulas_with_their_numbers() {
+    let net = one(&link(8_000_000, Span::from_millis(50)), &urp(1000, 3, 0));
+    let text = predictions(&net).text();
+    for part in
+        ["bulk, 1000000 bytes: transfer time", "1000 bytes / 33668.333us", "Vande Water 1988"]
+    {
+        assert!(text.contains(part), "'{part}' in\n{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn more_window_is_never_slower_and_more_delay_never_faster(
+        block in 16u16..1024, outstanding in 1u8..7, write in 1u32..3000, bits in 50_000u64..50_000_000,
+        delay in 0u64..50_000_000, more in 0u64..50_000_000, one in any::<bool>(), count in 1u32..5,
+    ) {
+        let net = |outstanding: u8, delay: u64| {
+            let mut net = pair(&link(bits, Span::from_nanos(delay)));
+            if one {
+                net.hosts[0].interface.requests = Some(1);
+                net.hosts[0].interface.split = vec![Split { below: None, piece: 1024 }];
+            }
+            net.traffic.push(traffic("bulk", ("a", "b"), bulk(write), &urp(block, outstanding, 16)));
+            net.traffic[0].count = count;
+            net
+        };
+        let base = net(outstanding, delay);
+        let found = rate(&base, "bulk");
+        prop_assert!(rate(&net(outstanding + 1, delay), "bulk") >= found);
+        prop_assert!(rate(&net(outstanding, delay + more), "bulk") <= found);
+        prop_assert!(found.bytes_per_second() * u64::from(count) <= bits / 8);
+        let run = predict(&base);
+        let sample = &run.traffic[0].samples[0];
+        prop_assert_eq!(sample.steps.iter().map(|step| step.span).sum::<Span>(), sample.delay());
+    }
+}
+
+/// A discipline that drops before it is full has a formula while nothing waits before the line, and none when something does.
+#[test]
+fn codel_has_a_number_while_nothing_waits() {
+    let codel = |outstanding, delay| {
+        let spec = trunkline_path::LinkSpec {
+            discipline: "codel".parse().unwrap(),
+            ..link(8_000_000, Span::from_millis(delay))
+        };
+        predictions(&one(&spec, &urp(1000, outstanding, 0)))
+    };
+    let free = codel(3, 50);
+    assert!(free.list.iter().any(|p| p.what == What::Throughput), "{:?}", free.notes);
+    let full = codel(7, 0);
+    let told =
+        full.notes.iter().any(|note| format!("{note:?}").contains("CoDel at the full line a>b"));
+    assert!(told, "{:?}", full.notes);
+    // One block fills the line and nothing waits behind it.
+    let even = codel(1, 0);
+    assert!(even.list.iter().any(|p| p.what == What::Throughput), "{:?}", even.notes);
+}
+
+/// Seven blocks of 1004 bytes with their trailers, of which one is on the line and one is answered in a microsecond.
+#[test]
+fn the_standing_queue_of_a_window() {
+    let found = predictions(&one(&link(8_000_000, Span::ZERO), &urp(1000, 7, 0)));
+    let standing = found.list.iter().find(|p| p.what == What::StandingQueue).expect("a queue");
+    let Some(time) = standing.value.time() else { panic!("{standing:?}") };
+    assert_eq!(time, Span::from_micros(7 * 1004 - 1), "{standing:?}");
+}

@@ -1,0 +1,7 @@
+//! Ports on the real kernel.
+
+mod common;
+mod forward;
+mod packet;
+mod segment;
+mod xdp;

@@ -1,0 +1,7 @@
+//! Scenario files: read, refused, damaged, large.
+
+mod damaged;
+mod examples;
+mod file;
+mod scale;
+mod wrong_files;

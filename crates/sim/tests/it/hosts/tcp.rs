@@ -1,0 +1,120 @@
+//! TCP between hosts: what a message takes, and what its records say.
+
+use crate::hosts::support::{COSTS, FREE, only, pair, run, scenario, spent, tenths, traffic};
+use trunkline_core::{Cause, Span};
+use trunkline_engine::{NoteKind, check};
+use trunkline_measure::SenderState;
+
+fn messages(hosts: &str, sizes: &str, more: &str) -> String {
+    let profile = if more.contains("profile") { "" } else { ", profile = \"trunkline\"" };
+    pair(&format!(
+        "{hosts}[[traffic]]\nname = \"t\"\nkind = \"interactive\"\nsizes = {sizes}\nfrom = \"a\"\n\
+         to = \"b\"\ntransport = {{ kind = \"tcp\"{profile}{more} }}\n"
+    ))
+}
+
+/// 8 us for each byte with 52 of headers, and the distance, both ways.
+#[test]
+fn a_message_and_its_answer_take_their_headers_too() {
+    let run = run(&messages(FREE, "[100]", ""));
+    assert_eq!(only(&run), Span::from_micros(2 * (5000 + 152 * 8)));
+    let steps = &run.traffic[0].samples[0].steps;
+    assert!(steps.iter().all(|it| matches!(it.cause, Cause::Transmit | Cause::Propagate)));
+    assert_eq!(traffic(&run, "t").rounds, [(100, vec![100])].into());
+}
+
+/// As the message of 100 bytes over URP in blocks of their own, with 152 bytes for 104 in the packet. Each end
+/// adds: write 200.0, request 50.0, send_block 30.0 + 152.0, board 5.0 + 15.2, board 7.0 + 30.4, receive_block
+/// 40.0 + 152.0, interrupt 70.0 and read 400.0 us.
+#[test]
+fn every_operation_of_a_segment_is_paid() {
+    let run = run(&messages(COSTS, "[100]", ""));
+    let each = 2000 + 500 + 1820 + 202 + 374 + 1920 + 700 + 4000;
+    assert_eq!(only(&run), tenths(2 * each) + Span::from_micros(2 * (5000 + 152 * 8)));
+    let host = run.traffic[0].samples[0].booked(Cause::Host);
+    assert_eq!(host, tenths(2 * each));
+}
+
+/// The rest of a message waits until the window opens; where it is wide enough all goes at once, and no
+/// acknowledgement is waited for (Nagle's algorithm is off).
+#[test]
+fn what_a_message_waits_for_is_booked_to_the_window() {
+    let run = run(&messages(FREE, "[5000]", ", window = 3000"));
+    let sample = &run.traffic[0].samples[0];
+    assert!(sample.booked(Cause::Window) > Span::from_millis(9), "{:?}", sample.steps);
+    let wide = self::run(&messages(FREE, "[5000]", ""));
+    assert_eq!(wide.traffic[0].samples[0].booked(Cause::Window), Span::ZERO);
+    assert_eq!(wide.traffic[0].rounds, [(5000, vec![5000])].into());
+}
+
+/// An interval's steps tell a congestion window from the other end's.
+#[test]
+fn the_windows_are_told_apart() {
+    let greedy = |transport: &str| {
+        let text = format!(
+            "{FREE}[[traffic]]\nname = \"t\"\nkind = \"greedy\"\nfrom = \"a\"\nto = \"b\"\n\
+             duration = \"6s\"\nwarm_up = \"1s\"\ninterval = \"1s\"\n\
+             transport = {{ kind = \"tcp\", profile = \"trunkline\", {transport} }}\n"
+        );
+        run(&pair(&text).replace("5ms", "50ms"))
+    };
+    for (transport, place) in [
+        ("window = 3000, congestion = \"newreno\"", "a transport"),
+        ("congestion = \"newreno\"", "a transport, congestion window"),
+        ("congestion = \"bbr\"", "a transport, pacing"),
+    ] {
+        let run = greedy(transport);
+        let tcp = traffic(&run, "t");
+        let index = run.places.iter().position(|it| it == place).unwrap();
+        let steps = tcp.samples.iter().flat_map(|sample| &sample.steps);
+        let there: Span = steps.filter(|it| it.place as usize == index).map(|it| it.span).sum();
+        assert!(there > Span::from_millis(1500), "{place}: {there}, {:?}", tcp.samples);
+        assert!(spent(tcp, 0, SenderState::Window) > Span::from_secs(3));
+    }
+}
+
+/// A message of nothing takes an octet of the stream and brings its reader none: a bulk transfer's end is one.
+#[test]
+fn an_empty_message_comes_through() {
+    let run = run(&pair(&format!(
+        "{FREE}[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nbytes = 30000\nrepeat = 3\nfrom = \"a\"\n\
+         to = \"b\"\ntransport = {{ kind = \"tcp\", profile = \"trunkline\" }}\n"
+    )));
+    let tcp = traffic(&run, "t");
+    assert_eq!((tcp.samples.len(), tcp.delivered_bytes), (3, 3 * 30_004));
+    assert!(tcp.samples.iter().all(|it| it.booked(Cause::Propagate) == Span::from_millis(10)));
+}
+
+#[test]
+fn both_ends_have_to_speak_it() {
+    let text = messages(FREE, "[100]", "");
+    let mut scenario = scenario(&text);
+    scenario.traffic[0].reply_transport = trunkline_scenario::Transport::Datagram;
+    let error = trunkline_sim::run(&scenario).unwrap_err().to_string();
+    assert!(error.contains("'t'") && error.contains("TCP") && !error.contains('\n'), "{error}");
+}
+
+/// The far end goes when the connection stands, after 15.9 ms: TCP gives up, and the flow with it.
+#[test]
+fn a_dead_end_is_given_up() {
+    let text = messages(FREE, "[100]", ", profile = \"bsd-reno\"");
+    let text = text.replace("rate = ", "backward = { schedule = \"16ms loss=100%\" }\nrate = ");
+    let run = trunkline_sim::run(&scenario(&text)).unwrap();
+    assert_eq!(check(&run), []);
+    assert!(run.notes.iter().any(|note| note.kind == NoteKind::GaveUp), "{:?}", run.notes);
+    assert!(traffic(&run, "t").timeouts >= 12);
+}
+
+/// The last write asks for the answer: ten full segments are ten, not eleven with one byte more.
+#[test]
+fn a_confirmed_transfer_sends_its_own_bytes_and_no_more() {
+    for kind in ["bulk", "push"] {
+        let text = format!(
+            "{FREE}[[traffic]]\nname = \"t\"\nkind = \"{kind}\"\nbytes = 14480\nfrom = \"a\"\nto = \"b\"\n\
+             write = 65536\ntransport = {{ kind = \"tcp\", delayed_ack = \"0\" }}\n"
+        );
+        let tcp = run(&pair(&text)).traffic.remove(0);
+        assert_eq!((tcp.samples.len(), tcp.delivered_bytes), (1, 14480 + 4), "{kind}");
+        assert_eq!(tcp.block_count, 10 + 1, "{kind}: segments with data, the answer's among them");
+    }
+}

@@ -1,0 +1,5 @@
+//! The simulator: its network, and scenarios on it.
+
+mod by_host;
+mod hosts;
+mod network;

@@ -1,0 +1,6 @@
+//! Studies and their parts.
+
+mod common;
+mod format;
+mod ledger;
+mod studies;

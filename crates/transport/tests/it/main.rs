@@ -1,0 +1,6 @@
+//! Protocols between two ends, and congestion controllers.
+
+mod congestion;
+mod protocols;
+mod tcp;
+mod urp;
