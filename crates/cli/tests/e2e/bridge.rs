@@ -51,7 +51,7 @@ fn stop(host: &Host, running: Running) -> crate::support::Outcome {
 
 #[test]
 fn address_resolution_ping_and_jumbo_pass() {
-    let host = Host::new();
+    let host = Host::beside();
     let Some(namespace) = host.separate().filter(|_| installed(&["ping"])) else { return };
     let sides = Sides::build(namespace);
     let running = start(&host, &[]);
@@ -102,7 +102,7 @@ fn await_frames(port: &mut dyn Port, expected: &[Vec<u8>]) {
 
 #[test]
 fn frames_of_every_kind_pass_unchanged_both_ways() {
-    let host = Host::new();
+    let host = Host::beside();
     let Some(namespace) = host.separate() else { return };
     let sides = Sides::build(namespace);
     let open = |side: &Namespace, device| {
@@ -137,7 +137,7 @@ fn frames_of_every_kind_pass_unchanged_both_ways() {
 
 #[test]
 fn a_device_that_disappears_ends_the_run_with_one_line() {
-    let host = Host::new();
+    let host = Host::beside();
     let Some(namespace) = host.separate() else { return };
     let _sides = Sides::build(namespace);
     let running = start(&host, &["--duration", "30s"]);
@@ -159,7 +159,7 @@ fn ping(sides: &Sides) -> bool {
 
 #[test]
 fn a_device_that_is_switched_off_and_on_again_goes_on() {
-    let host = Host::new();
+    let host = Host::beside();
     let Some(namespace) = host.separate().filter(|_| installed(&["ping"])) else { return };
     let sides = Sides::build(namespace);
     let mut running = start(&host, &[]);
@@ -187,7 +187,7 @@ const CONTAINER: &str = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid
 
 #[test]
 fn the_rights_of_a_container_suffice() {
-    let host = Host::new();
+    let host = Host::beside();
     let Some(namespace) = host.separate().filter(|_| installed(&["setpriv", "ping"])) else {
         return;
     };
@@ -212,7 +212,7 @@ fn the_rights_of_a_container_suffice() {
 
 #[test]
 fn a_duration_ends_it_and_a_device_that_is_down_is_refused() {
-    let host = Host::new();
+    let host = Host::beside();
     let Some(namespace) = host.separate() else { return };
     let _sides = Sides::build(namespace);
     let outcome = host.run(&["bridge", "tlta", "tltb", "--duration", "200ms", "--best-effort"]);

@@ -141,7 +141,7 @@ fn shown(page: &str) -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn the_commands_of_the_pages_do_what_they_are_said_to() {
-    let host = Host::new();
+    let host = Host::beside();
     let path = ["shell", "--best-effort", "--", "true"];
     if !installed(&["ping", "curl", "python3", "iperf3"]) || host.run_well(&path).is_none() {
         return;
@@ -162,7 +162,7 @@ fn the_commands_of_the_pages_do_what_they_are_said_to() {
 
 #[test]
 fn a_running_path_is_shown_and_set_as_the_readme_says() {
-    let host = Host::new();
+    let host = Host::beside();
     if host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }

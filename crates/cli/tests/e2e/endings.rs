@@ -25,7 +25,7 @@ fn start(host: &Host) -> Running {
 
 #[test]
 fn an_interrupted_run_cleans_up() {
-    let host = Host::new();
+    let host = Host::beside();
     for (signal, name) in
         [(Signal::INT, "SIGINT"), (Signal::TERM, "SIGTERM"), (Signal::HUP, "SIGHUP")]
     {
@@ -42,7 +42,7 @@ fn an_interrupted_run_cleans_up() {
 
 #[test]
 fn the_start_after_a_killed_run_removes_what_it_left() {
-    let host = Host::new();
+    let host = Host::alone();
     let Some(namespace) = host.separate() else { return };
     // Somebody lives in this network, as on a real machine.
     let mut sleep = std::process::Command::new("sleep");

@@ -1,5 +1,6 @@
 //! Text of others that would steer the terminal it is shown on.
 
+use crate::turn;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Output};
@@ -40,6 +41,7 @@ fn assert_harmless(output: &Output) {
 
 #[test]
 fn what_another_program_says_does_not_steer_the_terminal() {
+    let _turn = turn::beside();
     let refusal = format!(r#"{{"error":"{HOSTILE}"}}"#);
     assert_harmless(&show("refusal", "400 Bad Request", &refusal, &[]));
     let description = format!(r#"{{"pid":1,"command":"{HOSTILE}","paths":[]}}"#);
@@ -55,6 +57,7 @@ fn what_another_program_says_does_not_steer_the_terminal() {
 /// Names on the own command line may have been pasted.
 #[test]
 fn what_the_command_line_holds_does_not_steer_the_terminal() {
+    let _turn = turn::beside();
     let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
     command.args(["shell", "--delay", "\x1b]0;owned\x07"]);
     assert_harmless(&command.output().unwrap());

@@ -108,7 +108,7 @@ fn the_examples_agree() {
     if !installed(&["iperf3"]) {
         return;
     }
-    let host = Host::new();
+    let host = Host::alone();
     let files: Vec<String> = ["examples", "examples/ladder"].map(files).concat();
     let mut ladders: Vec<Value> =
         files.chunks(TOGETHER).flat_map(|some| climbed(&host, some)).collect();
@@ -148,7 +148,7 @@ fn the_examples_agree() {
 
 #[test]
 fn notes_come_on_demand_and_once() {
-    let host = Host::new();
+    let host = Host::beside();
     let file = files("examples/ladder").into_iter().find(|it| it.ends_with("t1-drr.toml")).unwrap();
     let run = |options: &[&str]| {
         let arguments = [&["ladder", "--engine", "model,sim", &file, &file], options].concat();
@@ -194,7 +194,7 @@ const DECEIVED: &str = r#"
 
 #[test]
 fn wrong_data_fail_everywhere() {
-    let host = Host::new();
+    let host = Host::beside();
     let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = home.path().join("deceived.toml");
     std::fs::write(&file, DECEIVED).unwrap();
@@ -219,7 +219,7 @@ fn wrong_data_fail_everywhere() {
 
 #[test]
 fn wrong_use_is_told() {
-    let host = Host::new();
+    let host = Host::beside();
     let outcome = host.run(&["ladder", "/nonexistent/place.toml"]);
     assert_eq!(outcome.status.code(), Some(2), "{outcome:#?}");
     assert!(outcome.complaint().contains("/nonexistent/place.toml"), "{outcome:#?}");

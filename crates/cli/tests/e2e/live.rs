@@ -30,7 +30,7 @@ fn ask(host: &Host, arguments: &[&str], pid: u32) -> Outcome {
 
 #[test]
 fn a_path_is_changed_while_it_runs_and_shows_it() {
-    let host = Host::new();
+    let host = Host::beside();
     if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }
@@ -60,7 +60,7 @@ fn a_path_is_changed_while_it_runs_and_shows_it() {
 
 #[test]
 fn a_change_asked_for_later_is_made_then() {
-    let host = Host::new();
+    let host = Host::beside();
     if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }
@@ -87,7 +87,7 @@ fn a_change_asked_for_later_is_made_then() {
 /// The delay is cut and restored, with rates and jitter in between, while datagrams fill half of the line.
 #[test]
 fn two_hundred_changes_under_load_lose_nothing() {
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["iperf3"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none()
     {
         return;
@@ -147,7 +147,7 @@ fn two_hundred_changes_under_load_lose_nothing() {
 
 #[test]
 fn a_path_can_be_watched_until_it_ends() {
-    let host = Host::new();
+    let host = Host::beside();
     if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }
@@ -169,7 +169,7 @@ fn a_path_can_be_watched_until_it_ends() {
 
 #[test]
 fn who_asks_for_no_run_is_told_so() {
-    let host = Host::new();
+    let host = Host::beside();
     for verb in [&["show"][..], &["set", "delay=3ms"]] {
         let outcome = host.run(&[verb, &["--pid", "4194305"]].concat());
         assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
@@ -183,7 +183,7 @@ fn who_asks_for_no_run_is_told_so() {
 
 #[test]
 fn a_capture_holds_what_passed() {
-    let host = Host::new();
+    let host = Host::beside();
     if !installed(&["ping", "tcpdump"]) {
         return;
     }
@@ -202,7 +202,7 @@ fn a_capture_holds_what_passed() {
 
 #[test]
 fn a_capture_that_cannot_be_written_ends_the_run() {
-    let host = Host::new();
+    let host = Host::beside();
     if host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }

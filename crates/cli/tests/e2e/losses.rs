@@ -18,7 +18,7 @@ fn lossy(host: &Host, path: &[&str], script: &str) -> Option<Outcome> {
 
 #[test]
 fn a_ring_that_overflows_is_counted() {
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["ping"]) {
         return;
     }
@@ -35,7 +35,7 @@ fn a_ring_that_overflows_is_counted() {
 
 #[test]
 fn frames_that_no_device_takes_are_counted() {
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["ping", "ip"]) {
         return;
     }

@@ -97,7 +97,7 @@ fn start(host: &Host) -> Running {
 
 #[test]
 fn the_machine_forwards_for_the_laboratory_alone_and_every_setting_comes_back() {
-    let host = Host::new();
+    let host = Host::alone();
     let Some(namespace) = host.separate().filter(|_| installed(&["ping"])) else { return };
     let neighbours = Neighbours::build(namespace);
     namespace.set_sysctl("net/ipv4/conf/tlta/accept_redirects", "0").unwrap();
@@ -124,7 +124,7 @@ fn the_machine_forwards_for_the_laboratory_alone_and_every_setting_comes_back() 
 
 #[test]
 fn a_killed_run_forwards_for_nobody_and_the_next_start_restores_the_settings() {
-    let host = Host::new();
+    let host = Host::alone();
     let Some(namespace) = host.separate().filter(|_| installed(&["ping"])) else { return };
     let neighbours = Neighbours::build(namespace);
     let before = settings(namespace);
@@ -140,7 +140,7 @@ fn a_killed_run_forwards_for_nobody_and_the_next_start_restores_the_settings() {
 /// A host that forwards on its own account goes on to, and nothing of it is dropped.
 #[test]
 fn a_machine_that_is_a_router_remains_one() {
-    let host = Host::new();
+    let host = Host::alone();
     let Some(namespace) = host.separate().filter(|_| installed(&["ping"])) else { return };
     let neighbours = Neighbours::build(namespace);
     namespace.set_sysctl("net/ipv4/ip_forward", "1").unwrap();
@@ -161,7 +161,7 @@ fn scrambled(index: u64, below: u64) -> u64 {
 
 #[test]
 fn a_signal_at_any_early_moment_leaves_nothing() {
-    let host = Host::new();
+    let host = Host::alone();
     let Some(namespace) = host.separate() else { return };
     let _neighbours = Neighbours::build(namespace);
     let before = settings(namespace);
@@ -183,7 +183,7 @@ const ABORTED: i32 = 6;
 ///
 /// From `enough` on a process must not be aborted: what it needs for itself, and not for the path, it has then.
 fn start_under(limit: &str, enough: u32, values: impl IntoIterator<Item = u32>) {
-    let host = Host::new();
+    let host = Host::alone();
     let Some(namespace) = host.separate() else { return };
     let _neighbours = Neighbours::build(namespace);
     let before = settings(namespace);

@@ -3,11 +3,12 @@
 //! Each test has a namespace that stands for the machine's network, so that nothing is changed outside of
 //! it and whatever a run leaves behind can be seen. If that is not permitted, tests run in the
 //! machine's own network as an ordinary user does, or say that they were skipped. No test judges how fast
-//! anything was: runs are started with `--best-effort`.
+//! anything was: runs are started with `--best-effort`. `turn.rs` says which tests run at the same time.
 
 mod bridge;
 mod console;
 mod endings;
+mod explain;
 mod hostile;
 mod ladder;
 mod live;
@@ -25,6 +26,7 @@ mod shell;
 mod stalls;
 mod studies;
 mod support;
+mod turn;
 mod tutorial;
 mod unprivileged;
 mod wrong_use;

@@ -32,7 +32,7 @@ fn count(value: &Value) -> u64 {
 
 #[test]
 fn verify_accounts_for_every_probe_and_its_status_is_its_verdict() {
-    let host = Host::new();
+    let host = Host::beside();
     let options = [&VERIFY[..], &["--duration", "1s", "--json"]].concat();
     let Some(running) = start(&host, &options) else { return };
     let pid = running.pid();
@@ -49,7 +49,7 @@ fn verify_accounts_for_every_probe_and_its_status_is_its_verdict() {
 
 #[test]
 fn verify_in_words_says_holds_or_fails() {
-    let host = Host::new();
+    let host = Host::beside();
     let Some(running) = start(&host, &[&VERIFY[..], &["--duration", "500ms"]].concat()) else {
         return;
     };
@@ -62,7 +62,7 @@ fn verify_in_words_says_holds_or_fails() {
 
 #[test]
 fn a_stall_while_verify_measures_is_never_held() {
-    let host = Host::new();
+    let host = Host::alone();
     let options = [&VERIFY[..], &["--duration", "8s", "--json"]].concat();
     let Some(running) = start(&host, &options) else { return };
     // The laboratory is built and the baseline measured within this time; the run takes eight seconds.
@@ -77,7 +77,7 @@ fn a_stall_while_verify_measures_is_never_held() {
 
 #[test]
 fn a_measurement_that_is_interrupted_ends_with_one_and_leaves_nothing() {
-    let host = Host::new();
+    let host = Host::beside();
     for arguments in [&["calibrate", "--json"][..], &["verify", "--delay", "5ms"]] {
         let Some(running) = start(&host, arguments) else { return };
         let pid = running.pid();
@@ -91,7 +91,7 @@ fn a_measurement_that_is_interrupted_ends_with_one_and_leaves_nothing() {
 
 #[test]
 fn calibrate_tells_all_that_it_promises() {
-    let host = Host::new();
+    let host = Host::alone();
     let Some(running) = start(&host, &["calibrate", "--json"]) else { return };
     let pid = running.pid();
     let outcome = running.finish_within(Duration::from_secs(240));

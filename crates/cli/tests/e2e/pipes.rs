@@ -1,6 +1,7 @@
 //! Streams that nobody reads, or that are full: the work is done, its files are written, and the exit status tells.
 
 use crate::support::Host;
+use crate::turn;
 use std::fs::OpenOptions;
 use std::io::pipe;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,7 @@ fn example(name: &str) -> String {
 
 #[test]
 fn a_stream_that_nobody_reads_or_that_is_full_is_no_panic() {
+    let _turn = turn::beside();
     let home = scratch("pipes");
     let scenario = example("satellite.toml");
     for (index, stdout, stderr, status) in [
@@ -66,6 +68,7 @@ fn a_stream_that_nobody_reads_or_that_is_full_is_no_panic() {
 
 #[test]
 fn what_cannot_be_said_leaves_the_status_of_a_failure() {
+    let _turn = turn::beside();
     for (arguments, status) in [
         (&["run", "/nonexistent.toml"][..], 2),
         (&["show", "--pid", "/nonexistent/socket"], 1),
@@ -88,6 +91,7 @@ fn what_cannot_be_said_leaves_the_status_of_a_failure() {
 /// The log is written by a library of others.
 #[test]
 fn the_log_cannot_be_written_either() {
+    let _turn = turn::beside();
     let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
     let arguments = ["run", &example("satellite.toml"), "--engine", "model,sim"];
     command.args(arguments).env("TRUNKLINE_LOG", "trace").stdout(Stdio::null());
@@ -97,7 +101,7 @@ fn the_log_cannot_be_written_either() {
 
 #[test]
 fn a_laboratory_ends_in_order_when_nobody_reads() {
-    let host = Host::new();
+    let host = Host::beside();
     if host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }
@@ -148,6 +152,7 @@ impl Drop for Server {
 
 #[test]
 fn files_are_written_when_standard_output_is_full() {
+    let _turn = turn::beside();
     let home = scratch("pipes-probe");
     let server = Server::start();
     let csv = home.join("full.csv");

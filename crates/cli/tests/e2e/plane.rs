@@ -195,7 +195,7 @@ fn check_scenario_capture(file: &Path) {
 
 #[test]
 fn a_scenario_is_shown_set_and_captured() {
-    let (host, home) = (Host::new(), place());
+    let (host, home) = (Host::alone(), place());
     if !may_build(&host) {
         return;
     }
@@ -235,7 +235,7 @@ fn a_scenario_is_shown_set_and_captured() {
 
 #[test]
 fn a_scenario_that_nobody_sets_says_nothing_of_it() {
-    let (host, home) = (Host::new(), place());
+    let (host, home) = (Host::alone(), place());
     if !may_build(&host) {
         return;
     }
@@ -248,7 +248,7 @@ fn a_scenario_that_nobody_sets_says_nothing_of_it() {
 
 #[test]
 fn an_interrupted_scenario_leaves_a_whole_capture_and_nothing_else() {
-    let (host, home) = (Host::new(), place());
+    let (host, home) = (Host::beside(), place());
     if !may_build(&host) {
         return;
     }
@@ -265,7 +265,7 @@ fn an_interrupted_scenario_leaves_a_whole_capture_and_nothing_else() {
 
 #[test]
 fn a_ladder_is_shown_set_and_captured() {
-    let (host, home) = (Host::new(), place());
+    let (host, home) = (Host::alone(), place());
     if !may_build(&host) {
         return;
     }
@@ -293,7 +293,7 @@ fn a_ladder_is_shown_set_and_captured() {
 
 #[test]
 fn a_verification_is_shown_and_captured_and_fails_if_it_was_set() {
-    let (host, home) = (Host::new(), place());
+    let (host, home) = (Host::beside(), place());
     if !may_build(&host) {
         return;
     }
@@ -346,7 +346,7 @@ fn ping(from: &Namespace) -> f64 {
 
 #[test]
 fn a_bridge_is_shown_set_and_captured() {
-    let (host, home) = (Host::new(), place());
+    let (host, home) = (Host::alone(), place());
     let Some(namespace) = host.separate().filter(|_| installed(&["ping"])) else { return };
     let [left, _right] = sides(namespace);
     let capture = path(&home, "bridge.pcapng");
@@ -382,7 +382,7 @@ fn a_bridge_is_shown_set_and_captured() {
 
 #[test]
 fn a_capture_without_the_emulator_is_wrong_use() {
-    let (host, home) = (Host::new(), place());
+    let (host, home) = (Host::beside(), place());
     let outcome = host.run(&["run", &scenario(&home), "--pcap", &path(&home, "x.pcapng")]);
     assert_eq!(outcome.status.code(), Some(2), "{outcome:#?}");
     assert!(outcome.complaint().contains("--engine"), "{outcome:#?}");

@@ -15,6 +15,7 @@ use trunkline_netns::{Namespace, SpawnOptions, spawn};
 use trunkline_scenario::{PathSpec, Scenario, Settings};
 
 const KEY: &str = "a key for these tests";
+const TRANSPORTS: [&str; 3] = ["udp", "tcp", "urp"];
 
 /// A server and a client host, a path between them, and the server at its far end.
 struct Between {
@@ -25,9 +26,17 @@ struct Between {
 }
 
 impl Between {
-    /// Returns nothing if this user may make no laboratory.
-    fn new(path: &str) -> Option<Between> {
-        let host = Host::new();
+    /// Has the machine for itself. Returns nothing if this user may make no laboratory.
+    fn alone(path: &str) -> Option<Between> {
+        Between::on(Host::alone(), path)
+    }
+
+    /// The same for a test that bears another one beside it.
+    fn beside(path: &str) -> Option<Between> {
+        Between::on(Host::beside(), path)
+    }
+
+    fn on(host: Host, path: &str) -> Option<Between> {
         host.separate()?;
         let path = spec(path);
         let hosts = Hosts::build(&[path.mtu]).unwrap();
@@ -97,9 +106,9 @@ fn stop(server: Running) -> Value {
 /// The path alone makes 2 × 20 ms; more may come from a machine under load, less may not.
 #[test]
 fn round_trips_are_those_of_the_path() {
-    let Some(between) = Between::new("delay=20ms up-delay=25ms") else { return };
+    let Some(between) = Between::alone("delay=20ms up-delay=25ms") else { return };
     let server = between.serve(&[]);
-    for transport in ["udp", "tcp", "urp"] {
+    for transport in TRANSPORTS {
         let arguments =
             ["rtt", "--transport", transport, "--sizes", "1,700", "--count", "15", "--json"];
         let result = done(between.probe(&arguments));
@@ -117,7 +126,7 @@ fn round_trips_are_those_of_the_path() {
 
 #[test]
 fn losses_are_told_by_direction() {
-    let Some(between) = Between::new("delay=1ms up-loss=20% seed=5") else { return };
+    let Some(between) = Between::alone("delay=1ms up-loss=20% seed=5") else { return };
     let server = between.serve(&[]);
     let arguments =
         ["rtt", "--every", "2ms", "--count", "400", "--sizes", "64", "--timeout", "500ms"];
@@ -131,7 +140,7 @@ fn losses_are_told_by_direction() {
 
 #[test]
 fn transfers_fill_the_path_and_delay_what_goes_beside_them() {
-    let Some(between) = Between::new("rate=8mbit delay=10ms limit=50KB") else { return };
+    let Some(between) = Between::alone("rate=8mbit delay=10ms limit=50KB") else { return };
     let server = between.serve(&[]);
     let bulk =
         ["bulk", "--duration", "3s", "--direction", "both", "--congestion", "reno", "--json"];
@@ -158,15 +167,17 @@ fn transfers_fill_the_path_and_delay_what_goes_beside_them() {
 
 #[test]
 fn a_server_that_is_killed_ends_the_probe_with_what_was_measured() {
-    let Some(between) = Between::new("delay=5ms") else { return };
-    for transport in ["udp", "tcp", "urp"] {
-        let server = between.serve(&[]);
+    let Some(between) = Between::beside("delay=5ms") else { return };
+    let server = between.serve(&[]);
+    let probes = TRANSPORTS.map(|transport| {
         let arguments =
             ["rtt", "--transport", transport, "--every", "20ms", "--duration", "60s", "--json"];
-        let probe = between.probe(&[&arguments[..], &["--sizes", "64"]].concat());
-        std::thread::sleep(Duration::from_secs(2));
-        let (killed, began) = (server, Instant::now());
-        killed.kill();
+        between.probe(&[&arguments[..], &["--sizes", "64"]].concat())
+    });
+    std::thread::sleep(Duration::from_secs(2));
+    let began = Instant::now();
+    server.kill();
+    for (transport, probe) in TRANSPORTS.iter().zip(probes) {
         let outcome = probe.finish();
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         gone(&outcome);
@@ -182,17 +193,20 @@ fn gone(outcome: &Outcome) {
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:#?}");
 }
 
+/// Each transport's probe at the same time: three seconds of their seven the path loses everything.
 #[test]
 fn a_path_that_is_down_is_waited_for() {
-    let Some(between) = Between::new("delay=5ms") else { return };
+    let Some(between) = Between::beside("delay=5ms") else { return };
     let server = between.serve(&[]);
-    for transport in ["udp", "tcp", "urp"] {
+    let probes = TRANSPORTS.map(|transport| {
         let arguments = ["rtt", "--transport", transport, "--every", "20ms", "--duration", "7s"];
-        let probe = between.probe(&[&arguments[..], &["--sizes", "64", "--json"]].concat());
-        std::thread::sleep(Duration::from_millis(1500));
-        between.cut(true);
-        std::thread::sleep(Duration::from_secs(3));
-        between.cut(false);
+        between.probe(&[&arguments[..], &["--sizes", "64", "--json"]].concat())
+    });
+    std::thread::sleep(Duration::from_millis(1500));
+    between.cut(true);
+    std::thread::sleep(Duration::from_secs(3));
+    between.cut(false);
+    for (transport, probe) in TRANSPORTS.into_iter().zip(probes) {
         let result = done(probe);
         assert_eq!(result["ended"], "duration");
         let (sent, answered) = (number(&result["sent"]), number(&result["answered"]));
@@ -211,7 +225,7 @@ fn a_path_that_is_down_is_waited_for() {
 
 #[test]
 fn garbage_and_silent_clients_do_no_harm() {
-    let Some(between) = Between::new("delay=1ms") else { return };
+    let Some(between) = Between::alone("delay=1ms") else { return };
     let server = between.serve(&[]);
     let flag = AtomicBool::new(false);
     let result = std::thread::scope(|scope| {
@@ -253,7 +267,7 @@ fn shower(socket: &UdpSocket, ended: &AtomicBool) {
 
 #[test]
 fn keys_rates_and_strangers() {
-    let Some(between) = Between::new("delay=1ms") else { return };
+    let Some(between) = Between::beside("delay=1ms") else { return };
     let server = between.serve(&["--max-duration", "30s", "--max-rate", "1mbit"]);
     let wrong = ["probe", "rtt", "10.77.0.1", "--count", "1"];
     let outcome = between.start_in(between.hosts.near(), &wrong, "another key").finish();
@@ -275,7 +289,7 @@ fn keys_rates_and_strangers() {
 
 #[test]
 fn a_server_for_the_whole_world_does_not_start() {
-    let host = Host::new();
+    let host = Host::beside();
     let outcome = host.run(&["serve"]);
     assert_eq!(outcome.status.code(), Some(2), "{outcome:#?}");
     assert!(outcome.complaint().contains("--key-file") && outcome.complaint().contains("--allow"));
@@ -299,7 +313,7 @@ fn a_server_for_the_whole_world_does_not_start() {
 
 #[test]
 fn an_interrupted_probe_prints_what_it_has() {
-    let Some(between) = Between::new("delay=1ms") else { return };
+    let Some(between) = Between::beside("delay=1ms") else { return };
     let server = between.serve(&[]);
     for arguments in [
         &["rtt", "--duration", "60s", "--every", "10ms", "--sizes", "64", "--json"][..],
@@ -321,7 +335,7 @@ fn an_interrupted_probe_prints_what_it_has() {
 
 #[test]
 fn lines_and_files_are_written() {
-    let Some(between) = Between::new("delay=1ms") else { return };
+    let Some(between) = Between::beside("delay=1ms") else { return };
     let server = between.serve(&[]);
     let file = |name: &str| format!("{}/probe-{name}", env!("CARGO_TARGET_TMPDIR"));
     let (csv, flent) = (file("rtt.csv"), file("rtt.flent.gz"));
@@ -345,7 +359,7 @@ fn lines_and_files_are_written() {
 #[test]
 fn the_step_finder_finds_a_path_that_it_does_not_know() {
     for (rate, delay, block, blocks) in [(2000.0, 8.0, 300, 3), (700.0, 10.0, 150, 2)] {
-        let Some(between) = Between::new(&format!("rate={rate}kbit delay={delay}ms")) else {
+        let Some(between) = Between::alone(&format!("rate={rate}kbit delay={delay}ms")) else {
             return;
         };
         let server = between.serve(&["--window", &format!("{block}x{blocks}")]);
@@ -410,7 +424,7 @@ fn reproduces(result: &Value, simulated: impl Fn(u64) -> Option<f64>) {
 
 #[test]
 fn a_window_of_tcp_is_found_and_simulated() {
-    let Some(between) = Between::new("rate=4mbit delay=15ms") else { return };
+    let Some(between) = Between::alone("rate=4mbit delay=15ms") else { return };
     let window = 5 * 1448;
     let bounded = window.to_string();
     let server = between.serve(&["--tcp-window", &bounded]);
@@ -432,7 +446,7 @@ fn a_window_of_tcp_is_found_and_simulated() {
 
 #[test]
 fn the_initial_window_of_fresh_connections_is_found() {
-    let Some(between) = Between::new("rate=10mbit delay=15ms") else { return };
+    let Some(between) = Between::alone("rate=10mbit delay=15ms") else { return };
     let server = between.serve(&[]);
     let (result, text) = fitted(&between, "initial", &["--transport", "tcp"]);
     let path = &result["path"];
@@ -452,7 +466,7 @@ fn the_initial_window_of_fresh_connections_is_found() {
 
 #[test]
 fn a_window_of_one_way_alone_is_told() {
-    let Some(between) = Between::new("rate=4mbit delay=15ms") else { return };
+    let Some(between) = Between::alone("rate=4mbit delay=15ms") else { return };
     let server = between.serve(&["--tcp-window", "7240"]);
     let probe = between.probe(&["rtt", "--transport", "tcp", "--fit", "/dev/null", "--json"]);
     let outcome = probe.finish();
@@ -466,7 +480,7 @@ fn a_window_of_one_way_alone_is_told() {
 
 #[test]
 fn datagrams_tell_rate_distance_and_where_they_are_cut() {
-    let Some(between) = Between::new("rate=1mbit delay=12ms") else { return };
+    let Some(between) = Between::alone("rate=1mbit delay=12ms") else { return };
     let server = between.serve(&[]);
     let (result, text) = fitted(&between, "udp", &["--transport", "udp"]);
     let path = &result["path"];
@@ -489,7 +503,7 @@ fn datagrams_tell_rate_distance_and_where_they_are_cut() {
 /// As in `trunkline probe … 2>&1 | head`, when nobody reads any more.
 #[test]
 fn a_probe_that_nobody_reads_writes_its_files() {
-    let Some(between) = Between::new("rate=1mbit delay=5ms") else { return };
+    let Some(between) = Between::beside("rate=1mbit delay=5ms") else { return };
     let server = between.serve(&[]);
     let place = |name: &str| format!("{}/unread-{name}", env!("CARGO_TARGET_TMPDIR"));
     for form in [&[][..], &["--json"], &["--json-lines"]] {

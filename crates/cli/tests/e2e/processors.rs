@@ -34,7 +34,7 @@ fn sleeps_in_a_second(host: &Host, options: &[&str]) -> (u64, Outcome) {
 
 #[test]
 fn a_busy_emulator_never_sleeps_and_another_one_does() {
-    let host = Host::new();
+    let host = Host::alone();
     if host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }
@@ -73,7 +73,7 @@ fn micros(value: &serde_json::Value) -> f64 {
 fn on_one_processor_the_statement_knows_what_the_programs_saw() {
     /// An interpreter's part of a round trip, twice there and back, with room for a loaded machine.
     const OWN: f64 = 250.0;
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["taskset", "python3"])
         || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none()
     {
@@ -101,7 +101,7 @@ fn on_one_processor_the_statement_knows_what_the_programs_saw() {
 /// An emulator that never sleeps keeps the programs off the one processor: that is told, and not VALID.
 #[test]
 fn a_busy_emulator_on_the_only_processor_is_told() {
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["taskset", "ping"])
         || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none()
     {

@@ -11,7 +11,7 @@ const RATE: f64 = 20e6 / 8.0;
 
 #[test]
 fn iperf3_moves_data_and_the_emulator_loses_none() {
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["iperf3"]) {
         return;
     }
@@ -43,7 +43,7 @@ fn iperf3_moves_data_and_the_emulator_loses_none() {
 
 #[test]
 fn a_stream_of_udp_and_the_other_way_round() {
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["iperf3"]) {
         return;
     }
@@ -63,7 +63,7 @@ fn a_stream_of_udp_and_the_other_way_round() {
 
 #[test]
 fn curl_fetches_a_file() {
-    let host = Host::new();
+    let host = Host::beside();
     if !installed(&["curl", "python3"]) {
         return;
     }
@@ -95,7 +95,7 @@ print(socket.inet_ntoa(asker.recv(512)[-4:]))
 
 #[test]
 fn names_are_looked_up() {
-    let host = Host::new();
+    let host = Host::beside();
     if !installed(&["dnsmasq", "python3"]) {
         return;
     }
@@ -127,7 +127,7 @@ else:
 
 #[test]
 fn a_long_conversation_over_one_connection() {
-    let host = Host::new();
+    let host = Host::beside();
     if !installed(&["python3"]) {
         return;
     }

@@ -42,7 +42,7 @@ fn results(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 fn started(file: &str, out: &Path, more: &[&str]) -> crate::support::Running {
     let out = out.to_str().unwrap();
     let arguments = ["run", file, "--threads", "2", "--out", out];
-    Host::new().start(&[&arguments[..], more].concat())
+    Host::beside().start(&[&arguments[..], more].concat())
 }
 
 fn run(file: &str, out: &Path, more: &[&str]) -> Outcome {

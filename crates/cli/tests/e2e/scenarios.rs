@@ -30,14 +30,14 @@ fn path(home: &tempfile::TempDir, name: &str) -> String {
 }
 
 fn succeeds(arguments: &[&str]) -> Outcome {
-    let outcome = Host::new().run(arguments);
+    let outcome = Host::beside().run(arguments);
     assert!(outcome.status.success(), "{arguments:?}: {outcome:#?}");
     outcome
 }
 
 /// Refused with one line that holds these words.
 fn refused(arguments: &[&str], status: i32, words: &[&str]) {
-    let outcome = Host::new().run(arguments);
+    let outcome = Host::beside().run(arguments);
     assert_eq!(outcome.status.code(), Some(status), "{arguments:?}: {outcome:#?}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{arguments:?}: {outcome:#?}");
     let complaint = outcome.complaint();
@@ -211,7 +211,7 @@ fn an_engine_that_cannot_run_a_cell_says_so() {
         beside.contains("unavailable") && beside.contains("note: emu: unavailable: "),
         "{beside}"
     );
-    let alone = Host::new().run(&["run", &file, "--engine", "emu"]);
+    let alone = Host::beside().run(&["run", &file, "--engine", "emu"]);
     assert_eq!(alone.status.code(), Some(1), "{alone:#?}");
     assert!(alone.stdout.contains("emu: unavailable"), "{alone:#?}");
     assert!(alone.complaint().contains("no engine could run"), "{alone:#?}");
@@ -248,7 +248,7 @@ fn three_engines_stand_side_by_side() {
     fs::write(&file, SECOND.replace("DURATION", "1s")).unwrap();
     // Other tests keep the machine busy.
     let arguments = ["run", &file, "--engine", "sim,emu", "--json", "--best-effort"];
-    let Some(outcome) = Host::new().run_well(&arguments) else { return };
+    let Some(outcome) = Host::alone().run_well(&arguments) else { return };
     let json: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
     let runs = json["runs"].as_array().unwrap();
     let unavailable = json["unavailable"].as_array().unwrap();
@@ -275,7 +275,7 @@ fn a_program_that_fails_makes_the_run_fail() {
     let text =
         SECOND.replace("DURATION", "1s").replace("transport = \"udp\"", "command = 'exit 3'");
     fs::write(&file, text).unwrap();
-    let outcome = Host::new().run(&["run", &file, "--engine", "emu", "--best-effort"]);
+    let outcome = Host::beside().run(&["run", &file, "--engine", "emu", "--best-effort"]);
     if is_forbidden(&outcome.stdout) {
         return skipped(&outcome.stdout);
     }
@@ -291,7 +291,7 @@ fn broken_off(name: &str, text: &str, begun: impl Fn(u32) -> bool) -> Option<Out
     let home = place();
     let file = path(&home, name);
     fs::write(&file, text).unwrap();
-    let host = Host::new();
+    let host = Host::beside();
     let running = host.start(&["run", &file, "--engine", "emu"]);
     let pid = running.pid();
     let until = Instant::now() + Duration::from_secs(20);
@@ -363,7 +363,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
         let mut command = std::process::Command::new("bash");
         let script = format!("set -o pipefail; $0 {verb} | true");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_trunkline"), &file]);
-        let outcome = Host::new().start_command(command).finish();
+        let outcome = Host::beside().start_command(command).finish();
         // Which of both ends first is chance: 141 tells that something was left unread.
         let told = matches!(outcome.status.code(), Some(0 | 141));
         assert!(told && outcome.stderr.is_empty(), "{verb}: {outcome:#?}");
@@ -394,7 +394,7 @@ fn an_interrupted_run_leaves_nothing_behind() {
     let (file, out) = (path(&home, "long.toml"), home.path().join("results"));
     fs::write(&file, LONG).unwrap();
     for (signal, name) in [(Signal::INT, "SIGINT"), (Signal::TERM, "SIGTERM")] {
-        let running = Host::new().start(&["run", &file, "--out", out.to_str().unwrap()]);
+        let running = Host::beside().start(&["run", &file, "--out", out.to_str().unwrap()]);
         await_partial(home.path());
         running.signal(signal);
         let outcome = running.finish();

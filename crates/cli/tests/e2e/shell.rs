@@ -10,7 +10,7 @@ fn with<'a>(path: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn ping_takes_twice_the_delay() {
-    let host = Host::new();
+    let host = Host::alone();
     let ping = ["ping", "-n", "-c", "5", "-i", "0.2", "{peer}"];
     if !installed(&["ping"]) {
         return;
@@ -27,7 +27,7 @@ fn ping_takes_twice_the_delay() {
 
 #[test]
 fn the_directions_may_differ() {
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["ping"]) {
         return;
     }
@@ -43,7 +43,7 @@ fn the_directions_may_differ() {
 
 #[test]
 fn loss_is_counted_by_cause_and_ipv6_works() {
-    let host = Host::new();
+    let host = Host::beside();
     if !installed(&["ping"]) {
         return;
     }
@@ -64,7 +64,7 @@ fn loss_is_counted_by_cause_and_ipv6_works() {
 
 #[test]
 fn paths_too_small_for_ipv6_do_without_and_say_so() {
-    let host = Host::new();
+    let host = Host::beside();
     if !installed(&["ping"]) {
         return;
     }
@@ -86,7 +86,7 @@ fn paths_too_small_for_ipv6_do_without_and_say_so() {
 
 #[test]
 fn two_links_in_one_process() {
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["ping"]) {
         return;
     }
@@ -101,7 +101,7 @@ fn two_links_in_one_process() {
 
 #[test]
 fn the_program_is_told_where_the_peer_is() {
-    let host = Host::new();
+    let host = Host::beside();
     let script = "echo $TRUNKLINE_PEER $TRUNKLINE_PEER6 {peer} {peer6} {far} $TRUNKLINE_PEER_FAR";
     let arguments = with(&["--link", "far delay=1ms"], &["sh", "-c", script]);
     let Some(outcome) = host.run_well(&arguments) else { return };
@@ -112,7 +112,7 @@ fn the_program_is_told_where_the_peer_is() {
 
 #[test]
 fn the_world_outside_is_the_hosts_and_is_left_as_it_was() {
-    let host = Host::new();
+    let host = Host::beside();
     let Some(namespace) = host.separate() else { return };
     let before = namespace.sysctl("net/ipv4/ip_forward").unwrap();
     let arguments = ["shell", "--best-effort", "--", "cat", "/proc/net/route"];

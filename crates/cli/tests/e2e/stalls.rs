@@ -61,7 +61,7 @@ fn assert_told(outcome: &Outcome, stood: Span) {
 
 #[test]
 fn a_stall_of_a_sleeping_emulator_is_told() {
-    let host = Host::new();
+    let host = Host::alone();
     for millis in [300, 1500] {
         let Some((outcome, stood)) = stopped(&host, &[], Duration::from_millis(millis)) else {
             return;
@@ -72,7 +72,7 @@ fn a_stall_of_a_sleeping_emulator_is_told() {
 
 #[test]
 fn a_stall_of_an_emulator_that_never_sleeps_is_told() {
-    let host = Host::new();
+    let host = Host::alone();
     for millis in [300, 1500] {
         let Some((outcome, stood)) = stopped(&host, &["--busy"], Duration::from_millis(millis))
         else {
@@ -88,7 +88,7 @@ fn a_stall_of_an_emulator_that_never_sleeps_is_told() {
 
 #[test]
 fn a_program_that_ends_while_the_emulator_stands_still_was_not_served() {
-    let host = Host::new();
+    let host = Host::alone();
     if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }
@@ -109,7 +109,7 @@ fn a_program_that_ends_while_the_emulator_stands_still_was_not_served() {
 
 #[test]
 fn a_run_without_a_frame_is_not_called_valid() {
-    let host = Host::new();
+    let host = Host::beside();
     // The first frames of IPv6 are sent as soon as the devices are there: they are all under way at the end.
     let shell = ["shell", "--no-outside", "--delay", "60s", "--", "true"];
     let Some(outcome) = host.run_well(&shell) else { return };

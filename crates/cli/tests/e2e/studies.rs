@@ -4,7 +4,7 @@ use crate::support::{Host, Outcome};
 use std::fs;
 
 fn succeeds(arguments: &[&str]) -> Outcome {
-    let outcome = Host::new().run(arguments);
+    let outcome = Host::beside().run(arguments);
     assert!(outcome.status.success(), "{arguments:?}: {outcome:#?}");
     outcome
 }
@@ -113,7 +113,7 @@ fn goals_are_judged_and_a_missed_one_is_a_finding() {
     let missed = succeeds(&["study", "run", near, "--tables"]).stdout;
     assert!(missed.contains("MISSED The delay agrees"), "{missed}");
     assert!(missed.contains("published (ms)") && missed.contains("outside"), "{missed}");
-    let strict = Host::new().run(&["study", "run", near, "--strict"]);
+    let strict = Host::beside().run(&["study", "run", near, "--strict"]);
     assert_eq!(strict.status.code(), Some(1), "{strict:#?}");
     assert!(strict.complaint().contains("1 of 1 goals"), "{strict:#?}");
     let json = succeeds(&["study", "run", near, "--json"]).statement();
@@ -132,7 +132,7 @@ fn a_study_is_written_below_the_directory_named_the_same_on_any_number_of_thread
             let out = out.to_str().unwrap();
             let outcome = succeeds(&["study", "run", name, "--out", out, "--threads", threads]);
             assert!(outcome.stderr.contains("one-cell/index.html"), "{outcome:#?}");
-            let again = Host::new().run(&["study", "run", name, "--out", out]);
+            let again = Host::beside().run(&["study", "run", name, "--out", out]);
             assert_eq!(again.status.code(), Some(2), "{again:#?}");
             assert!(again.complaint().contains("--force"), "{again:#?}");
             fs::read(format!("{out}/one-cell/published-and-ours.csv")).unwrap()
@@ -153,7 +153,7 @@ fn wrong_studies_are_told_in_one_line() {
         (&["study", "run", "hawley1989", "--json", "--tables"], &["--tables"]),
         (&["study", "fly"], &["fly"]),
     ] {
-        let outcome = Host::new().run(arguments);
+        let outcome = Host::beside().run(arguments);
         assert_eq!(outcome.status.code(), Some(2), "{arguments:?}: {outcome:#?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{arguments:?}: {outcome:#?}");
         let complaint = outcome.complaint();

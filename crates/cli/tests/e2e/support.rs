@@ -1,11 +1,11 @@
 //! Runs of the command, what they said, and what they left behind.
 
+use crate::turn::{self, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use trunkline_core::Span;
@@ -15,9 +15,6 @@ pub use trunkline_skip::{installed, skipped};
 /// No run takes longer than this, or it is killed and the test fails.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs on a machine of few processors would make each other late: one test at a time.
-static TURN: Mutex<()> = Mutex::new(());
-
 /// Whether the command says that this user may have no laboratory.
 pub fn is_forbidden(said: &str) -> bool {
     said.contains("no permission to make a user namespace")
@@ -26,13 +23,22 @@ pub fn is_forbidden(said: &str) -> bool {
 /// The machine's network as the runs of one test see it.
 pub struct Host {
     namespace: Option<Namespace>,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Host {
-    /// A namespace in place of the machine's network, if that is permitted.
-    pub fn new() -> Host {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A namespace in place of the machine's network, if that is permitted, for a test that needs the machine for
+    /// itself: see [`turn`].
+    pub fn alone() -> Host {
+        Host::of(turn::alone())
+    }
+
+    /// The same for a test that bears another one beside it.
+    pub fn beside() -> Host {
+        Host::of(turn::beside())
+    }
+
+    fn of(turn: Turn) -> Host {
         Host { namespace: Namespace::create().ok(), _turn: turn }
     }
 

@@ -42,7 +42,7 @@ fn check(home: &Path, command: &str, printed: &[&str]) {
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("bash");
     shell.args(["-c", command]).current_dir(home).env("PATH", path);
-    let outcome = Host::new().start_command(shell).finish();
+    let outcome = Host::beside().start_command(shell).finish();
     assert!(outcome.status.success(), "{command}: {outcome:#?}");
     let said = format!("{}\n{}", outcome.stdout, outcome.stderr);
     for line in printed {

@@ -10,29 +10,22 @@ use std::process::Command;
 const NOBODY: &str = "65534";
 
 /// A copy of the command that everybody may read; removed at the end.
-struct Copy(std::path::PathBuf);
+struct Copy(tempfile::TempDir);
 
 impl Copy {
     fn make() -> Copy {
-        let directory = std::env::temp_dir().join(format!("tl-nobody-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
-        let program = directory.join("trunkline");
+        let directory = tempfile::Builder::new().prefix("tl-nobody-").tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let program = directory.path().join("trunkline");
         fs::copy(env!("CARGO_BIN_EXE_trunkline"), &program).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         Copy(directory)
     }
 }
 
-impl Drop for Copy {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn nobody_can_ping_over_a_path() {
-    let host = Host::new();
+    let host = Host::beside();
     if !rustix::process::geteuid().is_root() {
         return skipped("only root can become another user; the other tests ran as this one");
     }
@@ -42,7 +35,7 @@ fn nobody_can_ping_over_a_path() {
     let copy = Copy::make();
     let mut command = Command::new("setpriv");
     command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"]);
-    command.arg(copy.0.join("trunkline")).args([
+    command.arg(copy.0.path().join("trunkline")).args([
         "shell",
         "--delay",
         "50ms",
@@ -77,7 +70,7 @@ impl Drop for Squatted {
 fn a_directory_of_somebody_elses_blocks_nobody() {
     /// A user that the machine has no other use for.
     const USER: &str = "54321";
-    let host = Host::new();
+    let host = Host::beside();
     if !rustix::process::geteuid().is_root() {
         return skipped("only root can become another user");
     }
@@ -85,7 +78,7 @@ fn a_directory_of_somebody_elses_blocks_nobody() {
         return;
     }
     let copy = Copy::make();
-    let home = copy.0.join("home");
+    let home = copy.0.path().join("home");
     fs::create_dir(&home).unwrap();
     std::os::unix::fs::chown(&home, Some(54321), Some(54321)).unwrap();
     let squatted = Squatted(Path::new("/tmp").join(format!("trunkline-{USER}")));
@@ -94,7 +87,7 @@ fn a_directory_of_somebody_elses_blocks_nobody() {
     let command = |arguments: &[&str]| {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", USER, "--regid", USER, "--clear-groups", "--"]);
-        command.arg(copy.0.join("trunkline")).args(arguments);
+        command.arg(copy.0.path().join("trunkline")).args(arguments);
         command.env_remove("XDG_RUNTIME_DIR").env("HOME", &home).current_dir("/");
         command
     };

@@ -23,7 +23,7 @@ fn check_refused(host: &Host, arguments: &[&str], status: i32, words: &[&str]) {
 }
 
 fn check_paths(cases: &[Case<'_>]) {
-    let host = Host::new();
+    let host = Host::beside();
     for (path, status, words) in cases {
         let arguments = [&["shell"], *path, &["--", "true"]].concat();
         check_refused(&host, &arguments, *status, words);
@@ -39,7 +39,7 @@ fn file(name: &str, content: &str) -> String {
 
 #[test]
 fn help_of_queues_lists_all_with_their_keys() {
-    let host = Host::new();
+    let host = Host::beside();
     let outcome = host.run(&["shell", "--queue", "help", "--", "true"]);
     assert_eq!((outcome.status.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome:#?}");
     assert_eq!(outcome.stdout, trunkline_path::discipline::help());
@@ -101,7 +101,7 @@ fn models_and_files() {
 
 #[test]
 fn words_that_nobody_knows() {
-    let host = Host::new();
+    let host = Host::beside();
     for (arguments, words) in [
         (&["fly"][..], &["fly", "--help"][..]),
         (&["shell", "--nope", "--", "true"], &["--nope", "usage"]),
@@ -127,7 +127,7 @@ fn words_that_nobody_knows() {
 
 #[test]
 fn devices_and_memory() {
-    let host = Host::new();
+    let host = Host::beside();
     let Some(_) = host.separate() else { return };
     for (arguments, words) in [
         (&["bridge", "tlnone", "lo"][..], &["tlnone", "no network device"][..]),
@@ -149,7 +149,7 @@ fn devices_and_memory() {
 
 #[test]
 fn programs_that_fail() {
-    let host = Host::new();
+    let host = Host::beside();
     if host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {
         return;
     }
@@ -173,7 +173,7 @@ fn programs_that_fail() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
-    let host = Host::new();
+    let host = Host::beside();
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "$0 presets | true", env!("CARGO_BIN_EXE_trunkline")]);
     let outcome = host.start_command(command).finish();

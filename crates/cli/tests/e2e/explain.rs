@@ -1,5 +1,6 @@
 //! `trunkline explain` as it is called: text, JSON, exit statuses.
 
+use crate::turn;
 use std::process::{Command, Output};
 
 fn explain(arguments: &[&str]) -> Output {
@@ -17,6 +18,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn it_says_what_binds_and_twice_the_same() {
+    let _turn = turn::beside();
     let file = example("xunet-small-window.toml");
     let once = explain(&[&file, "--traffic", "echo"]);
     assert_eq!(once.status.code(), Some(0), "{once:?}");
@@ -28,6 +30,7 @@ fn it_says_what_binds_and_twice_the_same() {
 
 #[test]
 fn json_holds_an_explanation_for_each_cell() {
+    let _turn = turn::beside();
     let file = example("xunet-small-window.toml");
     let output = explain(&[&file, "--traffic", "echo", "--json"]);
     let cells: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -38,6 +41,7 @@ fn json_holds_an_explanation_for_each_cell() {
 
 #[test]
 fn wrong_use_is_one_line_and_status_2() {
+    let _turn = turn::beside();
     let file = example("long-distance.toml");
     let cases: [(&[&str], &str); 5] = [
         (&["/nowhere/at-all.toml"], "/nowhere/at-all.toml: cannot be read"),

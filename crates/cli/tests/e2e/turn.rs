@@ -1,0 +1,113 @@
+//! Turns: a test has the machine alone, or shares it with one other.
+//!
+//! On a machine of few processors runs make each other late. A test is alone if it judges what was measured in real
+//! time, compares settings of the whole machine, or looks at what a killed run leaves, which the next run sweeps. All
+//! others wait most of their time, and share.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Tests that share the machine at the same time: as many as the processors of the smallest machine in use.
+const SHARERS: usize = 2;
+
+static MACHINE: Machine = Machine::new();
+
+/// Waits until nobody else has the machine.
+pub fn alone() -> Turn {
+    MACHINE.alone()
+}
+
+/// Waits until nobody has the machine alone, and fewer than [`SHARERS`] share it.
+pub fn beside() -> Turn {
+    MACHINE.beside()
+}
+
+/// The right to use the machine until it is dropped.
+pub struct Turn {
+    machine: &'static Machine,
+    alone: bool,
+}
+
+struct Machine {
+    users: Mutex<Users>,
+    left: Condvar,
+}
+
+struct Users {
+    alone: bool,
+    sharing: usize,
+    /// Tests that wait to be alone. Nobody starts to share before them, or they might wait until the end.
+    waiting: usize,
+}
+
+impl Machine {
+    const fn new() -> Machine {
+        let users = Users { alone: false, sharing: 0, waiting: 0 };
+        Machine { users: Mutex::new(users), left: Condvar::new() }
+    }
+
+    /// The users. That another test failed does not spoil them: each change is one step.
+    fn users(&self) -> MutexGuard<'_, Users> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait(&self, go_on: impl Fn(&Users) -> bool) -> MutexGuard<'_, Users> {
+        let waits = |users: &mut Users| !go_on(users);
+        self.left.wait_while(self.users(), waits).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alone(&'static self) -> Turn {
+        self.users().waiting += 1;
+        let mut users = self.wait(|users| !users.alone && users.sharing == 0);
+        users.waiting -= 1;
+        users.alone = true;
+        Turn { machine: self, alone: true }
+    }
+
+    fn beside(&'static self) -> Turn {
+        let mut users =
+            self.wait(|users| !users.alone && users.waiting == 0 && users.sharing < SHARERS);
+        users.sharing += 1;
+        Turn { machine: self, alone: false }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut users = self.machine.users();
+        match self.alone {
+            true => users.alone = false,
+            false => users.sharing -= 1,
+        }
+        drop(users);
+        self.machine.left.notify_all();
+    }
+}
+
+/// Eight threads take turns on a machine of their own, and tell each time how many others they met.
+#[test]
+fn who_is_alone_meets_nobody_and_sharers_are_two() {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    static OWN: Machine = Machine::new();
+    /// Each sharer counts one, each that is alone counts more than all sharers together.
+    static INSIDE: AtomicUsize = AtomicUsize::new(0);
+    const ALONE: usize = 100;
+    let most = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let most = &most;
+            scope.spawn(move || {
+                for round in 0..200 {
+                    let alone = (number + round) % 4 == 0;
+                    let (turn, own) = if alone { (OWN.alone(), ALONE) } else { (OWN.beside(), 1) };
+                    let before = INSIDE.fetch_add(own, SeqCst);
+                    assert!(before == 0 || !alone && before < SHARERS, "{before} beside {own}");
+                    most.fetch_max(before + own, SeqCst);
+                    std::thread::yield_now();
+                    INSIDE.fetch_sub(own, SeqCst);
+                    drop(turn);
+                }
+            });
+        }
+    });
+    assert_eq!((most.into_inner(), OWN.users().waiting), (ALONE, 0));
+}
