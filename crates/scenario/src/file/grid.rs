@@ -170,7 +170,7 @@ fn labels(axis: &Axis<'_>) -> Result<Vec<String>, Wrong> {
 /// A value as written; of a table what is not the same in all.
 fn label(value: &Node, all: &[Node]) -> String {
     match &value.value {
-        Value::Text(text) => text.clone(),
+        Value::Text(text) => text.to_string(),
         Value::Table(entries) => {
             let shared = |key: &str, node: &Node| {
                 all.iter().all(|other| other.get(key).is_some_and(|it| it.value.like(&node.value)))

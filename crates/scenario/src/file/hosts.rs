@@ -124,12 +124,12 @@ pub(super) fn node(table: &Reader<'_>) -> Result<Node, Wrong> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{tables, tree};
+    use super::super::{parse, tables};
     use super::*;
 
     #[test]
     fn the_schemas_defaults_are_the_types_defaults() {
-        let empty = tree::parse("").unwrap();
+        let empty = parse::parse("").unwrap();
         let reader = |schema| Reader::new("test".into(), &empty, schema);
         assert_eq!(interface("ideal", &reader(&tables::INTERFACE)).unwrap(), Interface::default());
         assert_eq!(processor(&reader(&tables::PROCESSOR)).unwrap(), Processor::default());

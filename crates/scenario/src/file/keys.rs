@@ -36,13 +36,15 @@ fn table(node: &mut Node, schema: &'static Table, path: &str) -> Result<(), Wron
     let Value::Table(entries) = &mut node.value else { return Ok(()) };
     for index in 0..entries.len() {
         let key = known(&entries[index], schema, path)?;
-        let twice = entries[..index].iter().any(|before| before.key == key.name);
+        let twice = entries[..index].iter().any(|before| *before.key == *key.name);
         let entry = &mut entries[index];
         if twice {
             let problem = format!("found {} again as '{}': leave one out", key.name, entry.key);
             return Err(Wrong::new(entry.at, join(path, key.name), problem));
         }
-        entry.key = key.name.into();
+        if *entry.key != *key.name {
+            entry.key = key.name.into();
+        }
         form(&mut entry.node, key, &join(path, key.name))?;
     }
     Ok(())
@@ -51,7 +53,7 @@ fn table(node: &mut Node, schema: &'static Table, path: &str) -> Result<(), Wron
 fn known(entry: &Entry, schema: &'static Table, path: &str) -> Result<&'static Key, Wrong> {
     let unknown = || {
         let names = || schema.names().into_iter();
-        let ours = FOREIGN.iter().find(|(foreign, _)| *foreign == entry.key).map(|it| it.1);
+        let ours = FOREIGN.iter().find(|(foreign, _)| *foreign == &*entry.key).map(|it| it.1);
         let ours = ours.filter(|ours| names().any(|name| name == *ours));
         let problem = match ours.or_else(|| nearest(&entry.key, names())) {
             Some(near) => format!("found no such key: did you mean '{near}'?"),

@@ -194,7 +194,7 @@ fn discipline(table: &Reader<'_>, entries: &[Entry]) -> Result<String, Wrong> {
             let problem = format!("found {}: give a plain value", entry.node.value);
             Wrong::new(entry.at, format!("{}.discipline.{}", table.path, entry.key), problem)
         })?;
-        match entry.key.as_str() {
+        match &*entry.key {
             "kind" => kind = Some(text),
             key => pairs.push(format!("{key}={text}")),
         }

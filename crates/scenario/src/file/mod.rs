@@ -9,6 +9,7 @@ mod keys;
 mod links;
 mod listed;
 mod media;
+mod parse;
 mod reader;
 mod schema;
 mod tables;
@@ -86,7 +87,7 @@ const LONGEST_STREAM: usize = 1 << 20;
 fn contents(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
-    let most = if file.metadata()?.is_file() { tree::LONGEST } else { LONGEST_STREAM };
+    let most = if file.metadata()?.is_file() { parse::LONGEST } else { LONGEST_STREAM };
     file.take(most as u64 + 1).read_to_string(&mut text)?;
     // A run keeps its text.
     text.shrink_to_fit();
@@ -99,7 +100,7 @@ fn contents(path: &Path) -> std::io::Result<String> {
 }
 
 fn scenarios(text: &str, file: &Path, files: &dyn Files) -> Result<Vec<Scenario>, Wrong> {
-    let mut root = tree::parse(text)?;
+    let mut root = parse::parse(text)?;
     keys::check(&mut root)?;
     let mut scenarios = Vec::new();
     grid::cells(&root, &mut |tree, cell| {

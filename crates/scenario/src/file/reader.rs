@@ -37,7 +37,7 @@ impl<'a> Reader<'a> {
 
     /// The keys that are given, as they stand in the file.
     pub fn given(&self) -> impl Iterator<Item = &'a str> {
-        self.node.entries().iter().map(|entry| entry.key.as_str())
+        self.node.entries().iter().map(|entry| &*entry.key)
     }
 
     /// What the table may hold.
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         let Some(schema) = self.key(key).form.table() else { return Vec::new() };
         let entries = self.node(key).map(Node::entries).unwrap_or_default();
         let reader = |node, name: &str| Reader::new(format!("{key}.{name}"), node, schema);
-        entries.iter().map(|it| (it.key.clone(), reader(&it.node, &it.key))).collect()
+        entries.iter().map(|it| (it.key.to_string(), reader(&it.node, &it.key))).collect()
     }
 
     /// The value of a key as it stands in the file.
@@ -292,7 +292,7 @@ fn mistaken<T>(value: &Value, kind: &Kind) -> Result<T, String> {
 
 fn text(value: &Value, kind: &Kind) -> Result<String, String> {
     match value {
-        Value::Text(text) => Ok(text.clone()),
+        Value::Text(text) => Ok(text.to_string()),
         _ => mistaken(value, kind),
     }
 }
@@ -345,6 +345,6 @@ fn word(value: &Value, kind: &Kind) -> Result<&'static str, String> {
         Kind::Word(words) | Kind::Or(Kind::Word(words), _) => words,
         _ => return mistaken(value, kind),
     };
-    let found = words.iter().find(|&&word| matches!(value, Value::Text(text) if text == word));
+    let found = words.iter().find(|&&word| matches!(value, Value::Text(text) if **text == *word));
     found.copied().map_or_else(|| mistaken(value, kind), Ok)
 }

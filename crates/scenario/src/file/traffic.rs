@@ -197,7 +197,7 @@ fn estimator(table: &Reader<'_>) -> Result<Option<String>, Wrong> {
     match name.parse::<Estimator>() {
         Ok(_) => Ok(Some(name)),
         Err(error) => {
-            let value = Value::Text(name);
+            let value = Value::Text(name.into());
             Err(table.wrong("estimator", complaint(&value, &error.to_string())))
         }
     }

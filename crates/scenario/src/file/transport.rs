@@ -151,7 +151,7 @@ fn profile(table: &Reader<'_>, kind: &str) -> Result<Option<String>, Wrong> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{tables, tree};
+    use super::super::{parse, tables};
     use super::*;
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
                 || text.contains(&format!("{} = '{default}'\n", key.name));
             assert!(written, "{} {default}", key.name);
         }
-        let tree = tree::parse(text).unwrap();
+        let tree = parse::parse(text).unwrap();
         let other = UrpSettings { block: 9, outstanding: 1, packet: 0, ..UrpSettings::default() };
         let read = super::urp(&Reader::new("t".into(), &tree, schema), other).unwrap();
         assert_eq!(read, UrpSettings::default());
