@@ -111,8 +111,9 @@ impl Table {
 
     /// The key called `name`, also if `-` stands for `_`.
     pub fn find(&self, name: &str) -> Option<&'static Key> {
-        let same = |key: &&Key| key.name == name || key.name == name.replace('-', "_");
-        self.keys().find(same)
+        let written = |byte| if byte == b'-' { b'_' } else { byte };
+        let same = |key: &str| key == name || key.bytes().eq(name.bytes().map(written));
+        self.keys().find(|key| key.name.len() == name.len() && same(key.name))
     }
 }
 

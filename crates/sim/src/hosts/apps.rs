@@ -4,7 +4,7 @@ use super::end::Doing;
 use super::jobs::{EndId, Job, Timer};
 use super::world::World;
 use trunkline_core::{Cause, Span};
-use trunkline_measure::{Sample, SenderClock, Trail, Waiting};
+use trunkline_measure::{Sample, SenderClock, Waiting};
 use trunkline_workload::{Action, Draft, Outcome};
 
 impl World<'_> {
@@ -84,7 +84,7 @@ impl World<'_> {
         match action {
             Action::Write { bytes, end, fresh } => {
                 if fresh {
-                    self.ends[id.index()].trail = Trail::new(now);
+                    self.ends[id.index()].trail.restart(now);
                 }
                 let cost = self.host_of(id).processor.write.of(u64::from(bytes));
                 let cost = cost + self.disturbance(id);

@@ -10,33 +10,44 @@ pub(crate) struct Blocks {
     pub count: u64,
     /// In the order of place and cause.
     pub sums: Vec<Step>,
-    /// The places at which the first step of the last block was found, the second, and so on: the blocks of a traffic
-    /// mostly go the same way.
-    found: Vec<u32>,
+    /// The sum that the last block's first step was added to.
+    first: u32,
+    /// For each sum the one to which the step after it was added the last time: the blocks of a traffic mostly go the
+    /// same way, and one that did not wait somewhere has a step less.
+    next: Vec<u32>,
 }
 
 impl Blocks {
     /// Adds the time of one block.
     pub fn book(&mut self, steps: &[Step]) {
         self.count += 1;
-        self.found.resize(self.found.len().max(steps.len()), 0);
-        for (index, step) in steps.iter().enumerate() {
-            let guess = self.found[index] as usize;
+        let mut before = None;
+        for step in steps {
+            let guess = before.map_or(self.first, |before: usize| self.next[before]) as usize;
             let same = |sum: &Step| sum.place == step.place && sum.cause == step.cause;
-            let at = if self.sums.get(guess).is_some_and(same) { guess } else { self.place(step) };
-            self.found[index] = at as u32;
+            let right = self.sums.get(guess).is_some_and(same);
+            let at = if right { guess } else { self.place(before, step) };
             self.sums[at].span += step.span;
+            before = Some(at);
         }
     }
 
-    /// The place of the sum for `step`. It is made if there is none.
-    fn place(&mut self, step: &Step) -> usize {
+    /// The place of the sum for `step`, which follows the step of the sum at `before`. It is made if there is none.
+    fn place(&mut self, before: Option<usize>, step: &Step) -> usize {
         let key = |step: &Step| (step.place, step.cause as u8);
-        let found = self.sums.binary_search_by_key(&key(step), key);
-        found.unwrap_or_else(|at| {
-            self.sums.insert(at, Step { span: Span::ZERO, ..*step });
-            at
-        })
+        let (at, moved) = match self.sums.binary_search_by_key(&key(step), key) {
+            Ok(at) => (at, false),
+            Err(at) => {
+                self.sums.insert(at, Step { span: Span::ZERO, ..*step });
+                self.next.insert(at, 0);
+                (at, true)
+            }
+        };
+        match before {
+            Some(before) => self.next[before + usize::from(moved && at <= before)] = at as u32,
+            None => self.first = at as u32,
+        }
+        at
     }
 }
 
@@ -81,6 +92,7 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
     use trunkline_core::Cause;
 
     #[test]
@@ -97,5 +109,40 @@ mod tests {
             step(2, Cause::Queue, 9),
         ];
         assert_eq!((blocks.sums, blocks.count), (expected.to_vec(), 3));
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_what_was_guessed() {
+        let (mut blocks, mut sums) = (Blocks::default(), BTreeMap::new());
+        // Every subset of eight steps, forwards and backwards: each step follows each other, or is the first.
+        for subset in 0..256_u64 {
+            let one = |bit: u64| {
+                let cause = if bit % 2 == 0 { Cause::Queue } else { Cause::Transmit };
+                Step { place: (bit / 2) as u32, cause, span: Span::from_nanos(subset + bit) }
+            };
+            let mut steps: Vec<Step> =
+                (0..8).filter(|bit| subset >> bit & 1 == 1).map(one).collect();
+            if subset % 3 == 0 {
+                steps.reverse();
+            }
+            blocks.book(&steps);
+            for step in steps {
+                *sums.entry((step.place, step.cause as u8)).or_insert(Span::ZERO) += step.span;
+            }
+        }
+        let found = blocks.sums.iter().map(|sum| ((sum.place, sum.cause as u8), sum.span));
+        assert!(found.eq(sums));
+        assert_eq!(blocks.next.len(), 8);
+    }
+
+    #[test]
+    fn a_step_left_out_spoils_no_more_than_the_guess_after_it() {
+        let step = |place| Step { place, cause: Cause::Queue, span: Span::from_nanos(1) };
+        let all: Vec<Step> = (0..6).map(step).collect();
+        let mut blocks = Blocks::default();
+        blocks.book(&all);
+        let without: Vec<Step> = all.iter().copied().filter(|step| step.place != 2).collect();
+        blocks.book(&without);
+        assert_eq!((blocks.first, &blocks.next[..5]), (0, &[1, 3, 3, 4, 5][..]));
     }
 }
