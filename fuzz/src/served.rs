@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trunkline_control::{Controller, SetRequest};
 use trunkline_probe::server::{Dialogue, Event, Options, Registry};
 use trunkline_probe::wire::message::{Answer, FlowSpec, Request};
-use trunkline_probe::wire::{datagram, envelopes, frame, keys, record};
+use trunkline_probe::wire::{datagram, frame, keys, record};
 use trunkline_probe::{CodeKey, Key};
+use trunkline_transport::envelope::packed;
 
 /// The body of a request to the control API: what is accepted is written and read the same.
 pub fn read_request(data: &[u8]) {
@@ -102,9 +103,10 @@ pub fn read_probe(data: &[u8]) {
         assert_eq!(datagram::Head::read(&signed, &key), Some(head));
     }
     read_records(data, &key);
-    if let Some(found) = envelopes::read(data) {
+    let mut found = Vec::new();
+    if let Some(left_out) = packed::read(data, &mut found) {
         let mut written = Vec::new();
-        envelopes::write(&found, &mut written);
+        assert_eq!(packed::write(&found, data.len(), &mut written), left_out);
         assert_eq!(written, data);
     }
     if let Ok(request) = frame::decode::<Request>(data) {

@@ -2,7 +2,7 @@
 
 use crate::plan::{Circuit, Plan};
 use trunkline_capsule::HEADER;
-use trunkline_endpoint::PREFIX;
+use trunkline_host::wire::PREFIX;
 use trunkline_scenario::{Reply, Scenario, Traffic, Transport, UDP_HEADER, Workload};
 
 /// The smallest device, so that whatever a program does on its own fits.
@@ -25,9 +25,7 @@ fn packet(scenario: &Scenario, traffic: &Traffic) -> u32 {
     let of = |transport: &Transport| match transport {
         Transport::Tcp(tcp) => tcp.mss.map_or(scenario.mtu, |mss| mss.saturating_add(TRAILER)),
         Transport::Urp(urp) => {
-            let body = if urp.packet == 0 { u32::from(urp.block) } else { urp.packet };
-            // Whether an envelope is a control takes a bit more.
-            capsule(body + body.div_ceil(8))
+            capsule(if urp.packet == 0 { u32::from(urp.block) } else { urp.packet })
         }
         Transport::Listed(listed) => {
             let shape = (listed.entry.shape)(&listed.values);
@@ -64,6 +62,7 @@ fn message(workload: &Workload) -> u32 {
 mod tests {
     use super::*;
     use crate::testing::scenario;
+    use trunkline_transport::envelope::packed;
 
     #[test]
     fn devices_have_room_for_the_largest_packet() {
@@ -89,7 +88,8 @@ mod tests {
              transport = { kind = 'urp', block = 4096, packet = 0 }\n",
         );
         let mtu = mtu(&scenario, &Plan::of(&scenario).unwrap(), 0);
-        // 4096 octets, as many bits, and what is written beside them.
-        assert!(mtu > UDP_HEADER + HEADER as u32 + 4096 + 512 + 4, "{mtu}");
+        // A trailer with its check sum is nine envelopes, four of them controls.
+        let body = packed::length(4096 + 9, 4) as u32;
+        assert!(mtu >= UDP_HEADER + HEADER as u32 + body, "{mtu}");
     }
 }

@@ -248,7 +248,7 @@ impl End {
             true => Waiting::Host,
             false => Waiting::Application,
         };
-        self.clock.enter(now, self.protocol.waiting().unwrap_or(waits));
+        self.clock.enter(now, self.protocol.waiting(now).unwrap_or(waits));
     }
 
     /// Books the time since a write began by what the sender waited for.

@@ -26,6 +26,5 @@ pub use error::EndpointError;
 pub use flow::Flow;
 pub use plan::{EndPlaces, EndPlan, FlowPlan, Places};
 pub use program::{Printed, read_printed};
-pub use protocol::PREFIX;
 pub use run::FlowRun;
 pub use threads::HostThreads;

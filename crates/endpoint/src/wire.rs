@@ -81,21 +81,21 @@ impl Wire {
         self.header.number
     }
 
-    /// Sends a packet that counts `path_size` bytes, `controls` of them control envelopes. Answers whether
-    /// the socket took it, or refused it for good; else it is to be tried again when it can be written.
-    pub fn send(&mut self, now: Time, path_size: u32, controls: u16, body: Body<'_>) -> bool {
+    /// Sends a packet that counts `size` bytes on the path, `controls` of them control envelopes: these octets, which
+    /// fit, and so many without meaning, as far as they fit. Answers whether the socket took it, or refused it for good;
+    /// else it is to be tried again when it can be written.
+    pub fn send(
+        &mut self,
+        now: Time,
+        (path_size, controls): (u32, u16),
+        octets: &[u8],
+        filler: u32,
+    ) -> bool {
         self.header = Header { path_size, controls, sent: now, ..self.header };
         self.header.write(&mut self.out);
-        let length = match body {
-            Body::Filler(bytes) => {
-                self.cut += u64::from(bytes as usize > self.room);
-                (bytes as usize).min(self.room)
-            }
-            Body::Octets(octets) => {
-                self.out[HEADER..HEADER + octets.len()].copy_from_slice(octets);
-                octets.len()
-            }
-        };
+        self.out[HEADER..HEADER + octets.len()].copy_from_slice(octets);
+        let wanted = octets.len() + filler as usize;
+        let length = wanted.min(self.room);
         let bytes = &self.out[..HEADER + length];
         // A reader that is gone, or a packet that finds no room in a queue, is a loss like another.
         match rustix::net::send(&self.socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
@@ -109,6 +109,7 @@ impl Wire {
         self.blocked = false;
         self.header.number += 1;
         self.sent += 1;
+        self.cut += u64::from(wanted > self.room);
         true
     }
 
@@ -134,15 +135,6 @@ impl AsFd for Wire {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-/// The contents of a capsule.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Body<'a> {
-    /// So many octets without meaning, as far as they fit.
-    Filler(u32),
-    /// These, which fit.
-    Octets(&'a [u8]),
 }
 
 /// Bytes of a body in a packet of `mtu` bytes.

@@ -1,11 +1,28 @@
-//! The part that simulated and real hosts have in common, without I/O and without a clock.
+//! What simulated and real hosts do alike, without I/O.
 //!
-//! An application's system write is cut into requests of the interface, the protocol gets these one after the other
-//! and sends them in units, and the end of a message is found again in the unit that carries it. The [`SendQueue`] of an
-//! end keeps all that; the simulator adds what each step costs, the endpoint a socket.
+//! An application's system writes become requests, which an interface takes and a protocol carries in units. A
+//! [`SendQueue`] follows them and finds the message that a unit ends, until it is answered for. Costs and boards are
+//! the simulator's, sockets the real end's; on a real wire a protocol goes with its codec, as a [`Wired`](wire::Wired).
 
+mod datagrams;
 mod send_queue;
 mod settings;
+pub mod wire;
 
+pub use datagrams::{Datagram, Datagrams};
 pub use send_queue::{Request, SendQueue, WAITING_BYTES, Write, pieces};
 pub use settings::urp_settings;
+
+use trunkline_measure::Waiting;
+use trunkline_transport::Held;
+
+/// What a sender's clock shows while its protocol is held back.
+pub fn waiting(held: Held) -> Waiting {
+    match held {
+        Held::Opening => Waiting::Opening,
+        Held::Window => Waiting::Window,
+        Held::Congestion => Waiting::Congestion,
+        Held::Recovery => Waiting::Recover,
+        Held::Pace => Waiting::Paced,
+    }
+}

@@ -1,12 +1,11 @@
-//! One end of a URP flow: the protocol, its envelopes, and the order of the datagrams that carry them.
+//! One end of a URP flow: the protocol with its codec, and the order of the datagrams that carry its packets.
 
-use crate::wire::envelopes;
 use crate::wire::message::{UrpReading, UrpSpec};
-use bytes::Bytes;
-use std::collections::VecDeque;
 use trunkline_core::{Span, Time};
-use trunkline_transport::envelope::{Envelope, Reader, write};
-use trunkline_transport::urp::{Check, Delivery, Echo, Part, Settings, SettingsError, Urp};
+use trunkline_host::wire::{UrpWire, Wired};
+use trunkline_transport::Extent;
+use trunkline_transport::envelope::packed;
+use trunkline_transport::urp::{Check, Echo, Settings, SettingsError};
 
 /// The most user octets that wait in an end to be sent; what comes on top is not taken from the other.
 pub const MOST_WAITING: u64 = 256 * 1024;
@@ -19,11 +18,9 @@ const LEAST_DATAGRAM: u32 = 64;
 /// comes after a later one is left out, which URP takes for a loss; the blocks have check sums.
 #[derive(Debug)]
 pub struct Channel {
-    urp: Urp<Bytes>,
-    reader: Reader,
-    /// Envelopes of a datagram.
-    most: u32,
-    parts: VecDeque<Part<Bytes>>,
+    urp: UrpWire,
+    /// Octets handed over.
+    offered: u64,
     /// The number that the next datagram must at least have.
     expected: u64,
     disordered: u64,
@@ -48,11 +45,10 @@ impl Channel {
             enquiries: u8::MAX,
             ..Settings::default()
         };
+        let envelopes = packed::fitting(spec.datagram.max(LEAST_DATAGRAM) as usize);
         Ok(Channel {
-            urp: Urp::connected(now, settings)?,
-            reader: Reader::new(settings.check),
-            most: envelopes::fitting(spec.datagram.max(LEAST_DATAGRAM) as usize) as u32,
-            parts: VecDeque::new(),
+            urp: UrpWire::new(now, settings, envelopes as u32)?,
+            offered: 0,
             expected: 0,
             disordered: 0,
             departed: 0,
@@ -62,7 +58,8 @@ impl Channel {
 
     /// Hands over a message.
     pub fn offer(&mut self, now: Time, octets: u32) {
-        self.urp.offer(now, Bytes::from(vec![0x55; octets as usize]), true);
+        self.urp.offer(now, Extent::new(self.offered, octets), true);
+        self.offered += u64::from(octets);
     }
 
     /// Takes in the user octets of datagram `number`.
@@ -71,24 +68,14 @@ impl Channel {
             self.disordered += 1;
             return;
         }
-        let Some(envelopes) = envelopes::read(octets) else { return };
         self.expected = u64::from(number) + 1;
-        for part in self.reader.read(&envelopes) {
-            let Part { data, control, trailer } = part;
-            self.urp.receive(now, Part { data: data.into(), control, trailer });
-        }
+        self.urp.arrive(now, octets, octets.len() as u32);
     }
 
     /// The number and the user octets of the next datagram to be sent.
     pub fn depart(&mut self, now: Time) -> Option<(u32, Vec<u8>)> {
-        while self.parts.is_empty() {
-            let segment = self.urp.transmit(now)?;
-            self.parts.extend(segment.parts(self.most));
-        }
-        let mut all: Vec<Envelope> = Vec::new();
-        write(&self.parts.pop_front()?, &mut all);
-        let mut octets = Vec::with_capacity(envelopes::length(all.len(), 4));
-        envelopes::write(&all, &mut octets);
+        let mut octets = Vec::new();
+        self.urp.depart(now, usize::MAX, &mut octets)?;
         let number = self.departed;
         self.departed = self.departed.wrapping_add(1);
         Some((number, octets))
@@ -96,31 +83,31 @@ impl Channel {
 
     /// Takes what has come: octets, and the whole message's length if one ends.
     pub fn take(&mut self, now: Time) -> Option<(u32, Option<u32>)> {
-        let Delivery { data, end, .. } = self.urp.take()?;
-        let octets = data.len() as u32;
-        self.urp.consumed(now, u64::from(octets));
-        self.partial = self.partial.saturating_add(octets);
-        Some((octets, end.then(|| std::mem::take(&mut self.partial))))
+        let delivered = self.urp.take()?;
+        self.urp.end_mut().consumed(now, u64::from(delivered.bytes));
+        self.partial = self.partial.saturating_add(delivered.bytes);
+        let whole = delivered.end.then(|| std::mem::take(&mut self.partial));
+        Some((delivered.bytes, whole))
     }
 
     /// User octets that wait to be sent.
     pub fn waiting(&self) -> u64 {
-        self.urp.unsent()
+        self.urp.end().unsent()
     }
 
     /// When [`expire`](Channel::expire) is to be called.
     pub fn deadline(&self) -> Option<Time> {
-        self.urp.deadline()
+        self.urp.end().deadline()
     }
 
     /// Does what is due.
     pub fn expire(&mut self, now: Time) {
-        self.urp.expire(now);
+        self.urp.end_mut().expire(now);
     }
 
     /// The counts of the channel.
     pub fn reading(&self) -> UrpReading {
-        UrpReading::of(&self.urp.counters(), self.disordered)
+        UrpReading::of(&self.urp.urp().counters(), self.disordered)
     }
 }
 

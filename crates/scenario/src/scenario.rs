@@ -434,7 +434,19 @@ impl Transport {
     pub fn understands(&self, other: &Transport) -> bool {
         match (self, other) {
             (Transport::Listed(own), Transport::Listed(other)) => own.entry == other.entry,
+            (Transport::Datagram | Transport::Udp, Transport::Datagram | Transport::Udp) => true,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
+    /// The protocol's name in files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Transport::Urp(_) => "urp",
+            Transport::Datagram => "datagram",
+            Transport::Udp => "udp",
+            Transport::Tcp(_) => "tcp",
+            Transport::Listed(listed) => listed.entry.name,
         }
     }
 
@@ -452,8 +464,7 @@ impl fmt::Display for Transport {
                 write!(f, "urp {} x {} B", urp.outstanding, urp.block)?;
                 profile(f, &urp.profile, &UrpSettings::default().profile)
             }
-            Transport::Datagram => f.write_str("datagram"),
-            Transport::Udp => f.write_str("udp"),
+            Transport::Datagram | Transport::Udp => f.write_str(self.name()),
             Transport::Tcp(tcp) => {
                 write!(f, "tcp {}", tcp.congestion())?;
                 profile(f, &tcp.profile, &TcpSettings::default().profile)?;

@@ -8,6 +8,7 @@
 //! the congestion controllers of TCP.
 
 mod arq;
+mod endpoint;
 pub mod envelope;
 mod payload;
 pub mod protocol;
@@ -15,30 +16,7 @@ mod rounds;
 pub mod tcp;
 pub mod urp;
 
+pub use endpoint::{Counters, Endpoint, Held};
 pub use payload::{Extent, Payload};
 pub use protocol::Protocol;
 pub use rounds::Rounds;
-
-use trunkline_core::Time;
-
-/// One end of a conversation, driven from outside.
-///
-/// The driver feeds whatever has come ([`receive`](Endpoint::receive), or a call of the application's
-/// side of the protocol), then polls [`transmit`](Endpoint::transmit) until it answers `None`, then asks
-/// for the [`deadline`](Endpoint::deadline) and sees to it that [`expire`](Endpoint::expire) is called at
-/// that instant, unless something else comes first. After `expire` it polls `transmit` again. Instants
-/// never go back from one call to the next.
-pub trait Endpoint {
-    /// The segment that the two ends exchange.
-    type Segment;
-
-    /// Takes in what has come from the other end.
-    fn receive(&mut self, now: Time, segment: Self::Segment);
-    /// The next segment to send, or `None` when there is nothing for now. What is returned counts as sent
-    /// at `now`.
-    fn transmit(&mut self, now: Time) -> Option<Self::Segment>;
-    /// When [`expire`](Endpoint::expire) is to be called, if nothing else happens; may lie in the past.
-    fn deadline(&self) -> Option<Time>;
-    /// Does what is due at `now`. A call before the deadline does nothing.
-    fn expire(&mut self, now: Time);
-}

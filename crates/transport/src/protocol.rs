@@ -7,70 +7,28 @@
 //!
 //! To add a protocol, write a folder of this crate with its entry and add the entry to [`PROTOCOLS`].
 
-use crate::{Extent, arq};
+use crate::{Endpoint, Extent, arq};
 use std::fmt;
 use trunkline_core::{Rate, Span, Time};
 
-/// Every protocol that is chosen by name. URP and TCP are older than this list and have arms of their own.
+/// Every protocol that is chosen by name and speaks in frames. URP, TCP and datagrams are [`Endpoint`]s too; their segments are
+/// their own.
 pub const PROTOCOLS: &[&ProtocolEntry] =
     &[&arq::STOP_AND_WAIT, &arq::GO_BACK_N, &arq::SELECTIVE_REPEAT];
 
-/// A protocol without I/O, from its one end.
+/// A protocol without I/O that exchanges [`Frame`]s, from its one end; driven as any [`Endpoint`].
 ///
-/// A driver calls it as an [`Endpoint`](crate::Endpoint): it feeds what has come, polls
-/// [`transmit`](Protocol::transmit) until that answers `None`, and sees to the [`deadline`](Protocol::deadline). A unit
-/// is what the protocol sends and repeats as a whole; units are numbered from 0 in the order of the stream, and a
-/// request is cut into [`units_of`](Protocol::units_of) of them.
-pub trait Protocol: fmt::Debug + Send {
+/// Units are numbered from 0 in the order of the stream.
+pub trait Protocol: Endpoint + fmt::Debug + Send {
     /// Takes user data over, the next of the stream. A message ends behind them if `end`.
     fn offer(&mut self, now: Time, data: Extent, end: bool);
-    /// Into how many units a request of so many bytes is cut.
-    fn units_of(&self, bytes: u32, end: bool) -> u64;
-    /// The next segment to send, or `None` if there is nothing for now.
+    /// The next frame to send, or `None` if there is nothing for now.
     fn transmit(&mut self, now: Time) -> Option<Outgoing>;
     /// Takes in a frame. Answers the number of its unit if that is new and kept, to be [taken](Protocol::take) now
     /// or later.
     fn receive(&mut self, now: Time, frame: &Frame) -> Option<u64>;
     /// The next data in the order of the stream.
     fn take(&mut self) -> Option<Delivery>;
-    /// When [`expire`](Protocol::expire) is to be called, if nothing else happens.
-    fn deadline(&self) -> Option<Time>;
-    /// Does what is due at `now`.
-    fn expire(&mut self, now: Time);
-    /// Bytes taken over and not yet sent for the first time.
-    fn unsent(&self) -> u64;
-    /// Bytes sent and not answered for.
-    fn unanswered(&self) -> u64;
-    /// The reason why data are held back that could be sent; `None` if there is none.
-    fn held(&self) -> Option<Held>;
-    /// Whether the other end has been silent for so long that it counts as dead.
-    fn dead(&self) -> bool;
-    /// Counts of what has happened.
-    fn counters(&self) -> Counters;
-}
-
-/// The reason why a sender does not send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
-    /// Its window is full.
-    Window,
-    /// Something that was lost is waited for or sent again.
-    Recovery,
-    /// It keeps to a rate.
-    Pace,
-}
-
-/// Counts of what a protocol has done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
-    /// Units sent at least once.
-    pub units: u64,
-    /// Units answered for, all before the first that is not.
-    pub answered: u64,
-    /// Units sent again, each time counted.
-    pub resent: u64,
-    /// Time-outs.
-    pub timeouts: u64,
 }
 
 /// Octets of a protocol's header at most.

@@ -1,30 +1,24 @@
 //! The protocols that an end can speak.
 
-mod datagrams;
-mod envelopes;
-mod listed;
-mod octets;
+mod capsules;
 mod tcp;
-mod urp;
 
-pub(crate) use datagrams::Datagrams;
-pub(crate) use listed::Listed;
-pub use listed::PREFIX;
-pub(crate) use tcp::Tcp;
-pub(crate) use urp::Urp;
+use capsules::Capsules;
+use tcp::Tcp;
 
 use crate::EndpointError;
+use crate::clock;
 use crate::context::Context;
-use crate::plan::FlowPlan;
+use crate::plan::{EndPlan, FlowPlan};
 use crate::run::ProtocolReport;
 use crate::shared::Carried;
 use crate::wire::Wire;
 use std::os::fd::{AsFd, BorrowedFd};
 use trunkline_core::Time;
-use trunkline_engine::{Note, NoteKind};
-use trunkline_host::WAITING_BYTES;
+use trunkline_host::urp_settings;
+use trunkline_host::wire::{DatagramWire, FrameWire, UrpWire, Wired};
 use trunkline_measure::Waiting;
-use trunkline_scenario::Transport;
+use trunkline_scenario::{Transport, UDP_HEADER};
 
 /// One system write.
 #[derive(Debug)]
@@ -52,10 +46,10 @@ pub(crate) struct Taken {
 /// An end's protocol on its socket.
 #[derive(Debug)]
 pub(crate) enum ProtocolEnd {
-    Datagrams(Box<Datagrams>),
-    Urp(Box<Urp>),
+    /// One of this laboratory's own, in capsules.
+    Capsules(Box<Capsules>),
+    /// The kernel's TCP.
     Tcp(Box<Tcp>),
-    Listed(Box<Listed>),
 }
 
 impl ProtocolEnd {
@@ -76,132 +70,100 @@ impl ProtocolEnd {
 
     /// Both ends; `None` if they are to be connected first.
     fn pair(plan: &FlowPlan) -> Result<Option<[ProtocolEnd; 2]>, EndpointError> {
-        let [ours, theirs] = [&plan.source, &plan.destination].map(|end| &end.transport);
-        match (header(ours), header(theirs)) {
-            (Some(own), Some(other)) => {
-                let [near, far] = Wire::pair(plan)?;
-                let protocol = |wire, own, other| {
-                    ProtocolEnd::Datagrams(Box::new(Datagrams::new(wire, own, other)))
-                };
-                return Ok(Some([protocol(near, own, other), protocol(far, other, own)]));
-            }
-            (None, None) => (),
-            _ => return Err(mixed(ours, theirs)),
+        let (source, destination) = (&plan.source, &plan.destination);
+        let (ours, theirs) = (&source.transport, &destination.transport);
+        if !ours.understands(theirs) {
+            return Err(mixed(ours, theirs));
         }
-        match (ours, theirs) {
-            (Transport::Urp(own), Transport::Urp(other)) => {
-                let [near, far] = Wire::pair(plan)?;
-                let near = Urp::new(near, own, &plan.source.interface)?;
-                let far = Urp::new(far, other, &plan.destination.interface)?;
-                Ok(Some([near, far].map(|urp| ProtocolEnd::Urp(Box::new(urp)))))
-            }
-            (Transport::Tcp(_), Transport::Tcp(_)) => Ok(None),
-            (Transport::Listed(own), Transport::Listed(other)) if ours.understands(theirs) => {
-                let [near, far] = Wire::pair(plan)?;
-                let near = Listed::new(near, own, &plan.source.interface)?;
-                let far = Listed::new(far, other, &plan.destination.interface)?;
-                Ok(Some([near, far].map(|listed| ProtocolEnd::Listed(Box::new(listed)))))
-            }
-            _ => Err(mixed(ours, theirs)),
+        if ours.is_stream() {
+            return Ok(None);
         }
+        let [near, far] = Wire::pair(plan)?;
+        let end = |wire, own: &EndPlan, other: &EndPlan| {
+            let protocol = wired(own, &other.transport)?;
+            let capsules = Capsules::new(wire, protocol, &own.interface);
+            Ok::<_, EndpointError>(ProtocolEnd::Capsules(Box::new(capsules)))
+        };
+        Ok(Some([end(near, source, destination)?, end(far, destination, source)?]))
     }
 
     /// Takes a system write.
     pub fn write(&mut self, now: Time, write: Write, context: &Context) {
         match self {
-            ProtocolEnd::Datagrams(protocol) => protocol.write(now, write, context),
-            ProtocolEnd::Urp(protocol) => protocol.write(now, write, context),
-            ProtocolEnd::Listed(protocol) => protocol.write(now, write, context),
-            ProtocolEnd::Tcp(protocol) => protocol.write(write, context),
+            ProtocolEnd::Capsules(end) => end.write(now, write, context),
+            ProtocolEnd::Tcp(end) => end.write(write, context),
         }
     }
 
     /// Whether the write may return.
     pub fn written(&self) -> bool {
         match self {
-            ProtocolEnd::Datagrams(protocol) => protocol.written(),
-            ProtocolEnd::Urp(protocol) => protocol.written(),
-            ProtocolEnd::Listed(protocol) => protocol.written(),
-            ProtocolEnd::Tcp(protocol) => protocol.written(),
+            ProtocolEnd::Capsules(end) => end.written(),
+            ProtocolEnd::Tcp(end) => end.written(),
         }
     }
 
     /// Moves everything that can move, in both directions.
     pub fn pump(&mut self, now: Time, context: &Context) {
         match self {
-            ProtocolEnd::Datagrams(protocol) => protocol.pump(context),
-            ProtocolEnd::Urp(protocol) => protocol.pump(now, context),
-            ProtocolEnd::Listed(protocol) => protocol.pump(now, context),
-            ProtocolEnd::Tcp(protocol) => protocol.pump(),
+            ProtocolEnd::Capsules(end) => end.pump(now, context),
+            ProtocolEnd::Tcp(end) => end.pump(),
         }
     }
 
     /// A system read, if there is anything to be read.
     pub fn take(&mut self, now: Time, context: &Context) -> Option<Taken> {
         match self {
-            ProtocolEnd::Datagrams(protocol) => protocol.take(context),
-            ProtocolEnd::Urp(protocol) => protocol.take(now, context),
-            ProtocolEnd::Listed(protocol) => protocol.take(now, context),
-            ProtocolEnd::Tcp(protocol) => protocol.take(now, context),
+            ProtocolEnd::Capsules(end) => end.take(now, context),
+            ProtocolEnd::Tcp(end) => end.take(now, context),
         }
     }
 
     /// Sends nothing more, whatever is left to be sent.
     pub fn cut_off(&mut self) {
         match self {
-            ProtocolEnd::Datagrams(_) => (),
-            ProtocolEnd::Urp(protocol) => protocol.cut_off(),
-            ProtocolEnd::Listed(protocol) => protocol.cut_off(),
-            ProtocolEnd::Tcp(protocol) => protocol.cut_off(),
+            ProtocolEnd::Capsules(end) => end.cut_off(),
+            ProtocolEnd::Tcp(end) => end.cut_off(),
         }
     }
 
     /// When it wants to be pumped at the latest.
     pub fn deadline(&self) -> Option<Time> {
         match self {
-            ProtocolEnd::Urp(protocol) => protocol.deadline(),
-            ProtocolEnd::Listed(protocol) => protocol.deadline(),
-            ProtocolEnd::Datagrams(_) | ProtocolEnd::Tcp(_) => None,
+            ProtocolEnd::Capsules(end) => end.deadline(),
+            ProtocolEnd::Tcp(_) => None,
         }
     }
 
     /// Whether it waits for its socket to be readable, while the application reads or not, and writable.
     pub fn interest(&self, reading: bool) -> (bool, bool) {
         match self {
-            ProtocolEnd::Datagrams(protocol) => (true, protocol.blocked()),
-            ProtocolEnd::Urp(protocol) => (true, protocol.blocked()),
-            ProtocolEnd::Listed(protocol) => (true, protocol.blocked()),
-            ProtocolEnd::Tcp(protocol) => (reading && !protocol.closed(), protocol.blocked()),
+            ProtocolEnd::Capsules(end) => (true, end.blocked()),
+            ProtocolEnd::Tcp(end) => (reading && !end.closed(), end.blocked()),
         }
     }
 
     /// The reason why what was written is not on its way; `None` if there is none.
-    pub fn waiting(&self) -> Option<Waiting> {
+    pub fn waiting(&self, now: Time) -> Option<Waiting> {
         match self {
-            ProtocolEnd::Datagrams(protocol) => (!protocol.written()).then_some(Waiting::Host),
-            ProtocolEnd::Urp(protocol) => protocol.waiting(),
-            ProtocolEnd::Listed(protocol) => protocol.waiting(),
-            ProtocolEnd::Tcp(protocol) => (!protocol.written()).then_some(Waiting::Window),
+            ProtocolEnd::Capsules(end) => end.waiting(now),
+            ProtocolEnd::Tcp(end) => (!end.written()).then_some(Waiting::Window),
         }
     }
 
     /// Whether the other end counts as dead.
     pub fn dead(&self) -> bool {
         match self {
-            ProtocolEnd::Urp(protocol) => protocol.dead(),
-            ProtocolEnd::Listed(protocol) => protocol.dead(),
-            ProtocolEnd::Tcp(protocol) => protocol.closed(),
-            ProtocolEnd::Datagrams(_) => false,
+            ProtocolEnd::Capsules(end) => end.dead(),
+            ProtocolEnd::Tcp(end) => end.closed(),
         }
     }
 
     /// The counts of the protocol, at the end.
     pub fn report(&mut self) -> ProtocolReport {
         match self {
-            ProtocolEnd::Datagrams(protocol) => protocol.report(),
-            ProtocolEnd::Urp(protocol) => protocol.report(),
-            ProtocolEnd::Listed(protocol) => protocol.report(),
-            ProtocolEnd::Tcp(protocol) => protocol.report(),
+            ProtocolEnd::Capsules(end) => end.report(),
+            ProtocolEnd::Tcp(end) => end.report(),
         }
     }
 }
@@ -209,52 +171,39 @@ impl ProtocolEnd {
 impl AsFd for ProtocolEnd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            ProtocolEnd::Datagrams(protocol) => protocol.as_fd(),
-            ProtocolEnd::Urp(protocol) => protocol.as_fd(),
-            ProtocolEnd::Listed(protocol) => protocol.as_fd(),
-            ProtocolEnd::Tcp(protocol) => protocol.as_fd(),
+            ProtocolEnd::Capsules(end) => end.as_fd(),
+            ProtocolEnd::Tcp(end) => end.as_fd(),
         }
     }
 }
 
-/// Bytes of header that the path counts before a datagram's own; `None` if it is no datagram.
-fn header(transport: &Transport) -> Option<u32> {
-    match transport {
-        Transport::Datagram => Some(0),
-        Transport::Udp => Some(trunkline_scenario::UDP_HEADER),
-        Transport::Urp(_) | Transport::Tcp(_) | Transport::Listed(_) => None,
-    }
+/// The protocol of an end whose peer speaks `theirs`, with its codec.
+fn wired(own: &EndPlan, theirs: &Transport) -> Result<Box<dyn Wired>, EndpointError> {
+    let header = |transport: &Transport| match transport {
+        Transport::Udp => UDP_HEADER,
+        _ => 0,
+    };
+    Ok(match &own.transport {
+        Transport::Urp(urp) => {
+            let settings =
+                urp_settings(urp, own.interface.echo).map_err(EndpointError::Transport)?;
+            let end = UrpWire::new(clock::now(), settings, urp.packet);
+            Box::new(end.map_err(|error| EndpointError::Transport(error.to_string()))?)
+        }
+        Transport::Listed(listed) => {
+            let protocol = listed.entry.build;
+            Box::new(FrameWire::new(protocol(&listed.values).map_err(EndpointError::Transport)?))
+        }
+        Transport::Datagram | Transport::Udp | Transport::Tcp(_) => {
+            Box::new(DatagramWire::new(header(&own.transport), header(theirs)))
+        }
+    })
 }
 
 fn mixed(ours: &Transport, theirs: &Transport) -> EndpointError {
-    let name = |transport: &Transport| match transport {
-        Transport::Urp(_) => "urp",
-        Transport::Datagram => "datagram",
-        Transport::Udp => "udp",
-        Transport::Tcp(_) => "tcp",
-        Transport::Listed(listed) => listed.entry.name,
-    };
-    let (ours, theirs) = (name(ours), name(theirs));
+    let (ours, theirs) = (ours.name(), theirs.name());
     EndpointError::Transport(format!(
         "real ends cannot speak {ours} one way and {theirs} the other: \
          give transport and reply_transport one kind"
     ))
-}
-
-/// Notes of a wire that had to do something that the path does not see.
-fn wire_notes(wire: &Wire) -> Vec<Note> {
-    let mut notes = Vec::new();
-    if wire.cut > 0 {
-        let room = wire.room();
-        let text = format!(
-            "of each packet {room} bytes travel at most, as the hosts' MTU allows; the path counts all"
-        );
-        notes.push(Note::new(NoteKind::NotEmulated, text));
-    }
-    if let Some(error) = wire.refusal {
-        let error = std::io::Error::from(error);
-        let text = format!("a host's system refused packets that were to be sent: {error}");
-        notes.push(Note::new(NoteKind::Lost, text));
-    }
-    notes
 }

@@ -9,11 +9,11 @@ use super::urp_carrier::UrpOver;
 use crate::channel::Channel;
 use crate::error::Naming;
 use crate::wire::datagram::HEAD;
-use crate::wire::envelopes::{self, fitting};
 use crate::wire::message::{FlowSpec, Transport, UrpSpec};
 use crate::wire::record;
 use crate::{ProbeError, clock, tcp};
 use trunkline_fit::{Known, Opens, Over, OverTcp, OverUdp, Pattern, Suspects, Waits};
+use trunkline_transport::envelope::packed;
 
 /// The carrier of a flow, and what is known of it.
 pub(super) struct Carried {
@@ -101,9 +101,9 @@ fn carry_urp(
     let channel = open_channel(&urp)?;
     let block = u32::from(urp.block);
     // A block that is not cut goes in one datagram: data, nine envelopes of trailer, three of them controls.
-    let whole = fitting(urp.datagram as usize) as u32 >= block + TRAILER.0;
+    let whole = packed::fitting(urp.datagram as usize) as u32 >= block + TRAILER.0;
     let overhead = |(count, controls): (u32, u32)| {
-        heads + envelopes::length(count as usize, controls as usize) as u32
+        heads + packed::length(count as usize, controls as usize) as u32
     };
     let known = Known {
         block: Some(block),

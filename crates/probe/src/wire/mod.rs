@@ -2,7 +2,6 @@
 //! connection. Every decoder here takes whatever comes, and answers or refuses.
 
 pub mod datagram;
-pub mod envelopes;
 pub mod frame;
 pub mod keys;
 pub mod message;

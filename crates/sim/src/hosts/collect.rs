@@ -45,7 +45,7 @@ impl World<'_> {
         let senders = ends.iter().step_by(2);
         let counters = ends.iter().map(|end| end.protocol.counters());
         let (retransmissions, timeouts) =
-            counters.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
+            counters.fold((0, 0), |sum, next| (sum.0 + next.resent, sum.1 + next.timeouts));
         TrafficRun {
             name: self.scenario.traffic[index].name.clone(),
             transport: self.scenario.traffic[index].spoken(),

@@ -3,15 +3,14 @@
 use super::flying::Carried;
 use super::settings::{self, Habits};
 use crate::SimError;
-use std::collections::VecDeque;
 use trunkline_core::Time;
-use trunkline_host::{WAITING_BYTES, urp_settings};
+use trunkline_host::{Datagram, Datagrams, WAITING_BYTES, urp_settings, waiting};
 use trunkline_measure::Waiting;
 use trunkline_scenario::{Transport, UDP_HEADER};
-use trunkline_transport::protocol::{self, Delivery, Frame, Held};
-use trunkline_transport::tcp::{self, Blocked, Seq, Tcp};
+use trunkline_transport::protocol::{self, Delivery, Frame};
+use trunkline_transport::tcp::{self, Seq, Tcp};
 use trunkline_transport::urp::{Block, Control, Part, Segment, Urp};
-use trunkline_transport::{Extent, Protocol};
+use trunkline_transport::{Counters, Endpoint, Extent, Protocol};
 
 /// Which protocol it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,29 +40,30 @@ impl ProtocolKind {
 /// Segments that TCP's send buffer holds at first: twice the initial window of today.
 const FIRST_BUFFER: u64 = 20;
 
-/// An end's protocol.
+/// An end's protocol. Each is driven as an [`Endpoint`]; what they send and get differs, and the simulator calls them
+/// without a table of functions, for speed.
 #[derive(Debug)]
 pub(crate) enum ProtocolEnd {
     /// The Universal Receiver Protocol.
-    Urp { urp: Box<Urp<Extent>> },
-    /// The Transmission Control Protocol, and how many requests it has been handed.
-    Tcp { tcp: Box<Tcp<Extent>>, handed: u64 },
+    Urp(Box<Urp<Extent>>),
+    /// The Transmission Control Protocol.
+    Tcp(Box<Tcp<Extent>>),
     /// Datagrams that wait to be sent.
-    Datagram { waiting: VecDeque<Datagram>, bytes: u64, sent: u64, header: u32 },
+    Datagrams(Box<Datagrams<Carried>>),
     /// A protocol of the list.
-    Listed { protocol: Box<dyn Protocol> },
+    Listed(Box<dyn Protocol>),
 }
 
-/// A datagram to be sent.
-#[derive(Debug)]
-pub(crate) struct Datagram {
-    pub bytes: u32,
-    /// Bytes of header before them.
-    pub header: u32,
-    /// Since when it could be sent.
-    pub ready: Time,
-    /// What it brings to its reader.
-    pub carried: Option<Carried>,
+/// Does the same with whatever protocol it is.
+macro_rules! with {
+    ($protocol:expr, $end:ident => $what:expr) => {
+        match $protocol {
+            ProtocolEnd::Urp($end) => $what,
+            ProtocolEnd::Tcp($end) => $what,
+            ProtocolEnd::Datagrams($end) => $what,
+            ProtocolEnd::Listed($end) => $what,
+        }
+    };
 }
 
 /// Something on its way out.
@@ -74,7 +74,7 @@ pub(crate) enum Outgoing {
     /// A control octet.
     Control(Control),
     /// A datagram.
-    Datagram(Datagram),
+    Datagram(Datagram<Carried>),
     /// A segment of TCP, and since when it is on its way out.
     Segment(tcp::Segment<Extent>, Time),
     /// A frame of a listed protocol.
@@ -143,12 +143,13 @@ impl ProtocolEnd {
         traffic: &str,
     ) -> Result<(ProtocolEnd, u32), SimError> {
         let wrong = |reason: String| SimError::Transport { traffic: traffic.into(), reason };
+        let datagrams = |header| ProtocolEnd::Datagrams(Box::new(Datagrams::new(header)));
         match (own, other) {
             (Transport::Urp(settings), _) => {
                 let urp = urp_settings(settings, habits.echo).map_err(wrong)?;
                 let urp = Urp::connected(Time::ZERO, urp);
                 let urp = Box::new(urp.map_err(|error| wrong(error.to_string()))?);
-                Ok((ProtocolEnd::Urp { urp }, settings.packet))
+                Ok((ProtocolEnd::Urp(urp), settings.packet))
             }
             (Transport::Tcp(ours), Transport::Tcp(_)) => {
                 let ours = settings::tcp(ours, habits).map_err(wrong)?;
@@ -157,7 +158,7 @@ impl ProtocolEnd {
                     false => Tcp::listen(ours, Seq::default()),
                 };
                 let tcp = Box::new(tcp.map_err(|error| wrong(error.to_string()))?);
-                Ok((ProtocolEnd::Tcp { tcp, handed: 0 }, 0))
+                Ok((ProtocolEnd::Tcp(tcp), 0))
             }
             (Transport::Tcp(_), _) => {
                 let text = "one end speaks TCP and the other does not; give both the same 'kind'";
@@ -165,73 +166,10 @@ impl ProtocolEnd {
             }
             (Transport::Listed(listed), _) => {
                 let protocol = (listed.entry.build)(&listed.values).map_err(wrong)?;
-                Ok((ProtocolEnd::Listed { protocol }, 0))
+                Ok((ProtocolEnd::Listed(protocol), 0))
             }
-            (Transport::Datagram, _) => Ok((ProtocolEnd::datagrams(0), 0)),
-            (Transport::Udp, _) => Ok((ProtocolEnd::datagrams(UDP_HEADER), 0)),
-        }
-    }
-
-    fn datagrams(header: u32) -> ProtocolEnd {
-        ProtocolEnd::Datagram { waiting: VecDeque::new(), bytes: 0, sent: 0, header }
-    }
-
-    /// Blocks sent again, and time-outs.
-    pub fn counters(&self) -> (u64, u64) {
-        match self {
-            ProtocolEnd::Urp { urp } => {
-                let sending = urp.counters().sending;
-                (sending.resent, sending.timeouts)
-            }
-            ProtocolEnd::Tcp { tcp, .. } => {
-                let sending = tcp.counters().sending;
-                (sending.retransmitted, u64::from(sending.timeouts))
-            }
-            ProtocolEnd::Listed { protocol } => {
-                let counters = protocol.counters();
-                (counters.resent, counters.timeouts)
-            }
-            ProtocolEnd::Datagram { .. } => (0, 0),
-        }
-    }
-
-    /// Bytes sent and not answered for.
-    pub fn unechoed(&self) -> u64 {
-        match self {
-            ProtocolEnd::Urp { urp } => urp.unechoed(),
-            ProtocolEnd::Tcp { tcp, .. } => tcp.outstanding(),
-            ProtocolEnd::Listed { protocol } => protocol.unanswered(),
-            ProtocolEnd::Datagram { .. } => 0,
-        }
-    }
-
-    /// The host has taken so many bytes more.
-    pub fn consumed(&mut self, now: Time, bytes: u32) {
-        match self {
-            ProtocolEnd::Urp { urp } => urp.consumed(now, u64::from(bytes)),
-            ProtocolEnd::Tcp { tcp, .. } => tcp.consumed(now, u64::from(bytes)),
-            ProtocolEnd::Datagram { .. } | ProtocolEnd::Listed { .. } => {}
-        }
-    }
-
-    /// Into how many blocks a request of so many bytes is cut.
-    pub fn blocks_of(&self, bytes: u32, end: bool) -> u64 {
-        match self {
-            ProtocolEnd::Urp { .. } if bytes == 0 => u64::from(end),
-            ProtocolEnd::Urp { urp } => u64::from(bytes.div_ceil(urp.settings().block.into())),
-            ProtocolEnd::Listed { protocol } => protocol.units_of(bytes, end),
-            ProtocolEnd::Tcp { .. } | ProtocolEnd::Datagram { .. } => 1,
-        }
-    }
-
-    /// How many blocks, in order, have been answered for. Datagrams need no answer; what TCP has been handed
-    /// is in its buffer, so that the request is done.
-    pub fn answered_blocks(&self) -> u64 {
-        match self {
-            ProtocolEnd::Urp { urp } => urp.counters().sending.blocks - urp.outstanding() as u64,
-            ProtocolEnd::Tcp { handed, .. } => *handed,
-            ProtocolEnd::Datagram { sent, .. } => *sent,
-            ProtocolEnd::Listed { protocol } => protocol.counters().answered,
+            (Transport::Datagram, _) => Ok((datagrams(0), 0)),
+            (Transport::Udp, _) => Ok((datagrams(UDP_HEADER), 0)),
         }
     }
 
@@ -245,60 +183,44 @@ impl ProtocolEnd {
         carried: Option<Carried>,
     ) -> Option<Carried> {
         match self {
-            ProtocolEnd::Urp { urp } => {
-                urp.offer(now, data, end);
-                carried
-            }
-            ProtocolEnd::Listed { protocol } => {
-                protocol.offer(now, data, end);
-                carried
-            }
-            ProtocolEnd::Tcp { tcp, handed } => {
-                tcp.offer(now, data);
-                *handed += 1;
-                carried
-            }
-            ProtocolEnd::Datagram { waiting, bytes, header, .. } => {
-                *bytes += u64::from(data.len);
-                let header = *header;
-                waiting.push_back(Datagram { bytes: data.len, header, ready: now, carried });
-                None
+            ProtocolEnd::Urp(urp) => urp.offer(now, data, end),
+            ProtocolEnd::Listed(protocol) => protocol.offer(now, data, end),
+            ProtocolEnd::Tcp(tcp) => tcp.offer(now, data),
+            ProtocolEnd::Datagrams(queue) => {
+                queue.offer(now, data.len, carried);
+                return None;
             }
         }
+        carried
     }
 
     /// The next thing to be sent.
     pub fn transmit(&mut self, now: Time) -> Option<Outgoing> {
         match self {
-            ProtocolEnd::Urp { urp } => urp.transmit(now).and_then(|segment| match segment {
+            ProtocolEnd::Urp(urp) => urp.transmit(now).and_then(|segment| match segment {
                 Segment::Block(block) => Some(Outgoing::Block(block)),
                 Segment::Control(control) => Some(Outgoing::Control(control)),
                 // Only character mode sends these, which no scenario asks for.
                 Segment::Characters(_) => None,
             }),
-            ProtocolEnd::Tcp { tcp, .. } => {
+            ProtocolEnd::Tcp(tcp) => {
                 tcp.transmit(now).map(|segment| Outgoing::Segment(segment, now))
             }
-            ProtocolEnd::Datagram { waiting, bytes, sent, .. } => {
-                let datagram = waiting.pop_front()?;
-                *bytes -= u64::from(datagram.bytes);
-                *sent += 1;
-                Some(Outgoing::Datagram(datagram))
-            }
-            ProtocolEnd::Listed { protocol } => protocol.transmit(now).map(Outgoing::Frame),
+            ProtocolEnd::Datagrams(queue) => queue.transmit().map(|(_, it)| Outgoing::Datagram(it)),
+            ProtocolEnd::Listed(protocol) => protocol.transmit(now).map(Outgoing::Frame),
         }
     }
 
     /// A packet has been taken in.
     pub fn receive(&mut self, now: Time, part: Part<Extent>) {
-        if let ProtocolEnd::Urp { urp } = self {
+        if let ProtocolEnd::Urp(urp) = self {
             urp.receive(now, part);
         }
     }
 
     /// A segment of TCP has been taken in.
     pub fn hear(&mut self, now: Time, segment: tcp::Segment<Extent>) {
-        if let ProtocolEnd::Tcp { tcp, .. } = self {
+        if let ProtocolEnd::Tcp(tcp) = self {
             tcp.receive(now, segment);
         }
     }
@@ -306,14 +228,14 @@ impl ProtocolEnd {
     /// A frame of a listed protocol has been taken in. Answers the number of its unit if that is kept.
     pub fn take_in(&mut self, now: Time, frame: &Frame) -> Option<u64> {
         match self {
-            ProtocolEnd::Listed { protocol } => protocol.receive(now, frame),
+            ProtocolEnd::Listed(protocol) => protocol.receive(now, frame),
             _ => None,
         }
     }
 
     /// The next unit of a listed protocol.
     pub fn take_unit(&mut self) -> Option<Delivery> {
-        let ProtocolEnd::Listed { protocol } = self else { return None };
+        let ProtocolEnd::Listed(protocol) = self else { return None };
         protocol.take()
     }
 
@@ -324,44 +246,64 @@ impl ProtocolEnd {
 
     /// The next data of TCP that have come in order.
     pub fn take_stream(&mut self) -> Option<Extent> {
-        let ProtocolEnd::Tcp { tcp, .. } = self else { return None };
+        let ProtocolEnd::Tcp(tcp) = self else { return None };
         tcp.take()
     }
 
-    /// The next accepted data.
+    /// The next accepted data of URP.
     pub fn take(&mut self) -> Option<Delivered> {
-        let ProtocolEnd::Urp { urp } = self else { return None };
+        let ProtocolEnd::Urp(urp) = self else { return None };
         urp.take().map(|delivery| Delivered { data: delivery.data, end: delivery.end })
+    }
+
+    /// Into how many units a request of so many bytes is cut.
+    pub fn units_of(&self, bytes: u32, end: bool) -> u64 {
+        with!(self, it => Endpoint::units_of(&**it, bytes, end))
+    }
+
+    /// The host has taken so many bytes more.
+    pub fn consumed(&mut self, now: Time, bytes: u32) {
+        with!(self, it => Endpoint::consumed(&mut **it, now, bytes.into()));
     }
 
     /// When [`expire`](ProtocolEnd::expire) has to be called.
     pub fn deadline(&self) -> Option<Time> {
-        match self {
-            ProtocolEnd::Urp { urp } => urp.deadline(),
-            ProtocolEnd::Tcp { tcp, .. } => tcp.deadline(),
-            ProtocolEnd::Listed { protocol } => protocol.deadline(),
-            ProtocolEnd::Datagram { .. } => None,
-        }
+        with!(self, it => Endpoint::deadline(&**it))
     }
 
     /// The deadline has come.
     pub fn expire(&mut self, now: Time) {
-        match self {
-            ProtocolEnd::Urp { urp } => urp.expire(now),
-            ProtocolEnd::Tcp { tcp, .. } => tcp.expire(now),
-            ProtocolEnd::Listed { protocol } => protocol.expire(now),
-            ProtocolEnd::Datagram { .. } => {}
-        }
+        with!(self, it => Endpoint::expire(&mut **it, now));
     }
 
     /// Bytes handed over and not yet sent for the first time.
     pub fn unsent(&self) -> u64 {
-        match self {
-            ProtocolEnd::Urp { urp } => urp.unsent(),
-            ProtocolEnd::Tcp { tcp, .. } => tcp.unsent(),
-            ProtocolEnd::Listed { protocol } => protocol.unsent(),
-            ProtocolEnd::Datagram { bytes, .. } => *bytes,
-        }
+        with!(self, it => Endpoint::unsent(&**it))
+    }
+
+    /// Bytes sent and not answered for.
+    pub fn unanswered(&self) -> u64 {
+        with!(self, it => Endpoint::unanswered(&**it))
+    }
+
+    /// What the sender waits for if data that could be sent are held back.
+    pub fn held(&self, now: Time) -> Option<Waiting> {
+        with!(self, it => Endpoint::held(&**it, now)).map(waiting)
+    }
+
+    /// Whether the other end has been silent for so long that it counts as dead.
+    pub fn dead(&self) -> bool {
+        with!(self, it => Endpoint::dead(&**it))
+    }
+
+    /// Units with which the host is done.
+    pub fn answered(&self) -> u64 {
+        with!(self, it => Endpoint::answered(&**it))
+    }
+
+    /// Counts of what has happened.
+    pub fn counters(&self) -> Counters {
+        with!(self, it => Endpoint::counters(&**it))
     }
 
     /// Whether there is room for another system write. Unsent data may wait in front of the protocol, with TCP in
@@ -369,7 +311,7 @@ impl ProtocolEnd {
     /// double, as Linux has it: `tcp_sndbuf_expand`) up to the size that it is given.
     pub fn has_room(&self) -> bool {
         match self {
-            ProtocolEnd::Tcp { tcp, .. } => {
+            ProtocolEnd::Tcp(tcp) => {
                 let least = FIRST_BUFFER * u64::from(tcp.segment_size());
                 let most = (2 * tcp.window()).max(least).min(tcp.settings().send_buffer);
                 tcp.unsent() + tcp.outstanding() <= most
@@ -380,7 +322,7 @@ impl ProtocolEnd {
 
     /// Whether it sets up a connection, so that the end of the sender is the end of the flow.
     pub fn is_connected(&self) -> bool {
-        !matches!(self, ProtocolEnd::Datagram { .. })
+        !matches!(self, ProtocolEnd::Datagrams(_))
     }
 
     /// Whether its connection is still to be set up.
@@ -390,58 +332,19 @@ impl ProtocolEnd {
 
     /// Whether it speaks TCP.
     pub fn is_tcp(&self) -> bool {
-        matches!(self, ProtocolEnd::Tcp { .. })
+        matches!(self, ProtocolEnd::Tcp(_))
     }
 
     /// Whether what it accepts lies in the host's socket buffer from then on, whatever the interface.
     pub fn is_of_host(&self) -> bool {
-        matches!(self, ProtocolEnd::Tcp { .. } | ProtocolEnd::Listed { .. })
+        matches!(self, ProtocolEnd::Tcp(_) | ProtocolEnd::Listed(_))
     }
 
     /// Its TCP.
     pub fn tcp(&self) -> Option<&Tcp<Extent>> {
         match self {
-            ProtocolEnd::Tcp { tcp, .. } => Some(tcp),
+            ProtocolEnd::Tcp(tcp) => Some(tcp),
             _ => None,
-        }
-    }
-
-    /// Whether the other end has left so many enquiries unanswered that it counts as dead.
-    pub fn dead(&self) -> bool {
-        match self {
-            ProtocolEnd::Urp { urp } => urp.dead(),
-            ProtocolEnd::Tcp { tcp, .. } => tcp.dead(),
-            ProtocolEnd::Listed { protocol } => protocol.dead(),
-            ProtocolEnd::Datagram { .. } => false,
-        }
-    }
-
-    /// What holds data back that could be sent.
-    pub fn blocked(&self, now: Time) -> Option<Waiting> {
-        match self {
-            ProtocolEnd::Urp { urp } => urp.blocked().then_some(Waiting::Window),
-            ProtocolEnd::Tcp { tcp, .. } => tcp.blocked(now).map(|blocked| match blocked {
-                Blocked::Congestion => Waiting::Congestion,
-                Blocked::Pacing => Waiting::Paced,
-                Blocked::Handshake => Waiting::Opening,
-                Blocked::Receiver | Blocked::SendBuffer | Blocked::Small => Waiting::Window,
-            }),
-            ProtocolEnd::Listed { protocol } => protocol.held().map(|held| match held {
-                Held::Window => Waiting::Window,
-                Held::Recovery => Waiting::Recover,
-                Held::Pace => Waiting::Paced,
-            }),
-            ProtocolEnd::Datagram { .. } => None,
-        }
-    }
-
-    /// Whether something lost is being waited for or sent again.
-    pub fn recovering(&self) -> bool {
-        match self {
-            ProtocolEnd::Urp { urp } => urp.recovering(),
-            ProtocolEnd::Tcp { tcp, .. } => tcp.recovering(),
-            ProtocolEnd::Listed { protocol } => protocol.held() == Some(Held::Recovery),
-            ProtocolEnd::Datagram { .. } => false,
         }
     }
 }

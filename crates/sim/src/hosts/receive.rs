@@ -23,9 +23,9 @@ impl World<'_> {
     pub fn take_accepted(&mut self, id: EndId) -> bool {
         let before = self.ends[id.index()].waiting.len();
         match self.ends[id.index()].protocol {
-            ProtocolEnd::Tcp { .. } => self.take_stream(id),
-            ProtocolEnd::Listed { .. } => self.take_units(id),
-            ProtocolEnd::Urp { .. } | ProtocolEnd::Datagram { .. } => self.take_blocks(id),
+            ProtocolEnd::Tcp(_) => self.take_stream(id),
+            ProtocolEnd::Listed(_) => self.take_units(id),
+            ProtocolEnd::Urp(_) | ProtocolEnd::Datagrams(_) => self.take_blocks(id),
         }
         self.ends[id.index()].waiting.len() > before
     }

@@ -54,8 +54,8 @@ impl World<'_> {
         let limited = self.host_of(id).interface.requests.is_some();
         let end = &mut self.ends[id.index()];
         let Some(mut request) = end.starting.take() else { return };
-        end.send_queue.forget(end.protocol.answered_blocks());
-        let units = end.protocol.blocks_of(request.bytes, request.end);
+        end.send_queue.forget(end.protocol.answered());
+        let units = end.protocol.units_of(request.bytes, request.end);
         let data = end.send_queue.hand_over(request.bytes, units, limited);
         if let Some(carried) = &mut request.carried {
             carried.0.mark(now, place, Cause::Host);
@@ -75,7 +75,7 @@ impl World<'_> {
     pub fn release_request(&mut self, id: EndId) {
         let cost = self.host_of(id).processor.interrupt.of(0);
         let end = &mut self.ends[id.index()];
-        if end.releasing || !end.send_queue.is_done(end.protocol.answered_blocks()) {
+        if end.releasing || !end.send_queue.is_done(end.protocol.answered()) {
             return;
         }
         end.releasing = true;
@@ -103,7 +103,7 @@ impl World<'_> {
 impl End {
     /// Place in the stream up to which everything has been answered for.
     pub fn answered(&self) -> u64 {
-        self.send_queue.offered() - self.protocol.unsent() - self.protocol.unechoed()
+        self.send_queue.offered() - self.protocol.unsent() - self.protocol.unanswered()
     }
 
     /// A message has been handed to TCP, with its last octet before `place`.

@@ -1,17 +1,17 @@
 //! From the protocol to packets on the path.
 
-use super::end::End;
 use super::flying::{Carried, Flying};
 use super::jobs::{EndId, Job};
-use super::protocol::{Datagram, Outgoing};
+use super::protocol::Outgoing;
 use super::tag;
 use super::world::{World, times};
 use crate::network::Parcel;
 use trunkline_core::{Cause, Ecn, Span, Time};
+use trunkline_host::Datagram;
 use trunkline_measure::Trail;
 use trunkline_scenario::ProtocolPlace;
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Block, Control, Kind, Part, Segment};
+use trunkline_transport::urp::{Block, Control, Part, Segment};
 
 impl World<'_> {
     /// Moves everything of an end that can move.
@@ -97,7 +97,8 @@ impl World<'_> {
     }
 
     fn send_block(&mut self, id: EndId, block: Block<Extent>) {
-        let number = self.ends[id.index()].message_ending_in(&block);
+        let sent = self.ends[id.index()].blocks_sent;
+        let number = block.ends_message().then(|| block.number_among(sent).wrapping_add(1));
         let flying = self.unit_records(id, number, (block.eligible, block.first_sent));
         let seq = block.seq;
         let end = &mut self.ends[id.index()];
@@ -117,7 +118,7 @@ impl World<'_> {
         self.inject(id, &part, tag::pack(&part), false);
     }
 
-    fn send_datagram(&mut self, id: EndId, datagram: Datagram) {
+    fn send_datagram(&mut self, id: EndId, datagram: Datagram<Carried>) {
         let now = self.net.now();
         let place = self.sending_place(id);
         let mut flying = self.records(datagram.ready, datagram.carried);
@@ -209,16 +210,4 @@ fn leave(
     }
     trail.mark(eligible, window, Cause::Window);
     trail.mark(now, sending, Cause::Host);
-}
-
-impl End {
-    /// The number of `block` among all that were sent, if a message ends in it.
-    fn message_ending_in(&self, block: &Block<Extent>) -> Option<u64> {
-        if block.kind == Kind::Botm {
-            return None;
-        }
-        // Numbers start at 1 and go modulo 8, and at most 7 blocks are outstanding.
-        let behind = self.blocks_sent.wrapping_sub(u64::from(block.seq.get())) % 8;
-        self.blocks_sent.checked_sub(behind)
-    }
 }

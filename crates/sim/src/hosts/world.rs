@@ -289,10 +289,8 @@ impl<'a> World<'a> {
         }
         let waiting = if end.doing == Doing::Opening {
             Waiting::Opening
-        } else if end.protocol.recovering() {
-            Waiting::Recover
-        } else if let Some(waiting) = end.protocol.blocked(now) {
-            waiting
+        } else if let Some(held) = end.protocol.held(now) {
+            held
         } else if end.protocol.unsent() > 0 || end.in_hand > 0 || end.starting.is_some() {
             Waiting::Host
         } else if end.send_queue.queued() == 0 {

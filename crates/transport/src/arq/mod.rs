@@ -17,9 +17,9 @@ pub use go_back_n::GO_BACK_N;
 pub use selective_repeat::SELECTIVE_REPEAT;
 pub use stop_and_wait::STOP_AND_WAIT;
 
-use crate::Extent;
-use crate::protocol::{Counters, Delivery, Frame, Held, Outgoing, Protocol, ProtocolKey};
+use crate::protocol::{Delivery, Frame, Outgoing, Protocol, ProtocolKey};
 use crate::protocol::{Shape, Takes, Values};
+use crate::{Counters, Endpoint, Extent, Held};
 use header::{HEADER, MOST_DATA, Says, decode};
 use receiver::Receiver;
 use sender::Sender;
@@ -106,13 +106,43 @@ impl Arq {
     }
 }
 
+impl Endpoint for Arq {
+    fn units_of(&self, bytes: u32, end: bool) -> u64 {
+        if bytes == 0 { u64::from(end) } else { u64::from(bytes.div_ceil(self.frame)) }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.sender.deadline()
+    }
+
+    fn expire(&mut self, now: Time) {
+        self.sender.expire(now);
+    }
+
+    fn unsent(&self) -> u64 {
+        self.sender.unsent()
+    }
+
+    fn unanswered(&self) -> u64 {
+        self.sender.unanswered()
+    }
+
+    fn held(&self, _now: Time) -> Option<Held> {
+        self.sender.held()
+    }
+
+    fn dead(&self) -> bool {
+        self.sender.dead()
+    }
+
+    fn counters(&self) -> Counters {
+        self.sender.counters
+    }
+}
+
 impl Protocol for Arq {
     fn offer(&mut self, now: Time, data: Extent, end: bool) {
         self.sender.offer(now, data, end);
-    }
-
-    fn units_of(&self, bytes: u32, end: bool) -> u64 {
-        if bytes == 0 { u64::from(end) } else { u64::from(bytes.div_ceil(self.frame)) }
     }
 
     fn transmit(&mut self, now: Time) -> Option<Outgoing> {
@@ -137,33 +167,5 @@ impl Protocol for Arq {
 
     fn take(&mut self) -> Option<Delivery> {
         self.receiver.take()
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        self.sender.deadline()
-    }
-
-    fn expire(&mut self, now: Time) {
-        self.sender.expire(now);
-    }
-
-    fn unsent(&self) -> u64 {
-        self.sender.unsent()
-    }
-
-    fn unanswered(&self) -> u64 {
-        self.sender.unanswered()
-    }
-
-    fn held(&self) -> Option<Held> {
-        self.sender.held()
-    }
-
-    fn dead(&self) -> bool {
-        self.sender.dead()
-    }
-
-    fn counters(&self) -> Counters {
-        self.sender.counters
     }
 }

@@ -5,7 +5,8 @@ use super::timeout::Timeout;
 use super::{Rule, Settings};
 use crate::Extent;
 use crate::Payload;
-use crate::protocol::{Counters, Frame, Held, Outgoing, Unit};
+use crate::protocol::{Frame, Outgoing, Unit};
+use crate::{Counters, Held};
 use std::collections::VecDeque;
 use trunkline_core::{Rate, Span, Time};
 

@@ -5,6 +5,7 @@
 //! an end says into envelopes, a [`Reader`] turns envelopes into what an end hears; whatever comes, it
 //! answers, for an envelope lost on the way is the protocol's matter.
 
+pub mod packed;
 mod packet;
 mod reader;
 

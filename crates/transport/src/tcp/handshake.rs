@@ -71,6 +71,7 @@ impl<B: Payload> Tcp<B> {
             },
             receiver: Receiver::new(Seq::default(), &settings),
             reset: None,
+            requests: 0,
             settings,
         })
     }

@@ -22,6 +22,7 @@ mod burst;
 mod clock;
 pub mod congestion;
 mod counters;
+mod endpoint;
 mod frto;
 mod half;
 mod handshake;
@@ -52,7 +53,7 @@ pub use settings::{
     LEAST_MSS, LONGEST_OPENING, MOST_BUFFER, MOST_UNSCALED, Recovery, Settings, SettingsError,
 };
 
-use crate::{Endpoint, Payload};
+use crate::Payload;
 use acknowledge::Heard;
 use agreed::Agreed;
 use congestion::{Congestion, Controller};
@@ -66,7 +67,7 @@ use sending::Outgoing;
 use std::sync::Arc;
 use trunkline_core::{Rate, Span, Time};
 
-/// One end of a connection. The order of calls is that of [`Endpoint`].
+/// One end of a connection. The order of calls is that of [`Endpoint`](crate::Endpoint).
 #[derive(Debug, Clone)]
 pub struct Tcp<B> {
     settings: Arc<Settings>,
@@ -78,6 +79,8 @@ pub struct Tcp<B> {
     receiver: Receiver<B>,
     /// A refusal to be sent.
     reset: Option<(Seq, Option<Seq>)>,
+    /// How often data have been handed over.
+    requests: u64,
 }
 
 /// The reason why the sender is held back.
@@ -116,6 +119,7 @@ impl<B: Payload> Tcp<B> {
     /// Hands over data to be sent. Ignored once [closed](Tcp::close). All of it is taken;
     /// [`room`](Tcp::room) says how much the send buffer would.
     pub fn offer(&mut self, now: Time, data: B) {
+        self.requests += 1;
         let sender = self.sender.active(&self.agreed, &self.settings);
         if !sender.closing {
             sender.stream.offer(now, data);
@@ -410,22 +414,5 @@ impl<B: Payload> Tcp<B> {
         if let Some(sender) = self.sender.get_mut() {
             sender.expire(now, &self.agreed, &self.settings);
         }
-    }
-}
-
-impl<B: Payload> Endpoint for Tcp<B> {
-    type Segment = Segment<B>;
-
-    fn receive(&mut self, now: Time, segment: Segment<B>) {
-        Tcp::receive(self, now, segment);
-    }
-    fn transmit(&mut self, now: Time) -> Option<Segment<B>> {
-        Tcp::transmit(self, now)
-    }
-    fn deadline(&self) -> Option<Time> {
-        Tcp::deadline(self)
-    }
-    fn expire(&mut self, now: Time) {
-        Tcp::expire(self, now);
     }
 }

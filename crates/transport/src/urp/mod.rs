@@ -57,7 +57,7 @@ pub use settings::{
     UnknownProfile,
 };
 
-use crate::{Endpoint, Payload};
+use crate::{Endpoint, Held, Payload};
 use receiver::{Framing, Receiver};
 use sender::{Sender, State};
 use std::collections::VecDeque;
@@ -322,19 +322,53 @@ impl<P: Payload> Urp<P> {
 }
 
 impl<P: Payload> Endpoint for Urp<P> {
-    type Segment = Segment<P>;
+    /// Blocks, all full but the last.
+    fn units_of(&self, bytes: u32, end: bool) -> u64 {
+        if bytes == 0 { u64::from(end) } else { bytes.div_ceil(self.settings.block.into()).into() }
+    }
 
-    /// Takes in a whole segment; [`Urp::receive`] takes the parts of one.
-    fn receive(&mut self, now: Time, segment: Segment<P>) {
-        segment.parts(0).for_each(|part| Urp::receive(self, now, part));
+    fn consumed(&mut self, now: Time, bytes: u64) {
+        Urp::consumed(self, now, bytes);
     }
-    fn transmit(&mut self, now: Time) -> Option<Segment<P>> {
-        Urp::transmit(self, now)
-    }
+
     fn deadline(&self) -> Option<Time> {
         Urp::deadline(self)
     }
+
     fn expire(&mut self, now: Time) {
         Urp::expire(self, now);
+    }
+
+    fn unsent(&self) -> u64 {
+        Urp::unsent(self)
+    }
+
+    fn unanswered(&self) -> u64 {
+        self.unechoed()
+    }
+
+    fn held(&self, _now: Time) -> Option<Held> {
+        if self.recovering() {
+            return Some(Held::Recovery);
+        }
+        self.blocked().then_some(Held::Window)
+    }
+
+    fn dead(&self) -> bool {
+        Urp::dead(self)
+    }
+
+    fn answered(&self) -> u64 {
+        self.sender.counters.blocks - self.outstanding() as u64
+    }
+
+    fn counters(&self) -> crate::Counters {
+        let sending = self.sender.counters;
+        crate::Counters {
+            units: sending.blocks,
+            answered: self.answered(),
+            resent: sending.resent,
+            timeouts: sending.timeouts,
+        }
     }
 }

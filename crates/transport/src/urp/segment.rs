@@ -36,6 +36,20 @@ pub struct Block<P> {
     pub first_sent: Option<Time>,
 }
 
+impl<P> Block<P> {
+    /// Whether a message ends behind it.
+    pub fn ends_message(&self) -> bool {
+        self.kind != Kind::Botm
+    }
+
+    /// Its number, from 0, among all blocks of its sender, which has sent `sent` of them at least once. Sequence
+    /// numbers start at 1 and go modulo 8, and at most 7 blocks are outstanding.
+    pub fn number_among(&self, sent: u64) -> u64 {
+        let behind = sent.wrapping_sub(u64::from(self.seq.get())) % 8;
+        sent.wrapping_sub(behind + 1)
+    }
+}
+
 /// Data of character mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Characters<P> {

@@ -145,7 +145,7 @@ proptest! {
         prop_assert_eq!((got, number, ended), (offset, units, ends), "{}", name);
         prop_assert_eq!(talk.ends[0].unanswered() + talk.ends[0].unsent(), 0, "{}", name);
         prop_assert_eq!(talk.ends[0].counters().answered, units, "{}", name);
-        prop_assert!(talk.ends[0].deadline().is_none() && talk.ends[0].held().is_none(), "{}", name);
+        prop_assert!(talk.ends[0].deadline().is_none() && talk.ends[0].held(Time::NEVER).is_none(), "{}", name);
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn octet(place: usize) -> u8 {
 }
 
 /// The `count` octets from `place` of the stream on.
-pub(super) fn from(place: u64, count: u32) -> Bytes {
+pub fn from(place: u64, count: u32) -> Bytes {
     let (first, count) = ((place % PERIOD as u64) as usize, count as usize);
     match count <= PERIOD {
         true => TABLE.slice(first..first + count),
@@ -23,7 +23,7 @@ pub(super) fn from(place: u64, count: u32) -> Bytes {
 }
 
 /// Whether these are the octets from `place` of the stream on.
-pub(super) fn are(octets: &[u8], place: u64) -> bool {
+pub fn are(octets: &[u8], place: u64) -> bool {
     let mut place = place;
     octets.chunks(PERIOD).all(|chunk| {
         let right = from(place, chunk.len() as u32) == chunk;
