@@ -21,7 +21,7 @@ use trunkline_port::segment::segment;
 use trunkline_transport::Extent;
 use trunkline_transport::envelope::{Envelope, Packet, Reader, write};
 use trunkline_transport::protocol::{Frame, Header, PROTOCOLS};
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::wire::decode;
 use trunkline_transport::tcp::{self, Flags, Rare, Sack, Seq, Tcp};
 use trunkline_transport::urp::{self, Check, Profile, Urp};
@@ -325,7 +325,7 @@ fn near_segment(octets: &[u8]) -> tcp::Segment<Vec<u8>> {
 fn converse(segments: &[tcp::Segment<Vec<u8>>]) {
     let choice: usize = segments.iter().map(|segment| usize::from(segment.window)).sum();
     let profile = tcp::Profile::ALL[choice % tcp::Profile::ALL.len()];
-    let kind = Kind::ALL[choice / tcp::Profile::ALL.len() % Kind::ALL.len()];
+    let kind = Algorithm::ALL[choice / tcp::Profile::ALL.len() % Algorithm::ALL.len()];
     let settings = tcp::Settings { ecn: true, ..tcp::Settings::of(profile) };
     let settings = settings.with_congestion(kind);
     let ends = [

@@ -92,7 +92,7 @@ pub fn read_probe(data: &[u8]) {
     if let (Some(cookie), Some(body)) = (datagram::cookie(data), data.get(16..datagram::HEAD)) {
         let mut signed = data.to_vec();
         let head = datagram::Head {
-            kind: datagram::Kind::Reply,
+            kind: datagram::DatagramKind::Reply,
             flow: u16::from_be_bytes([body[2], body[3]]),
             number: u32::from_be_bytes([body[4], body[5], body[6], body[7]]),
             stamp: 0,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use trunkline_path::DisciplineSpec;
-use trunkline_path::discipline::{KINDS, Kind};
+use trunkline_path::discipline::{DisciplineKind, KINDS};
 
 /// Nothing in the place of a discipline.
 const HARNESS: &str = "none";
@@ -95,7 +95,7 @@ impl Count {
 /// disciplines that look at times is the way of a packet, not their controllers' updates. Those that hold packets
 /// to a rate are left out: without time none would leave them.
 fn disciplines() -> Vec<String> {
-    let text = |kind: &Kind| match kind.keys().iter().any(|key| key.name == "quantum") {
+    let text = |kind: &DisciplineKind| match kind.keys().iter().any(|key| key.name == "quantum") {
         true => format!("{}:quantum=500", kind.name),
         false => kind.name.to_string(),
     };

@@ -5,7 +5,7 @@ use crate::options::EmulatorArgs;
 use crate::output;
 use serde_json::json;
 use trunkline_dataplane::Snapshot;
-use trunkline_dataplane::accuracy::{Accuracy, Verdict};
+use trunkline_dataplane::accuracy::{Accuracy, Validity};
 
 /// Prints the statement on `snapshot`; an invalid run fails unless best effort was asked for.
 pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
@@ -13,14 +13,14 @@ pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
     let verdict = accuracy.verdict();
     if args.json {
         let reasons = match &verdict {
-            Verdict::Valid => Vec::new(),
-            Verdict::Nothing => vec![accuracy.nothing()],
-            Verdict::Invalid(reasons) => reasons.clone(),
+            Validity::Valid => Vec::new(),
+            Validity::Nothing => vec![accuracy.nothing()],
+            Validity::Invalid(reasons) => reasons.clone(),
         };
         let statement = json!({
             "format": 1,
             "verdict": verdict.name(),
-            "valid": verdict == Verdict::Valid,
+            "valid": verdict == Validity::Valid,
             "reasons": reasons,
             "bound": args.bound,
             "state": snapshot,
@@ -32,7 +32,7 @@ pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
         }
     }
     match verdict {
-        Verdict::Invalid(_) if !args.best_effort => Err(Failure::failed(
+        Validity::Invalid(_) if !args.best_effort => Err(Failure::failed(
             "the run is INVALID, see above; use a quieter machine, --busy, or --best-effort to accept it",
         )),
         _ => Ok(()),

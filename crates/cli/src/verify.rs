@@ -47,10 +47,10 @@ pub struct Args {
           help_heading = "Probes")]
     change_delay: Option<Span>,
     /// Largest acceptable delay error, for 99 in 100 probes
-    #[arg(long, value_name = "TIME", default_value = "50us", help_heading = "Verdict")]
+    #[arg(long, value_name = "TIME", default_value = "50us", help_heading = "Validity")]
     delay_error: Span,
     /// Largest acceptable spacing error, for 99 in 100 gaps
-    #[arg(long, value_name = "TIME", default_value = "20us", help_heading = "Verdict")]
+    #[arg(long, value_name = "TIME", default_value = "20us", help_heading = "Validity")]
     spacing_error: Span,
     /// How frames are exchanged with the kernel: packet (everywhere) or xdp (faster, root only)
     #[arg(long, default_value = "packet", value_name = "BACKEND", help_heading = "Emulator")]

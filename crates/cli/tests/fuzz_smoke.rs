@@ -24,7 +24,7 @@ use trunkline_probe::wire::record::{Record, Writer};
 use trunkline_transport::envelope::{Packet, write};
 use trunkline_transport::tcp::wire::{Flow, decode};
 use trunkline_transport::tcp::{self, Tcp};
-use trunkline_transport::urp::{Kind, Part, Seq, Trailer};
+use trunkline_transport::urp::{Part, Seq, Trailer, TrailerKind};
 
 /// Inputs that decoders accept, from which damaged ones are made.
 const TEXTS: [&str; 21] = [
@@ -171,7 +171,7 @@ fn super_frame(v6: bool, vlan: bool, payload: usize) -> Vec<u8> {
 
 /// A block of 12 octets with its trailer, which fill a packet: packed, and as words of the host interface.
 fn backplane_packets() -> [Vec<u8>; 2] {
-    let trailer = Trailer { kind: Kind::Bot, length: Some(12), seq: Seq::FIRST, crc: None };
+    let trailer = Trailer { kind: TrailerKind::Bot, length: Some(12), seq: Seq::FIRST, crc: None };
     let part = Part { data: b"twelve bytes".to_vec(), control: None, trailer: Some(trailer) };
     let mut envelopes = Vec::new();
     write(&part, &mut envelopes);
@@ -238,8 +238,14 @@ fn probe_messages() -> Vec<Vec<u8>> {
     let ranges = vec![(0, 9), (11, 12)];
     let told = FlowReport { ranges, bins: vec![vec![1, 2]], ..FlowReport::default() };
     let report = frame::encode(&Answer::Report(Box::new(told))).unwrap();
-    let head =
-        Head { kind: datagram::Kind::Request, flow: 1, number: 2, stamp: 3, span: 4, order: 5 };
+    let head = Head {
+        kind: datagram::DatagramKind::Request,
+        flow: 1,
+        number: 2,
+        stamp: 3,
+        span: 4,
+        order: 5,
+    };
     let mut signed = vec![0; 60];
     let key = CodeKey::derive(&[7; 32], "trunkline fuzz", &[]);
     head.write(9, &key, &mut signed);

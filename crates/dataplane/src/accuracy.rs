@@ -18,7 +18,7 @@ pub const LONG_WAIT: Span = Span::from_millis(10);
 
 /// The verdict on the machine: whether it was good enough for the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Validity {
     /// Every direction kept its schedule within the bound.
     Valid,
     /// No frame was to leave, so that there is nothing to judge.
@@ -27,13 +27,13 @@ pub enum Verdict {
     Invalid(Vec<String>),
 }
 
-impl Verdict {
+impl Validity {
     /// The verdict in a word, for programs.
     pub fn name(&self) -> &'static str {
         match self {
-            Verdict::Valid => "valid",
-            Verdict::Nothing => "nothing",
-            Verdict::Invalid(_) => "invalid",
+            Validity::Valid => "valid",
+            Validity::Nothing => "nothing",
+            Validity::Invalid(_) => "invalid",
         }
     }
 }
@@ -53,7 +53,7 @@ impl<'a> Accuracy<'a> {
 
     /// The verdict. With fewer than 200 frames one in a hundred is none or one: a single late frame is
     /// then forgiven, but shown.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Validity {
         let mut reasons: Vec<String> =
             self.snapshot.lanes.iter().flat_map(|lane| self.complaints(lane)).collect();
         reasons.extend(self.of_stamps());
@@ -69,9 +69,9 @@ impl<'a> Accuracy<'a> {
             ));
         }
         match (reasons.is_empty(), self.left()) {
-            (false, _) => Verdict::Invalid(reasons),
-            (true, 0) => Verdict::Nothing,
-            (true, _) => Verdict::Valid,
+            (false, _) => Validity::Invalid(reasons),
+            (true, 0) => Validity::Nothing,
+            (true, _) => Validity::Valid,
         }
     }
 
@@ -167,11 +167,11 @@ impl fmt::Display for Accuracy<'_> {
         }
         self.write_machine(f)?;
         match self.verdict() {
-            Verdict::Valid => {
+            Validity::Valid => {
                 write!(f, "VALID: 99 in 100 frames left within {} of their time", self.bound)
             }
-            Verdict::Nothing => write!(f, "{}", self.nothing()),
-            Verdict::Invalid(reasons) => write!(f, "INVALID: {}", reasons.join("; ")),
+            Validity::Nothing => write!(f, "{}", self.nothing()),
+            Validity::Invalid(reasons) => write!(f, "INVALID: {}", reasons.join("; ")),
         }
     }
 }
@@ -294,20 +294,20 @@ mod tests {
         }
     }
 
-    fn verdict(lane: LaneSnapshot) -> Verdict {
+    fn verdict(lane: LaneSnapshot) -> Validity {
         let snapshot = Snapshot { lanes: vec![lane], ..Snapshot::default() };
         Accuracy::of(&snapshot, DEFAULT_BOUND).verdict()
     }
 
     #[test]
     fn one_in_a_hundred_may_be_late() {
-        assert_eq!(verdict(lane(10_000, 100)), Verdict::Valid);
-        assert!(matches!(verdict(lane(10_000, 101)), Verdict::Invalid(_)));
-        assert_eq!(verdict(lane(6, 1)), Verdict::Valid);
-        assert!(matches!(verdict(lane(6, 2)), Verdict::Invalid(_)));
+        assert_eq!(verdict(lane(10_000, 100)), Validity::Valid);
+        assert!(matches!(verdict(lane(10_000, 101)), Validity::Invalid(_)));
+        assert_eq!(verdict(lane(6, 1)), Validity::Valid);
+        assert!(matches!(verdict(lane(6, 2)), Validity::Invalid(_)));
     }
 
-    fn changed(change: impl Fn(&mut Snapshot)) -> Verdict {
+    fn changed(change: impl Fn(&mut Snapshot)) -> Validity {
         let mut snapshot = Snapshot {
             lanes: vec![lane(10_000, 0)],
             uptime: Span::from_secs(60),
@@ -317,7 +317,7 @@ mod tests {
         Accuracy::of(&snapshot, DEFAULT_BOUND).verdict()
     }
 
-    fn stalled(uptime: u64, stalled: u64, longest: u64) -> Verdict {
+    fn stalled(uptime: u64, stalled: u64, longest: u64) -> Validity {
         changed(|snapshot| {
             snapshot.uptime = Span::from_millis(uptime);
             snapshot.stalls = 3;
@@ -328,25 +328,25 @@ mod tests {
 
     #[test]
     fn a_long_stall_and_many_short_ones_make_a_run_invalid_though_no_frame_was_late() {
-        assert_eq!(stalled(3_600_000, 99, 99), Verdict::Valid);
-        assert!(matches!(stalled(3_600_000, 100, 100), Verdict::Invalid(_)));
-        assert_eq!(stalled(5_000, 50, 9), Verdict::Valid);
-        assert!(matches!(stalled(5_000, 51, 9), Verdict::Invalid(_)));
-        assert_eq!(stalled(100, 9, 9), Verdict::Valid, "one moment of a short run");
+        assert_eq!(stalled(3_600_000, 99, 99), Validity::Valid);
+        assert!(matches!(stalled(3_600_000, 100, 100), Validity::Invalid(_)));
+        assert_eq!(stalled(5_000, 50, 9), Validity::Valid);
+        assert!(matches!(stalled(5_000, 51, 9), Validity::Invalid(_)));
+        assert_eq!(stalled(100, 9, 9), Validity::Valid, "one moment of a short run");
     }
 
     #[test]
     fn arrivals_that_are_not_known_make_a_run_invalid() {
-        assert_eq!(changed(|it| (it.clock_steps, it.stamps_corrected) = (1, 40)), Verdict::Valid);
+        assert_eq!(changed(|it| (it.clock_steps, it.stamps_corrected) = (1, 40)), Validity::Valid);
         let uncertain = |micros| {
             changed(|it| {
                 it.stamps_uncertain = 1;
                 it.stamp_uncertainty = Span::from_micros(micros);
             })
         };
-        assert_eq!(uncertain(100), Verdict::Valid);
-        assert!(matches!(uncertain(101), Verdict::Invalid(_)));
-        let Verdict::Invalid(reasons) = changed(|it| it.stamps_replaced = 2) else { panic!() };
+        assert_eq!(uncertain(100), Validity::Valid);
+        assert!(matches!(uncertain(101), Validity::Invalid(_)));
+        let Validity::Invalid(reasons) = changed(|it| it.stamps_replaced = 2) else { panic!() };
         assert!(reasons[0].contains("2 frames carried"), "{reasons:?}");
     }
 
@@ -355,7 +355,7 @@ mod tests {
         let told = |lanes: Vec<LaneSnapshot>| {
             let snapshot = Snapshot { lanes, ..Snapshot::default() };
             let accuracy = Accuracy::of(&snapshot, DEFAULT_BOUND);
-            assert_eq!(accuracy.verdict(), Verdict::Nothing);
+            assert_eq!(accuracy.verdict(), Validity::Nothing);
             accuracy.to_string()
         };
         assert!(told(vec![LaneSnapshot::default()]).contains("no frame was offered to the path"));
@@ -383,8 +383,8 @@ mod tests {
                 (it.ends.count, it.ends.p50) = (9, Span::from_millis(1));
             })
         };
-        assert!(matches!(late(false), Verdict::Invalid(_)));
-        assert_eq!(late(true), Verdict::Valid, "they wait for each other");
+        assert!(matches!(late(false), Validity::Invalid(_)));
+        assert_eq!(late(true), Validity::Valid, "they wait for each other");
     }
 
     #[test]
@@ -392,13 +392,13 @@ mod tests {
         let mut lossy = lane(1000, 0);
         lossy.dropped.insert("ring-full".into(), 1);
         lossy.dropped_by_emulator = 1;
-        assert!(matches!(verdict(lossy), Verdict::Invalid(_)));
+        assert!(matches!(verdict(lossy), Validity::Invalid(_)));
         let mut too_big = lane(1000, 0);
         too_big.dropped.insert("too-big".into(), 1);
         too_big.dropped_by_emulator = 1;
         assert_eq!(
             verdict(too_big),
-            Verdict::Valid,
+            Validity::Valid,
             "the device's property, not the emulator's failing"
         );
     }

@@ -11,7 +11,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use trunkline_core::Span;
 use trunkline_netns::{Namespace, SocketOption, TcpInfo, set_socket_option, socket_option};
 use trunkline_scenario::TcpSettings;
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 
 /// Bytes of IPv4's and TCP's headers without options.
 const HEADERS: u32 = 20 + 20;
@@ -259,13 +259,14 @@ impl Drop for Restore {
 fn congestion(settings: &TcpSettings) -> Result<&'static str, EndpointError> {
     let by_profile = if settings.profile == "linux" { "cubic" } else { "reno" };
     let name = settings.congestion.as_deref().unwrap_or(by_profile);
-    let kind: Kind = name.parse().map_err(|error| EndpointError::Transport(format!("{error}")))?;
+    let kind: Algorithm =
+        name.parse().map_err(|error| EndpointError::Transport(format!("{error}")))?;
     kind.entry().kernel.ok_or_else(|| EndpointError::Transport(without(name)))
 }
 
 /// The reason why the kernel's TCP cannot have the congestion control `name`, and those it can have.
 fn without(name: &str) -> String {
-    let known = Kind::ALL.iter().filter(|kind| kind.entry().kernel.is_some());
+    let known = Algorithm::ALL.iter().filter(|kind| kind.entry().kernel.is_some());
     let known: Vec<&str> = known.map(|kind| kind.name()).collect();
     format!(
         "the kernel's TCP has no congestion control '{name}': use one of {}, or the simulator",

@@ -29,7 +29,7 @@ impl Tolerance {
 /// The verdict on one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum Agreement {
     /// Within the tolerance.
     Within,
     /// Beyond it.
@@ -54,21 +54,21 @@ pub struct Row {
     /// `(ours - published) / |published|`, if there are both; infinite if only ours is not zero.
     pub error: Option<f64>,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: Agreement,
 }
 
 /// The number of cells of each verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counted {
-    /// [`Verdict::Within`].
+    /// [`Agreement::Within`].
     pub within: usize,
-    /// [`Verdict::Outside`].
+    /// [`Agreement::Outside`].
     pub outside: usize,
-    /// [`Verdict::Suspect`].
+    /// [`Agreement::Suspect`].
     pub suspect: usize,
-    /// [`Verdict::Missing`].
+    /// [`Agreement::Missing`].
     pub missing: usize,
-    /// [`Verdict::Unpublished`].
+    /// [`Agreement::Unpublished`].
     pub unpublished: usize,
 }
 
@@ -76,15 +76,15 @@ impl Counted {
     fn of(rows: &[Row]) -> Counted {
         let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
         Counted {
-            within: count(Verdict::Within),
-            outside: count(Verdict::Outside),
-            suspect: count(Verdict::Suspect),
-            missing: count(Verdict::Missing),
-            unpublished: count(Verdict::Unpublished),
+            within: count(Agreement::Within),
+            outside: count(Agreement::Outside),
+            suspect: count(Agreement::Suspect),
+            missing: count(Agreement::Missing),
+            unpublished: count(Agreement::Unpublished),
         }
     }
 
-    /// Cells that a verdict was due on: all published ones but those that are [`Verdict::Suspect`].
+    /// Cells that a verdict was due on: all published ones but those that are [`Agreement::Suspect`].
     pub fn judged(self) -> usize {
         self.within + self.outside + self.missing
     }
@@ -143,11 +143,11 @@ fn row(key: &Key, published: &Table, ours: &Table, tolerance: Tolerance) -> Row 
     let suspect = [theirs, own].into_iter().flatten().any(|cell| cell.suspect);
     let (theirs, own) = (theirs.map(|cell| cell.value), own.map(|cell| cell.value));
     let verdict = match (theirs, own) {
-        (_, None) => Verdict::Missing,
-        (None, Some(_)) => Verdict::Unpublished,
-        (Some(_), Some(_)) if suspect => Verdict::Suspect,
-        (Some(theirs), Some(own)) if tolerance.admits(theirs, own) => Verdict::Within,
-        (Some(_), Some(_)) => Verdict::Outside,
+        (_, None) => Agreement::Missing,
+        (None, Some(_)) => Agreement::Unpublished,
+        (Some(_), Some(_)) if suspect => Agreement::Suspect,
+        (Some(theirs), Some(own)) if tolerance.admits(theirs, own) => Agreement::Within,
+        (Some(_), Some(_)) => Agreement::Outside,
     };
     let error = theirs.zip(own).map(|(theirs, own)| relative(theirs, own));
     Row { key: key.clone(), published: theirs, ours: own, error, verdict }
@@ -160,7 +160,7 @@ fn relative(published: f64, ours: f64) -> f64 {
 impl Comparison {
     fn of(published: &Table, tolerance: Tolerance, rows: Vec<Row>) -> Comparison {
         let counts = Counted::of(&rows);
-        let judged = |row: &Row| matches!(row.verdict, Verdict::Within | Verdict::Outside);
+        let judged = |row: &Row| matches!(row.verdict, Agreement::Within | Agreement::Outside);
         let errors: Vec<(usize, f64)> = rows
             .iter()
             .enumerate()
@@ -183,7 +183,7 @@ impl Comparison {
     }
 
     /// The rows of one verdict.
-    pub fn with(&self, verdict: Verdict) -> impl Iterator<Item = &Row> {
+    pub fn with(&self, verdict: Agreement) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.verdict == verdict)
     }
 
@@ -210,7 +210,7 @@ impl Comparison {
         format!("{} ({ours} against {published} {}{error})", key_text(&row.key), self.unit)
     }
 
-    fn list(&self, f: &mut fmt::Formatter<'_>, title: &str, verdict: Verdict) -> fmt::Result {
+    fn list(&self, f: &mut fmt::Formatter<'_>, title: &str, verdict: Agreement) -> fmt::Result {
         let found: Vec<String> = self.with(verdict).map(|row| self.describe(row)).collect();
         if found.is_empty() { Ok(()) } else { write!(f, "; {title}: {}", found.join(", ")) }
     }
@@ -231,9 +231,9 @@ impl fmt::Display for Comparison {
                 key_text(&worst.key)
             )?;
         }
-        self.list(f, "outside", Verdict::Outside)?;
-        self.list(f, "missing", Verdict::Missing)?;
-        self.list(f, "not judged, suspect", Verdict::Suspect)?;
+        self.list(f, "outside", Agreement::Outside)?;
+        self.list(f, "missing", Agreement::Missing)?;
+        self.list(f, "not judged, suspect", Agreement::Suspect)?;
         match self.counts.unpublished {
             0 => Ok(()),
             count => write!(f, "; {count} of ours not published"),
@@ -317,9 +317,9 @@ mod tests {
 
     #[test]
     fn every_cell_has_its_verdict() {
-        use Verdict::{Missing, Outside, Suspect, Unpublished, Within};
+        use Agreement::{Missing, Outside, Suspect, Unpublished, Within};
         let found = sample();
-        let verdicts: Vec<Verdict> = found.rows.iter().map(|row| row.verdict).collect();
+        let verdicts: Vec<Agreement> = found.rows.iter().map(|row| row.verdict).collect();
         assert_eq!(verdicts, [Within, Outside, Within, Suspect, Missing, Unpublished]);
         let expected = Counted { within: 2, outside: 1, suspect: 1, missing: 1, unpublished: 1 };
         assert_eq!((found.counts, found.share_within, found.holds()), (expected, Some(0.5), false));
@@ -408,7 +408,7 @@ mod tests {
             for row in &there.rows {
                 let twin = back.rows.iter().find(|twin| twin.key == row.key).unwrap();
                 prop_assert_eq!((row.published, row.ours), (twin.ours, twin.published));
-                let suspect = |row: &Row| row.verdict == Verdict::Suspect;
+                let suspect = |row: &Row| row.verdict == Agreement::Suspect;
                 prop_assert_eq!(suspect(row), suspect(twin));
             }
             prop_assert_eq!(there.counts.missing, back.counts.unpublished);

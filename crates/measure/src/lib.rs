@@ -22,7 +22,7 @@ mod trail;
 mod waiting;
 
 pub use accuracy::Accuracy;
-pub use compare::{Comparison, Counted, Row, Tolerance, Verdict, compare};
+pub use compare::{Agreement, Comparison, Counted, Row, Tolerance, compare};
 pub use confidence::{Interval, MeanInterval, bootstrap_quantile, mean_interval, repetitions};
 pub use estimator::{Estimate, Estimator, EstimatorError};
 pub use reduce::{Quantity, Spread, Throughput};

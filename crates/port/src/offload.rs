@@ -24,7 +24,7 @@ pub struct Offload {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gso {
     /// The protocols.
-    pub kind: Kind,
+    pub kind: OffloadKind,
     /// Transport payload bytes in each piece but the last.
     pub size: u16,
     /// Whether the first piece alone carries CWR, as RFC 3168 §6.1.2 has it. If the kernel does not say so, the flag is
@@ -34,7 +34,7 @@ pub struct Gso {
 
 /// Kinds of super-frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum OffloadKind {
     /// TCP over IPv4.
     TcpV4,
     /// TCP over IPv6.
@@ -51,10 +51,10 @@ impl Offload {
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
         let kind = match header[1] & !GSO_ECN {
             GSO_NONE => None,
-            1 => Some(Kind::TcpV4),
-            4 => Some(Kind::TcpV6),
-            5 => Some(Kind::Udp),
-            other => Some(Kind::Other(other)),
+            1 => Some(OffloadKind::TcpV4),
+            4 => Some(OffloadKind::TcpV6),
+            5 => Some(OffloadKind::Udp),
+            other => Some(OffloadKind::Other(other)),
         };
         let cwr_once = header[1] & GSO_ECN != 0;
         Offload {
@@ -79,9 +79,9 @@ mod tests {
         header[8..10].copy_from_slice(&16u16.to_ne_bytes());
         let offload = Offload::read(&header);
         assert_eq!(offload.checksum, Some((54, 16)));
-        assert_eq!(offload.gso, Some(Gso { kind: Kind::TcpV6, size: 1428, cwr_once: true }));
+        assert_eq!(offload.gso, Some(Gso { kind: OffloadKind::TcpV6, size: 1428, cwr_once: true }));
         header[1] = 1;
         let gso = Offload::read(&header).gso;
-        assert_eq!(gso, Some(Gso { kind: Kind::TcpV4, size: 1428, cwr_once: false }));
+        assert_eq!(gso, Some(Gso { kind: OffloadKind::TcpV4, size: 1428, cwr_once: false }));
     }
 }

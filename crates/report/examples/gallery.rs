@@ -1,7 +1,7 @@
 //! Draws one figure of each kind from made-up numbers: `cargo run -p trunkline-report --example gallery DIR`.
 
 use trunkline_report::{
-    Axis, Embed, Figure, Kind, Place, Point, Role, Scale, Series, chart, distribution,
+    Axis, Embed, Figure, FigureKind, Place, Point, Role, Scale, Series, chart, distribution,
 };
 
 fn main() -> std::io::Result<()> {
@@ -21,7 +21,14 @@ fn figures() -> Vec<Figure> {
     vec![bars(), lines(), log_lines(), cdf(), cloud(), queue(), waterfall(), stacked(), crowded()]
 }
 
-fn figure(name: &str, kind: Kind, title: &str, x: Axis, y: Axis, series: Vec<Series>) -> Figure {
+fn figure(
+    name: &str,
+    kind: FigureKind,
+    title: &str,
+    x: Axis,
+    y: Axis,
+    series: Vec<Series>,
+) -> Figure {
     Figure { name: name.into(), kind, title: title.into(), caption: String::new(), x, y, series }
 }
 
@@ -49,7 +56,7 @@ fn bars() -> Figure {
         series("emu", Role::Emu, points(0.93)),
     ];
     let (x, y) = (Axis::category("discipline", ""), Axis::linear("throughput", "Mbit/s"));
-    figure("bars", Kind::Bars, "Throughput of one file transfer", x, y, all)
+    figure("bars", FigureKind::Bars, "Throughput of one file transfer", x, y, all)
 }
 
 fn over_sizes(name: &str, role: Role, group: &str, fixed: f64, each: f64) -> Series {
@@ -71,7 +78,7 @@ fn lines() -> Figure {
         over_sizes("other board, model", Role::Model, "other", 13.2, 0.0113),
     ];
     let (x, y) = (Axis::category("message", "bytes"), Axis::linear("round trip", "ms"));
-    figure("lines", Kind::Lines, "Round trip of a message and its answer", x, y, all)
+    figure("lines", FigureKind::Lines, "Round trip of a message and its answer", x, y, all)
 }
 
 fn log_lines() -> Figure {
@@ -92,7 +99,7 @@ fn cdf() -> Figure {
         series("round-robin, emulated", Role::Emu, sample(3.4)),
     ];
     let (x, y) = (Axis::linear("delay", "ms"), Axis::linear("share of samples", ""));
-    figure("cdf", Kind::Cdf, "Delay of a keystroke", x, y, all)
+    figure("cdf", FigureKind::Cdf, "Delay of a keystroke", x, y, all)
 }
 
 fn cloud() -> Figure {
@@ -105,7 +112,7 @@ fn cloud() -> Figure {
     let all =
         vec![series("sim", Role::Sim, run(3.0, 20_000)), series("emu", Role::Emu, run(4.2, 50))];
     let (x, y) = (Axis::linear("time", "s"), Axis::linear("delay", "ms"));
-    figure("time-series", Kind::TimeSeries, "Delay of a keystroke over time", x, y, all)
+    figure("time-series", FigureKind::TimeSeries, "Delay of a keystroke over time", x, y, all)
 }
 
 fn queue() -> Figure {
@@ -123,7 +130,7 @@ fn queue() -> Figure {
         series("tempel>coma", Role::Sim, depth(20.0)),
     ];
     let (x, y) = (Axis::linear("time", "s"), Axis::linear("waiting", "bytes"));
-    figure("queue-depth", Kind::QueueDepth, "Queue depth", x, y, all)
+    figure("queue-depth", FigureKind::QueueDepth, "Queue depth", x, y, all)
 }
 
 fn causes(rows: &[(&str, [f64; 5])]) -> Vec<Series> {
@@ -147,7 +154,14 @@ fn waterfall() -> Figure {
         ("tempel>coma", [0.0, 0.0, 0.0, 0.6, 6.0]),
     ];
     let (x, y) = (Axis::category("place", ""), Axis::linear("mean time", "ms"));
-    figure("waterfall", Kind::Waterfall, "Where the time of a message went", x, y, causes(&rows))
+    figure(
+        "waterfall",
+        FigureKind::Waterfall,
+        "Where the time of a message went",
+        x,
+        y,
+        causes(&rows),
+    )
 }
 
 fn stacked() -> Figure {
@@ -158,7 +172,14 @@ fn stacked() -> Figure {
         ("1024 B, sim", [5.3, 2.0, 0.5, 6.1, 6.0]),
     ];
     let (x, y) = (Axis::category("", ""), Axis::linear("mean time", "ms"));
-    figure("stacked", Kind::Stacked, "Where the time went, by message size", x, y, causes(&rows))
+    figure(
+        "stacked",
+        FigureKind::Stacked,
+        "Where the time went, by message size",
+        x,
+        y,
+        causes(&rows),
+    )
 }
 
 /// Names, numbers and series as unwieldy as they come.
@@ -178,5 +199,5 @@ fn crowded() -> Figure {
     let title = "A heading that is much longer than what a single line of a chart of this width could \
                  hold at the size of a heading";
     let (x, y) = (Axis::category("cell", ""), Axis::linear("something counted", "bytes"));
-    figure("crowded", Kind::Bars, title, x, y, all)
+    figure("crowded", FigureKind::Bars, title, x, y, all)
 }

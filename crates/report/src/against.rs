@@ -1,6 +1,6 @@
 //! Published points against ours in one chart.
 
-use crate::figure::{Axis, Figure, Kind, Point, Role, Series};
+use crate::figure::{Axis, Figure, FigureKind, Point, Role, Series};
 use std::collections::BTreeSet;
 use trunkline_measure::{Comparison, Key, Row};
 
@@ -23,7 +23,7 @@ pub fn comparison_figures(name: &str, comparison: &Comparison) -> Vec<Figure> {
     charts
         .map(|(index, groups)| Figure {
             name: format!("{name}-{index}"),
-            kind: Kind::Lines,
+            kind: FigureKind::Lines,
             title: format!("{}: published and ours", comparison.name),
             caption: String::new(),
             x: Axis::category(&along.replace('_', " "), ""),

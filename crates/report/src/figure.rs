@@ -7,7 +7,7 @@ use trunkline_engine::EngineName;
 /// What kind of chart shows the points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FigureKind {
     /// Upright bars, one group for each category of the x axis.
     Bars,
     /// Points joined by lines, with markers.
@@ -190,8 +190,8 @@ pub struct Figure {
     /// Name of the file and of its parts, unique in a report: letters, digits, `-` and `_`; anything else is
     /// replaced by `-`.
     pub name: String,
-    /// Kind of chart.
-    pub kind: Kind,
+    /// FigureKind of chart.
+    pub kind: FigureKind,
     /// Heading.
     pub title: String,
     /// A sentence below it on the page.

@@ -2,7 +2,7 @@
 //! spread and its course over time, the fill of the queues, the causes of time.
 
 use crate::against::comparison_figures;
-use crate::figure::{Axis, Figure, Kind, Point, Role, Series, distribution};
+use crate::figure::{Axis, Figure, FigureKind, Point, Role, Series, distribution};
 use crate::names;
 use crate::report::{Report, Shown, Spot, run_name};
 use crate::steps::step_sums;
@@ -119,7 +119,7 @@ fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
             };
             let mut figure = Figure {
                 name: format!("measured-{index}-{chunk}"),
-                kind: if over_sizes { Kind::Lines } else { Kind::Bars },
+                kind: if over_sizes { FigureKind::Lines } else { FigureKind::Bars },
                 title: format!("{traffic}: {}", axis_name(shown)),
                 caption: String::new(),
                 x: if over_sizes { Axis::category("message", "bytes") } else { cell_axis(report) },
@@ -152,7 +152,7 @@ fn over_longest(digest: &Digest<'_>, traffic: &str, index: usize) -> Option<Vec<
     let figure = |(chunk, groups): (usize, &[(String, Vec<Spot<'_>>)])| {
         let mut figure = Figure {
             name: format!("measured-{index}-{chunk}"),
-            kind: Kind::Lines,
+            kind: FigureKind::Lines,
             title: format!("{traffic}: {}", axis_name(shown)),
             caption: String::new(),
             x: Axis::category(longest, ""),
@@ -303,7 +303,7 @@ impl<'a> One<'a> {
     fn figure(
         &self,
         name: &str,
-        kind: Kind,
+        kind: FigureKind,
         what: &str,
         x: Axis,
         y: Axis,
@@ -368,7 +368,7 @@ impl<'a> One<'a> {
             }
         });
         let (x, y) = (Axis::linear("delay", unit), Axis::linear("share of samples", ""));
-        self.figure("cdf", Kind::Cdf, "how the delays are spread", x, y, series)
+        self.figure("cdf", FigureKind::Cdf, "how the delays are spread", x, y, series)
     }
 
     fn over_time(&self) -> Figure {
@@ -382,7 +382,7 @@ impl<'a> One<'a> {
             if points.len() > 1 { points } else { Vec::new() }
         });
         let (x, y) = (Axis::linear("start", "s"), Axis::linear("delay", unit));
-        self.figure("time", Kind::TimeSeries, "delay over time", x, y, series)
+        self.figure("time", FigureKind::TimeSeries, "delay over time", x, y, series)
     }
 
     /// For each size and engine the causes of the mean delay.
@@ -400,7 +400,7 @@ impl<'a> One<'a> {
             }
         }
         let (x, y) = (Axis::category("", ""), Axis::linear("mean time", unit));
-        self.figure("ledger", Kind::Stacked, "where the time went", x, y, booked(series))
+        self.figure("ledger", FigureKind::Stacked, "where the time went", x, y, booked(series))
     }
 
     /// For each engine the mean delay of the middle size, place by place.
@@ -412,7 +412,7 @@ impl<'a> One<'a> {
             let what = format!("{size} bytes, place by place, {}", run_name(run));
             let (x, y) = (Axis::category("", ""), Axis::linear("mean time", self.time_unit().1));
             let series = self.places(run, traffic, size);
-            self.figure(&format!("places-{engine}"), Kind::Waterfall, &what, x, y, series)
+            self.figure(&format!("places-{engine}"), FigureKind::Waterfall, &what, x, y, series)
         };
         self.runs().map(one).collect()
     }
@@ -471,7 +471,7 @@ fn queues(report: &Report, spot: Spot<'_>, cell: usize) -> Option<Figure> {
         .collect::<Vec<Series>>();
     (!series.is_empty()).then(|| Figure {
         name: format!("queue-{cell}"),
-        kind: Kind::QueueDepth,
+        kind: FigureKind::QueueDepth,
         title: joined("Bytes waiting in queues", &report.label(spot)),
         caption: String::new(),
         x: Axis::linear("time", "s"),

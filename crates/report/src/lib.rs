@@ -29,7 +29,7 @@ pub use against::comparison_figures;
 pub use chart::{Embed, chart, chart_style};
 pub use destination::Destination;
 pub use error::ReportError;
-pub use figure::{Axis, Figure, Kind, Place, Point, Role, Scale, Series, distribution};
+pub use figure::{Axis, Figure, FigureKind, Place, Point, Role, Scale, Series, distribution};
 pub use gather::figures;
 pub use json::{FORMAT, json};
 pub use number::share;

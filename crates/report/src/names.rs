@@ -1,7 +1,7 @@
 //! The names of enumerations in files and on pages: those that their serialised form has.
 
 use trunkline_core::Cause;
-use trunkline_measure::{Quantity, SenderState, Verdict};
+use trunkline_measure::{Agreement, Quantity, SenderState};
 
 /// A cause's name.
 pub(crate) fn cause(cause: Cause) -> &'static str {
@@ -39,13 +39,13 @@ pub(crate) fn quantity(quantity: Quantity) -> &'static str {
 }
 
 /// A verdict's name and its mark, which reads without colour.
-pub(crate) fn verdict(verdict: Verdict) -> (&'static str, &'static str) {
+pub(crate) fn verdict(verdict: Agreement) -> (&'static str, &'static str) {
     match verdict {
-        Verdict::Within => ("within", "✓"),
-        Verdict::Outside => ("outside", "✗"),
-        Verdict::Suspect => ("suspect", "?"),
-        Verdict::Missing => ("missing", "–"),
-        Verdict::Unpublished => ("unpublished", "+"),
+        Agreement::Within => ("within", "✓"),
+        Agreement::Outside => ("outside", "✗"),
+        Agreement::Suspect => ("suspect", "?"),
+        Agreement::Missing => ("missing", "–"),
+        Agreement::Unpublished => ("unpublished", "+"),
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
         for one in [SenderState::Opening, SenderState::Request, SenderState::Recover] {
             assert_eq!(text(&one), format!("\"{}\"", state(one)));
         }
-        for one in [Verdict::Within, Verdict::Outside, Verdict::Unpublished] {
+        for one in [Agreement::Within, Agreement::Outside, Agreement::Unpublished] {
             assert_eq!(text(&one), format!("\"{}\"", verdict(one).0));
         }
     }

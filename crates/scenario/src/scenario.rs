@@ -6,7 +6,7 @@ use trunkline_core::{Rate, Seed, Size, Span};
 use trunkline_measure::Keep;
 use trunkline_path::{LinkSpec, MediumSpec};
 use trunkline_transport::protocol::{ProtocolEntry, Values};
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 
 /// What is run: one cell of the grid that a scenario file describes.
 #[derive(Debug, Clone, PartialEq)]
@@ -488,7 +488,7 @@ pub const UDP_HEADER: u32 = 20 + 8;
 pub struct TcpSettings {
     /// Whose habits: `linux`, `trunkline` (the RFCs of today), `bsd-reno` (4.4BSD).
     pub profile: String,
-    /// Congestion control: a name of `trunkline_transport::tcp::congestion::Kind`.
+    /// Congestion control: a name of `trunkline_transport::tcp::congestion::Algorithm`.
     pub congestion: Option<String>,
     /// User bytes of the largest segment, without options; `None`: what the scenario's MTU leaves.
     pub mss: Option<u32>,
@@ -524,7 +524,7 @@ impl TcpSettings {
     /// Whether congestion notification is offered: as the scenario says, or because the congestion control is nothing
     /// without it; `None`: as the profile has it.
     pub fn offers_ecn(&self) -> Option<bool> {
-        let kind = self.congestion().parse::<Kind>();
+        let kind = self.congestion().parse::<Algorithm>();
         let insists = kind.is_ok_and(|kind| kind.entry().marks.insists());
         if insists { Some(true) } else { self.ecn }
     }

@@ -6,7 +6,7 @@ use crate::unit::Unit;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use trunkline_engine::EngineName;
-use trunkline_report::{Axis, Kind};
+use trunkline_report::{Axis, FigureKind};
 
 /// A study as written in `study.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -281,8 +281,8 @@ fn value_column() -> String {
 pub struct FigureSpec {
     /// Name of its file.
     pub name: String,
-    /// Kind of chart.
-    pub kind: Kind,
+    /// FigureKind of chart.
+    pub kind: FigureKind,
     /// Heading.
     pub title: String,
     /// A sentence below.

@@ -1,7 +1,7 @@
 //! The result of a study as a report: page, charts and CSV files.
 
 use crate::result::{ExperimentResult, GoalResult, QuoteResult, StudyResult};
-use trunkline_measure::{Comparison, Row, Verdict, key_text};
+use trunkline_measure::{Agreement, Comparison, Row, key_text};
 use trunkline_report::{Report, Section, terminal_verdict};
 
 /// Failures, and cells outside of a goal, that a terminal is shown.
@@ -201,11 +201,11 @@ fn cells(result: &StudyResult) -> Section {
     let row = |one: &ExperimentResult, row: &Row| {
         let verdict = match (one.tolerance, row.verdict) {
             (None, _) => "not judged",
-            (_, Verdict::Within) => "within",
-            (_, Verdict::Outside) => "outside",
-            (_, Verdict::Suspect) => "suspect",
-            (_, Verdict::Missing) => "missing",
-            (_, Verdict::Unpublished) => "unpublished",
+            (_, Agreement::Within) => "within",
+            (_, Agreement::Outside) => "outside",
+            (_, Agreement::Suspect) => "suspect",
+            (_, Agreement::Missing) => "missing",
+            (_, Agreement::Unpublished) => "unpublished",
         };
         let value = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         vec![

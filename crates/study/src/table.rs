@@ -57,7 +57,7 @@ pub fn within(row: &Row, tolerance: f64) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_measure::Verdict;
+    use trunkline_measure::Agreement;
 
     #[test]
     fn whole_rows_are_read() {
@@ -86,7 +86,7 @@ mod tests {
             published,
             ours,
             error,
-            verdict: Verdict::Missing,
+            verdict: Agreement::Missing,
         };
         assert_eq!(within(&row(Some(10.0), Some(11.0), Some(0.1)), 0.1), Some(true));
         assert_eq!(within(&row(Some(10.0), None, None), 0.1), Some(false));

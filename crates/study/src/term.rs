@@ -196,7 +196,7 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_measure::Verdict;
+    use trunkline_measure::Agreement;
 
     fn term(text: &str) -> Term {
         #[derive(Deserialize)]
@@ -216,7 +216,7 @@ mod tests {
             published: Some(published),
             ours: Some(ours),
             error: None,
-            verdict: Verdict::Outside,
+            verdict: Agreement::Outside,
         };
         let rows = vec![row("1", 4.0, 5.0), row("64", 6.0, 5.0), row("65", 9.0, 7.0)];
         Tables::from([("delay".into(), (Unit::Milliseconds, rows))])

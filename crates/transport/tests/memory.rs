@@ -6,7 +6,7 @@ use std::alloc::System;
 use std::sync::Arc;
 use trunkline_core::{Span, Time};
 use trunkline_transport::Extent;
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::{Segment, Settings, Tcp};
 
 #[global_allocator]
@@ -38,7 +38,7 @@ fn a_flow_costs_a_kilobyte() {
     assert!(size_of::<Segment<Extent>>() <= 80, "{}", size_of::<Segment<Extent>>());
     // The benchmark's flow: NewReno, 1448 octets in a segment, an initial window of ten.
     let settings = Settings { mss: 1448, sack: false, timestamps: false, ..Settings::default() };
-    let settings = Arc::new(settings.with_congestion(Kind::NEW_RENO));
+    let settings = Arc::new(settings.with_congestion(Algorithm::NEW_RENO));
     let before = MEMORY.allocated();
     let mut flows: Vec<[Tcp<Extent>; 2]> = Vec::with_capacity(FLOWS);
     for _ in 0..FLOWS {
@@ -60,7 +60,7 @@ fn a_flow_costs_a_kilobyte() {
 }
 
 fn nothing_is_allocated_for_a_segment_that_arrives() {
-    let settings = Settings::default().with_congestion(Kind::NEW_RENO);
+    let settings = Settings::default().with_congestion(Algorithm::NEW_RENO);
     let mut ends = [0; 2].map(|_| Tcp::connected(settings, &settings).expect("good"));
     ends[0].offer(Time::ZERO, Extent::new(0, u32::MAX));
     exchange(Time::ZERO, &mut ends, 20_000);

@@ -5,7 +5,7 @@
 
 use crate::VerifyError;
 use crate::compare::Reflection;
-use crate::probe::{Content, Kind, SMALLEST, Template, read};
+use crate::probe::{Content, ProbeKind, SMALLEST, Template, read};
 use crate::trace::{Arrival, Sent};
 use rustix::time::{ClockId, clock_gettime};
 use std::net::Ipv4Addr;
@@ -116,7 +116,7 @@ fn templates(size: u32) -> [Template; 2] {
 }
 
 fn warm_content() -> Content {
-    Content { kind: Kind::Warm, number: 0, stamp: 0 }
+    Content { kind: ProbeKind::Warm, number: 0, stamp: 0 }
 }
 
 /// Sends some probes that are not counted, so that caches and rings are warm.
@@ -190,14 +190,14 @@ impl Stream {
         if self.interval > 0.0 {
             lateness.record(Span::from_nanos(now - due));
         }
-        let kind = if is_ping { Kind::Ping } else { Kind::Plain };
+        let kind = if is_ping { ProbeKind::Ping } else { ProbeKind::Plain };
         self.send(kind, None, port).map(drop)
     }
 
     /// Sends one probe, with the stamp given or that of now; returns its number if the device took it.
     fn send(
         &mut self,
-        kind: Kind,
+        kind: ProbeKind,
         stamp: Option<u32>,
         port: &mut dyn Port,
     ) -> Result<Option<u32>, PortError> {
@@ -329,7 +329,7 @@ impl Generator<'_> {
         receive(self.far, &mut self.up.half, &mut self.echoes)?;
         receive(self.near, &mut self.down.half, &mut Vec::new())?;
         for ping in self.echoes.drain(..) {
-            if let Some(pong) = self.down.send(Kind::Pong, Some(ping.stamp), self.far)? {
+            if let Some(pong) = self.down.send(ProbeKind::Pong, Some(ping.stamp), self.far)? {
                 self.recording.reflections.push(Reflection { ping: ping.number, pong });
             }
         }
@@ -357,12 +357,13 @@ fn receive(
     echoes: &mut Vec<Content>,
 ) -> Result<(), PortError> {
     port.receive(BUDGET, &mut |frame| {
-        let Some(content) = read(frame.bytes).filter(|content| content.kind != Kind::Warm) else {
+        let Some(content) = read(frame.bytes).filter(|content| content.kind != ProbeKind::Warm)
+        else {
             return;
         };
         let stamp = frame.stamp.unwrap_or_else(realtime);
         half.arrivals.push(Arrival { number: content.number, stamp });
-        if content.kind == Kind::Ping {
+        if content.kind == ProbeKind::Ping {
             echoes.push(content);
         }
     })?;

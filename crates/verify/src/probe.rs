@@ -29,7 +29,7 @@ const FROM: [u8; 6] = [0x02, b't', b'l', 0xff, 0, 2];
 /// The purpose of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum ProbeKind {
     /// Before the measurement, to warm caches; not counted.
     Warm = 1,
     /// One way.
@@ -40,9 +40,11 @@ pub enum Kind {
     Pong = 4,
 }
 
-impl Kind {
-    fn of(byte: u8) -> Option<Kind> {
-        [Kind::Warm, Kind::Plain, Kind::Ping, Kind::Pong].into_iter().find(|k| *k as u8 == byte)
+impl ProbeKind {
+    fn of(byte: u8) -> Option<ProbeKind> {
+        [ProbeKind::Warm, ProbeKind::Plain, ProbeKind::Ping, ProbeKind::Pong]
+            .into_iter()
+            .find(|k| *k as u8 == byte)
     }
 }
 
@@ -50,7 +52,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
     /// Its purpose.
-    pub kind: Kind,
+    pub kind: ProbeKind,
     /// Its number, from 0, in its direction.
     pub number: u32,
     /// The sender's clock before it was sent (of a pong: before its ping was): the low 32 bits of
@@ -138,7 +140,7 @@ pub fn read(frame: &[u8]) -> Option<Content> {
         return None;
     }
     let word = |at: usize| u32::from_be_bytes(content[at..at + 4].try_into().unwrap_or_default());
-    Some(Content { kind: Kind::of(content[2])?, number: word(4), stamp: word(8) })
+    Some(Content { kind: ProbeKind::of(content[2])?, number: word(4), stamp: word(8) })
 }
 
 #[cfg(test)]
@@ -156,7 +158,7 @@ mod tests {
         ) {
             let mut template = Template::new(A, B, size);
             for number in [number, again] {
-                let content = Content { kind: Kind::Ping, number, stamp };
+                let content = Content { kind: ProbeKind::Ping, number, stamp };
                 let frame = template.fill(content);
                 prop_assert_eq!(frame.len(), 14 + size as usize);
                 prop_assert_eq!(read(frame), Some(content));

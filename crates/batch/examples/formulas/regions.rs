@@ -1,7 +1,7 @@
 //! The errors by region: controller, loss, buffer, connections.
 
 use crate::compared::Compared;
-use trunkline_report::{Axis, Figure, Kind, Point, Role, Series};
+use trunkline_report::{Axis, Figure, FigureKind, Point, Role, Series};
 
 /// The columns of the regions.
 const COLUMNS: &str = "kind,controller,loss,buffer,flows,cases,without_formula,\
@@ -135,7 +135,7 @@ pub fn figures(all: &[Compared]) -> Vec<Figure> {
         }
         Figure {
             name: name.into(),
-            kind: Kind::Bars,
+            kind: FigureKind::Bars,
             title: title.into(),
             caption: String::new(),
             x: Axis::category("controller and loss", ""),

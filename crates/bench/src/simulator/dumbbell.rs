@@ -8,7 +8,7 @@ use trunkline_core::{Channel, Ecn, Rate, Seed, Span, Time};
 use trunkline_path::{DisciplineSpec, Limit, LinkSpec};
 use trunkline_sim::{Event, LinkId, Network, Parcel, RouteId};
 use trunkline_transport::Extent;
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::{Flags, Segment, Seq, Settings, Tcp};
 
 /// User bytes of a full segment: [`SIZE`] less headers and time stamps, of which only the room is taken here.
@@ -38,7 +38,7 @@ fn settings() -> Settings {
         sack: false,
         timestamps: false,
         delayed_ack: None,
-        congestion: Kind::NEW_RENO,
+        congestion: Algorithm::NEW_RENO,
         rack: false,
         prr: false,
         ..Settings::default()

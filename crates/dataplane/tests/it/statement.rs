@@ -1,7 +1,7 @@
 //! The closing statement's words and bounds.
 
 use trunkline_core::{Cause, Span};
-use trunkline_dataplane::accuracy::{Accuracy, DEFAULT_BOUND, Verdict};
+use trunkline_dataplane::accuracy::{Accuracy, DEFAULT_BOUND, Validity};
 use trunkline_dataplane::{LaneSnapshot, Snapshot};
 use trunkline_measure::Percentiles;
 
@@ -74,7 +74,7 @@ fn what_did_not_happen_has_none() {
     let wanted = "  down in 0 + copies 0 = out 0 + dropped 0 + in flight 0\n\
                   nothing to judge: no frame was offered to the path";
     assert_eq!(said(&snapshot), wanted);
-    assert_eq!(Accuracy::of(&snapshot, DEFAULT_BOUND).verdict(), Verdict::Nothing);
+    assert_eq!(Accuracy::of(&snapshot, DEFAULT_BOUND).verdict(), Validity::Nothing);
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn reasons(change: impl FnOnce(&mut Snapshot)) -> Vec<String> {
     change(&mut snapshot);
     let accuracy = Accuracy::of(&snapshot, DEFAULT_BOUND);
     match accuracy.verdict() {
-        Verdict::Invalid(reasons) => {
+        Validity::Invalid(reasons) => {
             assert!(said(&snapshot).ends_with(&format!("INVALID: {}", reasons.join("; "))));
             assert_eq!(accuracy.verdict().name(), "invalid");
             reasons
         }
         other => {
-            assert_eq!((other.name(), &other), ("valid", &Verdict::Valid));
+            assert_eq!((other.name(), &other), ("valid", &Validity::Valid));
             Vec::new()
         }
     }

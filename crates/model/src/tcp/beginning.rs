@@ -1,6 +1,6 @@
 //! A connection at its beginning: the part of the line and of its buffer that slow start finds.
 
-use super::connection::Law as Kind;
+use super::connection::Law as Algorithm;
 use super::flow::Greedy;
 use super::share::{Share, narrowest, users};
 use crate::formula::sawtooth::Inequality;
@@ -80,7 +80,7 @@ impl Beginning {
             buffer: self.buffer / payload,
             loss: flow.loss,
             law: flow.law(flow.round_trip),
-            hystart: tcp.whole && tcp.law == Kind::Cubic && gap <= TRAIN_GAP,
+            hystart: tcp.whole && tcp.law == Algorithm::Cubic && gap <= TRAIN_GAP,
             repair: flow.repair(flow.round_trip, flow.loss),
             steady: self.steady / payload,
             inequality: self.inequality,

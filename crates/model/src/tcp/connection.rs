@@ -2,7 +2,7 @@
 
 use trunkline_core::Span;
 use trunkline_scenario::TcpSettings;
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 pub(crate) use trunkline_transport::tcp::congestion::Law;
 
 /// Bytes of the IPv4 and the TCP header without options (RFC 791, RFC 9293).
@@ -67,7 +67,7 @@ fn habits(profile: &str) -> Option<Habits> {
 }
 
 fn law(name: &str) -> Option<Law> {
-    name.parse::<Kind>().ok()?.entry().law
+    name.parse::<Algorithm>().ok()?.entry().law
 }
 
 impl Connection {

@@ -5,7 +5,7 @@
 //! sum swings above what the path holds. If they do not, the buffer overflows, and the sum of the windows makes a
 //! saw-tooth. Whichever leaves less decides, so that one passes into the other without a step.
 
-use super::connection::Law as Kind;
+use super::connection::Law as Algorithm;
 use super::flow::Greedy;
 use super::share::{Regime, Share};
 use crate::formula::chance::Sway;
@@ -115,7 +115,7 @@ impl<'f, 'a> Crowd<'f, 'a> {
     /// # Errors
     /// Why no formula covers it.
     pub fn shares(&self, scenario: &Scenario) -> Result<Vec<Share>, String> {
-        if self.users.iter().any(|user| user.tcp.law == Kind::Bbr) {
+        if self.users.iter().any(|user| user.tcp.law == Algorithm::Bbr) {
             return self.bbr(scenario);
         }
         if let Some(shares) = self.standing() {
@@ -307,7 +307,7 @@ impl<'f, 'a> Crowd<'f, 'a> {
     /// BBR beside BBR with the same round trip has an equal share; anything else has no closed formula.
     fn bbr(&self, scenario: &Scenario) -> Result<Vec<Share>, String> {
         let first = self.users[0];
-        if first.tcp.law != Kind::Bbr || self.classes.len() > 1 {
+        if first.tcp.law != Algorithm::Bbr || self.classes.len() > 1 {
             let name = stage_name(scenario, self.resource);
             return Err(format!("BBR beside other connections, or other round trips, at {name}"));
         }

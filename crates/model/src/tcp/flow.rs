@@ -1,6 +1,6 @@
 //! A connection on its way: round trip, losses, and the rate that these allow it.
 
-use super::connection::{Connection, Law as Kind};
+use super::connection::{Connection, Law as Algorithm};
 use crate::flow::Flow;
 use crate::formula::chance::{self, Chance, Repair, Sway};
 use crate::formula::course::{Growth, Law};
@@ -49,7 +49,7 @@ impl<'a> Greedy<'a> {
         let flow = Flow::new(scenario, traffic, number)?;
         flow.uncovered_but_loss(scenario).map_or(Ok(()), Err)?;
         let loss = loss(scenario, &flow);
-        if tcp.law == Kind::Bbr && loss > BBR_BEARS {
+        if tcp.law == Algorithm::Bbr && loss > BBR_BEARS {
             return Err("BBR where more than 15 % is lost".into());
         }
         let round_trip = round_trip(&flow, &tcp);
@@ -92,10 +92,10 @@ impl<'a> Greedy<'a> {
         let reno = Law::reno(self.tcp.slowed_by());
         let seconds = round_trip.as_secs_f64();
         match self.tcp.law {
-            Kind::Bbr => None,
-            Kind::Reno => Some(Law { whole: self.tcp.whole, ..reno }),
-            Kind::Cubic => Some(Law::cubic(self.tcp.whole)),
-            Kind::ConstantRate => {
+            Algorithm::Bbr => None,
+            Algorithm::Reno => Some(Law { whole: self.tcp.whole, ..reno }),
+            Algorithm::Cubic => Some(Law::cubic(self.tcp.whole)),
+            Algorithm::ConstantRate => {
                 let gain = CONSTANT_RATE * seconds * seconds / f64::from(self.tcp.slowed_by());
                 Some(Law { growth: Growth::Linear(gain), ..reno })
             }
@@ -107,7 +107,7 @@ impl<'a> Greedy<'a> {
         let bytes = u64::from(self.tcp.payload) * TOGETHER;
         // BBR sends no less for its losses, so that they leave no room on a line that its window fills.
         let allowed = match self.tcp.law {
-            Kind::Bbr => tcp::window_limit(self.tcp.window, self.round_trip, Span::ZERO),
+            Algorithm::Bbr => tcp::window_limit(self.tcp.window, self.round_trip, Span::ZERO),
             _ => self.rate(),
         };
         let own = match allowed {

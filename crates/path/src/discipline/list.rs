@@ -20,7 +20,7 @@ macro_rules! disciplines {
         })+
 
         /// Every kind of discipline, in the order in which help and docs show them.
-        pub const KINDS: &[Kind] = &[$(Kind::of::<$Settings>($name)),+];
+        pub const KINDS: &[DisciplineKind] = &[$(DisciplineKind::of::<$Settings>($name)),+];
 
         /// The names of all kinds, for messages.
         const NAMES: &str = $crate::discipline::list::disciplines!(@join $($name)+);

@@ -30,7 +30,7 @@ pub use dualpi2::DualScheduler;
 pub use pi::Gain;
 pub use settings::{Chance, FLAG, Key, Keys, Limited, Settings};
 
-pub use spec::{Kind, help};
+pub use spec::{DisciplineKind, help};
 pub use text::DisciplineTextError;
 pub use two_lists::Sparse;
 

@@ -7,7 +7,7 @@ use crate::spec::SpecError;
 
 /// A kind of discipline: what its file says of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct DisciplineKind {
     /// Its name.
     pub name: &'static str,
     /// Its work, and the document that states it.
@@ -20,11 +20,11 @@ pub struct Kind {
     pub trials: &'static [&'static str],
 }
 
-impl Kind {
+impl DisciplineKind {
     /// The kind that `S` describes, under `name`.
-    pub(super) const fn of<S: Settings>(name: &'static str) -> Kind {
+    pub(super) const fn of<S: Settings>(name: &'static str) -> DisciplineKind {
         let keys = |limit| limit_last(S::with_limit(limit).described(), |key| key.name);
-        Kind { name, about: S::ABOUT, keys, aliases: S::ALIASES, trials: S::TRIALS }
+        DisciplineKind { name, about: S::ABOUT, keys, aliases: S::ALIASES, trials: S::TRIALS }
     }
 
     /// Its work, and the document that states it, in one line.

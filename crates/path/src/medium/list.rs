@@ -14,7 +14,7 @@ macro_rules! media {
         }
 
         /// Every kind of medium, in the order in which docs show them.
-        pub const KINDS: &[Kind] = &[$(Kind::of::<$Settings>($name)),+];
+        pub const KINDS: &[MediumKind] = &[$(MediumKind::of::<$Settings>($name)),+];
 
         impl AccessSpec {
             /// The name of its kind.

@@ -10,7 +10,7 @@ mod spec;
 mod stations;
 mod token_ring;
 
-pub use spec::{Kind, MediumSpec, MediumTextError};
+pub use spec::{MediumKind, MediumSpec, MediumTextError};
 pub use stations::{Heard, StationId};
 
 use crate::discipline::Keys;

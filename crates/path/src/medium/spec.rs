@@ -57,7 +57,7 @@ impl MediumSpec {
 
 /// A kind of medium: what its file says of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct MediumKind {
     /// Its name.
     pub name: &'static str,
     /// Its work, and the document that states it.
@@ -68,11 +68,11 @@ pub struct Kind {
     pub trials: &'static [&'static str],
 }
 
-impl Kind {
+impl MediumKind {
     /// The kind that `S` describes, under `name`.
-    pub(super) const fn of<S: AccessSettings>(name: &'static str) -> Kind {
+    pub(super) const fn of<S: AccessSettings>(name: &'static str) -> MediumKind {
         let keys = || S::with_limit(NO_LIMIT).described();
-        Kind { name, about: S::ABOUT, keys, trials: S::TRIALS }
+        MediumKind { name, about: S::ABOUT, keys, trials: S::TRIALS }
     }
 
     /// Its work, and the document that states it, in one line.

@@ -1,7 +1,7 @@
 //! The command-line form of disciplines.
 
 use proptest::prelude::*;
-use trunkline_path::discipline::{KINDS, Key, Kind, help};
+use trunkline_path::discipline::{DisciplineKind, KINDS, Key, help};
 use trunkline_path::{DisciplineSpec, DisciplineTextError, Limit};
 
 const DEFAULT: Limit = Limit::Packets(77);
@@ -108,7 +108,7 @@ fn limits() -> impl Strategy<Value = Limit> {
 }
 
 /// A text of `kind` in which every key has an end of its range, its default, or is left out, as `choices` say in turn.
-fn chosen(kind: &Kind, choices: &[u8], limit: Limit) -> String {
+fn chosen(kind: &DisciplineKind, choices: &[u8], limit: Limit) -> String {
     let mut choices = choices.iter().cycle();
     let mut pair = |key: &Key| {
         let (lowest, highest) = key.range.clone().unzip();

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use trunkline_core::{Channel, DropCause, Ecn, Packet, Seed, Span, Time};
-use trunkline_path::discipline::{Assumptions, DrrSettings, KINDS, Kind, RoundRobinSettings};
+use trunkline_path::discipline::{
+    Assumptions, DisciplineKind, DrrSettings, KINDS, RoundRobinSettings,
+};
 use trunkline_path::{
     AnyDiscipline, Backlog, Discipline, DisciplineSpec, Drops, Limit, Service, aal5_cells,
 };
@@ -41,7 +43,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// The trials of every discipline there is.
 fn trials() -> Vec<String> {
-    KINDS.iter().flat_map(Kind::texts).collect()
+    KINDS.iter().flat_map(DisciplineKind::texts).collect()
 }
 
 fn any(spec: &DisciplineSpec) -> AnyDiscipline<P> {

@@ -1,7 +1,7 @@
 //! The headers of a super-frame: from the Ethernet header, through tunnels, to the payload that is to be cut.
 
 use super::Unsegmentable;
-use crate::offload::Kind;
+use crate::offload::OffloadKind;
 
 const ADDRESSES: usize = 12;
 const IPV4: u16 = 0x0800;
@@ -65,12 +65,15 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// A super-frame of `kind` whose sender left a checksum to be finished: its start, and its field's place.
-    pub fn new(kind: Kind, checksum: Option<(usize, usize)>) -> Result<Wanted, Unsegmentable> {
+    pub fn new(
+        kind: OffloadKind,
+        checksum: Option<(usize, usize)>,
+    ) -> Result<Wanted, Unsegmentable> {
         let (protocol, v6, field) = match kind {
-            Kind::TcpV4 => (TCP, Some(false), TCP_FIELD),
-            Kind::TcpV6 => (TCP, Some(true), TCP_FIELD),
-            Kind::Udp => (UDP, None, UDP_FIELD),
-            Kind::Other(kind) => return Err(Unsegmentable::Kind(kind)),
+            OffloadKind::TcpV4 => (TCP, Some(false), TCP_FIELD),
+            OffloadKind::TcpV6 => (TCP, Some(true), TCP_FIELD),
+            OffloadKind::Udp => (UDP, None, UDP_FIELD),
+            OffloadKind::Other(kind) => return Err(Unsegmentable::Kind(kind)),
         };
         if checksum.is_some_and(|(_, other)| other != field) {
             return Err(Unsegmentable::Checksum);

@@ -4,7 +4,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use trunkline_port::offload::{Gso, Kind};
+use trunkline_port::offload::{Gso, OffloadKind};
 use trunkline_port::segment::{Unsegmentable, segment};
 
 /// The headers around a super-frame.
@@ -212,9 +212,9 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 impl Recipe {
     fn gso(&self) -> Gso {
         let kind = match (self.tcp, self.v6) {
-            (true, false) => Kind::TcpV4,
-            (true, true) => Kind::TcpV6,
-            (false, _) => Kind::Udp,
+            (true, false) => OffloadKind::TcpV4,
+            (true, true) => OffloadKind::TcpV6,
+            (false, _) => OffloadKind::Udp,
         };
         Gso { kind, size: self.size, cwr_once: true }
     }
@@ -440,10 +440,10 @@ proptest! {
             }
         }
         let kind = match kind {
-            0 => Kind::TcpV4,
-            1 => Kind::TcpV6,
-            2 => Kind::Udp,
-            3 => Kind::Other(3),
+            0 => OffloadKind::TcpV4,
+            1 => OffloadKind::TcpV6,
+            2 => OffloadKind::Udp,
+            3 => OffloadKind::Other(3),
             _ => recipe.gso().kind,
         };
         for checksum in [None, Some((start, 16)), Some((start, 6))] {
@@ -455,7 +455,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(frame in vec(any::<u8>(), 0..200), size in any::<u16>()) {
-        for kind in [Kind::TcpV4, Kind::TcpV6, Kind::Udp, Kind::Other(9)] {
+        for kind in [OffloadKind::TcpV4, OffloadKind::TcpV6, OffloadKind::Udp, OffloadKind::Other(9)] {
             let _ = cut(&frame, Gso { kind, size, cwr_once: true });
         }
     }
@@ -504,19 +504,19 @@ fn what_cannot_be_cut_is_refused_with_a_reason() {
     let frame = recipe.frame();
     let refusal =
         |frame: &[u8], kind, size| cut(frame, Gso { kind, size, cwr_once: true }).unwrap_err();
-    assert_eq!(refusal(&frame, Kind::Other(3), 1448), Unsegmentable::Kind(3));
-    assert_eq!(refusal(&frame, Kind::TcpV6, 1448), Unsegmentable::Headers);
-    assert_eq!(refusal(&frame, Kind::Udp, 1448), Unsegmentable::Headers);
-    assert_eq!(refusal(&frame, Kind::TcpV4, 0), Unsegmentable::Size);
-    assert_eq!(refusal(&frame[..50], Kind::TcpV4, 1448), Unsegmentable::Short);
+    assert_eq!(refusal(&frame, OffloadKind::Other(3), 1448), Unsegmentable::Kind(3));
+    assert_eq!(refusal(&frame, OffloadKind::TcpV6, 1448), Unsegmentable::Headers);
+    assert_eq!(refusal(&frame, OffloadKind::Udp, 1448), Unsegmentable::Headers);
+    assert_eq!(refusal(&frame, OffloadKind::TcpV4, 0), Unsegmentable::Size);
+    assert_eq!(refusal(&frame[..50], OffloadKind::TcpV4, 1448), Unsegmentable::Short);
     let mut tunnel = frame.clone();
     tunnel[14 + 9] = 47; // GRE
-    assert_eq!(refusal(&tunnel, Kind::TcpV4, 1448), Unsegmentable::Headers);
+    assert_eq!(refusal(&tunnel, OffloadKind::TcpV4, 1448), Unsegmentable::Headers);
     let mut fragment = frame.clone();
     fragment[14 + 6] |= 0x20; // more fragments
-    assert_eq!(refusal(&fragment, Kind::TcpV4, 1448), Unsegmentable::Fragment);
+    assert_eq!(refusal(&fragment, OffloadKind::TcpV4, 1448), Unsegmentable::Fragment);
     let huge = Recipe { payload: vec![0; 70_000], ..recipe }.frame();
-    assert_eq!(refusal(&huge, Kind::TcpV4, u16::MAX), Unsegmentable::Size);
+    assert_eq!(refusal(&huge, OffloadKind::TcpV4, u16::MAX), Unsegmentable::Size);
     for reason in [Unsegmentable::Kind(3), Unsegmentable::Headers, Unsegmentable::Size] {
         assert!(!reason.to_string().contains('\n') && reason.to_string().len() > 20);
     }

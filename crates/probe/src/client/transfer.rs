@@ -7,7 +7,7 @@ use crate::bins::Bins;
 use crate::pacer::Pacer;
 use crate::tcp::TcpReading;
 use crate::tracker::Tracker;
-use crate::wire::datagram::{HEAD, Kind, MOST_USER};
+use crate::wire::datagram::{DatagramKind, HEAD, MOST_USER};
 use crate::wire::message::{FlowReport, FlowSpec, Role, Transport, UrpReading, UrpSpec};
 use crate::{ProbeError, clock};
 use serde::Serialize;
@@ -229,7 +229,7 @@ fn udp_up(
         }
         thread::sleep(due.since(clock::now()).to_duration());
         // What the system does not take is one lost.
-        let _ = datagrams.send_filled(Kind::Data, number, size);
+        let _ = datagrams.send_filled(DatagramKind::Data, number, size);
         number = number.wrapping_add(1);
         sent += 1;
     }
@@ -295,7 +295,7 @@ fn udp_down(
         door.knock(&mut datagrams, bins.began());
         let found = datagrams.receive(clock::now() + LOOK);
         let Ok(Some((head, user, at))) = found else { continue };
-        if head.kind == Kind::Data && tracker.note(head.number) {
+        if head.kind == DatagramKind::Data && tracker.note(head.number) {
             bins.add(at, user.len() as u64);
             tracker.note_transit(head.stamp, at);
         }
@@ -331,7 +331,7 @@ impl Door {
         if came.is_none() && clock::now() >= self.next {
             self.next = clock::now() + KNOCK;
             // Another follows.
-            let _ = datagrams.send_filled(Kind::Request, self.number, 0);
+            let _ = datagrams.send_filled(DatagramKind::Request, self.number, 0);
             self.number += 1;
         }
     }
@@ -418,12 +418,12 @@ impl UrpEnd {
         }
         while let Some((number, octets)) = self.channel.depart(clock::now()) {
             // What the system does not take is one lost, which the protocol repairs.
-            let _ = self.datagrams.send(Kind::Urp, number, &octets);
+            let _ = self.datagrams.send(DatagramKind::Urp, number, &octets);
         }
         let due = self.channel.deadline().unwrap_or(Time::NEVER);
         let until = until.min(due).min(now + LOOK);
         if let Ok(Some((head, octets, at))) = self.datagrams.receive(until)
-            && head.kind == Kind::Urp
+            && head.kind == DatagramKind::Urp
         {
             self.channel.arrive(at, head.number, octets);
             while let Some((count, _)) = self.channel.take(at) {

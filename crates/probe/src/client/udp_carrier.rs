@@ -3,7 +3,7 @@
 use super::Connection;
 use super::carrier::{Carrier, Reply};
 use crate::error::Naming;
-use crate::wire::datagram::{HEAD, Head, Kind, UDP_IPV4, UDP_IPV6};
+use crate::wire::datagram::{DatagramKind, HEAD, Head, UDP_IPV4, UDP_IPV6};
 use crate::wire::keys::Way;
 use crate::{ProbeError, clock, stamp};
 use rustix::event::PollFlags;
@@ -62,7 +62,7 @@ impl Datagrams {
     ///
     /// # Errors
     /// If the system does not take it.
-    pub fn send(&mut self, kind: Kind, number: u32, user: &[u8]) -> io::Result<Time> {
+    pub fn send(&mut self, kind: DatagramKind, number: u32, user: &[u8]) -> io::Result<Time> {
         self.out.resize(HEAD, 0);
         self.out.extend_from_slice(user);
         self.transmit(kind, number)
@@ -72,12 +72,12 @@ impl Datagrams {
     ///
     /// # Errors
     /// If the system does not take it.
-    pub fn send_filled(&mut self, kind: Kind, number: u32, size: u32) -> io::Result<Time> {
+    pub fn send_filled(&mut self, kind: DatagramKind, number: u32, size: u32) -> io::Result<Time> {
         self.out.resize(HEAD + size as usize, 0x55);
         self.transmit(kind, number)
     }
 
-    fn transmit(&mut self, kind: Kind, number: u32) -> io::Result<Time> {
+    fn transmit(&mut self, kind: DatagramKind, number: u32) -> io::Result<Time> {
         let stamp = clock::now().as_nanos();
         let head = Head { kind, flow: self.flow, number, stamp, span: 0, order: 0 };
         head.write(self.cookie, &self.keys[0], &mut self.out);
@@ -146,12 +146,12 @@ pub struct Udp(pub Datagrams);
 
 impl Carrier for Udp {
     fn send(&mut self, number: u32, size: u32) -> io::Result<Time> {
-        self.0.send_filled(Kind::Request, number, size)
+        self.0.send_filled(DatagramKind::Request, number, size)
     }
 
     fn receive(&mut self, until: Time) -> io::Result<Option<Reply>> {
         while let Some((head, user, at)) = self.0.receive(until)? {
-            if head.kind != Kind::Reply {
+            if head.kind != DatagramKind::Reply {
                 continue;
             }
             let received = head.stamp as i64;

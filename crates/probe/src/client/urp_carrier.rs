@@ -4,7 +4,7 @@ use super::carrier::{Carrier, Reply};
 use super::udp_carrier::Datagrams;
 use crate::channel::{Channel, MOST_WAITING};
 use crate::clock;
-use crate::wire::datagram::Kind;
+use crate::wire::datagram::DatagramKind;
 use std::collections::VecDeque;
 use std::io;
 use trunkline_core::Time;
@@ -28,7 +28,7 @@ impl UrpOver {
     fn flush(&mut self) {
         while let Some((number, octets)) = self.channel.depart(clock::now()) {
             // What the system does not take is one lost, which the protocol repairs.
-            let _ = self.datagrams.send(Kind::Urp, number, &octets);
+            let _ = self.datagrams.send(DatagramKind::Urp, number, &octets);
         }
     }
 
@@ -70,7 +70,7 @@ impl Carrier for UrpOver {
             }
             let due = self.channel.deadline().unwrap_or(Time::NEVER);
             if let Some((head, octets, at)) = self.datagrams.receive(until.min(due))?
-                && head.kind == Kind::Urp
+                && head.kind == DatagramKind::Urp
             {
                 self.channel.arrive(at, head.number, octets);
                 self.take(at);

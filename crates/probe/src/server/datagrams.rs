@@ -6,7 +6,7 @@ use crate::channel::{Channel, MOST_WAITING};
 use crate::clock;
 use crate::pacer::Pacer;
 use crate::stamp::{self, Arrival, mapped};
-use crate::wire::datagram::{self, HEAD, Head, Kind};
+use crate::wire::datagram::{self, DatagramKind, HEAD, Head};
 use crate::wire::message::Role;
 use rustix::event::PollFlags;
 use std::net::{SocketAddr, UdpSocket};
@@ -107,14 +107,14 @@ impl Place<'_> {
             return;
         }
         match (head.kind, self.flow.spec.role) {
-            (Kind::Request, Role::Echo) => self.echo(&mut flow, head, datagram, at),
+            (DatagramKind::Request, Role::Echo) => self.echo(&mut flow, head, datagram, at),
             // The client opens its filters for what is to come. A copy is not answered.
-            (Kind::Request, Role::Down) if flow.tracker.note(head.number) => {
+            (DatagramKind::Request, Role::Down) if flow.tracker.note(head.number) => {
                 self.reply(&mut flow, head, datagram, at);
                 self.start(&mut flow);
             }
-            (Kind::Data, Role::Up) => count(&mut flow, head, datagram.len(), at),
-            (Kind::Urp, role) => {
+            (DatagramKind::Data, Role::Up) => count(&mut flow, head, datagram.len(), at),
+            (DatagramKind::Urp, role) => {
                 if let Some(channel) = &mut flow.channel {
                     channel.arrive(at, head.number, &datagram[HEAD..]);
                     serve_channel(&mut flow, role, at);
@@ -137,7 +137,7 @@ impl Place<'_> {
     fn reply(&self, flow: &mut Datagrams, request: Head, datagram: &mut [u8], at: Time) {
         let order = u32::try_from(flow.tracker.received().saturating_sub(1)).unwrap_or(u32::MAX);
         let head = Head {
-            kind: Kind::Reply,
+            kind: DatagramKind::Reply,
             stamp: at.as_nanos(),
             span: u32::try_from(clock::now().since(at).as_nanos()).unwrap_or(u32::MAX),
             order,
@@ -171,7 +171,7 @@ impl Place<'_> {
             let mut datagram = vec![0; HEAD + octets.len()];
             datagram[HEAD..].copy_from_slice(&octets);
             let head = Head {
-                kind: Kind::Urp,
+                kind: DatagramKind::Urp,
                 flow: self.number,
                 number,
                 stamp: clock::now().as_nanos(),
@@ -274,7 +274,14 @@ fn stream_down(shared: &Shared, session: &Session, flow: &Flow, number: u16, to:
             continue;
         }
         let stamp = clock::now().as_nanos();
-        let head = Head { kind: Kind::Data, flow: number, number: count, stamp, span: 0, order: 0 };
+        let head = Head {
+            kind: DatagramKind::Data,
+            flow: number,
+            number: count,
+            stamp,
+            span: 0,
+            order: 0,
+        };
         head.write(session.cookie, &session.datagrams[1], &mut datagram);
         count += 1;
         let sent = send(&shared.udp, &datagram, to);
@@ -291,7 +298,8 @@ mod tests {
 
     /// A datagram that a session of this cookie sends.
     fn datagram(session: &Session) -> Vec<u8> {
-        let head = Head { kind: Kind::Urp, flow: 3, number: 1, stamp: 0, span: 0, order: 0 };
+        let head =
+            Head { kind: DatagramKind::Urp, flow: 3, number: 1, stamp: 0, span: 0, order: 0 };
         let mut octets = vec![0; HEAD + 20];
         head.write(session.cookie, &session.datagrams[0], &mut octets);
         octets

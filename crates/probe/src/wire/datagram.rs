@@ -32,7 +32,7 @@ pub const MOST_USER: u32 = (MOST - HEAD) as u32;
 /// The kind of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum DatagramKind {
     /// To be answered by one of the same length.
     Request = 1,
     /// The answer.
@@ -43,9 +43,9 @@ pub enum Kind {
     Urp = 4,
 }
 
-impl Kind {
-    fn of(octet: u8) -> Option<Kind> {
-        [Kind::Request, Kind::Reply, Kind::Data, Kind::Urp]
+impl DatagramKind {
+    fn of(octet: u8) -> Option<DatagramKind> {
+        [DatagramKind::Request, DatagramKind::Reply, DatagramKind::Data, DatagramKind::Urp]
             .into_iter()
             .find(|kind| *kind as u8 == octet)
     }
@@ -55,7 +55,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// The kind.
-    pub kind: Kind,
+    pub kind: DatagramKind,
     /// Of which flow.
     pub flow: u16,
     /// The sender's number for it.
@@ -101,7 +101,7 @@ impl Head {
         let word =
             |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
         (body[1] == VERSION).then_some(Head {
-            kind: Kind::of(body[0])?,
+            kind: DatagramKind::of(body[0])?,
             flow: u16::from_be_bytes([body[2], body[3]]),
             number: word(4),
             stamp: u64::from(word(8)) << 32 | u64::from(word(12)),
@@ -127,8 +127,12 @@ mod tests {
     }
 
     fn heads() -> impl Strategy<Value = Head> {
-        let kinds =
-            prop_oneof![Just(Kind::Request), Just(Kind::Reply), Just(Kind::Data), Just(Kind::Urp)];
+        let kinds = prop_oneof![
+            Just(DatagramKind::Request),
+            Just(DatagramKind::Reply),
+            Just(DatagramKind::Data),
+            Just(DatagramKind::Urp)
+        ];
         (kinds, any::<u16>(), any::<u32>(), any::<u64>(), any::<u32>(), any::<u32>()).prop_map(
             |(kind, flow, number, stamp, span, order)| Head {
                 kind,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use trunkline_handshake::{Channel, Hello};
 use trunkline_probe::client::{Connection, Target, TcpEnd};
 use trunkline_probe::server::{Options, Server};
-use trunkline_probe::wire::datagram::{HEAD, Head, Kind};
+use trunkline_probe::wire::datagram::{DatagramKind, HEAD, Head};
 use trunkline_probe::wire::frame;
 use trunkline_probe::wire::keys::Way;
 use trunkline_probe::wire::message::{Answer, FlowSpec, Limits, Role, Transport};
@@ -37,7 +37,7 @@ fn asked(server: &Server, connection: &Connection, flow: u16) -> UdpSocket {
     socket.connect(server.address()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let mut ask = vec![0; HEAD];
-    Head { kind: Kind::Request, flow, number: 0, stamp: 0, span: 0, order: 0 }.write(
+    Head { kind: DatagramKind::Request, flow, number: 0, stamp: 0, span: 0, order: 0 }.write(
         connection.cookie(),
         &connection.keys().datagrams(Way::Up),
         &mut ask,
@@ -234,7 +234,7 @@ fn datagrams_that_come_again_are_refused() {
     let up = connection.keys().datagrams(Way::Up);
     let ask = |flow: u16, way: Way, number: u32| {
         let mut ask = vec![3; HEAD + 10];
-        let head = Head { kind: Kind::Request, flow, number, stamp: 0, span: 0, order: 0 };
+        let head = Head { kind: DatagramKind::Request, flow, number, stamp: 0, span: 0, order: 0 };
         head.write(connection.cookie(), &connection.keys().datagrams(way), &mut ask);
         ask
     };

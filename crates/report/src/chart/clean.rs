@@ -1,6 +1,6 @@
 //! What of a figure can be drawn: finite values, categories in order. What cannot is counted, not hidden.
 
-use crate::figure::{Axis, Figure, Kind, Place, Point, Scale};
+use crate::figure::{Axis, Figure, FigureKind, Place, Point, Scale};
 use crate::number;
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ impl Clean {
 
 /// Whether the figure's x axis holds categories.
 pub(crate) fn has_categories(figure: &Figure) -> bool {
-    matches!(figure.kind, Kind::Bars | Kind::Waterfall | Kind::Stacked)
+    matches!(figure.kind, FigureKind::Bars | FigureKind::Waterfall | FigureKind::Stacked)
         || figure.x.scale == Scale::Category
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn clean(figure: &Figure) -> Clean {
         .iter()
         .map(|series| series.points.iter().filter_map(&mut settle).collect())
         .collect();
-    if figure.kind == Kind::Bars {
+    if figure.kind == FigureKind::Bars {
         dropped += series.iter_mut().map(first_of_each_place).sum::<usize>();
     }
     let note = note(dropped, figure.is_empty());
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::figure::Series;
 
-    fn of_kind(kind: Kind) -> Clean {
+    fn of_kind(kind: FigureKind) -> Clean {
         let points = vec![
             Point::new(64.0, 1.0),
             Point::new(8.0, f64::NAN),
@@ -166,11 +166,11 @@ mod tests {
 
     #[test]
     fn what_is_not_drawn_is_counted() {
-        let lines = of_kind(Kind::Lines);
+        let lines = of_kind(FigureKind::Lines);
         assert_eq!(lines.categories, ["8", "64"]);
         assert_eq!(lines.heights(), [1.0, 2.0, 3.0]);
         assert!(lines.note.unwrap().starts_with("Not drawn: 1 point "));
-        let bars = of_kind(Kind::Bars);
+        let bars = of_kind(FigureKind::Bars);
         assert_eq!(bars.heights(), [1.0, 2.0]);
         assert!(bars.note.unwrap().starts_with("Not drawn: 2 points "));
     }

@@ -14,7 +14,7 @@ mod style;
 pub(crate) mod svg;
 mod text;
 
-use crate::figure::{Figure, Kind};
+use crate::figure::{Figure, FigureKind};
 use frame::{Layout, Surround, WIDTH};
 use style::{Look, STYLE};
 use svg::{Svg, attributes, coordinate};
@@ -39,9 +39,9 @@ pub fn chart(figure: &Figure, embed: Embed) -> String {
     let looks = style::looks(figure);
     let clean = clean::clean(figure);
     let drawing = match figure.kind {
-        Kind::Bars => bars::draw(figure, &clean, &looks, &slug),
-        Kind::Waterfall | Kind::Stacked => stacked::draw(figure, &clean, &looks, &slug),
-        Kind::Lines | Kind::Cdf | Kind::TimeSeries | Kind::QueueDepth => {
+        FigureKind::Bars => bars::draw(figure, &clean, &looks, &slug),
+        FigureKind::Waterfall | FigureKind::Stacked => stacked::draw(figure, &clean, &looks, &slug),
+        FigureKind::Lines | FigureKind::Cdf | FigureKind::TimeSeries | FigureKind::QueueDepth => {
             points::draw(figure, &clean, &looks, &slug)
         }
     };

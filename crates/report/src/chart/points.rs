@@ -6,7 +6,7 @@ use super::scale::{Ruler, slot};
 use super::style::{Look, cross, marker};
 use super::svg::{Svg, attributes, coordinate};
 use super::{Drawing, WIDTH};
-use crate::figure::{Axis, Figure, Kind, Series};
+use crate::figure::{Axis, Figure, FigureKind, Series};
 use crate::number;
 
 /// Up to so many markers a series shows each with its value under the pointer; above it only some have one.
@@ -26,7 +26,7 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
         upright: &upright,
         upright_caption: figure.y.caption(),
         legend: names.iter().map(String::as_str).zip(looks.iter().copied()).collect(),
-        swatch: if figure.kind == Kind::TimeSeries { Swatch::Marker } else { Swatch::Both },
+        swatch: if figure.kind == FigureKind::TimeSeries { Swatch::Marker } else { Swatch::Both },
         note: clean.note.clone(),
         height: 300.0,
         downward: false,
@@ -47,11 +47,16 @@ fn level(figure: &Figure, clean: &Clean) -> Ruler {
     if !clean.categories.is_empty() {
         return Ruler::Category(clean.categories.clone());
     }
-    Ruler::cover(&figure.x, &clean.places(), (WIDTH / 90.0) as usize, figure.kind == Kind::Lines)
+    Ruler::cover(
+        &figure.x,
+        &clean.places(),
+        (WIDTH / 90.0) as usize,
+        figure.kind == FigureKind::Lines,
+    )
 }
 
 fn upright(figure: &Figure, clean: &Clean) -> Ruler {
-    if figure.kind == Kind::Cdf {
+    if figure.kind == FigureKind::Cdf {
         let whole = Axis { from: Some(0.0), to: Some(1.0), ..figure.y.clone() };
         return Ruler::cover(&whole, &clean.heights(), 5, true);
     }
@@ -92,9 +97,9 @@ fn curve(
     marks.sort_by(|a, b| a.x.total_cmp(&b.x));
     let places: Vec<(f64, f64)> = marks.iter().filter_map(|mark| rulers.place(mark)).collect();
     let path = match figure.kind {
-        Kind::TimeSeries => String::new(),
-        Kind::Lines => straight(&places),
-        Kind::Cdf => stairs(&rising(rulers, &thinned(&places))),
+        FigureKind::TimeSeries => String::new(),
+        FigureKind::Lines => straight(&places),
+        FigureKind::Cdf => stairs(&rising(rulers, &thinned(&places))),
         _ => stairs(&thinned(&places)),
     };
     if !path.is_empty() {
@@ -107,7 +112,7 @@ fn curve(
     }
     if marks.len() <= MARKERS {
         named_markers(svg, figure, rulers, &marks, look, name);
-    } else if figure.kind == Kind::TimeSeries {
+    } else if figure.kind == FigureKind::TimeSeries {
         cloud(svg, &thinned(&places), look);
     } else {
         let stride = (places.len() / SPARSE).max(1);

@@ -6,7 +6,7 @@ use super::frame::{Frame, Surround, Swatch, bar};
 use super::scale::{Ruler, slot};
 use super::style::Look;
 use super::svg::{Svg, attributes, coordinate};
-use crate::figure::{Axis, Figure, Kind};
+use crate::figure::{Axis, Figure, FigureKind};
 use crate::number;
 
 /// Pixels from one bar to the next, and of a bar.
@@ -23,7 +23,7 @@ struct Segment {
 
 /// Draws the figure.
 pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -> Drawing {
-    let segments = segments(clean, figure.kind == Kind::Waterfall);
+    let segments = segments(clean, figure.kind == FigureKind::Waterfall);
     let ends = row_ends(&segments, clean.categories.len());
     let reach = segments.iter().map(|segment| segment.to).fold(0.0, f64::max);
     // Room for the sum printed behind the longest bar.
@@ -44,7 +44,7 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
     };
     Drawing::new(&parts, slug, |svg, frame| {
         let rows = Rows { frame, level: &level, figure, clean, slug };
-        if figure.kind == Kind::Waterfall {
+        if figure.kind == FigureKind::Waterfall {
             rows.joints(svg, &ends);
         }
         segments.iter().for_each(|segment| rows.segment(svg, segment, looks[segment.series]));

@@ -1,7 +1,7 @@
 //! How series are told apart: colour, dash, marker and hatch together, so that a grey print still reads.
 
 use super::svg::{Svg, attributes};
-use crate::figure::{Figure, Kind, Role};
+use crate::figure::{Figure, FigureKind, Role};
 
 /// Colours and hatches that follow one another before they repeat.
 pub(crate) const COLOURS: usize = 8;
@@ -36,7 +36,7 @@ const TINTS: [&str; COLOURS] =
 pub(crate) fn looks(figure: &Figure) -> Vec<Look> {
     let mut groups: Vec<&str> = Vec::new();
     let grouped = figure.series.iter().any(|series| series.group.is_some());
-    let by_role = grouped && figure.kind == Kind::Lines;
+    let by_role = grouped && figure.kind == FigureKind::Lines;
     let mut looks = Vec::new();
     for (index, series) in figure.series.iter().enumerate() {
         let key = series.group.as_deref().unwrap_or(&series.name);

@@ -1,16 +1,16 @@
 //! What holds for every chart: well-formed, within its view, labels apart from one another.
 
 use proptest::prelude::*;
-use trunkline_report::{Axis, Embed, Figure, Kind, Point, Role, Scale, Series, chart};
+use trunkline_report::{Axis, Embed, Figure, FigureKind, Point, Role, Scale, Series, chart};
 
-const KINDS: [Kind; 7] = [
-    Kind::Bars,
-    Kind::Lines,
-    Kind::Cdf,
-    Kind::TimeSeries,
-    Kind::QueueDepth,
-    Kind::Waterfall,
-    Kind::Stacked,
+const KINDS: [FigureKind; 7] = [
+    FigureKind::Bars,
+    FigureKind::Lines,
+    FigureKind::Cdf,
+    FigureKind::TimeSeries,
+    FigureKind::QueueDepth,
+    FigureKind::Waterfall,
+    FigureKind::Stacked,
 ];
 
 fn any_figure() -> impl Strategy<Value = Figure> {

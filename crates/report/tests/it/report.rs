@@ -9,7 +9,7 @@ use trunkline_measure::{
     Cell, Conservation, Estimator, Key, Quantity, Sample, Samples, Table, Tolerance, compare,
 };
 use trunkline_report::{
-    Axis, Embed, Figure, Kind, Point, Report, ReportError, Role, Scale, Series, Shown, chart,
+    Axis, Embed, Figure, FigureKind, Point, Report, ReportError, Role, Scale, Series, Shown, chart,
     columns, figures, page, terminal, write,
 };
 
@@ -68,11 +68,11 @@ fn nasty() -> Report {
         }
         run.ended = Time::ZERO;
     }
-    report.figures.push(figure(Kind::Bars, Scale::Linear, &[f64::NAN, f64::INFINITY, 1.0]));
+    report.figures.push(figure(FigureKind::Bars, Scale::Linear, &[f64::NAN, f64::INFINITY, 1.0]));
     report
 }
 
-fn figure(kind: Kind, scale: Scale, values: &[f64]) -> Figure {
+fn figure(kind: FigureKind, scale: Scale, values: &[f64]) -> Figure {
     let points = |factor: f64| {
         let point = |(i, y): (usize, &f64)| Point::new((1u64 << i) as f64, y * factor).spread(0.5);
         values.iter().enumerate().map(point).collect()
@@ -123,8 +123,14 @@ fn the_files_are_as_they_were() {
     {
         golden(name, &files[name]);
     }
-    golden("bars.svg", &chart(&figure(Kind::Bars, Scale::Linear, &[1.0, 2.0, 4.0]), Embed::File));
-    golden("lines.svg", &chart(&figure(Kind::Lines, Scale::Log, &[1.0, 20.0, 400.0]), Embed::File));
+    golden(
+        "bars.svg",
+        &chart(&figure(FigureKind::Bars, Scale::Linear, &[1.0, 2.0, 4.0]), Embed::File),
+    );
+    golden(
+        "lines.svg",
+        &chart(&figure(FigureKind::Lines, Scale::Log, &[1.0, 20.0, 400.0]), Embed::File),
+    );
 }
 
 #[test]
@@ -232,7 +238,7 @@ fn two_things_in_one_place_are_refused() {
     report.runs.push(report.runs[0].clone());
     assert!(matches!(write(directory.path(), &report), Err(ReportError::Twice { .. })));
     let mut report = fixture::report();
-    let figure = figure(Kind::Bars, Scale::Linear, &[1.0]);
+    let figure = figure(FigureKind::Bars, Scale::Linear, &[1.0]);
     report.figures = vec![figure.clone(), figure];
     assert!(matches!(write(directory.path(), &report), Err(ReportError::Figure(_))));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -303,7 +309,7 @@ fn a_cause_looks_the_same_in_every_chart() {
     let report = fixture::report();
     let figures = figures(&report);
     let stacked = |kind| figures.iter().find(|figure| figure.kind == kind).unwrap();
-    for figure in [stacked(Kind::Stacked), stacked(Kind::Waterfall)] {
+    for figure in [stacked(FigureKind::Stacked), stacked(FigureKind::Waterfall)] {
         let position = figure.series.iter().position(|series| series.name == "transmit");
         assert_eq!(position, Some(3));
         let text = chart(figure, Embed::File);
@@ -314,7 +320,7 @@ fn a_cause_looks_the_same_in_every_chart() {
 #[test]
 fn a_place_keeps_its_row_whatever_is_booked_there() {
     let figures = figures(&fixture::report());
-    let figure = figures.iter().find(|figure| figure.kind == Kind::Waterfall).unwrap();
+    let figure = figures.iter().find(|figure| figure.kind == FigureKind::Waterfall).unwrap();
     let text = chart(figure, Embed::File);
     let at = |place: &str| text.find(&format!(">{place}</text>")).unwrap();
     assert!(at("coma") < at("coma&gt;tempel") && at("coma&gt;tempel") < at("tempel"));
@@ -348,7 +354,7 @@ fn a_grid_of_two_axes_is_drawn_over_the_longer_one() {
     }
     let figures = figures(&report);
     let figure = figures.iter().find(|figure| figure.name == "measured-0-0").unwrap();
-    assert_eq!((figure.kind, figure.x.label.as_str()), (Kind::Lines, "window"));
+    assert_eq!((figure.kind, figure.x.label.as_str()), (FigureKind::Lines, "window"));
     let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
     assert_eq!(names, ["sim, trunk.discipline = fifo", "sim, trunk.discipline = drr"]);
     assert!(figure.series.iter().all(|series| series.points.len() == 3));

@@ -9,7 +9,7 @@ use crate::setting::Draft;
 use crate::{Files, Medium};
 use std::sync::LazyLock;
 use trunkline_path::discipline::{self, FLAG};
-use trunkline_path::medium::{AccessSpec, KINDS, Kind as MediumKind, MediumTextError};
+use trunkline_path::medium::{AccessSpec, KINDS, MediumKind, MediumTextError};
 use trunkline_path::{LinkSpec, MediumSpec, SpecError};
 
 /// The names of all kinds.

@@ -6,7 +6,7 @@
 //! 32 bits of its number in the place of all that follows its bytes.
 
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Control, Kind, Part, Seq, Trailer};
+use trunkline_transport::urp::{Control, Part, Seq, Trailer, TrailerKind};
 
 const LEN: u32 = 13;
 const OFFSET: u32 = 24;
@@ -98,16 +98,16 @@ impl Bits {
     }
 }
 
-fn kind_bits(kind: Kind) -> u64 {
+fn kind_bits(kind: TrailerKind) -> u64 {
     match kind {
-        Kind::Bot => 1,
-        Kind::Botm => 2,
-        Kind::Bots => 3,
+        TrailerKind::Bot => 1,
+        TrailerKind::Botm => 2,
+        TrailerKind::Bots => 3,
     }
 }
 
-fn trailer_kind(bits: u64) -> Option<Kind> {
-    [None, Some(Kind::Bot), Some(Kind::Botm), Some(Kind::Bots)][bits as usize]
+fn trailer_kind(bits: u64) -> Option<TrailerKind> {
+    [None, Some(TrailerKind::Bot), Some(TrailerKind::Botm), Some(TrailerKind::Bots)][bits as usize]
 }
 
 /// Controls that carry a number are 1 to 4, the others follow; 0 is none. Express data and user controls

@@ -3,7 +3,7 @@
 use crate::common::{Made, engine, texts, verify};
 use std::sync::Arc;
 use trunkline_engine::{EngineName, Run, SharedEngine};
-use trunkline_measure::Verdict;
+use trunkline_measure::Agreement;
 use trunkline_scenario::Scenario;
 use trunkline_study::{Library, Makers, Source, StudyError, StudyResult, run_sources};
 
@@ -122,8 +122,11 @@ fn every_published_cell_stands_beside_ours() {
     let found = result(STUDY, engine);
     assert_eq!(found.runs, 2);
     let rows = &found.experiment("delay").unwrap().comparison.rows;
-    let verdicts: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Within, Verdict::Within, Verdict::Within, Verdict::Outside]);
+    let verdicts: Vec<Agreement> = rows.iter().map(|row| row.verdict).collect();
+    assert_eq!(
+        verdicts,
+        [Agreement::Within, Agreement::Within, Agreement::Within, Agreement::Outside]
+    );
     // 3 ms, 10 us, the letters of 1Mbit/s, and 0 to 6 us by turns.
     assert!((rows[0].ours.unwrap() - 3.619_8).abs() < 1e-3, "{:?}", rows[0]);
     assert_eq!(found.quotes[0].agrees, Some(false));

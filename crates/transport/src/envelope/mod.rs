@@ -94,7 +94,7 @@ fn write_trailer(trailer: Trailer, out: &mut Vec<Envelope>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::urp::{Kind, Seq};
+    use crate::urp::{Seq, TrailerKind};
 
     #[test]
     fn envelopes_have_the_bits_of_the_host_interface() {
@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn a_block_of_28_octets_ends_as_the_sources_say() {
-        let trailer = Trailer { kind: Kind::Botm, length: Some(28), seq: Seq::new(1), crc: None };
+        let trailer =
+            Trailer { kind: TrailerKind::Botm, length: Some(28), seq: Seq::new(1), crc: None };
         let mut out = Vec::new();
         write(&Part { data: vec![7u8; 28], control: None, trailer: Some(trailer) }, &mut out);
         let words: Vec<u16> = out[28..].iter().map(|envelope| envelope.word()).collect();
@@ -116,7 +117,8 @@ mod tests {
 
     #[test]
     fn parts_have_as_many_envelopes_as_they_say() {
-        let trailer = Trailer { kind: Kind::Bot, length: Some(6), seq: Seq::new(3), crc: Some(9) };
+        let trailer =
+            Trailer { kind: TrailerKind::Bot, length: Some(6), seq: Seq::new(3), crc: Some(9) };
         let part = Part {
             data: vec![1u8],
             control: Some(Control::Express([2, 3])),

@@ -1,7 +1,7 @@
 //! From envelopes to what an end hears.
 
 use super::Envelope;
-use crate::urp::{Check, Control, Kind, Part, Seq, Trailer, User, octet};
+use crate::urp::{Check, Control, Part, Seq, Trailer, TrailerKind, User, octet};
 
 /// Up to four octets that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,7 +30,7 @@ enum State {
     /// The check sum.
     Crc(Octets),
     /// The length in the trailer.
-    Trailer(Kind, Octets, Option<u32>),
+    Trailer(TrailerKind, Octets, Option<u32>),
 }
 
 /// Reads one direction of one channel, envelope by envelope, over packets of any size.
@@ -90,9 +90,9 @@ impl Reader {
 
     fn control(&mut self, octet: u8, parts: &mut Vec<Part<Vec<u8>>>) {
         match octet {
-            octet::BOT => self.begin_trailer(Kind::Bot),
-            octet::BOTM => self.begin_trailer(Kind::Botm),
-            octet::BOTS => self.begin_trailer(Kind::Bots),
+            octet::BOT => self.begin_trailer(TrailerKind::Bot),
+            octet::BOTM => self.begin_trailer(TrailerKind::Botm),
+            octet::BOTS => self.begin_trailer(TrailerKind::Bots),
             octet::SOI => self.express = Some(Octets::default()),
             octet::EOI => self.end_express(parts),
             _ => match octet::read(octet) {
@@ -103,7 +103,7 @@ impl Reader {
         }
     }
 
-    fn begin_trailer(&mut self, kind: Kind) {
+    fn begin_trailer(&mut self, kind: TrailerKind) {
         let crc = match self.state {
             State::Crc(Octets { held, count: 4 }) => Some(u32::from_le_bytes(held)),
             _ => None,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn trailer(length: Option<u16>) -> Option<Trailer> {
-        Some(Trailer { kind: Kind::Bot, length, seq: Seq::new(1), crc: None })
+        Some(Trailer { kind: TrailerKind::Bot, length, seq: Seq::new(1), crc: None })
     }
 
     #[test]

@@ -149,18 +149,19 @@ impl Agreed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::congestion::Kind;
+    use super::super::congestion::Algorithm;
     use super::*;
 
     /// RFC 9768 table 2: who asks to count is answered by a counting end, an echoing one, and one that knows neither.
     #[test]
     fn marks_are_told_of_in_the_best_way_that_both_know() {
-        let settings = |kind: Kind| Settings { ecn: true, congestion: kind, ..Settings::default() };
-        let agreed = |own: Kind, notice| {
+        let settings =
+            |kind: Algorithm| Settings { ecn: true, congestion: kind, ..Settings::default() };
+        let agreed = |own: Algorithm, notice| {
             Agreed::between(&settings(own), Offer::default(), false, notice).ecn
         };
-        assert_eq!(agreed(Kind::NEW_RENO, Notice::Count), Some(Marks::Once));
-        assert_eq!(agreed(Kind::NEW_RENO, Notice::None), None);
+        assert_eq!(agreed(Algorithm::NEW_RENO, Notice::Count), Some(Marks::Once));
+        assert_eq!(agreed(Algorithm::NEW_RENO, Notice::None), None);
         for (ace, notice) in [
             (0b000, Notice::None),
             (0b001, Notice::Echo),

@@ -1,6 +1,6 @@
 //! The systems whose habits an end can have, and their settings.
 
-use super::congestion::{Counting, Kind, Start};
+use super::congestion::{Algorithm, Counting, Start};
 use super::settings::{MOST_UNSCALED, Recovery, Settings};
 use std::fmt;
 use std::str::FromStr;
@@ -99,7 +99,7 @@ impl Settings {
             min_rto_above_srtt: false,
             rearms: false,
             most_timeouts: 15,
-            congestion: Kind::NEW_RENO,
+            congestion: Algorithm::NEW_RENO,
             counting: Counting::Bytes,
             slow_start_limit: 2,
             start: Start::HyStartPlusPlus,
@@ -132,7 +132,7 @@ impl Settings {
             max_rto: Span::from_secs(120),
             min_rto_above_srtt: true,
             rearms: true,
-            congestion: Kind::CUBIC,
+            congestion: Algorithm::CUBIC,
             slow_start_limit: u8::MAX,
             counts_segments: true,
             emulates_sack: true,
@@ -158,7 +158,7 @@ impl Settings {
             max_rto: Span::from_secs(64),
             initial_rto: Span::from_secs(6),
             most_timeouts: 12,
-            congestion: Kind::RENO,
+            congestion: Algorithm::RENO,
             counting: Counting::AcksAndEighth,
             recovery: Recovery::Reno,
             limited_transmit: false,
@@ -191,7 +191,7 @@ mod tests {
     fn a_profile_is_its_systems() {
         let linux = Settings::of(Profile::Linux);
         assert_eq!((linux.receive_buffer, linux.max_rto), (3 << 20, Span::from_secs(120)));
-        assert_eq!((linux.congestion, linux.start), (Kind::CUBIC, Start::HyStart));
+        assert_eq!((linux.congestion, linux.start), (Algorithm::CUBIC, Start::HyStart));
         let held_back = Some(Span::from_millis(200));
         assert!(linux.defers && linux.delayed_ack == held_back);
         let bsd = Settings::of(Profile::BsdReno);
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!((bsd.initial_rto, bsd.max_rto), (Span::from_secs(6), Span::from_secs(64)));
         assert_eq!((bsd.initial_window, bsd.most_timeouts), (1, 12));
         assert_eq!(bsd.delayed_ack, held_back);
-        assert_eq!((bsd.congestion, bsd.counting), (Kind::RENO, Counting::AcksAndEighth));
+        assert_eq!((bsd.congestion, bsd.counting), (Algorithm::RENO, Counting::AcksAndEighth));
         assert_eq!(bsd.recovery, Recovery::Reno);
         let later = [
             bsd.sack,

@@ -1,7 +1,7 @@
 //! The settings of one end.
 
 use super::clock::Clock;
-use super::congestion::{self, Counting, Kind, Marks, Start};
+use super::congestion::{self, Algorithm, Counting, Marks, Start};
 use trunkline_core::Span;
 
 /// The largest window that scaling can state (RFC 7323 §2.3).
@@ -99,7 +99,7 @@ pub struct Settings {
     /// Time-outs in a row before the other end counts as dead (Linux tcp_retries2: 15).
     pub most_timeouts: u8,
     /// The congestion controller.
-    pub congestion: Kind,
+    pub congestion: Algorithm,
     /// The way in which the controller counts acknowledgements.
     pub counting: Counting,
     /// Segments that one acknowledgement counts for in slow start at most, if bytes are counted
@@ -183,9 +183,9 @@ pub enum SettingsError {
 
 impl Settings {
     /// These settings with another congestion controller, and the recovery that its name promises:
-    /// [`Kind::RENO`] leaves at the first acknowledgement of new data, the others do not.
+    /// [`Algorithm::RENO`] leaves at the first acknowledgement of new data, the others do not.
     #[must_use]
-    pub const fn with_congestion(mut self, kind: Kind) -> Settings {
+    pub const fn with_congestion(mut self, kind: Algorithm) -> Settings {
         self.congestion = kind;
         self.recovery = if kind.entry().stays_through_partial_acks {
             Recovery::NewReno

@@ -29,7 +29,7 @@ impl User {
 
 /// The control that begins a trailer, and what it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum TrailerKind {
     /// The last block of a message.
     Bot,
     /// More blocks of the message follow.
@@ -125,18 +125,18 @@ pub(crate) mod octet {
     }
 }
 
-impl Kind {
+impl TrailerKind {
     /// As it is sent.
     pub const fn octet(self) -> u8 {
         match self {
-            Kind::Bot => octet::BOT,
-            Kind::Botm => octet::BOTM,
-            Kind::Bots => octet::BOTS,
+            TrailerKind::Bot => octet::BOT,
+            TrailerKind::Botm => octet::BOTM,
+            TrailerKind::Bots => octet::BOTS,
         }
     }
     /// Whether the end of a message follows the block.
     pub const fn ends_message(self) -> bool {
-        !matches!(self, Kind::Botm)
+        !matches!(self, TrailerKind::Botm)
     }
 }
 
@@ -175,7 +175,10 @@ mod tests {
             assert_eq!(octet::write(control), code, "{control:?}");
             assert_eq!(octet::read(code), Some(control));
         }
-        assert_eq!([Kind::Bot, Kind::Botm, Kind::Bots].map(Kind::octet), [0x28, 0x29, 0x2a]);
+        assert_eq!(
+            [TrailerKind::Bot, TrailerKind::Botm, TrailerKind::Bots].map(TrailerKind::octet),
+            [0x28, 0x29, 0x2a]
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The check sum of the optional extension: CRC-32 (IEEE 802.3) over a block's octets and user controls,
 //! its kind and its number.
 
-use super::control::Kind;
+use super::control::TrailerKind;
 use super::seq::Seq;
 use crate::Payload;
 
@@ -46,7 +46,7 @@ impl Crc {
         self.0 = !self.0;
     }
 
-    pub fn finish(mut self, kind: Kind, seq: Seq) -> u32 {
+    pub fn finish(mut self, kind: TrailerKind, seq: Seq) -> u32 {
         self.octet(kind.octet());
         self.octet(seq.get());
         !self.0
@@ -69,7 +69,7 @@ mod tests {
         let sum = |feed: fn(&mut Crc), seq| {
             let mut crc = Crc::new();
             feed(&mut crc);
-            crc.finish(Kind::Bot, Seq::new(seq))
+            crc.finish(TrailerKind::Bot, Seq::new(seq))
         };
         let data = sum(|crc| crc.payload(&vec![0o110u8]), 1);
         assert_ne!(data, sum(|crc| crc.control(0o110), 1));

@@ -48,7 +48,7 @@ mod seq;
 mod settings;
 
 pub(crate) use control::octet;
-pub use control::{Control, Kind, User};
+pub use control::{Control, TrailerKind, User};
 pub use counters::{Counters, Receiving, Sending};
 pub use segment::{Block, Characters, Part, Parts, Segment, Trailer};
 pub use seq::Seq;

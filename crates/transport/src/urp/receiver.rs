@@ -7,7 +7,7 @@ use super::crc::Crc;
 use super::segment::Trailer;
 use super::seq::Seq;
 use super::settings::{Check, Echo, Profile, Settings};
-use super::{Delivery, Kind};
+use super::{Delivery, TrailerKind};
 use crate::Payload;
 use std::collections::VecDeque;
 
@@ -255,10 +255,11 @@ impl<P: Payload> Receiver<P> {
         self.answer(Control::Echo(trailer.seq), out);
     }
 
-    fn refuse(&mut self, verdict: Verdict, kind: Option<Kind>, seq: Seq, out: Out<'_>) {
+    fn refuse(&mut self, verdict: Verdict, kind: Option<TrailerKind>, seq: Seq, out: Out<'_>) {
         self.count(verdict);
         self.behind.clear();
-        let resynchronise = kind == Some(Kind::Bots) && self.settings.profile != Profile::Plan9;
+        let resynchronise =
+            kind == Some(TrailerKind::Bots) && self.settings.profile != Profile::Plan9;
         if resynchronise {
             self.good = seq;
         }

@@ -1,6 +1,6 @@
 //! The segments that one end hands to the network, and how they are cut into packets.
 
-use super::control::{Control, Kind, User};
+use super::control::{Control, TrailerKind, User};
 use super::crc::Crc;
 use super::seq::Seq;
 use crate::Payload;
@@ -27,7 +27,7 @@ pub struct Block<P> {
     /// Its number.
     pub seq: Seq,
     /// The request of its trailer.
-    pub kind: Kind,
+    pub kind: TrailerKind,
     /// The check sum of [`Check::Crc`](super::Check::Crc).
     pub crc: Option<u32>,
     /// When its data were there and the window first allowed it.
@@ -39,7 +39,7 @@ pub struct Block<P> {
 impl<P> Block<P> {
     /// Whether a message ends behind it.
     pub fn ends_message(&self) -> bool {
-        self.kind != Kind::Botm
+        self.kind != TrailerKind::Botm
     }
 
     /// Its number, from 0, among all blocks of its sender, which has sent `sent` of them at least once. Sequence
@@ -66,7 +66,7 @@ pub struct Characters<P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trailer {
     /// The request of the trailer.
-    pub kind: Kind,
+    pub kind: TrailerKind,
     /// Octets and user controls since the last trailer, check sum included; `None` if the two octets
     /// of the length did not both come.
     pub length: Option<u16>,
@@ -230,7 +230,7 @@ mod tests {
             data: Extent::new(0, len),
             user: None,
             seq: Seq::FIRST,
-            kind: Kind::Bot,
+            kind: TrailerKind::Bot,
             crc: None,
             eligible: Time::ZERO,
             first_sent: None,

@@ -1,6 +1,6 @@
 //! The sending side: a window of blocks that moves on ECHO, and go-back-N.
 
-use super::control::{Control, Kind, User};
+use super::control::{Control, TrailerKind, User};
 use super::counters::Sending;
 use super::segment::{Block, Characters, Segment};
 use super::seq::Seq;
@@ -243,9 +243,9 @@ impl<P: Payload> Sender<P> {
         let eligible = since.max(request.offered);
         let (data, user, last) = self.cut(self.settings.block.into())?;
         let kind = match (self.settings.mode, last) {
-            (Mode::Detection, _) => Kind::Bots,
-            (_, Some(true)) => Kind::Bot,
-            _ => Kind::Botm,
+            (Mode::Detection, _) => TrailerKind::Bots,
+            (_, Some(true)) => TrailerKind::Bot,
+            _ => TrailerKind::Botm,
         };
         let seq = self.next;
         let mut block = Block { data, user, seq, kind, crc: None, eligible, first_sent: None };
@@ -303,7 +303,7 @@ impl<P: Payload> Sender<P> {
 
     /// Books a number that waits for its echo.
     fn mark(&mut self, now: Time, eligible: Time) -> Seq {
-        let (seq, kind, data) = (self.next, Kind::Botm, P::default());
+        let (seq, kind, data) = (self.next, TrailerKind::Botm, P::default());
         let block = Block { data, user: None, seq, kind, crc: None, eligible, first_sent: None };
         self.permits.pop_front();
         self.sent(now, block);

@@ -206,7 +206,7 @@ fn discipline_keys() -> Vec<Key> {
     let kinds: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
     let kind = One(Kind::Setting("queue", "round-robin"));
     let mut keys = vec![key("kind", kind, Required, String::leak(kinds.join(", ")))];
-    let of = |kind: &discipline::Kind| {
+    let of = |kind: &discipline::DisciplineKind| {
         let name = kind.name;
         kind.keys().into_iter().map(move |key| (name, key))
     };

@@ -135,7 +135,7 @@ mod tests {
     fn the_reference_page_has_every_congestion_controller() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
         let page = std::fs::read_to_string(path).unwrap();
-        for kind in trunkline_transport::tcp::congestion::Kind::ALL {
+        for kind in trunkline_transport::tcp::congestion::Algorithm::ALL {
             let entry = kind.entry();
             let kernel = entry.kernel.map_or_else(|| "none".into(), |module| format!("`{module}`"));
             let formulas = if entry.law.is_some() { "yes" } else { "none" };

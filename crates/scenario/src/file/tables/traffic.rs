@@ -252,7 +252,7 @@ const TCP_KEYS: &[Key] = &[
     only(
         &[TCP],
         "congestion",
-        One(Kind::Word(congestion::Kind::NAMES)),
+        One(Kind::Word(congestion::Algorithm::NAMES)),
         Optional,
         "Congestion control; the profile's if left out",
     ),

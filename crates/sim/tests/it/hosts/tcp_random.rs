@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use trunkline_core::Time;
 use trunkline_engine::{Run, check};
 use trunkline_path::DisciplineSpec;
-use trunkline_path::discipline::{KINDS, Kind};
+use trunkline_path::discipline::{DisciplineKind, KINDS};
 
 /// Queues that are small enough to overflow: every discipline under its trials, and some that need no small limit.
 fn queues() -> Vec<String> {
-    let trials = KINDS.iter().flat_map(Kind::texts);
+    let trials = KINDS.iter().flat_map(DisciplineKind::texts);
     let bare = KINDS.iter().map(|kind| kind.name.to_string());
     let texts = trials.chain(bare.filter(|text| text.parse::<DisciplineSpec>().is_ok()));
     let keys = texts.map(|text| format!("discipline = \"{text}\""));

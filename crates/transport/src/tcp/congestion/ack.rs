@@ -109,7 +109,7 @@ pub trait Congestion {
     /// for the first congestion mark of a round trip in which there was neither another nor a loss.
     fn congested(&mut self, now: Time, in_flight: u64, reason: Reason);
     /// All that was outstanding at the last loss or time-out has been acknowledged; or, for
-    /// [`Kind::RENO`](super::Kind::RENO), the first new ACK has come.
+    /// [`Algorithm::RENO`](super::Algorithm::RENO), the first new ACK has come.
     fn recovered(&mut self, now: Time);
     /// The retransmission timer ran out. Repeated time-outs of one segment are recognised by the lack of
     /// ACKs in between.

@@ -4,7 +4,7 @@ use super::{Ack, Bbr, Congestion, Cubic, Reason, Reno, Settings};
 use std::fmt::Debug;
 use trunkline_core::{Rate, Time};
 
-/// A congestion controller of one of the [`Kind`](super::Kind)s.
+/// A congestion controller of one of the [`Algorithm`](super::Algorithm)s.
 ///
 /// The first ones are called without going through a table. Reno is held in place, so that its flows need no
 /// memory elsewhere; the others are larger than all the rest that a flow needs, and have a place of their own.

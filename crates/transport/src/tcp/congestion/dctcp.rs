@@ -4,12 +4,12 @@
 //! alpha, and takes half of that share off the window once in a window of data. All else is NewReno's: growth (§3.4)
 //! and the reaction to losses (§3.5).
 
-use super::{Ack, Congestion, Controller, Entry, Kind, Marks, Reason, Reno, Settings};
+use super::{Ack, Algorithm, Congestion, Controller, Entry, Marks, Reason, Reno, Settings};
 use trunkline_core::Time;
 
-impl Kind {
+impl Algorithm {
     /// `dctcp`.
-    pub const DCTCP: Kind = Kind::of(&Entry {
+    pub const DCTCP: Algorithm = Algorithm::of(&Entry {
         marks: Marks::Each,
         kernel: Some("dctcp"),
         ..Entry::new(
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_first_mark_halves_and_a_rare_one_hardly_moves() {
-        let settings = Settings::new(Kind::DCTCP, MSS as u32);
+        let settings = Settings::new(Algorithm::DCTCP, MSS as u32);
         let mut flow = Dctcp::new(&Settings { initial_window: Some(64 * MSS), ..settings });
         flow.congested(Time::ZERO, 64 * MSS, Reason::Marked);
         assert_eq!((flow.window(), flow.slow_start_threshold()), (32 * MSS, 32 * MSS));

@@ -5,25 +5,25 @@
 //! one of them, [`Settings`] what it is told at its start.
 //!
 //! A new controller is one file here with its machine and its [`Entry`], one line of this file that
-//! declares it, and one in [`Kind::ALL`].
+//! declares it, and one in [`Algorithm::ALL`].
 
 mod ack;
+mod algorithm;
 mod bbr;
 mod controller;
 mod cubic;
 mod dctcp;
 mod idle;
-mod kind;
 mod prague;
 mod rate;
 mod reno;
 mod settings;
 
 pub use ack::{Ack, Congestion, Reason};
+pub use algorithm::{Algorithm, Entry, Law, Marks, UnknownAlgorithm};
 pub use bbr::Bbr;
 pub use controller::{Controller, Other};
 pub use cubic::Cubic;
-pub use kind::{Entry, Kind, Law, Marks, UnknownKind};
 pub use rate::{RateSample, RateSampler, Stamp};
 pub use reno::Reno;
 pub use settings::{Counting, MOST_WINDOW, Settings, Start};

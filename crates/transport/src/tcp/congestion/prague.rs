@@ -12,12 +12,14 @@
 //! controllers).
 
 use super::dctcp::Share;
-use super::{Ack, Congestion, Controller, Entry, Kind, MOST_WINDOW, Marks, Reason, Reno, Settings};
+use super::{
+    Ack, Algorithm, Congestion, Controller, Entry, MOST_WINDOW, Marks, Reason, Reno, Settings,
+};
 use trunkline_core::{Rate, Span, Time};
 
-impl Kind {
+impl Algorithm {
     /// `prague`.
-    pub const PRAGUE: Kind = Kind::of(&Entry {
+    pub const PRAGUE: Algorithm = Algorithm::of(&Entry {
         marks: Marks::Counted,
         ..Entry::new(
             "prague",
@@ -181,7 +183,7 @@ mod tests {
 
     /// A flow beyond slow start, with a window of `segments`.
     fn flow(segments: u64) -> Prague {
-        let settings = Settings::new(Kind::PRAGUE, MSS as u32);
+        let settings = Settings::new(Algorithm::PRAGUE, MSS as u32);
         let mut flow =
             Prague::new(&Settings { initial_window: Some(2 * segments * MSS), ..settings });
         flow.congested(Time::ZERO, 2 * segments * MSS, Reason::Marked);

@@ -3,13 +3,13 @@
 
 use super::idle::Idle;
 use super::settings::{Counting, MOST_WINDOW, Settings};
-use super::{Ack, Congestion, Controller, Entry, Kind, Law, Reason};
+use super::{Ack, Algorithm, Congestion, Controller, Entry, Law, Reason};
 use trunkline_core::Time;
 
-impl Kind {
+impl Algorithm {
     /// `reno`. Its machine leaves recovery at the first ACK of new data, as 4.4BSD did, so that several losses in
     /// one window halve the window several times.
-    pub const RENO: Kind = Kind::of(&Entry {
+    pub const RENO: Algorithm = Algorithm::of(&Entry {
         law: Some(Law::Reno),
         kernel: Some("reno"),
         stays_through_partial_acks: false,
@@ -22,7 +22,7 @@ impl Kind {
     });
 
     /// `newreno`: the same window, and recovery lasts until all that was outstanding is acknowledged.
-    pub const NEW_RENO: Kind = Kind::of(&Entry {
+    pub const NEW_RENO: Algorithm = Algorithm::of(&Entry {
         law: Some(Law::Reno),
         kernel: Some("reno"),
         ..Entry::new(
@@ -35,7 +35,7 @@ impl Kind {
 
     /// `constant-rate`: NewReno whose window grows by c·r² segments in a round trip of r, so that the *rate* gains
     /// the same each second whatever the round trip.
-    pub const CONSTANT_RATE: Kind = Kind::of(&Entry {
+    pub const CONSTANT_RATE: Algorithm = Algorithm::of(&Entry {
         law: Some(Law::ConstantRate),
         ..Entry::new(
             "constant-rate",
@@ -81,7 +81,7 @@ pub struct Reno {
 impl Reno {
     /// A window at the beginning of a connection.
     pub fn new(settings: &Settings) -> Reno {
-        let by_rate = settings.kind == Kind::CONSTANT_RATE;
+        let by_rate = settings.kind == Algorithm::CONSTANT_RATE;
         let mss = settings.segment();
         Reno {
             window: settings.first_window(),

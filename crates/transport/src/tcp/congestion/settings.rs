@@ -1,6 +1,6 @@
 //! A congestion controller's settings.
 
-use super::Kind;
+use super::Algorithm;
 
 /// The largest window, in bytes: window scaling allows no more (RFC 7323 §2.3).
 pub const MOST_WINDOW: u64 = 1 << 30;
@@ -37,7 +37,7 @@ pub enum Start {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// The controller.
-    pub kind: Kind,
+    pub kind: Algorithm,
     /// The largest segment's payload, in bytes; zero is taken as one.
     pub mss: u32,
     /// The initial window in bytes; `None` for ten segments as RFC 6928 has it.
@@ -50,7 +50,7 @@ pub struct Settings {
     /// Segments that the window grows by in each round trip of congestion avoidance, for the Reno kinds:
     /// 1 by the standard, K for "increase-by-K" (RFC 2760 §3.4).
     pub increase: u16,
-    /// c of [`Kind::CONSTANT_RATE`], in thousandths of a segment per second squared: the window grows by
+    /// c of [`Algorithm::CONSTANT_RATE`], in thousandths of a segment per second squared: the window grows by
     /// c·r² segments in a round trip of r seconds.
     pub constant_rate_milli: u32,
     /// Whether a halved window comes down to whole segments, as BSD's did.
@@ -75,7 +75,7 @@ impl Settings {
     /// The usual settings of `kind` with segments of `mss` bytes.
     ///
     /// The constant rate is 100 segments/s², with which a connection of 100 ms grows as by the standard.
-    pub const fn new(kind: Kind, mss: u32) -> Settings {
+    pub const fn new(kind: Algorithm, mss: u32) -> Settings {
         Settings {
             kind,
             mss,

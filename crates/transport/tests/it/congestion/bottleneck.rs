@@ -3,7 +3,7 @@
 use crate::congestion::pipe::{Path, Sender};
 use crate::congestion::{MSS, controller};
 use trunkline_core::{Rate, Span};
-use trunkline_transport::tcp::congestion::{Congestion, Controller, Kind, Settings, Start};
+use trunkline_transport::tcp::congestion::{Algorithm, Congestion, Controller, Settings, Start};
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -20,7 +20,7 @@ fn share(delivered: u64, path: &Path, span: Span) -> f64 {
 #[test]
 fn reno_and_cubic_fill_a_line_whose_buffer_holds_a_pipe() {
     let path = path(50, 40, 250_000);
-    for kind in [Kind::NEW_RENO, Kind::CUBIC] {
+    for kind in [Algorithm::NEW_RENO, Algorithm::CUBIC] {
         let mut sender = Sender::new(controller(kind), path);
         sender.run(SECOND.scaled(20, 1));
         let seen = sender.run(SECOND.scaled(40, 1));
@@ -34,7 +34,7 @@ fn reno_and_cubic_fill_a_line_whose_buffer_holds_a_pipe() {
 fn bbr_finds_rate_and_round_trip_with_little_queue() {
     for (megabits, millis) in [(1, 100), (10, 40), (100, 10), (10, 300)] {
         let path = path(megabits, millis, 10_000_000);
-        let mut sender = Sender::new(controller(Kind::BBR), path);
+        let mut sender = Sender::new(controller(Algorithm::BBR), path);
         sender.run(SECOND.scaled(9, 1));
         let Controller::Bbr(bbr) = &sender.controller else { unreachable!() };
         let found = bbr.bandwidth() as f64 * 8.0 / path.rate.bits_per_second() as f64;
@@ -65,7 +65,7 @@ fn bbr_finds_rate_and_round_trip_with_little_queue() {
 #[test]
 fn bbr_allows_two_pipes() {
     let path = path(20, 50, 10_000_000);
-    let mut sender = Sender::new(controller(Kind::BBR), path);
+    let mut sender = Sender::new(controller(Algorithm::BBR), path);
     sender.run(SECOND.scaled(9, 1));
     let pipes = sender.controller.window() as f64 / path.pipe() as f64;
     assert!((1.95..2.2).contains(&pipes), "{pipes}");
@@ -75,7 +75,7 @@ fn bbr_allows_two_pipes() {
 /// replaces the old one even if that was shorter.
 #[test]
 fn bbr_looks_for_the_round_trip_anew() {
-    let mut sender = Sender::new(controller(Kind::BBR), path(10, 40, 10_000_000));
+    let mut sender = Sender::new(controller(Algorithm::BBR), path(10, 40, 10_000_000));
     sender.run(SECOND.scaled(5, 1));
     let longer = path(10, 80, 10_000_000);
     sender.reroute(longer);
@@ -93,7 +93,7 @@ fn bbr_looks_for_the_round_trip_anew() {
 /// It does so if all round trips are alike, too, as on a line that chance keeps from ever filling.
 #[test]
 fn bbr_looks_for_the_round_trip_where_nothing_varies() {
-    let mut sender = Sender::new(controller(Kind::BBR), path(10, 300, 10_000_000));
+    let mut sender = Sender::new(controller(Algorithm::BBR), path(10, 300, 10_000_000));
     let mut dips = 0;
     let mut before = false;
     for _ in 0..4_000 {
@@ -109,7 +109,7 @@ fn bbr_looks_for_the_round_trip_where_nothing_varies() {
 /// A lower bandwidth is believed after ten round trips, a higher one found by probing.
 #[test]
 fn bbr_follows_a_line_whose_rate_changes() {
-    let mut sender = Sender::new(controller(Kind::BBR), path(20, 30, 10_000_000));
+    let mut sender = Sender::new(controller(Algorithm::BBR), path(20, 30, 10_000_000));
     sender.run(SECOND.scaled(5, 1));
     for megabits in [5, 40] {
         let path = path(megabits, 30, 10_000_000);
@@ -125,7 +125,7 @@ fn bbr_follows_a_line_whose_rate_changes() {
 #[test]
 fn bbr_bears_a_shallow_buffer() {
     let path = path(20, 50, 12_500);
-    let mut sender = Sender::new(controller(Kind::BBR), path);
+    let mut sender = Sender::new(controller(Algorithm::BBR), path);
     sender.run(SECOND.scaled(5, 1));
     let seen = sender.run(SECOND.scaled(20, 1));
     let share = share(seen.delivered, &path, SECOND.scaled(20, 1));
@@ -134,7 +134,7 @@ fn bbr_bears_a_shallow_buffer() {
 
 /// The segments that the first slow start loses; the buffer holds `pipes` of 500 kB.
 fn lost_at_start(start: Start, pipes: u64) -> u64 {
-    let settings = Settings { start, ..Settings::new(Kind::CUBIC, MSS) };
+    let settings = Settings { start, ..Settings::new(Algorithm::CUBIC, MSS) };
     let mut sender = Sender::new(Controller::new(&settings), path(50, 80, pipes * 500_000));
     sender.run(SECOND.scaled(3, 1)).lost
 }

@@ -4,7 +4,7 @@
 use crate::congestion::MSS;
 use trunkline_core::{Span, Time};
 use trunkline_transport::tcp::congestion::{
-    Ack, Congestion, Controller, Counting, Kind, Reason, Settings,
+    Ack, Algorithm, Congestion, Controller, Counting, Reason, Settings,
 };
 
 /// The time average of the window in segments, over `periods` losses after as many that do not count,
@@ -47,7 +47,7 @@ fn assert_within(measured: f64, law: f64, tolerance: f64, what: &str) {
 /// W = √(3 / 2p) (Mathis et al. 1997; RFC 9438 §4.3), for every kind that halves and adds one.
 #[test]
 fn reno_follows_the_square_root_law() {
-    for kind in [Kind::RENO, Kind::NEW_RENO] {
+    for kind in [Algorithm::RENO, Algorithm::NEW_RENO] {
         for every in [100u64, 1_000, 10_000, 100_000] {
             let law = (1.5 * every as f64).sqrt();
             let measured = average_window(
@@ -69,7 +69,7 @@ fn delayed_acks_matter_to_those_who_count_acks() {
     let (every, rtt) = (10_000, Span::from_millis(50));
     let law = (1.5 * every as f64).sqrt();
     let with = |counting| {
-        let settings = Settings { counting, ..Settings::new(Kind::NEW_RENO, MSS) };
+        let settings = Settings { counting, ..Settings::new(Algorithm::NEW_RENO, MSS) };
         average_window(flow(settings, law), rtt, every, 2, 12)
     };
     assert_within(with(Counting::Bytes), law, 0.03, "bytes");
@@ -80,7 +80,7 @@ fn delayed_acks_matter_to_those_who_count_acks() {
 /// With a = c·r² segments per round trip W = √(3a / 2p): the *rate* does not depend on the round trip.
 #[test]
 fn the_constant_rate_policy_has_the_same_rate_at_every_round_trip() {
-    let settings = Settings::new(Kind::CONSTANT_RATE, MSS);
+    let settings = Settings::new(Algorithm::CONSTANT_RATE, MSS);
     for millis in [50u64, 100, 200, 400] {
         let rtt = Span::from_millis(millis);
         let law = (1.5 * 100.0 * 10_000f64).sqrt();
@@ -96,7 +96,7 @@ fn cubic_law(rtt: Span, every: u64) -> f64 {
 
 /// The mean window of a flow whose first plateau is `plateau` times that of the law, 4/(3 + β) of the mean.
 fn cubic(rtt: Span, every: u64, plateau: f64, fast_convergence: bool, periods: u64) -> f64 {
-    let settings = Settings { fast_convergence, ..Settings::new(Kind::CUBIC, MSS) };
+    let settings = Settings { fast_convergence, ..Settings::new(Algorithm::CUBIC, MSS) };
     let first = cubic_law(rtt, every) * 4.0 / 3.7 * plateau;
     average_window(flow(settings, first), rtt, every, 1, periods)
 }
@@ -130,7 +130,7 @@ fn cubic_follows_reno_on_short_paths() {
         let rtt = Span::from_millis(millis);
         let law = (1.5 * every as f64).sqrt();
         let measured =
-            average_window(flow(Settings::new(Kind::CUBIC, MSS), law), rtt, every, 1, 12);
+            average_window(flow(Settings::new(Algorithm::CUBIC, MSS), law), rtt, every, 1, 12);
         assert_within(measured, law, 0.06, &format!("{rtt}, p = 1/{every}"));
     }
 }
@@ -143,7 +143,7 @@ fn cubic_stays_below_reno_where_segments_are_counted() {
     let (rtt, every) = (Span::from_millis(40), 1_000u64);
     let law = 0.85 * (every as f64 / (0.85 * 0.3 * 15.0 / 8.0)).sqrt();
     let mean = |counts_segments| {
-        let settings = Settings { counts_segments, ..Settings::new(Kind::CUBIC, MSS) };
+        let settings = Settings { counts_segments, ..Settings::new(Algorithm::CUBIC, MSS) };
         average_window(flow(settings, law), rtt, every, 1, 40)
     };
     println!("counted {:.2}, by the RFC {:.2}, law {law:.2}", mean(true), mean(false));
@@ -154,7 +154,7 @@ fn cubic_stays_below_reno_where_segments_are_counted() {
 #[test]
 fn cubic_runs_along_its_curve() {
     let initial_window = Some(1_000 * u64::from(MSS));
-    let settings = Settings { initial_window, ..Settings::new(Kind::CUBIC, MSS) };
+    let settings = Settings { initial_window, ..Settings::new(Algorithm::CUBIC, MSS) };
     let mut flow = Controller::new(&settings);
     let (rtt, mut now) = (Span::from_millis(50), Time::from_nanos(1));
     flow.congested(now, flow.window(), Reason::Loss);

@@ -7,11 +7,11 @@ mod pipe;
 mod properties;
 mod windows;
 
-use trunkline_transport::tcp::congestion::{Controller, Kind, Settings};
+use trunkline_transport::tcp::congestion::{Algorithm, Controller, Settings};
 
 /// Segments of the tests, in bytes.
 const MSS: u32 = 1_000;
 
-fn controller(kind: Kind) -> Controller {
+fn controller(kind: Algorithm) -> Controller {
     Controller::new(&Settings::new(kind, MSS))
 }

@@ -4,7 +4,8 @@ use crate::congestion::MSS;
 use proptest::prelude::*;
 use trunkline_core::{Span, Time};
 use trunkline_transport::tcp::congestion::{
-    Ack, Congestion, Controller, Counting, Kind, MOST_WINDOW, RateSample, Reason, Settings, Start,
+    Ack, Algorithm, Congestion, Controller, Counting, MOST_WINDOW, RateSample, Reason, Settings,
+    Start,
 };
 
 #[derive(Debug, Clone)]
@@ -45,7 +46,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let kinds = prop::sample::select(Kind::ALL.to_vec());
+    let kinds = prop::sample::select(Algorithm::ALL.to_vec());
     let countings =
         prop::sample::select(vec![Counting::Bytes, Counting::Acks, Counting::AcksAndEighth]);
     let starts = prop::sample::select(vec![Start::Plain, Start::HyStart, Start::HyStartPlusPlus]);
@@ -177,7 +178,7 @@ proptest! {
     fn undoing_gives_the_window_back(
         settings in settings(), acks in 1u64..200, reason in 0u8..4,
     ) {
-        prop_assume!(settings.kind != Kind::BBR);
+        prop_assume!(settings.kind != Algorithm::BBR);
         let (mut flow, mut world) = (Controller::new(&settings), World::default());
         for _ in 0..acks {
             let bytes = u64::from(settings.mss);

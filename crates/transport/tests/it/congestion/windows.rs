@@ -3,7 +3,7 @@
 use crate::congestion::{MSS, controller};
 use trunkline_core::{Span, Time};
 use trunkline_transport::tcp::congestion::{
-    Ack, Congestion, Controller, Counting, Kind, Reason, Settings,
+    Ack, Algorithm, Congestion, Controller, Counting, Reason, Settings,
 };
 
 const SEGMENT: u64 = MSS as u64;
@@ -31,15 +31,19 @@ fn acks(flow: &mut Controller, count: u64, bytes: u64) {
 #[test]
 fn initial_windows() {
     for (mss, window) in [(536, 5_360), (1_000, 10_000), (1_448, 14_480), (9_140, 18_280)] {
-        assert_eq!(Controller::new(&Settings::new(Kind::NEW_RENO, mss)).window(), window, "{mss}");
+        assert_eq!(
+            Controller::new(&Settings::new(Algorithm::NEW_RENO, mss)).window(),
+            window,
+            "{mss}"
+        );
     }
-    let settings = Settings { initial_window: Some(536), ..Settings::new(Kind::CUBIC, 1_448) };
+    let settings = Settings { initial_window: Some(536), ..Settings::new(Algorithm::CUBIC, 1_448) };
     assert_eq!(Controller::new(&settings).window(), 1_448, "never below a segment");
 }
 
 #[test]
 fn slow_start_counts_two_segments_for_an_ack_at_most() {
-    let mut flow = controller(Kind::NEW_RENO);
+    let mut flow = controller(Algorithm::NEW_RENO);
     acks(&mut flow, 10, SEGMENT);
     assert_eq!(flow.window(), 20 * SEGMENT);
     acks(&mut flow, 1, 5 * SEGMENT);
@@ -49,8 +53,11 @@ fn slow_start_counts_two_segments_for_an_ack_at_most() {
     assert_eq!(flow.window(), 2 * SEGMENT, "and one after a time-out");
     // CUBIC the same (RFC 9438 §4.10 leaves slow start as it is); Linux has no such limit.
     for (counts_segments, window) in [(false, 2), (true, 6)] {
-        let settings =
-            Settings { counts_segments, slow_start_limit: 255, ..Settings::new(Kind::CUBIC, MSS) };
+        let settings = Settings {
+            counts_segments,
+            slow_start_limit: 255,
+            ..Settings::new(Algorithm::CUBIC, MSS)
+        };
         let mut flow = Controller::new(&settings);
         acks(&mut flow, 90, SEGMENT);
         flow.timed_out(at(2), flow.window());
@@ -61,12 +68,12 @@ fn slow_start_counts_two_segments_for_an_ack_at_most() {
 
 #[test]
 fn congestion_avoidance_adds_a_segment_for_a_window() {
-    let mut flow = avoiding(Settings::new(Kind::NEW_RENO, MSS), 10);
+    let mut flow = avoiding(Settings::new(Algorithm::NEW_RENO, MSS), 10);
     acks(&mut flow, 9, SEGMENT);
     assert_eq!(flow.window(), 10 * SEGMENT);
     acks(&mut flow, 1, SEGMENT);
     assert_eq!(flow.window(), 11 * SEGMENT);
-    let by_four = Settings { increase: 4, ..Settings::new(Kind::NEW_RENO, MSS) };
+    let by_four = Settings { increase: 4, ..Settings::new(Algorithm::NEW_RENO, MSS) };
     let mut flow = avoiding(by_four, 100);
     acks(&mut flow, 100, SEGMENT);
     assert_eq!(flow.window(), 103 * SEGMENT, "the last one's price has risen by then");
@@ -75,7 +82,7 @@ fn congestion_avoidance_adds_a_segment_for_a_window() {
 #[test]
 fn the_constant_rate_is_c_times_the_round_trip_squared() {
     // c = 100 segments/s², r = 0.2 s: 4 segments in a round trip.
-    let mut flow = avoiding(Settings::new(Kind::CONSTANT_RATE, MSS), 1_000);
+    let mut flow = avoiding(Settings::new(Algorithm::CONSTANT_RATE, MSS), 1_000);
     acks(&mut flow, 1_000, SEGMENT);
     assert_eq!(flow.window(), 1_003 * SEGMENT);
     acks(&mut flow, 4, SEGMENT);
@@ -85,7 +92,7 @@ fn the_constant_rate_is_c_times_the_round_trip_squared() {
 #[test]
 fn counting_acks_as_bsd_did() {
     let with = |counting| {
-        let settings = Settings { counting, ..Settings::new(Kind::RENO, MSS) };
+        let settings = Settings { counting, ..Settings::new(Algorithm::RENO, MSS) };
         let mut flow = avoiding(settings, 10);
         acks(&mut flow, 1, 2 * SEGMENT);
         flow.window()
@@ -97,10 +104,10 @@ fn counting_acks_as_bsd_did() {
 #[test]
 fn reductions() {
     for (kind, abe, loss, mark) in [
-        (Kind::NEW_RENO, false, 50_500, 50_500),
-        (Kind::NEW_RENO, true, 50_500, 80_800),
-        (Kind::CUBIC, false, 70_700, 70_700),
-        (Kind::CUBIC, true, 70_700, 85_850),
+        (Algorithm::NEW_RENO, false, 50_500, 50_500),
+        (Algorithm::NEW_RENO, true, 50_500, 80_800),
+        (Algorithm::CUBIC, false, 70_700, 70_700),
+        (Algorithm::CUBIC, true, 70_700, 85_850),
     ] {
         for (reason, window) in [(Reason::Loss, loss), (Reason::EcnEcho, mark)] {
             let settings = Settings { alternative_backoff: abe, ..Settings::new(kind, MSS) };
@@ -109,20 +116,20 @@ fn reductions() {
             assert_eq!((flow.window(), flow.slow_start_threshold()), (window, window), "{kind}");
         }
     }
-    let mut bbr = controller(Kind::BBR);
+    let mut bbr = controller(Algorithm::BBR);
     bbr.congested(at(0), 101_000, Reason::EcnEcho);
     assert_eq!(bbr.window(), 10 * SEGMENT, "BBR's first version takes no notice of marks");
 }
 
 #[test]
 fn reductions_have_a_floor_and_may_be_whole() {
-    let mut flow = controller(Kind::NEW_RENO);
+    let mut flow = controller(Algorithm::NEW_RENO);
     flow.congested(at(0), SEGMENT, Reason::Loss);
     assert_eq!(flow.window(), 2 * SEGMENT);
-    let mut flow = controller(Kind::CUBIC);
+    let mut flow = controller(Algorithm::CUBIC);
     flow.congested(at(0), SEGMENT, Reason::EcnEcho);
     assert_eq!((flow.window(), flow.slow_start_threshold()), (SEGMENT, 2 * SEGMENT));
-    let settings = Settings { whole_segments: true, ..Settings::new(Kind::RENO, MSS) };
+    let settings = Settings { whole_segments: true, ..Settings::new(Algorithm::RENO, MSS) };
     let mut flow = Controller::new(&settings);
     flow.congested(at(0), 7 * SEGMENT, Reason::Loss);
     assert_eq!(flow.window(), 3 * SEGMENT);
@@ -135,7 +142,7 @@ fn windows_may_be_counts_of_segments() {
     let settings = Settings {
         counts_segments: true,
         slow_start_limit: 255,
-        ..Settings::new(Kind::NEW_RENO, MSS)
+        ..Settings::new(Algorithm::NEW_RENO, MSS)
     };
     let mut flow = avoiding(settings, 5);
     flow.congested(at(0), 50 * SEGMENT, Reason::Loss);
@@ -145,7 +152,7 @@ fn windows_may_be_counts_of_segments() {
     // One segment to the threshold, and six at two for each segment more.
     acks(&mut flow, 1, 7 * SEGMENT);
     assert_eq!(flow.window(), 5 * SEGMENT);
-    let cubic = Settings { counts_segments: true, ..Settings::new(Kind::CUBIC, MSS) };
+    let cubic = Settings { counts_segments: true, ..Settings::new(Algorithm::CUBIC, MSS) };
     let mut flow = Controller::new(&cubic);
     flow.congested(at(0), SEGMENT, Reason::Loss);
     assert_eq!(flow.window(), 7 * SEGMENT);
@@ -155,7 +162,7 @@ fn windows_may_be_counts_of_segments() {
 
 #[test]
 fn what_was_known_to_have_arrived_makes_no_window_grow() {
-    let mut flow = avoiding(Settings::new(Kind::NEW_RENO, MSS), 20);
+    let mut flow = avoiding(Settings::new(Algorithm::NEW_RENO, MSS), 20);
     let ack = Ack::of(at(1), 44 * SEGMENT);
     flow.acked(&Ack { delivered: SEGMENT, ..ack });
     assert_eq!(flow.window(), 20 * SEGMENT);
@@ -164,7 +171,7 @@ fn what_was_known_to_have_arrived_makes_no_window_grow() {
 /// RFC 5681 §3.1: when the segment that timed out had been sent again already, the threshold stays.
 #[test]
 fn a_repeated_time_out_keeps_the_threshold() {
-    for (kind, threshold) in [(Kind::NEW_RENO, 20_000), (Kind::CUBIC, 28_000)] {
+    for (kind, threshold) in [(Algorithm::NEW_RENO, 20_000), (Algorithm::CUBIC, 28_000)] {
         let mut flow = controller(kind);
         flow.timed_out(at(0), 40_000);
         flow.timed_out(at(1), 1_000);
@@ -177,7 +184,7 @@ fn a_repeated_time_out_keeps_the_threshold() {
 
 #[test]
 fn nothing_grows_in_recovery_or_when_the_window_is_not_what_limits() {
-    for kind in [Kind::NEW_RENO, Kind::CUBIC] {
+    for kind in [Algorithm::NEW_RENO, Algorithm::CUBIC] {
         let mut flow = controller(kind);
         flow.acked(&Ack { recovering: true, ..Ack::of(at(1), SEGMENT) });
         flow.acked(&Ack { window_limited: false, ..Ack::of(at(1), SEGMENT) });
@@ -187,7 +194,7 @@ fn nothing_grows_in_recovery_or_when_the_window_is_not_what_limits() {
 
 #[test]
 fn idleness_brings_the_initial_window_back() {
-    for kind in [Kind::NEW_RENO, Kind::CUBIC] {
+    for kind in [Algorithm::NEW_RENO, Algorithm::CUBIC] {
         let mut flow = controller(kind);
         acks(&mut flow, 30, SEGMENT);
         flow.restarted_after_idle(at(9_000), 3);
@@ -208,7 +215,8 @@ fn after(flow: &mut Controller, begin: Time, seconds: u64) -> f64 {
 /// A flow of CUBIC that has lost a segment at a window of 1000.
 fn cubic_after_loss() -> Controller {
     let initial_window = Some(1_000 * SEGMENT);
-    let mut flow = Controller::new(&Settings { initial_window, ..Settings::new(Kind::CUBIC, MSS) });
+    let mut flow =
+        Controller::new(&Settings { initial_window, ..Settings::new(Algorithm::CUBIC, MSS) });
     flow.congested(at(0), flow.window(), Reason::Loss);
     flow.recovered(at(0));
     flow
@@ -260,7 +268,7 @@ fn bbr_comes_back_from_a_time_out() {
         buffer: 10_000_000,
     };
     for told in [true, false] {
-        let mut sender = crate::congestion::pipe::Sender::new(controller(Kind::BBR), path);
+        let mut sender = crate::congestion::pipe::Sender::new(controller(Algorithm::BBR), path);
         sender.run(Span::from_secs(5));
         let before = sender.controller.window();
         sender.controller.timed_out(at(5_000), before);

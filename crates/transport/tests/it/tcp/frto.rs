@@ -2,7 +2,7 @@
 
 use crate::tcp::pair::{Network, Pair, Passing, at, millis};
 use trunkline_core::Span;
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::{Profile, Settings};
 
 /// No time stamps, and no probes of the tail, so that nothing else finds out.
@@ -16,7 +16,7 @@ fn settings(profile: Profile, sack: bool) -> Settings {
         quick_acks: 0,
         interactive: false,
         initial_window: 8,
-        congestion: Kind::NEW_RENO,
+        congestion: Algorithm::NEW_RENO,
         min_rto: millis(300),
         ..Settings::of(profile)
     }

@@ -2,12 +2,12 @@
 
 use crate::tcp::pair::{Network, Pair, Passing, at, bottleneck, delay, millis};
 use trunkline_core::{Span, Time};
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::{Flags, Profile, Settings};
 
 fn linux(sack: bool) -> Settings {
     let settings = Settings { mss: 1000, sack, timestamps: false, ..Settings::of(Profile::Linux) };
-    settings.with_congestion(Kind::NEW_RENO)
+    settings.with_congestion(Algorithm::NEW_RENO)
 }
 
 /// `after` each way; of the first end's segments those of these numbers are lost, once.
@@ -78,7 +78,7 @@ fn an_idle_window_is_halved_for_each_time_out() {
         let expected = ((window / 1000) >> shift).max(10) * 1000;
         assert_eq!(pair.ends[0].window(), expected, "{rests} tenths of a time-out");
     }
-    let bbr = linux(true).with_congestion(Kind::BBR);
+    let bbr = linux(true).with_congestion(Algorithm::BBR);
     let mut pair = Pair::connected([bbr; 2], delay(millis(50)));
     pair.offer(0, 400_000);
     pair.run(at(2000));

@@ -3,12 +3,12 @@
 use crate::tcp::pair::{Pair, Passing, at, bottleneck, millis};
 use proptest::prelude::*;
 use trunkline_core::{Seed, Span};
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::{MOST_BUFFER, Profile, Recovery, Seq, Settings, Tcp};
 
 fn settings() -> impl Strategy<Value = Settings> {
     let profile = prop::sample::select(Profile::ALL.to_vec());
-    let kind = prop::sample::select(Kind::ALL.to_vec());
+    let kind = prop::sample::select(Algorithm::ALL.to_vec());
     let recovery = prop::sample::select(vec![Recovery::Tahoe, Recovery::Reno, Recovery::NewReno]);
     let options = any::<[bool; 8]>();
     (profile, kind, recovery, options, 64..1461u32, 1..12u32, 0..200_000u64).prop_map(

@@ -4,7 +4,7 @@ use crate::tcp::pair::{Network, Pair, Sent, at, mark, millis};
 use std::cell::RefCell;
 use std::rc::Rc;
 use trunkline_core::{Ecn, Span, Time};
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::{Flags, Seq, Settings, Tcp};
 
 /// Octets of data in a full segment, and of its packet.
@@ -54,7 +54,7 @@ fn step_marking(
     (network, seen)
 }
 
-fn settings(kind: Kind) -> Settings {
+fn settings(kind: Algorithm) -> Settings {
     Settings { mss: MSS + 12, receive_buffer: 8 << 20, send_buffer: 8 << 20, ..Settings::default() }
         .with_congestion(kind)
 }
@@ -100,7 +100,7 @@ fn share(window: f64) -> f64 {
 fn dctcp_has_the_published_alpha_and_queue() {
     for line in LINES {
         let (rate, rtt_millis, threshold) = line;
-        let each = Settings { delayed_ack: None, ..settings(Kind::DCTCP) };
+        let each = Settings { delayed_ack: None, ..settings(Algorithm::DCTCP) };
         let (full, marked, least, most) = alone(each, line, 40);
         let window = (rate * rtt_millis) as f64 / 1e3 + threshold as f64;
         let (published, alpha) = ((2.0 / window).sqrt(), share(window));
@@ -122,7 +122,7 @@ fn dctcp_has_the_published_alpha_and_queue() {
 #[test]
 fn dctcp_keeps_the_queue_near_the_threshold() {
     for line in LINES {
-        let (full, marked, least, most) = alone(settings(Kind::DCTCP), line, 40);
+        let (full, marked, least, most) = alone(settings(Algorithm::DCTCP), line, 40);
         println!("{line:?}: {full:.4} of the line, marked {marked:.4}, queue {least} to {most}");
         assert!(full > 0.999, "{full}");
         assert!(least > 0 && most <= line.2 + 3, "{least} to {most}");
@@ -157,7 +157,7 @@ fn gone(pair: &Pair, way: usize) -> Vec<&Sent> {
 #[test]
 fn each_marked_octet_is_told_of_by_ece() {
     for (every, ack_every) in [(2, 2), (3, 2), (7, 2), (50, 2), (5, 8), (11, 16)] {
-        let told = Settings { ack_every, ..settings(Kind::DCTCP) };
+        let told = Settings { ack_every, ..settings(Algorithm::DCTCP) };
         let pair = opened([told; 2], every);
         let data = gone(&pair, 0);
         let marked: u64 = data
@@ -181,7 +181,7 @@ fn each_marked_octet_is_told_of_by_ece() {
 #[test]
 fn marks_are_counted_from_the_handshake_on() {
     for every in [2, 3, 10] {
-        let pair = opened([settings(Kind::PRAGUE); 2], every);
+        let pair = opened([settings(Algorithm::PRAGUE); 2], every);
         let (there, back) = (gone(&pair, 0), gone(&pair, 1));
         let ace = |sent: &Sent| sent.segment.flags.ace();
         assert_eq!(
@@ -202,7 +202,7 @@ fn marks_are_counted_from_the_handshake_on() {
 #[test]
 fn an_acknowledgement_without_data_greets() {
     let network = some_marked(usize::MAX);
-    let ends = [settings(Kind::PRAGUE); 2];
+    let ends = [settings(Algorithm::PRAGUE); 2];
     let mut pair = Pair::opening(ends, [Seq::new(77); 2], network).traced();
     pair.run(at(1000));
     pair.offer(1, 10_000);
@@ -217,8 +217,8 @@ fn an_acknowledgement_without_data_greets() {
 /// that knows neither sends nothing that can be marked (RFC 9768 §3.1.2, RFC 9331 §4.2).
 #[test]
 fn without_a_counting_peer_prague_is_a_classic_sender() {
-    let prague = settings(Kind::PRAGUE);
-    let reno = settings(Kind::NEW_RENO);
+    let prague = settings(Algorithm::PRAGUE);
+    let reno = settings(Algorithm::NEW_RENO);
     for ends in [[prague, Settings { ecn: true, ..reno }], [Settings { ecn: true, ..reno }, prague]]
     {
         let pair = opened(ends, 10);

@@ -2,7 +2,7 @@
 
 use crate::tcp::pair::{Network, Pair, Passing, at, millis};
 use trunkline_core::Span;
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::{Profile, Settings};
 
 fn settings(rack: bool) -> Settings {
@@ -12,7 +12,7 @@ fn settings(rack: bool) -> Settings {
         timestamps: false,
         delayed_ack: None,
         initial_window: 20,
-        congestion: Kind::NEW_RENO,
+        congestion: Algorithm::NEW_RENO,
         rack,
         ..Settings::default()
     }

@@ -4,7 +4,7 @@ use crate::tcp::pair::{Network, Pair, Passing, Sent, at, delay, mark, millis};
 use std::collections::BTreeSet;
 use trunkline_core::Span;
 use trunkline_transport::Extent;
-use trunkline_transport::tcp::congestion::Kind;
+use trunkline_transport::tcp::congestion::Algorithm;
 use trunkline_transport::tcp::{Blocked, Flags, Profile, Recovery, Segment, Settings, Tcp};
 
 /// 1000 octets in a segment, no SACK, no options, every segment acknowledged.
@@ -15,7 +15,7 @@ fn plain() -> Settings {
         timestamps: false,
         delayed_ack: None,
         initial_window: 8,
-        congestion: Kind::NEW_RENO,
+        congestion: Algorithm::NEW_RENO,
         rack: false,
         prr: false,
         undo: false,

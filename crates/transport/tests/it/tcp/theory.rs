@@ -2,12 +2,12 @@
 
 use crate::tcp::pair::{Pair, Passing, at, bottleneck, millis};
 use trunkline_core::{Probability, Seed, Span};
-use trunkline_transport::tcp::congestion::{Counting, Kind};
+use trunkline_transport::tcp::congestion::{Algorithm, Counting};
 use trunkline_transport::tcp::{MOST_BUFFER, Profile, Settings};
 
 const MSS: u32 = 1000;
 
-fn greedy(kind: Kind, sack: bool) -> Settings {
+fn greedy(kind: Algorithm, sack: bool) -> Settings {
     Settings {
         mss: MSS,
         sack,
@@ -46,7 +46,7 @@ fn newreno_follows_the_square_root_of_the_loss() {
     for sack in [false, true] {
         let mut windows = Vec::new();
         for p in [0.001f64, 0.003, 0.01] {
-            let window = mean_window(greedy(Kind::NEW_RENO, sack), p, 1500);
+            let window = mean_window(greedy(Algorithm::NEW_RENO, sack), p, 1500);
             let law = (1.5 / p).sqrt();
             let ratio = window / law;
             println!("sack {sack}, p {p}: {window:.2} segments, {ratio:.3} of the law");
@@ -70,7 +70,7 @@ fn regular_losses_give_the_law_itself() {
             let lost = passing.way == 0 && count % every == 0;
             if lost { vec![] } else { vec![millis(50)] }
         });
-        let mut pair = Pair::connected([greedy(Kind::NEW_RENO, true); 2], network);
+        let mut pair = Pair::connected([greedy(Algorithm::NEW_RENO, true); 2], network);
         pair.offer(0, u32::MAX);
         pair.run(at(20_000));
         let before = pair.taken[1];
@@ -88,9 +88,9 @@ fn regular_losses_give_the_law_itself() {
 #[test]
 fn a_buffered_line_is_kept_busy() {
     for (profile, kind) in [
-        (Profile::Trunkline, Kind::NEW_RENO),
-        (Profile::Linux, Kind::CUBIC),
-        (Profile::BsdReno, Kind::RENO),
+        (Profile::Trunkline, Algorithm::NEW_RENO),
+        (Profile::Linux, Algorithm::CUBIC),
+        (Profile::BsdReno, Algorithm::RENO),
     ] {
         // 100 segments of 1500 octets in 100 ms: 1.5 MB/s; BSD's window holds 43 of them.
         let rate = if profile == Profile::BsdReno { 500_000 } else { 1_500_000 };
@@ -111,7 +111,9 @@ fn a_buffered_line_is_kept_busy() {
 /// Without SACK a hole is filled long after what lay behind it arrived, which is no round trip of that.
 #[test]
 fn repairs_without_sack_are_not_taken_for_round_trips() {
-    for (kind, sack) in [(Kind::NEW_RENO, false), (Kind::CUBIC, false), (Kind::CUBIC, true)] {
+    for (kind, sack) in
+        [(Algorithm::NEW_RENO, false), (Algorithm::CUBIC, false), (Algorithm::CUBIC, true)]
+    {
         // As Linux does it, a repair takes a round trip for each of the 800 segments that slow start loses; and
         // after a time-out its CUBIC grows by a twentieth in each round trip, to lose a dozen at once again.
         let (emulates_sack, counts_segments) = (false, false);

@@ -2,7 +2,9 @@
 
 use trunkline_core::{Span, Time};
 use trunkline_transport::Extent;
-use trunkline_transport::urp::{Control, Delivery, Kind, Part, Profile, Segment, Settings, Urp};
+use trunkline_transport::urp::{
+    Control, Delivery, Part, Profile, Segment, Settings, TrailerKind, Urp,
+};
 
 pub type End = Urp<Extent>;
 
@@ -12,9 +14,9 @@ pub fn word(segment: &Segment<Extent>) -> String {
     match segment {
         Segment::Block(block) => {
             let mark = match block.kind {
-                Kind::Bot => '.',
-                Kind::Botm => 'm',
-                Kind::Bots => 's',
+                TrailerKind::Bot => '.',
+                TrailerKind::Botm => 'm',
+                TrailerKind::Bots => 's',
             };
             format!("{}{mark}", block.seq)
         }

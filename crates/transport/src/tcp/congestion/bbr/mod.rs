@@ -14,14 +14,14 @@ mod filter;
 mod probe;
 
 use super::settings::{MOST_WINDOW, Settings};
-use super::{Ack, Congestion, Controller, Entry, Kind, Law, RateSample, Reason};
+use super::{Ack, Algorithm, Congestion, Controller, Entry, Law, RateSample, Reason};
 use filter::MaxFilter;
 use probe::{Mode, PROBE_RTT_SEGMENTS};
 use trunkline_core::{Rate, Span, Time};
 
-impl Kind {
+impl Algorithm {
     /// `bbr`, the first version.
-    pub const BBR: Kind = Kind::of(&Entry {
+    pub const BBR: Algorithm = Algorithm::of(&Entry {
         law: Some(Law::Bbr),
         kernel: Some("bbr"),
         wants_rate_samples: true,

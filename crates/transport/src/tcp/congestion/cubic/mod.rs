@@ -10,14 +10,14 @@ mod segments;
 
 use super::idle::Idle;
 use super::settings::{MOST_WINDOW, Settings};
-use super::{Ack, Congestion, Controller, Entry, Kind, Law, Reason};
+use super::{Ack, Algorithm, Congestion, Controller, Entry, Law, Reason};
 use hystart::{Advice, Watch};
 use segments::{Segments, Step};
 use trunkline_core::Time;
 
-impl Kind {
+impl Algorithm {
     /// `cubic`.
-    pub const CUBIC: Kind = Kind::of(&Entry {
+    pub const CUBIC: Algorithm = Algorithm::of(&Entry {
         law: Some(Law::Cubic),
         kernel: Some("cubic"),
         ..Entry::new(

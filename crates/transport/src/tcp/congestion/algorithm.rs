@@ -1,7 +1,7 @@
 //! The congestion controllers, and what each says of itself.
 //!
 //! A controller is one file: its [`Entry`] stands there, beside its machine. This file has one line for it,
-//! in [`Kind::ALL`]; what reads names, checks scenarios, draws controllers for property tests or asks what a
+//! in [`Algorithm::ALL`]; what reads names, checks scenarios, draws controllers for property tests or asks what a
 //! formula may assume goes by that list.
 
 use super::{Controller, Settings};
@@ -106,27 +106,27 @@ pub enum Law {
 
 /// A congestion controller by name.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind(&'static Entry);
+pub struct Algorithm(&'static Entry);
 
-impl Kind {
+impl Algorithm {
     /// All of them, in the order in which they are listed to a reader; one a line.
     #[rustfmt::skip]
-    pub const ALL: &'static [Kind] = &[
-        Kind::RENO,
-        Kind::NEW_RENO,
-        Kind::CONSTANT_RATE,
-        Kind::CUBIC,
-        Kind::BBR,
-        Kind::DCTCP,
-        Kind::PRAGUE,
+    pub const ALL: &'static [Algorithm] = &[
+        Algorithm::RENO,
+        Algorithm::NEW_RENO,
+        Algorithm::CONSTANT_RATE,
+        Algorithm::CUBIC,
+        Algorithm::BBR,
+        Algorithm::DCTCP,
+        Algorithm::PRAGUE,
     ];
 
     /// Their names, in the same order.
     pub const NAMES: &'static [&'static str] = &names();
 
     /// The controller of `entry`.
-    pub(super) const fn of(entry: &'static Entry) -> Kind {
-        Kind(entry)
+    pub(super) const fn of(entry: &'static Entry) -> Algorithm {
+        Algorithm(entry)
     }
 
     /// The name that it is read and written by.
@@ -140,49 +140,49 @@ impl Kind {
     }
 }
 
-const fn names() -> [&'static str; Kind::ALL.len()] {
-    let mut names = [""; Kind::ALL.len()];
+const fn names() -> [&'static str; Algorithm::ALL.len()] {
+    let mut names = [""; Algorithm::ALL.len()];
     let mut index = 0;
     while index < names.len() {
-        names[index] = Kind::ALL[index].name();
+        names[index] = Algorithm::ALL[index].name();
         index += 1;
     }
     names
 }
 
-impl Default for Kind {
-    fn default() -> Kind {
-        Kind::CUBIC
+impl Default for Algorithm {
+    fn default() -> Algorithm {
+        Algorithm::CUBIC
     }
 }
 
-impl PartialEq for Kind {
-    fn eq(&self, other: &Kind) -> bool {
+impl PartialEq for Algorithm {
+    fn eq(&self, other: &Algorithm) -> bool {
         self.name() == other.name()
     }
 }
 
-impl Eq for Kind {}
+impl Eq for Algorithm {}
 
-impl Hash for Kind {
+impl Hash for Algorithm {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name().hash(state);
     }
 }
 
-impl PartialOrd for Kind {
-    fn partial_cmp(&self, other: &Kind) -> Option<Ordering> {
+impl PartialOrd for Algorithm {
+    fn partial_cmp(&self, other: &Algorithm) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Kind {
-    fn cmp(&self, other: &Kind) -> Ordering {
+impl Ord for Algorithm {
+    fn cmp(&self, other: &Algorithm) -> Ordering {
         self.name().cmp(other.name())
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -190,15 +190,15 @@ impl fmt::Display for Kind {
 
 /// A name that no congestion controller has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no congestion controller is called '{0}': use one of {list}", list = Kind::NAMES.join(", "))]
-pub struct UnknownKind(String);
+#[error("no congestion controller is called '{0}': use one of {list}", list = Algorithm::NAMES.join(", "))]
+pub struct UnknownAlgorithm(String);
 
-impl FromStr for Kind {
-    type Err = UnknownKind;
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
 
-    fn from_str(text: &str) -> Result<Kind, UnknownKind> {
-        let found = Kind::ALL.iter().find(|kind| kind.name() == text);
-        found.copied().ok_or_else(|| UnknownKind(text.to_string()))
+    fn from_str(text: &str) -> Result<Algorithm, UnknownAlgorithm> {
+        let found = Algorithm::ALL.iter().find(|kind| kind.name() == text);
+        found.copied().ok_or_else(|| UnknownAlgorithm(text.to_string()))
     }
 }
 
@@ -209,18 +209,18 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for &kind in Kind::ALL {
-            assert_eq!(kind.to_string().parse::<Kind>(), Ok(kind));
+        for &kind in Algorithm::ALL {
+            assert_eq!(kind.to_string().parse::<Algorithm>(), Ok(kind));
         }
-        let complaint = "vegas".parse::<Kind>().unwrap_err().to_string();
+        let complaint = "vegas".parse::<Algorithm>().unwrap_err().to_string();
         assert!(complaint.contains("'vegas'") && complaint.contains("newreno"), "{complaint}");
     }
 
     #[test]
     fn every_controller_says_what_it_is() {
-        let names: BTreeSet<&str> = Kind::NAMES.iter().copied().collect();
-        assert_eq!(names.len(), Kind::ALL.len(), "two controllers of one name");
-        for kind in Kind::ALL {
+        let names: BTreeSet<&str> = Algorithm::NAMES.iter().copied().collect();
+        assert_eq!(names.len(), Algorithm::ALL.len(), "two controllers of one name");
+        for kind in Algorithm::ALL {
             let Entry { name, about, source, .. } = kind.entry();
             let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
             assert!(!name.is_empty() && name.chars().all(plain), "{name}");
