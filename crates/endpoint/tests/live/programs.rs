@@ -105,7 +105,8 @@ fn irtt_and_curl_are_read() {
         let server = "exec python3 -m http.server {port} --directory /proc/self/fdinfo";
         let run = run(&hosts, "curl http://{peer}:{port}/", Some(server), LONG);
         assert_eq!(run.samples.len(), 1, "{run:?}");
-        assert!(run.delivered_bytes > 0 && run.samples[0].size == run.delivered_bytes);
+        let whole = run.delivered_bytes > 0 && run.samples[0].size == run.delivered_bytes;
+        assert!(whole, "{run:?}");
     }
 }
 
