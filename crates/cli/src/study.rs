@@ -62,7 +62,7 @@ Examples:
   trunkline study run ./my-study --json
 
 Exit status: 0 where everything ran, whatever the verdicts; 1 where a run failed or is INVALID, and with
---strict where a goal was missed.";
+--strict if a goal was missed.";
 
 #[derive(clap::Args)]
 struct ListArgs {

@@ -7,7 +7,7 @@ use trunkline_engine::{Pace, Run};
 /// Accepts what the machine has spoilt.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct EffortArgs {
-    /// Do not fail where a run in real time is INVALID; its values stay marked
+    /// Do not fail if a run in real time is INVALID; its values stay marked
     #[arg(long)]
     pub best_effort: bool,
 }

@@ -320,7 +320,7 @@ pub(crate) fn told(measured: &[&Measured]) -> Vec<Note> {
     let unsteady = measured.iter().filter_map(|it| it.cut_short).max();
     let steady = steady.map(|part| {
         format!(
-            "changed scenarios were run for as little as 1/{part} of their length, where twice as much \
+            "changed scenarios were run for as little as 1/{part} of their length, if twice as much \
              gave the same figure; --full runs all of them whole"
         )
     });

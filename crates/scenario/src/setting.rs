@@ -239,7 +239,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "jitter",
         value: "TIME|KIND:…",
         help: "Variation of the delay: 5ms (keeps order), independent:normal:3ms (may reorder), \
-               correlated:normal:3ms:rho=0.9 (keeps order; misses its deviation where packets are close), or 'none'",
+               correlated:normal:3ms:rho=0.9 (keeps order; misses its deviation if packets are close), or 'none'",
         apply: |draft, text| {
             draft.spec.impairments.jitter = read_optional(text)?;
             Ok(())

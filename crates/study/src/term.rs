@@ -105,7 +105,7 @@ pub enum TermError {
     Experiment(String),
     /// None or several rows, although one is wanted.
     #[error(
-        "{found} rows of {experiment} are chosen where one is wanted: say more under where, or reduce"
+        "{found} rows of {experiment} are chosen and one is wanted: say more under where, or reduce"
     )]
     Rows {
         /// The experiment.

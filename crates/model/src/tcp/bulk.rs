@@ -337,7 +337,7 @@ fn explain(
             format!("the connection is established and {state}"),
         ));
         if shares[first].users > 1 {
-            notes.push(Note::of_traffic(name, NoteKind::Assumed, "connections that begin together are taken to be alike but for the turns in which they send and lose; where some are luckier still, the mean of their times is less"));
+            notes.push(Note::of_traffic(name, NoteKind::Assumed, "connections that begin together are taken to be alike but for the turns in which they send and lose; if some are luckier still, the mean of their times is less"));
         }
     }
 }

@@ -50,7 +50,7 @@ impl<'a> Greedy<'a> {
         flow.uncovered_but_loss(scenario).map_or(Ok(()), Err)?;
         let loss = loss(scenario, &flow);
         if tcp.law == Algorithm::Bbr && loss > BBR_BEARS {
-            return Err("BBR where more than 15 % is lost".into());
+            return Err("BBR if more than 15 % is lost".into());
         }
         let round_trip = round_trip(&flow, &tcp);
         let write = write_of(&scenario.traffic[traffic].workload);

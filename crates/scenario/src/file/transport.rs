@@ -43,7 +43,7 @@ fn problem(table: &Reader<'_>, kind: &str, foreign: &str) -> String {
     let others = PROFILES.iter().map(|(name, _)| *name);
     match others.filter(|_| !table.has("kind")).find(|it| table.own(it).any(|key| key == foreign)) {
         Some(other) => format!(
-            "{kind}, which holds where no kind is given, has no such key; write kind = \"{other}\", or one of {own}"
+            "{kind}, the kind if none is given, has no such key; write kind = \"{other}\", or one of {own}"
         ),
         None => format!("{kind} has no such key; its own are {own}"),
     }

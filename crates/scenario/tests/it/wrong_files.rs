@@ -286,7 +286,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("outstanding = 7", "mss = 1000",
      "t1.toml:37: traffic.load.transport.mss: found 1000: urp has no such key; its own are profile, block, outstanding, timeout, packet"),
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = { block = 1024 }",
-     "t1.toml:37: traffic.load.transport.block: found 1024: tcp, which holds where no kind is given, has no such key; write kind = \"urp\", or one of profile, congestion, mss, window, initial_window, sack, timestamps, window_scaling, ecn, delayed_ack, min_rto"),
+     "t1.toml:37: traffic.load.transport.block: found 1024: tcp, the kind if none is given, has no such key; write kind = \"urp\", or one of profile, congestion, mss, window, initial_window, sack, timestamps, window_scaling, ecn, delayed_ack, min_rto"),
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = \"udp\"",
      "t1.toml:37: traffic.load.transport: found \"udp\": bulk traffic waits for answers, which datagrams have not: use another transport, or kind = \"paced\""),
     ("outstanding = 7 }", "outstanding = 7 }\nreply_transport = \"tcp\"",

@@ -52,7 +52,7 @@ static COST_TABLE: Table = Table {
             "per_byte",
             One(SPAN),
             Default("0"),
-            "For each byte, or envelope where the operation deals in them",
+            "For each byte, or for each envelope if the operation deals in envelopes",
         ),
     ]],
 };

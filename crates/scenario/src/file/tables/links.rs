@@ -108,7 +108,7 @@ const LINE: &[Key] = &[
         "module",
         One(Kind::Name),
         Optional,
-        "A [module.NAME], whose keys hold where this table has none; or \"none\"",
+        "A [module.NAME], whose keys hold for those that this table leaves out; or \"none\"",
     ),
 ];
 

@@ -125,7 +125,7 @@ const WORK: &[Key] = &[
         "repeat",
         One(Kind::Whole(1, 10_000_000)),
         Default("1"),
-        "Messages of each size, or transfers; without end where 'until' is given and this is not",
+        "Messages of each size, or transfers; without end if 'until' is given and this is not",
     ),
     only(
         &[INTERACTIVE],
@@ -174,7 +174,7 @@ const WORK: &[Key] = &[
         "duration",
         One(SOME_SPAN),
         Default("10s"),
-        "For how long, each size; without end where 'until' is given and this is not",
+        "For how long, each size; without end if 'until' is given and this is not",
     ),
     only(
         &[GREEDY],
