@@ -117,12 +117,12 @@ mod tests {
         // Every subset of eight steps, forwards and backwards: each step follows each other, or is the first.
         for subset in 0..256_u64 {
             let one = |bit: u64| {
-                let cause = if bit % 2 == 0 { Cause::Queue } else { Cause::Transmit };
+                let cause = if bit.is_multiple_of(2) { Cause::Queue } else { Cause::Transmit };
                 Step { place: (bit / 2) as u32, cause, span: Span::from_nanos(subset + bit) }
             };
             let mut steps: Vec<Step> =
                 (0..8).filter(|bit| subset >> bit & 1 == 1).map(one).collect();
-            if subset % 3 == 0 {
+            if subset.is_multiple_of(3) {
                 steps.reverse();
             }
             blocks.book(&steps);
