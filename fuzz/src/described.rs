@@ -4,7 +4,7 @@ use super::assert_one_line;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run, SharedEngine};
-use trunkline_scenario::{Files, Scenario, Settings};
+use trunkline_scenario::{Files, Network, Scenario, Settings};
 use trunkline_study::{Library, Makers, Source, StudyError, run_sources};
 
 /// The files that there are, whatever the machine has.
@@ -67,9 +67,7 @@ pub fn read_scenario(data: &[u8]) {
 fn hold_together(cells: &[Scenario]) {
     assert!(!cells.is_empty());
     for cell in cells {
-        for traffic in &cell.traffic {
-            cell.route(traffic, 0).expect("the traffic of an accepted file has a way");
-        }
+        Network::of(cell).expect("the traffic of an accepted file has ways");
         for link in &cell.links {
             link.forward.check().and(link.backward.check()).expect("links can be built");
         }
@@ -98,7 +96,7 @@ impl Engine for Refusing {
         Pace::Virtual
     }
 
-    fn run(&self, _: &Scenario, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+    fn run(&self, _: &Network<'_>, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
         Err(EngineError::Refused("refused".into()))
     }
 }

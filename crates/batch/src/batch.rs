@@ -5,11 +5,12 @@ use crate::cost::cost;
 use crate::error::BatchError;
 use crate::pool::run_all;
 use crate::shown::shown;
+use std::sync::OnceLock;
 use trunkline_core::Seed;
 use trunkline_engine::{Engine, EngineError, EngineName, Note, Pace, Run, SharedEngine, check};
 use trunkline_measure::key_text;
 use trunkline_report::Report;
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{Network, NetworkError, Scenario};
 
 /// The cells to be run, with the way to run them.
 #[derive(Debug, Clone)]
@@ -43,14 +44,27 @@ pub struct Outcome {
 
 /// One run to be made.
 struct Job<'a> {
-    scenario: &'a Scenario,
+    cell: &'a Cell<'a>,
     engine: &'a dyn Engine,
+}
+
+/// A cell, which is lowered once for all engines, by the first that comes to it.
+struct Cell<'a> {
+    scenario: &'a Scenario,
+    network: OnceLock<Result<Network<'a>, NetworkError>>,
+}
+
+impl Cell<'_> {
+    fn network(&self) -> Result<&Network<'_>, EngineError> {
+        let lowered = self.network.get_or_init(|| Network::of(self.scenario));
+        lowered.as_ref().map_err(EngineError::refused)
+    }
 }
 
 impl Batch {
     /// The number of runs that it takes.
     pub fn runs(&self) -> usize {
-        self.jobs().len()
+        self.cells.len() * self.engines().len()
     }
 
     /// Runs every cell in every engine, those in real time one by one after all others. What an engine
@@ -60,7 +74,9 @@ impl Batch {
     /// # Errors
     /// If somebody ended a run.
     pub fn run(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Outcome, BatchError> {
-        let jobs = self.jobs();
+        let new = |scenario| Cell { scenario, network: OnceLock::new() };
+        let cells: Vec<Cell<'_>> = self.cells.iter().map(new).collect();
+        let jobs = self.jobs(&cells);
         let made = made(&jobs, self.threads, progress)?;
         let broken = |(job, made): (&Job<'_>, &Made)| -> Vec<String> {
             let laws = made.as_ref().map(check).unwrap_or_default();
@@ -84,13 +100,13 @@ impl Batch {
         engines
     }
 
-    fn jobs(&self) -> Vec<Job<'_>> {
+    fn jobs<'a>(&'a self, cells: &'a [Cell<'a>]) -> Vec<Job<'a>> {
         let engines = self.engines();
-        let of = |scenario| {
-            let job = |&engine| Job { scenario, engine };
+        let of = |cell| {
+            let job = |&engine| Job { cell, engine };
             engines.iter().map(job).collect::<Vec<_>>()
         };
-        self.cells.iter().flat_map(of).collect()
+        cells.iter().flat_map(of).collect()
     }
 
     fn report(&self, runs: Vec<Run>, unavailable: Vec<(EngineName, String)>) -> Report {
@@ -145,7 +161,8 @@ fn made(
 impl Job<'_> {
     /// The run, or why the engine cannot make it.
     fn run(&self, told: &(dyn Fn(&str) + Sync)) -> Result<Made, BatchError> {
-        match made_by(self.engine, self.scenario, told) {
+        let made = self.cell.network().and_then(|network| made_by(self.engine, network, told));
+        match made {
             Ok(run) => Ok(Ok(run)),
             Err(EngineError::Refused(reason)) => Ok(Err(reason)),
             Err(EngineError::BrokenOff) => Err(BatchError::BrokenOff),
@@ -154,11 +171,11 @@ impl Job<'_> {
 
     /// Formulas take next to no time.
     fn cost(&self) -> u64 {
-        if self.engine.pace() == Pace::Virtual { cost(self.scenario) } else { 0 }
+        if self.engine.pace() == Pace::Virtual { cost(self.cell.scenario) } else { 0 }
     }
 
     fn label(&self) -> String {
-        format!("{}: {}", self.engine.name(), place(self.scenario))
+        format!("{}: {}", self.engine.name(), place(self.cell.scenario))
     }
 }
 
@@ -168,16 +185,16 @@ impl Job<'_> {
 /// # Errors
 /// Why there is no run.
 pub fn make(engine: &dyn Engine, scenario: &Scenario) -> Result<Run, EngineError> {
-    made_by(engine, scenario, &|_| ())
+    made_by(engine, &Network::of(scenario)?, &|_| ())
 }
 
 fn made_by(
     engine: &dyn Engine,
-    scenario: &Scenario,
+    network: &Network<'_>,
     told: &(dyn Fn(&str) + Sync),
 ) -> Result<Run, EngineError> {
-    let mut run = engine.run(scenario, told)?;
-    run.notes.extend(scenario.remarks().into_iter().map(Note::from));
+    let mut run = engine.run(network, told)?;
+    run.notes.extend(network.scenario().remarks().into_iter().map(Note::from));
     Ok(run)
 }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run, SharedEngine, check};
 use trunkline_measure::Key;
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{Network, Scenario};
 
 /// The form of the files; it rises when one of another form cannot be read.
 const FORMAT: u32 = 2;
@@ -198,13 +198,13 @@ impl Engine for Keeping {
         self.engine.pace()
     }
 
-    fn run(&self, scenario: &Scenario, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
-        let (kept, engine) = (&self.kept, self.engine.name());
+    fn run(&self, network: &Network<'_>, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        let (kept, engine, scenario) = (&self.kept, self.engine.name(), network.scenario());
         let digest = digest_of(&(engine, scenario));
         if let Some(run) = kept.found(&digest) {
             return Ok(run);
         }
-        let run = self.engine.run(scenario, told)?;
+        let run = self.engine.run(network, told)?;
         // What cannot be trusted is made again.
         if run.invalid().next().is_none()
             && let Err(error) = kept.keep(digest, engine, scenario, &run)

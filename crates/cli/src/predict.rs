@@ -6,7 +6,7 @@ use crate::scenario::FileArgs;
 use serde_json::{Value, json};
 use trunkline_measure::key_text;
 use trunkline_model::{Figure, Prediction, Predictions, Term, predictions};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{NetworkError, Scenario};
 
 /// Show what closed formulas say of a scenario file, with the numbers put in.
 ///
@@ -33,8 +33,8 @@ const FORMAT: u32 = 2;
 /// Prints the predictions of each cell.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let (cells, _) = args.file.read()?;
-    let found: Vec<(&Scenario, Predictions)> =
-        cells.iter().map(|cell| (cell, predictions(cell))).collect();
+    let found = cells.iter().map(|cell| Ok((cell, predictions(cell)?)));
+    let found: Vec<(&Scenario, Predictions)> = found.collect::<Result<_, NetworkError>>()?;
     if args.json {
         let name = cells.first().map(|cell| cell.name.as_str());
         let cells: Vec<Value> = found.iter().map(|(cell, found)| of_cell(cell, found)).collect();

@@ -10,10 +10,11 @@ use trunkline_dataplane::{Ended, HopSums, LaneResult, Session, Snapshot};
 use trunkline_endpoint::FlowRun;
 use trunkline_engine::{About, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_measure::{Accuracy, Conservation, LinkRun, Samples, Step, TrafficRun};
-use trunkline_scenario::{Scenario, Transport};
+use trunkline_scenario::{Network, Scenario, Transport};
 
 /// All that was measured.
 pub struct Measured<'a> {
+    pub lowered: &'a Network<'a>,
     pub scenario: &'a Scenario,
     pub plan: &'a Plan,
     /// When time began.
@@ -67,7 +68,7 @@ impl Measured<'_> {
     }
 
     fn circuits_of(&self, traffic: usize) -> impl Iterator<Item = usize> + '_ {
-        let own = move |(_, circuit): &(usize, &Circuit)| circuit.traffic == traffic;
+        let own = move |(_, circuit): &(usize, &Circuit)| circuit.way.traffic == traffic;
         self.plan.circuits.iter().enumerate().filter(own).map(|(number, _)| number)
     }
 
@@ -115,7 +116,7 @@ impl Measured<'_> {
         let mut frames = 0;
         for number in self.circuits_of(traffic) {
             let hops = self.network.plane.hops(2 * number);
-            for (hop, crossed) in std::iter::zip(hops, &self.plan.circuits[number].there) {
+            for (hop, crossed) in std::iter::zip(hops, &self.plan.circuits[number].way.there) {
                 let place = between.links[crossed.lane];
                 let HopSums { queue, transmit, propagate, late, .. } = *hop;
                 for (place, cause, nanos) in [
@@ -169,9 +170,10 @@ impl Measured<'_> {
                 .map(|(at, bytes)| (self.since_origin(at), bytes))
                 .collect(),
         };
-        let stations = self.scenario.media.iter().map(|medium| medium.stations.len());
-        let reported = 2 * self.scenario.links.len() + stations.sum::<usize>();
-        std::iter::zip(&self.plan.lanes, lanes).take(reported).map(link).collect()
+        let lanes = std::iter::zip(&self.plan.lanes, lanes);
+        let reported = std::iter::zip(self.lowered.lanes(), lanes);
+        let reported = reported.filter(|(lane, _)| lane.is_reported());
+        reported.map(|(_, result)| link(result)).collect()
     }
 
     fn accuracy(&self, lanes: &[LaneResult]) -> Accuracy {
@@ -194,7 +196,9 @@ impl Measured<'_> {
     fn complaints(&self, lanes: &[LaneResult], accuracy: &Accuracy) -> Vec<Note> {
         let mut exits: BTreeMap<usize, Exit<'_>> = BTreeMap::new();
         for (number, circuit) in self.plan.circuits.iter().enumerate() {
-            for (way, crossed) in [(2 * number, &circuit.there), (2 * number + 1, &circuit.back)] {
+            for (way, crossed) in
+                [(2 * number, &circuit.way.there), (2 * number + 1, &circuit.way.back)]
+            {
                 let Some(last) = crossed.last().map(|crossed| crossed.lane) else { continue };
                 let path = mean_path(self.network.plane.hops(way));
                 let name = &self.plan.lanes[last].name;

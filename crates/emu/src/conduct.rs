@@ -132,7 +132,7 @@ impl<'a> Conductor<'a> {
 
     fn in_flight(&self, index: usize) -> u64 {
         let circuits = self.plan.circuits.iter().enumerate();
-        let own = circuits.filter(|(_, circuit)| circuit.traffic == index);
+        let own = circuits.filter(|(_, circuit)| circuit.way.traffic == index);
         let there = |(number, _)| self.network.live().way(2 * number).conservation().in_flight;
         own.map(there).sum()
     }

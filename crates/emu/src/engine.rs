@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trunkline_core::Span;
 use trunkline_dataplane::Console;
 use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::Network;
 
 /// The engine of real time.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ impl Engine for Emulator {
         Pace::Real
     }
 
-    fn run(&self, scenario: &Scenario, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+    fn run(&self, network: &Network<'_>, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
         let progress = |now: &Progress| told(&so_far(now));
         let options = Options {
             attempts: self.attempts,
@@ -39,7 +39,7 @@ impl Engine for Emulator {
             progress: Some(&progress),
             console: self.console.as_deref(),
         };
-        run(scenario, &options).map_err(|error| match error {
+        run(network, &options).map_err(|error| match error {
             EmuError::Cancelled => EngineError::BrokenOff,
             other => EngineError::refused(&other),
         })

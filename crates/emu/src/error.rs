@@ -11,14 +11,6 @@ use trunkline_port::PortError;
 /// Why a scenario cannot be run in real time: one line with cause and remedy.
 #[derive(Debug, Error)]
 pub enum EmuError {
-    /// There is no way for a traffic, or it does not end at hosts.
-    #[error("traffic '{traffic}': {reason}")]
-    Route {
-        /// The traffic's name.
-        traffic: String,
-        /// Why.
-        reason: String,
-    },
     /// There is more to be built than one thread can serve.
     #[error(
         "the scenario has {lanes} directions of links and {circuits} connections of hosts, more than one emulator serves in time ({most} directions, 16384 connections): simulate it, or leave links out"

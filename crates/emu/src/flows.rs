@@ -1,12 +1,12 @@
 //! The flows of a scenario, prepared on the hosts of a laboratory.
 
 use crate::laboratory::Laboratory;
-use crate::plan::{Crossed, Plan, addresses};
+use crate::plan::{Plan, addresses};
 use crate::{EmuError, Options, frame, places};
 use std::thread;
 use trunkline_core::Span;
 use trunkline_endpoint::{EndPlan, EndpointError, Flow, FlowPlan, HostThreads};
-use trunkline_scenario::{Scenario, Traffic, Transport};
+use trunkline_scenario::{Crossing, Network, Traffic, Transport};
 
 /// Connections that are made at the same time.
 const AT_ONCE: usize = 16;
@@ -18,22 +18,17 @@ const PATIENCE: Span = Span::from_millis(100);
 /// # Errors
 /// If a flow cannot be had on real hosts, or the run is broken off.
 pub fn prepare(
-    scenario: &Scenario,
+    network: &Network<'_>,
     plan: &Plan,
     laboratory: &Laboratory,
     threads: &HostThreads,
     options: &Options<'_>,
 ) -> Result<Vec<Vec<Flow>>, EmuError> {
+    let scenario = network.scenario();
     let mut plans = Vec::new();
-    let mut channel = 0;
     for (index, traffic) in scenario.traffic.iter().enumerate() {
         for flow in 0..traffic.count {
-            // One virtual circuit for each flow, numbered as in the simulator.
-            channel += 1;
-            plans.push((
-                index,
-                flow_plan(scenario, plan, laboratory, (index, traffic), flow, channel),
-            ));
+            plans.push((index, flow_plan(network, plan, laboratory, (index, traffic), flow)));
         }
     }
     let mut flows: Vec<Vec<Flow>> = scenario.traffic.iter().map(|_| Vec::new()).collect();
@@ -69,14 +64,13 @@ fn at_once(
 }
 
 fn flow_plan(
-    scenario: &Scenario,
+    network: &Network<'_>,
     plan: &Plan,
     laboratory: &Laboratory,
     (index, traffic): (usize, &Traffic),
     flow: u32,
-    channel: u64,
 ) -> FlowPlan {
-    let number = plan.circuit_of(index, traffic, flow);
+    let (scenario, number) = (network.scenario(), network.way_of(index, flow));
     let circuit = &plan.circuits[number];
     let (near, far) = addresses(number);
     let end = |station: usize, address, transport: &Transport| {
@@ -96,20 +90,20 @@ fn flow_plan(
         workload: traffic.workload.clone(),
         source: end(circuit.near, near, &traffic.transport),
         destination: end(circuit.far, far, &traffic.reply_transport),
-        channel,
+        channel: network.circuit(index, flow),
         mtu: mtu(circuit.near).min(mtu(circuit.far)),
         band: traffic.band,
         program: traffic.program.clone(),
         places: places::between(scenario, plan),
-        linger: longest(plan, &circuit.there) + PATIENCE,
+        linger: longest(plan, &circuit.way.there) + PATIENCE,
         keep: scenario.samples,
         seed: scenario.seed,
     }
 }
 
 /// The delay of a way, without its queues.
-fn longest(plan: &Plan, crossed: &[Crossed]) -> Span {
-    let delay = |it: &Crossed| {
+fn longest(plan: &Plan, crossed: &[Crossing]) -> Span {
+    let delay = |it: &Crossing| {
         let spec = &plan.lanes[it.lane].spec;
         spec.delay + spec.impairments.most_extra_delay()
     };

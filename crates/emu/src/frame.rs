@@ -17,7 +17,7 @@ const TRAILER: u32 = 64;
 pub fn mtu(scenario: &Scenario, plan: &Plan, station: usize) -> u32 {
     let ends_here = |circuit: &&Circuit| circuit.near == station || circuit.far == station;
     let here = plan.circuits.iter().filter(ends_here);
-    let sizes = here.map(|circuit| packet(scenario, &scenario.traffic[circuit.traffic]));
+    let sizes = here.map(|circuit| packet(scenario, &scenario.traffic[circuit.way.traffic]));
     sizes.max().unwrap_or(LEAST).clamp(LEAST, MOST)
 }
 
@@ -61,7 +61,7 @@ fn message(workload: &Workload) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::scenario;
+    use crate::testing::{plan, scenario};
     use trunkline_transport::envelope::packed;
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
                  [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = {size}\n\
                  rate = '1Mbit/s'\nduration = '1s'\ntransport = {{ kind = 'udp' }}\n"
             ));
-            mtu(&scenario, &Plan::of(&scenario).unwrap(), 0)
+            mtu(&scenario, &plan(&scenario), 0)
         };
         assert_eq!(with(100), 1500);
         assert_eq!(with(9000), 9000 + 28 + HEADER as u32 + 64);
@@ -87,7 +87,7 @@ mod tests {
              [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = 4096\n\
              transport = { kind = 'urp', block = 4096, packet = 0 }\n",
         );
-        let mtu = mtu(&scenario, &Plan::of(&scenario).unwrap(), 0);
+        let mtu = mtu(&scenario, &plan(&scenario), 0);
         // A trailer with its check sum is nine envelopes, four of them controls.
         let body = packed::length(4096 + 9, 4) as u32;
         assert!(mtu >= UDP_HEADER + HEADER as u32 + body, "{mtu}");

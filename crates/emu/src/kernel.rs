@@ -52,7 +52,7 @@ fn tcp_of(traffic: &Traffic) -> impl Iterator<Item = &TcpSettings> {
 pub fn sysctls(scenario: &Scenario, plan: &Plan, station: usize) -> Result<Sysctls, EmuError> {
     let ends_here = |circuit: &&Circuit| circuit.near == station || circuit.far == station;
     let here: Vec<&Traffic> = (plan.circuits.iter().filter(ends_here))
-        .map(|circuit| &scenario.traffic[circuit.traffic])
+        .map(|circuit| &scenario.traffic[circuit.way.traffic])
         .collect();
     let mut settings = Sysctls::from([
         ("tcp_no_metrics_save", "1".to_string()),
@@ -125,7 +125,8 @@ pub fn metrics(scenario: &Scenario, traffic: &Traffic) -> RouteMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::scenario;
+    use crate::testing::{plan, scenario};
+    use trunkline_scenario::Network;
 
     const HOSTS: &str = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[host]]\nname = 'c'\n\
         [[link]]\nbetween = ['a', 'b']\n[[link]]\nbetween = ['c', 'b']\n";
@@ -143,7 +144,7 @@ mod tests {
         let tcp =
             "sack = false, timestamps = false, mss = 1000, initial_window = 2, delayed_ack = '0ms'";
         let scenario = scenario(&format!("{HOSTS}{}", greedy("t", "a", tcp)));
-        let plan = Plan::of(&scenario).unwrap();
+        let plan = plan(&scenario);
         let settings = sysctls(&scenario, &plan, 0).unwrap();
         assert_eq!(settings.get("tcp_sack").map(String::as_str), Some("0"));
         assert!(!settings.contains_key("tcp_ecn"));
@@ -160,7 +161,8 @@ mod tests {
     fn packets_that_hold_no_segment_are_refused() {
         let of = |mtu: u32| {
             let text = format!("mtu = {mtu}\n{HOSTS}{}", greedy("t", "a", "sack = true"));
-            Plan::of(&scenario(&text)).map(drop).map_err(|error| error.to_string())
+            let scenario = scenario(&text);
+            Plan::of(&Network::of(&scenario).unwrap()).map(drop).map_err(|error| error.to_string())
         };
         assert_eq!(of(88), Ok(()));
         let refused = of(87).unwrap_err();
@@ -172,7 +174,7 @@ mod tests {
     fn programs_of_one_host_share_its_kernel() {
         let both = [greedy("one", "a", "sack = true"), greedy("two", "c", "sack = false")];
         let scenario = scenario(&format!("{HOSTS}{}{}", both[0], both[1]));
-        let plan = Plan::of(&scenario).unwrap();
+        let plan = plan(&scenario);
         assert!(sysctls(&scenario, &plan, 0).is_ok());
         let error = sysctls(&scenario, &plan, 1).unwrap_err().to_string();
         assert!(error.contains("host 'b'") && error.contains("sack"), "{error}");

@@ -1,7 +1,7 @@
 //! A plan built: namespaces for the hosts, one in the middle for the emulator, the dataplane at work.
 
 use crate::kernel::{metrics, sysctls};
-use crate::plan::{Crossed, Plan, addresses};
+use crate::plan::{Plan, addresses};
 use crate::{EmuError, frame};
 use std::sync::Arc;
 use trunkline_core::{Span, Time};
@@ -13,7 +13,7 @@ use trunkline_dataplane::{
 use trunkline_netns::{IpNet, Mac, Namespace, RunState, available_memory};
 use trunkline_path::ChannelKey;
 use trunkline_port::{Backend, Port};
-use trunkline_scenario::{PathSpec, Scenario};
+use trunkline_scenario::{Crossing, PathSpec, Scenario};
 
 /// The device in every host.
 pub const DEVICE: &str = "tl0";
@@ -64,7 +64,7 @@ impl Laboratory {
         laboratory.0.namespaces().try_for_each(|namespace| state.note_namespace(namespace))?;
         for (index, circuit) in plan.circuits.iter().enumerate() {
             let (near, far) = addresses(index);
-            let metrics = metrics(scenario, &scenario.traffic[circuit.traffic]);
+            let metrics = metrics(scenario, &scenario.traffic[circuit.way.traffic]);
             let ends = [(circuit.near, near, far), (circuit.far, far, near)];
             for (way, (station, own, other)) in ends.into_iter().enumerate() {
                 let namespace = laboratory.station(station);
@@ -165,7 +165,7 @@ fn paths(scenario: &Scenario) -> Vec<(String, PathSpec)> {
 /// There and back of each circuit.
 fn ways(plan: &Plan) -> Vec<WayPlan> {
     let both = |circuit: &crate::plan::Circuit| {
-        let way = |entry, exit, crossed: &[Crossed]| WayPlan {
+        let way = |entry, exit, crossed: &[Crossing]| WayPlan {
             entry,
             lanes: crossed.iter().map(|it| it.lane).collect(),
             heard_by: crossed.iter().map(|it| it.heard_by).collect(),
@@ -173,8 +173,8 @@ fn ways(plan: &Plan) -> Vec<WayPlan> {
             takes: Takes::Addressed(station_mac(exit)),
         };
         [
-            way(circuit.near, circuit.far, &circuit.there),
-            way(circuit.far, circuit.near, &circuit.back),
+            way(circuit.near, circuit.far, &circuit.way.there),
+            way(circuit.far, circuit.near, &circuit.way.back),
         ]
     };
     plan.circuits.iter().flat_map(both).collect()

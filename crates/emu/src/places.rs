@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use trunkline_endpoint::{EndPlaces, Places};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{HostPlace, Scenario};
 
 /// Places of one host.
 const PER_HOST: usize = 3;
@@ -11,8 +11,8 @@ const PER_HOST: usize = 3;
 pub fn names(scenario: &Scenario, plan: &Plan) -> Vec<String> {
     let lanes = plan.lanes.iter().map(|lane| lane.name.clone());
     let hosts = scenario.hosts.iter().flat_map(|host| {
-        ["host", "interface, earlier request", "transport"]
-            .map(|what| format!("{} {what}", host.name))
+        [HostPlace::Host, HostPlace::EarlierRequest, HostPlace::Transport]
+            .map(|place| place.of(&host.name))
     });
     let rest = ["emulator", "path"].map(str::to_string);
     lanes.chain(hosts).chain(rest).collect()
@@ -34,12 +34,12 @@ pub fn between(scenario: &Scenario, plan: &Plan) -> Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{PAIR, scenario};
+    use crate::testing::{PAIR, plan, scenario};
 
     #[test]
     fn names_stand_where_the_places_say() {
         let scenario = scenario(PAIR);
-        let plan = Plan::of(&scenario).unwrap();
+        let plan = plan(&scenario);
         let names = names(&scenario, &plan);
         let own = of_host(&plan, 1);
         let name = |place: u32| names[place as usize].as_str();

@@ -5,9 +5,7 @@ use crate::kernel::check_segments;
 use std::net::Ipv4Addr;
 use trunkline_core::Seed;
 use trunkline_dataplane::{LanePlan, MediumPlan};
-use trunkline_path::medium::StationId;
-use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, MediumSpec, Schedule};
-use trunkline_scenario::{Hop, Medium, Node, Over, Scenario, Traffic, Wire};
+use trunkline_scenario::{Lane, Medium, Network, Way};
 
 /// More lanes than this one thread does not serve in time; every event looks at each of them.
 const MOST_LANES: usize = 512;
@@ -21,14 +19,13 @@ const PER_BYTE: usize = 127;
 /// What has to be built.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The links' directions, two for each link of the scenario, then the stations of its media, then the backplanes of
-    /// its nodes.
+    /// The lanes of the lowered scenario, with its numbers.
     pub lanes: Vec<LanePlan>,
     /// The media.
     pub media: Vec<MediumPlan>,
     /// The namespaces with an interface each.
     pub stations: Vec<Station>,
-    /// One for each traffic and host that it starts at.
+    /// One for each way of the lowered scenario, with its number.
     pub circuits: Vec<Circuit>,
 }
 
@@ -45,25 +42,12 @@ pub struct Station {
 /// from those of other traffic, take its way, and have its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Circuit {
-    /// The scenario's traffic.
-    pub traffic: usize,
     /// The station of the sending applications.
     pub near: usize,
     /// The station of their peers.
     pub far: usize,
-    /// The lanes from near to far.
-    pub there: Vec<Crossed>,
-    /// And back.
-    pub back: Vec<Crossed>,
-}
-
-/// A lane on a way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crossed {
-    /// The lane's number.
-    pub lane: usize,
-    /// The station that hears what crosses it, if it is a station of a medium.
-    pub heard_by: Option<StationId>,
+    /// The way of the lowered scenario that it takes; a circuit has its way's number.
+    pub way: Way,
 }
 
 /// The addresses of circuit `index`: near, far.
@@ -74,38 +58,24 @@ pub fn addresses(index: usize) -> (Ipv4Addr, Ipv4Addr) {
 }
 
 impl Plan {
-    /// What `scenario` needs.
+    /// What a lowered scenario needs.
     ///
     /// # Errors
-    /// If a traffic has no way, or the scenario is too large.
-    pub fn of(scenario: &Scenario) -> Result<Plan, EmuError> {
-        let mut lanes: Vec<LanePlan> = {
-            let both = |wire: &Wire| directions(wire, scenario.seed);
-            scenario.links.iter().flat_map(both).collect()
-        };
-        let mut stations_from = Vec::new();
-        for (number, medium) in scenario.media.iter().enumerate() {
-            stations_from.push(lanes.len());
-            lanes.extend(stations_of(number, medium, scenario.seed));
-        }
-        let mut backplanes = Vec::new();
-        for node in &scenario.nodes {
-            backplanes.push(backplane(node, scenario.seed).map(|lane| {
-                lanes.push(lane);
-                lanes.len() - 1
-            }));
-        }
+    /// If the scenario is too large, or a transport's segments do not fit its packets.
+    pub fn of(network: &Network<'_>) -> Result<Plan, EmuError> {
+        let scenario = network.scenario();
+        scenario.traffic.iter().try_for_each(|traffic| check_segments(scenario, traffic))?;
         let stations = (0..scenario.hosts.len()).map(|host| Station { host, second: false });
-        let media =
-            scenario.media.iter().map(|medium| medium_plan(medium, scenario.seed)).collect();
-        let mut plan = Plan { lanes, media, stations: stations.collect(), circuits: Vec::new() };
-        let numbers = Numbers { stations_from, backplanes };
-        for (index, traffic) in scenario.traffic.iter().enumerate() {
-            check_segments(scenario, traffic)?;
-            for flow in distinct_sources(traffic) {
-                let circuit = plan.circuit(scenario, (index, traffic), flow, &numbers)?;
-                plan.circuits.push(circuit);
-            }
+        let media = scenario.media.iter().map(|medium| medium_plan(medium, scenario.seed));
+        let mut plan = Plan {
+            lanes: network.lanes().iter().map(|lane| lane_plan(lane, scenario.seed)).collect(),
+            media: media.collect(),
+            stations: stations.collect(),
+            circuits: Vec::with_capacity(network.ways().len()),
+        };
+        for way in network.ways() {
+            let far = if way.from == way.to { plan.second(way.to) } else { way.to };
+            plan.circuits.push(Circuit { near: way.from, far, way: way.clone() });
         }
         plan.fits()
     }
@@ -118,27 +88,6 @@ impl Plan {
         }
     }
 
-    fn circuit(
-        &mut self,
-        scenario: &Scenario,
-        (index, traffic): (usize, &Traffic),
-        flow: u32,
-        numbers: &Numbers,
-    ) -> Result<Circuit, EmuError> {
-        let refused = |reason: String| EmuError::Route { traffic: traffic.name.clone(), reason };
-        let way = scenario.route(traffic, flow).map_err(|error| refused(error.to_string()))?;
-        let host = |name: &str| {
-            let found = scenario.hosts.iter().position(|host| host.name == name);
-            found.ok_or_else(|| {
-                refused(format!("'{name}' is no host: traffic goes from host to host"))
-            })
-        };
-        let (near, to) = (host(traffic.source(flow))?, host(&traffic.to)?);
-        let far = if near == to { self.second(to) } else { to };
-        let lanes = |hops: &[Hop]| hops.iter().flat_map(|hop| numbers.crossed(hop)).collect();
-        Ok(Circuit { traffic: index, near, far, there: lanes(&way.there), back: lanes(&way.back) })
-    }
-
     /// The second station of a host.
     fn second(&mut self, host: usize) -> usize {
         let wanted = Station { host, second: true };
@@ -148,62 +97,20 @@ impl Plan {
             self.stations.len() - 1
         })
     }
+}
 
-    /// The circuit of flow number `flow` of a traffic.
-    ///
-    /// # Panics
-    /// If the plan is another scenario's.
-    pub fn circuit_of(&self, index: usize, traffic: &Traffic, flow: u32) -> usize {
-        let first = self.circuits.iter().position(|circuit| circuit.traffic == index);
-        let place = distinct_sources(traffic)
-            .position(|other| traffic.source(other) == traffic.source(flow));
-        first.zip(place).map(|(first, place)| first + place).expect("every traffic has circuits")
+fn lane_plan(lane: &Lane<'_>, seed: Seed) -> LanePlan {
+    LanePlan {
+        name: lane.name(),
+        stream: lane.stream(),
+        seed,
+        spec: lane.spec().into_owned(),
+        observed: lane.is_recorded(),
+        station: match *lane {
+            Lane::Station { index, station, .. } => Some((index, station)),
+            Lane::Link { .. } | Lane::Backplane { .. } => None,
+        },
     }
-}
-
-/// Where the lanes of media and nodes are.
-struct Numbers {
-    /// The first station of each medium.
-    stations_from: Vec<usize>,
-    /// The backplane of each node.
-    backplanes: Vec<Option<usize>>,
-}
-
-impl Numbers {
-    /// What a hop crosses.
-    fn crossed(&self, hop: &Hop) -> impl Iterator<Item = Crossed> {
-        let over = match hop.over {
-            Over::Link { link, reversed } => {
-                Crossed { lane: 2 * link + usize::from(reversed), heard_by: None }
-            }
-            Over::Medium { medium, from, to } => {
-                Crossed { lane: self.stations_from[medium] + from, heard_by: Some(StationId(to)) }
-            }
-        };
-        let backplane = hop.node.and_then(|node| self.backplanes[node]);
-        let backplane = backplane.map(|lane| Crossed { lane, heard_by: None });
-        [Some(over), backplane].into_iter().flatten()
-    }
-}
-
-/// One flow of each host at which a traffic starts: the first.
-fn distinct_sources(traffic: &Traffic) -> impl Iterator<Item = u32> + '_ {
-    let rounds = (traffic.from_each.len().max(1) as u32).min(traffic.count);
-    let is_first =
-        |&flow: &u32| (0..flow).all(|earlier| traffic.source(earlier) != traffic.source(flow));
-    (0..rounds).filter(is_first)
-}
-
-/// Both directions of a link, with the names that the simulator gives their randomness.
-fn directions(wire: &Wire, seed: Seed) -> [LanePlan; 2] {
-    let lane = |from: &str, to: &str, spec: &LinkSpec| {
-        let name = format!("{from}>{to}");
-        let queues = spec.rate.is_some() || spec.trace.is_some();
-        let observed = queues || spec.schedule != Schedule::default();
-        let stream = format!("{} {name}", wire.name);
-        LanePlan { stream, name, seed, spec: spec.clone(), observed, station: None }
-    };
-    [lane(&wire.from, &wire.to, &wire.forward), lane(&wire.to, &wire.from, &wire.backward)]
 }
 
 /// A shared medium.
@@ -212,48 +119,22 @@ fn medium_plan(medium: &Medium, seed: Seed) -> MediumPlan {
     MediumPlan { name, stations, seed, spec }
 }
 
-/// The stations of the medium with this number. What they are as links says how much memory they need.
-fn stations_of(number: usize, medium: &Medium, seed: Seed) -> impl Iterator<Item = LanePlan> {
-    let MediumSpec { rate, framing, delay, ref discipline, .. } = medium.spec;
-    let spec =
-        LinkSpec { rate, framing, delay, discipline: discipline.clone(), ..LinkSpec::default() };
-    (0..medium.stations.len()).map(move |station| LanePlan {
-        name: medium.lane_name(station),
-        stream: medium.lane_name(station),
-        seed,
-        spec: spec.clone(),
-        observed: rate.is_some(),
-        station: Some((number, StationId(station))),
-    })
-}
-
-/// A node's backplane: every packet that crosses it takes its turn on it.
-fn backplane(node: &Node, seed: Seed) -> Option<LanePlan> {
-    let spec = LinkSpec {
-        rate: Some(node.backplane?),
-        framing: Framing::Datakit,
-        discipline: DisciplineSpec::fifo(Limit::Bytes(1 << 30)),
-        ..LinkSpec::default()
-    };
-    let stream = format!("{} {}", node.name, node.name);
-    let name = node.name.clone();
-    Some(LanePlan { name, stream, seed, spec, observed: false, station: None })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::scenario;
+    use crate::testing::{plan, scenario};
+    use trunkline_path::Framing;
+    use trunkline_scenario::Crossing;
 
     /// The stations of a circuit, and its lanes by their names.
     fn text(plan: &Plan, circuit: &Circuit) -> String {
-        let names = |lanes: &[Crossed]| -> String {
+        let names = |lanes: &[Crossing]| -> String {
             let names: Vec<&str> =
                 lanes.iter().map(|it| plan.lanes[it.lane].name.as_str()).collect();
             names.join(" ")
         };
-        let Circuit { near, far, there, back, .. } = circuit;
-        format!("{near}-{far}: {} | {}", names(there), names(back))
+        let Circuit { near, far, way } = circuit;
+        format!("{near}-{far}: {} | {}", names(&way.there), names(&way.back))
     }
 
     #[test]
@@ -266,7 +147,7 @@ mod tests {
              [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'b'\nsize = 100\n\
              rate = '1Mbit/s'\nduration = '1s'\ntransport = { kind = 'udp' }\n",
         );
-        let plan = Plan::of(&scenario).unwrap();
+        let plan = plan(&scenario);
         assert_eq!(plan.circuits.len(), 1);
         assert_eq!(text(&plan, &plan.circuits[0]), "0-1: a>n n n>m m>b | b>m m>n n n>a");
         assert_eq!(plan.lanes[6].spec.framing, Framing::Datakit);
@@ -279,11 +160,10 @@ mod tests {
              [[traffic]]\nname = 't'\nkind = 'paced'\nfrom = 'a'\nto = 'a'\nvia = ['n']\nsize = 100\n\
              rate = '1Mbit/s'\nduration = '1s'\ncount = 2\ntransport = { kind = 'udp' }\n",
         );
-        let plan = Plan::of(&scenario).unwrap();
+        let plan = plan(&scenario);
         assert_eq!(plan.stations.len(), 2);
         assert_eq!(text(&plan, &plan.circuits[0]), "0-1: a>n n>a | a>n n>a");
-        let traffic = &scenario.traffic[0];
-        assert_eq!((plan.circuit_of(0, traffic, 0), plan.circuit_of(0, traffic, 1)), (0, 0));
+        assert_eq!(plan.circuits.len(), 1);
     }
 
     #[test]
@@ -295,12 +175,9 @@ mod tests {
              [[traffic]]\nname = 't'\nkind = 'paced'\nfrom_each = ['a', 'b']\nto = 'c'\nsize = 100\n\
              rate = '1Mbit/s'\nduration = '1s'\ncount = 3\ntransport = { kind = 'udp' }\n",
         );
-        let plan = Plan::of(&scenario).unwrap();
+        let plan = plan(&scenario);
         let stations: Vec<usize> = plan.circuits.iter().map(|circuit| circuit.near).collect();
         assert_eq!(stations, [0, 1]);
-        let traffic = &scenario.traffic[0];
-        let circuits: Vec<usize> = (0..3).map(|flow| plan.circuit_of(0, traffic, flow)).collect();
-        assert_eq!(circuits, [0, 1, 0]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use trunkline_dataplane::{Console, keep_off, monotonic, processors};
 use trunkline_endpoint::{Flow, FlowRun, HostThreads};
 use trunkline_engine::{Note, NoteKind, Run};
 use trunkline_netns::{Namespace, RunState, runtime_dir, sweep_all};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::Network as Lowered;
 
 /// How long another testbed is waited for.
 const TURN: Duration = Duration::from_secs(3600);
@@ -34,21 +34,21 @@ const SETTLING: Span = Span::from_secs(3);
 ///
 /// # Errors
 /// If the scenario cannot be built on real hosts, or the laboratory not be had.
-pub fn run(scenario: &Scenario, options: &Options<'_>) -> Result<Run, EmuError> {
+pub fn run(lowered: &Lowered<'_>, options: &Options<'_>) -> Result<Run, EmuError> {
     // On a thread of its own, for the processors that it may use are a thread's, and programs die with the
     // thread that has started them.
     let thread = thread::Builder::new().name("testbed".into());
     thread::scope(|scope| {
         let handle = thread
-            .spawn_scoped(scope, || repeated(scenario, options))
+            .spawn_scoped(scope, || repeated(lowered, options))
             .map_err(|source| EmuError::System { what: "start a thread", source })?;
         handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, EmuError> {
+fn repeated(lowered: &Lowered<'_>, options: &Options<'_>) -> Result<Run, EmuError> {
     let _at_work = AtWork::begin()?;
-    let plan = Plan::of(scenario)?;
+    let (scenario, plan) = (lowered.scenario(), Plan::of(lowered)?);
     // What cannot be built is said before anybody waits for a turn.
     (0..plan.stations.len()).try_for_each(|station| sysctls(scenario, &plan, station).map(drop))?;
     get_rights()?;
@@ -65,7 +65,7 @@ fn repeated(scenario: &Scenario, options: &Options<'_>) -> Result<Run, EmuError>
     let attempts = options.attempts.max(1);
     let mut earlier: Option<String> = None;
     for attempt in 1.. {
-        let mut run = once(scenario, &plan, &state, options, attempt)?;
+        let mut run = once(lowered, &plan, &state, options, attempt)?;
         let spoilt = run.invalid().next();
         if spoilt.is_none() || attempt >= attempts {
             run.notes.extend(earlier.map(|why| repetition(&why, attempt)));
@@ -84,19 +84,19 @@ fn repetition(why: &str, attempt: u32) -> Note {
 }
 
 fn once(
-    scenario: &Scenario,
+    lowered: &Lowered<'_>,
     plan: &Plan,
     state: &RunState,
     options: &Options<'_>,
     attempt: u32,
 ) -> Result<Run, EmuError> {
-    let foreign = load::foreign(MOMENT);
+    let (scenario, foreign) = (lowered.scenario(), load::foreign(MOMENT));
     let laboratory = Laboratory::build(scenario, plan, state)?;
     let cpu = spare_processor(&laboratory);
     let capture = options.console.and_then(Console::next_capture);
     let network = laboratory.start(scenario, plan, (monotonic(), cpu), capture)?;
     let threads = HostThreads::new();
-    let flows = flows::prepare(scenario, plan, &laboratory, &threads, options)?;
+    let flows = flows::prepare(lowered, plan, &laboratory, &threads, options)?;
     let origin = begin(&network)?;
     // Not before: the links forget what was changed until now.
     let presence = options.console.map(|console| console.enter(network.session()));
@@ -112,6 +112,7 @@ fn once(
     let (session, mut network) = network.end();
     std::mem::replace(&mut network.result, Ok(()))?;
     let measured = Measured {
+        lowered,
         scenario,
         plan,
         origin,

@@ -1,6 +1,7 @@
 //! What the tests of this crate have in common.
 
-use trunkline_scenario::Scenario;
+use crate::plan::Plan;
+use trunkline_scenario::{Network, Scenario};
 
 /// Two hosts, a link, and paced datagrams.
 pub const PAIR: &str = "[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\
@@ -14,4 +15,9 @@ pub fn scenario(text: &str) -> Scenario {
     let mut cells = Scenario::parse(&text, "test.toml").unwrap();
     assert_eq!(cells.len(), 1);
     cells.remove(0)
+}
+
+/// What `scenario` needs.
+pub fn plan(scenario: &Scenario) -> Plan {
+    Plan::of(&Network::of(scenario).unwrap()).unwrap()
 }

@@ -5,7 +5,7 @@ use trunkline_core::{Cause, Span};
 use trunkline_emu::{Options, run};
 use trunkline_engine::{NoteKind, Run, check};
 use trunkline_measure::Sample;
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{Network, Scenario};
 use trunkline_skip::{installed, skipped};
 
 /// Runs on a machine of few processors would make each other late: one test at a time.
@@ -25,7 +25,7 @@ fn scenario(text: &str) -> Scenario {
 /// the laws.
 fn emulated(text: &str) -> Option<Run> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let run = match run(&scenario(text), &Options::default()) {
+    let run = match run(&Network::of(&scenario(text)).unwrap(), &Options::default()) {
         Err(error) if error.is_permission() => {
             skipped(error);
             return None;
@@ -292,7 +292,7 @@ fn a_run_can_be_broken_off() {
     let text = program("").replace("'2s'", "'200s'").replace("'5s'", "'300s'");
     let options =
         Options { cancel: Some(&cancel), progress: Some(&progress), ..Options::default() };
-    match run(&scenario(&text), &options) {
+    match run(&Network::of(&scenario(&text)).unwrap(), &options) {
         Err(error) if error.is_permission() => skipped(error),
         result => assert_eq!(result.unwrap_err().to_string(), "broken off"),
     }

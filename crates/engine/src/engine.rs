@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::sync::Arc;
 use thiserror::Error;
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{Network, NetworkError};
 
 /// A way from a scenario to a [`Run`].
 ///
@@ -18,11 +18,11 @@ pub trait Engine: Debug + Send + Sync {
     /// In which time its runs pass.
     fn pace(&self) -> Pace;
 
-    /// Runs one cell of a scenario. `told` hears, some times a second, how far a run in real time is.
+    /// Runs one cell of a scenario, lowered by whoever asks for the run, so that several engines see the same. `told` hears, some times a second, how far a run in real time is.
     ///
     /// # Errors
     /// [`EngineError::Refused`] if it cannot run the scenario, [`EngineError::BrokenOff`] if somebody ended the run.
-    fn run(&self, scenario: &Scenario, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError>;
+    fn run(&self, network: &Network<'_>, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError>;
 }
 
 /// An engine that many runs share.
@@ -39,6 +39,12 @@ pub enum Pace {
     Virtual,
     /// In real time: a run wants the machine for itself, and the machine may spoil it.
     Real,
+}
+
+impl From<NetworkError> for EngineError {
+    fn from(error: NetworkError) -> EngineError {
+        EngineError::refused(&error)
+    }
 }
 
 /// The reason why there is no run.

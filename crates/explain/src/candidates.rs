@@ -12,7 +12,8 @@ use trunkline_core::Span;
 use trunkline_engine::Run;
 use trunkline_path::LinkSpec;
 use trunkline_scenario::{
-    Hop, Host, Interface, Processor, Route, Scenario, TcpSettings, Traffic, Transport, Workload,
+    Crossing, Host, Interface, Lane, Network, Processor, Scenario, TcpSettings, Traffic, Transport,
+    Way, Workload,
 };
 
 /// Windows that were to be had, as user bytes of a block and blocks: the KMC's two (Vande Water 1988 §2.5), Hawley's
@@ -74,7 +75,8 @@ pub(crate) struct Ground<'a> {
     pub data: BTreeSet<Line>,
     /// The lines that answers alone cross.
     pub answers: BTreeSet<Line>,
-    pub nodes: BTreeSet<usize>,
+    /// The nodes with a backplane that packets cross.
+    pub backplanes: BTreeSet<usize>,
     /// The longest way there and back, without any waiting.
     pub round_trip: Span,
 }
@@ -90,35 +92,38 @@ impl<'a> Ground<'a> {
             hosts: BTreeSet::new(),
             data: BTreeSet::new(),
             answers: BTreeSet::new(),
-            nodes: BTreeSet::new(),
+            backplanes: BTreeSet::new(),
             round_trip: Span::ZERO,
         };
-        let index = |name: &str| scenario.hosts.iter().position(|host| host.name == name);
-        it.hosts.extend(index(&traffic.to));
-        for flow in 0..traffic.count {
-            it.hosts.extend(index(traffic.source(flow)));
-            // A run has shown that there is a way.
-            if let Ok(route) = scenario.route(traffic, flow) {
-                it.add(&route);
-            }
+        // A run has shown that there are ways.
+        if let Ok(network) = Network::of(scenario) {
+            let own = network.ways().iter().filter(|way| way.traffic == subject);
+            own.for_each(|way| it.add(&network, way));
         }
         it.answers = it.answers.difference(&it.data).copied().collect();
         it
     }
 
     /// Adds the way of a flow. Messages are answered by messages, and datagrams by nothing.
-    fn add(&mut self, route: &Route) {
+    fn add(&mut self, network: &Network<'_>, way: &Way) {
+        self.hosts.extend([way.from, way.to]);
         // No traffic over a shared medium is explained.
-        let line = |hop: &Hop| hop.over.link().map(|(link, reversed)| Line { link, reversed });
-        self.data.extend(route.there.iter().filter_map(line));
+        let line = |it: &Crossing| match network.lanes()[it.lane] {
+            Lane::Link { index, reversed, .. } => Some(Line { link: index, reversed }),
+            Lane::Station { .. } | Lane::Backplane { .. } => None,
+        };
+        self.data.extend(way.there.iter().filter_map(line));
         if has_messages(&self.traffic.workload) {
-            self.data.extend(route.back.iter().filter_map(line));
+            self.data.extend(way.back.iter().filter_map(line));
         } else if !matches!(self.traffic.workload, Workload::Paced { .. }) {
-            self.answers.extend(route.back.iter().filter_map(line));
+            self.answers.extend(way.back.iter().filter_map(line));
         }
-        let hops = || route.there.iter().chain(&route.back);
-        self.nodes.extend(hops().filter_map(|hop| hop.node));
-        let way = hops().filter_map(line).map(|line| line.spec(self.scenario).delay).sum();
+        let crossed = || way.there.iter().chain(&way.back);
+        self.backplanes.extend(crossed().filter_map(|it| match network.lanes()[it.lane] {
+            Lane::Backplane { index, .. } => Some(index),
+            Lane::Link { .. } | Lane::Station { .. } => None,
+        }));
+        let way = crossed().filter_map(line).map(|line| line.spec(self.scenario).delay).sum();
         self.round_trip = self.round_trip.max(way);
     }
 
@@ -357,8 +362,7 @@ impl<'a> Ground<'a> {
     }
 
     fn backplane(&self) -> Option<Candidate> {
-        let limited = |node: &usize| self.scenario.nodes[*node].backplane.is_some();
-        let nodes: Vec<usize> = self.nodes.iter().copied().filter(limited).collect();
+        let nodes: Vec<usize> = self.backplanes.iter().copied().collect();
         let rates = nodes.iter().filter_map(|&node| self.scenario.nodes[node].backplane);
         let slowest = rates.min()?;
         let place = join(nodes.iter().map(|&node| self.scenario.nodes[node].name.as_str()));

@@ -12,9 +12,9 @@ use crate::lengths::{self, BUDGET, Lengths, Measured};
 use crate::rounds::{Rounds, rounds};
 use crate::runner::run_all;
 use crate::{ExplainError, jump, waterfall, words};
-use trunkline_engine::{About, Engine, Note, NoteKind, Run};
+use trunkline_engine::{About, Engine, EngineError, Note, NoteKind, Run};
 use trunkline_measure::{Keep, TrafficRun};
-use trunkline_scenario::{Over, Scenario, Traffic, Ways, Workload};
+use trunkline_scenario::{Lane, Network, Scenario, Workload};
 
 /// How an explanation is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,16 +65,16 @@ pub fn explain_with(
         let known: Vec<&str> = scenario.traffic.iter().map(|it| it.name.as_str()).collect();
         return Err(ExplainError::NoTraffic { name: name.clone(), known: known.join(", ") });
     }
-    for traffic in &scenario.traffic {
+    for (subject, traffic) in scenario.traffic.iter().enumerate() {
         let asked = options.traffic.is_empty() || options.traffic.contains(&traffic.name);
-        if let Some(medium) = medium(scenario, traffic).filter(|_| asked) {
+        if let Some(medium) = medium(scenario, subject).filter(|_| asked) {
             let (traffic, medium) = (traffic.name.clone(), medium.to_string());
             return Err(ExplainError::Medium { traffic, medium });
         }
     }
     // Figures stand on samples, whatever the file wants of them in its results.
     let scenario = &Scenario { samples: Keep::default(), ..scenario.clone() };
-    let whole = simulator.run(scenario, &|_| ())?;
+    let whole = simulated(simulator, scenario)?;
     let mut explanation = Explanation {
         scenario: scenario.name.clone(),
         cell: scenario.cell.clone(),
@@ -125,7 +125,7 @@ impl<'a> Case<'a> {
         let reading = Reading::of(&scenario.traffic[index], whole);
         let known = figures(whole, &reading);
         let (focused, at) = focus(scenario, index);
-        let alone = (focused != *scenario).then(|| simulator.run(&focused, &|_| ())).transpose()?;
+        let alone = (focused != *scenario).then(|| simulated(simulator, &focused)).transpose()?;
         let mut runs = usize::from(alone.is_some());
         let alike = |run: &Run| lengths::agree(&known, &figures(run, &reading));
         let (scenario, subject, run) = match alone.filter(alike) {
@@ -363,14 +363,17 @@ impl Verdict {
     }
 }
 
+/// The run of a scenario of which there is one cell and one engine.
+pub(crate) fn simulated(simulator: &dyn Engine, scenario: &Scenario) -> Result<Run, EngineError> {
+    simulator.run(&Network::of(scenario)?, &|_| ())
+}
+
 /// A shared medium that a traffic crosses.
-fn medium<'a>(scenario: &'a Scenario, traffic: &Traffic) -> Option<&'a str> {
-    let known = Ways::new(scenario);
-    let ways = (0..traffic.from_each.len().max(1) as u32)
-        .filter_map(|flow| known.route(traffic, flow).ok());
-    let mut hops = ways.flat_map(|way| way.there);
-    hops.find_map(|hop| match hop.over {
-        Over::Medium { medium, .. } => Some(&*scenario.media[medium].name),
-        Over::Link { .. } => None,
+fn medium(scenario: &Scenario, traffic: usize) -> Option<&str> {
+    let network = Network::of(scenario).ok()?;
+    let own = network.ways().iter().filter(|way| way.traffic == traffic);
+    own.flat_map(|way| &way.there).find_map(|it| match network.lanes()[it.lane] {
+        Lane::Station { medium, .. } => Some(&*medium.name),
+        Lane::Link { .. } | Lane::Backplane { .. } => None,
     })
 }

@@ -5,6 +5,7 @@
 //! happens rarely has happened often enough. The part is refused for all where it does not give the unchanged
 //! scenario's known figure.
 
+use crate::explain::simulated;
 use crate::figure::{Figures, Reading, figures};
 use crate::focus::leader;
 use trunkline_core::{DropCause, Probability, Size, Span};
@@ -102,7 +103,7 @@ impl<'a> Lengths<'a> {
         let mut shorter: Option<Figures> = None;
         loop {
             let cut = Cut::new(variant, &self.leader, shift);
-            let run = self.engine.run(&cut.scenario, &|_| ())?;
+            let run = simulated(self.engine, &cut.scenario)?;
             runs += 1;
             let figures = cut.scaled(figures(&run, &self.reading));
             let part = (shift > 0).then_some(1 << shift);

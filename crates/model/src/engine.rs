@@ -12,7 +12,7 @@ use crate::way::line_name;
 use crate::{listed, paced, run, tcp};
 use trunkline_core::Span;
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
-use trunkline_scenario::{Reply, Scenario, Traffic, Transport, Workload};
+use trunkline_scenario::{Network, NetworkError, Reply, Scenario, Traffic, Transport, Workload};
 
 /// User bytes by which a sink answers the empty message at a transfer's end.
 const CONFIRMATION: u32 = 4;
@@ -30,59 +30,60 @@ impl Engine for Formulas {
         Pace::Formulas
     }
 
-    fn run(&self, scenario: &Scenario, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
-        Ok(predict(scenario))
+    fn run(&self, network: &Network<'_>, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        Ok(run_of(network))
     }
 }
 
 /// Everything that closed formulas say of `scenario`.
 ///
 /// What they do not cover is named in the notes, traffic by traffic, and has no figure.
-pub fn predictions(scenario: &Scenario) -> Predictions {
-    let mut all = of_named(&scenario.by_names());
-    let place = |found: &Prediction| {
-        scenario.traffic.iter().position(|traffic| traffic.name == found.traffic)
-    };
-    all.list.sort_by_key(place);
-    all
-}
-
-/// The same of a scenario in the order of its names: who shares a line is asked in that order.
-fn of_named(scenario: &Scenario) -> Predictions {
-    let mut all = Predictions::default();
-    for index in 0..scenario.traffic.len() {
-        let mut list = Vec::new();
-        let result = predict_traffic(scenario, index, &mut list, &mut all.notes);
-        if let Err(why) = result {
-            let name = &scenario.traffic[index].name;
-            all.notes.push(Note::of_traffic(
-                name,
-                NoteKind::NotCovered,
-                format!("no formula covers {why}"),
-            ));
-        }
-        all.list.extend(list);
-    }
-    all
+/// # Errors
+/// If a traffic has no way.
+pub fn predictions(scenario: &Scenario) -> Result<Predictions, NetworkError> {
+    Ok(predictions_of(&Network::of(scenario)?))
 }
 
 /// The scenario by closed formulas: one sample for each flow and size that a formula covers, with
 /// the steps of its terms, and notes on the rest. Formulas count no packets: the counters of traffics
 /// and links stay zero.
-pub fn predict(scenario: &Scenario) -> Run {
-    run::build(scenario, &predictions(scenario))
+///
+/// # Errors
+/// If a traffic has no way.
+pub fn predict(scenario: &Scenario) -> Result<Run, NetworkError> {
+    Ok(run_of(&Network::of(scenario)?))
+}
+
+fn run_of(network: &Network<'_>) -> Run {
+    run::build(network, &predictions_of(network))
+}
+
+/// The same of a lowered scenario. Traffic is gone through in the order of names: who shares a line is asked so.
+fn predictions_of(network: &Network<'_>) -> Predictions {
+    let mut all = Predictions::default();
+    let mut lists: Vec<Vec<Prediction>> = network.traffic().indices().map(|_| Vec::new()).collect();
+    for index in network.traffic().indices() {
+        let result = predict_traffic(network, index, &mut lists[index], &mut all.notes);
+        if let Err(why) = result {
+            let name = &network.scenario().traffic[index].name;
+            let text = format!("no formula covers {why}");
+            all.notes.push(Note::of_traffic(name, NoteKind::NotCovered, text));
+        }
+    }
+    all.list = lists.into_iter().flatten().collect();
+    all
 }
 
 fn predict_traffic(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let traffic = &scenario.traffic[index];
+    let traffic = &network.scenario().traffic[index];
     match &traffic.transport {
-        Transport::Tcp(_) => return tcp::predict(scenario, index, list, notes),
-        Transport::Listed(protocol) => return listed::predict(scenario, index, protocol, list),
+        Transport::Tcp(_) => return tcp::predict(network, index, list, notes),
+        Transport::Listed(protocol) => return listed::predict(network, index, protocol, list),
         Transport::Urp(_) | Transport::Udp | Transport::Datagram => {}
     }
     match &traffic.workload {
@@ -91,30 +92,30 @@ fn predict_traffic(
                 Reply::Echo => size,
                 Reply::Bytes(bytes) => *bytes,
             };
-            messages(scenario, index, sizes, answer, list, notes)
+            messages(network, index, sizes, answer, list, notes)
         }
         Workload::TimedEcho { sizes, .. } => {
-            messages(scenario, index, sizes, |size| size, list, notes)
+            messages(network, index, sizes, |size| size, list, notes)
         }
         Workload::Bulk { .. } | Workload::TimedTransfer { .. } | Workload::Push { .. } => {
-            transfers(scenario, index, list, notes)
+            transfers(network, index, list, notes)
         }
         Workload::Greedy { .. } => Err("connections that take what they can for a time".into()),
-        Workload::Paced { size, rate, .. } => paced::predict(scenario, index, *size, *rate, list),
+        Workload::Paced { size, rate, .. } => paced::predict(network, index, *size, *rate, list),
     }
 }
 
 fn messages(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     sizes: &[u32],
     answer: impl Fn(u32) -> u32,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let traffic = &scenario.traffic[index];
-    let flow = Flow::new(scenario, index, 0)?;
-    flow.uncovered(scenario).map_or(Ok(()), Err)?;
+    let traffic = &network.scenario().traffic[index];
+    let flow = Flow::new(network, index, 0)?;
+    flow.uncovered(network).map_or(Ok(()), Err)?;
     let at_once = match traffic.workload {
         Workload::Interactive { repeat, every, .. } => repeat > 1 && every.is_zero(),
         _ => true,
@@ -126,13 +127,13 @@ fn messages(
             list.push(prediction(traffic, u64::from(size), what, value, terms.0));
         }
     };
-    let others = alongside(scenario, index);
+    let others = alongside(network, index);
     if others.is_empty() && traffic.count <= 1 {
         add(What::RoundTrip, &flow);
         return Ok(());
     }
     add(What::UnloadedRoundTrip, &flow);
-    match loaded(scenario, index, &flow, &others)? {
+    match loaded(network, index, &flow, &others)? {
         Loaded::Free => add(What::RoundTrip, &flow),
         Loaded::Queued(flow) => {
             notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, "waits only for the standing queues of full lines; other waits for the transfers are left out"));
@@ -148,41 +149,41 @@ fn messages(
 
 /// The flow beside the scenario's other traffic.
 fn loaded<'a>(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     flow: &Flow<'a>,
     others: &[usize],
 ) -> Result<Loaded<'a>, String> {
-    if scenario.traffic[index].count > 1 {
+    if network.scenario().traffic[index].count > 1 {
         return Err("conversations that wait for each other".into());
     }
-    for &other in others.iter().filter(|&&other| !is_bulk(&scenario.traffic[other])) {
+    for &other in others.iter().filter(|&&other| !is_bulk(&network.scenario().traffic[other])) {
         let stages = |flow: &Flow<'_>| {
             let both = flow.there.way.stages.iter().chain(&flow.back.way.stages);
             both.map(|stage| stage.resource).collect::<Vec<_>>()
         };
         let own = stages(flow);
         let meets =
-            Flow::all(scenario, other)?.iter().any(|f| stages(f).iter().any(|r| own.contains(r)));
+            Flow::all(network, other)?.iter().any(|f| stages(f).iter().any(|r| own.contains(r)));
         if meets {
-            return Err(format!("waiting for {}", scenario.traffic[other].name));
+            return Err(format!("waiting for {}", network.scenario().traffic[other].name));
         }
     }
-    let group = Group::new(scenario, others, None)?;
-    beside(scenario, flow, &group)
+    let group = Group::new(network, others, None)?;
+    beside(network, flow, &group)
 }
 
 fn transfers(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let traffic = &scenario.traffic[index];
-    let mut others = alongside(scenario, index);
-    paced_beside(scenario, &others)?;
-    let light = others.iter().filter(|&&other| !is_bulk(&scenario.traffic[other]));
-    let light: Vec<&str> = light.map(|&o| scenario.traffic[o].name.as_str()).collect();
+    let traffic = &network.scenario().traffic[index];
+    let mut others = alongside(network, index);
+    paced_beside(network, &others)?;
+    let light = others.iter().filter(|&&other| !is_bulk(&network.scenario().traffic[other]));
+    let light: Vec<&str> = light.map(|&o| network.scenario().traffic[o].name.as_str()).collect();
     if !light.is_empty() {
         notes.push(Note::of_traffic(
             &traffic.name,
@@ -191,32 +192,33 @@ fn transfers(
         ));
     }
     others.push(index);
-    others.sort_unstable();
+    others.sort_by_key(|&traffic| network.traffic().rank(traffic));
     for write in writes(&traffic.workload).0 {
-        let group = Group::new(scenario, &others, Some((index, write)))?;
-        transfer(scenario, index, &group, list, notes);
+        let group = Group::new(network, &others, Some((index, write)))?;
+        transfer(network, index, &group, list, notes);
     }
     Ok(())
 }
 
-fn paced_beside(scenario: &Scenario, others: &[usize]) -> Result<(), String> {
-    let paced =
-        |index: &&usize| matches!(scenario.traffic[**index].workload, Workload::Paced { .. });
+fn paced_beside(network: &Network<'_>, others: &[usize]) -> Result<(), String> {
+    let paced = |index: &&usize| {
+        matches!(network.scenario().traffic[**index].workload, Workload::Paced { .. })
+    };
     match others.iter().find(paced) {
-        Some(&other) => Err(format!("transfers beside {}", scenario.traffic[other].name)),
+        Some(&other) => Err(format!("transfers beside {}", network.scenario().traffic[other].name)),
         None => Ok(()),
     }
 }
 
 /// The figures of one traffic's transfers with writes of one size.
 fn transfer(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     group: &Group<'_>,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) {
-    let traffic = &scenario.traffic[index];
+    let traffic = &network.scenario().traffic[index];
     let Some(first) = group.flows.iter().position(|flow| flow.traffic == index) else { return };
     let (flow, cycle, grant) = (&group.flows[first], &group.cycles[first], group.grants[first]);
     if grant.cycle.is_zero() {
@@ -246,30 +248,30 @@ fn transfer(
             "ends with its last byte; the last write returns sooner by what the host holds back",
         ));
     }
-    if total > scenario.stop_after {
+    if total > network.scenario().stop_after {
         notes.push(Note::of_traffic(
             &traffic.name,
             NoteKind::Unfinished,
-            format!("{total} exceed the scenario's latest end, {}", scenario.stop_after),
+            format!("{total} exceed the scenario's latest end, {}", network.scenario().stop_after),
         ));
     }
-    standing(scenario, index, group, grant, list, notes);
+    standing(network, index, group, grant, list, notes);
 }
 
 /// The queue before the line that limits a transfer.
 fn standing(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     group: &Group<'_>,
     grant: Grant,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) {
-    let traffic = &scenario.traffic[index];
+    let traffic = &network.scenario().traffic[index];
     let Limit::Stage(resource, flows) = grant.limit else { return };
-    let Some(standing) = group.standing(scenario, resource) else { return };
+    let Some(standing) = group.standing(network, resource) else { return };
     let crate::way::Resource::Line(link, reversed) = resource else { return };
-    let place = line_name(scenario, link, reversed);
+    let place = line_name(network, link, reversed);
     if flows > 1 {
         notes.push(Note::of_traffic(&traffic.name, NoteKind::Assumed, format!("{flows} flows share {place} equally; each block, or quantum, is taken to have trunk frames of its own")));
     }
@@ -315,12 +317,12 @@ fn prediction(
 }
 
 /// The rounds of each message size of a traffic, or of a transfer's write.
-pub(crate) fn rounds(scenario: &Scenario, index: usize) -> Vec<(u32, Vec<u32>)> {
-    let workload = &scenario.traffic[index].workload;
+pub(crate) fn rounds(network: &Network<'_>, index: usize) -> Vec<(u32, Vec<u32>)> {
+    let workload = &network.scenario().traffic[index].workload;
     let sizes = match workload {
         Workload::Interactive { sizes, .. } | Workload::TimedEcho { sizes, .. } => sizes.clone(),
         other => writes(other).0,
     };
-    let Ok(flow) = Flow::new(scenario, index, 0) else { return Vec::new() };
+    let Ok(flow) = Flow::new(network, index, 0) else { return Vec::new() };
     sizes.into_iter().map(|size| (size, rounds_of(&flow.there, size))).collect()
 }

@@ -5,7 +5,7 @@ use crate::talk::Talk;
 use crate::way::{Line, Way, line, line_name};
 use trunkline_path::LinkSpec;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Host, Over, Route, Scenario, Start, Traffic, Workload};
+use trunkline_scenario::{Host, Lane, Network, Start, Traffic, Way as Route, Workload};
 
 /// A flow of the scenario.
 #[derive(Debug, Clone)]
@@ -14,30 +14,23 @@ pub(crate) struct Flow<'a> {
     pub traffic: usize,
     pub there: Talk<'a>,
     pub back: Talk<'a>,
-    pub route: Route,
-}
-
-fn host<'a>(scenario: &'a Scenario, name: &str) -> Result<(&'a Host, usize), String> {
-    let index = scenario.hosts.iter().position(|host| host.name == name);
-    let index =
-        index.ok_or_else(|| format!("there is no host '{name}': add a [[host]] of that name"))?;
-    Ok((&scenario.hosts[index], index))
+    pub route: &'a Route,
 }
 
 impl<'a> Flow<'a> {
     /// Flow number `number` of traffic number `traffic`.
-    pub fn new(scenario: &'a Scenario, traffic: usize, number: u32) -> Result<Flow<'a>, String> {
-        let description = &scenario.traffic[traffic];
-        let from = host(scenario, description.source(number))?;
-        let to = host(scenario, &description.to)?;
-        let route = scenario.route(description, number).map_err(|error| error.to_string())?;
-        no_medium(scenario, &route)?;
-        let there = Way::new(scenario, &route.there, to.1);
-        let back = Way::new(scenario, &route.back, from.1);
+    pub fn new(network: &'a Network<'a>, traffic: usize, number: u32) -> Result<Flow<'a>, String> {
+        let description = &network.scenario().traffic[traffic];
+        let route = network.way(traffic, number);
+        no_medium(network, route)?;
+        let host = |host: usize| (&network.scenario().hosts[host], network.hosts().rank(host));
+        let (from, to) = (host(route.from), host(route.to));
+        let there = Way::new(network, &route.there, to);
+        let back = Way::new(network, &route.back, from);
         let talk = |from, to, transport, way: &Way, back: &Way| Talk {
             from,
             to,
-            speech: Speech::of(transport, scenario.mtu),
+            speech: Speech::of(transport, network.scenario().mtu),
             way: way.clone(),
             back: back.clone(),
         };
@@ -50,47 +43,47 @@ impl<'a> Flow<'a> {
     }
 
     /// Every flow of a traffic.
-    pub fn all(scenario: &'a Scenario, traffic: usize) -> Result<Vec<Flow<'a>>, String> {
-        let count = scenario.traffic[traffic].count.max(1);
-        (0..count).map(|number| Flow::new(scenario, traffic, number)).collect()
+    pub fn all(network: &'a Network<'a>, traffic: usize) -> Result<Vec<Flow<'a>>, String> {
+        let count = network.scenario().traffic[traffic].count.max(1);
+        (0..count).map(|number| Flow::new(network, traffic, number)).collect()
     }
 
     /// The reason why no formula covers this flow, even with nothing else on the path.
-    pub fn uncovered(&self, scenario: &Scenario) -> Option<String> {
+    pub fn uncovered(&self, network: &Network<'_>) -> Option<String> {
         let loss = |link: &LinkSpec| (!lossless(link)).then_some("loss");
-        self.uncovered_by(scenario, |link| loss(link).or_else(|| unpredictable(link)))
+        self.uncovered_by(network, |link| loss(link).or_else(|| unpredictable(link)))
     }
 
     /// The same if the formula knows of losses that are independent of each other.
-    pub fn uncovered_but_loss(&self, scenario: &Scenario) -> Option<String> {
+    pub fn uncovered_but_loss(&self, network: &Network<'_>) -> Option<String> {
         let loss = |link: &LinkSpec| {
             let independent = matches!(link.impairments.loss, LossModel::Bernoulli(_));
             (!independent).then_some("loss in bursts or by a trace")
         };
-        self.uncovered_by(scenario, |link| loss(link).or_else(|| unpredictable(link)))
+        self.uncovered_by(network, |link| loss(link).or_else(|| unpredictable(link)))
     }
 
     fn uncovered_by(
         &self,
-        scenario: &Scenario,
+        network: &Network<'_>,
         why: impl Fn(&LinkSpec) -> Option<&'static str>,
     ) -> Option<String> {
         let hops = self.route.there.iter().chain(&self.route.back);
-        let mut lines = hops.filter_map(|hop| line(scenario, hop));
+        let mut lines = hops.filter_map(|hop| line(network, hop));
         let line = lines.find_map(|Line { link, reversed, spec }| {
-            Some(format!("{} on {}", why(spec)?, line_name(scenario, link, reversed)))
+            Some(format!("{} on {}", why(spec)?, line_name(network, link, reversed)))
         });
         line.or_else(|| [self.there.from.0, self.there.to.0].into_iter().find_map(disturbed))
     }
 }
 
 /// Formulas know no shared media.
-fn no_medium(scenario: &Scenario, route: &Route) -> Result<(), String> {
-    let media = route.there.iter().filter_map(|hop| match hop.over {
-        Over::Medium { medium, .. } => Some(&scenario.media[medium].name),
-        Over::Link { .. } => None,
+fn no_medium(network: &Network<'_>, route: &Route) -> Result<(), String> {
+    let medium = route.there.iter().find_map(|it| match network.lanes()[it.lane] {
+        Lane::Station { medium, .. } => Some(&medium.name),
+        Lane::Link { .. } | Lane::Backplane { .. } => None,
     });
-    media.into_iter().next().map_or(Ok(()), |name| Err(format!("the shared medium {name}")))
+    medium.map_or(Ok(()), |name| Err(format!("the shared medium {name}")))
 }
 
 fn lossless(link: &LinkSpec) -> bool {
@@ -131,24 +124,24 @@ pub(crate) fn is_bulk(traffic: &Traffic) -> bool {
 }
 
 /// The traffics that may be under way while number `traffic` is: all but those that start after its
-/// end or end before its start.
-pub(crate) fn alongside(scenario: &Scenario, traffic: usize) -> Vec<usize> {
-    let others = 0..scenario.traffic.len();
-    let apart = |a: usize, b: usize| starts_after(scenario, a, b) || starts_after(scenario, b, a);
+/// end or end before its start; in the order of their names.
+pub(crate) fn alongside(network: &Network<'_>, traffic: usize) -> Vec<usize> {
+    let others = network.traffic().indices();
+    let apart = |a: usize, b: usize| starts_after(network, a, b) || starts_after(network, b, a);
     others.filter(|&other| other != traffic && !apart(traffic, other)).collect()
 }
 
 /// Whether `later` starts only when `earlier` has ended, directly or by way of others.
-fn starts_after(scenario: &Scenario, later: usize, earlier: usize) -> bool {
+fn starts_after(network: &Network<'_>, later: usize, earlier: usize) -> bool {
     let mut at = later;
     // No chain of starts is longer than the list of traffics.
-    for _ in 0..scenario.traffic.len() {
-        let (name, ended) = match &scenario.traffic[at].start {
+    for _ in 0..network.scenario().traffic.len() {
+        let (name, ended) = match &network.scenario().traffic[at].start {
             Start::At(_) => return false,
             Start::AfterBytes(name, _) => (name, false),
             Start::AfterEnd(name) => (name, true),
         };
-        let Some(before) = scenario.traffic.iter().position(|t| &t.name == name) else {
+        let Some(before) = network.scenario().traffic.iter().position(|t| &t.name == name) else {
             return false;
         };
         if ended && before == earlier {

@@ -9,7 +9,7 @@ use crate::way::{Resource, line_name};
 use std::collections::{BTreeMap, BTreeSet};
 use trunkline_core::Span;
 use trunkline_path::{LinkSpec, Sharing};
-use trunkline_scenario::{Scenario, Transport, Workload};
+use trunkline_scenario::{Network, Transport, Workload};
 
 /// Data bytes of a T1 frame: what one channel sends at most before the frame is closed (Hawley 1989 §2.1).
 const T1_FRAME_DATA: u32 = 256;
@@ -52,8 +52,8 @@ fn within(write: u32, bytes: u64) -> u32 {
 }
 
 /// The direction of a link.
-pub(crate) fn line(scenario: &Scenario, link: usize, reversed: bool) -> &LinkSpec {
-    let wire = &scenario.links[link];
+pub(crate) fn line<'a>(network: &Network<'a>, link: usize, reversed: bool) -> &'a LinkSpec {
+    let wire = &network.scenario().links[network.links().index(link)];
     if reversed { &wire.backward } else { &wire.forward }
 }
 
@@ -63,14 +63,14 @@ impl<'a> Group<'a> {
     /// # Errors
     /// Why no formula covers them.
     pub fn new(
-        scenario: &'a Scenario,
+        network: &'a Network<'a>,
         traffics: &[usize],
         main: Option<(usize, u32)>,
     ) -> Result<Group<'a>, String> {
         let mut flows = Vec::new();
         let mut sizes = Vec::new();
-        for &traffic in traffics.iter().filter(|&&t| is_bulk(&scenario.traffic[t])) {
-            let other = &scenario.traffic[traffic];
+        for &traffic in traffics.iter().filter(|&&t| is_bulk(&network.scenario().traffic[t])) {
+            let other = &network.scenario().traffic[traffic];
             match &other.transport {
                 Transport::Tcp(_) => return Err(format!("the TCP of {} beside it", other.name)),
                 Transport::Listed(listed) => {
@@ -80,29 +80,29 @@ impl<'a> Group<'a> {
             }
             let write = match main {
                 Some((number, write)) if number == traffic => write,
-                _ => only_write(scenario, traffic)?,
+                _ => only_write(network, traffic)?,
             };
-            for flow in Flow::all(scenario, traffic)? {
-                if let Some(why) = flow.uncovered(scenario) {
+            for flow in Flow::all(network, traffic)? {
+                if let Some(why) = flow.uncovered(network) {
                     return Err(why);
                 }
                 flows.push(flow);
                 sizes.push(write);
             }
         }
-        let cycles = cycles(scenario, &flows, &sizes);
+        let cycles = cycles(network, &flows, &sizes);
         let claims: Vec<_> = cycles.iter().map(|cycle| cycle.claim.clone()).collect();
         let group = Group { grants: fill(&claims), flows, cycles };
-        group.check(scenario).map_or(Ok(()), Err)?;
+        group.check(network).map_or(Ok(()), Err)?;
         Ok(group)
     }
 
     /// The reason why no formula covers these transfers together.
-    fn check(&self, scenario: &Scenario) -> Option<String> {
-        let several = self.interacting(scenario);
-        let lines = || self.full_stages().into_iter().find_map(|r| self.check_line(scenario, r));
-        let trunks = || self.full_stages().into_iter().find_map(|r| full_trunk(scenario, r));
-        several.or_else(trunks).or_else(lines).or_else(|| self.memory(scenario))
+    fn check(&self, network: &Network<'_>) -> Option<String> {
+        let several = self.interacting(network);
+        let lines = || self.full_stages().into_iter().find_map(|r| self.check_line(network, r));
+        let trunks = || self.full_stages().into_iter().find_map(|r| full_trunk(network, r));
+        several.or_else(trunks).or_else(lines).or_else(|| self.memory(network))
     }
 
     /// The stages that limit some flow.
@@ -115,14 +115,14 @@ impl<'a> Group<'a> {
     }
 
     /// Whether a flow crosses a full stage besides the one that limits it.
-    fn interacting(&self, scenario: &Scenario) -> Option<String> {
+    fn interacting(&self, network: &Network<'_>) -> Option<String> {
         let full = self.full_stages();
         let crossing = self.cycles.iter().zip(&self.grants).find(|(cycle, grant)| {
             let Limit::Stage(own, _) = grant.limit else { return false };
             full.iter().any(|r| *r != own && cycle.claim.demands.contains_key(r))
         });
         crossing.map(|_| {
-            let names: Vec<String> = full.iter().map(|r| stage_name(scenario, *r)).collect();
+            let names: Vec<String> = full.iter().map(|r| stage_name(network, *r)).collect();
             format!("several bottlenecks that act on each other ({})", names.join(", "))
         })
     }
@@ -133,11 +133,11 @@ impl<'a> Group<'a> {
         self.grants.iter().enumerate().filter(move |(_, grant)| by(grant)).map(|(index, _)| index)
     }
 
-    fn check_line(&self, scenario: &Scenario, resource: Resource) -> Option<String> {
+    fn check_line(&self, network: &Network<'_>, resource: Resource) -> Option<String> {
         let Resource::Line(link, reversed) = resource else { return None };
-        let spec = line(scenario, link, reversed);
-        let name = line_name(scenario, link, reversed);
-        let standing = self.standing(scenario, resource)?;
+        let spec = line(network, link, reversed);
+        let name = line_name(network, link, reversed);
+        let standing = self.standing(network, resource)?;
         let assumed = spec.discipline.assumptions();
         match assumed.early {
             Some(early) if standing.queued > 0 => {
@@ -205,9 +205,9 @@ impl<'a> Group<'a> {
     }
 
     /// The queue before a line that limits flows; `None` for any other stage.
-    pub fn standing(&self, scenario: &Scenario, resource: Resource) -> Option<Standing> {
+    pub fn standing(&self, network: &Network<'_>, resource: Resource) -> Option<Standing> {
         let Resource::Line(link, reversed) = resource else { return None };
-        line(scenario, link, reversed).rate?;
+        line(network, link, reversed).rate?;
         let flows: Vec<usize> = self.limited_by(resource).collect();
         let count = flows.len() as u64;
         let first = *flows.first()?;
@@ -256,13 +256,13 @@ impl<'a> Group<'a> {
     }
 
     /// Whether the windows of all flows to a host may overflow its interface's memory.
-    fn memory(&self, scenario: &Scenario) -> Option<String> {
+    fn memory(&self, network: &Network<'_>) -> Option<String> {
         let mut asked: BTreeMap<usize, u64> = BTreeMap::new();
         for (index, flow) in self.flows.iter().enumerate() {
             *asked.entry(flow.there.to.1).or_default() += self.under_way(index).unwrap_or(0);
         }
         asked.into_iter().find_map(|(host, windows)| {
-            let host = &scenario.hosts[host];
+            let host = &network.scenario().hosts[network.hosts().index(host)];
             let memory = host.interface.memory?.bytes();
             (windows > memory).then(|| {
                 format!(
@@ -275,14 +275,14 @@ impl<'a> Group<'a> {
 }
 
 /// A trunk board's input fifo that stays full loses what comes.
-fn full_trunk(scenario: &Scenario, resource: Resource) -> Option<String> {
+fn full_trunk(network: &Network<'_>, resource: Resource) -> Option<String> {
     let full = matches!(resource, Resource::Trunk(..));
-    full.then(|| format!("loss at {}, which is the bottleneck", stage_name(scenario, resource)))
+    full.then(|| format!("loss at {}, which is the bottleneck", stage_name(network, resource)))
 }
 
 /// The one write size of a transfer that accompanies others.
-fn only_write(scenario: &Scenario, traffic: usize) -> Result<u32, String> {
-    let description = &scenario.traffic[traffic];
+fn only_write(network: &Network<'_>, traffic: usize) -> Result<u32, String> {
+    let description = &network.scenario().traffic[traffic];
     match writes(&description.workload).0.as_slice() {
         [write] => Ok(*write),
         _ => Err(format!("the writes of several sizes of {}", description.name)),
@@ -290,7 +290,7 @@ fn only_write(scenario: &Scenario, traffic: usize) -> Result<u32, String> {
 }
 
 /// The cycles of flows, each in its turn on the lines that it shares.
-fn cycles(scenario: &Scenario, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle> {
+fn cycles(network: &Network<'_>, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle> {
     let mut users: BTreeMap<Resource, u64> = BTreeMap::new();
     for stage in flows.iter().flat_map(|flow| &flow.there.way.stages) {
         *users.entry(stage.resource).or_default() += 1;
@@ -298,25 +298,27 @@ fn cycles(scenario: &Scenario, flows: &[Flow<'_>], sizes: &[u32]) -> Vec<Cycle> 
     let turns = |resource: Resource| {
         let Resource::Line(link, reversed) = resource else { return None };
         let shared = users.get(&resource).is_some_and(|&count| count > 1);
-        let piece = line(scenario, link, reversed).discipline.assumptions().quantum();
+        let piece = line(network, link, reversed).discipline.assumptions().quantum();
         shared.then(|| piece.unwrap_or(T1_FRAME_DATA))
     };
-    let store = |flow: &Flow<'_>| writes(&scenario.traffic[flow.traffic].workload).1;
+    let store = |flow: &Flow<'_>| writes(&network.scenario().traffic[flow.traffic].workload).1;
     let both = flows.iter().zip(sizes);
     both.map(|(flow, &write)| cycle(&flow.there, write, store(flow), turns)).collect()
 }
 
 /// A stage's name in notes.
-pub(crate) fn stage_name(scenario: &Scenario, resource: Resource) -> String {
+pub(crate) fn stage_name(network: &Network<'_>, resource: Resource) -> String {
+    let node_name = |node| &network.scenario().nodes[network.nodes().index(node)].name;
+    let host_name = |host| &network.scenario().hosts[network.hosts().index(host)].name;
     match resource {
-        Resource::Line(link, reversed) => line_name(scenario, link, reversed),
+        Resource::Line(link, reversed) => line_name(network, link, reversed),
         Resource::Trunk(link, reversed) => {
-            format!("the trunk board before {}", line_name(scenario, link, reversed))
+            format!("the trunk board before {}", line_name(network, link, reversed))
         }
-        Resource::Backplane(node) => format!("the backplane of {}", scenario.nodes[node].name),
-        Resource::Processor(host) => format!("the processor of {}", scenario.hosts[host].name),
+        Resource::Backplane(node) => format!("the backplane of {}", node_name(node)),
+        Resource::Processor(host) => format!("the processor of {}", host_name(host)),
         Resource::Board(host) | Resource::BoardIn(host) => {
-            format!("the interface of {}", scenario.hosts[host].name)
+            format!("the interface of {}", host_name(host))
         }
     }
 }

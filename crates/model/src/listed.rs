@@ -11,7 +11,7 @@ use crate::way::{Resource, line};
 use std::collections::BTreeSet;
 use trunkline_core::{Cause, Span};
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Hop, Listed, Scenario, Traffic, Workload};
+use trunkline_scenario::{Crossing, Listed, Network, Traffic, Workload};
 use trunkline_transport::protocol::{Circumstances, Formula, Shape};
 
 /// User bytes by which the receiver confirms a transfer.
@@ -22,12 +22,12 @@ const CONFIRMATION: u32 = 4;
 /// # Errors
 /// Why no formula covers it.
 pub(crate) fn predict(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     listed: &Listed,
     list: &mut Vec<Prediction>,
 ) -> Result<(), String> {
-    let traffic = &scenario.traffic[index];
+    let traffic = &network.scenario().traffic[index];
     let name = listed.entry.name;
     if !is_bulk(traffic) {
         return Err(format!("messages over {name}"));
@@ -37,17 +37,17 @@ pub(crate) fn predict(
     }
     let shape = (listed.entry.shape)(&listed.values);
     fills_units(&traffic.workload, shape, name)?;
-    let flow = Flow::new(scenario, index, 0)?;
-    flow.uncovered_but_loss(scenario).map_or(Ok(()), Err)?;
-    alone(scenario, index, &flow)?;
-    let path = circumstances(scenario, &flow, &traffic.workload, shape);
+    let flow = Flow::new(network, index, 0)?;
+    flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
+    alone(network, index, &flow)?;
+    let path = circumstances(network, &flow, &traffic.workload, shape);
     let formula = (listed.entry.formula)(&listed.values, &path)?;
     let millibytes = f64::from(shape.unit) * 1e12 / formula.interval.max(1e-9);
     let rate = Throughput::from_millibytes_per_second(millibytes as u64);
     let mut add = |size, what, value, terms| {
         list.push(Prediction { traffic: traffic.name.clone(), size, what, value, terms });
     };
-    let term = throughput_term(scenario, &flow, shape, &formula, rate);
+    let term = throughput_term(network, &flow, shape, &formula, rate);
     add(size_of(traffic, shape), What::Throughput, Figure::Rate(rate), vec![term]);
     for (size, what, terms) in times(&traffic.workload, &flow, shape, &formula, rate) {
         add(size, what, Figure::Time(terms.total()), terms.0);
@@ -71,23 +71,26 @@ fn fills_units(workload: &Workload, shape: Shape, name: &str) -> Result<(), Stri
 }
 
 /// Whether nothing else is on the way at the time.
-fn alone(scenario: &Scenario, index: usize, flow: &Flow<'_>) -> Result<(), String> {
+fn alone(network: &Network<'_>, index: usize, flow: &Flow<'_>) -> Result<(), String> {
     let stages = |flow: &Flow<'_>| -> BTreeSet<Resource> {
         let stages = flow.there.way.stages.iter().chain(&flow.back.way.stages);
         stages.map(|stage| stage.resource).collect()
     };
     let own = stages(flow);
-    for other in alongside(scenario, index) {
+    for other in alongside(network, index) {
         let meets = |flow: &Flow<'_>| !stages(flow).is_disjoint(&own);
-        if Flow::all(scenario, other)?.iter().any(meets) {
-            return Err(format!("other traffic on its way ({})", scenario.traffic[other].name));
+        if Flow::all(network, other)?.iter().any(meets) {
+            return Err(format!(
+                "other traffic on its way ({})",
+                network.scenario().traffic[other].name
+            ));
         }
     }
     Ok(())
 }
 
 fn circumstances(
-    scenario: &Scenario,
+    network: &Network<'_>,
     flow: &Flow<'_>,
     workload: &Workload,
     shape: Shape,
@@ -110,14 +113,14 @@ fn circumstances(
     Circumstances {
         spacing: demands.into_values().max().unwrap_or_default(),
         answered,
-        loss: loss(scenario, &flow.route.there),
-        answer_loss: loss(scenario, &flow.route.back),
+        loss: loss(network, &flow.route.there),
+        answer_loss: loss(network, &flow.route.back),
     }
 }
 
 /// A way loses with 1 − Π(1 − p).
-fn loss(scenario: &Scenario, hops: &[Hop]) -> f64 {
-    let lines = hops.iter().filter_map(|hop| line(scenario, hop));
+fn loss(network: &Network<'_>, way: &[Crossing]) -> f64 {
+    let lines = way.iter().filter_map(|hop| line(network, hop));
     let arrives = lines.map(|line| match &line.spec.impairments.loss {
         LossModel::Bernoulli(chance) => 1.0 - chance.as_f64(),
         _ => 1.0,
@@ -135,7 +138,7 @@ fn size_of(traffic: &Traffic, shape: Shape) -> u64 {
 
 /// The formula, and the share of the slowest stage that it comes to.
 fn throughput_term(
-    scenario: &Scenario,
+    network: &Network<'_>,
     flow: &Flow<'_>,
     shape: Shape,
     formula: &Formula,
@@ -145,7 +148,7 @@ fn throughput_term(
     let slowest = demands.into_iter().max_by_key(|&(_, span)| span);
     let busy = slowest.map(|(resource, span)| {
         let share = 100.0 * span.as_nanos() as f64 / formula.interval;
-        format!("; {} is busy {share:.2} %", stage_name(scenario, resource))
+        format!("; {} is busy {share:.2} %", stage_name(network, resource))
     });
     Term {
         name: format!("{} bytes in each interval", shape.unit),

@@ -7,7 +7,7 @@ use crate::way::{Resource, Turns, Way};
 use std::collections::BTreeSet;
 use trunkline_core::{Channel, Span};
 use trunkline_path::{Framer, LinkSpec, Piece, Sharing};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::Network;
 
 /// A flow as it finds the lines.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) enum Loaded<'a> {
 /// # Errors
 /// Why no formula covers it.
 pub(crate) fn beside<'a>(
-    scenario: &Scenario,
+    network: &Network<'_>,
     flow: &Flow<'a>,
     group: &Group<'_>,
 ) -> Result<Loaded<'a>, String> {
@@ -33,7 +33,7 @@ pub(crate) fn beside<'a>(
     if shared.is_empty() {
         return Ok(Loaded::Free);
     }
-    let name = |resource: &Resource| stage_name(scenario, *resource);
+    let name = |resource: &Resource| stage_name(network, *resource);
     if let Some(host) = shared.iter().find(|r| is_host(**r)) {
         return Err(format!("waiting for transfers at {}", name(host)));
     }
@@ -41,19 +41,19 @@ pub(crate) fn beside<'a>(
     let (mut queued, mut bounded) = (false, false);
     for &resource in &shared {
         let Resource::Line(link, reversed) = resource else { continue };
-        let spec = line(scenario, link, reversed);
+        let spec = line(network, link, reversed);
         match in_turns(spec, group, resource) {
             Some((buffer, turns)) => {
                 bounded = true;
                 delay(&mut loaded, resource, buffer, Some(turns));
             }
-            None => queued |= fifo(scenario, group, resource, &mut loaded)?,
+            None => queued |= fifo(network, group, resource, &mut loaded)?,
         }
     }
     match (queued, bounded) {
         (_, true) => Ok(Loaded::AtMost(loaded)),
         (true, false) => Ok(Loaded::Queued(loaded)),
-        (false, false) => Err(unsaturated(scenario, &shared, group)),
+        (false, false) => Err(unsaturated(network, &shared, group)),
     }
 }
 
@@ -74,7 +74,7 @@ fn is_host(resource: Resource) -> bool {
 
 /// Adds the standing queue of a full FIFO. Says whether there is one.
 fn fifo(
-    scenario: &Scenario,
+    network: &Network<'_>,
     group: &Group<'_>,
     resource: Resource,
     loaded: &mut Flow<'_>,
@@ -82,10 +82,10 @@ fn fifo(
     let Resource::Line(link, reversed) = resource else { return Ok(false) };
     let full = (0..group.flows.len()).find(|&index| group.full_line(index) == Some(resource));
     let Some(_) = full else { return Ok(false) };
-    if !line(scenario, link, reversed).discipline.is_fifo() {
-        return Err(format!("the discipline of the full line {}", stage_name(scenario, resource)));
+    if !line(network, link, reversed).discipline.is_fifo() {
+        return Err(format!("the discipline of the full line {}", stage_name(network, resource)));
     }
-    let standing = group.standing(scenario, resource).filter(|standing| standing.queued > 0);
+    let standing = group.standing(network, resource).filter(|standing| standing.queued > 0);
     let Some(standing) = standing else { return Ok(false) };
     delay(loaded, resource, standing.time, None);
     Ok(true)
@@ -124,12 +124,12 @@ fn delay(flow: &mut Flow<'_>, resource: Resource, queue: Span, turns: Option<Tur
     }
 }
 
-fn unsaturated(scenario: &Scenario, shared: &BTreeSet<Resource>, group: &Group<'_>) -> String {
+fn unsaturated(network: &Network<'_>, shared: &BTreeSet<Resource>, group: &Group<'_>) -> String {
     let fullest = shared.iter().map(|r| (group.busy(*r), *r)).max();
     let (busy, stage) = fullest.unwrap_or((0, Resource::Backplane(0)));
     format!(
         "waiting behind bursts of transfers that leave no standing queue ({} is {}.{} % busy)",
-        stage_name(scenario, stage),
+        stage_name(network, stage),
         busy / 10_000,
         busy % 10_000 / 1_000
     )

@@ -7,6 +7,7 @@ use crate::speech::{Packet, Speech};
 use crate::talk::{Talk, processor_place, protocol_place, request_place, window_place};
 use crate::way::{Resource, Stage, Turns, Way, burst};
 use trunkline_core::{Cause, Span};
+use trunkline_scenario::HostPlace;
 
 /// The source of the terms of hosts.
 const HOSTS: &str = "Hawley 1989 §4.2.2, Vande Water 1988 §2.6";
@@ -151,7 +152,7 @@ pub(crate) fn slowest(talk: &Talk<'_>, resource: Resource) -> (String, Cause) {
             let host = if host == talk.to.1 { talk.to.0 } else { talk.from.0 };
             let place = match resource {
                 Resource::Processor(_) => processor_place(host),
-                _ => format!("{} interface", host.name),
+                _ => HostPlace::Interface.of(&host.name),
             };
             (place, Cause::Host)
         }

@@ -9,7 +9,7 @@ use crate::throughput::Throughput;
 use crate::way::Resource;
 use std::collections::BTreeSet;
 use trunkline_core::{Cause, Rate, Span};
-use trunkline_scenario::{Scenario, Traffic};
+use trunkline_scenario::{Network, Traffic};
 
 const DD1: (&str, &str) =
     ("utilisation = flows × service time / interval", "D/D/1: constant arrivals, constant service");
@@ -19,16 +19,16 @@ const DD1: (&str, &str) =
 /// # Errors
 /// Why no formula covers them.
 pub(crate) fn predict(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     size: u32,
     rate: Rate,
     list: &mut Vec<Prediction>,
 ) -> Result<(), String> {
-    let traffic = &scenario.traffic[index];
-    let flows = Flow::all(scenario, index)?;
+    let traffic = &network.scenario().traffic[index];
+    let flows = Flow::all(network, index)?;
     for flow in &flows {
-        flow.uncovered(scenario).map_or(Ok(()), Err)?;
+        flow.uncovered(network).map_or(Ok(()), Err)?;
     }
     let interval = Throughput::from(rate).time_for(u64::from(size));
     let (service, resource) = busiest(&flows[0], size);
@@ -41,7 +41,7 @@ pub(crate) fn predict(
         value,
         terms,
     };
-    let place = stage_name(scenario, resource);
+    let place = stage_name(network, resource);
     let term = Term {
         name: "the busiest stage".into(),
         place: place.clone(),
@@ -52,7 +52,7 @@ pub(crate) fn predict(
         source: DD1.1,
     };
     list.push(make(What::Utilisation, Figure::Share(busy), vec![term]));
-    accompanied(scenario, index, &flows)?;
+    accompanied(network, index, &flows)?;
     if paced_wait(service.scaled(count, 1), interval).is_none() {
         return Err(format!("overload: {place} is asked for more than it can carry"));
     }
@@ -75,17 +75,17 @@ fn busiest(flow: &Flow<'_>, size: u32) -> (Span, Resource) {
 }
 
 /// Fails if anything else is on the same stages.
-fn accompanied(scenario: &Scenario, index: usize, flows: &[Flow<'_>]) -> Result<(), String> {
+fn accompanied(network: &Network<'_>, index: usize, flows: &[Flow<'_>]) -> Result<(), String> {
     let stages = |flow: &Flow<'_>| -> BTreeSet<Resource> {
         flow.there.way.stages.iter().map(|stage| stage.resource).collect()
     };
     let own: BTreeSet<Resource> = flows.iter().flat_map(stages).collect();
-    for other in alongside(scenario, index) {
+    for other in alongside(network, index) {
         let meets = |flow: &Flow<'_>| stages(flow).intersection(&own).next().is_some();
-        if Flow::all(scenario, other)?.iter().any(meets) {
+        if Flow::all(network, other)?.iter().any(meets) {
             return Err(format!(
                 "other traffic on the same lines ({})",
-                scenario.traffic[other].name
+                network.scenario().traffic[other].name
             ));
         }
     }

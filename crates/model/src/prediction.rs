@@ -159,7 +159,7 @@ impl Prediction {
     }
 }
 
-/// All that can be predicted of a scenario, and why the rest cannot.
+/// All that can be predicted of a network, and why the rest cannot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Predictions {
     /// The figures, traffic by traffic in the scenario's order.

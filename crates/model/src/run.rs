@@ -5,24 +5,25 @@ use crate::prediction::{Prediction, Predictions};
 use trunkline_core::{Counts, Span, Time};
 use trunkline_engine::{EngineName, Pace, Run};
 use trunkline_measure::{LinkRun, Sample, Step, TrafficRun};
-use trunkline_scenario::{Scenario, Traffic, Wire};
+use trunkline_scenario::{Lane, Network, Traffic};
 
 /// The run that shows what was predicted.
-pub(crate) fn build(scenario: &Scenario, predictions: &Predictions) -> Run {
+pub(crate) fn build(network: &Network<'_>, predictions: &Predictions) -> Run {
     let mut places = Vec::new();
-    let traffic: Vec<TrafficRun> = (0..scenario.traffic.len())
-        .map(|index| traffic_run(scenario, index, predictions, &mut places))
+    let traffic: Vec<TrafficRun> = (0..network.scenario().traffic.len())
+        .map(|index| traffic_run(network, index, predictions, &mut places))
         .collect();
     let ends = traffic.iter().flat_map(|run| &run.samples).map(|sample| sample.end);
     Run {
         engine: EngineName::MODEL,
         pace: Pace::Formulas,
-        scenario: scenario.name.clone(),
-        cell: scenario.cell.clone(),
-        seed: scenario.seed.0,
+        scenario: network.scenario().name.clone(),
+        cell: network.scenario().cell.clone(),
+        seed: network.scenario().seed.0,
         ended: ends.max().unwrap_or(Time::ZERO),
         traffic,
-        links: scenario.links.iter().flat_map(link_runs).collect(),
+        // No formula knows a shared medium, and none of its stations has a row.
+        links: network.lanes().iter().filter(|lane| lane.link().is_some()).map(link_run).collect(),
         places,
         notes: predictions.notes.clone(),
         accuracy: None,
@@ -30,12 +31,12 @@ pub(crate) fn build(scenario: &Scenario, predictions: &Predictions) -> Run {
 }
 
 fn traffic_run(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     predictions: &Predictions,
     places: &mut Vec<String>,
 ) -> TrafficRun {
-    let traffic = &scenario.traffic[index];
+    let traffic = &network.scenario().traffic[index];
     let Traffic { name, count, workload, .. } = traffic;
     let own = predictions.list.iter().filter(|p| &p.traffic == name && p.what.is_measured());
     TrafficRun {
@@ -46,7 +47,7 @@ fn traffic_run(
             .flat_map(|sample| (0..*count).map(move |flow| Sample { flow, ..sample.clone() }))
             .collect(),
         amounts: workload.is_greedy(),
-        rounds: rounds(scenario, index).into_iter().collect(),
+        rounds: rounds(network, index).into_iter().collect(),
         ..TrafficRun::default()
     }
 }
@@ -88,14 +89,13 @@ fn place(places: &mut Vec<String>, name: &str) -> u32 {
     u32::try_from(known).unwrap_or(u32::MAX)
 }
 
-fn link_runs(wire: &Wire) -> [LinkRun; 2] {
-    let run = |from: &str, to: &str| LinkRun {
-        name: format!("{from}>{to}"),
+fn link_run(lane: &Lane<'_>) -> LinkRun {
+    LinkRun {
+        name: lane.name(),
         counts: Counts::default(),
         in_flight: 0,
         busy: Span::ZERO,
         queueing: None,
         backlog: Vec::new(),
-    };
-    [run(&wire.from, &wire.to), run(&wire.to, &wire.from)]
+    }
 }

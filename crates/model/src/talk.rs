@@ -4,12 +4,12 @@ use crate::speech::{Packet, Speech};
 use crate::way::{Resource, Way};
 use std::collections::BTreeMap;
 use trunkline_core::Span;
-use trunkline_scenario::{Cost, Echo, Host, ProtocolPlace};
+use trunkline_scenario::{Cost, Echo, Host, HostPlace, ProtocolPlace};
 
 /// A sender's talk to its peer.
 #[derive(Debug, Clone)]
 pub(crate) struct Talk<'a> {
-    /// The sender's host and its index.
+    /// The sender's host and its place in the order of names.
     pub from: (&'a Host, usize),
     /// The receiver's.
     pub to: (&'a Host, usize),
@@ -198,23 +198,23 @@ fn controls(host: &Host) -> Span {
 
 /// The place of a host's system calls and interrupts.
 pub(crate) fn processor_place(host: &Host) -> String {
-    format!("{} processor", host.name)
+    HostPlace::Processor.of(&host.name)
 }
 
 /// The place at which the protocol is processed.
 pub(crate) fn protocol_place(host: &Host) -> String {
     match host.interface.protocol {
         ProtocolPlace::Host => processor_place(host),
-        ProtocolPlace::Board => format!("{} interface", host.name),
+        ProtocolPlace::Board => HostPlace::Interface.of(&host.name),
     }
 }
 
 /// The place at which one waits for an earlier request.
 pub(crate) fn request_place(host: &Host) -> String {
-    format!("{} interface, earlier request", host.name)
+    HostPlace::EarlierRequest.of(&host.name)
 }
 
 /// The place at which one waits for the window.
 pub(crate) fn window_place(host: &Host) -> String {
-    format!("{} transport", host.name)
+    HostPlace::Transport.of(&host.name)
 }

@@ -6,7 +6,7 @@ use crate::talk::protocol_place;
 use crate::throughput::SECOND;
 use trunkline_core::{Channel, Rate, Span};
 use trunkline_path::{Framer, Framing, LinkSpec, Piece, TrunkProcessor};
-use trunkline_scenario::{Cost, Hop, Scenario};
+use trunkline_scenario::{Cost, Crossing, Host, Lane, Network};
 
 /// Envelopes that cross a backplane in one packet (Hawley 1989 §2.1).
 const BACKPLANE_DATA: u32 = 16;
@@ -15,16 +15,17 @@ const BACKPLANE_CHANNEL: u64 = 2;
 /// Bits of such a packet: two envelopes of channel number and 16 of data, 10 bits each (§1.3, §2.1).
 const BACKPLANE_BITS: u64 = 180;
 
-/// What a stage is, so that traffics that use the same one know it.
+/// What a stage is, so that traffics that use the same one know it. Its number is its place among its kind in the order
+/// of names, so that the order of declarations settles no tie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Resource {
-    /// A host's processor, by index.
+    /// A host's processor.
     Processor(usize),
     /// The processor of a host's interface, for sending (and receiving, where it has but one).
     Board(usize),
     /// The one for receiving, where it has two.
     BoardIn(usize),
-    /// A link's line, by index and direction.
+    /// A link's line, with whether it is the one back.
     Line(usize, bool),
     /// The processor of the trunk board before a line.
     Trunk(usize, bool),
@@ -104,54 +105,35 @@ pub(crate) struct Line<'a> {
     pub spec: &'a LinkSpec,
 }
 
-/// A hop's line. `None` if it crosses a shared medium, which no formula knows.
-pub(crate) fn line<'a>(scenario: &'a Scenario, hop: &Hop) -> Option<Line<'a>> {
-    let (link, reversed) = hop.over.link()?;
-    let wire = &scenario.links[link];
-    let spec = if reversed { &wire.backward } else { &wire.forward };
-    Some(Line { link, reversed, spec })
+/// The line that is crossed. `None` if it is no link's.
+pub(crate) fn line<'a>(network: &Network<'a>, crossing: &Crossing) -> Option<Line<'a>> {
+    let lane = network.lanes()[crossing.lane];
+    let Lane::Link { index, reversed, .. } = lane else { return None };
+    Some(Line { link: network.links().rank(index), reversed, spec: lane.link()? })
+}
+
+/// The lane of a line.
+pub(crate) fn lane<'a>(network: &Network<'a>, link: usize, reversed: bool) -> Lane<'a> {
+    network.lanes()[2 * network.links().index(link) + usize::from(reversed)]
 }
 
 /// The name of a link's direction.
-pub(crate) fn line_name(scenario: &Scenario, link: usize, reversed: bool) -> String {
-    let wire = &scenario.links[link];
-    let (from, to) = if reversed { (&wire.to, &wire.from) } else { (&wire.from, &wire.to) };
-    format!("{from}>{to}")
+pub(crate) fn line_name(network: &Network<'_>, link: usize, reversed: bool) -> String {
+    lane(network, link, reversed).name()
 }
 
 impl Way {
-    /// Over `hops` to the interface of host number `to`.
-    pub fn new(scenario: &Scenario, hops: &[Hop], to: usize) -> Way {
-        let mut stages = Vec::new();
-        for hop in hops {
-            let Some(Line { link, reversed, spec }) = line(scenario, hop) else { continue };
-            let name = line_name(scenario, link, reversed);
-            if let Some(processor) = spec.processor {
-                let resource = Resource::Trunk(link, reversed);
-                stages.push(plain(resource, &name, Kind::TrunkIn(processor)));
-                stages.push(plain(resource, &name, Kind::TrunkOut(processor)));
-            }
-            stages.push(Stage {
-                resource: Resource::Line(link, reversed),
-                place: name,
-                kind: Kind::Line(spec.rate, spec.framing),
-                propagate: spec.delay,
-                queue: Span::ZERO,
-                turns: None,
-                before: 0,
-            });
-            let node = hop.node.map(|index| (index, &scenario.nodes[index]));
-            if let Some((index, node)) = node
-                && let Some(rate) = node.backplane
-            {
-                stages.push(plain(Resource::Backplane(index), &node.name, Kind::Backplane(rate)));
-            }
-        }
-        let interface = &scenario.hosts[to].interface;
-        let inward =
-            if interface.half_duplex { Resource::Board(to) } else { Resource::BoardIn(to) };
-        let intake = Kind::Intake(interface.receive_block);
-        stages.push(plain(inward, &protocol_place(&scenario.hosts[to]), intake));
+    /// Over what is `crossed` to the interface of the host `to`.
+    pub fn new(network: &Network<'_>, crossed: &[Crossing], to: (&Host, usize)) -> Way {
+        let mut stages: Vec<Stage> =
+            crossed.iter().flat_map(|crossing| over(network, crossing)).collect();
+        let (host, number) = to;
+        let inward = match host.interface.half_duplex {
+            true => Resource::Board(number),
+            false => Resource::BoardIn(number),
+        };
+        let intake = Kind::Intake(host.interface.receive_block);
+        stages.push(plain(inward, &protocol_place(host), intake));
         count_visits(&mut stages);
         Way { stages }
     }
@@ -192,6 +174,27 @@ impl Way {
         let spent = self.spent(&burst(packets));
         spent.into_iter().sum::<Span>() + self.propagation() + self.waits(packets)
     }
+}
+
+/// The stages of a lane. No formula knows a shared medium.
+fn over(network: &Network<'_>, crossing: &Crossing) -> Vec<Stage> {
+    let lane = network.lanes()[crossing.lane];
+    if let Lane::Backplane { index, rate, .. } = lane {
+        let resource = Resource::Backplane(network.nodes().rank(index));
+        return vec![plain(resource, &lane.name(), Kind::Backplane(rate))];
+    }
+    let Some(Line { link, reversed, spec }) = line(network, crossing) else { return Vec::new() };
+    let place = lane.name();
+    let mut stages = Vec::with_capacity(3);
+    if let Some(processor) = spec.processor {
+        let resource = Resource::Trunk(link, reversed);
+        stages.push(plain(resource, &place, Kind::TrunkIn(processor)));
+        stages.push(plain(resource, &place, Kind::TrunkOut(processor)));
+    }
+    let line = Kind::Line(spec.rate, spec.framing);
+    let line = plain(Resource::Line(link, reversed), &place, line);
+    stages.push(Stage { propagate: spec.delay, ..line });
+    stages
 }
 
 /// What is taken in without a pause goes on together, when the last of it is in.

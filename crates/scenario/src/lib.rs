@@ -4,20 +4,21 @@
 //! settings serve the command line (`--delay 80ms`), presets, and live changes (`trunkline set
 //! delay=80ms`). A plain setting holds for both directions; `up-` and `down-` before it mean one.
 //!
-//! A [`Scenario`] is the description of a whole experiment: hosts, nodes, links and traffic.
+//! A [`Scenario`] is the description of a whole experiment: hosts, nodes, links and traffic. A [`Network`] is what it
+//! comes to: the lanes and ways that every engine builds.
 
 mod file;
 mod files;
+mod network;
 mod path;
 mod preset;
 mod remark;
 mod scenario;
 mod setting;
-mod topology;
-mod ways;
 
 pub use file::ScenarioError;
 pub use files::{Files, Folder};
+pub use network::{Crossing, HostPlace, Lane, Network, NetworkError, Order, RouteError, Way};
 pub use path::{Direction, MTUS, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
 pub use remark::{About, Remark};
@@ -27,5 +28,3 @@ pub use scenario::{
     UDP_HEADER, UrpSettings, Wire, Workload,
 };
 pub use setting::{SETTINGS, Setting};
-pub use topology::{Hop, Over, Route, RouteError};
-pub use ways::Ways;

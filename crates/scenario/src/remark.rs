@@ -1,6 +1,7 @@
 //! Keys that do less than what they say, or nothing.
 
-use crate::{Host, Over, ProtocolPlace, Scenario, Traffic, Transport, Ways, Workload};
+use crate::network::{Over, Ways};
+use crate::{Host, ProtocolPlace, Scenario, Traffic, Transport, Workload};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use trunkline_path::{DisciplineSpec, LinkSpec, Schedule};

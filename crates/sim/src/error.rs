@@ -1,18 +1,14 @@
 //! The reason why a scenario cannot be simulated.
 
 use thiserror::Error;
+use trunkline_scenario::NetworkError;
 
 /// The reason why a scenario cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SimError {
     /// A traffic has no way.
-    #[error("traffic '{traffic}': {reason}")]
-    Route {
-        /// The traffic.
-        traffic: String,
-        /// The cause.
-        reason: String,
-    },
+    #[error(transparent)]
+    Network(#[from] NetworkError),
     /// A transport cannot be set up as described.
     #[error("traffic '{traffic}': transport: {reason}")]
     Transport {

@@ -14,7 +14,7 @@ pub use network::{
 };
 
 use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{Network as Lowered, Scenario};
 
 /// The engine of virtual time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,8 +29,8 @@ impl Engine for Simulator {
         Pace::Virtual
     }
 
-    fn run(&self, scenario: &Scenario, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
-        run(scenario).map_err(|error| EngineError::refused(&error))
+    fn run(&self, network: &Lowered<'_>, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        simulate(network).map_err(|error| EngineError::refused(&error))
     }
 }
 
@@ -40,7 +40,11 @@ impl Engine for Simulator {
 /// # Errors
 /// If a traffic has no way, or a transport's settings are out of range.
 pub fn run(scenario: &Scenario) -> Result<Run, SimError> {
-    let mut world = hosts::World::new(scenario)?;
+    simulate(&Lowered::of(scenario)?)
+}
+
+fn simulate(network: &Lowered<'_>) -> Result<Run, SimError> {
+    let mut world = hosts::World::new(network)?;
     world.run();
     Ok(world.into_run())
 }

@@ -38,7 +38,7 @@ pub fn predict(case: &Case) -> Result<Predicted> {
 }
 
 fn predict_run(case: &Case, run: u32) -> Result<Predicted> {
-    let found = predictions(&case.scenario(run)?);
+    let found = predictions(&case.scenario(run)?)?;
     let wanted = if case.bytes.is_some() { What::Transfer } else { What::Throughput };
     let of = |what: What| found.list.iter().find(|p| p.what == what).map(|p| p.value);
     let figure = of(wanted).and_then(|figure| match figure {

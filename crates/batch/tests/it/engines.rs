@@ -5,7 +5,7 @@ use trunkline_batch::{Batch, Kept};
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run, SharedEngine};
 use trunkline_measure::TrafficRun;
 use trunkline_report::terminal;
-use trunkline_scenario::Scenario;
+use trunkline_scenario::{Network, Scenario};
 use trunkline_sim::Simulator;
 
 const TEXT: &str = "name = 'Two'\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n[[link]]\nname = 'l'\n\
@@ -25,11 +25,11 @@ impl Engine for Slow {
         Pace::Virtual
     }
 
-    fn run(&self, scenario: &Scenario, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
-        if scenario.cell["link.l.delay"] == "2ms" {
+    fn run(&self, network: &Network<'_>, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        if network.scenario().cell["link.l.delay"] == "2ms" {
             return Err(EngineError::refused("2 ms are too much"));
         }
-        let run = Simulator.run(scenario, told)?;
+        let run = Simulator.run(network, told)?;
         let twice = |traffic: TrafficRun| {
             let slower = traffic.samples.iter().cloned().map(|mut sample| {
                 sample.end += sample.delay();

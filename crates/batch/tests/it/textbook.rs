@@ -67,10 +67,10 @@ impl Case {
     /// The same by our formula, which knows headers, answers and the time-out.
     fn predicted(&self) -> f64 {
         let scenario = self.scenario();
-        let found = predictions(&scenario);
+        let found = predictions(&scenario).unwrap();
         let found = found.list.iter().find(|found| found.what == What::Throughput);
         let Some(Figure::Rate(rate)) = found.map(|found| found.value) else {
-            panic!("{}: no formula: {:?}", self.protocol, predictions(&scenario).notes)
+            panic!("{}: no formula: {:?}", self.protocol, predictions(&scenario).unwrap().notes)
         };
         rate.millibytes_per_second() as f64 / 1e3 / f64::from(FRAME) * T / 1e3
     }
@@ -145,7 +145,7 @@ fn what_no_formula_covers_is_told() {
              bytes = '1MiB'\nwrite = {write}\ntransport = {{ {keys} }}\n"
         );
         let cells = Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
-        let found = predictions(&cells[0]);
+        let found = predictions(&cells[0]).unwrap();
         assert_eq!(found.list, []);
         found.notes.iter().map(|note| format!("{note}; ")).collect::<String>()
     };

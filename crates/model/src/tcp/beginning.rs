@@ -6,7 +6,7 @@ use super::share::{Share, narrowest, users};
 use crate::formula::sawtooth::Inequality;
 use crate::formula::transfer::{Latency, Transfer, latency};
 use crate::way::Resource;
-use trunkline_scenario::Scenario;
+use trunkline_scenario::Network;
 
 /// ACKs closer together than this are a train to HyStart, in seconds (Ha and Rhee 2011).
 const TRAIN_GAP: f64 = 0.002;
@@ -29,7 +29,12 @@ pub(crate) struct Beginning {
 
 impl Beginning {
     /// Of flow number `index`.
-    pub fn of(scenario: &Scenario, flows: &[Greedy<'_>], index: usize, share: &Share) -> Beginning {
+    pub fn of(
+        network: &Network<'_>,
+        flows: &[Greedy<'_>],
+        index: usize,
+        share: &Share,
+    ) -> Beginning {
         let flow = &flows[index];
         let part = |resource: Resource| {
             let whole = flow.capacity(resource).millibytes_per_second() as f64 / 1e3;
@@ -39,7 +44,7 @@ impl Beginning {
         let parts = flow.demands.keys().map(|&resource| (part(resource), resource));
         let slowest = parts.min_by(|a, b| a.0.total_cmp(&b.0));
         let (line, stage) = slowest.map_or((f64::MAX / 1e9, None), |(line, at)| (line, Some(at)));
-        let queue = narrowest(scenario, flow).filter(|(resource, _)| Some(*resource) == stage);
+        let queue = narrowest(network, flow).filter(|(resource, _)| Some(*resource) == stage);
         let buffer = queue.map_or(f64::MAX / 1e9, |(resource, bytes)| {
             let sharing = users(flows, resource).len().max(1) as f64;
             let payload = f64::from(flow.tcp.payload);
@@ -51,7 +56,7 @@ impl Beginning {
             buffer,
             steady: steady.min(line),
             flows: u32::try_from(sharing).unwrap_or(u32::MAX),
-            apart: scenario.traffic[flow.flow.traffic].stagger.as_secs_f64(),
+            apart: network.scenario().traffic[flow.flow.traffic].stagger.as_secs_f64(),
             inequality: inequality(flow, share),
         }
     }

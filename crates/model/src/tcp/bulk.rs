@@ -12,7 +12,7 @@ use crate::prediction::{Figure, Prediction, Term, What};
 use crate::talk::{processor_place, window_place};
 use trunkline_core::{Cause, Span};
 use trunkline_engine::{Note, NoteKind};
-use trunkline_scenario::{Scenario, Workload};
+use trunkline_scenario::{Network, Workload};
 
 /// User bytes by which the receiver confirms a transfer.
 const CONFIRMATION: u32 = 4;
@@ -27,14 +27,14 @@ const BALANCE: &str = "square-root model after Floyd 1991; Padhye et al. 1998; R
 /// The figures of one traffic's transfers. Those of its flows that have the same way are the same; the
 /// first flow stands for all.
 pub(crate) fn predict(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     flows: &[Greedy<'_>],
     shares: &[Share],
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) {
-    let traffic = &scenario.traffic[index];
+    let traffic = &network.scenario().traffic[index];
     let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
     let (flow, share) = (&flows[first], &shares[first]);
     let mut add = |size, what, value, terms| {
@@ -42,19 +42,19 @@ pub(crate) fn predict(
         list.push(Prediction { traffic, size, what, value, terms });
     };
     let size = throughput_size(&traffic.workload, flow);
-    add(size, What::Throughput, Figure::Rate(share.rate), limits(scenario, flow, share));
+    add(size, What::Throughput, Figure::Rate(share.rate), limits(network, flow, share));
     if let Regime::Standing(_) = share.regime {
-        let term = standing(scenario, flows, shares, share);
+        let term = standing(network, flows, shares, share);
         add(flow.tcp.window, What::StandingQueue, Figure::Time(share.queue), vec![term]);
     }
-    if let Some(term) = mean_queue(scenario, flow, share) {
+    if let Some(term) = mean_queue(network, flow, share) {
         add(flow.tcp.window, What::MeanQueue, Figure::Time(share.queue), vec![term]);
     }
-    let new = Beginning::of(scenario, flows, first, share);
+    let new = Beginning::of(network, flows, first, share);
     for (size, what, terms) in times(&traffic.workload, flow, share, &new) {
         add(size, what, Figure::Time(terms.total()), terms.0);
     }
-    explain(scenario, index, flows, shares, notes);
+    explain(network, index, flows, shares, notes);
 }
 
 /// The size under which a throughput stands: the write's, the transfer's, or a segment's.
@@ -210,7 +210,7 @@ fn limiting_place(flow: &Greedy<'_>, share: &Share) -> (String, Cause) {
 }
 
 /// The limits on a connection's throughput, for information.
-fn limits(scenario: &Scenario, flow: &Greedy<'_>, share: &Share) -> Vec<Term> {
+fn limits(network: &Network<'_>, flow: &Greedy<'_>, share: &Share) -> Vec<Term> {
     let place = window_place(flow.flow.there.from.0);
     let term = |name: &str, place: String, formula, numbers, rate, source| Term {
         name: name.into(),
@@ -248,16 +248,16 @@ fn limits(scenario: &Scenario, flow: &Greedy<'_>, share: &Share) -> Vec<Term> {
         let demand = flow.demands.get(&resource).copied().unwrap_or_default();
         let numbers = format!("{} bytes / {demand}", flow.tcp.payload);
         let (name, formula) = ("the stage that is full", "segment / its time there");
-        terms.push(term(name, stage_name(scenario, resource), formula, numbers, rate, BALANCE));
+        terms.push(term(name, stage_name(network, resource), formula, numbers, rate, BALANCE));
     }
     terms
 }
 
 /// The mean queue before the connection's line, and what it is worked out from.
-fn mean_queue(scenario: &Scenario, flow: &Greedy<'_>, share: &Share) -> Option<Term> {
+fn mean_queue(network: &Network<'_>, flow: &Greedy<'_>, share: &Share) -> Option<Term> {
     let place = match share.regime {
         Regime::Standing(_) => return None,
-        Regime::Overflow(resource, _) | Regime::Stage(resource) => stage_name(scenario, resource),
+        Regime::Overflow(resource, _) | Regime::Stage(resource) => stage_name(network, resource),
         Regime::Window | Regime::Loss => String::new(),
     };
     let (formula, numbers, source) = match share.saw {
@@ -292,13 +292,13 @@ fn mean_queue(scenario: &Scenario, flow: &Greedy<'_>, share: &Share) -> Option<T
     })
 }
 
-fn standing(scenario: &Scenario, flows: &[Greedy<'_>], shares: &[Share], share: &Share) -> Term {
+fn standing(network: &Network<'_>, flows: &[Greedy<'_>], shares: &[Share], share: &Share) -> Term {
     let together = flows.iter().zip(shares).filter(|(_, other)| other.regime == share.regime);
     let windows: Vec<String> = together
         .map(|(flow, _)| format!("{}/({} + q)", flow.tcp.window, flow.round_trip))
         .collect();
     let place = match share.regime {
-        Regime::Standing(resource) => stage_name(scenario, resource),
+        Regime::Standing(resource) => stage_name(network, resource),
         _ => String::new(),
     };
     Term {
@@ -314,16 +314,16 @@ fn standing(scenario: &Scenario, flows: &[Greedy<'_>], shares: &[Share], share: 
 
 /// What was assumed, in words.
 fn explain(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     flows: &[Greedy<'_>],
     shares: &[Share],
     notes: &mut Vec<Note>,
 ) {
-    let traffic = &scenario.traffic[index];
+    let traffic = &network.scenario().traffic[index];
     let name = &traffic.name;
     let Some(first) = flows.iter().position(|flow| flow.flow.traffic == index) else { return };
-    let text = reason(scenario, first, flows, shares);
+    let text = reason(network, first, flows, shares);
     notes.push(Note::of_traffic(name, NoteKind::Assumed, text));
     if let Some(text) = small_window(&flows[first], &shares[first]) {
         notes.push(Note::of_traffic(name, NoteKind::Assumed, text));
@@ -360,9 +360,9 @@ fn small_window(flow: &Greedy<'_>, share: &Share) -> Option<String> {
 }
 
 /// Why a connection gets what it gets.
-fn reason(scenario: &Scenario, first: usize, flows: &[Greedy<'_>], shares: &[Share]) -> String {
+fn reason(network: &Network<'_>, first: usize, flows: &[Greedy<'_>], shares: &[Share]) -> String {
     let (flow, share) = (&flows[first], &shares[first]);
-    let place = |resource| stage_name(scenario, resource);
+    let place = |resource| stage_name(network, resource);
     match share.regime {
         Regime::Window => "its window limits it; the windows have grown to their full size".into(),
         Regime::Loss => format!(
@@ -386,18 +386,18 @@ fn reason(scenario: &Scenario, first: usize, flows: &[Greedy<'_>], shares: &[Sha
             share.users,
             place(resource)
         ),
-        Regime::Overflow(resource, Some(loss)) => overflow(scenario, resource, loss, flows, shares),
+        Regime::Overflow(resource, Some(loss)) => overflow(network, resource, loss, flows, shares),
     }
 }
 
 fn overflow(
-    scenario: &Scenario,
+    network: &Network<'_>,
     resource: crate::way::Resource,
     loss: f64,
     flows: &[Greedy<'_>],
     shares: &[Share],
 ) -> String {
-    let place = stage_name(scenario, resource);
+    let place = stage_name(network, resource);
     let users = flows.iter().zip(shares).filter(
         |(_, share)| matches!(share.regime, Regime::Overflow(other, _) if other == resource),
     );

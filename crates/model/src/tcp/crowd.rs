@@ -15,7 +15,7 @@ use crate::group::stage_name;
 use crate::throughput::Throughput;
 use crate::way::Resource;
 use trunkline_core::Span;
-use trunkline_scenario::Scenario;
+use trunkline_scenario::Network;
 
 /// The probability of loss above which congestion avoidance hardly happens: a window of four segments.
 const MOST_LOSS: f64 = 0.1;
@@ -114,9 +114,9 @@ impl<'f, 'a> Crowd<'f, 'a> {
     ///
     /// # Errors
     /// Why no formula covers it.
-    pub fn shares(&self, scenario: &Scenario) -> Result<Vec<Share>, String> {
+    pub fn shares(&self, network: &Network<'_>) -> Result<Vec<Share>, String> {
         if self.users.iter().any(|user| user.tcp.law == Algorithm::Bbr) {
-            return self.bbr(scenario);
+            return self.bbr(network);
         }
         if let Some(shares) = self.standing() {
             return Ok(shares);
@@ -128,7 +128,7 @@ impl<'f, 'a> Crowd<'f, 'a> {
         if !overflows {
             return Ok(self.divided(&chance.sways, queue, chance.sent, Regime::Loss));
         }
-        self.overflowing(scenario, &chance, saw, chance.sent.min(most))
+        self.overflowing(network, &chance, saw, chance.sent.min(most))
     }
 
     /// The line's user bytes per second.
@@ -286,7 +286,7 @@ impl<'f, 'a> Crowd<'f, 'a> {
     /// saw-tooth leaves of the line; each by its own law, at its round trip with the queue.
     fn overflowing(
         &self,
-        scenario: &Scenario,
+        network: &Network<'_>,
         chance: &ByChance,
         saw: Saw,
         sent: f64,
@@ -296,7 +296,7 @@ impl<'f, 'a> Crowd<'f, 'a> {
         let too_much = |loss| self.sent(&self.sways(queue, loss), queue) > sent;
         let loss = if alike { None } else { Some(balance(too_much)) };
         if loss.is_some_and(|loss| loss > MOST_LOSS) {
-            let name = stage_name(scenario, self.resource);
+            let name = stage_name(network, self.resource);
             return Err(format!("windows of so few segments that time-outs decide, at {name}"));
         }
         let sways = loss.map_or_else(|| chance.sways.clone(), |loss| self.sways(queue, loss));
@@ -305,10 +305,10 @@ impl<'f, 'a> Crowd<'f, 'a> {
     }
 
     /// BBR beside BBR with the same round trip has an equal share; anything else has no closed formula.
-    fn bbr(&self, scenario: &Scenario) -> Result<Vec<Share>, String> {
+    fn bbr(&self, network: &Network<'_>) -> Result<Vec<Share>, String> {
         let first = self.users[0];
         if first.tcp.law != Algorithm::Bbr || self.classes.len() > 1 {
-            let name = stage_name(scenario, self.resource);
+            let name = stage_name(network, self.resource);
             return Err(format!("BBR beside other connections, or other round trips, at {name}"));
         }
         let flows = self.users.len();

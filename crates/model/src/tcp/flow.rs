@@ -13,7 +13,7 @@ use crate::way::{Resource, line};
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_path::impairment::LossModel;
-use trunkline_scenario::{Scenario, Transport, Workload};
+use trunkline_scenario::{Network, Transport, Workload};
 
 /// c of the constant-rate policy in segments per second squared: with it a connection of 100 ms grows as
 /// TCP does.
@@ -41,19 +41,23 @@ impl<'a> Greedy<'a> {
     ///
     /// # Errors
     /// Why no formula covers it.
-    pub fn new(scenario: &'a Scenario, traffic: usize, number: u32) -> Result<Greedy<'a>, String> {
-        let Transport::Tcp(settings) = &scenario.traffic[traffic].transport else {
+    pub fn new(
+        network: &'a Network<'a>,
+        traffic: usize,
+        number: u32,
+    ) -> Result<Greedy<'a>, String> {
+        let Transport::Tcp(settings) = &network.scenario().traffic[traffic].transport else {
             return Err("another transport than TCP".into());
         };
-        let tcp = Connection::of(settings, scenario.mtu)?;
-        let flow = Flow::new(scenario, traffic, number)?;
-        flow.uncovered_but_loss(scenario).map_or(Ok(()), Err)?;
-        let loss = loss(scenario, &flow);
+        let tcp = Connection::of(settings, network.scenario().mtu)?;
+        let flow = Flow::new(network, traffic, number)?;
+        flow.uncovered_but_loss(network).map_or(Ok(()), Err)?;
+        let loss = loss(network, &flow);
         if tcp.law == Algorithm::Bbr && loss > BBR_BEARS {
             return Err("BBR if more than 15 % is lost".into());
         }
         let round_trip = round_trip(&flow, &tcp);
-        let write = write_of(&scenario.traffic[traffic].workload);
+        let write = write_of(&network.scenario().traffic[traffic].workload);
         let demands = demands(&flow, &tcp, write);
         Ok(Greedy { flow, tcp, round_trip, loss, demands })
     }
@@ -143,8 +147,8 @@ fn acknowledgement(tcp: &Connection) -> Packet {
 
 /// The way there loses with 1 − Π(1 − p). ACKs lost on the way back cost nothing, the next ones say the
 /// same.
-fn loss(scenario: &Scenario, flow: &Flow<'_>) -> f64 {
-    let lines = flow.route.there.iter().filter_map(|hop| line(scenario, hop));
+fn loss(network: &Network<'_>, flow: &Flow<'_>) -> f64 {
+    let lines = flow.route.there.iter().filter_map(|hop| line(network, hop));
     let arrives = lines.map(|line| match &line.spec.impairments.loss {
         LossModel::Bernoulli(chance) => 1.0 - chance.as_f64(),
         _ => 1.0,

@@ -10,30 +10,30 @@ use crate::way::{Resource, Way};
 use std::collections::BTreeSet;
 use trunkline_core::Span;
 use trunkline_engine::{Note, NoteKind};
-use trunkline_scenario::{Scenario, Transport};
+use trunkline_scenario::{Network, Transport};
 
 /// Round trips of messages of `sizes`, with `answer` to each.
 ///
 /// # Errors
 /// Why no formula covers them.
 pub(crate) fn predict(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     sizes: &[u32],
     answer: impl Fn(u32) -> u32,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let traffic = &scenario.traffic[index];
-    let flow = Flow::new(scenario, index, 0)?;
-    flow.uncovered(scenario).map_or(Ok(()), Err)?;
+    let traffic = &network.scenario().traffic[index];
+    let flow = Flow::new(network, index, 0)?;
+    flow.uncovered(network).map_or(Ok(()), Err)?;
     if traffic.count > 1 {
         return Err("conversations that wait for each other".into());
     }
-    let loaded = beside(scenario, index, &flow, notes)?;
+    let loaded = beside(network, index, &flow, notes)?;
     for &size in sizes {
-        let there = in_one_burst(&traffic.transport, scenario.mtu, size);
-        let back = || in_one_burst(&traffic.reply_transport, scenario.mtu, answer(size));
+        let there = in_one_burst(&traffic.transport, network.scenario().mtu, size);
+        let back = || in_one_burst(&traffic.reply_transport, network.scenario().mtu, answer(size));
         if let Err(why) = there.and_then(|()| back()) {
             notes.push(Note::of_traffic(
                 &traffic.name,
@@ -74,7 +74,7 @@ fn in_one_burst(transport: &Transport, mtu: u32, bytes: u32) -> Result<(), Strin
 
 /// The flow beside the scenario's other traffic: behind the queues that transfers over TCP leave.
 fn beside<'a>(
-    scenario: &'a Scenario,
+    network: &'a Network<'a>,
     index: usize,
     flow: &Flow<'a>,
     notes: &mut Vec<Note>,
@@ -83,11 +83,11 @@ fn beside<'a>(
     let used: BTreeSet<Resource> =
         ways.into_iter().flat_map(|way| way.stages.iter().map(|stage| stage.resource)).collect();
     let mut transfers = false;
-    for other in alongside(scenario, index) {
-        if !meets(scenario, other, &used)? {
+    for other in alongside(network, index) {
+        if !meets(network, other, &used)? {
             continue;
         }
-        let traffic = &scenario.traffic[other];
+        let traffic = &network.scenario().traffic[other];
         if !is_bulk(traffic) || !matches!(traffic.transport, Transport::Tcp(_)) {
             return Err(format!("waiting for {}", traffic.name));
         }
@@ -95,9 +95,9 @@ fn beside<'a>(
     }
     let mut loaded = flow.clone();
     if transfers {
-        queues(scenario, &greedy(scenario, index)?, &mut loaded)?;
+        queues(network, &greedy(network, index)?, &mut loaded)?;
         notes.push(Note::of_traffic(
-            &scenario.traffic[index].name,
+            &network.scenario().traffic[index].name,
             NoteKind::Assumed,
             "waits for the mean queue of full lines; other waits for the transfers are left out",
         ));
@@ -107,11 +107,11 @@ fn beside<'a>(
 
 /// Puts the mean queues of full lines where the flow meets them.
 fn queues(
-    scenario: &Scenario,
+    network: &Network<'_>,
     transfers: &[Greedy<'_>],
     loaded: &mut Flow<'_>,
 ) -> Result<(), String> {
-    for share in shares(scenario, transfers)? {
+    for share in shares(network, transfers)? {
         match share.regime {
             Regime::Window | Regime::Loss => {}
             Regime::Stage(_) => {

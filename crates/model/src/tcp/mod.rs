@@ -18,61 +18,61 @@ use flow::Greedy;
 use share::shares;
 use std::collections::BTreeSet;
 use trunkline_engine::{Note, NoteKind};
-use trunkline_scenario::{Reply, Scenario, Transport, Workload};
+use trunkline_scenario::{Network, Reply, Transport, Workload};
 
 /// The predictions of traffic number `index`, which speaks TCP.
 ///
 /// # Errors
 /// Why no formula covers it.
 pub(crate) fn predict(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let traffic = &scenario.traffic[index];
+    let traffic = &network.scenario().traffic[index];
     match &traffic.workload {
         Workload::Interactive { sizes, reply, .. } => {
             let answer = |size: u32| match reply {
                 Reply::Echo => size,
                 Reply::Bytes(bytes) => *bytes,
             };
-            message::predict(scenario, index, sizes, answer, list, notes)
+            message::predict(network, index, sizes, answer, list, notes)
         }
         Workload::TimedEcho { sizes, .. } => {
-            message::predict(scenario, index, sizes, |size| size, list, notes)
+            message::predict(network, index, sizes, |size| size, list, notes)
         }
         Workload::Paced { .. } => Err("datagrams over TCP".into()),
-        _ => transfers(scenario, index, list, notes),
+        _ => transfers(network, index, list, notes),
     }
 }
 
 fn transfers(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     list: &mut Vec<Prediction>,
     notes: &mut Vec<Note>,
 ) -> Result<(), String> {
-    let flows = greedy(scenario, index)?;
-    strangers(scenario, index, &flows, notes)?;
-    let shares = shares(scenario, &flows)?;
-    bulk::predict(scenario, index, &flows, &shares, list, notes);
+    let flows = greedy(network, index)?;
+    strangers(network, index, &flows, notes)?;
+    let shares = shares(network, &flows)?;
+    bulk::predict(network, index, &flows, &shares, list, notes);
     Ok(())
 }
 
 /// The greedy connections under way together with traffic number `index`, its own included.
-fn greedy(scenario: &Scenario, index: usize) -> Result<Vec<Greedy<'_>>, String> {
-    let mut together = alongside(scenario, index);
+fn greedy<'a>(network: &'a Network<'a>, index: usize) -> Result<Vec<Greedy<'a>>, String> {
+    let mut together = alongside(network, index);
     together.push(index);
-    together.sort_unstable();
+    together.sort_by_key(|&traffic| network.traffic().rank(traffic));
     let speaks = |other: &usize| {
-        let traffic = &scenario.traffic[*other];
+        let traffic = &network.scenario().traffic[*other];
         is_bulk(traffic) && matches!(traffic.transport, Transport::Tcp(_))
     };
     let mut flows = Vec::new();
     for traffic in together.into_iter().filter(speaks) {
-        for number in 0..scenario.traffic[traffic].count.max(1) {
-            flows.push(Greedy::new(scenario, traffic, number)?);
+        for number in 0..network.scenario().traffic[traffic].count.max(1) {
+            flows.push(Greedy::new(network, traffic, number)?);
         }
     }
     Ok(flows)
@@ -80,7 +80,7 @@ fn greedy(scenario: &Scenario, index: usize) -> Result<Vec<Greedy<'_>>, String> 
 
 /// Traffic that is not greedy TCP on the same stages: a small share is left out, a large one has no formula.
 fn strangers(
-    scenario: &Scenario,
+    network: &Network<'_>,
     index: usize,
     flows: &[Greedy<'_>],
     notes: &mut Vec<Note>,
@@ -88,10 +88,10 @@ fn strangers(
     let used: BTreeSet<Resource> =
         flows.iter().flat_map(|flow| flow.demands.keys().copied()).collect();
     let mut light = Vec::new();
-    for other in alongside(scenario, index) {
-        let traffic = &scenario.traffic[other];
+    for other in alongside(network, index) {
+        let traffic = &network.scenario().traffic[other];
         let tcp = matches!(traffic.transport, Transport::Tcp(_));
-        if (is_bulk(traffic) && tcp) || !meets(scenario, other, &used)? {
+        if (is_bulk(traffic) && tcp) || !meets(network, other, &used)? {
             continue;
         }
         if is_bulk(traffic) || matches!(traffic.workload, Workload::Paced { .. }) {
@@ -100,7 +100,7 @@ fn strangers(
         light.push(traffic.name.as_str());
     }
     if !light.is_empty() {
-        let own = &scenario.traffic[index].name;
+        let own = &network.scenario().traffic[index].name;
         notes.push(Note::of_traffic(
             own,
             NoteKind::Assumed,
@@ -110,8 +110,8 @@ fn strangers(
     Ok(())
 }
 
-fn meets(scenario: &Scenario, traffic: usize, used: &BTreeSet<Resource>) -> Result<bool, String> {
-    let flows = Flow::all(scenario, traffic)?;
+fn meets(network: &Network<'_>, traffic: usize, used: &BTreeSet<Resource>) -> Result<bool, String> {
+    let flows = Flow::all(network, traffic)?;
     let stages = flows.iter().flat_map(|flow| flow.there.way.stages.iter());
     Ok(stages.into_iter().any(|stage| used.contains(&stage.resource)))
 }

@@ -10,7 +10,7 @@ use crate::throughput::Throughput;
 use crate::way::Resource;
 use trunkline_core::Span;
 use trunkline_path::{Sharing, Standing};
-use trunkline_scenario::Scenario;
+use trunkline_scenario::Network;
 
 /// The limit of a connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,14 +45,14 @@ pub(crate) struct Share {
 ///
 /// # Errors
 /// Why no formula covers them.
-pub(crate) fn shares(scenario: &Scenario, flows: &[Greedy<'_>]) -> Result<Vec<Share>, String> {
+pub(crate) fn shares(network: &Network<'_>, flows: &[Greedy<'_>]) -> Result<Vec<Share>, String> {
     let claims: Vec<_> = flows.iter().map(Greedy::claim).collect();
     if let Some(free) = claims.iter().find(|claim| claim.own.is_zero() && claim.demands.is_empty())
     {
         return Err(format!("connections that nothing limits ({} bytes)", free.bytes));
     }
     let grants = fill(&claims);
-    one_bottleneck_each(scenario, flows, &grants)?;
+    one_bottleneck_each(network, flows, &grants)?;
     let mut shares: Vec<Option<Share>> = vec![None; flows.len()];
     for index in 0..flows.len() {
         if shares[index].is_some() {
@@ -62,13 +62,13 @@ pub(crate) fn shares(scenario: &Scenario, flows: &[Greedy<'_>]) -> Result<Vec<Sh
             Limit::Own => {
                 let alone = || (vec![index], vec![own(&flows[index])]);
                 let lossy = own(&flows[index]).regime == Regime::Loss;
-                let below = if lossy { below_the_line(scenario, flows, index) } else { None };
+                let below = if lossy { below_the_line(network, flows, index) } else { None };
                 let (users, given) = below.unwrap_or_else(alone);
                 users.into_iter().zip(given).for_each(|(user, share)| shares[user] = Some(share));
             }
             Limit::Stage(resource, _) => {
                 let users = users(flows, resource);
-                let given = at_stage(scenario, flows, &grants, &users, resource)?;
+                let given = at_stage(network, flows, &grants, &users, resource)?;
                 users.into_iter().zip(given).for_each(|(user, share)| shares[user] = Some(share));
             }
         }
@@ -85,10 +85,10 @@ fn own(flow: &Greedy<'_>) -> Share {
 }
 
 /// The slowest of a connection's lines that queues all alike, with its buffer in packets' bytes.
-pub(super) fn narrowest(scenario: &Scenario, flow: &Greedy<'_>) -> Option<(Resource, u64)> {
+pub(super) fn narrowest(network: &Network<'_>, flow: &Greedy<'_>) -> Option<(Resource, u64)> {
     let packet = flow.tcp.payload + flow.tcp.header;
     let queues = flow.demands.iter().filter_map(|(&resource, &demand)| {
-        match treatment(scenario, resource, packet).ok()? {
+        match treatment(network, resource, packet).ok()? {
             Treatment::Queue(bytes) if matches!(resource, Resource::Line(..)) => {
                 Some((demand, resource, bytes))
             }
@@ -103,22 +103,22 @@ pub(super) fn narrowest(scenario: &Scenario, flow: &Greedy<'_>) -> Option<(Resou
 /// The shares of the users of a line that none of them fills in the mean: losses leave just under it, and
 /// their peaks overflow its buffer.
 fn below_the_line(
-    scenario: &Scenario,
+    network: &Network<'_>,
     flows: &[Greedy<'_>],
     index: usize,
 ) -> Option<(Vec<usize>, Vec<Share>)> {
-    let (resource, bytes) = narrowest(scenario, &flows[index])?;
+    let (resource, bytes) = narrowest(network, &flows[index])?;
     let users = users(flows, resource);
     let same = |user: &usize| {
         let flow = &flows[*user];
         flow.tcp.law != Law::Bbr
-            && narrowest(scenario, flow).is_some_and(|(other, _)| other == resource)
+            && narrowest(network, flow).is_some_and(|(other, _)| other == resource)
     };
     if !users.iter().all(same) {
         return None;
     }
     let line = Crowd::new(flows, &users, resource, bytes);
-    let shares = line.shares(scenario).ok()?;
+    let shares = line.shares(network).ok()?;
     Some((users, shares))
 }
 
@@ -128,7 +128,7 @@ pub(super) fn users(flows: &[Greedy<'_>], resource: Resource) -> Vec<usize> {
 
 /// Whether a connection crosses a second stage that is full.
 fn one_bottleneck_each(
-    scenario: &Scenario,
+    network: &Network<'_>,
     flows: &[Greedy<'_>],
     grants: &[Grant],
 ) -> Result<(), String> {
@@ -140,7 +140,7 @@ fn one_bottleneck_each(
         let others = grants.iter().filter_map(full).filter(|other| full(grant) != Some(*other));
         let mut crossed = others.filter(|other| flow.demands.contains_key(other));
         if let (Some(own), Some(other)) = (full(grant), crossed.next()) {
-            let names = [own, other].map(|resource| stage_name(scenario, resource));
+            let names = [own, other].map(|resource| stage_name(network, resource));
             return Err(format!("two full stages on one way ({})", names.join(", ")));
         }
     }
@@ -157,9 +157,9 @@ enum Treatment {
     Managed(Span),
 }
 
-fn treatment(scenario: &Scenario, resource: Resource, packet: u32) -> Result<Treatment, String> {
+fn treatment(network: &Network<'_>, resource: Resource, packet: u32) -> Result<Treatment, String> {
     let Resource::Line(link, reversed) = resource else { return Ok(Treatment::InTurn) };
-    let discipline = &line(scenario, link, reversed).discipline;
+    let discipline = &line(network, link, reversed).discipline;
     let assumed = discipline.assumptions();
     match (assumed.sharing, assumed.standing) {
         (Sharing::Rounds { .. } | Sharing::Turns { .. }, _) => Ok(Treatment::InTurn),
@@ -169,14 +169,14 @@ fn treatment(scenario: &Scenario, resource: Resource, packet: u32) -> Result<Tre
         (Sharing::Arrival, Standing::Bytes(bytes)) => Ok(Treatment::Queue(bytes)),
         (Sharing::Arrival, Standing::Delay(target)) => Ok(Treatment::Managed(target)),
         (Sharing::Unknown, _) | (Sharing::Arrival, Standing::Unknown) => {
-            Err(format!("the discipline of the full line {}", stage_name(scenario, resource)))
+            Err(format!("the discipline of the full line {}", stage_name(network, resource)))
         }
     }
 }
 
 /// The shares of the users of a full stage.
 fn at_stage(
-    scenario: &Scenario,
+    network: &Network<'_>,
     flows: &[Greedy<'_>],
     grants: &[Grant],
     users: &[usize],
@@ -188,15 +188,15 @@ fn at_stage(
         stages.iter().any(|stage| stage.resource == resource)
     };
     if matches!(resource, Resource::Line(..)) && !users.iter().all(data) {
-        let name = stage_name(scenario, resource);
+        let name = stage_name(network, resource);
         return Err(format!("acknowledgements on the full line {name}"));
     }
-    match treatment(scenario, resource, packet.unwrap_or(1))? {
+    match treatment(network, resource, packet.unwrap_or(1))? {
         Treatment::InTurn => Ok(in_turn(flows, grants, users, resource)),
         Treatment::Managed(target) => {
-            Crowd::managed(flows, users, resource, target).shares(scenario)
+            Crowd::managed(flows, users, resource, target).shares(network)
         }
-        Treatment::Queue(bytes) => Crowd::new(flows, users, resource, bytes).shares(scenario),
+        Treatment::Queue(bytes) => Crowd::new(flows, users, resource, bytes).shares(network),
     }
 }
 

@@ -50,7 +50,7 @@ fn case(line: &str) -> Case {
 
 /// The errors of goodput and of the mean round trip.
 fn errors(case: &Case) -> (f64, f64) {
-    let found = predictions(&case.scenario);
+    let found = predictions(&case.scenario).unwrap();
     let of = |what: What| found.list.iter().find(|p| p.what == what).map(|p| p.value);
     let Some(Figure::Rate(rate)) = of(What::Throughput) else { panic!("{:?}", found.notes) };
     let queue = of(What::MeanQueue).or(of(What::StandingQueue)).and_then(Figure::time);
@@ -84,7 +84,7 @@ fn the_goals_hold_for_the_recorded_transfers() {
     let cases: Vec<Case> = TRANSFERS.lines().skip(1).map(case).collect();
     assert!(cases.len() >= 160, "{} cases", cases.len());
     let error = |case: &Case| {
-        let found = predictions(&case.scenario);
+        let found = predictions(&case.scenario).unwrap();
         let own = found.list.iter().find(|p| p.what == What::Transfer);
         let time = own.and_then(|p| p.value.time()).unwrap_or_else(|| panic!("{:?}", found.notes));
         (time.as_secs_f64() / case.figure - 1.0).abs()

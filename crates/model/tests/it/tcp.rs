@@ -53,13 +53,13 @@ fn rate_of(found: &Predictions, name: &str) -> Throughput {
 }
 
 fn mean_queue(net: &Scenario, name: &str) -> Span {
-    let found = predictions(net);
+    let found = predictions(net).unwrap();
     let own = found.list.iter().find(|p| p.traffic == name && p.what == What::MeanQueue);
     own.and_then(|p| p.value.time()).unwrap_or_else(|| panic!("{found:?}"))
 }
 
 fn rate(net: &Scenario, name: &str) -> f64 {
-    rate_of(&predictions(net), name).millibytes_per_second() as f64 / 1e3
+    rate_of(&predictions(net).unwrap(), name).millibytes_per_second() as f64 / 1e3
 }
 
 fn close(found: f64, expected: f64, tolerance: f64) {
@@ -79,7 +79,7 @@ fn a_window_over_a_round_trip() {
     // 1040 bytes at 100 Mbit/s, 40 back at 1 Gbit/s, 2 × 50 ms.
     let round_trip = Span::from_nanos(83_200 + 320 + 100_000_000);
     close(rate(&net, "one"), Throughput::over(100_000, round_trip).bytes_per_second() as f64, 1e-4);
-    let run = predict(&net);
+    let run = predict(&net).unwrap();
     let sample = &run.traffic[0].samples[0];
     assert!(run.traffic[0].amounts && sample.delay() == Span::from_secs(1));
     close(sample.size as f64, rate(&net, "one"), 1e-3);
@@ -91,7 +91,7 @@ fn a_line_whose_buffer_takes_the_window() {
     let net = alone(&link(8_320_000, MS.scaled(20, 1)), &transport("cubic", 100_000));
     // 1000 user bytes in 1 ms. 100 windows' segments against 41 of the path: 59 ms of queue.
     close(rate(&net, "one"), 1_000_000.0, 1e-3);
-    let found = predictions(&net);
+    let found = predictions(&net).unwrap();
     let queue = found.find("one", 100_000, What::StandingQueue).unwrap().value.time().unwrap();
     assert!(queue.abs_diff(MS.scaled(59, 1)) < Span::from_micros(10), "{queue}");
 }
@@ -124,7 +124,7 @@ fn losses_of_the_path() {
     // BBR does not mind, as far as its window reaches.
     let bbr = rate(&alone(&spec, &transport("bbr", 1 << 30)), "one");
     close(bbr, 1e9 / 8.0 / 1.04 * 0.98 * (1.0 - 1e-4), 0.001);
-    let note = &predictions(&alone(&spec, &transport("newreno", 1 << 30))).notes[0].text;
+    let note = &predictions(&alone(&spec, &transport("newreno", 1 << 30))).unwrap().notes[0].text;
     assert!(note.contains("losses") && note.contains("1.000e-4"), "{note}");
 }
 
@@ -182,7 +182,7 @@ fn shares_by_round_trip() {
         assert!((Span::from_micros(600)..Span::from_micros(1_600)).contains(&queue), "{queue}");
         let ratio = fairness::effective_ratio(MS.scaled(rho, 1), MS, queue);
         close(far / (near + far), fairness::share_of_longer(ratio, 1.0), 0.05);
-        let note = &predictions(&net).notes[0].text;
+        let note = &predictions(&net).unwrap().notes[0].text;
         match rho {
             1 => assert!(note.contains("alike"), "{note}"),
             _ => assert!(
@@ -208,7 +208,7 @@ fn a_crowd_shares_equally_or_has_no_number() {
     net.traffic.iter_mut().for_each(|traffic| traffic.count = 100);
     close(rate(&net, "near"), 125_000.0 / 1.04 / 200.0, 0.001);
     net.links[1].forward.delay = MS.scaled(20, 1);
-    let notes = joined(&predictions(&net));
+    let notes = joined(&predictions(&net).unwrap());
     assert!(notes.contains("time-outs decide"), "{notes}");
 }
 
@@ -243,7 +243,7 @@ fn transfer(bytes: u64, repeat: u32, confirm: bool) -> Workload {
 fn a_short_transfer_is_rounds_of_slow_start() {
     let mut net = alone(&link(83_200_000, MS.scaled(50, 1)), &transport("newreno", 1 << 20));
     let time = |net: &Scenario| {
-        let found = predictions(net);
+        let found = predictions(net).unwrap();
         let own = found.list.iter().find(|p| p.what == What::Transfer).unwrap().clone();
         let terms: Span = own.terms.iter().map(trunkline_model::Term::span).sum();
         assert_eq!(Some(terms), own.value.time());
@@ -263,7 +263,7 @@ fn a_short_transfer_is_rounds_of_slow_start() {
 
 /// The time of the transfers of `net`'s first traffic, in seconds.
 fn time_of(net: &Scenario) -> f64 {
-    let found = predictions(net);
+    let found = predictions(net).unwrap();
     let own = found.list.iter().find(|p| p.what == What::Transfer).map(|p| p.value);
     own.and_then(Figure::time).unwrap_or_else(|| panic!("{:?}", found.notes)).as_secs_f64()
 }
@@ -305,7 +305,7 @@ fn a_transfer_within_a_window_that_overflows() {
 #[test]
 fn small_windows_are_noted() {
     let noted_as = |net: &Scenario, text: &str| {
-        predictions(net).notes.iter().any(|note| note.text.contains(text))
+        predictions(net).unwrap().notes.iter().any(|note| note.text.contains(text))
     };
     let noted = |net: &Scenario| noted_as(net, "two or three segments");
     let by_loss = |loss| {
@@ -327,7 +327,7 @@ fn messages_and_their_answers() {
     let mut net = pair(&link(8_000_000, MS.scaled(10, 1)));
     let sizes = [1, 1000, 1500, 2000, 100_000];
     net.traffic.push(traffic("talk", ("a", "b"), echo(&sizes), &transport("newreno", 1 << 20)));
-    let found = predictions(&net);
+    let found = predictions(&net).unwrap();
     let time = |size| found.find("talk", size, What::RoundTrip).map(|p| p.value.time().unwrap());
     assert_eq!(time(1), Some(Span::from_micros(2 * (10_000 + 41))));
     assert_eq!(time(1000), Some(Span::from_micros(2 * (10_000 + 1_040))));
@@ -342,7 +342,7 @@ fn messages_and_their_answers() {
 fn messages_beside_a_transfer() {
     let mut net = alone(&link(8_320_000, MS.scaled(20, 1)), &transport("cubic", 100_000));
     net.traffic.push(traffic("talk", ("a", "b"), echo(&[1]), &transport("newreno", 1 << 20)));
-    let found = predictions(&net);
+    let found = predictions(&net).unwrap();
     let time = found.find("talk", 1, What::RoundTrip).unwrap().value.time().unwrap();
     assert!(time.abs_diff(MS.scaled(40 + 59, 1)) < Span::from_millis(1), "{time}");
     assert!(found.notes.iter().any(|note| note.text.contains("the share of talk is left out")));
@@ -350,7 +350,7 @@ fn messages_beside_a_transfer() {
 
 #[test]
 fn what_has_no_formula_says_so() {
-    let note = |net: &Scenario| joined(&predictions(net));
+    let note = |net: &Scenario| joined(&predictions(net).unwrap());
     let spec = fifo(8_320_000, MS.scaled(20, 1), 10_000);
     let mut net = alone(&spec, &transport("newreno", 1 << 20));
     net.traffic.push(traffic("urp", ("a", "b"), bulk(1000), &urp(1000, 7, 0)));

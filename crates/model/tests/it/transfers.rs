@@ -8,7 +8,7 @@ use trunkline_model::{Figure, Throughput, What, predict, predictions};
 use trunkline_scenario::{Scenario, Split, Start, Transport, Workload};
 
 fn rate(scenario: &Scenario, name: &str) -> Throughput {
-    let found = predictions(scenario);
+    let found = predictions(scenario).unwrap();
     let own = found.list.iter().find(|p| p.traffic == name && p.what == What::Throughput);
     match own.unwrap_or_else(|| panic!("{found:?}")).value {
         Figure::Rate(rate) => rate,
@@ -35,7 +35,7 @@ fn window_over_round_trip_on_a_long_way() {
 fn the_line_on_a_short_way() {
     let net = one(&link(8_000_000, Span::ZERO), &urp(1000, 3, 0));
     assert_eq!(rate(&net, "bulk"), Throughput::over(1000, Span::from_micros(1004)));
-    let run = predict(&net);
+    let run = predict(&net).unwrap();
     let sample = &run.traffic[0].samples[0];
     // A thousand writes of 1004 us, then 4 bytes of empty message; the ECHO; the answer of 4 + 4 bytes.
     assert_eq!(sample.delay(), Span::from_micros(1_004_000 + 4 + 1 + 8));
@@ -48,7 +48,7 @@ fn the_slowest_host_stage() {
     net.hosts[1].processor.read.fixed = Span::from_millis(3);
     net.hosts[1].processor.interrupt.fixed = Span::from_millis(1);
     assert_eq!(rate(&net, "bulk"), Throughput::over(1000, Span::from_millis(4)));
-    let found = predictions(&net);
+    let found = predictions(&net).unwrap();
     let bulk = found.list.iter().find(|p| p.what == What::Throughput).unwrap();
     assert!(bulk.terms.iter().all(|term| !term.name.is_empty()), "{bulk:?}");
     let places = |name: &str| -> Vec<&str> {
@@ -69,7 +69,7 @@ fn the_slowest_host_stage() {
 fn a_run_names_its_traffic_and_has_a_sample_of_each_flow() {
     let mut net = one(&link(8_000_000, Span::ZERO), &urp(1000, 3, 0));
     net.traffic[0].count = 3;
-    let run = predict(&net);
+    let run = predict(&net).unwrap();
     let bulk = &run.traffic[0];
     assert_eq!((bulk.name.as_str(), bulk.transport.as_str()), ("bulk", "urp 3 x 1000 B"));
     let flows: Vec<u32> = bulk.samples.iter().map(|sample| sample.flow).collect();
@@ -85,7 +85,7 @@ fn one_request_outstanding() {
     let sizes = vec![756, 1024, 1025];
     let test = Workload::TimedTransfer { sizes, duration: Span::from_secs(180) };
     net.traffic.push(traffic("bulk", ("a", "b"), test, &urp(252, 3, 0)));
-    let found = predictions(&net);
+    let found = predictions(&net).unwrap();
     let interval = |size| found.find("bulk", size, What::Interval).unwrap().value.time().unwrap();
     let bits = |bytes: u64| Throughput::from_bytes_per_second(168_000).time_for(bytes);
     let close = |ours: Span, by_hand: Span| ours.abs_diff(by_hand) < Span::from_nanos(20);
@@ -122,13 +122,17 @@ fn flows_of_two_traffics_share_and_unequal_windows_have_no_number() {
     assert_eq!(rate(&net, "other"), Throughput::over(1000, Span::from_micros(2 * 1004)));
     assert_eq!(rate(&net, "bulk"), rate(&net, "other"));
     net.traffic[1].transport = urp(1000, 3, 0);
-    let run = predict(&net);
+    let run = predict(&net).unwrap();
     assert!(run.traffic.iter().all(|traffic| traffic.samples.is_empty()));
     assert!(run.notes[0].text.contains("windows of unequal size"), "{:?}", run.notes);
     // A window too small to fill its share waits in the others' queue, which no closed form gives.
     net.links[0].forward.delay = Span::from_millis(2);
     net.traffic[1].transport = urp(100, 1, 0);
-    assert!(predict(&net).notes[0].text.contains("idle in part"), "{:?}", predict(&net).notes);
+    assert!(
+        predict(&net).unwrap().notes[0].text.contains("idle in part"),
+        "{:?}",
+        predict(&net).unwrap().notes
+    );
     (net.links[0].forward.delay, net.traffic[1].transport) = (Span::ZERO, urp(1000, 3, 0));
     // One after the other, each has the line to itself.
     net.traffic[1].start = Start::AfterEnd("bulk".into());
@@ -139,14 +143,18 @@ fn flows_of_two_traffics_share_and_unequal_windows_have_no_number() {
 fn overflowing_queues_and_memories_have_no_number() {
     let mut net = one(&t1("fifo:limit=2KB".parse().unwrap()), &urp(1000, 7, 16));
     assert!(
-        predict(&net).notes[0].text.contains("overflow the queue"),
+        predict(&net).unwrap().notes[0].text.contains("overflow the queue"),
         "{:?}",
-        predict(&net).notes
+        predict(&net).unwrap().notes
     );
     net = one(&t1(hardware_fifo()), &urp(1000, 7, 16));
-    assert_eq!(predict(&net).traffic[0].samples.len(), 1);
+    assert_eq!(predict(&net).unwrap().traffic[0].samples.len(), 1);
     net.hosts[1].interface.memory = Some(Size::from_bytes(4096));
-    assert!(predict(&net).notes[0].text.contains("memory of b"), "{:?}", predict(&net).notes);
+    assert!(
+        predict(&net).unwrap().notes[0].text.contains("memory of b"),
+        "{:?}",
+        predict(&net).unwrap().notes
+    );
 }
 
 #[test]
@@ -156,7 +164,7 @@ fn pushing_waits_for_the_disk() {
     let bytes = Size::from_bytes(10_000);
     net.traffic[0].workload = Workload::Push { bytes, repeat: 1, write: 1000, store };
     // Ten writes at the disk's pace, storing the last, and the confirmation of 13 bytes.
-    let took = predict(&net).traffic[0].samples[0].delay();
+    let took = predict(&net).unwrap().traffic[0].samples[0].delay();
     assert_eq!(took, Span::from_millis(100 + 10) + Span::from_micros(13));
 }
 
@@ -166,24 +174,26 @@ fn paced_datagrams() {
     let rate = Rate::from_bits_per_second(2_000_000);
     let paced = Workload::Paced { size: 1000, rate, duration: Span::from_secs(1) };
     net.traffic.push(traffic("paced", ("a", "b"), paced, &Transport::Datagram));
-    let found = predictions(&net);
+    let found = predictions(&net).unwrap();
     let busy = found.find("paced", 1000, What::Utilisation).unwrap().value;
     assert_eq!(busy, Figure::Share(250_000));
-    let delay = |net: &Scenario| predictions(net).find("paced", 1000, What::Delay).map(|p| p.value);
+    let delay = |net: &Scenario| {
+        predictions(net).unwrap().find("paced", 1000, What::Delay).map(|p| p.value)
+    };
     assert_eq!(delay(&net), Some(Figure::Time(Span::from_millis(6))));
     net.traffic[0].count = 3;
     assert_eq!(delay(&net), Some(Figure::Time(Span::from_millis(7))), "the mean of 6, 7 and 8");
     net.traffic[0].stagger = Span::from_millis(1);
     assert_eq!(delay(&net), Some(Figure::Time(Span::from_millis(6))));
     net.traffic[0].count = 5;
-    let found = predictions(&net);
+    let found = predictions(&net).unwrap();
     assert!(delay(&net).is_none() && found.notes[0].text.contains("overload"), "{found:?}");
 }
 
 #[test]
 fn the_text_shows_formulas_with_their_numbers() {
     let net = one(&link(8_000_000, Span::from_millis(50)), &urp(1000, 3, 0));
-    let text = predictions(&net).text();
+    let text = predictions(&net).unwrap().text();
     for part in
         ["bulk, 1000000 bytes: transfer time", "1000 bytes / 33668.333us", "Vande Water 1988"]
     {
@@ -212,7 +222,7 @@ proptest! {
         prop_assert!(rate(&net(outstanding + 1, delay), "bulk") >= found);
         prop_assert!(rate(&net(outstanding, delay + more), "bulk") <= found);
         prop_assert!(found.bytes_per_second() * u64::from(count) <= bits / 8);
-        let run = predict(&base);
+        let run = predict(&base).unwrap();
         let sample = &run.traffic[0].samples[0];
         prop_assert_eq!(sample.steps.iter().map(|step| step.span).sum::<Span>(), sample.delay());
     }
@@ -226,7 +236,7 @@ fn codel_has_a_number_while_nothing_waits() {
             discipline: "codel".parse().unwrap(),
             ..link(8_000_000, Span::from_millis(delay))
         };
-        predictions(&one(&spec, &urp(1000, outstanding, 0)))
+        predictions(&one(&spec, &urp(1000, outstanding, 0))).unwrap()
     };
     let free = codel(3, 50);
     assert!(free.list.iter().any(|p| p.what == What::Throughput), "{:?}", free.notes);
@@ -242,7 +252,7 @@ fn codel_has_a_number_while_nothing_waits() {
 /// Seven blocks of 1004 bytes with their trailers, of which one is on the line and one is answered in a microsecond.
 #[test]
 fn the_standing_queue_of_a_window() {
-    let found = predictions(&one(&link(8_000_000, Span::ZERO), &urp(1000, 7, 0)));
+    let found = predictions(&one(&link(8_000_000, Span::ZERO), &urp(1000, 7, 0))).unwrap();
     let standing = found.list.iter().find(|p| p.what == What::StandingQueue).expect("a queue");
     let Some(time) = standing.value.time() else { panic!("{standing:?}") };
     assert_eq!(time, Span::from_micros(7 * 1004 - 1), "{standing:?}");

@@ -3,7 +3,8 @@
 use super::Elements;
 use super::error::Wrong;
 use super::reader::Reader;
-use crate::{RouteError, Scenario, Start, Traffic, Transport, UDP_HEADER, Ways, Workload};
+use crate::network::Ways;
+use crate::{RouteError, Scenario, Start, Traffic, Transport, UDP_HEADER, Workload};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use trunkline_path::medium::MOST_STATIONS;
 

@@ -4,7 +4,7 @@ use trunkline_core::{Rate, Size, Span};
 use trunkline_path::discipline::RoundRobinSettings;
 use trunkline_path::{DisciplineSpec, Framing, Limit};
 use trunkline_scenario::{
-    Cost, Echo, ProtocolPlace, Reply, Scenario, Split, Start, Transport, Workload,
+    Cost, Echo, Network, ProtocolPlace, Reply, Scenario, Split, Start, Transport, Workload,
 };
 
 fn parse(text: &str) -> Vec<Scenario> {
@@ -372,10 +372,10 @@ fn a_dumbbell_of_ten_thousand_pairs_is_read() {
     assert!(text.len() > 1 << 20);
     let scenario = one(&text);
     assert_eq!((scenario.hosts.len(), scenario.traffic.len()), (20_000, 10_000));
-    let way = scenario.route(&scenario.traffic[7], 0).unwrap();
-    let names: Vec<&str> =
-        way.there.iter().map(|hop| &*scenario.links[hop.over.link().unwrap().0].name).collect();
-    assert_eq!(names, ["a7", "trunk", "b7"]);
+    let network = Network::of(&scenario).unwrap();
+    let way = network.way(7, 0);
+    let names: Vec<String> = way.there.iter().map(|it| network.lanes()[it.lane].name()).collect();
+    assert_eq!(names, ["s7>left", "left>right", "right>r7"]);
 }
 
 #[test]

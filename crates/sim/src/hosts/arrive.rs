@@ -275,7 +275,8 @@ mod tests {
              [[traffic]]\nname = \"t\"\nfrom = \"a\"\nto = \"b\"\n{traffic}"
         );
         let scenario = Scenario::parse(&text, "test.toml").unwrap().pop().unwrap();
-        let mut world = World::new(&scenario).unwrap();
+        let lowered = trunkline_scenario::Network::of(&scenario).unwrap();
+        let mut world = World::new(&lowered).unwrap();
         world.run();
         let routes = world.ends.iter().map(|end| world.net.route_counts(end.route).in_flight);
         let in_flight = routes.sum();

@@ -15,21 +15,24 @@ use crate::network::{LinkId, MediumId, Network, RouteId};
 use std::collections::{HashMap, VecDeque};
 use trunkline_core::{Channel, Hosts, Time};
 use trunkline_measure::Samples;
-use trunkline_path::{DisciplineSpec, Framing, Limit, LinkSpec, Schedule};
-use trunkline_scenario::{Hop, Host, Medium, Node, Over, Scenario, Traffic, Transport, Ways, Wire};
+use trunkline_path::{LinkSpec, Schedule};
+use trunkline_scenario::{
+    Crossing, Host, HostPlace, Lane, Network as Lowered, Scenario, Traffic, Transport,
+};
 use trunkline_workload::Application;
 
 impl<'a> World<'a> {
-    /// The world that `scenario` describes.
-    pub fn new(scenario: &'a Scenario) -> Result<World<'a>, SimError> {
-        let mut builder = Builder::new(scenario);
+    /// The world that a lowered scenario describes.
+    pub fn new(lowered: &'a Lowered<'a>) -> Result<World<'a>, SimError> {
+        let scenario = lowered.scenario();
+        let mut builder = Builder::new(lowered);
         let hosts = scenario.hosts.iter().map(|host| builder.host(host)).collect();
         let traffic: Vec<Measured> =
             scenario.traffic.iter().map(|traffic| measured(scenario, traffic)).collect();
         let flows: usize = scenario.traffic.iter().map(|traffic| traffic.count as usize).sum();
         let mut ends = Vec::with_capacity(2 * flows);
-        let mut course = Course::new(scenario);
-        for index in course.in_order() {
+        let mut course = Course::new(lowered);
+        for index in lowered.traffic().indices() {
             let traffic = &scenario.traffic[index];
             let first = ends.len();
             for flow in 0..traffic.count {
@@ -39,6 +42,7 @@ impl<'a> World<'a> {
         }
         Ok(World {
             scenario,
+            lowered,
             net: builder.net,
             hosts,
             ends,
@@ -49,13 +53,12 @@ impl<'a> World<'a> {
             places: builder.places,
             link_places: builder.link_places,
             lane_places: builder.lane_places,
-            wires: builder.wires,
-            stations: builder.stations,
+            lanes: builder.lanes,
             arrives_at: builder.arrives_at,
             stopped: false,
             segments: Segments::default(),
             frames: Segments::default(),
-            reorders: scenario.links.iter().any(reorders),
+            reorders: lowered.lanes().iter().filter_map(Lane::link).any(reorders),
             spare: Vec::new(),
             standing: (Time::ZERO, 0),
         })
@@ -68,23 +71,22 @@ fn measured(scenario: &Scenario, traffic: &Traffic) -> Measured {
 }
 
 /// Whether a link can change the order of packets. One that changes may come to.
-fn reorders(wire: &Wire) -> bool {
-    let may = |link: &LinkSpec| link.impairments.reorders() || link.schedule != Schedule::default();
-    may(&wire.forward) || may(&wire.backward)
+fn reorders(link: &LinkSpec) -> bool {
+    link.impairments.reorders() || link.schedule != Schedule::default()
 }
 
 struct Builder<'a> {
+    lowered: &'a Lowered<'a>,
     scenario: &'a Scenario,
-    ways: Ways<'a>,
     net: Network,
     places: Vec<String>,
     link_places: Vec<u32>,
     lane_places: Vec<u32>,
-    wires: Vec<[LinkId; 2]>,
+    /// By the numbers of the lowered lanes.
+    lanes: Vec<LinkId>,
     media: Vec<MediumId>,
-    stations: Vec<Vec<LinkId>>,
-    lanes: HashMap<Over, LinkId>,
-    backplanes: Vec<Option<LinkId>>,
+    /// Lanes over media from a station to another, by the number of the lowered lane and the station that hears.
+    heard: HashMap<Crossing, LinkId>,
     arrives_at: Vec<EndId>,
     /// For each host one that works as it does.
     alike: Vec<usize>,
@@ -106,38 +108,27 @@ fn alike(hosts: &[Host]) -> Vec<usize> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(scenario: &'a Scenario) -> Builder<'a> {
+    fn new(lowered: &'a Lowered<'a>) -> Builder<'a> {
+        let scenario = lowered.scenario();
         let mut net = Network::new(scenario.seed);
         net.note_copies();
         let mut builder = Builder {
+            lowered,
             scenario,
-            ways: Ways::new(scenario),
             net,
             places: Vec::new(),
             link_places: Vec::new(),
             lane_places: Vec::new(),
-            wires: Vec::new(),
+            lanes: Vec::with_capacity(lowered.lanes().len()),
             media: Vec::new(),
-            stations: Vec::new(),
-            lanes: HashMap::new(),
-            backplanes: Vec::new(),
+            heard: HashMap::new(),
             arrives_at: Vec::new(),
             alike: alike(&scenario.hosts),
         };
-        for wire in &scenario.links {
-            let names =
-                [format!("{}>{}", wire.from, wire.to), format!("{}>{}", wire.to, wire.from)];
-            let specs = [&wire.forward, &wire.backward];
-            let directions = [0, 1].map(|way| builder.link(specs[way], &wire.name, &names[way]));
-            std::iter::zip(directions, specs).for_each(|(link, spec)| builder.observe(link, spec));
-            builder.wires.push(directions);
-        }
-        for medium in &scenario.media {
-            builder.medium(medium);
-        }
-        for node in &scenario.nodes {
-            let backplane = builder.backplane(node);
-            builder.backplanes.push(backplane);
+        for lane in lowered.lanes() {
+            let id = builder.lane(lane);
+            builder.observe(id, lane);
+            builder.lanes.push(id);
         }
         builder
     }
@@ -147,90 +138,56 @@ impl<'a> Builder<'a> {
         (self.places.len() - 1) as u32
     }
 
-    /// A link whose randomness is named after the wire and whose time is booked to the direction.
-    fn link(&mut self, spec: &LinkSpec, wire: &str, direction: &str) -> LinkId {
-        let id = self.net.add_link(spec, &format!("{wire} {direction}"));
-        let place = self.place(direction.to_string());
-        self.link_places.push(place);
-        id
-    }
-
-    /// A shared medium, with a lane from each station by which to ask what it has sent.
-    fn medium(&mut self, medium: &Medium) {
-        let names: Vec<&str> = medium.stations.iter().map(String::as_str).collect();
-        let (index, id) =
-            (self.media.len(), self.net.add_medium(&medium.spec, &medium.name, &names));
-        self.media.push(id);
-        let first = self.places.len() as u32;
-        self.places.extend((0..names.len()).map(|station| medium.lane_name(station)));
-        let lane = |station: usize| {
-            let over = Over::Medium { medium: index, from: station, to: station };
-            let lane = self.net.add_lane(id, station, station);
-            self.lane_places.push(first + station as u32);
-            self.lanes.insert(over, lane);
-            lane
+    /// What carries a lane out, with the place under which its time is booked.
+    fn lane(&mut self, lane: &Lane<'a>) -> LinkId {
+        let place = self.place(lane.name());
+        let Lane::Station { medium, station, .. } = *lane else {
+            self.link_places.push(place);
+            return self.net.add_link(&lane.spec(), &lane.stream());
         };
-        let lanes: Vec<LinkId> = (0..names.len()).map(lane).collect();
-        for &lane in &lanes {
-            if medium.spec.rate.is_some() {
-                self.net.record_queueing(lane);
-            }
-            if let Some(every) = self.scenario.sample_backlog {
-                self.net.sample_backlog(lane, every);
-            }
+        if station.0 == 0 {
+            let names: Vec<&str> = medium.stations.iter().map(String::as_str).collect();
+            self.media.push(self.net.add_medium(&medium.spec, &medium.name, &names));
         }
-        self.stations.push(lanes);
+        // A lane from the station to itself, by which to ask what the station has sent.
+        self.lane_places.push(place);
+        self.net.add_lane(self.media[self.media.len() - 1], station.0, station.0)
     }
 
-    /// What a hop crosses, in the network.
-    fn crossed(&mut self, over: Over) -> LinkId {
-        match over {
-            Over::Link { link, reversed } => self.wires[link][usize::from(reversed)],
-            Over::Medium { medium, from, to } => {
-                let Builder { net, media, stations, lane_places, .. } = self;
-                *self.lanes.entry(over).or_insert_with(|| {
-                    // Its time is booked at the lane of its station.
-                    let own = stations[medium][from].lane().unwrap_or_default();
-                    lane_places.push(lane_places[own as usize]);
-                    net.add_lane(media[medium], from, to)
-                })
-            }
-        }
+    /// What a way crosses, in the network.
+    fn crossed(&mut self, crossing: Crossing) -> LinkId {
+        let Builder { lowered, net, lanes, media, heard, lane_places, .. } = self;
+        let (own, lane) = (lanes[crossing.lane], &lowered.lanes()[crossing.lane]);
+        let (&Lane::Station { index, station, .. }, Some(to)) = (lane, crossing.heard_by) else {
+            return own;
+        };
+        *heard.entry(crossing).or_insert_with(|| {
+            // Its time is booked at the lane of its station.
+            lane_places.push(crossing.lane as u32);
+            net.add_lane(media[index], station.0, to.0)
+        })
     }
 
-    /// Records what waits at a wire's link: how long each packet, unless none ever does, and how many bytes
-    /// at the instants that the scenario asks for.
-    fn observe(&mut self, link: LinkId, spec: &LinkSpec) {
-        let queues = spec.rate.is_some() || spec.trace.is_some();
-        if queues || spec.schedule != Schedule::default() {
+    /// Records what waits at a lane: how long each packet, unless none ever does, and how many bytes at the instants
+    /// that the scenario asks for.
+    fn observe(&mut self, link: LinkId, lane: &Lane<'_>) {
+        if lane.is_recorded() {
             self.net.record_queueing(link);
         }
-        if let Some(every) = self.scenario.sample_backlog {
+        if let Some(every) = self.scenario.sample_backlog.filter(|_| lane.is_reported()) {
             self.net.sample_backlog(link, every);
         }
     }
 
-    /// A node's backplane: every packet that crosses it takes its turn on it.
-    fn backplane(&mut self, node: &Node) -> Option<LinkId> {
-        let rate = node.backplane?;
-        let spec = LinkSpec {
-            rate: Some(rate),
-            framing: Framing::Datakit,
-            discipline: DisciplineSpec::fifo(Limit::Bytes(1 << 30)),
-            ..LinkSpec::default()
-        };
-        Some(self.link(&spec, &node.name, &node.name))
-    }
-
     fn host(&mut self, host: &Host) -> HostState {
-        let mut place = |what: &str| self.place(format!("{} {what}", host.name));
+        let mut place = |what: HostPlace| self.place(what.of(&host.name));
         let places = HostPlaces {
-            processor: place("processor"),
-            board: place("interface"),
-            requests: place("interface, earlier request"),
-            window: place("transport"),
-            congestion: place("transport, congestion window"),
-            paced: place("transport, pacing"),
+            processor: place(HostPlace::Processor),
+            board: place(HostPlace::Interface),
+            requests: place(HostPlace::EarlierRequest),
+            window: place(HostPlace::Transport),
+            congestion: place(HostPlace::CongestionWindow),
+            paced: place(HostPlace::Pacing),
         };
         HostState {
             processor: Serial::default(),
@@ -255,17 +212,12 @@ impl<'a> Builder<'a> {
         flow: u32,
         first: usize,
     ) -> Result<[End; 2], SimError> {
-        let way = self.ways.route(traffic, flow).map_err(|error| SimError::Route {
-            traffic: traffic.name.clone(),
-            reason: error.to_string(),
-        })?;
+        let lowered = self.lowered;
+        let way = lowered.way(index, flow);
         let sender = EndId(first as u32);
         // One virtual circuit: its channel number is the same in both directions.
-        let channel = Channel(u64::from(sender.0) / 2 + 1);
-        let [from, to] = [
-            self.host_named(traffic.source(flow), traffic)?,
-            self.host_named(&traffic.to, traffic)?,
-        ];
+        let channel = Channel(lowered.circuit(index, flow));
+        let (from, to) = (way.from, way.to);
         let number = |host: usize| number(&self.scenario.hosts[host].name);
         let hosts = |from, to| Hosts { source: number(from), destination: number(to) };
         let [hosts, hosts_back] = [hosts(from, to), hosts(to, from)];
@@ -287,7 +239,7 @@ impl<'a> Builder<'a> {
                 protocol,
                 ProtocolKind::of(languages[1]),
             );
-            Ok(End { unsteady: self.unsteady(host, &name), ..end })
+            Ok::<_, SimError>(End { unsteady: self.unsteady(host, &name), ..end })
         };
         Ok([
             end(from, there, [ours, theirs], &habits[0], app)?,
@@ -311,19 +263,8 @@ impl<'a> Builder<'a> {
         Habits { echo: interface.echo, mtu, seed, host: name.clone(), flow: flow.into() }
     }
 
-    fn host_named(&self, name: &str, traffic: &Traffic) -> Result<usize, SimError> {
-        self.ways.host(name).ok_or_else(|| SimError::Route {
-            traffic: traffic.name.clone(),
-            reason: format!("'{name}' is no host: traffic goes from host to host"),
-        })
-    }
-
-    fn route(&mut self, channel: Channel, hosts: Hosts, hops: &[Hop], to: EndId) -> RouteId {
-        let mut links = Vec::new();
-        for hop in hops {
-            links.push(self.crossed(hop.over));
-            links.extend(hop.node.and_then(|node| self.backplanes[node]));
-        }
+    fn route(&mut self, channel: Channel, hosts: Hosts, way: &[Crossing], to: EndId) -> RouteId {
+        let links: Vec<LinkId> = way.iter().map(|&crossing| self.crossed(crossing)).collect();
         self.arrives_at.push(to);
         self.net.introduce(channel, hosts, &links);
         self.net.add_route(channel, &links)

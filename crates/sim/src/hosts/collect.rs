@@ -100,34 +100,22 @@ impl World<'_> {
 
     fn link_runs(&mut self, mut early: u64) -> Vec<LinkRun> {
         let mut runs = Vec::new();
-        for (wire, ids) in std::iter::zip(&self.scenario.links, &self.wires) {
-            let names = [(&wire.from, &wire.to), (&wire.to, &wire.from)];
-            for ((from, to), &id) in std::iter::zip(names, ids) {
-                let (mut counts, in_flight) = (self.net.counts(id), self.net.in_flight(id));
-                let copies = early.min(in_flight).min(counts.duplicated);
-                early -= copies;
-                counts.duplicated -= copies;
-                runs.push(LinkRun {
-                    name: format!("{from}>{to}"),
-                    counts,
-                    in_flight: in_flight - copies,
-                    busy: self.net.busy(id),
-                    queueing: self.net.take_queueing(id),
-                    backlog: self.net.backlog_samples(id).to_vec(),
-                });
+        for (lane, &id) in std::iter::zip(self.lowered.lanes(), &self.lanes) {
+            if !lane.is_reported() {
+                continue;
             }
-        }
-        for (medium, lanes) in std::iter::zip(&self.scenario.media, &self.stations) {
-            for (station, &id) in lanes.iter().enumerate() {
-                runs.push(LinkRun {
-                    name: medium.lane_name(station),
-                    counts: self.net.counts(id),
-                    in_flight: self.net.in_flight(id),
-                    busy: self.net.busy(id),
-                    queueing: self.net.take_queueing(id),
-                    backlog: self.net.backlog_samples(id).to_vec(),
-                });
-            }
+            let (mut counts, in_flight) = (self.net.counts(id), self.net.in_flight(id));
+            let copies = early.min(in_flight).min(counts.duplicated);
+            early -= copies;
+            counts.duplicated -= copies;
+            runs.push(LinkRun {
+                name: lane.name(),
+                counts,
+                in_flight: in_flight - copies,
+                busy: self.net.busy(id),
+                queueing: self.net.take_queueing(id),
+                backlog: self.net.backlog_samples(id).to_vec(),
+            });
         }
         runs
     }
@@ -135,7 +123,7 @@ impl World<'_> {
     /// Copies that links have made and that have not come out of them: those are no traffic's yet, so that
     /// the links' counts are to leave them out too.
     fn early_copies(&self) -> u64 {
-        let made: u64 = self.wires.iter().flatten().map(|&it| self.net.counts(it).duplicated).sum();
+        let made: u64 = self.lanes.iter().map(|&it| self.net.counts(it).duplicated).sum();
         let out = self.ends.iter().map(|end| self.net.route_counts(end.route).duplicated);
         made.saturating_sub(out.sum())
     }

@@ -3,7 +3,7 @@
 use super::jobs::EndId;
 use std::collections::HashMap;
 use std::ops::Range;
-use trunkline_scenario::Scenario;
+use trunkline_scenario::Network;
 
 /// The course of a scenario's traffic. What happens to one of them is looked up here, so that a run of many takes no
 /// longer for each than a run of few.
@@ -29,10 +29,9 @@ struct Member {
 }
 
 impl Course {
-    pub fn new(scenario: &Scenario) -> Course {
-        let traffic = &scenario.traffic;
-        let mut order: Vec<usize> = (0..traffic.len()).collect();
-        order.sort_by(|&one, &other| traffic[one].name.cmp(&traffic[other].name));
+    pub fn new(network: &Network<'_>) -> Course {
+        let traffic = &network.scenario().traffic;
+        let order: Vec<usize> = network.traffic().indices().collect();
         let names = traffic.iter().map(|traffic| traffic.name.clone());
         let named: HashMap<String, usize> = std::iter::zip(names, 0..).collect();
         let mut members: Vec<Member> = traffic.iter().map(|_| Member::default()).collect();
@@ -43,10 +42,6 @@ impl Course {
         Course { members, named, waiting: order, going: traffic.len() }
     }
 
-    /// All traffic in the order of names, before any has started.
-    pub fn in_order(&self) -> Vec<usize> {
-        self.waiting.clone()
-    }
     /// Its ends have these numbers.
     pub fn has_ends(&mut self, traffic: usize, ends: Range<usize>) {
         self.members[traffic].ends = ends;

@@ -12,7 +12,7 @@ use crate::network::{Event, LinkId, Network};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Stream, Time};
 use trunkline_measure::Waiting;
-use trunkline_scenario::{Host, Scenario};
+use trunkline_scenario::{Host, Network as Lowered, Scenario};
 use trunkline_transport::Extent;
 use trunkline_transport::tcp::Segment;
 
@@ -69,6 +69,7 @@ impl HostPlaces {
 #[derive(Debug)]
 pub(crate) struct World<'a> {
     pub scenario: &'a Scenario,
+    pub lowered: &'a Lowered<'a>,
     pub net: Network,
     pub hosts: Vec<HostState>,
     pub ends: Vec<End>,
@@ -83,10 +84,8 @@ pub(crate) struct World<'a> {
     pub link_places: Vec<u32>,
     /// The place of each lane over a medium, by [`LinkId::lane`].
     pub lane_places: Vec<u32>,
-    /// The links of each wire: forward, backward.
-    pub wires: Vec<[LinkId; 2]>,
-    /// Of each medium a lane from each of its stations.
-    pub stations: Vec<Vec<LinkId>>,
+    /// The links that carry out the lanes of the lowered scenario, by their numbers.
+    pub lanes: Vec<LinkId>,
     /// The end that each route leads to.
     pub arrives_at: Vec<EndId>,
     pub stopped: bool,

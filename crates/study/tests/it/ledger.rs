@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use trunkline_core::{Size, Span};
 use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run, check};
-use trunkline_scenario::{Scenario, Start, Traffic, Workload};
+use trunkline_scenario::{Network, Scenario, Start, Traffic, Workload};
 use trunkline_sim::Simulator;
 use trunkline_study::{Makers, names, run};
 
@@ -54,8 +54,9 @@ impl Engine for Watched {
         Simulator.pace()
     }
 
-    fn run(&self, scenario: &Scenario, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
-        let run = Simulator.run(&shorter(scenario), told)?;
+    fn run(&self, network: &Network<'_>, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        let shorter = shorter(network.scenario());
+        let run = Simulator.run(&Network::of(&shorter)?, told)?;
         let faults = check(&run);
         let here = faults.iter().map(|fault| format!("{} {:?}: {fault}", run.scenario, run.cell));
         self.faults.lock().unwrap().extend(here);

@@ -5,7 +5,7 @@ use std::fmt;
 use trunkline_core::{Cause, Span, Time};
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
 use trunkline_measure::{Percentiles, Sample, Step, TrafficRun};
-use trunkline_scenario::{Scenario, Traffic, Workload};
+use trunkline_scenario::{Network, Scenario, Traffic, Workload};
 use trunkline_verify::report::{Lost, Row, Stalls, Thresholds};
 use trunkline_verify::{Trial, limits::Bound, spread::Spread};
 
@@ -73,8 +73,8 @@ impl<F: Fn(&Scenario) -> Result<Run, String> + Send + Sync> Engine for Made<F> {
         Pace::Virtual
     }
 
-    fn run(&self, scenario: &Scenario, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
-        (self.make)(scenario).map_err(EngineError::Refused)
+    fn run(&self, network: &Network<'_>, _: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
+        (self.make)(network.scenario()).map_err(EngineError::Refused)
     }
 }
 

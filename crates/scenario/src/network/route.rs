@@ -1,11 +1,11 @@
 //! Which links and nodes a traffic crosses, there and back.
 
-use crate::{Scenario, Traffic, Ways, Wire};
+use crate::Traffic;
 use thiserror::Error;
 
 /// One step of a way: what is crossed, and what comes behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Hop {
+pub(crate) struct Hop {
     /// What is crossed.
     pub over: Over,
     /// The node behind it, an index into [`Scenario::nodes`]; `None` if the way ends at a host.
@@ -14,7 +14,7 @@ pub struct Hop {
 
 /// What a hop crosses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Over {
+pub(crate) enum Over {
     /// A link.
     Link {
         /// Index into [`Scenario::links`].
@@ -41,19 +41,11 @@ impl Over {
             Over::Medium { medium, from, to } => Over::Medium { medium, from: to, to: from },
         }
     }
-
-    /// The link with whether it is reversed, if it is one.
-    pub fn link(self) -> Option<(usize, bool)> {
-        match self {
-            Over::Link { link, reversed } => Some((link, reversed)),
-            Over::Medium { .. } => None,
-        }
-    }
 }
 
 /// The way of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
+pub(crate) struct Route {
     /// From the sender to its peer.
     pub there: Vec<Hop>,
     /// From the peer to the sender: the same links the other way, in the opposite order.
@@ -89,20 +81,6 @@ pub enum RouteError {
     },
 }
 
-impl Wire {
-    /// The end opposite to `station`, and whether the link is crossed in reverse from there. `None`
-    /// if it does not end at `station`.
-    pub fn beyond(&self, station: &str) -> Option<(&str, bool)> {
-        if self.from == station {
-            Some((&self.to, false))
-        } else if self.to == station {
-            Some((&self.from, true))
-        } else {
-            None
-        }
-    }
-}
-
 impl Traffic {
     /// The host at which flow number `flow` starts.
     pub fn source(&self, flow: u32) -> &str {
@@ -113,32 +91,13 @@ impl Traffic {
     }
 }
 
-impl Scenario {
-    /// The same, everything declared in the order of its name, for what has to go by some order.
-    pub fn by_names(&self) -> Scenario {
-        let mut named = self.clone();
-        named.hosts.sort_by(|one, other| one.name.cmp(&other.name));
-        named.nodes.sort_by(|one, other| one.name.cmp(&other.name));
-        named.links.sort_by(|one, other| one.name.cmp(&other.name));
-        named.media.sort_by(|one, other| one.name.cmp(&other.name));
-        named.traffic.sort_by(|one, other| one.name.cmp(&other.name));
-        named
-    }
-
-    /// The way of one flow, as [`Ways::route`] finds it. For more than one make a [`Ways`], which costs as much as
-    /// this.
-    ///
-    /// # Errors
-    /// If there is no such way.
-    pub fn route(&self, traffic: &Traffic, flow: u32) -> Result<Route, RouteError> {
-        Ways::new(self).route(traffic, flow)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Ways;
     use super::*;
-    use crate::{Host, Interface, Node, Processor, Start, Transport, UrpSettings, Workload};
+    use crate::{
+        Host, Interface, Node, Processor, Scenario, Start, Transport, UrpSettings, Wire, Workload,
+    };
     use proptest::prelude::*;
     use std::collections::{BTreeMap, VecDeque};
     use trunkline_core::{Seed, Span};
@@ -204,8 +163,10 @@ mod tests {
         let mut ways = VecDeque::from([(from, Vec::new())]);
         while let Some((station, way)) = ways.pop_front() {
             for &link in &by_name {
-                let Some((end, reversed)) = net.links[link].beyond(station) else { continue };
-                let node = net.nodes.iter().position(|node| node.name == end);
+                let ends = [&net.links[link].from, &net.links[link].to];
+                let Some(begin) = ends.iter().position(|end| *end == station) else { continue };
+                let (end, reversed) = (ends[1 - begin], begin == 1);
+                let node = net.nodes.iter().position(|node| node.name == *end);
                 let over = Over::Link { link, reversed };
                 let further = [way.as_slice(), &[Hop { over, node }]].concat();
                 match node {
@@ -263,10 +224,10 @@ mod tests {
         let links =
             [("a", "n1"), ("n1", "n2"), ("n3", "n2"), ("n1", "n4"), ("n4", "b"), ("n2", "b")];
         let net = scenario(&["a", "b"], &["n1", "n2", "n3", "n4"], &links);
-        let route = net.route(&traffic("a", &[], "b"), 0).unwrap();
+        let route = Ways::new(&net).route(&traffic("a", &[], "b"), 0).unwrap();
         assert_eq!(text(&net, &route.there), "+0 n1 +1 n2 +5");
         assert_eq!(text(&net, &route.back), "-5 n2 -1 n1 -0");
-        let route = net.route(&traffic("b", &["n4", "n1"], "a"), 0).unwrap();
+        let route = Ways::new(&net).route(&traffic("b", &["n4", "n1"], "a"), 0).unwrap();
         assert_eq!(text(&net, &route.there), "-4 n4 -3 n1 -0");
     }
 
@@ -276,17 +237,17 @@ mod tests {
         let links = [("coma", "n2"), ("n2", "n1"), ("n1", "n3"), ("n3", "n6"), ("n6", "n1")];
         let net = scenario(&["coma"], &["n1", "n2", "n3", "n6"], &links);
         let via = ["n2", "n1", "n3", "n6", "n1", "n2"];
-        let route = net.route(&traffic("coma", &via, "coma"), 0).unwrap();
+        let route = Ways::new(&net).route(&traffic("coma", &via, "coma"), 0).unwrap();
         assert_eq!(text(&net, &route.there), "+0 n2 +1 n1 +2 n3 +3 n6 +4 n1 -1 n2 -0");
         assert_eq!(text(&net, &route.back), "+0 n2 +1 n1 -4 n6 -3 n3 -2 n1 -1 n2 -0");
-        assert!(net.route(&traffic("coma", &[], "coma"), 0).is_err());
+        assert!(Ways::new(&net).route(&traffic("coma", &[], "coma"), 0).is_err());
     }
 
     #[test]
     fn hosts_forward_nothing() {
         let net = scenario(&["a", "b", "c"], &[], &[("a", "b"), ("b", "c")]);
-        assert!(net.route(&traffic("a", &[], "b"), 0).is_ok());
-        let error = net.route(&traffic("a", &[], "c"), 0).unwrap_err();
+        assert!(Ways::new(&net).route(&traffic("a", &[], "b"), 0).is_ok());
+        let error = Ways::new(&net).route(&traffic("a", &[], "c"), 0).unwrap_err();
         assert_eq!(error, RouteError::NoWay { from: "a".into(), to: "c".into() });
     }
 
@@ -294,7 +255,7 @@ mod tests {
     fn via_names_every_node() {
         let links = [("a", "n1"), ("n1", "n2"), ("n2", "b")];
         let net = scenario(&["a", "b"], &["n1", "n2"], &links);
-        let error = net.route(&traffic("a", &["n2"], "b"), 0).unwrap_err();
+        let error = Ways::new(&net).route(&traffic("a", &["n2"], "b"), 0).unwrap_err();
         assert_eq!(error, RouteError::NotJoined { from: "a".into(), to: "n2".into() });
     }
 
@@ -303,9 +264,9 @@ mod tests {
         let net = scenario(&["a", "b", "c"], &["n"], &[("a", "n"), ("b", "n"), ("n", "c")]);
         let spread =
             Traffic { from_each: vec!["a".into(), "b".into()], count: 3, ..traffic("a", &[], "c") };
-        let first = (0..3).map(|flow| net.route(&spread, flow).unwrap().there[0].over.link());
-        let first: Vec<usize> = first.map(|over| over.unwrap().0).collect();
-        assert_eq!(first, [0, 1, 0]);
+        let ways = (0..3).map(|flow| Ways::new(&net).route(&spread, flow).unwrap());
+        let first: Vec<String> = ways.map(|way| text(&net, &way.there[..1])).collect();
+        assert_eq!(first, ["+0 n", "+1 n", "+0 n"]);
     }
 
     /// Stations of one medium are one step apart, and a node on it leads on. A link with an earlier name goes first.
@@ -317,11 +278,12 @@ mod tests {
         let LinkSpec { rate, framing, delay, discipline, .. } = LinkSpec::default();
         let spec = trunkline_path::MediumSpec { rate, framing, delay, discipline, access };
         net.media.push(crate::Medium { name: "lan".into(), stations, spec });
-        let route = net.route(&traffic("a", &[], "c"), 0).unwrap();
+        let route = Ways::new(&net).route(&traffic("a", &[], "c"), 0).unwrap();
         assert_eq!(text(&net, &route.there), "m0:0>1 n +0");
         assert_eq!(text(&net, &route.back), "-0 n m0:1>0");
-        let direct =
-            |net: &Scenario| text(net, &net.route(&traffic("a", &[], "b"), 0).unwrap().there);
+        let direct = |net: &Scenario| {
+            text(net, &Ways::new(net).route(&traffic("a", &[], "b"), 0).unwrap().there)
+        };
         assert_eq!(direct(&net), "m0:0>2");
         net.links[1].name = "a-link".into();
         assert_eq!(direct(&net), "+1");

@@ -1,6 +1,6 @@
 //! Ways through a scenario, found with an index that is made once.
 
-use crate::topology::{Hop, Over, Route, RouteError};
+use super::route::{Hop, Over, Route, RouteError};
 use crate::{Scenario, Traffic, Wire};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -14,7 +14,7 @@ type Station = usize;
 /// Making it takes time in proportion to the scenario, finding a way in proportion to its length and to the links of
 /// its ends. Nothing here depends on the order of declarations or of a hash map: maps are only asked for names.
 #[derive(Debug)]
-pub struct Ways<'a> {
+pub(crate) struct Ways<'a> {
     scenario: &'a Scenario,
     stations: HashMap<&'a str, Station>,
     /// What joins two stations, from the first to the second: the first link or medium by name.
