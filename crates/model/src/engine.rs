@@ -38,6 +38,7 @@ impl Engine for Formulas {
 /// Everything that closed formulas say of `scenario`.
 ///
 /// What they do not cover is named in the notes, traffic by traffic, and has no figure.
+///
 /// # Errors
 /// If a traffic has no way.
 pub fn predictions(scenario: &Scenario) -> Result<Predictions, NetworkError> {

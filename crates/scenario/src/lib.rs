@@ -15,6 +15,7 @@ mod preset;
 mod remark;
 mod scenario;
 mod setting;
+mod transport;
 
 pub use file::ScenarioError;
 pub use files::{Files, Folder};
@@ -23,8 +24,8 @@ pub use path::{Direction, MTUS, PathSpec, SettingError, Settings};
 pub use preset::{PRESETS, Preset};
 pub use remark::{About, Remark};
 pub use scenario::{
-    Cost, Disturbance, Echo, Host, Interface, Listed, Medium, Node, Processor, Program,
-    ProtocolPlace, Reply, Returns, Scenario, Split, Start, TcpSettings, Traffic, Transport,
-    UDP_HEADER, UrpSettings, Wire, Workload,
+    Cost, Disturbance, Echo, Host, Interface, Medium, Node, Processor, Program, ProtocolPlace,
+    Reply, Returns, Scenario, Split, Start, Traffic, Wire, Workload,
 };
 pub use setting::{SETTINGS, Setting};
+pub use transport::{Listed, TcpSettings, Transport, UDP_HEADER, UrpSettings};

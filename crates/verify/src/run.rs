@@ -262,17 +262,10 @@ impl Trial {
             let context = Context { trial: self, recording, changes, origin, baseline };
             context.compare(way, &matched[way])
         });
-        let lost = Lost::of(
-            matched.iter().map(Matched::lost).sum(),
-            halves.iter().map(|half| half.ring_drops).sum(),
-            snapshot,
-        );
+        let ring_drops = halves.iter().map(|half| half.ring_drops).sum();
+        let lost = Lost::of(matched.iter().map(Matched::lost).sum(), ring_drops, snapshot);
         let count = |field: fn(&Comparison) -> u64| compared.iter().map(field).sum();
-        let (mut delay, mut spacing) = (Times::default(), Times::default());
-        for comparison in &compared {
-            delay.add(&comparison.delay);
-            spacing.add(&comparison.spacing);
-        }
+        let [delay, spacing] = errors(&compared);
         let rtt_with = round_trips(
             &recording.reflections,
             (&matched[0], &compared[0]),
@@ -315,6 +308,16 @@ impl Trial {
         };
         row.judged(&self.thresholds)
     }
+}
+
+/// The errors of delay and of spacing, both ways together.
+fn errors(compared: &[Comparison]) -> [Times; 2] {
+    let mut sums = [Times::default(), Times::default()];
+    for comparison in compared {
+        sums[0].add(&comparison.delay);
+        sums[1].add(&comparison.spacing);
+    }
+    sums
 }
 
 /// Says that the path was set by somebody while it was measured: it is not what its arrivals are held against.
