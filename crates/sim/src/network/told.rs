@@ -30,7 +30,7 @@ impl Network {
     }
 
     /// From now on writes a record of everything that happens to a packet to `sink`, in batches; their form is
-    /// told at [`RecordKind`]. A trace that was being written is ended first.
+    /// told at [`RecordKind`](super::RecordKind). A trace that was being written is ended first.
     ///
     /// # Errors
     /// What the trace before it failed with.
