@@ -1,5 +1,6 @@
 //! The command-line form of disciplines.
 
+use crate::page;
 use proptest::prelude::*;
 use trunkline_path::discipline::{DisciplineKind, KINDS, Key, help};
 use trunkline_path::{DisciplineSpec, DisciplineTextError, Limit};
@@ -209,18 +210,7 @@ fn row(kind: &str, key: &Key) -> String {
 
 #[test]
 fn the_reference_page_has_what_the_disciplines_say() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/path.md");
-    let text = std::fs::read_to_string(page).unwrap();
-    let [before, rest] = text.split(START).collect::<Vec<_>>()[..] else { panic!("no '{START}'") };
-    let (_, after) = rest.split_once(END).unwrap();
-    let wanted = format!("{before}{START}\n\n{}\n{END}{after}", tables());
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(page, &wanted).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(page).unwrap() == wanted,
-        "docs/path.md is old: see its comment"
-    );
+    page::holds("path.md", [START, END], &tables());
     for kind in KINDS {
         assert!(help().contains(kind.about()), "{}", kind.name);
     }

@@ -9,5 +9,6 @@ mod eager;
 mod impairments;
 mod link;
 mod medium;
+mod page;
 mod shorter;
 mod token_bucket;

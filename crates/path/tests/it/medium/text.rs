@@ -1,5 +1,6 @@
 //! The reference page has what the media say of themselves.
 
+use crate::page;
 use trunkline_path::discipline::Key;
 use trunkline_path::medium::KINDS;
 
@@ -27,16 +28,5 @@ fn row(kind: &str, key: &Key) -> String {
 
 #[test]
 fn the_reference_page_has_what_the_media_say() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
-    let text = std::fs::read_to_string(page).unwrap();
-    let [before, rest] = text.split(START).collect::<Vec<_>>()[..] else { panic!("no '{START}'") };
-    let (_, after) = rest.split_once(END).unwrap();
-    let wanted = format!("{before}{START}\n\n{}\n{END}{after}", tables());
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(page, &wanted).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(page).unwrap() == wanted,
-        "docs/scenario.md is old: see its comment"
-    );
+    page::holds("scenario.md", [START, END], &tables());
 }
