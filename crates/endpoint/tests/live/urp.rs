@@ -131,3 +131,20 @@ fn hundreds_of_flows_run_at_once() {
         assert_eq!((run.samples.len(), run.delivered_bytes), (6, 2 * 3 * 364), "{run:?}");
     }
 }
+
+/// A sender has ended when its last write has returned; what still waits for the window is read after that.
+#[test]
+fn a_flow_ends_when_what_was_sent_has_been_read() {
+    let Some(hosts) = Hosts::build(MTU) else { return };
+    let bytes = Size::from_bytes(20_000);
+    let workload = Workload::Bulk { bytes, repeat: 1, write: 1024, confirm: false };
+    let slow = UrpSettings { block: 64, outstanding: 1, ..UrpSettings::default() };
+    let threads = HostThreads::new();
+    let flow = Flow::prepare(&threads, &hosts.plan(workload, &Transport::Urp(slow))).unwrap();
+    flow.start(clock::now());
+    let limit = clock::now() + Span::from_secs(60);
+    while !flow.ended() && clock::now() < limit {
+        std::thread::yield_now();
+    }
+    assert_eq!(flow.delivered(), 20_000);
+}
