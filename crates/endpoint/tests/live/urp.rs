@@ -146,5 +146,5 @@ fn a_flow_ends_when_what_was_sent_has_been_read() {
     while !flow.ended() && clock::now() < limit {
         std::thread::yield_now();
     }
-    assert_eq!(flow.delivered(), 20_000);
+    assert_eq!(flow.join().delivered_bytes, 20_000);
 }
