@@ -1,7 +1,7 @@
 //! Protocols with their codecs: what a real host drives between its applications and a wire of packets.
 //!
 //! The simulator hands over segments as they are. On a real wire they are octets, and what comes may be anything. Users'
-//! [octets](octets) mean nothing and tell their place in the stream, so that every byte delivered is checked.
+//! [octets] mean nothing and tell their place in the stream, so that every byte delivered is checked.
 
 mod datagrams;
 mod frames;
