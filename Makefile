@@ -31,8 +31,9 @@ advice: ## What `trunkline explain` says of 300 scenarios drawn by chance, again
 torture: build ## Kills, too little of everything, closed streams, attacks on the server: tried and survived (some minutes, root)
 	scripts/torture.sh
 
-lint: ## Formatting, clippy and documentation, warnings denied
+lint: ## Formatting, clippy and documentation, warnings denied; whether fuzz/Cargo.lock is true
 	scripts/needs.sh lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --locked
+	cargo tree --locked --manifest-path fuzz/Cargo.toml >/dev/null
