@@ -97,7 +97,7 @@ pub enum EmuError {
 }
 
 impl EmuError {
-    /// Is it for want of permission that the laboratory cannot be built?
+    /// Whether the laboratory cannot be built for want of permission.
     pub fn is_permission(&self) -> bool {
         match self {
             EmuError::Lab(error) => {
