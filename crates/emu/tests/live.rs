@@ -306,14 +306,14 @@ fn listed_protocols_move_everything_over_a_path_that_loses() {
         let Some(run) = emulated(&format!(
             "stop_after = '60s'\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n\
              [[link]]\nbetween = ['a', 'b']\nrate = '10Mbit/s'\ndelay = '3ms'\nloss = '3%'\nduplicate = '2%'\n\
-             [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = '100kB'\nrepeat = 2\n\
+             [[traffic]]\nname = 't'\nkind = 'bulk'\nfrom = 'a'\nto = 'b'\nbytes = '40kB'\nrepeat = 8\n\
              transport = {{ kind = '{name}', frame = 700 }}\n"
         )) else {
             return;
         };
         let traffic = &run.traffic[0];
-        assert_eq!(traffic.delivered_bytes, 2 * (100_000 + 4), "{name}: {:?}", run.notes);
-        assert!(traffic.retransmissions > 0 && traffic.samples.len() == 2, "{name}");
+        assert_eq!(traffic.delivered_bytes, 8 * (40_000 + 4), "{name}: {:?}", run.notes);
+        assert!(traffic.retransmissions > 0 && traffic.samples.len() == 8, "{name}");
         assert!(
             !run.notes.iter().any(|note| note.kind == NoteKind::Failed),
             "{name}: {:?}",

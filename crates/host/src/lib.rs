@@ -10,7 +10,7 @@ mod settings;
 pub mod wire;
 
 pub use datagrams::{Datagram, Datagrams};
-pub use send_queue::{Request, SendQueue, WAITING_BYTES, Write, pieces};
+pub use send_queue::{Request, SendQueue, Write, pieces};
 pub use settings::urp_settings;
 
 use trunkline_measure::Waiting;

@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, VecDeque};
 use trunkline_scenario::Split;
 use trunkline_transport::{Extent, Rounds};
 
-/// Bytes that may wait at a protocol on the host when a system write returns (a choice).
-pub const WAITING_BYTES: u64 = 4096;
 /// Requests that may wait for the interface when a system write returns: the next one is ready when the
 /// interface is (a choice; none of the reports states the drivers' limits).
 const WAITING_REQUESTS: usize = 1;

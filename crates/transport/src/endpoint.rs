@@ -11,7 +11,8 @@ use trunkline_core::Time;
 /// What is handed over, sent and received is each protocol's own, and so are the methods for it. A unit is what the protocol sends and repeats as a whole: a block, a frame, a datagram. A request is cut into
 /// [`units_of`](Endpoint::units_of) of them.
 pub trait Endpoint {
-    /// Into how many units a request of so many bytes is cut.
+    /// How many units end in a request of so many bytes, the next to be handed over. Requests that do not end a message may
+    /// share a unit with the next.
     fn units_of(&self, bytes: u32, end: bool) -> u64;
     /// The application has read so many bytes of what this end has accepted.
     fn consumed(&mut self, _now: Time, _bytes: u64) {}
@@ -23,6 +24,16 @@ pub trait Endpoint {
     fn unsent(&self) -> u64;
     /// Bytes sent and not answered for.
     fn unanswered(&self) -> u64;
+    /// Bytes that may wait here, unsent, when the application's write returns (by default a choice, for protocols that send
+    /// what they have).
+    fn room(&self) -> u64 {
+        4096
+    }
+    /// Whether data wait here until more of them come. An interface then takes requests without a limit, for the next one may
+    /// be what the one before waits for.
+    fn gathers(&self) -> bool {
+        false
+    }
     /// The reason why data are held back that could be sent; `None` if there is none.
     fn held(&self, now: Time) -> Option<Held>;
     /// Whether the other end has been silent for so long that it counts as dead.

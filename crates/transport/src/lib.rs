@@ -10,6 +10,7 @@
 mod arq;
 mod endpoint;
 pub mod envelope;
+pub mod netblt;
 mod payload;
 pub mod protocol;
 mod rounds;

@@ -7,20 +7,21 @@
 //!
 //! To add a protocol, write a folder of this crate with its entry and add the entry to [`PROTOCOLS`].
 
-use crate::{Endpoint, Extent, arq};
+use crate::{Endpoint, Extent, arq, netblt};
 use std::fmt;
+use std::sync::Arc;
 use trunkline_core::{Rate, Span, Time};
 
 /// Every protocol that is chosen by name and speaks in frames. URP, TCP and datagrams are [`Endpoint`]s too; their segments are
 /// their own.
 pub const PROTOCOLS: &[&ProtocolEntry] =
-    &[&arq::STOP_AND_WAIT, &arq::GO_BACK_N, &arq::SELECTIVE_REPEAT];
+    &[&arq::STOP_AND_WAIT, &arq::GO_BACK_N, &arq::SELECTIVE_REPEAT, &netblt::NETBLT];
 
 /// A protocol without I/O that exchanges [`Frame`]s, from its one end; driven as any [`Endpoint`].
 ///
 /// Units are numbered from 0 in the order of the stream.
 pub trait Protocol: Endpoint + fmt::Debug + Send {
-    /// Takes user data over, the next of the stream. A message ends behind them if `end`.
+    /// Takes user data over, the next of the stream. A message ends behind them if `end`; what ends none may wait for more.
     fn offer(&mut self, now: Time, data: Extent, end: bool);
     /// The next frame to send, or `None` if there is nothing for now.
     fn transmit(&mut self, now: Time) -> Option<Outgoing>;
@@ -31,28 +32,41 @@ pub trait Protocol: Endpoint + fmt::Debug + Send {
     fn take(&mut self) -> Option<Delivery>;
 }
 
-/// Octets of a protocol's header at most.
-pub const MOST_HEADER: usize = 32;
+/// Octets of a header at most.
+pub const MOST_HEADER: usize = u16::MAX as usize;
+/// Octets of a header that need no memory of their own.
+const SHORT: usize = 32;
 
-/// The header that a protocol puts in front of its data, encoded as on a wire.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Header {
-    octets: [u8; MOST_HEADER],
-    len: u8,
+/// The header that a protocol puts in front of its data, encoded as on a wire; a packet without data is a header.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Header(Octets);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Octets {
+    Short([u8; SHORT], u8),
+    Long(Arc<[u8]>),
 }
 
 impl Header {
     /// The header of these octets, at most [`MOST_HEADER`]; what is more is left out.
     pub fn new(octets: &[u8]) -> Header {
-        let len = octets.len().min(MOST_HEADER);
-        let mut header = Header { octets: [0; MOST_HEADER], len: len as u8 };
-        header.octets[..len].copy_from_slice(&octets[..len]);
-        header
+        let octets = &octets[..octets.len().min(MOST_HEADER)];
+        let mut short = [0; SHORT];
+        Header(match short.get_mut(..octets.len()) {
+            Some(place) => {
+                place.copy_from_slice(octets);
+                Octets::Short(short, octets.len() as u8)
+            }
+            None => Octets::Long(octets.into()),
+        })
     }
 
     /// Its octets.
     pub fn octets(&self) -> &[u8] {
-        &self.octets[..usize::from(self.len)]
+        match &self.0 {
+            Octets::Short(octets, len) => &octets[..usize::from(*len)],
+            Octets::Long(octets) => octets,
+        }
     }
 }
 
@@ -63,7 +77,7 @@ impl fmt::Debug for Header {
 }
 
 /// The frame that two ends exchange: a header, and a stretch of the sender's stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// The protocol's own.
     pub header: Header,
@@ -74,12 +88,12 @@ pub struct Frame {
 impl Frame {
     /// Bytes on the path.
     pub fn size(&self) -> u32 {
-        u32::from(self.header.len) + self.data.len
+        self.header.octets().len() as u32 + self.data.len
     }
 }
 
 /// A frame to be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
     /// The frame.
     pub frame: Frame,

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use trunkline_core::{Cause, Time};
 use trunkline_engine::{Note, NoteKind, wrong_blocks};
 use trunkline_host::wire::{Delivered, Departure, Wired};
-use trunkline_host::{self as host, Request, SendQueue, WAITING_BYTES};
+use trunkline_host::{self as host, Request, SendQueue};
 use trunkline_measure::{Step, Trail, Waiting};
 use trunkline_scenario::{Echo, Interface};
 use trunkline_transport::Extent;
@@ -66,6 +66,9 @@ impl Capsules {
         if protocol.is_datagram() {
             (interface.split, interface.requests) = (Vec::new(), None);
         }
+        if protocol.end().gathers() {
+            interface.requests = None;
+        }
         Capsules {
             wire,
             protocol,
@@ -93,7 +96,8 @@ impl Capsules {
     }
 
     pub fn written(&self) -> bool {
-        self.send_queue.has_room() && self.protocol.end().unsent() <= WAITING_BYTES
+        let end = self.protocol.end();
+        self.send_queue.has_room() && end.unsent() <= end.room()
     }
 
     pub fn blocked(&self) -> bool {

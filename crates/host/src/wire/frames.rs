@@ -1,6 +1,6 @@
 //! A protocol that speaks in frames, on a wire.
 //!
-//! A packet is the frame as it stands on the wire behind nine octets of ours: one that tells how long the protocol's
+//! A packet is the frame as it stands on the wire behind ten octets of ours: two that tell how long the protocol's
 //! header is, and eight with the place of the data in the stream, by which what comes is checked. Octets of data for
 //! which there is no room are left out; the path counts them.
 
@@ -10,7 +10,7 @@ use trunkline_transport::protocol::{Frame, Header, Outgoing};
 use trunkline_transport::{Endpoint, Extent, Protocol};
 
 /// Octets of ours in front of a frame.
-pub const PREFIX: u32 = 9;
+pub const PREFIX: u32 = 10;
 
 /// An end that speaks in frames.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Wired for FrameWire {
 fn encode(frame: &Frame, room: usize, out: &mut Vec<u8>) -> u32 {
     let header = frame.header.octets();
     let first = out.len();
-    out.push(header.len() as u8);
+    out.extend((header.len() as u16).to_be_bytes());
     out.extend(frame.data.offset.to_be_bytes());
     out.extend(header);
     let left = room.saturating_sub(out.len() - first);
@@ -80,7 +80,8 @@ fn encode(frame: &Frame, room: usize, out: &mut Vec<u8>) -> u32 {
 /// Reads what [`encode`] wrote, of a frame that counts `size` bytes; and whether the octets of its data are those of
 /// their place.
 fn decode(body: &[u8], size: u32) -> Option<(Frame, bool)> {
-    let (&length, rest) = body.split_first()?;
+    let (&length, rest) = body.split_first_chunk()?;
+    let length = u16::from_be_bytes(length);
     let (place, rest) = rest.split_first_chunk::<8>()?;
     let (header, data) = rest.split_at_checked(usize::from(length))?;
     let len = size.checked_sub(u32::from(length))?;

@@ -274,7 +274,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("outstanding = 7", "timeout = \"0s\"",
      "t1.toml:37: traffic.load.transport.timeout: found \"0s\": give a time from 1ns to 3600s, such as \"250ms\""),
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = \"sctp\"",
-     "t1.toml:37: traffic.load.transport: found \"sctp\": give one of \"urp\", \"datagram\", \"udp\", \"tcp\", \"stop-and-wait\", \"go-back-n\", \"selective-repeat\", or a table with kind, profile, block, outstanding, timeout, packet, congestion, mss, window, initial_window, sack, timestamps, window_scaling, ecn, delayed_ack, min_rto, frame, frames, rate, buffer"),
+     "t1.toml:37: traffic.load.transport: found \"sctp\": give one of \"urp\", \"datagram\", \"udp\", \"tcp\", \"stop-and-wait\", \"go-back-n\", \"selective-repeat\", \"netblt\", or a table with kind, profile, block, outstanding, timeout, packet, congestion, mss, window, initial_window, sack, timestamps, window_scaling, ecn, delayed_ack, min_rto, frame, frames, rate, buffer, packets, interval, burst, version, death"),
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = { kind = \"go-back-n\", outstanding = 7 }",
      "t1.toml:37: traffic.load.transport.outstanding: found 7: go-back-n has no such key; its own are frame, frames, timeout, rate"),
     ("transport = { kind = \"urp\", block = 1024, outstanding = 7 }", "transport = { kind = \"go-back-n\", frames = 0 }",

@@ -28,9 +28,10 @@ impl World<'_> {
             self.unit_records(id, ending, (unit.eligible, unit.first_sent))
         });
         let traced = flying.is_some();
+        let size = frame.size();
         let sent = Sent { frame, number: unit.map(|unit| unit.number) };
         let place = self.frames.put(sent, flying);
-        self.inject_packet(id, (frame.size(), 0), Ecn::NotEct, u64::from(place), traced);
+        self.inject_packet(id, (size, 0), Ecn::NotEct, u64::from(place), traced);
     }
 
     /// The protocol gets a frame.

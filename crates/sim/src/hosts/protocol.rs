@@ -4,7 +4,7 @@ use super::flying::Carried;
 use super::settings::{self, Habits};
 use crate::SimError;
 use trunkline_core::Time;
-use trunkline_host::{Datagram, Datagrams, WAITING_BYTES, urp_settings, waiting};
+use trunkline_host::{Datagram, Datagrams, urp_settings, waiting};
 use trunkline_measure::Waiting;
 use trunkline_scenario::{Transport, UDP_HEADER};
 use trunkline_transport::protocol::{self, Delivery, Frame};
@@ -276,6 +276,11 @@ impl ProtocolEnd {
         with!(self, it => Endpoint::expire(&mut **it, now));
     }
 
+    /// Whether data wait in it for more, so that requests have no limit.
+    pub fn gathers(&self) -> bool {
+        with!(self, it => Endpoint::gathers(&**it))
+    }
+
     /// Bytes handed over and not yet sent for the first time.
     pub fn unsent(&self) -> u64 {
         with!(self, it => Endpoint::unsent(&**it))
@@ -316,7 +321,7 @@ impl ProtocolEnd {
                 let most = (2 * tcp.window()).max(least).min(tcp.settings().send_buffer);
                 tcp.unsent() + tcp.outstanding() <= most
             }
-            _ => self.unsent() <= WAITING_BYTES,
+            _ => self.unsent() <= with!(self, it => Endpoint::room(&**it)),
         }
     }
 

@@ -38,7 +38,8 @@ impl World<'_> {
         if end.starting.is_some() {
             return;
         }
-        let Some(mut request) = end.send_queue.next(host.interface.requests, 0) else { return };
+        let limit = host.interface.requests.filter(|_| !end.protocol.gathers());
+        let Some(mut request) = end.send_queue.next(limit, 0) else { return };
         if let Some(carried) = &mut request.carried {
             carried.0.mark(now, place, Cause::Window);
         }
@@ -53,6 +54,7 @@ impl World<'_> {
         let place = self.places_of(id).processor;
         let limited = self.host_of(id).interface.requests.is_some();
         let end = &mut self.ends[id.index()];
+        let limited = limited && !end.protocol.gathers();
         let Some(mut request) = end.starting.take() else { return };
         end.send_queue.forget(end.protocol.answered());
         let units = end.protocol.units_of(request.bytes, request.end);

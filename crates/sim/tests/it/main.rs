@@ -2,4 +2,5 @@
 
 mod by_host;
 mod hosts;
+mod netblt;
 mod network;

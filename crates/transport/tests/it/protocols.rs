@@ -35,7 +35,8 @@ impl Talk {
                 let fate = &self.fates[chance as usize % self.fates.len()];
                 for (copy, late) in fate.iter().enumerate() {
                     let at = self.now + Span::from_micros(1000 + late);
-                    self.way.insert((at, self.sent * 4 + copy as u64), (1 - end, out.frame));
+                    self.way
+                        .insert((at, self.sent * 4 + copy as u64), (1 - end, out.frame.clone()));
                 }
                 self.sent += 1;
             }
@@ -113,18 +114,18 @@ proptest! {
         writes in prop::collection::vec((0u32..1500, any::<bool>()), 1..12),
     ) {
         let mut talk = Talk::new(entry, &values, fates);
-        let mut offset = 0;
+        let (mut offset, mut units) = (0, 0);
         let mut ends = Vec::new();
-        for &(bytes, end) in &writes {
-            // What neither has bytes nor ends a message is nothing.
-            let end = end || bytes == 0;
+        for (index, &(bytes, end)) in writes.iter().enumerate() {
+            // What neither has bytes nor ends a message is nothing, and what ends none may wait for more.
+            let end = end || bytes == 0 || index + 1 == writes.len();
+            units += talk.ends[0].units_of(bytes, end);
             talk.ends[0].offer(Time::ZERO, Extent::new(offset, bytes), end);
             offset += u64::from(bytes);
             if end {
                 ends.push(offset);
             }
         }
-        let units: u64 = writes.iter().map(|&(bytes, end)| talk.ends[0].units_of(bytes, end || bytes == 0)).sum();
         let (mut got, mut number, mut ended) = (0, 0, Vec::new());
         for _ in 0..200_000 {
             if !talk.step() {
@@ -135,6 +136,8 @@ proptest! {
                 prop_assert!(unit.data.len == 0 || unit.data.offset == got);
                 number += 1;
                 got += u64::from(unit.data.len);
+                let now = talk.now;
+                talk.ends[1].consumed(now, unit.data.len.into());
                 if unit.end {
                     ended.push(got);
                 }

@@ -32,8 +32,9 @@ impl Plan {
         for ([from, to], link) in std::iter::zip([["a", "m"], ["m", "b"]], self.links) {
             text += &format!("[[link]]\nbetween = [\"{from}\", \"{to}\"]\n{link}\n");
         }
-        let (kind, frame) = (PROTOCOLS[self.protocol].name, self.frame);
-        let timeout = if self.stated { ", timeout = \"900ms\"" } else { "" };
+        let (entry, frame) = (PROTOCOLS[self.protocol], self.frame);
+        let (kind, has_timeout) = (entry.name, entry.keys.iter().any(|key| key.name == "timeout"));
+        let timeout = if self.stated && has_timeout { ", timeout = \"900ms\"" } else { "" };
         text + &format!(
             "[[traffic]]\nname = \"t\"\n{}\nfrom = \"a\"\nto = \"b\"\ncount = {}\nstagger = \"10ms\"\n\
              transport = {{ kind = \"{kind}\", frame = {frame}{timeout} }}\n",

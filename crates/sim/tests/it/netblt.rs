@@ -1,0 +1,101 @@
+//! NETBLT over simulated paths: the rate that its law finds, and what it leaves to others.
+
+use trunkline_engine::Run;
+use trunkline_scenario::Scenario;
+
+/// A run of greedy flows from one host to another over a line.
+fn run(line: &str, transports: &[&str], seconds: u32) -> Run {
+    let mut text = format!(
+        "stop_after = \"{seconds}s\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+         [[link]]\nname = \"line\"\nbetween = [\"a\", \"b\"]\n{line}\n"
+    );
+    for (index, transport) in transports.iter().enumerate() {
+        text += &format!(
+            "[[traffic]]\nname = \"t{index}\"\nkind = \"greedy\"\nfrom = \"a\"\nto = \"b\"\n\
+             duration = \"{seconds}s\"\ntransport = {transport}\n"
+        );
+    }
+    let cells = Scenario::parse(&text, "netblt.toml").unwrap();
+    trunkline_sim::run(&cells[0]).unwrap()
+}
+
+/// Bits per second of user data that each traffic had over the whole run, its opening included.
+fn rates(run: &Run, seconds: u32) -> Vec<f64> {
+    let bytes = run.traffic.iter().map(|traffic| traffic.delivered_bytes as f64);
+    bytes.map(|bytes| bytes * 8.0 / f64::from(seconds)).collect()
+}
+
+const ADAPTIVE: &str = "{ kind = \"netblt\" }";
+
+/// The law knows nothing of the path; of the line's rate, less the headers (32 of 1472 bytes) and what is lost, it gets so
+/// much over a minute with the opening and the last buffers.
+#[test]
+fn the_rate_of_an_unknown_path_is_found() {
+    let cases = [
+        ("1Mbit/s", "50ms", 0.0, 0.95),
+        ("1Mbit/s", "50ms", 0.01, 0.95),
+        ("10Mbit/s", "5ms", 0.0, 0.97),
+        ("10Mbit/s", "50ms", 0.01, 0.97),
+        ("10Mbit/s", "50ms", 0.05, 0.95),
+        ("10Mbit/s", "300ms", 0.01, 0.93),
+        ("100Mbit/s", "50ms", 0.01, 0.97),
+        ("100Mbit/s", "50ms", 0.05, 0.95),
+    ];
+    for (rate, delay, loss, least) in cases {
+        let line = format!(
+            "rate = \"{rate}\"\ndelay = \"{delay}\"\nlimit = \"500kB\"\nforward = {{ loss = \"{}%\" }}",
+            loss * 100.0
+        );
+        let run = run(&line, &[ADAPTIVE], 60);
+        let line_rate: f64 = rate.trim_end_matches("Mbit/s").parse::<f64>().unwrap() * 1e6;
+        let share = rates(&run, 60)[0] / (line_rate * (1.0 - loss) * 1440.0 / 1472.0);
+        assert!(share >= least, "{rate}, {delay}, {loss}: {share}");
+        // What is sent again is what was lost, and little more.
+        let packets = run.traffic[0].packets;
+        let lost = packets.dropped as f64 / packets.sent as f64;
+        assert!(lost < loss + 0.02, "{rate}, {delay}, {loss}: {lost} lost");
+        let again = run.traffic[0].retransmissions;
+        let wasted = again.saturating_sub(packets.dropped) as f64 / packets.sent as f64;
+        assert!(wasted < 0.02, "{rate}, {delay}, {loss}: {again} again for {}", packets.dropped);
+    }
+}
+
+/// Two transfers on one line have nearly the same, whatever its queue.
+#[test]
+fn two_transfers_share_a_line() {
+    for limit in ["50kB", "100kB", "200kB"] {
+        let line = format!("rate = \"20Mbit/s\"\ndelay = \"20ms\"\nlimit = \"{limit}\"");
+        let run = run(&line, &[ADAPTIVE, ADAPTIVE], 60);
+        let rates = rates(&run, 60);
+        let [sum, squares] =
+            [1, 2].map(|power| rates.iter().map(|rate| rate.powi(power)).sum::<f64>());
+        let jain = sum * sum / (2.0 * squares);
+        assert!(jain > 0.95, "{limit}: {rates:?}");
+        assert!(sum > 0.9 * 20e6, "{limit}: {rates:?}");
+    }
+}
+
+/// TCP that fills the queue neither starves a transfer nor is starved by it.
+#[test]
+fn a_transfer_lives_beside_tcp() {
+    for congestion in ["cubic", "reno"] {
+        for limit in ["50kB", "100kB", "200kB"] {
+            let line = format!("rate = \"20Mbit/s\"\ndelay = \"20ms\"\nlimit = \"{limit}\"");
+            let tcp = format!("{{ kind = \"tcp\", congestion = \"{congestion}\" }}");
+            let run = run(&line, &[ADAPTIVE, &tcp], 60);
+            let rates = rates(&run, 60);
+            let share = rates[0] / (rates[0] + rates[1]);
+            assert!((0.2..0.7).contains(&share), "{congestion}, {limit}: {share}");
+        }
+    }
+}
+
+/// A fixed burst is sent as it was asked for: 8 packets of 1440 bytes in 10 ms.
+#[test]
+fn a_fixed_burst_is_kept() {
+    let line = "rate = \"100Mbit/s\"\ndelay = \"20ms\"";
+    let fixed = "{ kind = \"netblt\", interval = \"10ms\", burst = 8 }";
+    let rate = rates(&run(line, &[fixed], 30), 30)[0];
+    let stated = 8.0 * 1440.0 * 8.0 / 0.01;
+    assert!((0.98..=1.0).contains(&(rate / stated)), "{rate} of {stated}");
+}

@@ -1,0 +1,159 @@
+//! NETBLT's name, keys and formula.
+
+use super::connection::{Habits, RateLaw};
+use super::host::Netblt;
+use super::wire::{Burst, Dialect, Terms};
+use crate::protocol::{Circumstances, Formula, ProtocolEntry, ProtocolKey, Shape, Takes, Values};
+use trunkline_core::Span;
+
+/// NETBLT, by name `netblt`.
+pub static NETBLT: ProtocolEntry = ProtocolEntry {
+    name: "netblt",
+    help: "Bulk transfer in buffers, paced by a rate and repaired by its receiver (RFC 998, RFC 1030); each message is a \
+           transfer",
+    keys: &[FRAME, PACKETS, OUTSTANDING, INTERVAL, BURST, RATE, VERSION, DEATH],
+    build: |values| {
+        let (terms, habits) = (terms(values), habits(values)?);
+        terms.check()?;
+        Ok(Box::new(Netblt::new(terms, habits)))
+    },
+    shape: |values| {
+        let header = dialect(values).data_header() as u32;
+        Shape { unit: values.number("frame").max(1) as u32, header, answer: 12 + 16 + 8 }
+    },
+    formula,
+};
+
+const FRAME: ProtocolKey = ProtocolKey {
+    name: "frame",
+    takes: Takes::Bytes(1, 65_000),
+    default: Some("1440"),
+    help: "User bytes of a data packet; 24 bytes of header come in front, 32 with versions 4 and 5",
+};
+
+const PACKETS: ProtocolKey = ProtocolKey {
+    name: "packets",
+    takes: Takes::Count(1, 65_536),
+    default: Some("64"),
+    help: "Data packets of a buffer",
+};
+
+const OUTSTANDING: ProtocolKey = ProtocolKey {
+    name: "outstanding",
+    takes: Takes::Count(1, 65_535),
+    default: Some("512"),
+    help: "Buffers under way at once",
+};
+
+const INTERVAL: ProtocolKey = ProtocolKey {
+    name: "interval",
+    takes: Takes::Time(Span::from_millis(1), Span::from_secs(65)),
+    default: None,
+    help: "From burst to burst, in whole milliseconds, as the receiver never changes it; if left out, the receiver finds the \
+           rate",
+};
+
+const BURST: ProtocolKey = ProtocolKey {
+    name: "burst",
+    takes: Takes::Count(1, 65_535),
+    default: None,
+    help: "Data packets of a burst: 5 with interval; without it the most that an offer may name, 65535",
+};
+
+const RATE: ProtocolKey = ProtocolKey {
+    name: "rate",
+    takes: Takes::Rate,
+    default: None,
+    help: "The fastest that is sent, of user bytes, whatever the receiver offers",
+};
+
+const VERSION: ProtocolKey = ProtocolKey {
+    name: "version",
+    takes: Takes::Count(2, 5),
+    default: None,
+    help: "Layout of the packets: 2 for RFC 998, 4 or 5 for the later drafts; 2 with interval, else 5",
+};
+
+const DEATH: ProtocolKey = ProtocolKey {
+    name: "death",
+    takes: Takes::Time(Span::from_secs(10), Span::from_secs(65_535)),
+    default: Some("600s"),
+    help: "After how much silence the other end counts as dead",
+};
+
+fn dialect(values: &Values) -> Dialect {
+    let version = match values.number("version") {
+        0 if values.time("interval").is_some() => 2,
+        0 => 5,
+        given => given,
+    };
+    Dialect::of_version(version as u8).unwrap_or(Dialect::Classic)
+}
+
+fn burst(values: &Values) -> Option<Burst> {
+    let interval = values.time("interval")?.as_nanos() / 1_000_000;
+    let size = if values.number("burst") == 0 { 5 } else { values.number("burst") };
+    Some(Burst { size: size as u16, interval: interval as u16 })
+}
+
+fn terms(values: &Values) -> Terms {
+    let most =
+        if values.number("burst") == 0 { u64::from(u16::MAX) } else { values.number("burst") };
+    let packet = values.number("frame").max(1);
+    Terms {
+        buffer: (packet * values.number("packets").max(1)) as u32,
+        packet: packet as u16,
+        burst: burst(values).unwrap_or(Burst { size: most as u16, interval: 1 }),
+        death: values.time("death").map_or(600, |it| it.as_nanos() / 1_000_000_000) as u16,
+        write: true,
+        outstanding: values.number("outstanding").max(1) as u16,
+        ..Terms::default()
+    }
+}
+
+fn habits(values: &Values) -> Result<Habits, String> {
+    let rate = if burst(values).is_some() { RateLaw::Fixed } else { RateLaw::Adaptive };
+    let cap = match values.rate("rate") {
+        None => Burst { size: 1, interval: 0 },
+        Some(rate) => {
+            let packet = values.number("frame").max(1) * 8 * 1000;
+            let size = (rate.bits_per_second() / 10).div_ceil(packet / 1000).clamp(1, 65_535);
+            let interval = size * packet / rate.bits_per_second().max(1);
+            let interval = u16::try_from(interval).map_err(
+                |_| "rate: less than a packet in 65 s; give a higher one or a smaller packet",
+            )?;
+            Burst { size: size as u16, interval: interval.max(1) }
+        }
+    };
+    Ok(Habits { dialect: dialect(values), rate, cap })
+}
+
+/// The pace of bursts, or the buffers that may be under way: each comes back after a round trip and the time that it
+/// takes to send it.
+fn formula(values: &Values, path: &Circumstances) -> Result<Formula, String> {
+    let Some(burst) = burst(values) else {
+        return Err("a rate that the receiver finds: give interval".into());
+    };
+    if path.loss > 0.0 || path.answer_loss > 0.0 {
+        return Err("losses, which it repairs while it goes on".into());
+    }
+    if values.rate("rate").is_some() {
+        return Err("a rate beside the interval".into());
+    }
+    let (t, c) = (path.spacing.as_nanos() as f64, path.answered.as_nanos() as f64);
+    let (size, interval) = (f64::from(burst.size), f64::from(burst.interval) * 1e6);
+    let packets = values.number("packets") as f64;
+    let outstanding = values.number("outstanding") as f64;
+    let pace = interval / size;
+    // The last packet of a buffer starts in its last burst, behind those before it.
+    let bursts = ((packets - 1.0) / size).floor();
+    let sending = (bursts * interval.max(size * t)) + (packets - 1.0 - bursts * size) * t;
+    let back = (sending + c) / (outstanding * packets);
+    let numbers = format!("max({pace}, {t}, ({sending} + {c}) / ({outstanding} × {packets})) ns");
+    Ok(Formula {
+        interval: pace.max(t).max(back),
+        text: "max(I / S, t, (T + C) / (B × n))",
+        numbers,
+        source: "RFC 998, §§4 and 5.2; RFC 1030, §5",
+    })
+}

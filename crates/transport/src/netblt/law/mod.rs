@@ -1,0 +1,47 @@
+//! Laws by which a receiver tells the sender how fast to send.
+//!
+//! RFC 998 lets each OK offer a burst and says nothing of how to choose it; RFC 1030 §8 asks for a rule that needs
+//! nothing but what the two ends see. A law is told of every packet that comes and of round trips, and offers bursts. It is
+//! told too when the sender has taken an offer up: from the packet that acknowledges it on, packets come at that pace.
+
+mod adaptive;
+mod contest;
+mod fixed;
+mod window;
+
+pub use adaptive::Adaptive;
+pub use fixed::Fixed;
+
+use super::wire::Burst;
+use std::fmt;
+use trunkline_core::{Span, Time};
+
+/// A data packet that has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub at: Time,
+    /// Bytes of it that the path carries, as far as NETBLT knows.
+    pub bytes: u32,
+    /// Its place among all packets of the transfer if it comes for the first time by itself; `None` if it was asked
+    /// for again, or is a copy.
+    pub place: Option<u64>,
+}
+
+/// A law that says how fast the other end is to send.
+pub trait Law: fmt::Debug + Send {
+    /// A data packet has come.
+    fn arrived(&mut self, _arrival: &Arrival) {}
+    /// A round trip has been measured.
+    fn round(&mut self, _now: Time, _round: Span) {}
+    /// The sender has taken up an offer that was new: from now on its packets come at that pace.
+    fn taken_up(&mut self, _now: Time) {}
+    /// The offer that every OK and RESEND is to carry.
+    fn offer(&self) -> Burst;
+    /// The time within which the next packet comes if the sender has one.
+    fn quantum(&self) -> Span;
+    /// Whether the offer is new since the last call, so that a message is to carry it now.
+    fn is_new(&mut self, _now: Time) -> bool {
+        false
+    }
+}

@@ -1,0 +1,167 @@
+//! The control messages of a receiver that have not been acknowledged.
+//!
+//! They are a queue: new ones go in behind, acknowledged ones out in front, and every packet repeats as many unacknowledged
+//! ones as fit, the newest first of all (RFC 1030 §7), so that a lost packet costs nothing as long as another follows. When
+//! the control timer runs out all are sent, in as many packets as that takes.
+
+use super::serial::{WINDOW, ahead};
+use super::wire::{Dialect, Message, Said};
+use std::collections::VecDeque;
+
+/// Messages that may wait for an acknowledgement; the other end keeps account of [`WINDOW`] of them.
+const MOST: usize = WINDOW as usize - 64;
+
+/// The messages without an acknowledgement.
+#[derive(Debug, Clone)]
+pub struct Log {
+    dialect: Dialect,
+    /// The octets that the messages of one packet may take.
+    room: usize,
+    messages: VecDeque<Message>,
+    /// The number of the next message.
+    next: u16,
+    /// Messages at the end that have never been sent.
+    fresh: usize,
+    /// Messages in front that are still to be sent again, because the timer ran out.
+    again: usize,
+}
+
+impl Log {
+    /// An empty log whose packets have room for so many octets of messages.
+    pub fn new(dialect: Dialect, room: usize) -> Log {
+        Log { dialect, room: room.max(32), messages: VecDeque::new(), next: 1, fresh: 0, again: 0 }
+    }
+
+    /// Whether another message may be added.
+    pub fn has_room(&self) -> bool {
+        self.messages.len() < MOST
+    }
+
+    /// Adds a message. Answers its number.
+    pub fn add(&mut self, buffer: u32, said: Said) -> u16 {
+        let sequence = self.next;
+        self.next = sequence.wrapping_add(1);
+        self.messages.push_back(Message { sequence, buffer, said });
+        self.fresh += 1;
+        sequence
+    }
+
+    /// Packets' numbers that one RESEND may name so that it fits into a packet.
+    pub fn most_missing(&self) -> usize {
+        ((self.room - super::wire::resend_head(self.dialect)) / 2) & !1
+    }
+
+    /// All up to `high` have come. Answers how many were in the log.
+    pub fn acknowledge(&mut self, high: u16) -> usize {
+        let Some(first) = self.messages.front() else { return 0 };
+        let count = usize::from(ahead(high.wrapping_add(1), first.sequence));
+        // What has not been sent cannot have come.
+        if count > self.messages.len() - self.fresh {
+            return 0;
+        }
+        self.messages.drain(..count);
+        self.again = self.again.saturating_sub(count);
+        count
+    }
+
+    /// Whether a message waits for an acknowledgement.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Whether a packet is to be sent.
+    pub fn is_due(&self) -> bool {
+        self.fresh > 0 || self.again > 0
+    }
+
+    /// Whether a packet would carry something that none has carried.
+    pub fn is_fresh(&self) -> bool {
+        self.fresh > 0
+    }
+
+    /// The number of the newest message.
+    pub fn newest(&self) -> u16 {
+        self.next.wrapping_sub(1)
+    }
+
+    /// All messages are to be sent again.
+    pub fn repeat(&mut self) {
+        self.again = self.messages.len() - self.fresh;
+    }
+
+    /// The messages of the next packet.
+    pub fn compose(&mut self) -> Vec<Message> {
+        let sizes = |message: &Message| message.size(self.dialect);
+        if self.again > 0 {
+            let from = self.messages.len() - self.fresh - self.again;
+            let count = fitting(self.messages.iter().skip(from).map(sizes), self.room);
+            self.again -= count.min(self.again);
+            self.fresh = self.fresh.min(self.messages.len() - from - count);
+            return self.messages.range(from..from + count).cloned().collect();
+        }
+        // As many of the new ones as fit; if all do, older ones in front of them.
+        let from = self.messages.len() - self.fresh;
+        let count = fitting(self.messages.iter().skip(from).map(sizes), self.room);
+        let end = from + count;
+        self.fresh -= count;
+        let back = fitting(self.messages.range(..end).rev().map(sizes), self.room);
+        self.messages.range(end - back.max(count)..end).cloned().collect()
+    }
+}
+
+/// How many of these sizes fit into `room`, one at least if there is one.
+fn fitting(sizes: impl Iterator<Item = usize>, mut room: usize) -> usize {
+    let mut count = 0;
+    for size in sizes {
+        if count > 0 && size > room {
+            break;
+        }
+        room = room.saturating_sub(size);
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(log: &mut Log) -> Vec<u16> {
+        log.compose().iter().map(|message| message.sequence).collect()
+    }
+
+    #[test]
+    fn every_packet_repeats_what_is_not_acknowledged() {
+        let mut log = Log::new(Dialect::Classic, 40);
+        assert_eq!((log.add(0, Said::Go), log.add(1, Said::Go)), (1, 2));
+        assert!(log.is_due() && log.is_fresh());
+        assert_eq!(numbers(&mut log), [1, 2]);
+        assert!(!log.is_due());
+        log.add(2, Said::Go);
+        assert_eq!(numbers(&mut log), [1, 2, 3]);
+        assert_eq!(log.acknowledge(1), 1);
+        assert_eq!(log.acknowledge(9), 0, "what was never sent");
+        (3..9).for_each(|buffer| _ = log.add(buffer, Said::Go));
+        assert_eq!(numbers(&mut log), [4, 5, 6, 7, 8]);
+        assert_eq!(numbers(&mut log), [5, 6, 7, 8, 9], "the newest and what fits before it");
+        assert!(!log.is_due());
+        log.repeat();
+        assert_eq!(numbers(&mut log), [2, 3, 4, 5, 6]);
+        assert_eq!(numbers(&mut log), [7, 8, 9]);
+        assert!(!log.is_due());
+        assert_eq!(log.acknowledge(9), 8);
+        assert!(log.is_empty());
+    }
+
+    #[test]
+    fn a_full_log_takes_no_more() {
+        let mut log = Log::new(Dialect::V5, 1000);
+        while log.has_room() {
+            log.add(0, Said::Go);
+        }
+        while log.is_due() {
+            assert!(!log.compose().is_empty());
+        }
+        assert_eq!(log.acknowledge(MOST as u16), MOST);
+    }
+}

@@ -1,0 +1,35 @@
+//! NETBLT, the network block transfer protocol (RFC 998), with what RFC 1030 changed, and a law that finds its rate.
+//!
+//! A transfer goes one way. It is cut into buffers of equal size, these into packets. The receiver lets the sender send a
+//! buffer (GO), asks again for what is missing of it (RESEND) and says that it has it (OK); the sender keeps to a rate and to
+//! nothing else. All recovery starts at the receiver. The parts:
+//!
+//! - [`wire`]: packets and their octets, in three layouts;
+//! - [`Sender`] and [`Receiver`]: the halves of a [`Connection`], which opens, keeps alive and closes. Neither holds data: the
+//!   driver reads a packet's data from its client's buffer when it leaves, and writes them there when it comes;
+//! - [`law`]: how the receiver chooses the rate;
+//! - [`NETBLT`]: the protocol between two hosts of a laboratory, a connection for each message.
+
+mod connection;
+mod entry;
+mod host;
+mod incoming;
+pub mod law;
+mod log;
+mod pace;
+mod receiver;
+mod sender;
+mod serial;
+mod terms;
+mod timers;
+pub mod wire;
+
+pub use connection::{Connection, Ending, Habits, Half, Out, RateLaw};
+pub use entry::NETBLT;
+pub use pace::{Spacing, Start};
+pub use receiver::{Placed, Received, Receiver, Whole};
+pub use sender::{Sender, Sending, Sent};
+pub use terms::{Limits, fitting};
+
+#[cfg(test)]
+mod tests;

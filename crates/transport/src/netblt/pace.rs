@@ -1,0 +1,161 @@
+//! When a sender may send: bursts of RFC 998, or the same rate with its packets evenly apart.
+
+use super::wire::Burst;
+use trunkline_core::{Span, Time};
+
+/// How the packets of a burst follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Spacing {
+    /// At once, as RFC 998 has it: every interval a burst starts.
+    #[default]
+    Bursts,
+    /// Evenly over the interval.
+    Even,
+}
+
+/// The time that evenly spaced packets may be behind and be sent at once (a choice): an end that sleeps cannot wake for
+/// each packet. Never more than the burst that was agreed on.
+const SLACK: Span = Span::from_micros(500);
+
+/// How a sender begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// How packets follow each other.
+    pub spacing: Spacing,
+    /// The burst until there is an offer.
+    pub burst: Burst,
+    /// Packets that go at once in the beginning, so that the receiver sees at what rate they come through.
+    pub train: u16,
+}
+
+/// A sender's clock.
+#[derive(Debug, Clone)]
+pub struct Pace {
+    spacing: Spacing,
+    burst: Burst,
+    /// The start of the burst, and packets left of it.
+    start: Option<Time>,
+    left: u16,
+    /// When the next of evenly spaced packets is due.
+    due: Time,
+    /// Packets left of those that go at once in the beginning.
+    train: u16,
+}
+
+impl Pace {
+    /// A clock that starts so.
+    pub fn new(start: &Start) -> Pace {
+        let Start { spacing, burst, train } = *start;
+        Pace { spacing, burst, start: None, left: 0, due: Time::ZERO, train }
+    }
+
+    /// The burst in force.
+    pub fn burst(&self) -> Burst {
+        self.burst
+    }
+
+    /// Sets another burst. Answers whether it is another. What is under way of a burst is cut to the new size.
+    pub fn set(&mut self, burst: Burst) -> bool {
+        let is_other = burst != self.burst;
+        self.burst = burst;
+        self.left = self.left.min(burst.size);
+        is_other
+    }
+
+    fn interval(&self) -> Span {
+        Span::from_millis(self.burst.interval.into())
+    }
+
+    /// The time from packet to packet on average.
+    pub fn gap(&self) -> Span {
+        Span::from_nanos(self.interval().as_nanos() / u64::from(self.burst.size.max(1)))
+    }
+
+    /// Whether packets are evenly spaced.
+    pub fn is_even(&self) -> bool {
+        self.spacing == Spacing::Even
+    }
+
+    /// When a packet may be sent.
+    pub fn next(&self) -> Time {
+        match (self.spacing, self.start) {
+            _ if self.burst.interval == 0 || self.train > 0 => Time::ZERO,
+            (Spacing::Even, _) => self.due,
+            (Spacing::Bursts, Some(start)) if self.left == 0 => start + self.interval(),
+            (Spacing::Bursts, _) => Time::ZERO,
+        }
+    }
+
+    /// A packet is sent.
+    pub fn sent(&mut self, now: Time) {
+        self.train = self.train.saturating_sub(1);
+        match self.spacing {
+            Spacing::Even => {
+                let most = SLACK.min(self.gap().scaled(u64::from(self.burst.size) - 1, 1));
+                self.due = self.due.max(now.before(most)) + self.gap();
+            }
+            Spacing::Bursts => {
+                let over = self.start.is_none_or(|start| now >= start + self.interval());
+                if over {
+                    (self.start, self.left) = (Some(now), self.burst.size);
+                }
+                self.left = self.left.saturating_sub(1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn start(spacing: Spacing, burst: Burst) -> Pace {
+        Pace::new(&Start { spacing, burst, train: 0 })
+    }
+
+    /// The instants at which a sender that always has something sends, looking every `step` microseconds.
+    fn times(spacing: Spacing, burst: Burst, step: u64, count: usize) -> Vec<Time> {
+        let (mut pace, mut now, mut times) = (start(spacing, burst), Time::ZERO, Vec::new());
+        while times.len() < count {
+            while pace.next() <= now && times.len() < count {
+                pace.sent(now);
+                times.push(now);
+            }
+            now += Span::from_micros(step);
+        }
+        times
+    }
+
+    #[test]
+    fn bursts_start_an_interval_apart() {
+        let burst = Burst { size: 3, interval: 10 };
+        let millis = times(Spacing::Bursts, burst, 1000, 9);
+        let millis: Vec<u64> = millis.iter().map(|at| at.as_nanos() / 1_000_000).collect();
+        assert_eq!(millis, [0, 0, 0, 10, 10, 10, 20, 20, 20]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_than_a_burst_at_once_and_no_less_than_the_rate(
+            size in 1u16..40, interval in 1u16..60, step in 1u64..800, even: bool,
+        ) {
+            let spacing = if even { Spacing::Even } else { Spacing::Bursts };
+            let burst = Burst { size, interval };
+            let times = times(spacing, burst, step, 400);
+            let gap = u64::from(interval) * 1_000_000 / u64::from(size);
+            for (index, at) in times.iter().enumerate() {
+                let together = times[index..].iter().take_while(|it| *it == at).count();
+                prop_assert!(together <= usize::from(size));
+            }
+            let span = times[399].as_nanos();
+            let late = u64::from(interval) * 1_000_000 + step * 1000;
+            prop_assert!(span + late >= 399 * gap, "faster than the rate");
+            // An end that looks often enough keeps up.
+            let slack = SLACK.as_nanos().min(gap * (u64::from(size) - 1));
+            if even && step * 2000 < slack {
+                prop_assert!(span <= 400 * gap + late, "slower than the rate");
+            }
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! The receiving half: it lets the sender send buffers, asks again for what is missing, and says what it has.
+//!
+//! All recovery begins here. A buffer's data timer runs for as long as its packets should take at the pace at which packets
+//! come; when it runs out, the missing packets are asked for. No packet that overtakes another makes a request by itself
+//! (RFC 1030 §7).
+
+use super::incoming::{Incoming, Phase};
+use super::law::{Arrival, Law};
+use super::log::Log;
+use super::timers::{Arrivals, ControlTimer};
+use super::wire::{COMMON, Data, Dialect, Message, NullAck, Said, Terms};
+use crate::Counters;
+use std::collections::{BTreeSet, VecDeque};
+use trunkline_core::{Span, Time};
+
+/// The tick of the timers, of which a data timer has two at least.
+const TICK: Span = Span::from_millis(1);
+/// Octets of IP and UDP that come on top of NETBLT's.
+const BELOW: u32 = 28;
+
+/// Where the data of a packet belong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// The buffer, counted from 0.
+    pub buffer: u64,
+    /// The packet.
+    pub packet: u16,
+    /// The offset in the buffer, in bytes.
+    pub offset: u32,
+}
+
+/// A buffer that is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole {
+    /// Its number, counted from 0.
+    pub buffer: u64,
+    /// Its bytes.
+    pub bytes: u32,
+    /// Whether it is the last.
+    pub last: bool,
+}
+
+/// What a receiver has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Received {
+    /// Packets that came and were kept.
+    pub packets: u64,
+    /// Packets that had come before.
+    pub copies: u64,
+    /// Packets that no buffer was waiting for, or that contradict the terms.
+    pub strays: u64,
+    /// Packets asked for again.
+    pub requested: u64,
+    /// Data timers that ran out.
+    pub data_timeouts: u64,
+    /// Control timers that ran out.
+    pub control_timeouts: u64,
+}
+
+/// The receiving half of a connection.
+#[derive(Debug)]
+pub struct Receiver {
+    dialect: Dialect,
+    terms: Terms,
+    packets: u32,
+    tail: u16,
+    /// The number of the first of `buffers`, and how many there were before it.
+    base: u32,
+    done: u64,
+    /// Buffers that have a GO, in order.
+    buffers: VecDeque<Incoming>,
+    /// Buffers that the client can take and that have no GO.
+    provided: u64,
+    /// Buffers with a GO that are not whole.
+    open: u32,
+    /// Packets asked for again that have not come.
+    requested: u32,
+    /// The first buffer of which nothing has been seen, nor of any behind it.
+    untouched: u32,
+    last: Option<u32>,
+    whole: VecDeque<Whole>,
+    timers: BTreeSet<(Time, u32)>,
+    log: Log,
+    control: ControlTimer,
+    control_due: Option<Time>,
+    arrivals: Arrivals,
+    law: Box<dyn Law>,
+    /// The message that carries the newest offer, until it is acknowledged.
+    offered: Option<u16>,
+    keepalive: Span,
+    /// What has happened.
+    pub received: Received,
+}
+
+impl Receiver {
+    /// The receiving half of a connection on `terms` that says something at least every `keepalive`.
+    pub fn new(dialect: Dialect, terms: &Terms, law: Box<dyn Law>, keepalive: Span) -> Receiver {
+        let packets = terms.packets();
+        let tail = terms.buffer - (packets - 1) * u32::from(terms.packet);
+        let room = dialect.data_header() + usize::from(terms.packet) - COMMON;
+        Receiver {
+            dialect,
+            terms: terms.clone(),
+            packets,
+            tail: tail as u16,
+            base: dialect.first_buffer(),
+            done: 0,
+            buffers: VecDeque::new(),
+            provided: 0,
+            open: 0,
+            requested: 0,
+            untouched: dialect.first_buffer(),
+            last: None,
+            whole: VecDeque::new(),
+            timers: BTreeSet::new(),
+            log: Log::new(dialect, room),
+            control: ControlTimer::new(keepalive),
+            control_due: None,
+            arrivals: Arrivals::new(spacing(&*law)),
+            law,
+            offered: None,
+            keepalive,
+            received: Received::default(),
+        }
+    }
+
+    /// The client can take so many buffers more.
+    pub fn provide(&mut self, buffers: u64) {
+        self.provided += buffers;
+        self.go();
+    }
+
+    /// Lets the sender send as many buffers as there is room for.
+    fn go(&mut self) {
+        let most = u32::from(self.terms.outstanding);
+        while self.last.is_none() && self.provided > 0 && self.open < most && self.log.has_room() {
+            let number = self.base.wrapping_add(self.buffers.len() as u32);
+            let sequence = self.log.add(number, Said::Go);
+            self.buffers.push_back(Incoming::new(self.packets, self.tail, sequence));
+            self.provided -= 1;
+            self.open += 1;
+        }
+    }
+
+    /// A data packet has come, whose data are right if `is_right`. Answers where they belong, if they are new.
+    pub fn receive(&mut self, now: Time, data: &Data, is_right: bool) -> Option<Placed> {
+        self.acknowledged(now, data.ack, false);
+        if !is_right {
+            return None;
+        }
+        let index = data.buffer.wrapping_sub(self.base) as usize;
+        let Some(buffer) = self.buffers.get_mut(index) else {
+            let is_old = data.buffer.wrapping_sub(self.base) > u32::MAX / 2;
+            self.strays_or_copy(now, data, is_old);
+            return None;
+        };
+        let was_asked = buffer.requested > 0;
+        let taken = match self.contradicts(data) {
+            true => None,
+            false => self.buffers[index].take(data, self.terms.packet).ok(),
+        };
+        match taken {
+            None => {
+                self.received.strays += 1;
+                None
+            }
+            Some(false) => {
+                self.strays_or_copy(now, data, true);
+                None
+            }
+            Some(true) => {
+                let buffer = self.done + index as u64;
+                self.took(now, data, index, !was_asked);
+                let offset = u32::from(data.packet) * u32::from(self.terms.packet);
+                Some(Placed { buffer, packet: data.packet, offset })
+            }
+        }
+    }
+
+    fn strays_or_copy(&mut self, now: Time, data: &Data, is_copy: bool) {
+        match is_copy {
+            true => self.received.copies += 1,
+            false => self.received.strays += 1,
+        }
+        self.tell_law(now, data, None);
+    }
+
+    /// Whether a packet is of a buffer behind the last one, or says that another is the last.
+    fn contradicts(&self, data: &Data) -> bool {
+        match self.last {
+            Some(last) => data.last != (data.buffer == last) || data.buffer > last,
+            None => data.last && data.buffer.wrapping_add(1) < self.untouched,
+        }
+    }
+
+    fn tell_law(&mut self, at: Time, data: &Data, place: Option<u64>) {
+        let bytes = u32::from(data.bytes) + self.dialect.data_header() as u32 + BELOW;
+        self.law.arrived(&Arrival { at, bytes, place });
+    }
+
+    /// A new packet of the buffer at `index` has been kept.
+    fn took(&mut self, now: Time, data: &Data, index: usize, by_itself: bool) {
+        self.received.packets += 1;
+        let place = (self.done + index as u64) * u64::from(self.packets) + u64::from(data.packet);
+        self.tell_law(now, data, by_itself.then_some(place));
+        self.arrivals.came(now, data.buffer, data.packet.into());
+        if data.last && self.last.is_none() {
+            self.found_last(data.buffer);
+        }
+        let buffer = &mut self.buffers[index];
+        if buffer.requested > 0 {
+            buffer.requested -= 1;
+            self.requested -= 1;
+        }
+        let touched = if self.dialect.is_classic() { data.buffer } else { data.touched };
+        self.pass(now, data.buffer, touched);
+        let buffer = &mut self.buffers[index];
+        if buffer.is_whole() {
+            return self.completed(index);
+        }
+        if matches!(buffer.phase, Phase::Acked | Phase::Receiving) {
+            buffer.phase = Phase::Receiving;
+            self.set_timer(now, index);
+        }
+    }
+
+    /// A packet of buffer `seen` has come, and something up to `touched` has been sent: those before are behind the
+    /// sender.
+    fn pass(&mut self, now: Time, seen: u32, touched: u32) {
+        let most = self.base.wrapping_add(self.buffers.len() as u32 - 1);
+        let touched = if touched.wrapping_sub(self.base) > u32::MAX / 2 { seen } else { touched };
+        let touched = seen.max(touched).min(most);
+        while self.untouched <= touched {
+            let previous = self.untouched.wrapping_sub(1).wrapping_sub(self.base) as usize;
+            self.untouched += 1;
+            let Some(buffer) = self.buffers.get_mut(previous) else { continue };
+            buffer.is_passed = true;
+            if buffer.phase == Phase::Acked {
+                buffer.phase = Phase::Receiving;
+            }
+            if buffer.phase == Phase::Receiving {
+                self.set_timer(now, previous);
+            }
+        }
+        let index = touched.wrapping_sub(self.base) as usize;
+        if self.buffers.get(index).is_some_and(|it| it.phase == Phase::Acked) {
+            self.buffers[index].phase = Phase::Receiving;
+            self.set_timer(now, index);
+        }
+    }
+
+    /// The last buffer is known: those behind it do not exist.
+    fn found_last(&mut self, last: u32) {
+        self.last = Some(last);
+        let keep = last.wrapping_sub(self.base) as usize + 1;
+        while self.buffers.len() > keep {
+            let number = self.base.wrapping_add(self.buffers.len() as u32 - 1);
+            let Some(buffer) = self.buffers.pop_back() else { break };
+            self.open -= u32::from(buffer.phase != Phase::Received);
+            self.requested -= buffer.requested;
+            if let Some(at) = buffer.timer {
+                self.timers.remove(&(at, number));
+            }
+        }
+    }
+
+    /// The buffer at `index` has all its packets.
+    fn completed(&mut self, index: usize) {
+        let number = self.base.wrapping_add(index as u32);
+        self.unset_timer(index);
+        let buffer = &mut self.buffers[index];
+        buffer.phase = Phase::Received;
+        self.requested -= std::mem::take(&mut buffer.requested);
+        let bytes = buffer.bytes(self.terms.packet);
+        let last = self.last == Some(number);
+        self.whole.push_back(Whole { buffer: self.done + index as u64, bytes, last });
+        self.open -= 1;
+        while self.buffers.front().is_some_and(|it| it.phase == Phase::Received) {
+            self.buffers.pop_front();
+            self.base = self.base.wrapping_add(1);
+            self.done += 1;
+        }
+        let timer = u16::try_from(self.control.value().as_nanos() / 1_000_000);
+        let said = Said::Ok { offer: self.law.offer(), timer: timer.unwrap_or(u16::MAX) };
+        // It may have to wait for room only if the other end never acknowledges; then the connection dies.
+        self.log.add(number, said);
+        self.go();
+    }
+
+    /// The next buffer that is whole, in the order in which they became so.
+    pub fn take(&mut self) -> Option<Whole> {
+        self.whole.pop_front()
+    }
+
+    /// All control messages up to `high` have come there.
+    fn acknowledged(&mut self, now: Time, high: u16, by_null_ack: bool) {
+        if self.log.acknowledge(high) == 0 {
+            return;
+        }
+        if let Some(round) = self.control.answered(now, high) {
+            self.law.round(now, round);
+        }
+        if self.offered.is_some_and(|it| high.wrapping_sub(it) < 1 << 15) {
+            self.offered = None;
+            self.law.taken_up(now);
+        }
+        self.control_due = (!self.log.is_empty()).then(|| now + self.control.value());
+        for index in 0..self.buffers.len() {
+            let buffer = &mut self.buffers[index];
+            let Phase::AckWait(number) = buffer.phase else { continue };
+            if high.wrapping_sub(number) >= 1 << 15 {
+                continue;
+            }
+            buffer.phase = if buffer.is_touched() { Phase::Receiving } else { Phase::Acked };
+            self.start_timer(now, index, by_null_ack);
+        }
+        self.go();
+    }
+
+    /// The timer of a buffer whose message has been acknowledged.
+    fn start_timer(&mut self, now: Time, index: usize, by_null_ack: bool) {
+        let number = self.base.wrapping_add(index as u32);
+        if number < self.untouched || self.buffers[index].is_touched() {
+            self.buffers[index].phase = Phase::Receiving;
+            return self.set_timer(now, index);
+        }
+        // Versions 4 and 5 say what has been touched; without that the time of all packets before is waited for.
+        if self.dialect.is_classic() {
+            let before = self.buffers.range(..=index).map(Incoming::missing);
+            let mut patience = self.arrivals.patience(before.sum(), spacing(&*self.law));
+            if by_null_ack {
+                patience = patience.max(self.keepalive);
+            }
+            self.arm(now + patience.max(self.least()), index);
+        }
+    }
+
+    /// The least of a data timer.
+    fn least(&self) -> Span {
+        self.law.quantum().max(TICK.scaled(2, 1)).max(self.control.deviation())
+    }
+
+    /// Sets the timer of a buffer of which packets come.
+    fn set_timer(&mut self, now: Time, index: usize) {
+        let ahead = self.buffers[index].ahead() + self.requested;
+        let patience = self.arrivals.patience(ahead, spacing(&*self.law));
+        self.arm(now + patience.max(self.least()), index);
+    }
+
+    fn arm(&mut self, at: Time, index: usize) {
+        self.unset_timer(index);
+        self.buffers[index].timer = Some(at);
+        self.timers.insert((at, self.base.wrapping_add(index as u32)));
+    }
+
+    fn unset_timer(&mut self, index: usize) {
+        if let Some(at) = self.buffers[index].timer.take() {
+            self.timers.remove(&(at, self.base.wrapping_add(index as u32)));
+        }
+    }
+
+    /// A NULL-ACK has come.
+    pub fn hear(&mut self, now: Time, ack: &NullAck) {
+        self.acknowledged(now, ack.ack, true);
+        self.arrivals.interrupted();
+        if !self.dialect.is_classic() && !self.buffers.is_empty() && ack.touched >= self.base {
+            self.pass(now, ack.touched, ack.touched);
+        }
+    }
+
+    /// When [`expire`](Receiver::expire) is to be called.
+    pub fn deadline(&self) -> Option<Time> {
+        self.timers.first().map(|&(at, _)| at).into_iter().chain(self.control_due).min()
+    }
+
+    /// Asks again for what is due.
+    pub fn expire(&mut self, now: Time) {
+        if self.control_due.is_some_and(|due| due <= now) {
+            self.received.control_timeouts += 1;
+            self.control.expired(now);
+            self.log.repeat();
+            self.control_due = Some(now + self.control.value());
+        }
+        while let Some(&(at, number)) = self.timers.first()
+            && at <= now
+        {
+            let index = number.wrapping_sub(self.base) as usize;
+            if !self.log.has_room() {
+                self.arm(now + self.control.value(), index);
+                continue;
+            }
+            self.unset_timer(index);
+            self.ask_again(index);
+        }
+    }
+
+    /// Asks for all packets of a buffer that have not come.
+    fn ask_again(&mut self, index: usize) {
+        self.received.data_timeouts += 1;
+        self.arrivals.interrupted();
+        let number = self.base.wrapping_add(index as u32);
+        let most = self.log.most_missing();
+        let buffer = &mut self.buffers[index];
+        let absent: Vec<u16> = buffer.absent().collect();
+        self.received.requested += absent.len() as u64;
+        self.requested = self.requested - buffer.requested + absent.len() as u32;
+        buffer.requested = absent.len() as u32;
+        // What comes from now on may have been asked for.
+        buffer.is_passed = true;
+        for part in absent.chunks(most) {
+            let offer = self.law.offer();
+            let sequence = self.log.add(number, Said::Resend { offer, missing: part.to_vec() });
+            buffer.phase = Phase::AckWait(sequence);
+        }
+    }
+
+    /// The messages of the next CONTROL packet, if one is to be sent.
+    pub fn transmit(&mut self, now: Time) -> Option<Vec<Message>> {
+        if self.can_offer() && self.law.is_new(now) {
+            self.offered = Some(self.say_offer());
+        }
+        if !self.log.is_due() {
+            return None;
+        }
+        if self.log.is_fresh() {
+            self.control.sent(now, self.log.newest());
+        }
+        if self.control_due.is_none() {
+            self.control_due = Some(now + self.control.value());
+        }
+        Some(self.log.compose())
+    }
+
+    /// Whether a message may carry an offer and nothing else.
+    fn can_offer(&self) -> bool {
+        let is_said =
+            if self.dialect.is_classic() { self.done > 0 } else { !self.buffers.is_empty() };
+        is_said && self.last.is_none() && self.log.has_room()
+    }
+
+    /// Carries the newest offer. RFC 998 has no message for that alone: an OK is said again. Later versions have offers
+    /// in each RESEND, which may ask for nothing.
+    fn say_offer(&mut self) -> u16 {
+        let offer = self.law.offer();
+        let said = match self.dialect.is_classic() {
+            true => Said::Ok { offer, timer: u16::MAX },
+            false => Said::Resend { offer, missing: Vec::new() },
+        };
+        self.log.add(self.base.wrapping_sub(u32::from(self.dialect.is_classic())), said)
+    }
+
+    /// Whether all buffers have come and all messages have been acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.last.is_some() && self.buffers.is_empty() && self.log.is_empty()
+    }
+
+    /// The smoothed round trip.
+    pub fn round(&self) -> Span {
+        self.control.round()
+    }
+
+    /// Counts as an end tells them to its host.
+    pub fn counters(&self) -> Counters {
+        let timeouts = self.received.data_timeouts + self.received.control_timeouts;
+        Counters { timeouts, ..Counters::default() }
+    }
+}
+
+/// The time from packet to packet at the pace that a law offers.
+fn spacing(law: &dyn Law) -> Span {
+    let burst = law.offer();
+    Span::from_nanos(u64::from(burst.interval) * 1_000_000 / u64::from(burst.size.max(1)))
+}

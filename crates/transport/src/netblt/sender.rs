@@ -1,0 +1,464 @@
+//! The sending half: it sends the buffers that the receiver asked for, in the order of their numbers, what is asked for again
+//! before what is new, at the pace that was agreed on. It keeps no data: a buffer stays its client's until the OK.
+
+use super::pace::{Pace, Start};
+use super::serial::Heard;
+use super::wire::{Burst, Data, Dialect, Message, NullAck, Said, Terms};
+use crate::Counters;
+use std::collections::{BTreeSet, VecDeque};
+use trunkline_core::{Span, Time};
+
+/// After how long without data a control message is acknowledged by itself, unless half a burst interval is longer.
+const PROMPT: Span = Span::from_millis(10);
+/// The least time without a word of the receiver that counts as an outage (a choice).
+const SILENCE: Span = Span::from_secs(1);
+/// The longest time between two reminders (a choice).
+const REMIND: Span = Span::from_secs(1);
+
+/// A buffer on its way out.
+#[derive(Debug, Clone, Default)]
+struct Outgoing {
+    /// Whether the receiver has asked for it.
+    allowed: bool,
+    /// Its bytes, once the client has filled it, and whether it is the last.
+    filled: Option<(u32, bool)>,
+    /// Packets that have been sent at least once.
+    sent: u32,
+    /// Whether the receiver has it.
+    confirmed: bool,
+}
+
+/// A data packet to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sending {
+    /// Its header; the checksum of the data is the driver's to fill in.
+    pub header: Data,
+    /// The buffer, counted from 0.
+    pub buffer: u64,
+    /// The offset of the data in the buffer, in bytes.
+    pub offset: u32,
+    /// Whether it was sent before.
+    pub again: bool,
+}
+
+/// What a sender has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// Data packets sent for the first time.
+    pub packets: u64,
+    /// Data packets sent again.
+    pub again: u64,
+    /// Control messages that came more than once.
+    pub copies: u64,
+}
+
+/// The sending half of a connection.
+#[derive(Debug)]
+pub struct Sender {
+    dialect: Dialect,
+    terms: Terms,
+    /// The fastest that this end sends, whatever it is offered.
+    cap: Burst,
+    heard: Heard,
+    /// The number of the first of `buffers`, once a GO has told it, and how many there were before.
+    base: Option<u32>,
+    done: u64,
+    /// GOs that came before the first.
+    early: Vec<u32>,
+    buffers: VecDeque<Outgoing>,
+    /// The place of the buffer of which new packets are sent.
+    at: usize,
+    /// Buffers filled so far, and whether the last of them is the last.
+    filled: u64,
+    ended: bool,
+    /// Packets asked for again: the buffer's number and the packet's.
+    again: BTreeSet<(u32, u16)>,
+    pace: Pace,
+    /// The newest message whose offer has been taken up.
+    offered: u16,
+    /// When an acknowledgement goes out by itself.
+    ack_due: Option<Time>,
+    /// After how long without a packet an acknowledgement tells again what has been touched.
+    remind: Span,
+    touched: u32,
+    unsent: u64,
+    unanswered: u64,
+    released: VecDeque<u64>,
+    /// What the receiver said that its control timer is.
+    timer: Span,
+    /// When the receiver was last heard, and when data were last sent.
+    heard_at: Time,
+    sent_at: Time,
+    /// What has happened.
+    pub sent: Sent,
+}
+
+impl Sender {
+    /// The sending half of a connection on `terms`.
+    pub fn new(dialect: Dialect, terms: &Terms, start: Start, cap: Burst) -> Sender {
+        let mut sender = Sender {
+            dialect,
+            terms: terms.clone(),
+            cap,
+            heard: Heard::default(),
+            base: None,
+            done: 0,
+            early: Vec::new(),
+            buffers: VecDeque::new(),
+            at: 0,
+            filled: 0,
+            ended: false,
+            again: BTreeSet::new(),
+            pace: Pace::new(&start),
+            offered: 0,
+            ack_due: None,
+            remind: PROMPT,
+            touched: 0,
+            unsent: 0,
+            unanswered: 0,
+            released: VecDeque::new(),
+            timer: Span::from_millis(100),
+            heard_at: Time::ZERO,
+            sent_at: Time::ZERO,
+            sent: Sent::default(),
+        };
+        sender.take_offer(start.burst);
+        sender
+    }
+
+    /// The number of the next buffer that the client may fill, if there is room for one.
+    pub fn wants(&self) -> Option<u64> {
+        let under_way = self.filled - self.done;
+        let room = under_way < u64::from(self.terms.outstanding);
+        (room && !self.ended).then_some(self.filled)
+    }
+
+    /// Bytes that a full buffer has.
+    pub fn buffer_size(&self) -> u32 {
+        self.terms.buffer
+    }
+
+    /// The client has filled the next buffer, all of it or, of the last, so many bytes.
+    pub fn fill(&mut self, bytes: u32, last: bool) {
+        debug_assert!(self.wants().is_some() && (last || bytes == self.terms.buffer));
+        let index = (self.filled - self.done) as usize;
+        if self.buffers.len() <= index {
+            self.buffers.resize_with(index + 1, Outgoing::default);
+        }
+        self.buffers[index].filled = Some((bytes, last));
+        self.filled += 1;
+        self.unsent += u64::from(bytes);
+        self.ended = last;
+    }
+
+    /// The next buffer that the receiver has and the client may forget. They come in no order.
+    pub fn released(&mut self) -> Option<u64> {
+        self.released.pop_front()
+    }
+
+    /// A CONTROL packet has come.
+    pub fn receive(&mut self, now: Time, messages: &[Message]) {
+        self.heard_at = now;
+        for message in messages {
+            if !self.heard.note(message.sequence) {
+                self.sent.copies += 1;
+                // Its acknowledgement is lost, or it is too early.
+                self.ack_by(now);
+                continue;
+            }
+            self.ack_by(now);
+            match &message.said {
+                Said::Go => self.allow(message.sequence, message.buffer),
+                Said::Ok { offer, timer } => {
+                    self.offer(message.sequence, *offer);
+                    if *timer != u16::MAX {
+                        self.timer = Span::from_millis((*timer).into());
+                    }
+                    self.confirm(message.buffer);
+                }
+                Said::Resend { offer, missing } => {
+                    if !self.dialect.is_classic() {
+                        self.offer(message.sequence, *offer);
+                    }
+                    self.mark(message.buffer, missing);
+                }
+            }
+        }
+    }
+
+    fn ack_by(&mut self, now: Time) {
+        let patience =
+            PROMPT.max(Span::from_millis(self.pace.burst().interval.into()).scaled(1, 2));
+        let due = match self.could_send() {
+            true => now + patience,
+            false => now,
+        };
+        self.ack_due = Some(self.ack_due.map_or(due, |it| it.min(due)));
+    }
+
+    /// The place of a buffer among those kept.
+    fn index(&self, number: u32) -> Option<usize> {
+        let index = number.checked_sub(self.base?)? as usize;
+        (index < usize::from(self.terms.outstanding).saturating_mul(2)).then_some(index)
+    }
+
+    /// A GO has come. The first message of all names the first buffer; what comes before it waits.
+    fn allow(&mut self, sequence: u16, number: u32) {
+        if sequence == 1 && self.base.is_none() {
+            self.base = Some(number);
+            std::mem::take(&mut self.early).into_iter().for_each(|it| self.open(it));
+        }
+        match self.base {
+            Some(_) => self.open(number),
+            None if self.early.len() < usize::from(self.terms.outstanding) => {
+                self.early.push(number);
+            }
+            None => {}
+        }
+    }
+
+    fn open(&mut self, number: u32) {
+        let Some(index) = self.index(number) else { return };
+        if self.buffers.len() <= index {
+            self.buffers.resize_with(index + 1, Outgoing::default);
+        }
+        self.buffers[index].allowed = true;
+    }
+
+    fn confirm(&mut self, number: u32) {
+        let Some(index) = self.index(number) else { return };
+        let Some(buffer) = self.buffers.get_mut(index) else { return };
+        let Some((bytes, _)) = buffer.filled else { return };
+        if buffer.confirmed || buffer.sent < packets(bytes, self.terms.packet) {
+            return;
+        }
+        buffer.confirmed = true;
+        self.unanswered -= u64::from(bytes);
+        self.released.push_back(self.done + index as u64);
+        let from = (number, 0);
+        let marked: Vec<_> = self.again.range(from..=(number, u16::MAX)).copied().collect();
+        marked.iter().for_each(|it| _ = self.again.remove(it));
+        while self.buffers.front().is_some_and(|it| it.confirmed) {
+            self.buffers.pop_front();
+            self.base = self.base.map(|base| base.wrapping_add(1));
+            self.done += 1;
+            self.at = self.at.saturating_sub(1);
+        }
+    }
+
+    fn mark(&mut self, number: u32, missing: &[u16]) {
+        let Some(index) = self.index(number) else { return };
+        let Some(buffer) = self.buffers.get(index).filter(|it| !it.confirmed) else { return };
+        let Some((bytes, _)) = buffer.filled else { return };
+        let count = packets(bytes, self.terms.packet);
+        for &packet in missing {
+            // Of a short last buffer the receiver may not know where it ends: its last packet tells.
+            let packet = u32::from(packet).min(count - 1);
+            if packet < buffer.sent {
+                self.again.insert((number, packet as u16));
+            }
+        }
+    }
+
+    /// Takes up an offer, unless a newer one has been.
+    fn offer(&mut self, sequence: u16, offer: Burst) {
+        if sequence.wrapping_sub(self.offered) < 1 << 15 {
+            self.offered = sequence;
+            self.take_offer(offer);
+        }
+    }
+
+    fn take_offer(&mut self, offer: Burst) {
+        let offer = Burst { size: offer.size.min(self.terms.burst.size), ..offer };
+        let offer = if offer.size == 0 { self.pace.burst() } else { offer };
+        let burst = slower(offer, self.cap);
+        if self.pace.set(burst) && self.dialect.is_classic() && self.base.is_some() {
+            // Data packets of RFC 998 cannot tell the burst in force.
+            self.ack_due = Some(Time::ZERO);
+        }
+    }
+
+    /// Sends no faster than `cap` from now on.
+    pub fn set_cap(&mut self, cap: Burst) {
+        self.cap = cap;
+        self.take_offer(self.pace.burst());
+    }
+
+    /// Whether there is a packet to send, at any pace.
+    fn could_send(&self) -> bool {
+        !self.again.is_empty() || self.next_new().is_some()
+    }
+
+    /// The next packet that was never sent: its buffer's place, and its number.
+    fn next_new(&self) -> Option<(usize, u32)> {
+        let buffer = self.buffers.get(self.at)?;
+        buffer.filled.filter(|_| buffer.allowed && self.base.is_some())?;
+        Some((self.at, buffer.sent))
+    }
+
+    /// After how long without a word of the receiver only a packet now and then is sent, as into an outage (a choice; a law's
+    /// receiver says something at each stretch of packets that it looks at).
+    fn patience(&self) -> Span {
+        let stretch = self.pace.gap().scaled(128, 1);
+        SILENCE.max(self.timer.scaled(4, 1)).max(stretch)
+    }
+
+    /// When the next data packet may be sent.
+    fn next_data(&self) -> Time {
+        let (next, patience) = (self.pace.next(), self.patience());
+        let is_silent = next.max(self.sent_at) > self.heard_at + patience;
+        match self.pace.is_even() && is_silent {
+            true => next.max(self.sent_at + patience.scaled(1, 4)),
+            false => next,
+        }
+    }
+
+    /// When something is to be sent.
+    pub fn deadline(&self) -> Option<Time> {
+        let data = self.could_send().then(|| self.next_data());
+        data.into_iter().chain(self.ack_due).min()
+    }
+
+    /// The next data packet, if one may be sent.
+    pub fn transmit(&mut self, now: Time) -> Option<Sending> {
+        if self.next_data() > now {
+            return None;
+        }
+        let base = self.base?;
+        let new = self.next_new().map(|(index, packet)| (base + index as u32, packet as u16));
+        let again = self.again.first().copied();
+        let (number, packet) = match (again, new) {
+            (Some(again), Some(new)) => again.min(new),
+            (again, new) => again.or(new)?,
+        };
+        let index = (number - base) as usize;
+        let is_again = new != Some((number, packet));
+        let (bytes, last) = self.buffers[index].filled?;
+        match is_again {
+            true => {
+                self.again.remove(&(number, packet));
+                self.sent.again += 1;
+            }
+            false => self.sent_new(index, bytes),
+        }
+        self.touched = self.touched.max(number);
+        self.pace.sent(now);
+        self.sent_at = now;
+        self.ack_due = self.reminder().then_some(now + PROMPT);
+        self.remind = PROMPT;
+        let header = self.header(number, packet, (bytes, last));
+        let offset = u32::from(packet) * u32::from(self.terms.packet);
+        Some(Sending { header, buffer: self.done + index as u64, offset, again: is_again })
+    }
+
+    fn sent_new(&mut self, index: usize, bytes: u32) {
+        let size = u32::from(self.terms.packet);
+        let buffer = &mut self.buffers[index];
+        let gone = u64::from((bytes - buffer.sent * size).min(size));
+        self.unsent -= gone;
+        self.unanswered += gone;
+        self.sent.packets += 1;
+        buffer.sent += 1;
+        if buffer.sent == packets(bytes, self.terms.packet) {
+            self.at = index + 1;
+        }
+    }
+
+    fn header(&self, buffer: u32, packet: u16, (bytes, last): (u32, bool)) -> Data {
+        let size = u32::from(self.terms.packet);
+        let offset = u32::from(packet) * size;
+        Data {
+            ends_buffer: offset + size >= bytes,
+            buffer,
+            touched: self.touched,
+            ack: self.heard.high(),
+            packet,
+            checksum: 0,
+            last,
+            burst: self.pace.burst(),
+            bytes: (bytes - offset).min(size) as u16,
+        }
+    }
+
+    /// The acknowledgement that is due by itself.
+    pub fn take_ack(&mut self, now: Time) -> Option<NullAck> {
+        self.ack_due.take_if(|due| *due <= now)?;
+        if self.reminder() {
+            self.remind = self.remind.scaled(2, 1).min(REMIND);
+            self.ack_due = Some(now + self.remind);
+        }
+        Some(self.ack())
+    }
+
+    /// Whether everything has been sent and not all is confirmed. In versions 4 and 5 the receiver waits for nothing of which it
+    /// does not know that it was sent, and the packet that told it may be lost.
+    fn reminder(&self) -> bool {
+        !self.dialect.is_classic() && self.done < self.filled && !self.could_send()
+    }
+
+    /// An acknowledgement.
+    pub fn ack(&self) -> NullAck {
+        let highest = self.base.map(|base| base.wrapping_add(self.buffers.len() as u32));
+        let last = self.ended && self.buffers.back().is_none_or(|it| it.sent > 0);
+        let last = last && highest.is_some_and(|it| it.wrapping_sub(1) == self.touched);
+        let (ack, burst) = (self.heard.high(), self.pace.burst());
+        NullAck { touched: self.touched, ack, burst, last }
+    }
+
+    /// Whether the receiver has everything.
+    pub fn is_finished(&self) -> bool {
+        self.ended && self.done == self.filled
+    }
+
+    /// Bytes of filled buffers that have not been sent.
+    pub fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// Bytes that have been sent, of buffers that are not confirmed.
+    pub fn unanswered(&self) -> u64 {
+        self.unanswered
+    }
+
+    /// Whether packets have been asked for again and not been sent.
+    pub fn is_repairing(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    /// Whether the receiver has not asked for the next buffer.
+    pub fn is_closed(&self) -> bool {
+        self.again.is_empty()
+            && self.buffers.get(self.at).is_none_or(|it| it.filled.is_some() && !it.allowed)
+    }
+
+    /// What the receiver's control timer is.
+    pub fn control_timer(&self) -> Span {
+        self.timer
+    }
+
+    /// The burst in force.
+    pub fn burst(&self) -> Burst {
+        self.pace.burst()
+    }
+
+    /// Counts as an end tells them to its host.
+    pub fn counters(&self) -> Counters {
+        Counters { resent: self.sent.again, ..Counters::default() }
+    }
+}
+
+/// Packets that so many bytes take; nothing takes one too.
+fn packets(bytes: u32, packet: u16) -> u32 {
+    bytes.div_ceil(packet.into()).max(1)
+}
+
+/// The burst of the lower rate. An interval of 0 is without limit.
+fn slower(a: Burst, b: Burst) -> Burst {
+    let per = |burst: Burst, other: Burst| u64::from(burst.size) * u64::from(other.interval);
+    match (a.interval, b.interval) {
+        (_, 0) => a,
+        (0, _) => b,
+        _ if per(a, b) <= per(b, a) => a,
+        _ => b,
+    }
+}

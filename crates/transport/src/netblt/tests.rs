@@ -1,0 +1,315 @@
+//! Connections between two ends over whatever a path may do.
+
+use super::wire::{
+    Burst, Data, Dialect, Message, Packet, Ports, Said, Terms, checksum, decode, encode,
+};
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use trunkline_core::{Span, Time};
+
+const PORTS: Ports = Ports { local: 0x4001, foreign: 0x0064 };
+
+fn terms(write: bool) -> Terms {
+    Terms {
+        uid: 77,
+        buffer: 4000,
+        packet: 1000,
+        burst: Burst { size: 5, interval: 10 },
+        death: 60,
+        checksum: true,
+        write,
+        outstanding: 3,
+        ..Terms::default()
+    }
+}
+
+fn habits(dialect: Dialect, rate: RateLaw) -> Habits {
+    Habits { dialect, rate, cap: Burst { size: 1, interval: 0 } }
+}
+
+/// An end with its client: what is to be sent, or what has come.
+struct End {
+    connection: Option<Connection>,
+    data: Vec<u8>,
+    got: BTreeMap<u64, Vec<u8>>,
+    whole: Vec<Whole>,
+}
+
+impl End {
+    fn new(connection: Option<Connection>, data: &[u8]) -> End {
+        End { connection, data: data.to_vec(), got: BTreeMap::new(), whole: Vec::new() }
+    }
+
+    /// Fills buffers, and writes the octets of the next packet.
+    fn transmit(&mut self, now: Time) -> Option<Vec<u8>> {
+        let connection = self.connection.as_mut()?;
+        let size = connection.terms().buffer as usize;
+        if let Some(sender) = connection.sender() {
+            while let Some(number) = sender.wants() {
+                let left = self.data.len() - number as usize * size;
+                sender.fill(left.min(size) as u32, left <= size);
+            }
+        }
+        let out = connection.transmit(now)?;
+        let (ports, dialect) = (connection.ports(), Dialect::of_version(self.version()));
+        let mut octets = Vec::new();
+        match out {
+            Out::Packet(packet) => encode(dialect?, ports, &packet, &mut octets),
+            Out::Data(sending) => {
+                let at = sending.buffer as usize * size + sending.offset as usize;
+                let data = &self.data[at..at + usize::from(sending.header.bytes)];
+                let header = Data { checksum: checksum(data), ..sending.header };
+                encode(dialect?, ports, &Packet::Data(header), &mut octets);
+                octets.extend(data);
+            }
+        }
+        Some(octets)
+    }
+
+    fn version(&self) -> u8 {
+        self.connection.as_ref().map_or(2, |it| it.dialect().version())
+    }
+
+    fn receive(&mut self, now: Time, octets: &[u8], limits: &Limits, habits: Habits) {
+        let Ok(read) = decode(octets) else { return };
+        let Some(connection) = &mut self.connection else {
+            if let Packet::Open(terms) = &read.packet {
+                let ports = read.ports.turned();
+                self.connection = Connection::accept(now, terms, ports, habits, limits).ok();
+                if let Some(connection) = &mut self.connection {
+                    connection.provide(1000);
+                }
+            }
+            return;
+        };
+        let data = &octets[read.header..];
+        let is_right = match &read.packet {
+            Packet::Data(header) => {
+                data.len() == usize::from(header.bytes) && checksum(data) == header.checksum
+            }
+            _ => true,
+        };
+        if let Some(placed) = connection.receive(now, &read.packet, is_right) {
+            let buffer = self.got.entry(placed.buffer).or_default();
+            let end = placed.offset as usize + data.len();
+            buffer.resize(buffer.len().max(end), 0);
+            buffer[placed.offset as usize..end].copy_from_slice(data);
+        }
+        while let Some(whole) = connection.receiver().and_then(Receiver::take) {
+            self.whole.push(whole);
+        }
+    }
+
+    fn ending(&self) -> Option<&Ending> {
+        self.connection.as_ref().and_then(Connection::ending)
+    }
+}
+
+/// The fate of a packet: lateness of each copy in microseconds, and an octet that is changed.
+type Fate = (Vec<u64>, Option<(usize, u8)>);
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let spoilt = (any::<usize>(), 1u8..).prop_map(Some);
+    let fate = prop_oneof![
+        3 => Just((vec![0], None)),
+        2 => Just((vec![], None)),
+        2 => (0u64..40_000).prop_map(|late| (vec![late], None)),
+        1 => (0u64..3000, 0u64..9000).prop_map(|(one, other)| (vec![one, other], None)),
+        1 => spoilt.prop_map(|spoilt| (vec![0], spoilt)),
+    ];
+    prop::collection::vec(fate, 1..40).prop_map(|mut fates| {
+        let well = fates.len() / 3 + 1;
+        fates.extend(std::iter::repeat_n((vec![0], None), well));
+        fates
+    })
+}
+
+/// Runs a transfer of `data`, sent by the active end if `write`. Answers both ends, and when it was over.
+fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], Time) {
+    let limits = Limits::default();
+    let active = Connection::open(Time::ZERO, terms(write), PORTS, habits);
+    let mut ends = [
+        End::new(Some(active), if write { data } else { &[] }),
+        End::new(None, if write { &[] } else { data }),
+    ];
+    ends[0].connection.as_mut().expect("open").provide(1000);
+    let (mut now, mut sent, mut way) = (Time::ZERO, 0u64, BTreeMap::new());
+    for _ in 0..200_000 {
+        for (from, end) in ends.iter_mut().enumerate() {
+            while let Some(octets) = end.transmit(now) {
+                let chance = sent.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+                let (copies, spoilt) = &fates[chance as usize % fates.len()];
+                for (copy, late) in copies.iter().enumerate() {
+                    let mut octets = octets.clone();
+                    if let Some((at, change)) = spoilt {
+                        let at = at % octets.len();
+                        octets[at] ^= change;
+                    }
+                    let at = now + Span::from_micros(5000 + late);
+                    way.insert((at, sent * 4 + copy as u64), (1 - from, octets));
+                }
+                sent += 1;
+            }
+        }
+        let comes = way.keys().next().map(|key: &(Time, u64)| key.0);
+        let due = ends.iter().filter_map(|end| end.connection.as_ref()?.deadline()).min();
+        let Some(next) = comes.into_iter().chain(due).min() else { break };
+        now = now.max(next);
+        if comes == Some(next) {
+            let (_, (end, octets)) = way.pop_first().expect("one comes");
+            ends[end].receive(now, &octets, &limits, habits);
+        } else {
+            ends.iter_mut().filter_map(|it| it.connection.as_mut()).for_each(|it| it.expire(now));
+        }
+    }
+    (ends, now)
+}
+
+fn stream(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Any loss, reordering, duplication and corruption ends in exactly the bytes that were sent.
+    #[test]
+    fn what_was_sent_comes_whole_or_not_at_all(
+        len in 0usize..30_000, (write, adaptive) in any::<(bool, bool)>(), which in 0usize..3,
+        fates in fates(),
+    ) {
+        let (data, dialect) = (stream(len), Dialect::ALL[which]);
+        let rate = if adaptive { RateLaw::Adaptive } else { RateLaw::Fixed };
+        let (ends, now) = run(&data, write, habits(dialect, rate), &fates);
+        let (sender, receiver) = if write { (0, 1) } else { (1, 0) };
+        let ending = [ends[sender].ending(), ends[receiver].ending()];
+        prop_assert!(now < Time::ZERO + Span::from_secs(300), "{now:?}");
+        if ends[0].ending() == Some(&Ending::Unanswered) {
+            prop_assert!(ends[receiver].whole.is_empty());
+            return Ok(());
+        }
+        prop_assert_eq!(ending[0], Some(&Ending::Done));
+        let got: Vec<u8> = ends[receiver].got.values().flatten().copied().collect();
+        prop_assert!(got == data, "{} of {} bytes", got.len(), data.len());
+        let wholes = &ends[receiver].whole;
+        prop_assert_eq!(wholes.len(), data.len().div_ceil(4000).max(1));
+        prop_assert_eq!(wholes.iter().filter(|it| it.last).count(), 1);
+        prop_assert_eq!(wholes.iter().map(|it| u64::from(it.bytes)).sum::<u64>(), len as u64);
+    }
+
+    /// A peer that says anything costs neither memory nor time, and nothing panics.
+    #[test]
+    fn a_hostile_peer_is_borne(
+        packets in prop::collection::vec(wire::tests::a_packet(), 0..150), write: bool, which in 0usize..3,
+    ) {
+        let habits = habits(Dialect::ALL[which], RateLaw::Adaptive);
+        let proposed = terms(!write);
+        let answer = Connection::accept(Time::ZERO, &proposed, PORTS, habits, &Limits::default());
+        let mut connection = answer.expect("possible terms");
+        connection.provide(10);
+        for (index, packet) in packets.iter().enumerate() {
+            let now = Time::from_nanos(index as u64 * 3_000_000);
+            connection.receive(now, packet, true);
+            let mut octets = 0;
+            for _ in 0..1000 {
+                if let Some(sender) = connection.sender() && sender.wants().is_some() {
+                    sender.fill(4000, false);
+                }
+                let Some(out) = connection.transmit(now) else { break };
+                if let Out::Packet(packet) = out {
+                    let mut written = Vec::new();
+                    encode(habits.dialect, PORTS, &packet, &mut written);
+                    octets += written.len();
+                }
+            }
+            prop_assert!(octets < 64 * 1024, "{octets} octets for one packet");
+            connection.expire(now);
+        }
+    }
+}
+
+fn accepted(limits: &Limits) -> Result<Connection, &'static str> {
+    let habits = habits(Dialect::Classic, RateLaw::Fixed);
+    Connection::accept(Time::ZERO, &terms(true), PORTS.turned(), habits, limits)
+}
+
+#[test]
+fn a_repeated_open_is_answered_again_and_a_foreign_one_refused() {
+    let mut connection = accepted(&Limits::default()).unwrap();
+    let Some(Out::Packet(Packet::Response(first))) = connection.transmit(Time::ZERO) else {
+        panic!()
+    };
+    connection.receive(Time::ZERO, &Packet::Open(terms(true)), true);
+    let again = connection.transmit(Time::ZERO);
+    assert_eq!(again, Some(Out::Packet(Packet::Response(first))));
+    connection.receive(Time::ZERO, &Packet::Open(Terms { uid: 78, ..terms(true) }), true);
+    assert!(matches!(connection.transmit(Time::ZERO), Some(Out::Packet(Packet::Refused(_)))));
+    assert!(accepted(&Limits { memory: 10, ..Limits::default() }).is_err());
+}
+
+#[test]
+fn an_answer_that_widens_the_terms_breaks_the_connection() {
+    let habits = habits(Dialect::Classic, RateLaw::Fixed);
+    let mut connection = Connection::open(Time::ZERO, terms(true), PORTS, habits);
+    assert!(matches!(connection.transmit(Time::ZERO), Some(Out::Packet(Packet::Open(_)))));
+    let stranger = Terms { uid: 1, ..terms(true) };
+    connection.receive(Time::ZERO, &Packet::Response(stranger), true);
+    assert!(connection.is_opening());
+    let wide = Terms { outstanding: 9, ..terms(true) };
+    connection.receive(Time::ZERO, &Packet::Response(wide), true);
+    assert!(matches!(connection.ending(), Some(Ending::Broken(_))));
+}
+
+#[test]
+fn a_client_that_gives_up_is_answered() {
+    let mut connection = accepted(&Limits::default()).unwrap();
+    while connection.transmit(Time::ZERO).is_some() {}
+    connection.receive(Time::ZERO, &Packet::Quit(b"enough".to_vec()), true);
+    assert_eq!(connection.transmit(Time::ZERO), Some(Out::Packet(Packet::QuitAck)));
+    let over = connection.deadline().unwrap();
+    connection.expire(over);
+    assert_eq!(connection.ending(), Some(&Ending::Quit(b"enough".to_vec())));
+
+    let mut connection = accepted(&Limits::default()).unwrap();
+    while connection.transmit(Time::ZERO).is_some() {}
+    connection.quit(Time::ZERO, b"disk full");
+    assert_eq!(
+        connection.transmit(Time::ZERO),
+        Some(Out::Packet(Packet::Quit(b"disk full".to_vec())))
+    );
+    assert_eq!(connection.transmit(Time::ZERO), None);
+    connection.receive(Time::ZERO, &Packet::QuitAck, true);
+    assert_eq!(connection.ending(), Some(&Ending::Left));
+}
+
+#[test]
+fn an_end_that_hears_nothing_dies_after_its_time() {
+    let mut connection = accepted(&Limits { death: 20, ..Limits::default() }).unwrap();
+    connection.provide(1);
+    let mut now = Time::ZERO;
+    let mut said = 0;
+    while let Some(due) = connection.deadline() {
+        now = now.max(due);
+        connection.expire(now);
+        while connection.transmit(now).is_some() {
+            said += 1;
+        }
+    }
+    assert_eq!(now, Time::ZERO + Span::from_secs(20));
+    assert_eq!(connection.ending(), Some(&Ending::Dead));
+    assert!((3..40).contains(&said), "{said} packets into the void");
+}
+
+#[test]
+fn endless_permissions_cost_nothing() {
+    let habits = habits(Dialect::Classic, RateLaw::Fixed);
+    let answer = Connection::accept(Time::ZERO, &terms(false), PORTS, habits, &Limits::default());
+    let mut connection = answer.unwrap();
+    for sequence in 1..=u16::MAX {
+        let buffer = u32::from(sequence).wrapping_mul(65_537);
+        let message = Message { sequence, buffer, said: Said::Go };
+        connection.receive(Time::ZERO, &Packet::Control(vec![message]), true);
+    }
+    assert!(connection.sender().is_some_and(|sender| sender.wants() == Some(0)));
+}
