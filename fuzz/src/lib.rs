@@ -5,6 +5,7 @@
 
 pub mod described;
 pub mod heard;
+pub mod netblt;
 pub mod served;
 
 use std::fmt::{Debug, Display};
@@ -30,7 +31,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 21] = [
+pub const BODIES: [(&str, Body); 22] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -46,6 +47,7 @@ pub const BODIES: [(&str, Body); 21] = [
     ("session", served::serve_session),
     ("envelopes", read_envelopes),
     ("tcp", read_tcp),
+    ("netblt", netblt::hear),
     ("protocols", hear_protocols),
     ("capsule", read_capsule),
     ("netlink", heard::read_netlink),
