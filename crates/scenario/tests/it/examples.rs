@@ -14,6 +14,7 @@ const EXAMPLES: &[(&str, usize)] = &[
     ("lossy-link", 9),
     ("low-latency", 3),
     ("many-queues", 7),
+    ("netblt", 4),
     ("paced-datagrams", 6),
     ("satellite", 9),
     ("t1-trunk", 4),
