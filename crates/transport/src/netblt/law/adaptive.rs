@@ -11,12 +11,12 @@
 //! - **Contest**: somebody else keeps a queue that does not go when this law sends less. Then it counts a window as CUBIC does
 //!   (RFC 9438) and offers that window for each round trip, so that the other gets as much.
 //!
-//! Loss is no congestion as long as it is the same when less is sent: the least share that was lost at a rate that came
-//! through is taken for the path's own. The packets of that share have used the path too, so that what came through is
-//! counted with them.
+//! Loss is no congestion as long as it is the same when less is sent: the share that is lost below the rate, while there is no
+//! queue, is the path's own. The packets of that share have used the path too, so that what came through is counted with
+//! them.
 
 use super::contest::Contest;
-use super::window::{Least, OwnLoss, PARTS, Window};
+use super::window::{Least, MOST_RATE, OwnLoss, PARTS, Window};
 use super::{Arrival, Law};
 use crate::netblt::wire::{Burst, Dialect, Terms};
 use trunkline_core::{Span, Time};
@@ -44,7 +44,7 @@ const TRAIN: u64 = 12;
 const INTERVAL: u64 = 100;
 /// Bytes of IP and UDP in front of NETBLT's own.
 const BELOW: u64 = 28;
-/// The slowest offer: two packets in this time, or in a round trip if that is shorter.
+/// The slowest offer: two packets in this time.
 const SLOWEST: Span = Span::from_secs(2);
 /// For how long the shortest round trip is remembered, at least.
 const MEMORY: Span = Span::from_secs(10);
@@ -59,7 +59,7 @@ enum Phase {
     More(u64),
     /// Somebody else keeps a queue.
     Contest,
-    /// Sends half for a while, to see whether the queue goes: first until that shows.
+    /// Sends two thirds for a while, to see whether the queue goes: first until that can show.
     Breathe(bool),
 }
 
@@ -261,7 +261,7 @@ impl Adaptive {
         let round = self.latest.unwrap_or(self.base());
         let Some(contest) = &mut self.contest else { return };
         let window = if is_excess { contest.shrink(now) } else { contest.grow(now) };
-        self.rate = per_second(window, round);
+        self.rate = per_second(window, round).min(MOST_RATE);
         if is_excess {
             self.phase = Phase::Breathe(false);
             return self.make_offer(self.rate * 2 / 3);
@@ -307,9 +307,7 @@ impl Adaptive {
     }
 
     fn make_offer(&mut self, rate: u64) {
-        // As TCP never has a window of less than two packets.
-        let least = per_second(2 * self.packet, self.latest.unwrap_or(SLOWEST).min(SLOWEST));
-        self.offered = rate.max(least);
+        self.offered = rate.clamp(per_second(2 * self.packet, SLOWEST), MOST_RATE);
         self.is_new = true;
         self.in_force = false;
     }

@@ -25,7 +25,7 @@ impl Contest {
     pub fn grow(&mut self, now: Time) -> u64 {
         // W(t) = C (t − K)³ + W_max with C = 0.4 packets per cubic second and K³ = W_max (1 − β) / C (§4.2).
         let millis = (now.since(self.since).as_nanos() / 1_000_000) as i64;
-        let packets = self.most / self.packet;
+        let packets = (self.most / self.packet).min(1 << 32);
         let knee = cube_root(packets * 750_000_000) as i64;
         let off = (millis - knee).clamp(-1_000_000, 1_000_000);
         let cubic = i128::from(off).pow(3) * 4 * i128::from(self.packet) / 10_000_000_000;

@@ -6,6 +6,9 @@ use trunkline_core::{Span, Time};
 /// Parts of one in which shares of packets are counted.
 pub const PARTS: u64 = 1 << 16;
 
+/// The highest rate that is counted, in bytes per second: what comes at one instant came at no rate.
+pub const MOST_RATE: u64 = 1 << 40;
+
 /// The packets of a stretch of time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Window {
@@ -52,7 +55,8 @@ impl Window {
     /// Bytes per second.
     pub fn rate(&self) -> u64 {
         let nanos = u128::from(self.span().as_nanos().max(1));
-        u64::try_from(u128::from(self.bytes) * 1_000_000_000 / nanos).unwrap_or(u64::MAX)
+        let rate = u128::from(self.bytes) * 1_000_000_000 / nanos;
+        u64::try_from(rate).unwrap_or(MOST_RATE).min(MOST_RATE)
     }
 
     /// Packets that were sent for the first time, and those of them that did not come.
@@ -126,5 +130,57 @@ impl<T: Ord + Copy> Least<T> {
     /// A period ends.
     pub fn turn(&mut self) {
         self.before = self.now.take().or(self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(micros: u64, place: Option<u64>) -> Arrival {
+        Arrival { at: Time::from_nanos(micros * 1000), bytes: 1000, place }
+    }
+
+    #[test]
+    fn a_window_counts_what_came_and_what_did_not() {
+        let mut window = Window::default();
+        // Of eleven packets a millisecond apart two are missing, one comes late, and one is asked for again.
+        for (at, place) in [(0, 5), (1, 6), (2, 8), (3, 7), (5, 10), (6, 11), (8, 13), (9, 14)] {
+            window.take(&arrival(at * 1000, Some(place)));
+        }
+        window.take(&arrival(10_000, None));
+        assert_eq!((window.count(), window.losses()), (9, (10, 2)));
+        assert_eq!((window.rate(), window.span()), (800_000, Span::from_millis(10)));
+    }
+
+    #[test]
+    fn packets_of_one_instant_have_no_rate_without_end() {
+        let mut window = Window::default();
+        (0..30).for_each(|place| window.take(&arrival(7, Some(place))));
+        assert_eq!(window.rate(), MOST_RATE);
+    }
+
+    #[test]
+    fn loss_beyond_chance_is_told_from_the_paths_own() {
+        let mut own = OwnLoss::default();
+        (0..40).for_each(|_| own.take((100, 5)));
+        assert_eq!(own.share() * 100 / PARTS, 4);
+        assert!(!own.is_exceeded((100, 9)) && !own.is_more((100, 9)));
+        assert!(own.is_exceeded((100, 20)) && own.is_more((100, 11)));
+        assert!(OwnLoss::default().is_more((50, 1)) && !OwnLoss::default().is_exceeded((50, 1)));
+    }
+
+    #[test]
+    fn the_least_of_two_periods_is_kept() {
+        let mut least = Least::default();
+        assert_eq!(least.get(), None);
+        least.take(5);
+        least.turn();
+        least.take(9);
+        assert_eq!(least.get(), Some(5));
+        least.turn();
+        assert_eq!(least.get(), Some(9));
+        least.turn();
+        assert_eq!(least.get(), Some(9));
     }
 }
