@@ -85,6 +85,6 @@ pub(super) fn read(
         };
         listed.values.set(key.name, value);
     }
-    (entry.build)(&listed.values).map_err(|problem| table.wrong("", problem))?;
+    (entry.build)(&listed.values).map_err(|problem| table.wrong("kind", problem))?;
     Ok(Transport::Listed(listed))
 }

@@ -60,6 +60,17 @@ fn the_rate_of_an_unknown_path_is_found() {
     }
 }
 
+/// In the layout of RFC 998, in which an offer waits for the first OK, it gets nearly as much.
+#[test]
+fn the_classic_layout_does_too() {
+    for loss in ["0%", "1%", "5%"] {
+        let line =
+            format!("rate = \"10Mbit/s\"\ndelay = \"20ms\"\nforward = {{ loss = \"{loss}\" }}");
+        let rate = rates(&run(&line, &["{ kind = \"netblt\", version = 2 }"], 60), 60)[0];
+        assert!(rate > 0.85 * 10e6 * 1440.0 / 1464.0, "{loss}: {rate}");
+    }
+}
+
 /// Two transfers on one line have nearly the same, whatever its queue.
 #[test]
 fn two_transfers_share_a_line() {

@@ -116,7 +116,7 @@ impl Receiver {
             log: Log::new(dialect, room),
             control: ControlTimer::new(keepalive),
             control_due: None,
-            arrivals: Arrivals::new(spacing(&*law)),
+            arrivals: Arrivals::new(spacing(&*law).max(law.quantum())),
             law,
             offered: None,
             keepalive,
@@ -403,8 +403,10 @@ impl Receiver {
         let buffer = &mut self.buffers[index];
         let absent: Vec<u16> = buffer.absent().collect();
         self.received.requested += absent.len() as u64;
-        self.requested = self.requested - buffer.requested + absent.len() as u32;
-        buffer.requested = absent.len() as u32;
+        // Of a buffer that has not been begun nothing comes for being asked for: the sender is only slow.
+        let coming = if number < self.untouched { absent.len() as u32 } else { 0 };
+        self.requested = self.requested - buffer.requested + coming;
+        buffer.requested = coming;
         // What comes from now on may have been asked for.
         buffer.is_passed = true;
         for part in absent.chunks(most) {

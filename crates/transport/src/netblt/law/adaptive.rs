@@ -46,6 +46,8 @@ const INTERVAL: u64 = 100;
 const BELOW: u64 = 28;
 /// The slowest offer: two packets in this time.
 const SLOWEST: Span = Span::from_secs(2);
+/// From packet to packet as long as nothing is known (a choice: slower than any sender begins).
+const UNKNOWN: Span = Span::from_millis(100);
 /// For how long the shortest round trip is remembered, at least.
 const MEMORY: Span = Span::from_secs(10);
 
@@ -352,6 +354,9 @@ impl Law for Adaptive {
     }
 
     fn quantum(&self) -> Span {
+        if self.offered == 0 {
+            return UNKNOWN;
+        }
         let Burst { size, interval } = self.offer();
         Span::from_nanos(u64::from(interval) * 1_000_000 / u64::from(size.max(1)))
     }
