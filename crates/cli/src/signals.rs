@@ -36,6 +36,7 @@ impl Caught {
     /// # Errors
     /// If no thread can be started.
     pub fn watch(mut self, mut act: impl FnMut(i32) -> bool + Send + 'static) -> io::Result<()> {
+        trunkline_netns::room_for_thread()?;
         thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in &mut self.0 {
                 if !act(signal) {

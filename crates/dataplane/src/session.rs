@@ -167,6 +167,7 @@ impl Session {
         let plane = Plane::new(plane, tap)?;
         let live = plane.live();
         let (dataplane, remote) = Dataplane::new(plane, dataplane)?;
+        trunkline_netns::room_for_thread().map_err(DataplaneError::Wait)?;
         let thread = std::thread::Builder::new()
             .name("dataplane".into())
             .spawn(move || dataplane.run())

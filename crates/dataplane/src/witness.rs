@@ -61,6 +61,7 @@ impl Witness {
                 own.note(crate::monotonic().since(sent));
             }
         };
+        trunkline_netns::room_for_thread().map_err(DataplaneError::Wait)?;
         let thread = std::thread::Builder::new().name("witness".into());
         thread.spawn(attend).map_err(DataplaneError::Wait)?;
         Ok(Witness { stream, seen, asked: Time::ZERO })

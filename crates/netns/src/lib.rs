@@ -60,3 +60,4 @@ pub use process::{SpawnOptions, kill_processes_in, processes_in, spawn};
 pub use socket::{SocketOption, TcpInfo, set_socket_option, socket_option, tcp_info};
 pub use state::{Record, RunState};
 pub use sweep::{sweep, sweep_all};
+pub use sys::room_for_thread;
