@@ -90,7 +90,8 @@ fn value(takes: Takes, chance: u64) -> Value {
     }
 }
 
-/// Losses, delays that reorder, and copies; at least one frame in three comes as it should.
+/// Losses, delays that reorder, and copies; at least two frames in three come as they should: with half of them lost an end
+/// may by chance hear nothing for so long that it gives up.
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     let fate = prop_oneof![
         3 => Just(vec![0]),
@@ -99,7 +100,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
         1 => (0u64..3000, 0u64..9000).prop_map(|(one, other)| vec![one, other]),
     ];
     prop::collection::vec(fate, 0..40).prop_map(|mut fates| {
-        let well = fates.len() / 2 + 1;
+        let well = 2 * fates.len() + 1;
         fates.extend(std::iter::repeat_n(vec![0], well));
         fates
     })
