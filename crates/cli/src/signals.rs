@@ -6,7 +6,6 @@ use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 
 /// The signals that ask for an end.
 const ALL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
@@ -36,8 +35,7 @@ impl Caught {
     /// # Errors
     /// If no thread can be started.
     pub fn watch(mut self, mut act: impl FnMut(i32) -> bool + Send + 'static) -> io::Result<()> {
-        trunkline_netns::room_for_thread()?;
-        thread::Builder::new().name("signals".into()).spawn(move || {
+        trunkline_netns::thread("signals")?.spawn(move || {
             for signal in &mut self.0 {
                 if !act(signal) {
                     return;

@@ -50,8 +50,7 @@ impl Watch {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let teller = Teller(self.sender.clone());
-        trunkline_netns::room_for_thread()?;
-        let thread = thread::Builder::new().name("work".into()).spawn(move || {
+        let thread = trunkline_netns::thread("work")?.spawn(move || {
             let _teller = teller;
             work()
         })?;

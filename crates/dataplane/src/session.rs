@@ -167,10 +167,8 @@ impl Session {
         let plane = Plane::new(plane, tap)?;
         let live = plane.live();
         let (dataplane, remote) = Dataplane::new(plane, dataplane)?;
-        trunkline_netns::room_for_thread().map_err(DataplaneError::Wait)?;
-        let thread = std::thread::Builder::new()
-            .name("dataplane".into())
-            .spawn(move || dataplane.run())
+        let thread = trunkline_netns::thread("dataplane")
+            .and_then(|thread| thread.spawn(move || dataplane.run()))
             .map_err(DataplaneError::Wait)?;
         let thread = SessionThread { thread: Some(thread), remote: remote.clone(), capture };
         let (paths, changes) = (Mutex::new(paths), Mutex::default());

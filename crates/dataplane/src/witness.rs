@@ -61,8 +61,7 @@ impl Witness {
                 own.note(crate::monotonic().since(sent));
             }
         };
-        trunkline_netns::room_for_thread().map_err(DataplaneError::Wait)?;
-        let thread = std::thread::Builder::new().name("witness".into());
+        let thread = trunkline_netns::thread("witness").map_err(DataplaneError::Wait)?;
         thread.spawn(attend).map_err(DataplaneError::Wait)?;
         Ok(Witness { stream, seen, asked: Time::ZERO })
     }

@@ -37,11 +37,11 @@ const SETTLING: Span = Span::from_secs(3);
 pub fn run(lowered: &Lowered<'_>, options: &Options<'_>) -> Result<Run, EmuError> {
     // On a thread of its own, for the processors that it may use are a thread's, and programs die with the
     // thread that has started them.
-    let thread = thread::Builder::new().name("testbed".into());
+    let no_thread = |source| EmuError::System { what: "start a thread", source };
+    let thread = trunkline_netns::thread("testbed").map_err(no_thread)?;
     thread::scope(|scope| {
-        let handle = thread
-            .spawn_scoped(scope, || repeated(lowered, options))
-            .map_err(|source| EmuError::System { what: "start a thread", source })?;
+        let handle =
+            thread.spawn_scoped(scope, || repeated(lowered, options)).map_err(no_thread)?;
         handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }

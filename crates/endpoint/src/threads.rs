@@ -105,8 +105,7 @@ impl Member {
                 tracing::error!(%error, "a host's thread has ended");
             }
         };
-        trunkline_netns::room_for_thread()?;
-        let thread = std::thread::Builder::new().name("tl-host".into()).spawn(body)?;
+        let thread = trunkline_netns::thread("tl-host")?.spawn(body)?;
         Ok(Member { door: Some(door), waker, thread: Some(thread) })
     }
 }

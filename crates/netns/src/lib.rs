@@ -42,6 +42,7 @@ mod socket;
 mod state;
 mod sweep;
 mod sys;
+mod threads;
 
 pub use address::{IpNet, Mac};
 pub use directory::{runtime_dir, runtime_dirs, runtime_dirs_in_use};
@@ -60,4 +61,4 @@ pub use process::{SpawnOptions, kill_processes_in, processes_in, spawn};
 pub use socket::{SocketOption, TcpInfo, set_socket_option, socket_option, tcp_info};
 pub use state::{Record, RunState};
 pub use sweep::{sweep, sweep_all};
-pub use sys::room_for_thread;
+pub use threads::thread;

@@ -160,9 +160,8 @@ impl Namespace {
 
 /// Runs `work` on a thread of its own, which alone changes namespaces, and hands on its panic.
 fn on_thread<R: Send>(work: impl FnOnce() -> Result<R, LabError> + Send) -> Result<R, LabError> {
-    sys::room_for_thread().step(|| "start a thread".into())?;
+    let thread = crate::thread("tl-namespace").step(|| "start a thread".into())?;
     thread::scope(|scope| {
-        let thread = thread::Builder::new().name("tl-namespace".into());
         let handle = thread.spawn_scoped(scope, work).step(|| "start a thread".into())?;
         handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

@@ -34,24 +34,16 @@ pub(crate) fn enter_network(fd: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { libc::setns(fd.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Whether a thread can be started: address space for its stack and what it needs at once.
-///
-/// A thread whose stack is the last that fits finds no room for its alternative signal stack, and the standard library
-/// then ends the process, with everything that was made still there. So what a thread needs is asked for first.
-///
-/// # Errors
-/// If a limit (`ulimit -v`, RLIMIT_AS) leaves too little.
-pub fn room_for_thread() -> io::Result<()> {
-    /// The stack of a thread of the standard library, and twice as much as its first steps take.
-    const NEEDS: usize = (2 << 20) + (512 << 10);
+/// Asks for so many bytes of address space and gives them back.
+pub(crate) fn address_space(bytes: usize) -> io::Result<()> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping at a place that the kernel chooses; nobody else knows of it.
-    let place = unsafe { libc::mmap(std::ptr::null_mut(), NEEDS, libc::PROT_NONE, flags, -1, 0) };
+    let place = unsafe { libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
     if place == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: just that mapping, which nobody uses.
-    check(unsafe { libc::munmap(place, NEEDS) }).map(drop)
+    check(unsafe { libc::munmap(place, bytes) }).map(drop)
 }
 
 /// A socket that is closed on exec.

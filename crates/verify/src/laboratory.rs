@@ -144,8 +144,8 @@ impl Laboratory {
             Arrangement::Emulated => &mut self.emulated,
         };
         let (near, far) = (near.as_mut(), far.as_mut());
+        let thread = trunkline_netns::thread("generator").map_err(VerifyError::Thread)?;
         std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("generator".into());
             let handle = thread.spawn_scoped(scope, || {
                 settle_on(cpu)?;
                 generator::warm(near, far, course.size)?;

@@ -177,7 +177,7 @@ impl Output {
         let place = Arc::clone(&kept);
         let body = move |source| read_all(source, &place);
         let thread = source.and_then(|source| {
-            std::thread::Builder::new().name("tl-output".into()).spawn(move || body(source)).ok()
+            trunkline_netns::thread("tl-output").ok()?.spawn(move || body(source)).ok()
         });
         Output { kept, thread }
     }

@@ -59,8 +59,8 @@ impl ProgramFlow {
                 let _ = place.set(run);
             }
         };
-        let thread = std::thread::Builder::new().name("tl-program".into());
-        let thread = thread.spawn(body).map_err(EndpointError::Thread)?;
+        let thread = trunkline_netns::thread("tl-program").and_then(|it| it.spawn(body));
+        let thread = thread.map_err(EndpointError::Thread)?;
         let started = readiness.recv().unwrap_or_else(|_| Err(gone()));
         let flow = ProgramFlow { orders: Some(orders), done, thread: Some(thread) };
         started.map(|()| flow)
