@@ -68,7 +68,8 @@ fn silent_ends_are_found() {
         "fn helper() { eprintln!(\"Skipped: {}\", 1); println!(\"skip\"); println!(\"x\"); }";
     assert_eq!(said(text), [format!("1: {printed}"), format!("1: {printed}")]);
     let ignored = "is ignored: a test that cannot run here is skipped with a note";
-    assert_eq!(said("#[test]\n#[ignore]\nfn t() {}"), [format!("3: {ignored}")]);
+    let text = ["#[test]", concat!("#[", "ignore]"), "fn t() {}"].join("\n");
+    assert_eq!(said(&text), [format!("3: {ignored}")]);
 }
 
 #[test]
