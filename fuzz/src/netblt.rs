@@ -2,7 +2,7 @@
 
 use trunkline_core::{Span, Time};
 use trunkline_transport::netblt::wire::{
-    Burst, Dialect, Packet, Ports, Read, Terms, checksum, decode, encode,
+    Burst, Dialect, Packet, Ports, Read, Terms, data_checksum, decode, encode,
 };
 use trunkline_transport::netblt::{Connection, Habits, Limits, Out, RateLaw, Receiver};
 
@@ -57,7 +57,7 @@ fn with_sum(octets: &[u8]) -> Vec<u8> {
         (false, _) => stated,
     };
     octets[..2].fill(0);
-    let sum = checksum(&octets[..header.min(octets.len())]);
+    let sum = data_checksum(&octets[..header.min(octets.len())]);
     octets[..2].copy_from_slice(&sum.to_be_bytes());
     octets
 }

@@ -8,6 +8,7 @@
 //! the congestion controllers of TCP.
 
 mod arq;
+mod checksum;
 mod endpoint;
 pub mod envelope;
 pub mod netblt;

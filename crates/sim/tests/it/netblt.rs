@@ -101,6 +101,46 @@ fn a_transfer_lives_beside_tcp() {
     }
 }
 
+/// An outage of 30 s costs its own time and little more, in bytes sent in vain too; and a rate that falls to a fifth and comes
+/// back is followed.
+#[test]
+fn outages_and_changes_are_followed() {
+    let line = "rate = \"10Mbit/s\"\ndelay = \"50ms\"\nlimit = \"125kB\"";
+    let outage =
+        run(&format!("{line}\nschedule = \"40s loss=100%; 70s loss=0%\""), &[ADAPTIVE], 120);
+    let best = 10e6 * 1440.0 / 1472.0;
+    let share = rates(&outage, 120)[0] / (best * 90.0 / 120.0);
+    assert!(share > 0.95, "{share}");
+    let packets = outage.traffic[0].packets;
+    // A line's worth of a second or so, not of thirty (25,000 packets).
+    assert!(packets.dropped < 2500, "{} packets into the outage", packets.dropped);
+
+    let change =
+        run(&format!("{line}\nschedule = \"20s rate=2mbit; 40s rate=10mbit\""), &[ADAPTIVE], 60);
+    let share = rates(&change, 60)[0] / (best * (20.0 + 4.0 + 20.0) / 60.0);
+    assert!(share > 0.9, "{share}");
+}
+
+/// Two ends with other settings agree on what the one that opens chose, or one refuses and the other gives up at once.
+#[test]
+fn ends_with_other_settings_agree() {
+    let pair = |forward: &str, back: &str| {
+        let text = format!(
+            "stop_after = \"60s\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+             [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10Mbit/s\"\ndelay = \"5ms\"\n\
+             [[traffic]]\nname = \"t\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nbytes = \"100kB\"\n\
+             transport = {forward}\nreply_transport = {back}\n"
+        );
+        let cells = Scenario::parse(&text, "netblt.toml").unwrap();
+        trunkline_sim::run(&cells[0]).unwrap()
+    };
+    let run = pair(
+        "{ kind = \"netblt\", version = 2 }",
+        "{ kind = \"netblt\", version = 5, frame = 700 }",
+    );
+    assert_eq!(run.traffic[0].delivered_bytes, 100_004, "{:?}", run.notes);
+}
+
 /// A fixed burst is sent as it was asked for: 8 packets of 1440 bytes in 10 ms.
 #[test]
 fn a_fixed_burst_is_kept() {

@@ -147,8 +147,7 @@ impl Connection {
     /// The active end, which proposes `terms`.
     pub fn open(now: Time, terms: Terms, ports: Ports, habits: Habits) -> Connection {
         let state = State::Opening { tries: 0, due: now, since: now };
-        let half = None;
-        Connection::new(now, habits, ports, terms, state, half)
+        Connection::new(now, habits, ports, terms, state)
     }
 
     /// The passive end, which has got an OPEN with these terms and answers it. `ports` are those of its own packets.
@@ -163,7 +162,7 @@ impl Connection {
         limits: &Limits,
     ) -> Result<Connection, &'static str> {
         let terms = proposed.narrowed(limits)?;
-        let mut connection = Connection::new(now, habits, ports, terms.clone(), State::Open, None);
+        let mut connection = Connection::new(now, habits, ports, terms.clone(), State::Open);
         connection.other_death = proposed.death;
         connection.urgent.push(Packet::Response(terms.clone()));
         connection.response = Some(terms);
@@ -171,14 +170,7 @@ impl Connection {
         Ok(connection)
     }
 
-    fn new(
-        now: Time,
-        habits: Habits,
-        ports: Ports,
-        terms: Terms,
-        state: State,
-        half: Option<Half>,
-    ) -> Connection {
+    fn new(now: Time, habits: Habits, ports: Ports, terms: Terms, state: State) -> Connection {
         Connection {
             habits,
             ports,
@@ -186,7 +178,7 @@ impl Connection {
             response: None,
             other_death: 0,
             state,
-            half,
+            half: None,
             provided: 0,
             urgent: Vec::new(),
             heard: now,
@@ -307,7 +299,7 @@ impl Connection {
                 self.state = State::Closed(Ending::Refused(reason.clone()));
             }
             Packet::Quit(reason) if !self.is_opening() => {
-                self.urgent.push(Packet::QuitAck);
+                self.reply(Packet::QuitAck);
                 self.dally(now, Ending::Quit(reason.clone()));
             }
             Packet::QuitAck if matches!(self.state, State::Quitting { .. }) => {
@@ -340,8 +332,13 @@ impl Connection {
             // An ABORT bears no number, and would end the connection that there is.
             false => Packet::Refused(b"these ports are in use".to_vec()),
         };
+        self.reply(again);
+    }
+
+    /// Answers at once, unless an answer still waits: a peer that asks often is not answered more often than packets leave.
+    fn reply(&mut self, packet: Packet) {
         if self.urgent.is_empty() {
-            self.urgent.push(again);
+            self.urgent.push(packet);
         }
     }
 

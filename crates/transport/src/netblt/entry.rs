@@ -2,6 +2,7 @@
 
 use super::connection::{Habits, RateLaw};
 use super::host::Netblt;
+use super::terms::{Limits, MEMORY};
 use super::wire::{Burst, Dialect, Terms};
 use crate::protocol::{Circumstances, Formula, ProtocolEntry, ProtocolKey, Shape, Takes, Values};
 use trunkline_core::Span;
@@ -14,7 +15,9 @@ pub static NETBLT: ProtocolEntry = ProtocolEntry {
     keys: &[FRAME, PACKETS, OUTSTANDING, INTERVAL, BURST, RATE, VERSION, DEATH],
     build: |values| {
         let (terms, habits) = (terms(values), habits(values)?);
-        terms.check()?;
+        terms
+            .narrowed(&Limits::default())
+            .map_err(|why| format!("frame × packets: {why}, {MEMORY} B"))?;
         Ok(Box::new(Netblt::new(terms, habits)))
     },
     shape: |values| {

@@ -9,8 +9,8 @@ mod outward;
 
 use super::connection::{Connection, Habits, Half, Out};
 use super::terms::Limits;
-use super::wire::{self, Packet, Ports, Terms};
-use crate::protocol::{Delivery, Frame, Header, Outgoing, Protocol, Unit};
+use super::wire::{self, Dialect, Packet, Ports, Terms};
+use crate::protocol::{Delivery, Frame, Header, Outgoing, Protocol};
 use crate::{Counters, Endpoint, Extent, Held};
 use inward::Inward;
 use outward::Outward;
@@ -35,6 +35,8 @@ pub(super) struct Netblt {
     newest: u32,
     /// Units of the other end's transfers before the first of `inward`.
     taken: u64,
+    /// A connection that is refused, and why.
+    refusal: Option<(Dialect, Ports, &'static str)>,
 }
 
 impl Netblt {
@@ -47,20 +49,23 @@ impl Netblt {
             inward: VecDeque::new(),
             newest: 0,
             taken: 0,
+            refusal: None,
         }
     }
 
-    /// The other end opens a connection.
-    fn opened(&mut self, now: Time, terms: &Terms, ports: Ports) {
+    /// The other end opens a connection, in a layout that is its choice.
+    fn opened(&mut self, now: Time, terms: &Terms, ports: Ports, dialect: Dialect) {
         let is_new = terms.uid.wrapping_sub(self.newest).wrapping_sub(1) < 1 << 31;
         if !is_new || !terms.write || self.inward.len() >= MOST_INWARD {
             return;
         }
-        // What cannot be agreed on is not answered: both ends of a laboratory have the same settings.
-        let accepted = Connection::accept(now, terms, ports, self.habits, &self.limits);
-        if let Ok(connection) = accepted {
-            self.newest = terms.uid;
-            self.inward.push_back(Inward::new(connection));
+        let habits = Habits { dialect, ..self.habits };
+        match Connection::accept(now, terms, ports, habits, &self.limits) {
+            Ok(connection) => {
+                self.newest = terms.uid;
+                self.inward.push_back(Inward::new(connection));
+            }
+            Err(reason) => self.refusal = Some((dialect, ports, reason)),
         }
     }
 
@@ -75,15 +80,20 @@ impl Netblt {
     fn place_of(&self, index: usize) -> u64 {
         self.taken + self.inward.iter().take(index).map(Inward::units).sum::<u64>()
     }
+}
 
-    fn frame(&self, ports: Ports, out: Out, data: Extent, unit: Option<Unit>) -> Outgoing {
-        let packet = match out {
-            Out::Packet(packet) => packet,
-            Out::Data(sending) => Packet::Data(sending.header),
-        };
-        let mut octets = Vec::with_capacity(64);
-        wire::encode(self.habits.dialect, ports, &packet, &mut octets);
-        Outgoing { frame: Frame { header: Header::new(&octets), data }, unit }
+/// A packet as it goes out, with the stretch of the stream that it carries.
+fn frame(dialect: Dialect, ports: Ports, packet: &Packet, data: Extent) -> Frame {
+    let mut octets = Vec::with_capacity(64);
+    wire::encode(dialect, ports, packet, &mut octets);
+    Frame { header: Header::new(&octets), data }
+}
+
+/// What a connection wants to be sent, as a packet.
+fn packet(out: Out) -> Packet {
+    match out {
+        Out::Packet(packet) => packet,
+        Out::Data(sending) => Packet::Data(sending.header),
     }
 }
 
@@ -152,34 +162,42 @@ impl Protocol for Netblt {
     }
 
     fn transmit(&mut self, now: Time) -> Option<Outgoing> {
-        for index in 0..self.inward.len() {
-            let connection = &mut self.inward[index].connection;
+        if let Some((dialect, ports, reason)) = self.refusal.take() {
+            let refused = Packet::Refused(reason.as_bytes().to_vec());
+            let frame = frame(dialect, ports, &refused, Extent::default());
+            return Some(Outgoing { frame, unit: None });
+        }
+        for inward in &mut self.inward {
+            let connection = &mut inward.connection;
             if let Some(out) = connection.transmit(now) {
-                let ports = connection.ports();
-                return Some(self.frame(ports, out, Extent::default(), None));
+                let (dialect, ports) = (connection.dialect(), connection.ports());
+                let frame = frame(dialect, ports, &packet(out), Extent::default());
+                return Some(Outgoing { frame, unit: None });
             }
         }
         let (ports, out, data, unit) = self.outward.transmit(now)?;
-        Some(self.frame(ports, out, data, unit))
+        Some(Outgoing { frame: frame(self.habits.dialect, ports, &packet(out), data), unit })
     }
 
     fn receive(&mut self, now: Time, frame: &Frame) -> Option<u64> {
         let read = wire::decode(frame.header.octets()).ok()?;
-        if read.dialect != self.habits.dialect {
-            return None;
-        }
         let ports = read.ports.turned();
         if ports.local != LISTENING {
-            self.outward.receive(now, ports, &read.packet);
+            if read.dialect == self.habits.dialect {
+                self.outward.receive(now, ports, &read.packet);
+            }
             return None;
         }
         let known = self.inward.iter().position(|it| it.connection.ports() == ports);
         let Some(index) = known else {
             if let Packet::Open(terms) = &read.packet {
-                self.opened(now, terms, ports);
+                self.opened(now, terms, ports, read.dialect);
             }
             return None;
         };
+        if read.dialect != self.inward[index].connection.dialect() {
+            return None;
+        }
         if let Packet::Data(data) = &read.packet
             && u32::from(data.bytes) != frame.data.len
         {

@@ -29,7 +29,7 @@ pub use entry::NETBLT;
 pub use pace::{Spacing, Start};
 pub use receiver::{Placed, Received, Receiver, Whole};
 pub use sender::{Sender, Sending, Sent};
-pub use terms::{Limits, fitting};
+pub use terms::Limits;
 
 #[cfg(test)]
 mod tests;

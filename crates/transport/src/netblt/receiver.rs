@@ -5,18 +5,15 @@
 //! (RFC 1030 §7).
 
 use super::incoming::{Incoming, Phase};
-use super::law::{Arrival, Law};
+use super::law::{Arrival, Law, on_path};
 use super::log::Log;
 use super::timers::{Arrivals, ControlTimer};
 use super::wire::{COMMON, Data, Dialect, Message, NullAck, Said, Terms};
-use crate::Counters;
 use std::collections::{BTreeSet, VecDeque};
 use trunkline_core::{Span, Time};
 
 /// The tick of the timers, of which a data timer has two at least.
 const TICK: Span = Span::from_millis(1);
-/// Octets of IP and UDP that come on top of NETBLT's.
-const BELOW: u32 = 28;
 
 /// Where the data of a packet belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,7 +191,7 @@ impl Receiver {
     }
 
     fn tell_law(&mut self, at: Time, data: &Data, place: Option<u64>) {
-        let bytes = u32::from(data.bytes) + self.dialect.data_header() as u32 + BELOW;
+        let bytes = on_path(data.bytes, self.dialect);
         self.law.arrived(&Arrival { at, bytes, place });
     }
 
@@ -298,11 +295,11 @@ impl Receiver {
             return;
         }
         if let Some(round) = self.control.answered(now, high) {
-            self.law.round(now, round);
+            self.law.round(round);
         }
         if self.offered.is_some_and(|it| high.wrapping_sub(it) < 1 << 15) {
             self.offered = None;
-            self.law.taken_up(now);
+            self.law.taken_up();
         }
         self.control_due = (!self.log.is_empty()).then(|| now + self.control.value());
         for index in 0..self.buffers.len() {
@@ -418,7 +415,7 @@ impl Receiver {
 
     /// The messages of the next CONTROL packet, if one is to be sent.
     pub fn transmit(&mut self, now: Time) -> Option<Vec<Message>> {
-        if self.can_offer() && self.law.is_new(now) {
+        if self.can_offer() && self.law.is_new() {
             self.offered = Some(self.say_offer());
         }
         if !self.log.is_due() {
@@ -454,17 +451,6 @@ impl Receiver {
     /// Whether all buffers have come and all messages have been acknowledged.
     pub fn is_finished(&self) -> bool {
         self.last.is_some() && self.buffers.is_empty() && self.log.is_empty()
-    }
-
-    /// The smoothed round trip.
-    pub fn round(&self) -> Span {
-        self.control.round()
-    }
-
-    /// Counts as an end tells them to its host.
-    pub fn counters(&self) -> Counters {
-        let timeouts = self.received.data_timeouts + self.received.control_timeouts;
-        Counters { timeouts, ..Counters::default() }
     }
 }
 

@@ -4,7 +4,6 @@
 use super::pace::{Pace, Start};
 use super::serial::Heard;
 use super::wire::{Burst, Data, Dialect, Message, NullAck, Said, Terms};
-use crate::Counters;
 use std::collections::{BTreeSet, VecDeque};
 use trunkline_core::{Span, Time};
 
@@ -278,12 +277,6 @@ impl Sender {
         }
     }
 
-    /// Sends no faster than `cap` from now on.
-    pub fn set_cap(&mut self, cap: Burst) {
-        self.cap = cap;
-        self.take_offer(self.pace.burst());
-    }
-
     /// Whether there is a packet to send, at any pace.
     fn could_send(&self) -> bool {
         !self.again.is_empty() || self.next_new().is_some()
@@ -434,16 +427,6 @@ impl Sender {
     /// What the receiver's control timer is.
     pub fn control_timer(&self) -> Span {
         self.timer
-    }
-
-    /// The burst in force.
-    pub fn burst(&self) -> Burst {
-        self.pace.burst()
-    }
-
-    /// Counts as an end tells them to its host.
-    pub fn counters(&self) -> Counters {
-        Counters { resent: self.sent.again, ..Counters::default() }
     }
 }
 

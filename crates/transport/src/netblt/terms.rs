@@ -1,6 +1,6 @@
 //! Terms that two ends agree on (RFC 998 §5.1): the active end proposes, the passive end may only narrow them.
 
-use super::wire::{Burst, Dialect, Terms};
+use super::wire::{Burst, Terms};
 
 /// Terms that a passive end accepts at most, and the bytes that it gives a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,9 @@ pub struct Limits {
     pub checksum: bool,
 }
 
+/// Bytes that the buffers of a transfer may take if nothing else is said (a choice).
+pub const MEMORY: u64 = 256 << 20;
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -31,16 +34,16 @@ impl Default for Limits {
             burst: u16::MAX,
             interval: 0,
             outstanding: u16::MAX,
-            memory: 256 << 20,
+            memory: MEMORY,
             death: 60,
             checksum: false,
         }
     }
 }
 
-/// The reason why terms are refused.
-pub const IMPOSSIBLE: &str = "buffer, packet, burst and outstanding buffers must not be 0";
-const NO_MEMORY: &str = "not one buffer fits into the memory of a transfer";
+/// Reasons why terms are refused.
+const IMPOSSIBLE: &str = "buffer, packet, burst and outstanding buffers must not be 0";
+const NO_MEMORY: &str = "one buffer is more than the memory that a transfer may take";
 const TOO_MANY: &str = "more than 65536 packets to a buffer";
 
 impl Terms {
@@ -106,12 +109,6 @@ impl Terms {
     }
 }
 
-/// User bytes of a data packet that fit into a datagram of `mtu` bytes behind `below` bytes of other headers.
-pub fn fitting(mtu: u32, below: u32, dialect: Dialect) -> u16 {
-    let bytes = mtu.saturating_sub(below + dialect.data_header() as u32);
-    u16::try_from(bytes).unwrap_or(u16::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,12 +150,5 @@ mod tests {
         }
         let small = Limits { memory: 14_319, ..limits };
         assert_eq!(terms().narrowed(&small), Err(NO_MEMORY));
-    }
-
-    #[test]
-    fn packets_fit_into_a_datagram() {
-        assert_eq!(fitting(1500, 28, Dialect::Classic), 1448);
-        assert_eq!(fitting(1500, 28, Dialect::V5), 1440);
-        assert_eq!(fitting(20, 28, Dialect::V5), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Connections between two ends over whatever a path may do.
 
 use super::wire::{
-    Burst, Data, Dialect, Message, Packet, Ports, Said, Terms, checksum, decode, encode,
+    Burst, Data, Dialect, Message, Packet, Ports, Said, Terms, data_checksum, decode, encode,
 };
 use super::*;
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ impl End {
             Out::Data(sending) => {
                 let at = sending.buffer as usize * size + sending.offset as usize;
                 let data = &self.data[at..at + usize::from(sending.header.bytes)];
-                let header = Data { checksum: checksum(data), ..sending.header };
+                let header = Data { checksum: data_checksum(data), ..sending.header };
                 encode(dialect?, ports, &Packet::Data(header), &mut octets);
                 octets.extend(data);
             }
@@ -86,7 +86,7 @@ impl End {
         let data = &octets[read.header..];
         let is_right = match &read.packet {
             Packet::Data(header) => {
-                data.len() == usize::from(header.bytes) && checksum(data) == header.checksum
+                data.len() == usize::from(header.bytes) && data_checksum(data) == header.checksum
             }
             _ => true,
         };

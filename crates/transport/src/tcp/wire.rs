@@ -7,6 +7,7 @@
 use super::segment::{Flags, IP_HEADER, Offer, Rare, Sack, Segment, TCP_HEADER, Timestamps};
 use super::seq::Seq;
 use crate::Payload;
+use crate::checksum::checksum;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use trunkline_core::{Ecn, Time};
 
@@ -282,17 +283,6 @@ fn pseudo_sum(flow: Flow, length: usize) -> u64 {
         u64::from(u16::from_be_bytes([a, b])) + u64::from(u16::from_be_bytes([c, d]))
     };
     address(flow.from.ip()) + address(flow.to.ip()) + u64::from(PROTOCOL) + length as u64
-}
-
-/// The Internet check sum (RFC 1071) of `octets`, `sum` added; zero over what holds its own right one.
-fn checksum(octets: &[u8], sum: u64) -> u16 {
-    let (words, rest) = octets.as_chunks::<2>();
-    let mut sum = words.iter().fold(sum, |sum, word| sum + u64::from(u16::from_be_bytes(*word)));
-    sum += rest.first().map_or(0, |&last| u64::from(last) << 8);
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 const _: () = assert!(MOST_OPTIONS == 12 + 4 + 8 * Sack::MOST_WITH_TIMESTAMPS);

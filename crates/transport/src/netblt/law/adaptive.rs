@@ -17,7 +17,7 @@
 
 use super::contest::Contest;
 use super::window::{Least, MOST_RATE, OwnLoss, PARTS, Window};
-use super::{Arrival, Law};
+use super::{Arrival, Law, on_path};
 use crate::netblt::wire::{Burst, Dialect, Terms};
 use trunkline_core::{Span, Time};
 
@@ -42,8 +42,6 @@ const BELOW_RATE: u64 = 95;
 const TRAIN: u64 = 12;
 /// The interval of an offer at least, so that whole milliseconds are exact enough.
 const INTERVAL: u64 = 100;
-/// Bytes of IP and UDP in front of NETBLT's own.
-const BELOW: u64 = 28;
 /// The slowest offer: two packets in this time.
 const SLOWEST: Span = Span::from_secs(2);
 /// From packet to packet as long as nothing is known (a choice: slower than any sender begins).
@@ -103,7 +101,7 @@ impl Adaptive {
     /// The law for a connection on these terms.
     pub fn new(terms: &Terms, dialect: Dialect) -> Adaptive {
         Adaptive {
-            packet: u64::from(terms.packet) + dialect.data_header() as u64 + BELOW,
+            packet: on_path(terms.packet, dialect).into(),
             most: terms.burst.size,
             phase: Phase::Start,
             rate: 0,
@@ -335,12 +333,12 @@ impl Law for Adaptive {
         }
     }
 
-    fn round(&mut self, _now: Time, round: Span) {
+    fn round(&mut self, round: Span) {
         self.latest = Some(round);
         self.shortest.take(round);
     }
 
-    fn taken_up(&mut self, _now: Time) {
+    fn taken_up(&mut self) {
         self.in_force = true;
         self.window = Window::default();
     }
@@ -349,7 +347,7 @@ impl Law for Adaptive {
         burst(self.offered, self.packet, self.most)
     }
 
-    fn is_new(&mut self, _now: Time) -> bool {
+    fn is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
     }
 

@@ -1,5 +1,6 @@
 //! A window that grows and shrinks as that of CUBIC does (RFC 9438), for a path on which somebody else keeps a queue.
 
+use crate::tcp::congestion::cubic::curve;
 use trunkline_core::Time;
 
 /// The window, in bytes.
@@ -23,13 +24,10 @@ impl Contest {
 
     /// Grows for a round trip without losses.
     pub fn grow(&mut self, now: Time) -> u64 {
-        // W(t) = C (t − K)³ + W_max with C = 0.4 packets per cubic second and K³ = W_max (1 − β) / C (§4.2).
-        let millis = (now.since(self.since).as_nanos() / 1_000_000) as i64;
-        let packets = (self.most / self.packet).min(1 << 32);
-        let knee = cube_root(packets * 750_000_000) as i64;
-        let off = (millis - knee).clamp(-1_000_000, 1_000_000);
-        let cubic = i128::from(off).pow(3) * 4 * i128::from(self.packet) / 10_000_000_000;
-        let cubic = (i128::from(self.most) + cubic).max(0) as u64;
+        // K: from seven tenths of W_max back to it (§4.2).
+        let knee = curve::time_to_plateau(self.most * 3 / 10, self.packet);
+        let time = curve::steps(now.since(self.since));
+        let cubic = curve::window(time, knee, self.most, self.packet);
         // 3 (1 − β) / (1 + β) packets in each round trip (§4.3).
         self.reno += self.packet * 9 / 17;
         let target = cubic.max(self.reno);
@@ -47,32 +45,10 @@ impl Contest {
     }
 }
 
-/// The whole part of the cube root.
-fn cube_root(value: u64) -> u64 {
-    let (mut low, mut high) = (0, 1 << 21);
-    while low + 1 < high {
-        let middle = (low + high) / 2;
-        match middle * middle * middle <= value {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    low
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use trunkline_core::Span;
-
-    #[test]
-    fn roots_are_whole() {
-        for (value, root) in
-            [(0, 0), (1, 1), (7, 1), (8, 2), (750_000_000, 908), (u64::MAX, 2_097_151)]
-        {
-            assert_eq!(cube_root(value), root);
-        }
-    }
 
     /// RFC 9438 §4.2: after K seconds the window is where it was when something was lost.
     #[test]

@@ -12,7 +12,7 @@ mod window;
 pub use adaptive::Adaptive;
 pub use fixed::Fixed;
 
-use super::wire::Burst;
+use super::wire::{Burst, Dialect};
 use std::fmt;
 use trunkline_core::{Span, Time};
 
@@ -28,20 +28,25 @@ pub struct Arrival {
     pub place: Option<u64>,
 }
 
+/// Bytes that a packet with so many of data takes on the path, with NETBLT's header, and IPv4's and UDP's of 28.
+pub(super) fn on_path(data: u16, dialect: Dialect) -> u32 {
+    u32::from(data) + dialect.data_header() as u32 + 28
+}
+
 /// A law that says how fast the other end is to send.
 pub trait Law: fmt::Debug + Send {
     /// A data packet has come.
     fn arrived(&mut self, _arrival: &Arrival) {}
     /// A round trip has been measured.
-    fn round(&mut self, _now: Time, _round: Span) {}
+    fn round(&mut self, _round: Span) {}
     /// The sender has taken up an offer that was new: from now on its packets come at that pace.
-    fn taken_up(&mut self, _now: Time) {}
+    fn taken_up(&mut self) {}
     /// The offer that every OK and RESEND is to carry.
     fn offer(&self) -> Burst;
     /// The time within which the next packet comes if the sender has one.
     fn quantum(&self) -> Span;
     /// Whether the offer is new since the last call, so that a message is to carry it now.
-    fn is_new(&mut self, _now: Time) -> bool {
+    fn is_new(&mut self) -> bool {
         false
     }
 }

@@ -1,9 +1,9 @@
 //! From octets to packets.
 
-use super::checksum::is_right;
 use super::{
     Burst, COMMON, Code, Data, Dialect, MOST_TEXT, Message, NullAck, Packet, Ports, Terms,
 };
+use crate::checksum::checksum;
 use thiserror::Error;
 
 /// What came is no packet of NETBLT, or not as it was sent.
@@ -57,7 +57,7 @@ pub fn decode(octets: &[u8]) -> Result<Read, Malformed> {
         return Err(Malformed::Fields);
     }
     let whole = octets.get(..header).ok_or(Malformed::Short)?;
-    if !is_right(whole) {
+    if checksum(whole, 0) != 0 {
         return Err(Malformed::Checksum);
     }
     let mut fields = Fields { rest: &whole[COMMON..], dialect };

@@ -33,7 +33,7 @@ pub fn encode(dialect: Dialect, ports: Ports, packet: &Packet, out: &mut Vec<u8>
 fn close(octets: &mut [u8], behind: usize) {
     let length = (octets.len() + behind) as u16;
     octets[4..6].copy_from_slice(&length.to_be_bytes());
-    let sum = checksum(octets);
+    let sum = checksum(octets, 0);
     octets[..2].copy_from_slice(&sum.to_be_bytes());
 }
 

@@ -11,16 +11,16 @@
 //! The checksum of a data packet covers its header alone; the data have one of their own in it, if the ends agreed to.
 //! Length counts the data and no padding behind them; of all other packets it counts padding too.
 
-mod checksum;
 mod control;
 mod decode;
 mod encode;
 
-pub use checksum::checksum;
 pub(super) use control::resend_head;
 pub use control::{Message, Said};
 pub use decode::{Malformed, Read, decode};
 pub use encode::encode;
+
+use crate::checksum::checksum;
 
 /// The number of the protocol in the header of IP (RFC 998 §1).
 pub const IP_PROTOCOL: u8 = 30;
@@ -28,6 +28,11 @@ pub const IP_PROTOCOL: u8 = 30;
 pub const COMMON: usize = 12;
 /// Octets of a reason or of a client's text at most, without what ends it (a choice; the length field allows more).
 pub const MOST_TEXT: usize = 255;
+
+/// The checksum of the data of a packet (RFC 998 §5.3: that of the Internet).
+pub fn data_checksum(data: &[u8]) -> u16 {
+    checksum(data, 0)
+}
 
 /// A layout of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -71,7 +71,7 @@ fn the_worked_packets_are_written_and_read() {
         let read = decode(&expected).expect("a good packet");
         assert_eq!((read.dialect, read.ports, read.packet), (Dialect::Classic, ports, packet));
     }
-    assert_eq!(checksum(b"ABCDE"), 0x3679);
+    assert_eq!(data_checksum(b"ABCDE"), 0x3679);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_terms_packet_may_end_without_a_text() {
     let mut short = octets(hex)[..36].to_vec();
     short[..2].fill(0);
     short[4..6].copy_from_slice(&36u16.to_be_bytes());
-    let sum = checksum(&short);
+    let sum = data_checksum(&short);
     short[..2].copy_from_slice(&sum.to_be_bytes());
     let Packet::Open(terms) = decode(&short).expect("a good packet").packet else { panic!() };
     assert_eq!((terms.text, terms.outstanding), (Vec::new(), 22));

@@ -11,7 +11,7 @@ mod ack;
 mod algorithm;
 mod bbr;
 mod controller;
-mod cubic;
+pub(crate) mod cubic;
 mod dctcp;
 mod idle;
 mod prague;

@@ -11,7 +11,7 @@ const STEPS: u32 = 20;
 const LONGEST: u64 = 1 << (STEPS + 11);
 
 /// A span in steps of 2⁻²⁰ s, rounded down, at most [`LONGEST`].
-pub(super) fn steps(span: Span) -> u64 {
+pub(crate) fn steps(span: Span) -> u64 {
     let nanos = span.as_nanos().min(2_048_000_000_000);
     ((nanos << STEPS) / 1_000_000_000).min(LONGEST)
 }
@@ -24,7 +24,7 @@ fn cube(time: u64, mss: u64) -> u64 {
 }
 
 /// W_cubic(t) = C·(t − K)³ + W_max in bytes (RFC 9438 figure 1); times in steps.
-pub(super) fn window(time: u64, k: u64, plateau: u64, mss: u64) -> u64 {
+pub(crate) fn window(time: u64, k: u64, plateau: u64, mss: u64) -> u64 {
     match time.checked_sub(k) {
         Some(after) => plateau.saturating_add(cube(after, mss)),
         None => plateau.saturating_sub(cube(k - time, mss)),
@@ -32,7 +32,7 @@ pub(super) fn window(time: u64, k: u64, plateau: u64, mss: u64) -> u64 {
 }
 
 /// K = ∛((W_max − cwnd_epoch) / C) in steps (RFC 9438 figure 2); the difference in bytes.
-pub(super) fn time_to_plateau(difference: u64, mss: u64) -> u64 {
+pub(crate) fn time_to_plateau(difference: u64, mss: u64) -> u64 {
     let cubed = (u128::from(difference) * 10) << (3 * STEPS);
     cube_root(cubed / u128::from(4 * mss)).min(LONGEST)
 }

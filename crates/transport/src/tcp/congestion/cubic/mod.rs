@@ -4,7 +4,7 @@
 //! came, and independent of the round trip; if Reno would have more, it follows Reno. Windows are in bytes, so
 //! what the RFC counts in segments is multiplied by the segment size.
 
-mod curve;
+pub(crate) mod curve;
 mod hystart;
 mod segments;
 
