@@ -40,6 +40,8 @@ fn the_rate_of_an_unknown_path_is_found() {
         ("10Mbit/s", "300ms", 0.01, 0.93),
         ("100Mbit/s", "50ms", 0.01, 0.97),
         ("100Mbit/s", "50ms", 0.05, 0.95),
+        ("100Mbit/s", "20ms", 0.1, 0.95),
+        ("100Mbit/s", "20ms", 0.2, 0.9),
     ];
     for (rate, delay, loss, least) in cases {
         let line = format!(

@@ -391,9 +391,8 @@ impl Sender {
 
     /// An acknowledgement.
     pub fn ack(&self) -> NullAck {
-        let highest = self.base.map(|base| base.wrapping_add(self.buffers.len() as u32));
-        let last = self.ended && self.buffers.back().is_none_or(|it| it.sent > 0);
-        let last = last && highest.is_some_and(|it| it.wrapping_sub(1) == self.touched);
+        let behind = self.base.map(|base| base.wrapping_add((self.filled - self.done) as u32));
+        let last = self.ended && behind == Some(self.touched.wrapping_add(1));
         let (ack, burst) = (self.heard.high(), self.pace.burst());
         NullAck { touched: self.touched, ack, burst, last }
     }
@@ -443,5 +442,92 @@ fn slower(a: Burst, b: Burst) -> Burst {
         (0, _) => b,
         _ if per(a, b) <= per(b, a) => a,
         _ => b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netblt::pace::Spacing;
+
+    const BURST: Burst = Burst { size: 100, interval: 10 };
+
+    /// A sender of buffers of three packets that has been allowed the first two.
+    fn sender(dialect: Dialect) -> Sender {
+        let terms = Terms {
+            buffer: 300,
+            packet: 100,
+            burst: BURST,
+            outstanding: 2,
+            write: true,
+            ..Terms::default()
+        };
+        let start = Start { spacing: Spacing::Bursts, burst: BURST, train: 0 };
+        let mut sender = Sender::new(dialect, &terms, start, Burst { size: 1, interval: 0 });
+        let first = dialect.first_buffer();
+        let go = [0, 1].map(|at| message(1 + at as u16, first + at, Said::Go));
+        sender.receive(Time::ZERO, &go);
+        sender
+    }
+
+    fn message(sequence: u16, buffer: u32, said: Said) -> Message {
+        Message { sequence, buffer, said }
+    }
+
+    fn said(sender: &mut Sender, now: Time) -> Vec<(u64, u16, bool)> {
+        let sent = std::iter::from_fn(|| sender.transmit(now));
+        sent.map(|it| (it.buffer, it.header.packet, it.again)).collect()
+    }
+
+    #[test]
+    fn what_is_asked_for_again_goes_before_what_is_new() {
+        let mut sender = sender(Dialect::Classic);
+        sender.fill(300, false);
+        assert_eq!(said(&mut sender, Time::ZERO), [(0, 0, false), (0, 1, false), (0, 2, false)]);
+        sender.fill(300, false);
+        assert_eq!(sender.wants(), None, "two are under way");
+        let resend = Said::Resend { offer: Burst::default(), missing: vec![2, 0] };
+        sender.receive(Time::ZERO, &[message(3, 0, resend)]);
+        let sent = said(&mut sender, Time::ZERO);
+        assert_eq!(sent[..3], [(0, 0, true), (0, 2, true), (1, 0, false)]);
+        assert_eq!((sender.unsent(), sender.unanswered()), (0, 600));
+    }
+
+    /// The receiver may not know where a short last buffer ends, and asks for what it might have had (C25 of the
+    /// choices that the reference sheet numbers).
+    #[test]
+    fn the_end_of_a_short_buffer_is_sent_for_any_number_behind_it() {
+        let mut sender = sender(Dialect::Classic);
+        sender.fill(150, true);
+        assert_eq!(said(&mut sender, Time::ZERO), [(0, 0, false), (0, 1, false)]);
+        let resend = Said::Resend { offer: Burst::default(), missing: vec![2] };
+        sender.receive(Time::ZERO, &[message(3, 0, resend)]);
+        assert_eq!(said(&mut sender, Time::ZERO), [(0, 1, true)]);
+    }
+
+    #[test]
+    fn an_older_offer_does_not_replace_a_newer_one() {
+        let mut sender = sender(Dialect::V5);
+        let offer = |size| Said::Resend { offer: Burst { size, interval: 10 }, missing: vec![] };
+        sender.receive(Time::ZERO, &[message(5, 1, offer(50))]);
+        sender.receive(Time::ZERO, &[message(4, 1, offer(20))]);
+        assert_eq!(sender.ack().burst, Burst { size: 50, interval: 10 });
+        sender.receive(Time::ZERO, &[message(6, 1, offer(200))]);
+        assert_eq!(sender.ack().burst, BURST, "no more than was agreed on");
+    }
+
+    /// In versions 4 and 5 the receiver learns at once that something was sent, even if that is lost.
+    #[test]
+    fn what_was_touched_is_told_again_soon() {
+        for (dialect, reminds) in [(Dialect::Classic, false), (Dialect::V5, true)] {
+            let mut sender = sender(dialect);
+            sender.fill(50, true);
+            assert_eq!(said(&mut sender, Time::ZERO).len(), 1);
+            let due = sender.deadline();
+            assert_eq!(due, reminds.then(|| Time::ZERO + PROMPT));
+            let ack = due.and_then(|due| sender.take_ack(due));
+            assert_eq!(ack.map(|it| (it.touched, it.last)), reminds.then_some((1, true)));
+            assert!(!reminds || sender.deadline() == Some(Time::ZERO + PROMPT.scaled(3, 1)));
+        }
     }
 }

@@ -80,9 +80,8 @@ pub struct Adaptive {
     /// Whether the offer in force is the newest.
     in_force: bool,
     window: Window,
-    /// All packets since the last decision, and when the last one came.
+    /// All packets since the last decision.
     since: Window,
-    last: Time,
     /// The latest round trip, and the shortest of late.
     latest: Option<Span>,
     shortest: Least<Span>,
@@ -111,7 +110,6 @@ impl Adaptive {
             in_force: true,
             window: Window::default(),
             since: Window::default(),
-            last: Time::ZERO,
             latest: None,
             shortest: Least::default(),
             turned: Time::ZERO,
@@ -315,13 +313,6 @@ impl Adaptive {
 
 impl Law for Adaptive {
     fn arrived(&mut self, arrival: &Arrival) {
-        // Nothing is learnt from what an outage took.
-        let gap =
-            Span::from_nanos(64 * self.packet * 1_000_000_000 / self.offered.max(self.packet));
-        if arrival.at > self.last + gap.max(self.base().scaled(1, 2)) {
-            (self.window, self.since) = (Window::default(), Window::default());
-        }
-        self.last = arrival.at;
         self.since.take(arrival);
         if !self.in_force {
             return;
