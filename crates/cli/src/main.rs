@@ -12,6 +12,7 @@ mod failure;
 mod harmless;
 mod ladder;
 mod links;
+mod moved;
 mod options;
 mod output;
 mod predict;
@@ -19,8 +20,10 @@ mod presets;
 mod probe;
 mod programs;
 mod progress;
+mod receive;
 mod run;
 mod scenario;
+mod send;
 mod serve;
 mod set;
 mod shell;
@@ -52,6 +55,7 @@ Examples:
   trunkline verify --preset lds
   trunkline run examples/t1-trunk.toml --out results
   trunkline study run hawley1989
+  trunkline send results/ k7q-m2x@lab7.example.org
 
 Exit status: 0 done, 1 failed (the run was invalid, the program failed, the machine refused), 2 wrong use,
 141 done, but somebody stopped reading what it said.";
@@ -84,6 +88,10 @@ enum Verb {
     Serve(serve::Args),
     /// Measure a real path to a host that runs `trunkline serve`
     Probe(Box<probe::Args>),
+    /// Send files to a host that runs `trunkline receive`, over long and lossy paths
+    Send(send::Args),
+    /// Receive what `trunkline send` sends
+    Receive(receive::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -117,6 +125,8 @@ fn work() -> u8 {
         Verb::Ladder(args) => ladder::run(&args),
         Verb::Serve(args) => serve::run(&args),
         Verb::Probe(args) => probe::run(&args),
+        Verb::Send(args) => send::run(&args),
+        Verb::Receive(args) => receive::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| 0)

@@ -62,6 +62,10 @@ impl Channel {
         &self.transcript
     }
 
+    pub(crate) fn into_transport(self) -> TransportState {
+        self.transport
+    }
+
     /// Lets messages have so many octets.
     pub fn allow(&mut self, most: usize) {
         self.most = most;

@@ -8,13 +8,17 @@
 
 mod channel;
 mod code;
+mod datagrams;
 pub mod hello;
 mod key;
+mod password;
 
 pub use channel::{Broken, Channel};
 pub use code::{CODE, Code, CodeKey, Codes, TAG, same};
+pub use datagrams::{Datagrams, SEALING};
 pub use hello::{Hello, Initiator, Purpose, Refusal, Unfit};
 pub use key::{Key, KeyError, VARIABLE};
+pub use password::{Exchange, NoCode, ShortCode, Side, WORD};
 
 /// Octets of a secret.
 pub const SECRET: usize = 32;

@@ -123,7 +123,7 @@ pub enum TransferError {
         path: PathBuf,
     },
     /// A file stands at a final name, and may not be replaced.
-    #[error("{} exists: move it away, or allow it to be replaced", shown(.0))]
+    #[error("{} exists: move it away, or receive with --replace", shown(.0))]
     Exists(PathBuf),
     /// A directory stands where a file goes, or another thing where a directory goes.
     #[error("{} is in the way, of another kind than what is received: move it away", shown(.0))]

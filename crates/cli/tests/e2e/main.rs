@@ -5,6 +5,7 @@
 //! machine's own network as an ordinary user does, or say that they were skipped. No test judges how fast
 //! anything was: runs are started with `--best-effort`. `turn.rs` says which tests run at the same time.
 
+mod between;
 mod bridge;
 mod console;
 mod endings;
@@ -26,6 +27,7 @@ mod shell;
 mod stalls;
 mod studies;
 mod support;
+mod transfers;
 mod turn;
 mod tutorial;
 mod unprivileged;

@@ -1,5 +1,6 @@
 //! `trunkline serve` and `trunkline probe` between two hosts: what they measure, and what they survive.
 
+use crate::between::Between;
 use crate::support::{Host, LIMIT, Outcome, Running};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -8,50 +9,13 @@ use std::net::{TcpStream, UdpSocket};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use trunkline_core::Span;
-use trunkline_dataplane::hosts::{Hosts, inner_devices};
-use trunkline_dataplane::{Plan, Session, SessionOptions, SessionThread};
-use trunkline_netns::{Namespace, SpawnOptions, spawn};
-use trunkline_scenario::{PathSpec, Scenario, Settings};
+use trunkline_netns::{SpawnOptions, spawn};
+use trunkline_scenario::Scenario;
 
 const KEY: &str = "a key for these tests";
 const TRANSPORTS: [&str; 3] = ["udp", "tcp", "urp"];
 
-/// A server and a client host, a path between them, and the server at its far end.
-struct Between {
-    host: Host,
-    hosts: Hosts,
-    session: Session,
-    thread: Option<SessionThread>,
-}
-
 impl Between {
-    /// Has the machine for itself. Returns nothing if this user may make no laboratory.
-    fn alone(path: &str) -> Option<Between> {
-        Between::on(Host::alone(), path)
-    }
-
-    /// The same for a test that bears another one beside it.
-    fn beside(path: &str) -> Option<Between> {
-        Between::on(Host::beside(), path)
-    }
-
-    fn on(host: Host, path: &str) -> Option<Between> {
-        host.separate()?;
-        let path = spec(path);
-        let hosts = Hosts::build(&[path.mtu]).unwrap();
-        let (near, far) = inner_devices(0);
-        let plan = Plan { name: String::new(), path, namespace: hosts.middle(), near, far };
-        let (session, thread) = Session::start(vec![plan], SessionOptions::default()).unwrap();
-        Some(Between { host, hosts, session, thread: Some(thread) })
-    }
-
-    fn start_in(&self, namespace: &Namespace, arguments: &[&str], key: &str) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
-        command.args(arguments).env("TRUNKLINE_KEY", key);
-        self.host.start_command_in(namespace, command)
-    }
-
     fn serve(&self, options: &[&str]) -> Running {
         let arguments = [&["serve", "--bind", "10.77.0.1", "--json"][..], options].concat();
         let mut server = self.start_in(self.hosts.far(0), &arguments, KEY);
@@ -63,28 +27,6 @@ impl Between {
         let arguments = [&["probe", arguments[0], "10.77.0.1"][..], &arguments[1..]].concat();
         self.start_in(self.hosts.near(), &arguments, KEY)
     }
-
-    /// Everything is lost, or nothing more than before.
-    fn cut(&self, cut: bool) {
-        let mut settings = Settings::default();
-        settings.add_pair(if cut { "loss=100%" } else { "loss=0%" }).unwrap();
-        self.session.change(None, &settings, Span::ZERO).unwrap();
-    }
-}
-
-impl Drop for Between {
-    fn drop(&mut self) {
-        self.session.stop();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-fn spec(path: &str) -> PathSpec {
-    let mut settings = Settings::default();
-    path.split(' ').for_each(|pair| settings.add_pair(pair).unwrap());
-    settings.resolve().unwrap()
 }
 
 fn done(running: Running) -> Value {

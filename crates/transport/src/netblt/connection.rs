@@ -170,6 +170,16 @@ impl Connection {
         Ok(connection)
     }
 
+    /// The same end, whose answer to the OPEN bears its client's text. Only before anything is sent.
+    #[must_use]
+    pub fn answering(mut self, text: &[u8]) -> Connection {
+        if let Some(response) = &mut self.response {
+            response.text = text.to_vec();
+            self.urgent = vec![Packet::Response(response.clone())];
+        }
+        self
+    }
+
     fn new(now: Time, habits: Habits, ports: Ports, terms: Terms, state: State) -> Connection {
         Connection {
             habits,

@@ -28,7 +28,7 @@ pub use connection::{Connection, Ending, Habits, Half, Out, RateLaw};
 pub use entry::NETBLT;
 pub use pace::{Spacing, Start};
 pub use receiver::{Placed, Received, Receiver, Whole};
-pub use sender::{Sender, Sending, Sent};
+pub use sender::{Held, Sender, Sending, Sent};
 pub use terms::Limits;
 
 #[cfg(test)]

@@ -448,6 +448,12 @@ impl Receiver {
         self.log.add(self.base.wrapping_sub(u32::from(self.dialect.is_classic())), said)
     }
 
+    /// Whether it would let the sender send more, if its client could take it.
+    pub fn is_starved(&self) -> bool {
+        let most = u32::from(self.terms.outstanding);
+        self.provided == 0 && self.last.is_none() && self.open < most
+    }
+
     /// Whether all buffers have come and all messages have been acknowledged.
     pub fn is_finished(&self) -> bool {
         self.last.is_some() && self.buffers.is_empty() && self.log.is_empty()

@@ -51,13 +51,29 @@ pub struct Sent {
     pub copies: u64,
 }
 
+/// What a sender waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// The pace that the receiver offers.
+    Pace,
+    /// The pace that this end keeps at most.
+    Cap,
+    /// The client, who has filled no buffer.
+    Client,
+    /// The receiver, who lets no buffer be sent.
+    Go,
+    /// Word that what was sent has come.
+    Confirmation,
+}
+
 /// The sending half of a connection.
 #[derive(Debug)]
 pub struct Sender {
     dialect: Dialect,
     terms: Terms,
-    /// The fastest that this end sends, whatever it is offered.
+    /// The fastest that this end sends, whatever it is offered, and the newest offer.
     cap: Burst,
+    offer: Burst,
     heard: Heard,
     /// The number of the first of `buffers`, once a GO has told it, and how many there were before.
     base: Option<u32>,
@@ -99,6 +115,7 @@ impl Sender {
             dialect,
             terms: terms.clone(),
             cap,
+            offer: start.burst,
             heard: Heard::default(),
             base: None,
             done: 0,
@@ -270,10 +287,31 @@ impl Sender {
     fn take_offer(&mut self, offer: Burst) {
         let offer = Burst { size: offer.size.min(self.terms.burst.size), ..offer };
         let offer = if offer.size == 0 { self.pace.burst() } else { offer };
+        self.offer = offer;
         let burst = slower(offer, self.cap);
         if self.pace.set(burst) && self.dialect.is_classic() && self.base.is_some() {
             // Data packets of RFC 998 cannot tell the burst in force.
             self.ack_due = Some(Time::ZERO);
+        }
+    }
+
+    /// Sets the fastest that this end sends; an interval of 0 is no limit.
+    pub fn set_cap(&mut self, cap: Burst) {
+        self.cap = cap;
+        self.take_offer(self.offer);
+    }
+
+    /// What it waits for while it sends nothing.
+    pub fn held(&self) -> Held {
+        if self.could_send() {
+            let is_capped = slower(self.offer, self.cap) != self.offer;
+            return if is_capped { Held::Cap } else { Held::Pace };
+        }
+        match self.buffers.get(self.at).and_then(|buffer| buffer.filled) {
+            Some(_) => Held::Go,
+            None if self.ended => Held::Confirmation,
+            None if self.wants().is_some() => Held::Client,
+            None => Held::Go,
         }
     }
 

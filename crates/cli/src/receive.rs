@@ -1,0 +1,180 @@
+//! `trunkline receive`: the other end of `trunkline send`.
+
+use crate::failure::Failure;
+use crate::moved::{self, KeyArgs, amount, rate, told};
+use crate::output::{self, counted};
+use crate::progress::Progress;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use trunkline_core::Size;
+use trunkline_handshake::ShortCode;
+use trunkline_mover::{Control, Got, PORT, ReceiveOptions, Receiving, Secret, receive};
+
+/// Receive what `trunkline send` sends, into a directory.
+///
+/// Prints a short code that the sender must give, unless both have a key; after three wrong ones the code is worth nothing.
+/// Nothing is written outside the directory, and a file gets its name when all of it is there. What has come is
+/// kept if either end is stopped or killed: the same command goes on from there.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where to put what comes
+    #[arg(default_value = ".", value_name = "DIRECTORY")]
+    directory: PathBuf,
+    /// Listen at this address; 0.0.0.0 or :: for all of this host's
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    bind: IpAddr,
+    /// Listen at this port of UDP; 0 for any
+    #[arg(long, value_name = "NUMBER", default_value_t = PORT)]
+    port: u16,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Replace files that are there already
+    #[arg(long)]
+    replace: bool,
+    /// Memory for data that wait for the disk
+    #[arg(long, value_name = "SIZE", default_value = "96MB")]
+    memory: Size,
+    /// Print the code, progress and the result as lines of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trunkline receive inbox --bind 0.0.0.0       # prints a code, such as k7q-m2x
+  trunkline receive inbox --bind :: --port 4000 --key-file transfer.key
+  trunkline receive --replace                  # from this host alone, into the current directory";
+
+/// Receives.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let secret = match args.key.secret()? {
+        Some(secret) => secret,
+        None => Secret::Code(ShortCode::draw()?),
+    };
+    let control = Arc::new(Control::default());
+    let signal = moved::stop_on_signals(&control)?;
+    let code = match &secret {
+        Secret::Code(code) => Some(code.to_string()),
+        _ => None,
+    };
+    let options = ReceiveOptions {
+        directory: args.directory.clone(),
+        listen: SocketAddr::new(args.bind, args.port),
+        secret,
+        memory: args.memory.bytes(),
+        replace: args.replace,
+    };
+    let mut shown = Shown { progress: Progress::new(0), json: args.json, code };
+    let tell = &mut |what: &Receiving| shown.tell(what);
+    let got = receive(options, &control, tell);
+    drop(shown);
+    let got = got.map_err(|error| moved::failure(error, &signal))?;
+    if args.json {
+        return moved::json_line("received", &got);
+    }
+    output::line(&summary(&got))
+}
+
+struct Shown {
+    progress: Progress,
+    json: bool,
+    code: Option<String>,
+}
+
+impl Shown {
+    fn tell(&mut self, what: &Receiving) {
+        if self.json {
+            if let (Receiving::Listen { .. }, Some(code)) = (what, &self.code) {
+                let _ = moved::json_line("code", &serde_json::json!({ "code": code }));
+            }
+            let _ = moved::json_line("progress", what);
+            return;
+        }
+        match what {
+            Receiving::Listen { address } => {
+                output::tell(format_args!("listening at {address} (UDP)"));
+                if let Some(code) = &self.code {
+                    output::tell(format_args!(
+                        "the code is {code}: trunkline send … {code}@{}",
+                        host(address)
+                    ));
+                }
+            }
+            what => self.progress.tell(&words(what)),
+        }
+    }
+}
+
+/// The receiver as a sender would write it.
+fn host(address: &SocketAddr) -> String {
+    let name = match address.ip() {
+        ip if ip.is_unspecified() => "HOST".to_string(),
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    };
+    match address.port() {
+        PORT => name,
+        port => format!("{name}:{port}"),
+    }
+}
+
+/// A phase in a line.
+fn words(what: &Receiving) -> String {
+    match what {
+        Receiving::Listen { address } => format!("listening at {address}"),
+        Receiving::Connect { from, name, .. } if name.is_empty() => format!("{from} has called"),
+        Receiving::Connect { from, name, had, bytes } => {
+            format!("{from} sends {name}: {} of {} are there", amount(*had), amount(*bytes))
+        }
+        Receiving::Receive { confirmed, bytes, moved, seconds } => {
+            format!("receive: {}", told(*confirmed, *bytes, *moved, *seconds))
+        }
+        Receiving::Away => {
+            "the sender has gone; what has come is kept, waiting for it (Ctrl-C ends it)".into()
+        }
+        Receiving::Place { done, entries } => {
+            format!("verify: {done} of {entries} entries in place")
+        }
+    }
+}
+
+/// The last lines: what has come, and what this end did to its pace.
+fn summary(got: &Got) -> String {
+    let mut text = format!(
+        "received {}: {}, {} in {:.1} s, {}",
+        got.name,
+        counted(got.files, "file"),
+        amount(got.bytes),
+        got.seconds,
+        rate(got.moved, got.seconds)
+    );
+    if got.disk >= 0.05 {
+        text += &format!(
+            "\nfor {:.0} % of the time this end asked for nothing, because its disk or its processor had not taken what was there",
+            got.disk * 100.0
+        );
+    }
+    if got.overrun > 0 {
+        text += &format!(
+            "\n{} came while the socket's buffer of {} was full: `sysctl net.core.rmem_max` bounds it",
+            counted(got.overrun, "datagram"),
+            amount(got.buffer)
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_is_told_what_to_write() {
+        let host = |text: &str| host(&text.parse().unwrap());
+        assert_eq!(host("127.0.0.1:1818"), "127.0.0.1");
+        assert_eq!(host("0.0.0.0:99"), "HOST:99");
+        assert_eq!(host("[fe80::1]:99"), "[fe80::1]:99");
+    }
+}

@@ -1,0 +1,235 @@
+//! `trunkline send`: files to a host that runs `trunkline receive`.
+
+use crate::failure::Failure;
+use crate::moved::{self, KeyArgs, amount, rate, told};
+use crate::output::{self, counted};
+use crate::progress::Progress;
+use std::ffi::{OsStr, OsString};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+use trunkline_core::Rate;
+use trunkline_handshake::ShortCode;
+use trunkline_mover::{Control, Limit, PORT, Secret, SendOptions, Sending, Sent, send};
+
+/// Send files and directories to a host that runs `trunkline receive`.
+///
+/// They go over NETBLT in UDP, which finds the path's rate and keeps it when packets are lost, encrypted. If either end is
+/// killed, the same command goes on with what is missing; while the receiver is away it is waited for. Progress is what the
+/// receiver has confirmed. The last line says what limited the transfer.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Files and directories, and at the end the receiver: the code that it printed, its name or address, its port
+    /// if that is not 1818. Without a code a key is needed
+    #[arg(required = true, num_args = 2.., value_names = ["PATH", "[CODE@]HOST[:PORT]"])]
+    what: Vec<OsString>,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// The most user data per second; `trunkline set rate=…` changes it while it runs [default: what the path carries]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+    /// Print progress and the result as lines of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trunkline send results/ k7q-m2x@lab7.example.org
+  trunkline send disk.img notes.txt 192.168.7.2:4000 --key-file transfer.key --rate 20mbit
+  trunkline set rate=5mbit                     # from another terminal, while it runs";
+
+/// The receiver as it was written.
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    code: Option<ShortCode>,
+    host: String,
+    port: u16,
+}
+
+impl Target {
+    fn read(text: &OsStr) -> Result<Target, String> {
+        let text = text.to_str().ok_or("the receiver's name is no text")?;
+        let (code, place) = match text.rsplit_once('@') {
+            Some((code, place)) => {
+                let code = code.parse::<ShortCode>().map_err(|error| error.to_string())?;
+                (Some(code), place)
+            }
+            None => (None, text),
+        };
+        let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, "")) => (host, PORT),
+            Some((host, port)) => (host, port_of(port.strip_prefix(':').unwrap_or(port))?),
+            None => match place.split_once(':') {
+                // Two colons are an address of IPv6 without a port.
+                Some((host, port)) if !port.contains(':') => (host, port_of(port)?),
+                _ => (place, PORT),
+            },
+        };
+        if host.is_empty() {
+            return Err(format!(
+                "'{text}' names no host: write CODE@HOST or HOST:PORT, at the end"
+            ));
+        }
+        Ok(Target { code, host: host.to_owned(), port })
+    }
+
+    fn address(&self) -> Result<SocketAddr, Failure> {
+        let found = (self.host.as_str(), self.port).to_socket_addrs();
+        let found = found.map_err(|error| Failure::failed(format!("{}: {error}", self.host)))?;
+        // IPv4 first: a receiver on this host listens there if nothing else is said.
+        let mut all: Vec<SocketAddr> = found.collect();
+        all.sort_by_key(SocketAddr::is_ipv6);
+        all.first().copied().ok_or_else(|| Failure::failed(format!("{} has no address", self.host)))
+    }
+}
+
+fn port_of(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| format!("'{text}' is no port: write a number from 1 to 65535"))
+}
+
+/// Sends.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (target, paths) =
+        args.what.split_last().ok_or_else(|| Failure::wrong_use("no receiver"))?;
+    let target = Target::read(target).map_err(Failure::wrong_use)?;
+    let secret = match &target.code {
+        Some(code) => Secret::Code(code.clone()),
+        None => args.key.secret()?.ok_or_else(|| {
+            Failure::wrong_use(
+                "no code and no key: write CODE@HOST with the code that `trunkline receive` printed, or give \
+                 --key-file, or --no-key if neither end need prove who it is",
+            )
+        })?,
+    };
+    let to = target.address()?;
+    let control = Arc::new(Control::default());
+    control.set_cap(args.rate);
+    let signal = moved::stop_on_signals(&control)?;
+    let _server = moved::serve(&control);
+    let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+    let mut shown = Shown { progress: Progress::new(0), json: args.json, to };
+    let tell = &mut |what: &Sending| shown.tell(what);
+    let sent = send(&SendOptions { paths, to, secret }, &control, tell);
+    drop(shown);
+    let sent = sent.map_err(|error| moved::failure(error, &signal))?;
+    if args.json {
+        return moved::json_line("sent", &sent);
+    }
+    output::line(&summary(&sent))
+}
+
+struct Shown {
+    progress: Progress,
+    json: bool,
+    to: SocketAddr,
+}
+
+impl Shown {
+    fn tell(&mut self, what: &Sending) {
+        if self.json {
+            // What nobody reads any more is no reason to stop sending.
+            let _ = moved::json_line("progress", what);
+        } else {
+            self.progress.tell(&words(what, self.to));
+        }
+    }
+}
+
+/// A phase in a line.
+fn words(what: &Sending, to: SocketAddr) -> String {
+    match what {
+        Sending::Scan { entries, bytes } => {
+            format!("scan: {entries} entries, {}", amount(*bytes))
+        }
+        Sending::Connect { seconds } if *seconds < 2.0 => format!("connect: calling {to}"),
+        Sending::Connect { seconds } => {
+            format!("connect: {to} has not answered for {seconds:.0} s; waiting (Ctrl-C ends it)")
+        }
+        Sending::Send { confirmed, bytes, moved, seconds, again } => {
+            let again = if *again > 0.0005 {
+                format!(", {:.1} % again", again * 100.0)
+            } else {
+                String::new()
+            };
+            format!("send: {}{again}", told(*confirmed, *bytes, *moved, *seconds))
+        }
+        Sending::Verify { read, bytes } => {
+            format!("verify: read {} of {} that were there before", amount(*read), amount(*bytes))
+        }
+        Sending::Place { done, entries } => format!("verify: {done} of {entries} entries in place"),
+        Sending::Lost => format!("{to} does not answer any more; what it has is kept"),
+    }
+}
+
+/// The last lines: what was sent, and what limited it.
+fn summary(sent: &Sent) -> String {
+    let had = match sent.had {
+        0 => String::new(),
+        had => format!(" ({} were there before)", amount(had)),
+    };
+    let moved = sent.bytes.saturating_sub(sent.had);
+    let redundancy = match moved {
+        0 => String::new(),
+        moved => format!(", {:.3} octets on the wire for each", sent.wire as f64 / moved as f64),
+    };
+    format!(
+        "sent {}: {}, {}{had} in {:.1} s, {}{redundancy}\n{}\nBLAKE3 of its chunks' hashes: {}",
+        sent.name,
+        counted(sent.files, "file"),
+        amount(sent.bytes),
+        sent.seconds,
+        rate(moved, sent.seconds),
+        limited(sent),
+        sent.root
+    )
+}
+
+/// What limited it, with the numbers.
+fn limited(sent: &Sent) -> String {
+    let Some((first, share)) = sent.limits.first() else { return "nothing limited it".into() };
+    let mut text = format!("limited by {first} for {:.0} % of the time", share * 100.0);
+    let moved = sent.bytes.saturating_sub(sent.had);
+    match first {
+        Limit::Path => {
+            let lost = sent.again as f64 / sent.packets.max(1) as f64 * 100.0;
+            text +=
+                &format!(": it carried {} with {lost:.1} % sent again", rate(moved, sent.moving));
+        }
+        Limit::Cap => text += ": give a higher --rate",
+        Limit::Receiver => text += ": look at the receiver's last line",
+        _ => {}
+    }
+    let rest: Vec<String> = sent.limits[1..]
+        .iter()
+        .map(|(limit, share)| format!("{limit} {:.0} %", share * 100.0))
+        .collect();
+    if !rest.is_empty() {
+        text += &format!("; then {}", rest.join(", "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(code: Option<&str>, host: &str, port: u16) -> Target {
+        Target { code: code.map(|it| it.parse().unwrap()), host: host.into(), port }
+    }
+
+    #[test]
+    fn receivers_are_read() {
+        let read = |text: &str| Target::read(OsStr::new(text));
+        assert_eq!(read("abc-234@lab"), Ok(target(Some("abc-234"), "lab", 1818)));
+        assert_eq!(read("ABC234@lab:99"), Ok(target(Some("abc-234"), "lab", 99)));
+        assert_eq!(read("10.0.0.1:7"), Ok(target(None, "10.0.0.1", 7)));
+        assert_eq!(read("fe80::1"), Ok(target(None, "fe80::1", 1818)));
+        assert_eq!(read("abc-234@[fe80::1]:7"), Ok(target(Some("abc-234"), "fe80::1", 7)));
+        assert_eq!(read("[fe80::1]"), Ok(target(None, "fe80::1", 1818)));
+        for wrong in ["abc@lab", "lab:x", "abc-234@", ":7", "lab:70000"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

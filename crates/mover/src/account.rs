@@ -1,0 +1,91 @@
+//! The time of a transfer, each part of it booked under what it was waited for.
+
+use serde::Serialize;
+use std::fmt;
+use trunkline_core::Span;
+
+/// What a sender waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// The rate that the receiver found the path to carry.
+    Path,
+    /// The rate that its user allows.
+    Cap,
+    /// Data of its own disk.
+    Disk,
+    /// The receiver, which lets no more come: its memory is full, for its disk or its processor is slower, or the window
+    /// is too small for the round trip.
+    Receiver,
+    /// Its processor.
+    Processor,
+    /// Word that the last data have come, or the next step: round trips.
+    RoundTrips,
+}
+
+impl Limit {
+    /// All of them.
+    pub const ALL: [Limit; 6] = [
+        Limit::Path,
+        Limit::Cap,
+        Limit::Disk,
+        Limit::Receiver,
+        Limit::Processor,
+        Limit::RoundTrips,
+    ];
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Limit::Path => "the path's rate",
+            Limit::Cap => "the rate cap",
+            Limit::Disk => "this disk",
+            Limit::Receiver => "the receiver's memory or window",
+            Limit::Processor => "this processor",
+            Limit::RoundTrips => "round trips",
+        })
+    }
+}
+
+/// The account of a transfer.
+#[derive(Debug, Clone, Default)]
+pub struct Account {
+    spent: [u64; Limit::ALL.len()],
+}
+
+impl Account {
+    /// Books a part of the time.
+    pub fn book(&mut self, limit: Limit, span: Span) {
+        self.spent[limit as usize] += span.as_nanos();
+    }
+
+    /// The shares of all causes in the time, the greatest first; those below half a percent are left out.
+    pub fn shares(&self) -> Vec<(Limit, f64)> {
+        let all: u64 = self.spent.iter().sum();
+        let share = |limit: Limit| self.spent[limit as usize] as f64 / all.max(1) as f64;
+        let mut shares: Vec<(Limit, f64)> =
+            Limit::ALL.into_iter().map(|limit| (limit, share(limit))).collect();
+        shares.retain(|(_, share)| *share >= 0.005);
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+        shares
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_all_the_time_and_in_order() {
+        let mut account = Account::default();
+        assert_eq!(account.shares(), []);
+        account.book(Limit::Disk, Span::from_secs(1));
+        account.book(Limit::Path, Span::from_secs(7));
+        account.book(Limit::Disk, Span::from_secs(2));
+        account.book(Limit::Cap, Span::from_millis(1));
+        let shares = account.shares();
+        assert_eq!(shares.iter().map(|it| it.0).collect::<Vec<_>>(), [Limit::Path, Limit::Disk]);
+        assert!((shares[0].1 - 0.7).abs() < 0.001 && (shares[1].1 - 0.3).abs() < 0.001);
+    }
+}

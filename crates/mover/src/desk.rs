@@ -1,0 +1,176 @@
+//! The receiver's disk, on a thread of its own: what it is told to do it does in order, and answers.
+
+use crate::words::{Answer, Offer};
+use crate::{CHUNK, MoverError};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use trunkline_transfer::{Finished, Sink, TransferError};
+
+/// Something to do.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// A transfer is offered.
+    Offer(Offer),
+    /// The manifest has come.
+    Manifest(Vec<u8>),
+    /// A chunk has come.
+    Write(u64, Vec<u8>),
+    /// The hashes of all chunks have come.
+    Hashes(Vec<u8>),
+    /// This is the root of all chunks.
+    Finish([u8; 32]),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Done {
+    /// What is wanted of the offer.
+    Wanted(Wanted),
+    /// A chunk of so many octets is on the disk.
+    Written(u64),
+    /// So many entries are in their places, of so many.
+    Placing(u64, u64),
+    /// What the sender is told of its root, without an end.
+    Root(Answer),
+    /// Everything is in its place.
+    Finished(Finished),
+    /// It cannot go on.
+    Failed(TransferError),
+}
+
+/// What is wanted of a transfer, and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub identity: [u8; 32],
+    pub answer: Answer,
+    /// Octets of its chunks: those that are there, and all.
+    pub had: u64,
+    pub bytes: u64,
+    pub name: String,
+}
+
+/// The thread, and the ways to it.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    tasks: Option<Sender<Task>>,
+    done: Receiver<Done>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Desk {
+    /// A desk for this directory, whose files may be replaced or not.
+    pub fn start(directory: PathBuf, replace: bool) -> Result<Desk, MoverError> {
+        let (tasks, to_do) = channel();
+        let (answers, done) = channel();
+        let clerk = Clerk { directory, sink: None, replace, answers };
+        let thread = Builder::new().name("disk".into()).spawn(move || clerk.work(&to_do));
+        let thread = thread.map_err(MoverError::system("cannot start a thread"))?;
+        Ok(Desk { tasks: Some(tasks), done, thread: Some(thread) })
+    }
+
+    /// Gives it something to do.
+    pub fn give(&self, task: Task) {
+        // If the thread has gone it has said why.
+        let _ = self.tasks.as_ref().map(|tasks| tasks.send(task));
+    }
+
+    /// What came of something, if anything has been done.
+    pub fn done(&self) -> Option<Done> {
+        self.done.try_recv().ok()
+    }
+}
+
+impl Drop for Desk {
+    /// Waits until everything that it was given is on the disk.
+    fn drop(&mut self) {
+        self.tasks = None;
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+struct Clerk {
+    directory: PathBuf,
+    /// The transfer at work.
+    sink: Option<([u8; 32], Sink)>,
+    replace: bool,
+    answers: Sender<Done>,
+}
+
+impl Clerk {
+    fn work(mut self, tasks: &Receiver<Task>) {
+        for task in tasks {
+            let done = self.one(task).unwrap_or_else(|error| Some(Done::Failed(error)));
+            if let Some(done) = done
+                && self.answers.send(done).is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    fn one(&mut self, task: Task) -> Result<Option<Done>, TransferError> {
+        let Some((identity, sink)) = &mut self.sink else {
+            return match task {
+                Task::Offer(offer) => self.open(&offer).map(Some),
+                _ => Ok(None),
+            };
+        };
+        match task {
+            Task::Offer(offer) if *identity == offer.identity => {
+                Ok(Some(Done::Wanted(wanted(offer.identity, sink))))
+            }
+            Task::Offer(offer) => {
+                // Its lock is let go before the other's is taken.
+                self.sink = None;
+                self.open(&offer).map(Some)
+            }
+            Task::Manifest(octets) => sink.set_manifest(&octets, self.replace).map(|()| None),
+            Task::Write(chunk, data) => {
+                sink.write(chunk, &data)?;
+                Ok(Some(Done::Written(data.len() as u64)))
+            }
+            Task::Hashes(octets) => {
+                let (hashes, _) = octets.as_chunks::<32>();
+                sink.forget(hashes);
+                Ok(None)
+            }
+            Task::Finish(root) => self.finish(&root).map(Some),
+        }
+    }
+
+    fn open(&mut self, offer: &Offer) -> Result<Done, TransferError> {
+        let sink = Sink::open(&self.directory, offer.identity, offer.chunk)?;
+        let (identity, sink) = self.sink.insert((offer.identity, sink));
+        Ok(Done::Wanted(wanted(*identity, sink)))
+    }
+
+    fn finish(&mut self, root: &[u8; 32]) -> Result<Done, TransferError> {
+        let Some((identity, sink)) = &mut self.sink else { return Ok(Done::Root(Answer::All)) };
+        sink.verify()?;
+        match sink.root() {
+            None => return Ok(Done::Root(wanted(*identity, sink).answer)),
+            Some(own) if own != *root => return Ok(Done::Root(Answer::Differs)),
+            Some(_) => {}
+        }
+        let answers = &self.answers;
+        let told = &mut |done, all| _ = answers.send(Done::Placing(done, all));
+        let finished = sink.finish(root, told)?;
+        self.sink = None;
+        Ok(Done::Finished(finished))
+    }
+}
+
+fn wanted(identity: [u8; 32], sink: &Sink) -> Wanted {
+    let Some(manifest) = sink.manifest() else {
+        return Wanted { identity, answer: Answer::All, had: 0, bytes: 0, name: String::new() };
+    };
+    let (bytes, name, ranges) = (manifest.stream_bytes(), manifest.name(), sink.missing());
+    let missing: u64 = ranges.iter().map(|it| it.end - it.start).sum();
+    let had = bytes.saturating_sub(missing.saturating_mul(CHUNK.into()));
+    let answer = match ranges.is_empty() {
+        true => Answer::Whole,
+        false => Answer::Want { ranges, missing },
+    };
+    Wanted { identity, answer, had, bytes, name }
+}

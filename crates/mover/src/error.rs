@@ -1,0 +1,66 @@
+//! Whatever can go wrong with a move, cause and remedy in one line.
+
+use std::io;
+use thiserror::Error;
+use trunkline_handshake::hello::{Refusal, Unfit};
+use trunkline_transfer::TransferError;
+
+/// The reason why a transfer did not end well.
+#[derive(Debug, Error)]
+pub enum MoverError {
+    /// The files of this end.
+    #[error(transparent)]
+    Files(#[from] TransferError),
+    /// The system refused something.
+    #[error("{what}: {cause}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The other end does not let this one in.
+    #[error("the receiver does not let this end in: {0}")]
+    Unfit(String),
+    /// The other end gave up, for this reason.
+    #[error("the other end gave up: {0}")]
+    Gone(String),
+    /// The other end said what no end of ours says.
+    #[error("the other end broke the protocol ({0}): use the same trunkline at both ends")]
+    Broken(&'static str),
+    /// Somebody tried too many codes.
+    #[error(
+        "{0} wrong codes were tried, so that this one is worth nothing any more: run `trunkline receive` again for another"
+    )]
+    Guessed(u32),
+    /// Nobody has been heard for too long.
+    #[error("{0}")]
+    Silent(String),
+    /// The user stopped it.
+    #[error("stopped; what has come is kept, and the same command goes on from there")]
+    Stopped,
+}
+
+impl MoverError {
+    /// The system refused `what`.
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> MoverError {
+        let what = what.into();
+        move |cause| MoverError::System { what, cause }
+    }
+
+    /// The receiver sends a sender away.
+    pub(crate) fn unfit(unfit: Unfit) -> MoverError {
+        MoverError::Unfit(match unfit {
+            Unfit::Refused(Refusal::WrongKey) => {
+                "wrong code or key: give the code that `trunkline receive` printed, or its --key-file".into()
+            }
+            Unfit::Refused(Refusal::KeyWanted) => {
+                "it asks for a code or a key: send to CODE@HOST, or give its --key-file".into()
+            }
+            Unfit::Refused(Refusal::Keyless) => {
+                "it asks for nothing, and so cannot prove who it is: give --no-key if you trust it all the same".into()
+            }
+            other => other.to_string(),
+        })
+    }
+}

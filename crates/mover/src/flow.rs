@@ -1,0 +1,367 @@
+//! A sender's connection at work: packets out at its pace, data read ahead of it, time booked.
+
+use crate::account::{Account, Limit};
+use crate::link::Link;
+use crate::session::{Caller, Secret, Session};
+use crate::{CHUNK, MoverError, PACKET};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use trunkline_core::{Rate, Span, Time};
+use trunkline_handshake::random;
+use trunkline_transport::netblt::wire::{Burst, Dialect, Packet, Ports, Terms};
+use trunkline_transport::netblt::{Connection, Ending, Habits, Held, Out, RateLaw, Sender};
+
+/// Packets that leave before what has come is looked at.
+const ROUND: usize = 64;
+/// The longest that it sleeps, so that the user's wishes are heard.
+const NAP: Span = Span::from_millis(50);
+/// The same while data are being read.
+const SHORT_NAP: Span = Span::from_micros(500);
+/// Seconds of silence after which a connection is given up, and the receiver called again.
+const DEATH: u16 = 60;
+/// Buffers under way at once: 90 MB.
+const OUTSTANDING: u16 = 512;
+
+/// What a user may want of a transfer while it runs. Shared between threads.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Bits per second of user data at most; 0 is no cap.
+    cap: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Control {
+    /// Sets the rate of user data that is not exceeded, or none.
+    pub fn set_cap(&self, cap: Option<Rate>) {
+        self.cap.store(cap.map_or(0, Rate::bits_per_second), Ordering::Relaxed);
+    }
+
+    /// The cap, if there is one.
+    pub fn cap(&self) -> Option<Rate> {
+        let bits = self.cap.load(Ordering::Relaxed);
+        (bits > 0).then(|| Rate::from_bits_per_second(bits))
+    }
+
+    /// Ends the transfer; what has come is kept.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Bursts that make a rate of user data; without a cap an interval of 0.
+fn burst(cap: Option<Rate>) -> Burst {
+    let Some(rate) = cap else { return Burst { size: 1, interval: 0 } };
+    let bits = u64::from(PACKET) * 8;
+    // A tenth of a second of packets, so that rounding to whole packets and milliseconds changes little.
+    let size = (rate.bits_per_second() / 10).div_ceil(bits).clamp(1, u16::MAX.into());
+    let interval = (size * bits * 1000).div_ceil(rate.bits_per_second().max(1));
+    Burst { size: size as u16, interval: interval.clamp(1, u16::MAX.into()) as u16 }
+}
+
+/// A buffer read ahead.
+pub(crate) struct Loaded {
+    pub data: Vec<u8>,
+    /// Whether it is the last of its connection.
+    pub last: bool,
+}
+
+/// What a connection sends.
+pub(crate) trait Feed {
+    /// The next buffer, if it has been read.
+    fn next(&mut self) -> Result<Option<Loaded>, MoverError>;
+
+    /// A buffer, counted from 0, has been confirmed; it had so many octets.
+    fn confirmed(&mut self, buffer: u64, octets: u64);
+
+    /// Says how far it is: data packets sent, and those of them sent again.
+    fn tell(&mut self, now: Time, packets: (u64, u64));
+}
+
+/// Octets in memory that are sent as they are.
+pub(crate) struct Octets<'a> {
+    octets: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Octets<'a> {
+    pub fn new(octets: &'a [u8]) -> Octets<'a> {
+        Octets { octets, at: 0 }
+    }
+}
+
+impl Feed for Octets<'_> {
+    fn next(&mut self) -> Result<Option<Loaded>, MoverError> {
+        let end = self.octets.len().min(self.at + CHUNK as usize);
+        let data = self.octets[self.at..end].to_vec();
+        self.at = end;
+        Ok(Some(Loaded { data, last: end == self.octets.len() }))
+    }
+
+    fn confirmed(&mut self, _buffer: u64, _octets: u64) {}
+
+    fn tell(&mut self, _now: Time, _packets: (u64, u64)) {}
+}
+
+/// How a connection ended, or did not.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything has been confirmed.
+    Done,
+    /// The receiver does not know this session, or has been silent too long.
+    Lost,
+}
+
+/// The calling end's side of the link: where to, by what secret, at what pace.
+pub(crate) struct Flow<'a> {
+    pub link: Link,
+    pub to: SocketAddr,
+    pub control: &'a Control,
+    pub account: Account,
+    /// Data packets sent, and those of them sent again.
+    pub packets: (u64, u64),
+}
+
+impl Flow<'_> {
+    /// Calls until somebody answers who knows the secret.
+    pub fn meet(
+        &mut self,
+        secret: &Secret,
+        told: &mut dyn FnMut(Span),
+    ) -> Result<Session, MoverError> {
+        let begun = self.link.now();
+        let mut caller = Caller::begin(secret, begun)?;
+        loop {
+            self.check_stop()?;
+            let now = self.link.now();
+            if let Some(words) = caller.say(now) {
+                self.link.put(self.to, |out| out.extend(words));
+                self.link.flush();
+            }
+            told(now.since(begun));
+            let mut met = Ok(None);
+            let to = self.to;
+            while self.link.receive(|from, datagram| {
+                if same(from, to) && matches!(met, Ok(None)) {
+                    met = caller.hear(now, datagram);
+                }
+            })? {}
+            if let Some(session) = met? {
+                return Ok(session);
+            }
+            let until = caller.due().min(self.link.now() + NAP);
+            self.link.wait(until);
+            self.account.book(Limit::RoundTrips, self.link.now().since(now));
+        }
+    }
+
+    /// Opens a connection whose OPEN says this. Answers it with what the receiver says, or nothing if the session is lost.
+    pub fn open(
+        &mut self,
+        session: &mut Session,
+        text: Vec<u8>,
+    ) -> Result<Option<(Connection, Vec<u8>)>, MoverError> {
+        let no_random = || MoverError::system("no random numbers");
+        let uid = u32::from_be_bytes(random().map_err(no_random())?);
+        let local = u16::from_be_bytes(random().map_err(no_random())?);
+        let terms = Terms {
+            uid,
+            buffer: CHUNK,
+            packet: PACKET,
+            burst: Burst { size: u16::MAX, interval: 1 },
+            outstanding: OUTSTANDING,
+            death: DEATH,
+            write: true,
+            text,
+            ..Terms::default()
+        };
+        let cap = burst(self.control.cap());
+        let habits = Habits { dialect: Dialect::V5, rate: RateLaw::Adaptive, cap };
+        let ports = Ports { local, foreign: 1 };
+        let mut connection = Connection::open(self.link.now(), terms, ports, habits);
+        while connection.is_opening() {
+            let now = self.link.now();
+            if !self.turn(session, &mut connection, &mut BTreeMap::new())? {
+                return Ok(None);
+            }
+            if connection.is_opening() {
+                self.rest(&connection, Limit::RoundTrips, NAP);
+            }
+            self.account.book(Limit::RoundTrips, self.link.now().since(now));
+        }
+        match connection.ending() {
+            None => {
+                let text = connection.terms().text.clone();
+                Ok(Some((connection, text)))
+            }
+            Some(ending) => self.ended(ending).map(|_| None),
+        }
+    }
+
+    /// Sends what `feed` has through a connection that is open, until all of it is confirmed.
+    pub fn send(
+        &mut self,
+        session: &mut Session,
+        connection: &mut Connection,
+        feed: &mut dyn Feed,
+    ) -> Result<Outcome, MoverError> {
+        let mut buffers: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+        let (mut cap, mut before, earlier) = (self.control.cap(), self.link.now(), self.packets);
+        loop {
+            self.check_stop().inspect_err(|_| self.quit(session, connection))?;
+            if self.control.cap() != cap {
+                cap = self.control.cap();
+                connection.sender().into_iter().for_each(|it| it.set_cap(burst(cap)));
+            }
+            let filled = connection.sender().map(|sender| fill(sender, feed, &mut buffers));
+            if let Some(Err(error)) = filled {
+                self.quit(session, connection);
+                return Err(error);
+            }
+            if !self.turn(session, connection, &mut buffers)? {
+                return Ok(Outcome::Lost);
+            }
+            if let Some(ending) = connection.ending() {
+                return self.ended(ending);
+            }
+            let Some(sender) = connection.sender() else { return Ok(Outcome::Lost) };
+            while let Some(buffer) = sender.released() {
+                let octets = buffers.remove(&buffer).map_or(0, |data| data.len() as u64);
+                feed.confirmed(buffer, octets);
+            }
+            let sent = sender.sent;
+            self.packets = (earlier.0 + sent.packets + sent.again, earlier.1 + sent.again);
+            feed.tell(before, self.packets);
+            if sender.is_finished() {
+                return Ok(Outcome::Done);
+            }
+            let (limit, nap) = held(sender.held());
+            let worked = self.link.now();
+            self.account.book(Limit::Processor, worked.since(before));
+            self.rest(connection, limit, nap);
+            before = self.link.now();
+            self.account.book(limit, before.since(worked));
+        }
+    }
+
+    /// Takes in what has come and sends what is due. Answers whether the session still is.
+    fn turn(
+        &mut self,
+        session: &mut Session,
+        connection: &mut Connection,
+        buffers: &mut BTreeMap<u64, Vec<u8>>,
+    ) -> Result<bool, MoverError> {
+        let now = self.link.now();
+        let (to, mut is_known) = (self.to, true);
+        while self.link.receive(|from, datagram| {
+            if !same(from, to) {
+                return;
+            }
+            is_known &= !session.is_unknown(datagram);
+            if let Some((read, _)) = session.hear(datagram)
+                && read.ports == connection.ports().turned()
+            {
+                connection.receive(now, &read.packet, true);
+            }
+        })? {}
+        if connection.deadline().is_some_and(|at| at <= now) {
+            connection.expire(now);
+        }
+        for _ in 0..ROUND {
+            let Some(out) = connection.transmit(now) else { break };
+            let ports = connection.ports();
+            match out {
+                Out::Packet(packet) => session.say(&mut self.link, to, ports, &packet, &[]),
+                Out::Data(sending) => {
+                    let start = sending.offset as usize;
+                    let end = start + usize::from(sending.header.bytes);
+                    let data = buffers.get(&sending.buffer).and_then(|it| it.get(start..end));
+                    let data = data.ok_or(MoverError::Broken("a buffer that was let go"))?;
+                    let packet = Packet::Data(sending.header);
+                    session.say(&mut self.link, to, ports, &packet, data);
+                }
+            }
+        }
+        self.link.flush();
+        Ok(is_known)
+    }
+
+    fn rest(&mut self, connection: &Connection, limit: Limit, nap: Span) {
+        let most = self.link.now() + if limit == Limit::Disk { SHORT_NAP } else { nap };
+        self.link.wait(connection.deadline().unwrap_or(Time::NEVER).min(most));
+    }
+
+    /// Tells the other end that this one goes.
+    fn quit(&mut self, session: &mut Session, connection: &mut Connection) {
+        connection.quit(self.link.now(), b"stopped at the sending end");
+        if let Some(Out::Packet(packet)) = connection.transmit(self.link.now()) {
+            session.say(&mut self.link, self.to, connection.ports(), &packet, &[]);
+            self.link.flush();
+        }
+    }
+
+    fn ended(&self, ending: &Ending) -> Result<Outcome, MoverError> {
+        let text = |reason: &[u8]| MoverError::Gone(String::from_utf8_lossy(reason).into_owned());
+        match ending {
+            Ending::Done => Ok(Outcome::Done),
+            Ending::Unanswered | Ending::Dead => Ok(Outcome::Lost),
+            Ending::Refused(why) | Ending::Quit(why) | Ending::Aborted(why) => Err(text(why)),
+            Ending::Left => Err(MoverError::Stopped),
+            Ending::Broken(why) => Err(MoverError::Broken(why)),
+        }
+    }
+
+    pub fn check_stop(&self) -> Result<(), MoverError> {
+        if self.control.is_stopped() { Err(MoverError::Stopped) } else { Ok(()) }
+    }
+}
+
+/// Hands the sender as many buffers as it can take and have been read.
+fn fill(
+    sender: &mut Sender,
+    feed: &mut dyn Feed,
+    buffers: &mut BTreeMap<u64, Vec<u8>>,
+) -> Result<(), MoverError> {
+    while let Some(number) = sender.wants() {
+        let Some(loaded) = feed.next()? else { break };
+        sender.fill(loaded.data.len() as u32, loaded.last);
+        buffers.insert(number, loaded.data);
+    }
+    Ok(())
+}
+
+/// What a sender's waiting is booked under, and how long it may sleep.
+fn held(held: Held) -> (Limit, Span) {
+    match held {
+        Held::Pace => (Limit::Path, NAP),
+        Held::Cap => (Limit::Cap, NAP),
+        Held::Client => (Limit::Disk, SHORT_NAP),
+        Held::Go => (Limit::Receiver, NAP),
+        Held::Confirmation => (Limit::RoundTrips, NAP),
+    }
+}
+
+/// Whether two addresses are one host's port, be it written as IPv4 or IPv6.
+fn same(a: SocketAddr, b: SocketAddr) -> bool {
+    (a.ip().to_canonical(), a.port()) == (b.ip().to_canonical(), b.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cap_is_kept_and_nearly_reached() {
+        for bits in [10_000, 64_000, 1_000_000, 33_333_333, 1_000_000_000, 40_000_000_000] {
+            let Burst { size, interval } = burst(Some(Rate::from_bits_per_second(bits)));
+            let made = f64::from(size) * f64::from(PACKET) * 8000.0 / f64::from(interval);
+            let share = made / bits as f64;
+            assert!(share <= 1.0 && (share > 0.98 || size == u16::MAX), "{bits}: {share}");
+        }
+        assert_eq!(burst(None).interval, 0);
+    }
+}

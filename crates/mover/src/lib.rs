@@ -1,0 +1,37 @@
+//! Files moved over NETBLT in UDP, from one machine to another.
+//!
+//! The sender calls ([`send`]); the receiver waits at one UDP port ([`receive`]). They prove to each other who they are
+//! (`session`), then speak NETBLT in sealed datagrams: a connection for the manifest if the receiver has not got it, one or
+//! more for the chunks that it misses, and short ones that settle the end (`words`). Either end may be killed at any time:
+//! the receiver's journal says what is there, and nothing that is there is sent again.
+
+mod account;
+mod desk;
+mod error;
+mod flow;
+mod incoming;
+mod link;
+mod receive;
+mod send;
+mod session;
+mod words;
+
+pub use account::Limit;
+pub use error::MoverError;
+pub use flow::Control;
+pub use receive::{Got, ReceiveOptions, Receiving, receive};
+pub use send::{SendOptions, Sending, Sent, send};
+pub use session::Secret;
+
+/// The UDP port at which a receiver waits if nothing else is said (RFC 1986 gave it to NETBLT in UDP).
+pub const PORT: u16 = 1818;
+
+/// Octets of a chunk: 128 full packets.
+pub const CHUNK: u32 = 128 * PACKET as u32;
+
+/// User octets of a packet. It fits Ethernet's 1500 with the headers of NETBLT, the session, UDP and IPv6.
+pub const PACKET: u16 = 1368;
+const _: () = assert!(PACKET as usize + 32 + session::ADDED + 8 + 40 <= 1500);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+//! The UDP socket: datagrams out in batches of equal length (one system call for up to 64, where the kernel segments), in as
+//! they come.
+
+use crate::MoverError;
+use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+use trunkline_core::Time;
+
+/// Octets of a batch at most: what the length field of IP allows, less headers.
+const BATCH: usize = 65_000;
+/// Octets of a datagram that comes at most, times the segments that the kernel may have put together.
+const ROOM: usize = 65_536;
+/// The socket buffers asked for: 50 ms of a gigabit per second.
+const BUFFER: usize = 8 << 20;
+/// How long a full device queue is waited for before a datagram counts as lost.
+const FULL: Duration = Duration::from_millis(20);
+
+/// What a link has carried.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Carried {
+    /// Octets of datagrams sent.
+    pub sent: u64,
+    /// Datagrams that the system did not take, although it was waited for.
+    pub refused: u64,
+}
+
+/// A socket with what waits to be sent.
+#[derive(Debug)]
+pub struct Link {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    began: Instant,
+    batch: Vec<u8>,
+    /// Octets of each datagram of the batch but the last, and where they go.
+    segment: usize,
+    to: SocketAddr,
+    count: usize,
+    inbox: Vec<u8>,
+    /// What went out.
+    pub carried: Carried,
+}
+
+impl Link {
+    /// A socket at this address.
+    ///
+    /// # Errors
+    /// If the system gives none.
+    pub fn bind(at: SocketAddr) -> Result<Link, MoverError> {
+        let what = format!("cannot listen at {at} (UDP)");
+        let socket = UdpSocket::bind(at).map_err(MoverError::system(what))?;
+        let state = UdpSocketState::new(UdpSockRef::from(&socket));
+        let state = state.map_err(MoverError::system("cannot set up the UDP socket"))?;
+        // As much as the system's limits allow; what it is, `buffer` tells.
+        let sock = socket2::SockRef::from(&socket);
+        let _ = (sock.set_recv_buffer_size(BUFFER), sock.set_send_buffer_size(BUFFER));
+        let (batch, inbox) = (Vec::with_capacity(BATCH), vec![0; ROOM]);
+        let (began, carried) = (Instant::now(), Carried::default());
+        Ok(Link { socket, state, began, batch, segment: 0, to: at, count: 0, inbox, carried })
+    }
+
+    /// Its own address.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// The time since it was made.
+    pub fn now(&self) -> Time {
+        Time::from_nanos(self.began.elapsed().as_nanos() as u64)
+    }
+
+    /// Octets of the receive buffer, as the system counts them.
+    pub fn buffer(&self) -> u64 {
+        let sock = socket2::SockRef::from(&self.socket);
+        sock.recv_buffer_size().unwrap_or_default() as u64
+    }
+
+    /// Datagrams that came to the socket and found its buffer full.
+    pub fn overrun(&self) -> u64 {
+        let Ok(address) = self.address() else { return 0 };
+        let table = if address.is_ipv4() { "/proc/net/udp" } else { "/proc/net/udp6" };
+        let text = std::fs::read_to_string(table).unwrap_or_default();
+        drops(&text, address.port())
+    }
+
+    /// Adds a datagram for `to` that `write` appends to what it is given.
+    pub fn put(&mut self, to: SocketAddr, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.count > 0 && to != self.to {
+            self.flush();
+        }
+        self.to = to;
+        let start = self.batch.len();
+        write(&mut self.batch);
+        let length = self.batch.len() - start;
+        if self.count > 0 && length > self.segment {
+            // A longer one cannot follow: those before it go first.
+            let longer = self.batch.split_off(start);
+            self.flush();
+            self.batch = longer;
+        }
+        if self.count == 0 {
+            self.segment = length;
+        }
+        self.count += 1;
+        let is_last = length < self.segment || self.count >= self.state.max_gso_segments();
+        if is_last || self.batch.len() + self.segment > BATCH {
+            self.flush();
+        }
+    }
+
+    /// Sends what waits.
+    pub fn flush(&mut self) {
+        if self.count == 0 {
+            return;
+        }
+        let segment_size = (self.count > 1).then_some(self.segment);
+        let (contents, destination) = (&self.batch[..], self.to);
+        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
+        let until = Instant::now() + FULL;
+        loop {
+            match self.state.try_send(UdpSockRef::from(&self.socket), &transmit) {
+                Ok(()) => break self.carried.sent += contents.len() as u64,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < until => {
+                    self.wait_for(PollFlags::OUT, FULL);
+                }
+                Err(error) => {
+                    // A path that is away for a while is no reason to give up: the receiver asks again.
+                    tracing::debug!(%error, to = %destination, "datagrams were not taken");
+                    break self.carried.refused += self.count as u64;
+                }
+            }
+        }
+        self.batch.clear();
+        self.count = 0;
+    }
+
+    /// Hands what has come to `each`, with where it came from. Answers whether there may be more.
+    ///
+    /// # Errors
+    /// If the socket is of no use any more.
+    pub fn receive(&mut self, mut each: impl FnMut(SocketAddr, &[u8])) -> Result<bool, MoverError> {
+        let mut meta = [RecvMeta::default()];
+        let mut into = [IoSliceMut::new(&mut self.inbox)];
+        match self.state.recv(UdpSockRef::from(&self.socket), &mut into, &mut meta) {
+            Ok(0) => return Ok(false),
+            Ok(_) => {}
+            // An ICMP message about something sent before says that nobody listens there now.
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => return Ok(false),
+                ErrorKind::Interrupted | ErrorKind::ConnectionRefused => return Ok(true),
+                _ => return Err(MoverError::system("cannot receive")(error)),
+            },
+        }
+        let RecvMeta { addr, len, stride, .. } = meta[0];
+        self.inbox[..len].chunks(stride.max(1)).for_each(|datagram| each(addr, datagram));
+        Ok(true)
+    }
+
+    /// Waits until something has come or the time is there.
+    pub fn wait(&self, until: Time) {
+        let left = until.since(self.now());
+        if left.as_nanos() > 0 {
+            self.wait_for(PollFlags::IN, Duration::from_nanos(left.as_nanos()));
+        }
+    }
+
+    fn wait_for(&self, what: PollFlags, most: Duration) {
+        let limit = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+        // Being woken by a signal is being woken: the caller looks around anyway.
+        let _ = poll(&mut [PollFd::new(&self.socket, what)], Some(&limit));
+    }
+}
+
+/// The last column of the line about `port` in the kernel's table of UDP sockets.
+fn drops(table: &str, port: u16) -> u64 {
+    let suffix = format!(":{port:04X}");
+    let lines = table.lines().skip(1).map(|line| line.split_ascii_whitespace());
+    let own = lines.filter(|fields| fields.clone().nth(1).is_some_and(|it| it.ends_with(&suffix)));
+    own.filter_map(|fields| fields.last()?.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn link() -> Link {
+        Link::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap()
+    }
+
+    /// What comes within a second, until there are `count`.
+    fn heard(link: &mut Link, count: usize) -> Vec<Vec<u8>> {
+        let mut heard = Vec::new();
+        let until = link.now() + trunkline_core::Span::from_secs(1);
+        while heard.len() < count && link.now() < until {
+            link.wait(until);
+            link.receive(|_, datagram| heard.push(datagram.to_vec())).unwrap();
+        }
+        heard
+    }
+
+    #[test]
+    fn datagrams_of_any_lengths_come_as_they_were() {
+        let (mut near, mut there) = (link(), link());
+        let to = there.address().unwrap();
+        let lengths = [100, 100, 100, 40, 1400, 1400, 1, 7, 1200, 1200, 1200, 300];
+        let sent: Vec<Vec<u8>> =
+            lengths.iter().enumerate().map(|(at, &length)| vec![at as u8; length]).collect();
+        for datagram in &sent {
+            near.put(to, |out| out.extend(datagram));
+        }
+        near.flush();
+        assert_eq!(heard(&mut there, sent.len()), sent);
+        assert_eq!(near.carried.sent, lengths.iter().sum::<usize>() as u64);
+        assert_eq!(near.carried.refused, 0);
+    }
+
+    #[test]
+    fn batches_hold_no_more_than_a_datagram_of_ip() {
+        let (mut near, mut there) = (link(), link());
+        let to = there.address().unwrap();
+        for at in 0..200u8 {
+            near.put(to, |out| out.extend([at; 1400]));
+        }
+        near.flush();
+        let heard = heard(&mut there, 200);
+        assert!(heard.iter().enumerate().all(|(at, it)| *it == [at as u8; 1400]));
+        assert_eq!(heard.len(), 200);
+    }
+
+    #[test]
+    fn another_address_ends_a_batch() {
+        let (mut near, mut one, mut other) = (link(), link(), link());
+        let (to, away) = (one.address().unwrap(), other.address().unwrap());
+        for _ in 0..3 {
+            near.put(to, |out| out.extend(b"one"));
+            near.put(away, |out| out.extend(b"two"));
+        }
+        near.flush();
+        assert_eq!(heard(&mut one, 3), vec![b"one".to_vec(); 3]);
+        assert_eq!(heard(&mut other, 3), vec![b"two".to_vec(); 3]);
+    }
+
+    #[test]
+    fn the_kernels_table_is_read() {
+        let table = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n\
+                      41: 0100007F:071A 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 5309 2 000000006a2 17\n\
+                      42: 0100007F:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 5310 2 000000006a3 5\n";
+        assert_eq!((drops(table, 1818), drops(table, 53), drops(table, 54)), (17, 5, 0));
+    }
+}

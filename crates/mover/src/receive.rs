@@ -1,0 +1,592 @@
+//! The receiving end: lets in who knows the secret, and takes what is missing.
+
+use crate::desk::{Desk, Done, Task, Wanted};
+use crate::flow::Control;
+use crate::incoming::{Current, Stream};
+use crate::link::Link;
+use crate::session::{Door, Knock, Secret, Session, unknown};
+use crate::words::{Answer, Ask};
+use crate::{CHUNK, MoverError};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use trunkline_core::{Span, Time};
+use trunkline_transport::netblt::wire::{Burst, Dialect, MOST_TEXT, Packet, Ports, Read, Terms};
+use trunkline_transport::netblt::{Connection, Ending, Habits, Limits, Out, RateLaw};
+
+/// Sessions that are kept at most; the oldest without proof goes first.
+const MOST_SESSIONS: usize = 16;
+/// Connections whose OPEN, if it comes once more, opens nothing.
+const MOST_PAST: usize = 256;
+/// The largest manifest: that of about four million files.
+const MOST_MANIFEST: u64 = 256 << 20;
+/// How long the answer to the end is said again if the sender has not heard it.
+const LINGER: Span = Span::from_secs(5);
+/// The same once the sender has been told.
+const SOON: Span = Span::from_millis(1500);
+/// From one word about progress to the next.
+const TELL: Span = Span::from_millis(100);
+/// The longest sleep; while the disk works; and while nobody is there.
+const NAP: Span = Span::from_millis(50);
+const SHORT_NAP: Span = Span::from_millis(1);
+
+/// Where to receive, and from whom.
+#[derive(Debug)]
+pub struct ReceiveOptions {
+    /// Everything is written beneath this directory.
+    pub directory: PathBuf,
+    /// The address and port of UDP.
+    pub listen: SocketAddr,
+    /// What both ends know.
+    pub secret: Secret,
+    /// Octets of chunks that may be in memory.
+    pub memory: u64,
+    /// Whether files that stand there already may be replaced.
+    pub replace: bool,
+}
+
+/// A phase of a transfer, and how far it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "phase", rename_all = "kebab-case")]
+pub enum Receiving {
+    /// It waits for a sender at this address.
+    Listen {
+        /// Address and port.
+        address: SocketAddr,
+    },
+    /// A sender is there.
+    Connect {
+        /// The sender's address.
+        from: SocketAddr,
+        /// The name of the first thing that it sends, if that is known yet.
+        name: String,
+        /// Octets that are there already.
+        had: u64,
+        /// Octets of the whole transfer.
+        bytes: u64,
+    },
+    /// It receives. What counts is on the disk and in the journal.
+    Receive {
+        /// Octets confirmed, in this and earlier sessions.
+        confirmed: u64,
+        /// Octets of the whole transfer.
+        bytes: u64,
+        /// Octets in this session.
+        moved: u64,
+        /// Seconds since the sender opened.
+        seconds: f64,
+    },
+    /// The sender has gone; what has come is kept, and it is waited for.
+    Away,
+    /// It puts things in place.
+    Place {
+        /// Entries in place.
+        done: u64,
+        /// All of them.
+        entries: u64,
+    },
+}
+
+/// A transfer that ended well.
+#[derive(Debug, Clone, Serialize)]
+pub struct Got {
+    /// The name of the first thing received.
+    pub name: String,
+    /// Files.
+    pub files: u64,
+    /// Octets of their data.
+    pub bytes: u64,
+    /// Octets of them that this run received.
+    pub moved: u64,
+    /// Seconds from the sender's first word to the end.
+    pub seconds: f64,
+    /// Datagrams that found the socket's buffer full.
+    pub overrun: u64,
+    /// Octets of that buffer.
+    pub buffer: u64,
+    /// The part of the time in which no chunk was asked for because the memory was full of what the disk had not taken.
+    pub disk: f64,
+}
+
+/// Receives one transfer. It waits for its sender for as long as it takes, and again if the sender goes.
+///
+/// # Errors
+/// If the directory or the socket is of no use, too many codes are tried, the sender gives up, or the user stops it.
+pub fn receive(
+    options: ReceiveOptions,
+    control: &Control,
+    tell: &mut dyn FnMut(&Receiving),
+) -> Result<Got, MoverError> {
+    let link = Link::bind(options.listen)?;
+    let address = link.address().map_err(MoverError::system("no address"))?;
+    make(&options.directory)?;
+    let desk = Desk::start(options.directory, options.replace)?;
+    let mut end = End {
+        link,
+        door: Door::new(options.secret),
+        desk,
+        room: (options.memory / u64::from(CHUNK)).max(1),
+        writing: 0,
+        sessions: VecDeque::new(),
+        next_session: 0,
+        current: None,
+        pending: None,
+        past: VecDeque::new(),
+        said: None,
+        placing: None,
+        finished: None,
+        failed: None,
+        story: Story::default(),
+    };
+    tell(&Receiving::Listen { address });
+    end.work(control, tell)
+}
+
+/// Makes the directory if it is not there; those that it is in must be.
+fn make(directory: &Path) -> Result<(), MoverError> {
+    match std::fs::create_dir(directory) {
+        Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
+            let what = format!("cannot make the directory {}", directory.display());
+            Err(MoverError::system(what)(cause))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A session, and where its sender is.
+struct Guest {
+    number: u64,
+    session: Session,
+    at: SocketAddr,
+    /// Whether something sealed has come from there.
+    is_proved: bool,
+}
+
+/// An OPEN that waits for the disk's answer.
+struct Pending {
+    guest: u64,
+    terms: Terms,
+    ports: Ports,
+    /// The transfer that it offers, and octets of its manifest.
+    offer: Option<([u8; 32], u64)>,
+}
+
+/// What has come that is not of the connection at work.
+enum News {
+    /// Somebody's first words, or nonsense.
+    Words(SocketAddr, Vec<u8>),
+    /// A packet that a guest sealed.
+    Packet(u64, Read),
+}
+
+/// What the user is told.
+#[derive(Default)]
+struct Story {
+    identity: Option<[u8; 32]>,
+    name: String,
+    had: u64,
+    bytes: u64,
+    moved: u64,
+    began: Option<Time>,
+    told: Time,
+    starved: Span,
+    since: Time,
+}
+
+struct End {
+    link: Link,
+    door: Door,
+    desk: Desk,
+    /// Chunks that there is memory for, and those that wait for the disk.
+    room: u64,
+    writing: u64,
+    sessions: VecDeque<Guest>,
+    next_session: u64,
+    current: Option<Current>,
+    pending: Option<Pending>,
+    past: VecDeque<u32>,
+    /// The newest answer that opened nothing, and whom it was for.
+    said: Option<(u64, u32, Ports, Packet)>,
+    placing: Option<(u64, u64)>,
+    /// How it ended, well or not, and until when its sender can still be told.
+    finished: Option<(Got, Time)>,
+    failed: Option<(MoverError, Time)>,
+    story: Story,
+}
+
+impl End {
+    fn work(
+        &mut self,
+        control: &Control,
+        tell: &mut dyn FnMut(&Receiving),
+    ) -> Result<Got, MoverError> {
+        loop {
+            if control.is_stopped() {
+                self.give_up("the receiver was stopped; it can go on later");
+                return Err(MoverError::Stopped);
+            }
+            let now = self.link.now();
+            self.hear(now, tell)?;
+            while let Some(done) = self.desk.done() {
+                self.did(now, done, tell);
+            }
+            self.say(now, tell);
+            self.progress(now, tell);
+            if let Some((got, until)) = &self.finished
+                && *until <= now
+            {
+                return Ok(got.clone());
+            }
+            if let Some((error, _)) = self.failed.take_if(|(_, until)| *until <= now) {
+                return Err(error);
+            }
+            self.rest(now);
+        }
+    }
+
+    /// Takes in all that has come.
+    fn hear(&mut self, now: Time, tell: &mut dyn FnMut(&Receiving)) -> Result<(), MoverError> {
+        let mut news = Vec::new();
+        loop {
+            let End { link, sessions, current, desk, writing, .. } = self;
+            let more = link.receive(|from, datagram| {
+                let mut give = |task| {
+                    *writing += u64::from(matches!(task, Task::Write(..)));
+                    desk.give(task);
+                };
+                news.extend(sort(now, sessions, current, from, datagram, &mut give));
+            })?;
+            for one in news.drain(..) {
+                match one {
+                    News::Words(from, datagram) => self.words(from, &datagram)?,
+                    News::Packet(guest, read) => self.sealed(now, guest, read, tell),
+                }
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes in what no guest sealed.
+    fn words(&mut self, from: SocketAddr, datagram: &[u8]) -> Result<(), MoverError> {
+        match self.door.knock(datagram)? {
+            Knock::Answer(answer) => self.reply(from, &answer),
+            Knock::Session(answer, session) => {
+                self.reply(from, &answer);
+                self.admit(from, *session);
+            }
+            Knock::Nothing => {
+                unknown(datagram).into_iter().for_each(|answer| self.reply(from, &answer));
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, to: SocketAddr, answer: &[u8]) {
+        self.link.put(to, |out| out.extend(answer));
+        self.link.flush();
+    }
+
+    fn admit(&mut self, at: SocketAddr, session: Session) {
+        if self.sessions.len() == MOST_SESSIONS {
+            let at_work = self.current.as_ref().map(|it| it.guest);
+            let unproved = self.sessions.iter().position(|it| !it.is_proved);
+            let idle = self.sessions.iter().position(|it| Some(it.number) != at_work);
+            let goes = unproved.or(idle).unwrap_or_default();
+            self.sessions.remove(goes);
+        }
+        let number = self.next_session;
+        self.next_session += 1;
+        self.sessions.push_back(Guest { number, session, at, is_proved: false });
+    }
+
+    /// Takes in a packet that some sender sealed and that is not of the connection at work.
+    fn sealed(&mut self, now: Time, guest: u64, read: Read, tell: &mut dyn FnMut(&Receiving)) {
+        let ports = read.ports.turned();
+        match read.packet {
+            Packet::Open(terms) => self.opened(now, guest, terms, ports, tell),
+            Packet::Done if self.finished.is_some() => {
+                // The sender knows.
+                self.finished.iter_mut().for_each(|it| it.1 = now);
+            }
+            _ => {}
+        }
+    }
+
+    fn opened(
+        &mut self,
+        now: Time,
+        guest: u64,
+        terms: Terms,
+        ports: Ports,
+        tell: &mut dyn FnMut(&Receiving),
+    ) {
+        if let Some((whom, uid, ports, packet)) = self.said.clone()
+            && (whom, uid) == (guest, terms.uid)
+        {
+            return self.tell_guest(whom, ports, &packet, &[]);
+        }
+        let is_pending = self.pending.as_ref().is_some_and(|it| it.terms.uid == terms.uid);
+        if is_pending || self.past.contains(&terms.uid) {
+            return;
+        }
+        self.past.push_back(terms.uid);
+        if self.past.len() > MOST_PAST {
+            self.past.pop_front();
+        }
+        if let Some((error, until)) = &mut self.failed {
+            // The sender knows; it may ask once more if this gets lost.
+            *until = (*until).min(now + SOON);
+            let mut why = error.to_string().into_bytes();
+            why.truncate(MOST_TEXT);
+            self.past.pop_back();
+            return self.tell_guest(guest, ports, &Packet::Refused(why), &[]);
+        }
+        self.story.began.get_or_insert(now);
+        let Some(ask) = Ask::read(&terms.text) else {
+            let refusal = Packet::Refused(b"it says what this end does not know".to_vec());
+            return self.tell_guest(guest, ports, &refusal, &[]);
+        };
+        let mut pending = Pending { guest, terms, ports, offer: None };
+        match ask {
+            Ask::Offer(_) if self.finished.is_some() => {
+                let why = b"it has just received a transfer: run `trunkline receive` again";
+                self.tell_guest(guest, ports, &Packet::Refused(why.to_vec()), &[]);
+            }
+            Ask::Offer(offer) if offer.manifest > MOST_MANIFEST || offer.chunk != CHUNK => {
+                let why = b"its manifest is too large, or its chunks are not ours";
+                self.tell_guest(guest, ports, &Packet::Refused(why.to_vec()), &[]);
+            }
+            Ask::Offer(offer) => {
+                // Whoever proves to know the secret later is the same user, who has begun again.
+                self.current = None;
+                pending.offer = Some((offer.identity, offer.manifest));
+                self.pending = Some(pending);
+                self.desk.give(Task::Offer(offer));
+            }
+            Ask::Hashes { .. } => {
+                let length = self.story.bytes.div_ceil(CHUNK.into()) * 32;
+                self.accept(now, &pending, &Answer::All, Stream::octets(length, Task::Hashes));
+            }
+            Ask::Finish { root, .. } => {
+                self.current = None;
+                match (&self.finished, self.placing) {
+                    (Some(_), _) => self.answer(&pending, &Answer::Done),
+                    (None, Some((done, all))) => {
+                        self.answer(&pending, &Answer::Placing { done, all });
+                        tell(&Receiving::Place { done, entries: all });
+                    }
+                    (None, None) => {
+                        self.pending = Some(pending);
+                        self.desk.give(Task::Finish(root));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers an OPEN and lets it open nothing here.
+    fn answer(&mut self, pending: &Pending, answer: &Answer) {
+        let narrowed = pending.terms.narrowed(&Limits::default()).unwrap_or_default();
+        let packet = Packet::Response(Terms { text: answer.text(), ..narrowed });
+        self.said = Some((pending.guest, pending.terms.uid, pending.ports, packet.clone()));
+        self.tell_guest(pending.guest, pending.ports, &packet, &[]);
+    }
+
+    /// Accepts an OPEN, whose connection brings `stream`.
+    fn accept(&mut self, now: Time, pending: &Pending, answer: &Answer, stream: Stream) {
+        let habits = Habits {
+            dialect: Dialect::V5,
+            rate: RateLaw::Adaptive,
+            cap: Burst { size: 1, interval: 0 },
+        };
+        let limits = Limits { buffer: CHUNK, ..Limits::default() };
+        let made = Connection::accept(now, &pending.terms, pending.ports, habits, &limits);
+        let Ok(connection) = made else {
+            let refusal = Packet::Refused(b"its terms are none of ours".to_vec());
+            return self.tell_guest(pending.guest, pending.ports, &refusal, &[]);
+        };
+        let connection = connection.answering(&answer.text());
+        let (uid, room) = (pending.terms.uid, self.room.saturating_sub(self.writing));
+        self.current = Some(Current::new(pending.guest, uid, connection, stream, room));
+    }
+
+    /// Something has been done on the disk.
+    fn did(&mut self, now: Time, done: Done, tell: &mut dyn FnMut(&Receiving)) {
+        match done {
+            Done::Written(octets) => self.written(octets),
+            Done::Placing(done, all) => {
+                self.placing = Some((done, all));
+                tell(&Receiving::Place { done, entries: all });
+                if let Some(pending) = self.pending.take() {
+                    self.answer(&pending, &Answer::Placing { done, all });
+                }
+            }
+            Done::Wanted(wanted) => self.wanted(now, wanted, tell),
+            Done::Root(answer) => {
+                let pending = self.pending.take();
+                pending.iter().for_each(|it| self.answer(it, &answer));
+            }
+            Done::Finished(finished) => {
+                self.finished = Some((self.got(now, &finished), now + LINGER));
+                if let Some(pending) = self.pending.take() {
+                    self.answer(&pending, &Answer::Done);
+                }
+            }
+            Done::Failed(error) => {
+                self.give_up(&error.to_string());
+                self.failed.get_or_insert((error.into(), now + LINGER));
+            }
+        }
+    }
+
+    fn written(&mut self, octets: u64) {
+        self.story.moved += octets;
+        self.writing -= 1;
+        self.current.iter_mut().for_each(Current::provide);
+    }
+
+    /// The disk has said what it wants of the offer that is pending.
+    fn wanted(&mut self, now: Time, wanted: Wanted, tell: &mut dyn FnMut(&Receiving)) {
+        let Wanted { identity, answer, had, bytes, name } = wanted;
+        let is_meant = |it: &mut Pending| it.offer.is_some_and(|offer| offer.0 == identity);
+        let Some(pending) = self.pending.take_if(is_meant) else { return };
+        if self.story.identity != Some(identity) {
+            let (began, since) = (self.story.began, self.story.since);
+            self.story = Story { identity: Some(identity), began, since, ..Story::default() };
+        }
+        if self.story.bytes == 0 {
+            (self.story.had, self.story.bytes, self.story.name) = (had, bytes, name.clone());
+        }
+        let from = self.sessions.iter().find(|it| it.number == pending.guest).map(|it| it.at);
+        if let Some(from) = from {
+            tell(&Receiving::Connect { from, name, had, bytes });
+        }
+        match (&answer, pending.offer) {
+            (Answer::Want { .. }, _) => {
+                // Only as many ranges as were told.
+                let told = Answer::read(&answer.text());
+                let Some(Answer::Want { ranges, .. }) = told else { return };
+                let list = ranges.into_iter().flatten().collect();
+                self.accept(now, &pending, &answer, Stream::chunks(list));
+            }
+            (Answer::All, Some((_, octets))) => {
+                self.accept(now, &pending, &answer, Stream::octets(octets, Task::Manifest));
+            }
+            _ => self.answer(&pending, &answer),
+        }
+    }
+
+    /// Says what the connection at work has to say.
+    fn say(&mut self, now: Time, tell: &mut dyn FnMut(&Receiving)) {
+        let End { link, sessions, current, .. } = self;
+        let Some(Current { guest, connection, .. }) = current else { return };
+        let Some(guest) = sessions.iter_mut().find(|it| it.number == *guest) else { return };
+        if connection.deadline().is_some_and(|at| at <= now) {
+            connection.expire(now);
+        }
+        while let Some(out) = connection.transmit(now) {
+            if let Out::Packet(packet) = out {
+                guest.session.say(link, guest.at, connection.ports(), &packet, &[]);
+            }
+        }
+        link.flush();
+        if let Some(ending) = connection.ending() {
+            if *ending != Ending::Done {
+                tell(&Receiving::Away);
+            }
+            *current = None;
+        }
+    }
+
+    fn tell_guest(&mut self, guest: u64, ports: Ports, packet: &Packet, data: &[u8]) {
+        if let Some(guest) = self.sessions.iter_mut().find(|it| it.number == guest) {
+            guest.session.say(&mut self.link, guest.at, ports, packet, data);
+            self.link.flush();
+        }
+    }
+
+    /// Tells whoever is there that this end goes, and why.
+    fn give_up(&mut self, why: &str) {
+        let mut why = why.as_bytes().to_vec();
+        why.truncate(MOST_TEXT);
+        let now = self.link.now();
+        if let Some(Current { guest, connection, .. }) = &mut self.current {
+            let (guest, ports) = (*guest, connection.ports());
+            connection.quit(now, &why);
+            self.tell_guest(guest, ports, &Packet::Quit(why), &[]);
+        } else if let Some(pending) = self.pending.take() {
+            self.tell_guest(pending.guest, pending.ports, &Packet::Refused(why), &[]);
+        }
+    }
+
+    fn progress(&mut self, now: Time, tell: &mut dyn FnMut(&Receiving)) {
+        let is_starved = self.current.as_ref().is_some_and(Current::is_starved);
+        let story = &mut self.story;
+        if is_starved {
+            story.starved += now.since(story.since);
+        }
+        story.since = now;
+        if self.current.is_some() && story.bytes > 0 && now >= story.told + TELL {
+            story.told = now;
+            let seconds = story.began.map_or(0.0, |began| now.since(began).as_secs_f64());
+            let confirmed = (story.had + story.moved).min(story.bytes);
+            let (bytes, moved) = (story.bytes, story.moved);
+            tell(&Receiving::Receive { confirmed, bytes, moved, seconds });
+        }
+    }
+
+    fn got(&self, now: Time, finished: &trunkline_transfer::Finished) -> Got {
+        let story = &self.story;
+        let spent = story.began.map_or(Span::ZERO, |began| now.since(began));
+        Got {
+            name: story.name.clone(),
+            files: finished.files,
+            bytes: story.bytes,
+            moved: story.moved,
+            seconds: spent.as_secs_f64(),
+            overrun: self.link.overrun(),
+            buffer: self.link.buffer(),
+            disk: story.starved.as_secs_f64() / spent.as_secs_f64().max(1e-9),
+        }
+    }
+
+    fn rest(&self, now: Time) {
+        let at_disk = self.pending.is_some() || self.placing.is_some();
+        let at_work = self.current.as_ref().and_then(|it| it.connection.deadline());
+        let nap = if at_disk || at_work.is_some() { SHORT_NAP } else { NAP };
+        let most = now + nap;
+        self.link.wait(at_work.map_or(most, |at| at.min(most)));
+    }
+}
+
+/// Takes in a datagram: what is of the connection at work goes there, anything else comes back.
+fn sort(
+    now: Time,
+    sessions: &mut VecDeque<Guest>,
+    current: &mut Option<Current>,
+    from: SocketAddr,
+    datagram: &[u8],
+    give: &mut dyn FnMut(Task),
+) -> Option<News> {
+    let guest = sessions.iter_mut().find(|it| it.session.is_meant(datagram));
+    let Some(guest) = guest else { return Some(News::Words(from, datagram.to_vec())) };
+    let (read, data) = guest.session.hear(datagram)?;
+    // Whoever sealed it is there: an address may change under a session.
+    (guest.at, guest.is_proved) = (from, true);
+    let at_work = current.as_mut().filter(|current| {
+        let is_other = matches!(&read.packet, Packet::Open(terms) if terms.uid != current.uid);
+        let ports = current.connection.ports().turned();
+        current.guest == guest.number && read.ports == ports && !is_other
+    });
+    match at_work {
+        Some(current) => {
+            current.take(now, &read.packet, data, give);
+            None
+        }
+        None => Some(News::Packet(guest.number, read)),
+    }
+}

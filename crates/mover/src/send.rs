@@ -1,0 +1,406 @@
+//! The sending end: calls, offers, sends what is missing, and says when all of it is in its place.
+
+use crate::account::{Account, Limit};
+use crate::flow::{Control, Feed, Flow, Loaded, Octets, Outcome};
+use crate::link::Link;
+use crate::session::{Secret, Session};
+use crate::words::{Answer, Ask, Offer};
+use crate::{CHUNK, MoverError};
+use serde::Serialize;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+use trunkline_core::{Span, Time};
+use trunkline_transfer::{Manifest, Source, root};
+use trunkline_transport::netblt::wire::Packet;
+
+/// Chunks that are read ahead: 5.6 MB.
+const AHEAD: usize = 32;
+/// From one question whether everything is in its place to the next.
+const ASK_AGAIN: Span = Span::from_millis(200);
+/// From one word about progress to the next.
+const TELL: Span = Span::from_millis(100);
+
+/// What is to be sent, and where to.
+#[derive(Debug)]
+pub struct SendOptions {
+    /// Files and directories.
+    pub paths: Vec<PathBuf>,
+    /// The receiver.
+    pub to: SocketAddr,
+    /// What both ends know.
+    pub secret: Secret,
+}
+
+/// A phase of a transfer, and how far it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "phase", rename_all = "kebab-case")]
+pub enum Sending {
+    /// It looks at what is to be sent.
+    Scan {
+        /// Entries so far.
+        entries: u64,
+        /// Octets of their data.
+        bytes: u64,
+    },
+    /// It calls the receiver.
+    Connect {
+        /// Seconds since the first call.
+        seconds: f64,
+    },
+    /// It sends. All that is confirmed is in the receiver's hands.
+    Send {
+        /// Octets that the receiver has confirmed, in this and earlier sessions.
+        confirmed: u64,
+        /// Octets of the whole transfer.
+        bytes: u64,
+        /// Octets that this session has moved.
+        moved: u64,
+        /// Seconds since it began to send.
+        seconds: f64,
+        /// The part of the data packets that was sent again.
+        again: f64,
+    },
+    /// It reads what it has not read in this session, for the hash of the whole.
+    Verify {
+        /// Octets read.
+        read: u64,
+        /// Octets to be read.
+        bytes: u64,
+    },
+    /// The receiver puts things in place.
+    Place {
+        /// Entries in place.
+        done: u64,
+        /// All of them.
+        entries: u64,
+    },
+    /// The receiver does not answer any more; it is called again.
+    Lost,
+}
+
+/// A transfer that ended well.
+#[derive(Debug, Clone, Serialize)]
+pub struct Sent {
+    /// The name of the first thing sent.
+    pub name: String,
+    /// Files.
+    pub files: u64,
+    /// Octets of their data.
+    pub bytes: u64,
+    /// Octets that the receiver already had.
+    pub had: u64,
+    /// Seconds from the first call to the end.
+    pub seconds: f64,
+    /// Seconds in which data moved.
+    pub moving: f64,
+    /// Octets on the wire, as the datagrams that this end sent.
+    pub wire: u64,
+    /// Data packets, those sent again included.
+    pub packets: u64,
+    /// Data packets sent again.
+    pub again: u64,
+    /// What the time was spent on: cause and share, the greatest first.
+    pub limits: Vec<(Limit, f64)>,
+    /// The hash of the whole.
+    pub root: String,
+}
+
+/// Sends, for as long as it takes: a receiver that is away is waited for.
+///
+/// # Errors
+/// If a file cannot be read or changes, the receiver refuses or gives up, or the user stops it.
+pub fn send(
+    options: &SendOptions,
+    control: &Control,
+    tell: &mut dyn FnMut(&Sending),
+) -> Result<Sent, MoverError> {
+    let scanned = &mut |entries, bytes| tell(&Sending::Scan { entries, bytes });
+    let (manifest, source) = Manifest::scan(&options.paths, scanned)?;
+    let any: SocketAddr = match options.to {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let link = Link::bind(any)?;
+    let account = Account::default();
+    let flow = Flow { link, to: options.to, control, account, packets: (0, 0) };
+    let encoded = manifest.encode();
+    let bytes = manifest.stream_bytes();
+    let chunks = bytes.div_ceil(CHUNK.into()) as usize;
+    let mut mover = Mover {
+        identity: manifest.identity(),
+        manifest,
+        bytes,
+        encoded,
+        source,
+        hashes: vec![None; chunks],
+        flow,
+        tell,
+        moved: 0,
+        had: None,
+        moving: Span::ZERO,
+    };
+    loop {
+        let mut last = -1.0;
+        let tell = &mut mover.tell;
+        let mut session = mover.flow.meet(&options.secret, &mut |waited| {
+            let seconds = waited.as_secs_f64().floor();
+            if seconds > last {
+                last = seconds;
+                tell(&Sending::Connect { seconds });
+            }
+        })?;
+        if mover.talk(&mut session)? == Outcome::Done {
+            return Ok(mover.sent());
+        }
+        (mover.tell)(&Sending::Lost);
+    }
+}
+
+struct Mover<'a> {
+    manifest: Manifest,
+    /// Bytes of its stream.
+    bytes: u64,
+    encoded: Vec<u8>,
+    identity: [u8; 32],
+    source: Source,
+    /// The hashes of the chunks that have been read.
+    hashes: Vec<Option<[u8; 32]>>,
+    flow: Flow<'a>,
+    tell: &'a mut dyn FnMut(&Sending),
+    /// Octets of data confirmed in this run.
+    moved: u64,
+    /// Octets that the receiver had when it first answered.
+    had: Option<u64>,
+    moving: Span,
+}
+
+impl Mover<'_> {
+    /// Goes through a session to the end of the transfer or of the session.
+    fn talk(&mut self, session: &mut Session) -> Result<Outcome, MoverError> {
+        loop {
+            let offer = Ask::Offer(Offer {
+                identity: self.identity,
+                manifest: self.encoded.len() as u64,
+                chunk: CHUNK,
+            });
+            let Some((mut connection, text)) = self.flow.open(session, offer.text())? else {
+                return Ok(Outcome::Lost);
+            };
+            let outcome = match Answer::read(&text) {
+                Some(Answer::All) => {
+                    let mut feed = Octets::new(&self.encoded);
+                    self.flow.send(session, &mut connection, &mut feed)?
+                }
+                Some(Answer::Want { ranges, missing }) => {
+                    self.check(&ranges)?;
+                    let began = self.flow.link.now();
+                    let outcome = self.send_chunks(session, &mut connection, &ranges, missing)?;
+                    self.moving += self.flow.link.now().since(began);
+                    outcome
+                }
+                Some(Answer::Whole) => match self.finish(session)? {
+                    Some(outcome) => return Ok(outcome),
+                    None => Outcome::Done,
+                },
+                _ => return Err(MoverError::Broken("no answer to an offer")),
+            };
+            if outcome == Outcome::Lost {
+                return Ok(Outcome::Lost);
+            }
+        }
+    }
+
+    fn check(&self, ranges: &[Range<u64>]) -> Result<(), MoverError> {
+        let are_there = ranges.last().is_some_and(|it| it.end <= self.hashes.len() as u64);
+        if are_there { Ok(()) } else { Err(MoverError::Broken("chunks that there are not")) }
+    }
+
+    /// Octets of a chunk.
+    fn octets(&self, chunk: u64) -> u64 {
+        let left = self.bytes - chunk * u64::from(CHUNK);
+        left.min(CHUNK.into())
+    }
+
+    fn send_chunks(
+        &mut self,
+        session: &mut Session,
+        connection: &mut trunkline_transport::netblt::Connection,
+        ranges: &[Range<u64>],
+        missing: u64,
+    ) -> Result<Outcome, MoverError> {
+        let list: Vec<u64> = ranges.iter().cloned().flatten().collect();
+        let all = self.bytes;
+        let had = all.saturating_sub(missing * u64::from(CHUNK));
+        self.had.get_or_insert(had);
+        let (ahead, read_ahead) = sync_channel(AHEAD);
+        let Mover { source, hashes, flow, tell, moved, moving, .. } = self;
+        thread::scope(|scope| {
+            // It ends with the feed, if the connection ends first.
+            let list = &list[..];
+            thread::Builder::new()
+                .name("reader".into())
+                .spawn_scoped(scope, move || read(source, list, &ahead))
+                .map_err(MoverError::system("cannot start a thread"))?;
+            let mut chunks = Chunks {
+                list,
+                taken: 0,
+                read: read_ahead,
+                hashes,
+                confirmed: had,
+                all,
+                moved,
+                began: flow.link.now().before(*moving),
+                told: Time::ZERO,
+                tell,
+            };
+            flow.send(session, connection, &mut chunks)
+        })
+    }
+
+    /// Tells the root and asks until everything is in its place. `None` if chunks have been thrown away.
+    fn finish(&mut self, session: &mut Session) -> Result<Option<Outcome>, MoverError> {
+        self.read_the_rest()?;
+        self.source.unchanged()?;
+        let hashes: Vec<[u8; 32]> = self.hashes.iter().map(|it| it.unwrap_or_default()).collect();
+        let ask = Ask::Finish { identity: self.identity, root: root(hashes.iter().copied()) };
+        loop {
+            let Some((connection, text)) = self.flow.open(session, ask.text())? else {
+                return Ok(Some(Outcome::Lost));
+            };
+            match Answer::read(&text) {
+                Some(Answer::Done) => {
+                    let ports = connection.ports();
+                    session.say(&mut self.flow.link, self.flow.to, ports, &Packet::Done, &[]);
+                    self.flow.link.flush();
+                    return Ok(Some(Outcome::Done));
+                }
+                Some(Answer::Placing { done, all }) => {
+                    (self.tell)(&Sending::Place { done, entries: all });
+                    let now = self.flow.link.now();
+                    self.flow.link.wait(now + ASK_AGAIN);
+                    self.flow.account.book(Limit::Receiver, self.flow.link.now().since(now));
+                }
+                Some(Answer::Differs) => {
+                    let hashes = hashes.concat();
+                    let ask = Ask::Hashes { identity: self.identity };
+                    let Some((mut connection, _)) = self.flow.open(session, ask.text())? else {
+                        return Ok(Some(Outcome::Lost));
+                    };
+                    let outcome =
+                        self.flow.send(session, &mut connection, &mut Octets::new(&hashes))?;
+                    return Ok((outcome == Outcome::Lost).then_some(outcome));
+                }
+                // What was there has gone: it is offered again.
+                Some(Answer::All | Answer::Want { .. }) => return Ok(None),
+                _ => return Err(MoverError::Broken("no answer to the end")),
+            }
+        }
+    }
+
+    /// Reads the chunks that the receiver had before this run, for the hash of the whole.
+    fn read_the_rest(&mut self) -> Result<(), MoverError> {
+        let rest: Vec<u64> = (0..self.hashes.len() as u64)
+            .filter(|&it| self.hashes[it as usize].is_none())
+            .collect();
+        let bytes: u64 = rest.iter().map(|&chunk| self.octets(chunk)).sum();
+        let (mut read, mut data, mut told) = (0, Vec::new(), Time::ZERO);
+        for chunk in rest {
+            self.flow.check_stop()?;
+            let before = self.flow.link.now();
+            self.hashes[chunk as usize] = Some(self.source.read(chunk, CHUNK, &mut data)?);
+            read += data.len() as u64;
+            let now = self.flow.link.now();
+            self.flow.account.book(Limit::Disk, now.since(before));
+            if now >= told + TELL {
+                told = now;
+                (self.tell)(&Sending::Verify { read, bytes });
+            }
+        }
+        Ok(())
+    }
+
+    fn sent(self) -> Sent {
+        let hashes = self.hashes.iter().map(|it| it.unwrap_or_default());
+        let root = blake3::Hash::from_bytes(root(hashes)).to_hex().to_string();
+        let bytes = self.bytes;
+        Sent {
+            name: self.manifest.name(),
+            files: self.manifest.files() as u64,
+            bytes,
+            had: self.had.unwrap_or(bytes),
+            seconds: self.flow.link.now().since(Time::ZERO).as_secs_f64(),
+            moving: self.moving.as_secs_f64(),
+            wire: self.flow.link.carried.sent,
+            packets: self.flow.packets.0,
+            again: self.flow.packets.1,
+            limits: self.flow.account.shares(),
+            root,
+        }
+    }
+}
+
+type Read = Result<(u64, Vec<u8>, [u8; 32]), MoverError>;
+
+/// Reads the chunks of `list` one after the other, as long as somebody takes them.
+fn read(source: &mut Source, list: &[u64], to: &SyncSender<Read>) {
+    for &chunk in list {
+        let mut data = Vec::new();
+        let read = source.read(chunk, CHUNK, &mut data);
+        let failed = read.is_err();
+        let read = read.map(|hash| (chunk, data, hash)).map_err(MoverError::from);
+        if to.send(read).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// Chunks as they are read, and what becomes of them.
+struct Chunks<'a> {
+    list: &'a [u64],
+    taken: usize,
+    read: Receiver<Read>,
+    hashes: &'a mut [Option<[u8; 32]>],
+    confirmed: u64,
+    all: u64,
+    moved: &'a mut u64,
+    began: Time,
+    told: Time,
+    tell: &'a mut dyn FnMut(&Sending),
+}
+
+impl Feed for Chunks<'_> {
+    fn next(&mut self) -> Result<Option<Loaded>, MoverError> {
+        match self.read.try_recv() {
+            Ok(read) => {
+                let (chunk, data, hash) = read?;
+                self.hashes[chunk as usize] = Some(hash);
+                self.taken += 1;
+                Ok(Some(Loaded { data, last: self.taken == self.list.len() }))
+            }
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(MoverError::Broken("the reader has gone")),
+        }
+    }
+
+    fn confirmed(&mut self, _buffer: u64, octets: u64) {
+        *self.moved += octets;
+        self.confirmed = (self.confirmed + octets).min(self.all);
+    }
+
+    fn tell(&mut self, now: Time, (packets, again): (u64, u64)) {
+        if now < self.told + TELL {
+            return;
+        }
+        self.told = now;
+        (self.tell)(&Sending::Send {
+            confirmed: self.confirmed,
+            bytes: self.all,
+            moved: *self.moved,
+            seconds: now.since(self.began).as_secs_f64(),
+            again: again as f64 / packets.max(1) as f64,
+        });
+    }
+}

@@ -1,0 +1,291 @@
+//! Transfers from a sender to a receiver through the loopback interface, as threads.
+
+use crate::{
+    CHUNK, Control, Got, MoverError, ReceiveOptions, Receiving, Secret, SendOptions, Sending, Sent,
+    receive, send,
+};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{JoinHandle, spawn};
+use trunkline_handshake::{Key, ShortCode};
+
+/// A receiver on a thread of its own.
+struct There {
+    address: SocketAddr,
+    control: Arc<Control>,
+    thread: JoinHandle<Result<Got, MoverError>>,
+}
+
+impl There {
+    fn start(directory: &Path, secret: Secret, replace: bool) -> There {
+        There::at((Ipv4Addr::LOCALHOST, 0).into(), directory, secret, replace)
+    }
+
+    fn at(listen: SocketAddr, directory: &Path, secret: Secret, replace: bool) -> There {
+        let directory = directory.to_path_buf();
+        let memory = 20 * u64::from(CHUNK);
+        let options = ReceiveOptions { directory, listen, secret, memory, replace };
+        let control = Arc::new(Control::default());
+        let (to, address) = channel();
+        let ours = Arc::clone(&control);
+        let thread = spawn(move || receive(options, &ours, &mut |what| listens(&to, what)));
+        There { address: address.recv().unwrap(), control, thread }
+    }
+
+    fn end(self) -> Result<Got, MoverError> {
+        self.thread.join().unwrap()
+    }
+}
+
+fn listens(to: &Sender<SocketAddr>, what: &Receiving) {
+    if let Receiving::Listen { address } = what {
+        to.send(*address).unwrap();
+    }
+}
+
+fn options(path: &Path, to: SocketAddr, secret: Secret) -> SendOptions {
+    SendOptions { paths: vec![path.to_path_buf()], to, secret }
+}
+
+fn sends(path: &Path, to: SocketAddr, secret: Secret) -> Result<Sent, MoverError> {
+    send(&options(path, to, secret), &Control::default(), &mut |_| {})
+}
+
+fn key() -> Secret {
+    Secret::Key(Key::new([5; 32]))
+}
+
+/// A place to send from, with a file of so many octets, and one to receive in.
+fn places(octets: usize) -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, inbox) = (dir.path().join("file"), dir.path().join("inbox"));
+    let mut data = vec![0; octets];
+    blake3::Hasher::new().update(&octets.to_be_bytes()).finalize_xof().fill(&mut data);
+    fs::write(&file, data).unwrap();
+    (dir, file, inbox)
+}
+
+fn same(file: &Path, inbox: &Path) {
+    assert!(fs::read(file).unwrap() == fs::read(inbox.join("file")).unwrap());
+    let left: Vec<_> = fs::read_dir(inbox).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["file"]);
+}
+
+#[test]
+fn files_of_all_lengths_come_whole_under_every_secret() {
+    let chunk = CHUNK as usize;
+    let code = Secret::Code(ShortCode::draw().unwrap());
+    let cases = [(0, key()), (1, code), (chunk, Secret::None), (3 * chunk + 5, key())];
+    for (octets, secret) in cases {
+        let (_dir, file, inbox) = places(octets);
+        let there = There::start(&inbox, secret.clone(), false);
+        let sent = sends(&file, there.address, secret).unwrap();
+        let got = there.end().unwrap();
+        same(&file, &inbox);
+        assert_eq!((sent.bytes, sent.had, sent.files), (octets as u64, 0, 1));
+        assert_eq!((got.bytes, got.moved, got.files), (octets as u64, octets as u64, 1));
+    }
+}
+
+/// More files than a packet of the manifest can name.
+#[test]
+fn many_small_files_are_one_stream() {
+    let (dir, _, inbox) = places(0);
+    let tree = dir.path().join("tree");
+    for number in 0..3000 {
+        let place = tree.join(format!("{}", number % 7));
+        fs::create_dir_all(&place).unwrap();
+        fs::write(
+            place.join(format!("a file with a long name, of number {number}")),
+            format!("{number}"),
+        )
+        .unwrap();
+    }
+    let there = There::start(&inbox, key(), false);
+    let sent = sends(&tree, there.address, key()).unwrap();
+    assert_eq!((there.end().unwrap().files, sent.files), (3000, 3000));
+    for number in [0, 1, 2999] {
+        let name = format!("tree/{}/a file with a long name, of number {number}", number % 7);
+        assert_eq!(fs::read_to_string(inbox.join(name)).unwrap(), number.to_string());
+    }
+}
+
+#[test]
+fn nobody_without_the_secret_gets_in() {
+    let (_dir, file, inbox) = places(10);
+    let there = There::start(&inbox, key(), false);
+    let wrong = Secret::Key(Key::new([6; 32]));
+    let refused = sends(&file, there.address, wrong).unwrap_err().to_string();
+    assert!(refused.contains("wrong code or key"), "{refused}");
+    let refused = sends(&file, there.address, Secret::None).unwrap_err().to_string();
+    assert!(refused.contains("asks for a code or a key"), "{refused}");
+    sends(&file, there.address, key()).unwrap();
+    there.end().unwrap();
+    same(&file, &inbox);
+}
+
+#[test]
+fn three_wrong_codes_end_a_receiver() {
+    let (_dir, file, inbox) = places(10);
+    let code = |text: &str| Secret::Code(text.parse().unwrap());
+    let there = There::start(&inbox, code("abc-234"), false);
+    for wrong in ["abc-235", "abc-236"] {
+        sends(&file, there.address, code(wrong)).unwrap_err();
+    }
+    let address = there.address;
+    let third = spawn(move || {
+        let control = Arc::new(Control::default());
+        let ours = Arc::clone(&control);
+        // Nobody answers any more.
+        let tell = &mut |what: &Sending| {
+            if matches!(what, Sending::Connect { seconds } if *seconds >= 1.0) {
+                ours.stop();
+            }
+        };
+        send(&options(&file, address, code("abc-237")), &control, tell)
+    });
+    assert!(matches!(there.end(), Err(MoverError::Guessed(3))));
+    assert!(third.join().unwrap().is_err());
+}
+
+/// Stops one end when so much has been confirmed, starts it again, and so on to the end. Answers how much was moved in all.
+fn with_stops(octets: usize, stops: &[f64], is_sender: bool) -> u64 {
+    let (_dir, file, inbox) = places(octets);
+    let mut there = There::start(&inbox, key(), false);
+    let mut moved = 0;
+    for stop in stops {
+        let (control, confirmed_stop) = (Arc::new(Control::default()), *stop * octets as f64);
+        let (ours, other) = (Arc::clone(&control), Arc::clone(&there.control));
+        let (address, path) = (there.address, file.clone());
+        let run = spawn(move || {
+            let mut most = 0;
+            let tell = &mut |what: &Sending| {
+                if let Sending::Send { confirmed, moved, .. } = what {
+                    most = *moved;
+                    if *confirmed as f64 >= confirmed_stop {
+                        other.stop();
+                        ours.stop();
+                    }
+                }
+            };
+            (send(&options(&path, address, key()), &control, tell).map(|_| ()), most)
+        });
+        let (ended, sent) = run.join().unwrap();
+        moved += sent;
+        if ended.is_ok() {
+            break;
+        }
+        // Whoever was to go has gone; both were stopped, so that a slow machine stops them alike.
+        there.control.stop();
+        assert!(matches!(
+            there.thread.join().unwrap(),
+            Err(MoverError::Stopped | MoverError::Gone(_))
+        ));
+        there = There::start(&inbox, key(), false);
+    }
+    if !inbox.join("file").exists() {
+        let sent = sends(&file, there.address, key()).unwrap();
+        moved += sent.bytes - sent.had;
+        let got = there.end().unwrap();
+        assert!(got.moved <= octets as u64);
+        assert!(is_sender || got.bytes == octets as u64);
+    }
+    same(&file, &inbox);
+    moved
+}
+
+/// What has been confirmed is not sent again: all in all little more is moved than there is.
+#[test]
+fn what_is_there_is_not_sent_again() {
+    let octets = 400 * CHUNK as usize;
+    let moved = with_stops(octets, &[0.2, 0.5, 0.8], true);
+    assert!(moved < octets as u64 * 11 / 10, "{moved} of {octets}");
+}
+
+#[test]
+fn a_receiver_may_come_after_its_sender() {
+    let (_dir, file, inbox) = places(1000);
+    // A port that was free a moment ago.
+    let address = There::start(&inbox, key(), false);
+    let (place, control) = (address.address, Arc::clone(&address.control));
+    control.stop();
+    address.end().unwrap_err();
+    let path = file.clone();
+    let sender = spawn(move || sends(&path, place, key()));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let there = There::at(place, &inbox, key(), false);
+    sender.join().unwrap().unwrap();
+    there.end().unwrap();
+    same(&file, &inbox);
+}
+
+#[test]
+fn what_stands_there_is_replaced_only_if_that_is_asked_for() {
+    let (_dir, file, inbox) = places(1000);
+    fs::create_dir(&inbox).unwrap();
+    fs::write(inbox.join("file"), "mine").unwrap();
+    let there = There::start(&inbox, key(), false);
+    let refused = sends(&file, there.address, key()).unwrap_err().to_string();
+    assert!(refused.contains("exists"), "{refused}");
+    assert!(there.end().unwrap_err().to_string().contains("--replace"));
+    assert_eq!(fs::read_to_string(inbox.join("file")).unwrap(), "mine");
+    let there = There::start(&inbox, key(), true);
+    sends(&file, there.address, key()).unwrap();
+    there.end().unwrap();
+    assert!(fs::read(&file).unwrap() == fs::read(inbox.join("file")).unwrap());
+}
+
+/// A source that changes, or is cut, while it is sent ends both ends with one line, and nothing gets its name.
+#[test]
+fn a_source_that_changes_is_told() {
+    for (cut, word) in [(Some(10), "shorter"), (None, "changed")] {
+        let octets = 200 * CHUNK as usize;
+        let (_dir, file, inbox) = places(octets);
+        let there = There::start(&inbox, key(), false);
+        let mut is_changed = false;
+        let tell = &mut |what: &Sending| {
+            if matches!(what, Sending::Connect { .. }) && !is_changed {
+                is_changed = true;
+                match cut {
+                    Some(length) => fs::OpenOptions::new()
+                        .write(true)
+                        .open(&file)
+                        .unwrap()
+                        .set_len(length)
+                        .unwrap(),
+                    None => fs::write(&file, vec![1; octets]).unwrap(),
+                }
+            }
+        };
+        let failed = send(&options(&file, there.address, key()), &Control::default(), tell);
+        assert!(failed.unwrap_err().to_string().contains(word));
+        there.control.stop();
+        there.end().unwrap_err();
+        assert!(!inbox.join("file").exists());
+    }
+}
+
+#[test]
+fn a_cap_holds_and_can_be_lifted() {
+    let (_dir, file, inbox) = places(40 * CHUNK as usize);
+    let there = There::start(&inbox, key(), false);
+    let control = Control::default();
+    control.set_cap(Some("8Mbit/s".parse().unwrap()));
+    let mut lifted = None;
+    let tell = &mut |what: &Sending| {
+        if let Sending::Send { moved, seconds, .. } = what
+            && *seconds > 1.0
+            && lifted.is_none()
+        {
+            lifted = Some(*moved as f64 / *seconds);
+            control.set_cap(None);
+        }
+    };
+    send(&options(&file, there.address, key()), &control, tell).unwrap();
+    there.end().unwrap();
+    // 1 MB/s; a slow machine is below, nothing is above but for rounding and what was confirmed at once.
+    assert!(lifted.unwrap() < 1.25e6, "{lifted:?}");
+}

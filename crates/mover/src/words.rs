@@ -1,0 +1,257 @@
+//! What the two ends say about a transfer, in the client strings of OPEN, RESPONSE and REFUSED (RFC 998 §5.1).
+//!
+//! Each connection carries one stream: a transfer's manifest, or chunks that are missing. The sender offers the transfer, and
+//! the receiver answers what it wants of it. When nothing is missing the sender tells the root of all chunks, and the receiver
+//! answers how far it is with putting things in place. All of it is text, `key=value` after a verb, and short.
+
+use std::ops::Range;
+use trunkline_transport::netblt::wire::MOST_TEXT as MOST;
+
+/// What a sender says as it opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// It has this transfer.
+    Offer(Offer),
+    /// These are the hashes of its chunks, because the root differs.
+    Hashes {
+        /// The transfer.
+        identity: [u8; 32],
+    },
+    /// All chunks have been confirmed; this is their root.
+    Finish {
+        /// The transfer.
+        identity: [u8; 32],
+        /// The root of its chunks.
+        root: [u8; 32],
+    },
+}
+
+/// A transfer, as it is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offer {
+    /// The hash of its manifest.
+    pub identity: [u8; 32],
+    /// Octets of its manifest.
+    pub manifest: u64,
+    /// Octets of a chunk.
+    pub chunk: u32,
+}
+
+/// What a receiver answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It wants what was asked whether it wants it: the manifest, or the hashes.
+    All,
+    /// It wants these chunks next, of so many that are missing.
+    Want {
+        /// Chunks in order; as many ranges as there was room for.
+        ranges: Vec<Range<u64>>,
+        /// All that are missing.
+        missing: u64,
+    },
+    /// It has all chunks and waits for the root.
+    Whole,
+    /// It puts things in place.
+    Placing {
+        /// Entries done.
+        done: u64,
+        /// All of them.
+        all: u64,
+    },
+    /// The root differs. The sender is to tell the hashes.
+    Differs,
+    /// Everything is in its place.
+    Done,
+}
+
+impl Ask {
+    /// The text.
+    pub fn text(&self) -> Vec<u8> {
+        match self {
+            Ask::Offer(offer) => {
+                let Offer { identity, manifest, chunk } = offer;
+                format!("offer id={} manifest={manifest} chunk={chunk}", hex(identity))
+            }
+            Ask::Hashes { identity } => format!("hashes id={}", hex(identity)),
+            Ask::Finish { identity, root } => {
+                format!("finish id={} root={}", hex(identity), hex(root))
+            }
+        }
+        .into_bytes()
+    }
+
+    /// Reads a text. `None` if it is none of ours.
+    pub fn read(text: &[u8]) -> Option<Ask> {
+        let words = Words::of(text)?;
+        match words.verb {
+            "offer" => Some(Ask::Offer(Offer {
+                identity: unhex(words.value("id")?)?,
+                manifest: words.number("manifest")?,
+                chunk: u32::try_from(words.number("chunk")?).ok().filter(|&it| it > 0)?,
+            })),
+            "hashes" => Some(Ask::Hashes { identity: unhex(words.value("id")?)? }),
+            "finish" => Some(Ask::Finish {
+                identity: unhex(words.value("id")?)?,
+                root: unhex(words.value("root")?)?,
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl Answer {
+    /// The text. Of ranges as many as there is room for.
+    pub fn text(&self) -> Vec<u8> {
+        match self {
+            Answer::All => "all".into(),
+            Answer::Want { ranges, missing } => {
+                let mut text = format!("want missing={missing} chunks=");
+                for (at, range) in ranges.iter().enumerate() {
+                    let comma = if at == 0 { "" } else { "," };
+                    let part = format!("{comma}{}-{}", range.start, range.end);
+                    if text.len() + part.len() > MOST {
+                        break;
+                    }
+                    text += &part;
+                }
+                text
+            }
+            Answer::Whole => "whole".into(),
+            Answer::Placing { done, all } => format!("placing done={done} all={all}"),
+            Answer::Differs => "differs".into(),
+            Answer::Done => "done".into(),
+        }
+        .into_bytes()
+    }
+
+    /// Reads a text. `None` if it is none of ours, or its ranges are empty or out of order.
+    pub fn read(text: &[u8]) -> Option<Answer> {
+        let words = Words::of(text)?;
+        Some(match words.verb {
+            "all" => Answer::All,
+            "want" => Answer::Want {
+                ranges: ranges(words.value("chunks")?)?,
+                missing: words.number("missing")?,
+            },
+            "whole" => Answer::Whole,
+            "placing" => Answer::Placing { done: words.number("done")?, all: words.number("all")? },
+            "differs" => Answer::Differs,
+            "done" => Answer::Done,
+            _ => return None,
+        })
+    }
+}
+
+/// Ranges, each after the one before it.
+fn ranges(text: &str) -> Option<Vec<Range<u64>>> {
+    let mut least = 0;
+    let ranges: Option<Vec<Range<u64>>> = text
+        .split(',')
+        .map(|part| {
+            let (start, end) = part.split_once('-')?;
+            let range: Range<u64> = start.parse().ok()?..end.parse().ok()?;
+            let is_next = range.start >= least && !range.is_empty();
+            least = range.end;
+            is_next.then_some(range)
+        })
+        .collect();
+    ranges.filter(|it| !it.is_empty())
+}
+
+/// A verb and its values.
+struct Words<'a> {
+    verb: &'a str,
+    values: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Words<'a> {
+    fn of(text: &'a [u8]) -> Option<Words<'a>> {
+        let mut words = std::str::from_utf8(text).ok()?.split(' ');
+        let verb = words.next()?;
+        let values = words.map(|word| word.split_once('=')).collect::<Option<_>>()?;
+        Some(Words { verb, values })
+    }
+
+    fn value(&self, key: &str) -> Option<&'a str> {
+        self.values.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.value(key)?.parse().ok()
+    }
+}
+
+fn hex(octets: &[u8; 32]) -> String {
+    blake3::Hash::from_bytes(*octets).to_hex().to_string()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    blake3::Hash::from_hex(text).ok().map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_said_is_read() {
+        let offer = Offer { identity: [1; 32], manifest: u64::MAX, chunk: u32::MAX };
+        let identity = [1; 32];
+        for ask in [
+            Ask::Offer(offer),
+            Ask::Hashes { identity },
+            Ask::Finish { identity: [1; 32], root: [0xfe; 32] },
+        ] {
+            let text = ask.text();
+            assert!(text.len() <= MOST, "{}", text.len());
+            assert_eq!(Ask::read(&text), Some(ask));
+        }
+        for answer in [
+            Answer::All,
+            Answer::Want { ranges: vec![0..1, 7..900], missing: 894 },
+            Answer::Whole,
+            Answer::Placing { done: 3, all: u64::MAX },
+            Answer::Differs,
+            Answer::Done,
+        ] {
+            assert_eq!(Answer::read(&answer.text()), Some(answer));
+        }
+    }
+
+    #[test]
+    fn as_many_ranges_are_said_as_there_is_room_for() {
+        let ranges: Vec<Range<u64>> = (0..1000).map(|n| n * 1000..n * 1000 + 7).collect();
+        let text = Answer::Want { ranges: ranges.clone(), missing: 7000 }.text();
+        assert!(text.len() <= MOST);
+        let Some(Answer::Want { ranges: read, missing: 7000 }) = Answer::read(&text) else {
+            panic!("{text:?}")
+        };
+        assert!(read.len() > 10 && ranges.starts_with(&read));
+    }
+
+    #[test]
+    fn what_is_wrong_is_not_read() {
+        for wrong in [
+            "",
+            "want",
+            "want missing=1 chunks=",
+            "want missing=1 chunks=5-5",
+            "want missing=1 chunks=5-7,6-8",
+            "want missing=1 chunks=7-5",
+            "placing done=1",
+        ] {
+            assert_eq!(Answer::read(wrong.as_bytes()), None, "{wrong}");
+        }
+        let id = "0".repeat(64);
+        let zero = format!("offer id={id} manifest=1 chunk=0");
+        assert_eq!(Ask::read(zero.as_bytes()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_read_or_not(text in prop::collection::vec(any::<u8>(), 0..100)) {
+            let _ = (Ask::read(&text), Answer::read(&text));
+        }
+    }
+}
