@@ -7,6 +7,7 @@ pub mod described;
 pub mod heard;
 pub mod netblt;
 pub mod served;
+pub mod transfer;
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -31,7 +32,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 22] = [
+pub const BODIES: [(&str, Body); 23] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -54,6 +55,7 @@ pub const BODIES: [(&str, Body); 22] = [
     ("state", heard::read_state),
     ("programs", heard::read_programs),
     ("runs", heard::read_runs),
+    ("transfer", transfer::read),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.

@@ -379,6 +379,10 @@ fn the_good_inputs_of_the_corpus_are_accepted() {
         let source = fuzz::described::open_study(&text).unwrap();
         assert_eq!(source.study.experiment.len(), 1, "{name}");
     }
+    let manifest = trunkline_transfer::Manifest::decode(&read("transfer/manifest")).unwrap();
+    assert_eq!((manifest.entries(), manifest.files()), (7, 3));
+    let journal = trunkline_transfer::journal::read(&read("transfer/journal")).unwrap();
+    assert_eq!((journal.confirmed.len(), journal.finishing), (3, None));
     for (name, changes) in [("state", 0), ("change", 1), ("chunks", 1)] {
         let (sent, heard) = fuzz::served::ask_control(&read(&format!("http/{name}")));
         assert!(sent.starts_with(b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&sent));

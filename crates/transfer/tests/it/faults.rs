@@ -200,7 +200,7 @@ fn missing_rights_and_directories_are_named() {
     assert!(told(gone).contains("nowhere"));
     let unreadable = Manifest::scan(&[from.path().join("nothing")], &mut |_, _| {});
     assert!(told(unreadable).contains("cannot read"));
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
     fs::set_permissions(from.path(), fs::Permissions::from_mode(0o555)).unwrap();
     let directory = from.path().to_path_buf();
     let (unreadable, unwritable) = as_somebody_else(move || {

@@ -5,6 +5,7 @@
 
 mod faults;
 mod hostile;
+mod killed;
 mod places;
 mod resume;
 mod tree;
