@@ -7,6 +7,7 @@
 
 mod bridge;
 mod console;
+mod dissector;
 mod endings;
 mod explain;
 mod hostile;
