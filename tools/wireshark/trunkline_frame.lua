@@ -55,9 +55,9 @@ end
 local function recognise(tvb, size)
     if tvb:len() < PREFIX + ARQ_HEADER then return nil end
     local header = tvb(0, 2):uint()
-    if header > size or tvb:len() < PREFIX + header or tvb:len() - PREFIX > size then return nil end
+    if header > size or tvb:len() - PREFIX > size then return nil end
     if header == ARQ_HEADER and is_arq(tvb, PREFIX, size - header) then return header, "ARQ" end
-    if netblt.is_packet(tvb(PREFIX):tvb()) then return header, "NETBLT" end
+    if netblt.recognise(tvb(PREFIX):tvb()) == header then return header, "NETBLT" end
     return nil
 end
 

@@ -351,20 +351,20 @@ function netblt.dissector(tvb, pinfo, tree)
     return tvb:len()
 end
 
--- Whether octets are a packet by their version, type, length and checksum.
-local function is_packet(tvb)
-    if tvb:len() < COMMON_OCTETS then return false end
+-- The length of the header of a packet, which is told by its version, type, length and checksum; nil if it is none.
+local function recognise(tvb)
+    if tvb:len() < COMMON_OCTETS then return nil end
     local dialect = DIALECTS[tvb(2, 1):uint()]
     local name = dialect and dialect.packets[tvb(3, 1):uint()]
-    if not name then return false end
+    if not name then return nil end
     local packet = { values = { length = tvb(4, 2):uint() }, dialect = dialect, name = name }
     local octets = header_octets(tvb, packet)
-    return octets ~= nil and layout.checksum(octets) == 0
+    return octets and layout.checksum(octets) == 0 and #octets or nil
 end
 
 -- UDP datagrams of other ports: draft-white-tsvwg-netblt-02 leaves the port open.
 netblt:register_heuristic("udp", function(tvb, pinfo, tree)
-    if not is_packet(tvb) then return false end
+    if not recognise(tvb) then return false end
     netblt.dissector(tvb, pinfo, tree)
     return true
 end)
@@ -381,6 +381,6 @@ end
 netblt.prefs_changed = follow_port
 follow_port()
 
-local module = { dissect = dissect, is_packet = is_packet }
+local module = { dissect = dissect, recognise = recognise }
 package.loaded[NAME] = module
 return module

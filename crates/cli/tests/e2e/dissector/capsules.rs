@@ -282,6 +282,102 @@ fn frames_are_told_by_their_numbers() {
     assert_eq!(rows(&packets, &fields), wanted);
 }
 
+/// A body whose numbers are not those of its capsule is a datagram, whatever it looks like.
+#[test]
+fn what_only_looks_like_a_protocol_is_a_datagram() {
+    if !is_here() {
+        return;
+    }
+    // Two envelopes of data, without a control.
+    let envelopes = [0, 2, 0, 0, 7, 7];
+    // A header of data of the repeat-request transports in front of three octets.
+    let arq = frame(9, &[1, 5, 0, 3, 0, 0, 1, 2], b"abc");
+    let answer = frame(9, &[2, 4, 0, 0, 0, 0, 1, 2], b"");
+    let long = frame(9, &[1, 5, 0, 3, 0, 0, 1, 2], b"abcd");
+    let mut too_long = answer.clone();
+    too_long[1] = 20;
+    // A header of NETBLT of 12 octets, and one octet more than it has.
+    let keepalive = [0xbd, 0x8c, 2, 2, 0, 12, 0x40, 1, 0, 0x64, 0, 0];
+    let netblt = frame(9, &keepalive, b"");
+    let mut wrong_length = frame(9, &keepalive, b"a");
+    wrong_length[1] = 13;
+    let bodies: [(&[u8], u32, u16, &str); 11] = [
+        (&envelopes, 2, 0, "URP"),
+        (&envelopes, 3, 0, "DATAGRAM"),
+        (&envelopes, 2, 1, "DATAGRAM"),
+        (&[0, 2, 0, 0, 7, 7, 7], 2, 0, "DATAGRAM"),
+        (&arq, 11, 0, "ARQ"),
+        (&arq, 12, 0, "DATAGRAM"),
+        (&answer, 9, 0, "DATAGRAM"),
+        (&long, 11, 0, "DATAGRAM"),
+        (&too_long, 21, 0, "DATAGRAM"),
+        (&netblt, 12, 0, "NETBLT"),
+        (&wrong_length, 13, 0, "DATAGRAM"),
+    ];
+    let packets = bodies.map(|(body, path_size, controls, _)| {
+        capsule(&Header { path_size, controls, ..Header::default() }, &[], body)
+    });
+    let found = rows(&packets, &["tlcp.body"]);
+    let found: Vec<&str> = found.iter().map(|row| &*row["tlcp.body"]).collect();
+    assert_eq!(found, bodies.map(|(.., name)| name));
+}
+
+/// A datagram of the probe with envelopes: a head of 40 octets, the 17th its kind and the 18th its version.
+fn probe(kind: u8, version: u8, body: &[u8]) -> Vec<u8> {
+    let mut head = vec![0; 40];
+    (head[16], head[17]) = (kind, version);
+    udp((PORT, 40_000), &[&head, body].concat())
+}
+
+/// What the dissector says of envelopes against what our codec says of them.
+#[test]
+fn wrong_envelopes_are_told_of() {
+    if !is_here() {
+        return;
+    }
+    let numbers = "The numbers of envelopes do not agree with the octets";
+    let places = "The places of the controls are not in order";
+    let mut most = vec![0; 4 + packed::MOST];
+    most[..2].copy_from_slice(&(packed::MOST as u16).to_be_bytes());
+    let mut more = [&most[..], &[0]].concat();
+    more[..2].copy_from_slice(&(packed::MOST as u16 + 1).to_be_bytes());
+    let bodies: [(&[u8], &str); 10] = [
+        (&[0, 2, 0, 2, 0, 0, 0, 1, 7, 8], ""),
+        (&[0, 2, 0, 1, 0, 1, 8], ""),
+        (&most, ""),
+        (&[0, 2], numbers),
+        (&[0, 2, 0, 0, 1, 1, 1], numbers),
+        (&[0, 1, 0, 2, 0, 0, 0], numbers),
+        (&more, numbers),
+        (&[0, 2, 0, 2, 0, 1, 0, 0, 7, 8], places),
+        (&[0, 2, 0, 1, 0, 2, 7, 8], places),
+        (&[0, 2, 0, 1, 0, 0, 8], places),
+    ];
+    let packets: Vec<Vec<u8>> = bodies.iter().map(|(body, _)| probe(4, 2, body)).collect();
+    let home = place();
+    let file = home.path().join("probe.pcap");
+    write(&file, &packets);
+    let message = "_ws.expert.message";
+    for (row, (body, wanted)) in read(&file, "tlprobe", &[message]).iter().zip(bodies) {
+        let is_right = packed::read(body, &mut Vec::new()).is_some();
+        assert_eq!(is_right, wanted.is_empty(), "{body:?}");
+        assert_eq!(row.get(message).map_or("", |it| it), wanted, "{body:?}");
+    }
+}
+
+#[test]
+fn other_datagrams_of_the_port_are_left_alone() {
+    if !is_here() {
+        return;
+    }
+    let home = place();
+    let file = home.path().join("others.pcap");
+    let short = udp((PORT, 40_000), &[4; 39]);
+    write(&file, &[probe(1, 2, b""), probe(5, 2, b""), probe(0, 2, b""), probe(1, 1, b""), short]);
+    let found = read(&file, "tlprobe || tlcp || urp", &["frame.number"]);
+    assert_eq!(found, [row(&[("frame.number", "1")])]);
+}
+
 /// Capsules cut and changed anywhere end without an error of the dissector's own.
 #[test]
 fn cut_and_changed_capsules_do_no_harm() {

@@ -40,6 +40,8 @@ rate = "80kbit/s"
 duration = "200ms"
 "#;
 
+const KEY: &str = "a-key-for-these-tests";
+
 /// The captures of a run with this transport; nothing if this user may not have one.
 fn captures(home: &Path, transport: &str) -> Option<Vec<PathBuf>> {
     let (file, capture) = (home.join("scenario.toml"), home.join("run.pcapng"));
@@ -152,4 +154,33 @@ fn tcp_is_left_to_wireshark() {
     let Some(rows) = checked(r#"{ kind = "tcp" }"#, "", &fields) else { return };
     assert!(rows.iter().any(|row| row.contains_key("tcp.flags.syn")), "no TCP was captured");
     assert!(values(&rows, "netblt.version").is_empty());
+}
+
+/// The probe's datagrams have the capsules' port and another head; a server at the far end of a path answers them.
+#[test]
+fn the_datagrams_of_the_probe_are_named() {
+    let (host, home) = (Host::beside(), place());
+    if !is_here() {
+        return;
+    }
+    let capture = home.path().join("probe.pcapng");
+    let command = env!("CARGO_BIN_EXE_trunkline");
+    let serve = format!("TRUNKLINE_KEY={KEY} {command} serve --bind 10.77.0.1 --json >&2");
+    let probe = |transport: &str| {
+        format!("{command} probe rtt $TRUNKLINE_PEER --transport {transport} --count 3 --json >&2")
+    };
+    let both = format!("export TRUNKLINE_KEY={KEY}; {} && {}", probe("udp"), probe("urp"));
+    let path = ["shell", "--best-effort", "--no-outside", "--delay", "2ms", "--pcap"];
+    let programs = [capture.to_str().unwrap(), "--peer", &serve, "--", "sh", "-c", &both];
+    if host.run_well(&[&path[..], &programs].concat()).is_none() {
+        return;
+    }
+    assert_eq!(read(&capture, WRONG, &["frame.number", "_ws.expert.message"]), [Row::new(); 0]);
+    let fields = ["tlprobe.kind", "tlprobe.number", "urp.name"];
+    let rows = read(&capture, "udp.port == 29804", &fields);
+    assert!(rows.iter().all(|row| row.contains_key("tlprobe.kind")), "{rows:?}");
+    assert_eq!(values(&rows, "tlprobe.kind"), BTreeSet::from(["1", "2", "4"]));
+    let is_urp = |row: &&Row| row["tlprobe.kind"] == "4";
+    assert!(rows.iter().filter(is_urp).all(|row| row.contains_key("urp.name")), "{rows:?}");
+    assert!(values(&rows, "urp.name").is_superset(&BTreeSet::from(["BOT", "SEQ", "ECHO"])));
 }

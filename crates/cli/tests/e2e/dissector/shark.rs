@@ -86,6 +86,18 @@ pub fn ipv4(protocol: u8, back: bool, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
+/// An IPv6 packet of this protocol.
+pub fn ipv6(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 0];
+    packet.extend((payload.len() as u16).to_be_bytes());
+    packet.extend([protocol, 64]);
+    for end in [1, 2] {
+        packet.extend([0xfd, 0, 0x74, 0x6c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, end]);
+    }
+    packet.extend(payload);
+    packet
+}
+
 /// An IPv4 packet with a UDP datagram without checksum.
 pub fn udp(ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
     let mut datagram = Vec::new();
