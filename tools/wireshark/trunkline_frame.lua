@@ -50,15 +50,22 @@ local function dissect_arq(tvb, parent)
     return string.format("%s %d%s%s", name, values.number, octets, again > 0 and ", sent again" or "")
 end
 
--- The length of the header of the frame in `tvb`, which counts `size` octets on the path, and the transport; nil if it is
--- none.
+-- The length of the header of the frame in `tvb`, which counts `size` octets on the path, and the transport, "FRAME" if
+-- it is not known; nil if it is no frame. A datagram has fewer octets than it counts on the path, a frame more.
 local function recognise(tvb, size)
     if tvb:len() < PREFIX + ARQ_HEADER then return nil end
     local header = tvb(0, 2):uint()
     if header > size or tvb:len() - PREFIX > size then return nil end
     if header == ARQ_HEADER and is_arq(tvb, PREFIX, size - header) then return header, "ARQ" end
     if netblt.recognise(tvb(PREFIX):tvb()) == header then return header, "NETBLT" end
+    if header > 0 and tvb:len() == PREFIX + size then return header, "FRAME" end
     return nil
+end
+
+-- Adds the header of a transport that is not known. Returns a summary.
+local function dissect_unknown(packet, tree, header)
+    tree:add(fields.header, packet(0, header))
+    return string.format("header of %d octets", header)
 end
 
 -- Adds a frame that was recognised to `tree`. Returns the name of its transport and a summary.
@@ -70,7 +77,7 @@ local function dissect(tvb, pinfo, parent, header, name)
         local summary = netblt.dissect(packet, pinfo, parent, true)
         return name, summary
     end
-    local summary = dissect_arq(packet, parent)
+    local summary = name == "ARQ" and dissect_arq(packet, parent) or dissect_unknown(packet, tree, header)
     if packet:len() > header then parent:add(fields.data, packet(header)) end
     return name, summary
 end

@@ -132,8 +132,8 @@ local function later(packets)
             { "death", 2 }, { "flags", 2, TERMS_BITS }, { "outstanding", 2 },
         },
         data = {
-            { "buffer", 4 }, { "touched", 4 }, { "ack", 2 }, { "number", 2 }, { "data_checksum", 2 }, { "flags", 2, DATA_BITS },
-            { "burst_size", 2 }, { "burst_interval", 2 },
+            { "buffer", 4 }, { "touched", 4 }, { "ack", 2 }, { "number", 2 }, { "data_checksum", 2 },
+            { "flags", 2, DATA_BITS }, { "burst_size", 2 }, { "burst_interval", 2 },
         },
         data_header = 32,
         null_ack = {
@@ -151,10 +151,10 @@ function netblt.init()
     agreed = {}
 end
 
--- A key of the connection that holds for both directions.
+-- A key of the connection that holds for both directions: addresses, UDP ports (0 without UDP) and NETBLT's own ports.
 local function connection(pinfo, values)
-    local here = tostring(pinfo.src) .. " " .. values.local_port
-    local there = tostring(pinfo.dst) .. " " .. values.foreign_port
+    local here = table.concat({ tostring(pinfo.src), pinfo.src_port, values.local_port }, " ")
+    local there = table.concat({ tostring(pinfo.dst), pinfo.dst_port, values.foreign_port }, " ")
     if here > there then here, there = there, here end
     return here .. " " .. there
 end

@@ -301,7 +301,9 @@ fn what_only_looks_like_a_protocol_is_a_datagram() {
     let netblt = frame(9, &keepalive, b"");
     let mut wrong_length = frame(9, &keepalive, b"a");
     wrong_length[1] = 13;
-    let bodies: [(&[u8], u32, u16, &str); 11] = [
+    // A transport that the dissector does not know.
+    let unknown = frame(9, &[9, 5, 0, 3, 0, 0, 1, 2], b"abc");
+    let bodies: [(&[u8], u32, u16, &str); 13] = [
         (&envelopes, 2, 0, "URP"),
         (&envelopes, 3, 0, "DATAGRAM"),
         (&envelopes, 2, 1, "DATAGRAM"),
@@ -312,12 +314,16 @@ fn what_only_looks_like_a_protocol_is_a_datagram() {
         (&long, 11, 0, "DATAGRAM"),
         (&too_long, 21, 0, "DATAGRAM"),
         (&netblt, 12, 0, "NETBLT"),
-        (&wrong_length, 13, 0, "DATAGRAM"),
+        (&wrong_length, 13, 0, "FRAME"),
+        (&unknown, 11, 0, "FRAME"),
+        (&unknown, 12, 0, "DATAGRAM"),
     ];
     let packets = bodies.map(|(body, path_size, controls, _)| {
         capsule(&Header { path_size, controls, ..Header::default() }, &[], body)
     });
-    let found = rows(&packets, &["tlcp.body"]);
+    let found = rows(&packets, &["tlcp.body", "tlframe.header", "tlframe.data"]);
+    assert_eq!(found[11]["tlframe.header"], "0905000300000102");
+    assert_eq!(found[11]["tlframe.data"], "616263");
     let found: Vec<&str> = found.iter().map(|row| &*row["tlcp.body"]).collect();
     assert_eq!(found, bodies.map(|(.., name)| name));
 }

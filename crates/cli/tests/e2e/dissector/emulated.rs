@@ -159,10 +159,10 @@ fn tcp_is_left_to_wireshark() {
 /// The probe's datagrams have the capsules' port and another head; a server at the far end of a path answers them.
 #[test]
 fn the_datagrams_of_the_probe_are_named() {
-    let (host, home) = (Host::beside(), place());
     if !is_here() {
         return;
     }
+    let (host, home) = (Host::beside(), place());
     let capture = home.path().join("probe.pcapng");
     let command = env!("CARGO_BIN_EXE_trunkline");
     let serve = format!("TRUNKLINE_KEY={KEY} {command} serve --bind 10.77.0.1 --json >&2");

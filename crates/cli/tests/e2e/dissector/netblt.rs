@@ -498,6 +498,27 @@ fn the_checksum_of_the_data_is_verified_if_the_ends_agreed_on_it() {
     }
 }
 
+/// Two connections of the same NETBLT ports are told apart by their UDP ports.
+#[test]
+fn what_was_agreed_holds_for_one_pair_of_udp_ports() {
+    if !is_here() {
+        return;
+    }
+    let open = |checksum| {
+        let terms = Terms { checksum, ..some_terms() };
+        encoded(Dialect::Classic, THERE, &Packet::Open(terms), b"")
+    };
+    let data = Data { bytes: 3, checksum: 5, ..Data::default() };
+    let data = encoded(Dialect::Classic, THERE, &Packet::Data(data), b"odd");
+    let home = place();
+    let file = home.path().join("pairs.pcap");
+    let sent = [udp((9, 1818), &open(true)), udp((8, 1818), &open(false))];
+    write(&file, &[&sent[..], &[udp((9, 1818), &data), udp((8, 1818), &data)]].concat());
+    let field = "netblt.data_checksum_status";
+    let found = read(&file, field, &[field]);
+    assert_eq!(found.iter().map(|row| &*row[field]).collect::<Vec<_>>(), ["0", "3"]);
+}
+
 /// The preference moves the port; a damaged packet, which its checksum does not tell, is read at that port alone.
 #[test]
 fn the_port_is_a_preference() {
