@@ -8,6 +8,7 @@
 mod between;
 mod bridge;
 mod console;
+mod dissector;
 mod endings;
 mod explain;
 mod hostile;
