@@ -1,7 +1,7 @@
 //! The receiver's disk, on a thread of its own: what it is told to do it does in order, and answers.
 
+use crate::MoverError;
 use crate::words::{Answer, Offer};
-use crate::{CHUNK, MoverError};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -27,6 +27,8 @@ pub(crate) enum Task {
 pub(crate) enum Done {
     /// What is wanted of the offer.
     Wanted(Wanted),
+    /// The manifest is there, and says this.
+    Known { had: u64, bytes: u64, name: String },
     /// A chunk of so many octets is on the disk.
     Written(u64),
     /// So many entries are in their places, of so many.
@@ -42,7 +44,7 @@ pub(crate) enum Done {
 /// What is wanted of a transfer, and what is known of it.
 #[derive(Debug)]
 pub(crate) struct Wanted {
-    pub identity: [u8; 32],
+    pub offer: Offer,
     pub answer: Answer,
     /// Octets of its chunks: those that are there, and all.
     pub had: u64,
@@ -92,7 +94,7 @@ impl Drop for Desk {
 struct Clerk {
     directory: PathBuf,
     /// The transfer at work.
-    sink: Option<([u8; 32], Sink)>,
+    sink: Option<(Offer, Sink)>,
     replace: bool,
     answers: Sender<Done>,
 }
@@ -110,22 +112,24 @@ impl Clerk {
     }
 
     fn one(&mut self, task: Task) -> Result<Option<Done>, TransferError> {
-        let Some((identity, sink)) = &mut self.sink else {
+        let Some((at_work, sink)) = &mut self.sink else {
             return match task {
                 Task::Offer(offer) => self.open(&offer).map(Some),
                 _ => Ok(None),
             };
         };
         match task {
-            Task::Offer(offer) if *identity == offer.identity => {
-                Ok(Some(Done::Wanted(wanted(offer.identity, sink))))
-            }
+            Task::Offer(offer) if *at_work == offer => Ok(Some(Done::Wanted(wanted(&offer, sink)))),
             Task::Offer(offer) => {
                 // Its lock is let go before the other's is taken.
                 self.sink = None;
                 self.open(&offer).map(Some)
             }
-            Task::Manifest(octets) => sink.set_manifest(&octets, self.replace).map(|()| None),
+            Task::Manifest(octets) => {
+                sink.set_manifest(&octets, self.replace)?;
+                let Wanted { had, bytes, name, .. } = wanted(at_work, sink);
+                Ok(Some(Done::Known { had, bytes, name }))
+            }
             Task::Write(chunk, data) => {
                 sink.write(chunk, &data)?;
                 Ok(Some(Done::Written(data.len() as u64)))
@@ -141,15 +145,15 @@ impl Clerk {
 
     fn open(&mut self, offer: &Offer) -> Result<Done, TransferError> {
         let sink = Sink::open(&self.directory, offer.identity, offer.chunk)?;
-        let (identity, sink) = self.sink.insert((offer.identity, sink));
-        Ok(Done::Wanted(wanted(*identity, sink)))
+        let (offer, sink) = self.sink.insert((*offer, sink));
+        Ok(Done::Wanted(wanted(offer, sink)))
     }
 
     fn finish(&mut self, root: &[u8; 32]) -> Result<Done, TransferError> {
-        let Some((identity, sink)) = &mut self.sink else { return Ok(Done::Root(Answer::All)) };
+        let Some((offer, sink)) = &mut self.sink else { return Ok(Done::Root(Answer::All)) };
         sink.verify()?;
         match sink.root() {
-            None => return Ok(Done::Root(wanted(*identity, sink).answer)),
+            None => return Ok(Done::Root(wanted(offer, sink).answer)),
             Some(own) if own != *root => return Ok(Done::Root(Answer::Differs)),
             Some(_) => {}
         }
@@ -161,16 +165,17 @@ impl Clerk {
     }
 }
 
-fn wanted(identity: [u8; 32], sink: &Sink) -> Wanted {
+fn wanted(offer: &Offer, sink: &Sink) -> Wanted {
+    let offer = *offer;
     let Some(manifest) = sink.manifest() else {
-        return Wanted { identity, answer: Answer::All, had: 0, bytes: 0, name: String::new() };
+        return Wanted { offer, answer: Answer::All, had: 0, bytes: 0, name: String::new() };
     };
     let (bytes, name, ranges) = (manifest.stream_bytes(), manifest.name(), sink.missing());
     let missing: u64 = ranges.iter().map(|it| it.end - it.start).sum();
-    let had = bytes.saturating_sub(missing.saturating_mul(CHUNK.into()));
+    let had = bytes.saturating_sub(missing.saturating_mul(offer.chunk.into()));
     let answer = match ranges.is_empty() {
         true => Answer::Whole,
         false => Answer::Want { ranges, missing },
     };
-    Wanted { identity, answer, had, bytes, name }
+    Wanted { offer, answer, had, bytes, name }
 }

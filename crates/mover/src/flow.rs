@@ -3,7 +3,7 @@
 use crate::account::{Account, Limit};
 use crate::link::Link;
 use crate::session::{Caller, Secret, Session};
-use crate::{CHUNK, MoverError, PACKET};
+use crate::{MoverError, PACKET};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -82,24 +82,38 @@ pub(crate) trait Feed {
     fn tell(&mut self, now: Time, packets: (u64, u64));
 }
 
-/// Octets in memory that are sent as they are.
+/// Octets in memory, cut into buffers.
 pub(crate) struct Octets<'a> {
     octets: &'a [u8],
+    chunk: usize,
     at: usize,
 }
 
 impl<'a> Octets<'a> {
-    pub fn new(octets: &'a [u8]) -> Octets<'a> {
-        Octets { octets, at: 0 }
+    pub fn new(octets: &'a [u8], chunk: u32) -> Octets<'a> {
+        Octets { octets, chunk: chunk as usize, at: 0 }
+    }
+
+    /// Buffers that they fill.
+    pub fn buffers(&self) -> u64 {
+        self.octets.len().div_ceil(self.chunk).max(1) as u64
+    }
+
+    /// The next buffer, if there is one, and whether it is the last. It may be shorter than the others.
+    pub fn take(&mut self) -> Option<(Vec<u8>, bool)> {
+        if self.at > 0 && self.at >= self.octets.len() {
+            return None;
+        }
+        let end = self.octets.len().min(self.at + self.chunk);
+        let data = self.octets[self.at..end].to_vec();
+        self.at += self.chunk;
+        Some((data, self.at >= self.octets.len()))
     }
 }
 
 impl Feed for Octets<'_> {
     fn next(&mut self) -> Result<Option<Loaded>, MoverError> {
-        let end = self.octets.len().min(self.at + CHUNK as usize);
-        let data = self.octets[self.at..end].to_vec();
-        self.at = end;
-        Ok(Some(Loaded { data, last: end == self.octets.len() }))
+        Ok(self.take().map(|(data, last)| Loaded { data, last }))
     }
 
     fn confirmed(&mut self, _buffer: u64, _octets: u64) {}
@@ -121,6 +135,8 @@ pub(crate) struct Flow<'a> {
     pub link: Link,
     pub to: SocketAddr,
     pub control: &'a Control,
+    /// Octets of a buffer.
+    pub chunk: u32,
     pub account: Account,
     /// Data packets sent, and those of them sent again.
     pub packets: (u64, u64),
@@ -170,7 +186,7 @@ impl Flow<'_> {
         let local = u16::from_be_bytes(random().map_err(no_random())?);
         let terms = Terms {
             uid,
-            buffer: CHUNK,
+            buffer: self.chunk,
             packet: PACKET,
             burst: Burst { size: u16::MAX, interval: 1 },
             outstanding: OUTSTANDING,
@@ -194,6 +210,9 @@ impl Flow<'_> {
             self.account.book(Limit::RoundTrips, self.link.now().since(now));
         }
         match connection.ending() {
+            None if connection.terms().buffer != self.chunk => {
+                Err(MoverError::Broken("buffers of another size"))
+            }
             None => {
                 let text = connection.terms().text.clone();
                 Ok(Some((connection, text)))

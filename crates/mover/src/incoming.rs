@@ -1,6 +1,5 @@
-//! What a connection brings to the receiver: chunks, or octets that belong together.
+//! What a connection brings to the receiver: octets that belong together in its first buffers, a chunk in each of the others.
 
-use crate::CHUNK;
 use crate::desk::Task;
 use std::collections::BTreeMap;
 use trunkline_core::Time;
@@ -18,34 +17,48 @@ pub(crate) struct Current {
 }
 
 /// What a connection brings.
-pub(crate) enum Stream {
-    /// These chunks, one in each buffer.
-    Chunks {
-        /// Their numbers.
-        list: Vec<u64>,
-        /// Those that are on their way, by their places in the list.
-        inbox: BTreeMap<u64, Vec<u8>>,
-    },
-    /// Octets that are kept until all have come.
-    Octets {
-        octets: Vec<u8>,
-        /// Buffers that have come, and all of them once that is known.
-        come: u64,
-        all: Option<u64>,
-        /// What becomes of them.
-        task: fn(Vec<u8>) -> Task,
-    },
+pub(crate) struct Stream {
+    /// Octets of a buffer.
+    chunk: usize,
+    /// What the first buffers bring, until all of it has come.
+    head: Option<Head>,
+    /// Buffers that it takes.
+    before: u64,
+    /// The numbers of the chunks behind it; all from 0 on if nothing is said.
+    list: Option<Vec<u64>>,
+    /// Chunks that are on their way, by their places among the chunks.
+    inbox: BTreeMap<u64, Vec<u8>>,
+    /// Chunks that are whole and wait for the head.
+    held: Vec<Task>,
+}
+
+/// Octets that belong together.
+struct Head {
+    octets: Vec<u8>,
+    /// Buffers that have come.
+    come: u64,
+    /// What becomes of them.
+    task: fn(Vec<u8>) -> Task,
 }
 
 impl Stream {
-    /// Chunks of these numbers.
-    pub fn chunks(list: Vec<u64>) -> Stream {
-        Stream::Chunks { list, inbox: BTreeMap::new() }
+    /// Chunks of these numbers, each of so many octets.
+    pub fn chunks(chunk: u32, list: Vec<u64>) -> Stream {
+        Stream {
+            chunk: chunk as usize,
+            head: None,
+            before: 0,
+            list: Some(list),
+            inbox: BTreeMap::new(),
+            held: Vec::new(),
+        }
     }
 
-    /// So many octets.
-    pub fn octets(count: u64, task: fn(Vec<u8>) -> Task) -> Stream {
-        Stream::Octets { octets: vec![0; count as usize], come: 0, all: None, task }
+    /// So many octets, and all chunks behind them.
+    pub fn headed(chunk: u32, octets: u64, task: fn(Vec<u8>) -> Task) -> Stream {
+        let before = octets.div_ceil(chunk.into()).max(1);
+        let head = Head { octets: vec![0; octets as usize], come: 0, task };
+        Stream { head: Some(head), before, list: None, ..Stream::chunks(chunk, Vec::new()) }
     }
 }
 
@@ -58,10 +71,7 @@ impl Current {
         stream: Stream,
         room: u64,
     ) -> Current {
-        connection.provide(match &stream {
-            Stream::Chunks { .. } => room,
-            Stream::Octets { octets, .. } => octets.len().div_ceil(CHUNK as usize).max(1) as u64,
-        });
+        connection.provide(stream.before + room);
         Current { guest, uid, connection, stream }
     }
 
@@ -71,63 +81,66 @@ impl Current {
             self.stream.place(&placed, data);
         }
         while let Some(whole) = self.connection.receiver().and_then(|half| half.take()) {
-            self.stream.complete(whole).into_iter().for_each(&mut *give);
+            self.stream.complete(whole, give);
         }
     }
 
     /// There is room for a chunk more.
     pub fn provide(&mut self) {
-        if let Stream::Chunks { .. } = self.stream {
-            self.connection.provide(1);
-        }
+        self.connection.provide(1);
     }
 
     /// Whether no chunk is asked for because there is no room.
     pub fn is_starved(&self) -> bool {
-        let half = self.connection.half();
-        matches!(self.stream, Stream::Chunks { .. })
-            && matches!(half, Some(Half::Receiver(half)) if half.is_starved())
+        matches!(self.connection.half(), Some(Half::Receiver(half)) if half.is_starved())
     }
 }
 
 impl Stream {
     fn place(&mut self, placed: &Placed, data: &[u8]) {
         let offset = placed.offset as usize;
-        match self {
-            Stream::Chunks { inbox, .. } => {
-                let chunk = inbox
-                    .entry(placed.buffer)
-                    .or_insert_with(|| Vec::with_capacity(CHUNK as usize));
-                let end = offset + data.len();
-                if chunk.len() < end {
-                    chunk.resize(end, 0);
-                }
-                chunk[offset..end].copy_from_slice(data);
-            }
-            Stream::Octets { octets, .. } => {
-                let start = placed.buffer as usize * CHUNK as usize + offset;
-                // What does not fit was not announced.
-                if let Some(place) = octets.get_mut(start..start + data.len()) {
-                    place.copy_from_slice(data);
-                }
-            }
+        let Some(number) = placed.buffer.checked_sub(self.before) else {
+            let start = placed.buffer as usize * self.chunk + offset;
+            let octets = self.head.as_mut().and_then(|head| head.octets.get_mut(start..));
+            // The last buffer of the head is filled up with zeros.
+            octets.into_iter().for_each(|octets| {
+                let length = octets.len().min(data.len());
+                octets[..length].copy_from_slice(&data[..length]);
+            });
+            return;
+        };
+        let chunk = self.inbox.entry(number).or_insert_with(|| Vec::with_capacity(self.chunk));
+        let end = offset + data.len();
+        if chunk.len() < end {
+            chunk.resize(end, 0);
+        }
+        chunk[offset..end].copy_from_slice(data);
+    }
+
+    fn complete(&mut self, whole: Whole, give: &mut dyn FnMut(Task)) {
+        let Some(number) = whole.buffer.checked_sub(self.before) else {
+            return self.complete_head(give);
+        };
+        let Some(data) = self.inbox.remove(&number) else { return };
+        let number = match &self.list {
+            Some(list) => list.get(number as usize).copied(),
+            None => Some(number),
+        };
+        // A sender that sends more than was asked for is left alone with it.
+        let Some(number) = number else { return };
+        match &self.head {
+            Some(_) => self.held.push(Task::Write(number, data)),
+            None => give(Task::Write(number, data)),
         }
     }
 
-    fn complete(&mut self, whole: Whole) -> Option<Task> {
-        match self {
-            Stream::Chunks { list, inbox } => {
-                let data = inbox.remove(&whole.buffer)?;
-                let number = *list.get(whole.buffer as usize)?;
-                Some(Task::Write(number, data))
-            }
-            Stream::Octets { octets, come, all, task } => {
-                *come += 1;
-                if whole.last {
-                    *all = Some(whole.buffer + 1);
-                }
-                (*all == Some(*come)).then(|| task(std::mem::take(octets)))
-            }
+    fn complete_head(&mut self, give: &mut dyn FnMut(Task)) {
+        let Some(head) = &mut self.head else { return };
+        head.come += 1;
+        if head.come == self.before {
+            give((head.task)(std::mem::take(&mut head.octets)));
+            self.head = None;
+            self.held.drain(..).for_each(give);
         }
     }
 }

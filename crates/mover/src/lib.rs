@@ -26,8 +26,15 @@ pub use session::Secret;
 /// The UDP port at which a receiver waits if nothing else is said (RFC 1986 gave it to NETBLT in UDP).
 pub const PORT: u16 = 1818;
 
-/// Octets of a chunk: 128 full packets.
+/// Octets of a chunk at most: 128 full packets.
 pub const CHUNK: u32 = 128 * PACKET as u32;
+
+/// Octets of the chunks of a transfer of so many octets: full packets, so that a transfer has some hundreds of chunks and what
+/// fills up the list of what is sent is little beside it; eight at least, 128 at most.
+fn chunk(bytes: u64) -> u32 {
+    let packets = (bytes / (256 * u64::from(PACKET))).clamp(8, 128);
+    packets as u32 * u32::from(PACKET)
+}
 
 /// User octets of a packet. It fits Ethernet's 1500 with the headers of NETBLT, the session, UDP and IPv6.
 pub const PACKET: u16 = 1368;

@@ -5,7 +5,7 @@ use crate::flow::Control;
 use crate::incoming::{Current, Stream};
 use crate::link::Link;
 use crate::session::{Door, Knock, Secret, Session, unknown};
-use crate::words::{Answer, Ask};
+use crate::words::{Answer, Ask, Offer};
 use crate::{CHUNK, MoverError};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -127,7 +127,7 @@ pub fn receive(
         link,
         door: Door::new(options.secret),
         desk,
-        room: (options.memory / u64::from(CHUNK)).max(1),
+        memory: options.memory,
         writing: 0,
         sessions: VecDeque::new(),
         next_session: 0,
@@ -169,8 +169,8 @@ struct Pending {
     guest: u64,
     terms: Terms,
     ports: Ports,
-    /// The transfer that it offers, and octets of its manifest.
-    offer: Option<([u8; 32], u64)>,
+    /// The transfer that it offers.
+    offer: Option<Offer>,
 }
 
 /// What has come that is not of the connection at work.
@@ -184,7 +184,8 @@ enum News {
 /// What the user is told.
 #[derive(Default)]
 struct Story {
-    identity: Option<[u8; 32]>,
+    offer: Option<Offer>,
+    chunk: u32,
     name: String,
     had: u64,
     bytes: u64,
@@ -199,8 +200,8 @@ struct End {
     link: Link,
     door: Door,
     desk: Desk,
-    /// Chunks that there is memory for, and those that wait for the disk.
-    room: u64,
+    /// Octets of memory for chunks, and chunks that wait for the disk.
+    memory: u64,
     writing: u64,
     sessions: VecDeque<Guest>,
     next_session: u64,
@@ -356,20 +357,26 @@ impl End {
                 let why = b"it has just received a transfer: run `trunkline receive` again";
                 self.tell_guest(guest, ports, &Packet::Refused(why.to_vec()), &[]);
             }
-            Ask::Offer(offer) if offer.manifest > MOST_MANIFEST || offer.chunk != CHUNK => {
-                let why = b"its manifest is too large, or its chunks are not ours";
+            Ask::Offer(offer) if offer.manifest > MOST_MANIFEST || offer.chunk > CHUNK => {
+                let why = b"its list of files or its chunks are too large";
                 self.tell_guest(guest, ports, &Packet::Refused(why.to_vec()), &[]);
             }
             Ask::Offer(offer) => {
                 // Whoever proves to know the secret later is the same user, who has begun again.
                 self.current = None;
-                pending.offer = Some((offer.identity, offer.manifest));
+                pending.offer = Some(offer);
                 self.pending = Some(pending);
                 self.desk.give(Task::Offer(offer));
             }
             Ask::Hashes { .. } => {
-                let length = self.story.bytes.div_ceil(CHUNK.into()) * 32;
-                self.accept(now, &pending, &Answer::All, Stream::octets(length, Task::Hashes));
+                let chunk = self.story.chunk.max(1);
+                let length = self.story.bytes.div_ceil(chunk.into()) * 32;
+                self.accept(
+                    now,
+                    &pending,
+                    &Answer::All,
+                    Stream::headed(chunk, length, Task::Hashes),
+                );
             }
             Ask::Finish { root, .. } => {
                 self.current = None;
@@ -410,7 +417,9 @@ impl End {
             return self.tell_guest(pending.guest, pending.ports, &refusal, &[]);
         };
         let connection = connection.answering(&answer.text());
-        let (uid, room) = (pending.terms.uid, self.room.saturating_sub(self.writing));
+        let (uid, room) =
+            (pending.terms.uid, (self.memory / u64::from(pending.terms.buffer)).max(1));
+        let room = room.saturating_sub(self.writing);
         self.current = Some(Current::new(pending.guest, uid, connection, stream, room));
     }
 
@@ -423,6 +432,14 @@ impl End {
                 tell(&Receiving::Place { done, entries: all });
                 if let Some(pending) = self.pending.take() {
                     self.answer(&pending, &Answer::Placing { done, all });
+                }
+            }
+            Done::Known { had, bytes, name } => {
+                (self.story.had, self.story.bytes, self.story.name) = (had, bytes, name.clone());
+                let guest = self.current.as_ref().map(|it| it.guest);
+                let from = self.sessions.iter().find(|it| Some(it.number) == guest);
+                if let Some(from) = from.map(|it| it.at) {
+                    tell(&Receiving::Connect { from, name, had, bytes });
                 }
             }
             Done::Wanted(wanted) => self.wanted(now, wanted, tell),
@@ -451,12 +468,13 @@ impl End {
 
     /// The disk has said what it wants of the offer that is pending.
     fn wanted(&mut self, now: Time, wanted: Wanted, tell: &mut dyn FnMut(&Receiving)) {
-        let Wanted { identity, answer, had, bytes, name } = wanted;
-        let is_meant = |it: &mut Pending| it.offer.is_some_and(|offer| offer.0 == identity);
+        let Wanted { offer, answer, had, bytes, name } = wanted;
+        let is_meant = |it: &mut Pending| it.offer == Some(offer);
         let Some(pending) = self.pending.take_if(is_meant) else { return };
-        if self.story.identity != Some(identity) {
+        if self.story.offer != Some(offer) {
             let (began, since) = (self.story.began, self.story.since);
-            self.story = Story { identity: Some(identity), began, since, ..Story::default() };
+            self.story =
+                Story { offer: Some(offer), began, since, chunk: offer.chunk, ..Story::default() };
         }
         if self.story.bytes == 0 {
             (self.story.had, self.story.bytes, self.story.name) = (had, bytes, name.clone());
@@ -465,16 +483,17 @@ impl End {
         if let Some(from) = from {
             tell(&Receiving::Connect { from, name, had, bytes });
         }
-        match (&answer, pending.offer) {
-            (Answer::Want { .. }, _) => {
+        match &answer {
+            Answer::Want { .. } => {
                 // Only as many ranges as were told.
                 let told = Answer::read(&answer.text());
                 let Some(Answer::Want { ranges, .. }) = told else { return };
                 let list = ranges.into_iter().flatten().collect();
-                self.accept(now, &pending, &answer, Stream::chunks(list));
+                self.accept(now, &pending, &answer, Stream::chunks(offer.chunk, list));
             }
-            (Answer::All, Some((_, octets))) => {
-                self.accept(now, &pending, &answer, Stream::octets(octets, Task::Manifest));
+            Answer::All => {
+                let stream = Stream::headed(offer.chunk, offer.manifest, Task::Manifest);
+                self.accept(now, &pending, &answer, stream);
             }
             _ => self.answer(&pending, &answer),
         }

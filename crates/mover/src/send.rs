@@ -5,7 +5,7 @@ use crate::flow::{Control, Feed, Flow, Loaded, Octets, Outcome};
 use crate::link::Link;
 use crate::session::{Secret, Session};
 use crate::words::{Answer, Ask, Offer};
-use crate::{CHUNK, MoverError};
+use crate::{MoverError, chunk};
 use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use trunkline_core::{Span, Time};
 use trunkline_transfer::{Manifest, Source, root};
+use trunkline_transport::netblt::Connection;
 use trunkline_transport::netblt::wire::Packet;
 
 /// Chunks that are read ahead: 5.6 MB.
@@ -125,10 +126,12 @@ pub fn send(
     };
     let link = Link::bind(any)?;
     let account = Account::default();
-    let flow = Flow { link, to: options.to, control, account, packets: (0, 0) };
+    let (to, packets) = (options.to, (0, 0));
     let encoded = manifest.encode();
     let bytes = manifest.stream_bytes();
-    let chunks = bytes.div_ceil(CHUNK.into()) as usize;
+    let chunk = chunk(bytes);
+    let chunks = bytes.div_ceil(chunk.into()) as usize;
+    let flow = Flow { link, to, control, chunk, account, packets };
     let mut mover = Mover {
         identity: manifest.identity(),
         manifest,
@@ -184,22 +187,20 @@ impl Mover<'_> {
             let offer = Ask::Offer(Offer {
                 identity: self.identity,
                 manifest: self.encoded.len() as u64,
-                chunk: CHUNK,
+                chunk: self.flow.chunk,
             });
             let Some((mut connection, text)) = self.flow.open(session, offer.text())? else {
                 return Ok(Outcome::Lost);
             };
             let outcome = match Answer::read(&text) {
                 Some(Answer::All) => {
-                    let mut feed = Octets::new(&self.encoded);
-                    self.flow.send(session, &mut connection, &mut feed)?
+                    let all = self.hashes.len() as u64;
+                    let ranges = if all > 0 { vec![0..all] } else { Vec::new() };
+                    self.send_chunks(session, &mut connection, true, &ranges, all)?
                 }
                 Some(Answer::Want { ranges, missing }) => {
                     self.check(&ranges)?;
-                    let began = self.flow.link.now();
-                    let outcome = self.send_chunks(session, &mut connection, &ranges, missing)?;
-                    self.moving += self.flow.link.now().since(began);
-                    outcome
+                    self.send_chunks(session, &mut connection, false, &ranges, missing)?
                 }
                 Some(Answer::Whole) => match self.finish(session)? {
                     Some(outcome) => return Ok(outcome),
@@ -220,31 +221,38 @@ impl Mover<'_> {
 
     /// Octets of a chunk.
     fn octets(&self, chunk: u64) -> u64 {
-        let left = self.bytes - chunk * u64::from(CHUNK);
-        left.min(CHUNK.into())
+        let left = self.bytes - chunk * u64::from(self.flow.chunk);
+        left.min(self.flow.chunk.into())
     }
 
+    /// Sends chunks, behind the manifest if that is wanted too.
     fn send_chunks(
         &mut self,
         session: &mut Session,
-        connection: &mut trunkline_transport::netblt::Connection,
+        connection: &mut Connection,
+        is_headed: bool,
         ranges: &[Range<u64>],
         missing: u64,
     ) -> Result<Outcome, MoverError> {
         let list: Vec<u64> = ranges.iter().cloned().flatten().collect();
-        let all = self.bytes;
-        let had = all.saturating_sub(missing * u64::from(CHUNK));
+        let (all, chunk) = (self.bytes, self.flow.chunk);
+        let had = all.saturating_sub(missing.saturating_mul(chunk.into()));
         self.had.get_or_insert(had);
         let (ahead, read_ahead) = sync_channel(AHEAD);
-        let Mover { source, hashes, flow, tell, moved, moving, .. } = self;
-        thread::scope(|scope| {
+        let Mover { source, hashes, flow, tell, moved, moving, encoded, .. } = self;
+        let before = flow.link.now();
+        let outcome = thread::scope(|scope| {
             // It ends with the feed, if the connection ends first.
             let list = &list[..];
             thread::Builder::new()
                 .name("reader".into())
-                .spawn_scoped(scope, move || read(source, list, &ahead))
+                .spawn_scoped(scope, move || read(source, list, chunk, &ahead))
                 .map_err(MoverError::system("cannot start a thread"))?;
+            let head = is_headed.then(|| Octets::new(encoded, chunk));
             let mut chunks = Chunks {
+                heads: head.as_ref().map_or(0, Octets::buffers),
+                head,
+                chunk,
                 list,
                 taken: 0,
                 read: read_ahead,
@@ -252,12 +260,14 @@ impl Mover<'_> {
                 confirmed: had,
                 all,
                 moved,
-                began: flow.link.now().before(*moving),
+                began: before.before(*moving),
                 told: Time::ZERO,
                 tell,
             };
             flow.send(session, connection, &mut chunks)
-        })
+        })?;
+        self.moving += self.flow.link.now().since(before);
+        Ok(outcome)
     }
 
     /// Tells the root and asks until everything is in its place. `None` if chunks have been thrown away.
@@ -289,8 +299,11 @@ impl Mover<'_> {
                     let Some((mut connection, _)) = self.flow.open(session, ask.text())? else {
                         return Ok(Some(Outcome::Lost));
                     };
-                    let outcome =
-                        self.flow.send(session, &mut connection, &mut Octets::new(&hashes))?;
+                    let outcome = self.flow.send(
+                        session,
+                        &mut connection,
+                        &mut Octets::new(&hashes, self.flow.chunk),
+                    )?;
                     return Ok((outcome == Outcome::Lost).then_some(outcome));
                 }
                 // What was there has gone: it is offered again.
@@ -310,7 +323,8 @@ impl Mover<'_> {
         for chunk in rest {
             self.flow.check_stop()?;
             let before = self.flow.link.now();
-            self.hashes[chunk as usize] = Some(self.source.read(chunk, CHUNK, &mut data)?);
+            self.hashes[chunk as usize] =
+                Some(self.source.read(chunk, self.flow.chunk, &mut data)?);
             read += data.len() as u64;
             let now = self.flow.link.now();
             self.flow.account.book(Limit::Disk, now.since(before));
@@ -345,12 +359,12 @@ impl Mover<'_> {
 type Read = Result<(u64, Vec<u8>, [u8; 32]), MoverError>;
 
 /// Reads the chunks of `list` one after the other, as long as somebody takes them.
-fn read(source: &mut Source, list: &[u64], to: &SyncSender<Read>) {
-    for &chunk in list {
+fn read(source: &mut Source, list: &[u64], chunk: u32, to: &SyncSender<Read>) {
+    for &number in list {
         let mut data = Vec::new();
-        let read = source.read(chunk, CHUNK, &mut data);
+        let read = source.read(number, chunk, &mut data);
         let failed = read.is_err();
-        let read = read.map(|hash| (chunk, data, hash)).map_err(MoverError::from);
+        let read = read.map(|hash| (number, data, hash)).map_err(MoverError::from);
         if to.send(read).is_err() || failed {
             return;
         }
@@ -359,6 +373,11 @@ fn read(source: &mut Source, list: &[u64], to: &SyncSender<Read>) {
 
 /// Chunks as they are read, and what becomes of them.
 struct Chunks<'a> {
+    /// What goes before them, and the buffers that it fills.
+    head: Option<Octets<'a>>,
+    heads: u64,
+    /// Octets of a chunk.
+    chunk: u32,
     list: &'a [u64],
     taken: usize,
     read: Receiver<Read>,
@@ -373,6 +392,13 @@ struct Chunks<'a> {
 
 impl Feed for Chunks<'_> {
     fn next(&mut self) -> Result<Option<Loaded>, MoverError> {
+        if let Some((mut data, is_end)) = self.head.as_mut().and_then(Octets::take) {
+            let last = is_end && self.list.is_empty();
+            if !last {
+                data.resize(self.chunk as usize, 0);
+            }
+            return Ok(Some(Loaded { data, last }));
+        }
         match self.read.try_recv() {
             Ok(read) => {
                 let (chunk, data, hash) = read?;
@@ -385,7 +411,10 @@ impl Feed for Chunks<'_> {
         }
     }
 
-    fn confirmed(&mut self, _buffer: u64, octets: u64) {
+    fn confirmed(&mut self, buffer: u64, octets: u64) {
+        if buffer < self.heads {
+            return;
+        }
         *self.moved += octets;
         self.confirmed = (self.confirmed + octets).min(self.all);
     }
