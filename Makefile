@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test fuzz bench advice torture lint
+.PHONY: help build demo test fuzz bench peers advice torture lint
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -24,6 +24,10 @@ fuzz: ## Every decoder searched with libFuzzer, SECONDS (30) each: executions, e
 
 bench: ## The dataplane against a bare forwarder and direct veth; instructions per packet; the simulator per packet-hop
 	scripts/bench.sh
+
+peers: build ## Movers of bulk data side by side over nine paths: `send`, TCP, rsync, uftp (about half an hour, root)
+	scripts/needs.sh peers
+	scripts/peers.py --out peers.json
 
 advice: ## What `trunkline explain` says of 300 scenarios drawn by chance, against the changes themselves (ten minutes)
 	cargo run --release --locked -p trunkline-explain --example advice -- 300 1

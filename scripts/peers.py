@@ -99,7 +99,7 @@ def one(path, program, seconds):
         far = f"{me} {name}/far {limit + 10} " + repr(server.format(**words))
         (place / "near.sh").write_text(f"sleep 1; exec {me} {name}/near {limit} " + repr(client.format(**words)))
         shell = f"{TRUNKLINE} shell {settings} --no-outside --best-effort --json --peer \"{far}\" -- sh {name}/near.sh"
-        run = subprocess.run(["sh", "-c", shell], capture_output=True, text=True)
+        run = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, errors="replace")
         if not (place / "near").exists():
             return {"path": path, "program": program, "failed": run.stderr[-300:]}
         near = json.loads((place / "near").read_text())

@@ -5,6 +5,7 @@
 
 pub mod described;
 pub mod heard;
+pub mod mover;
 pub mod netblt;
 pub mod served;
 pub mod transfer;
@@ -32,7 +33,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 23] = [
+pub const BODIES: [(&str, Body); 24] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -56,6 +57,7 @@ pub const BODIES: [(&str, Body); 23] = [
     ("programs", heard::read_programs),
     ("runs", heard::read_runs),
     ("transfer", transfer::read),
+    ("mover", mover::hear),
 ];
 
 /// A super-frame with the kernel's header before it: the pieces hold the payload, no more and no less.

@@ -13,15 +13,17 @@ mod incoming;
 mod link;
 mod receive;
 mod send;
-mod session;
-mod words;
+pub mod session;
+mod story;
+pub mod words;
 
 pub use account::Limit;
 pub use error::MoverError;
 pub use flow::Control;
-pub use receive::{Got, ReceiveOptions, Receiving, receive};
+pub use receive::{ReceiveOptions, receive};
 pub use send::{SendOptions, Sending, Sent, send};
 pub use session::Secret;
+pub use story::{Got, Receiving};
 
 /// The UDP port at which a receiver waits if nothing else is said (RFC 1986 gave it to NETBLT in UDP).
 pub const PORT: u16 = 1818;

@@ -5,9 +5,9 @@ use crate::flow::Control;
 use crate::incoming::{Current, Stream};
 use crate::link::Link;
 use crate::session::{Door, Knock, Secret, Session, unknown};
+use crate::story::{Got, Receiving, Story};
 use crate::words::{Answer, Ask, Offer};
 use crate::{CHUNK, MoverError};
-use serde::Serialize;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -26,8 +26,6 @@ const MOST_MANIFEST: u64 = 256 << 20;
 const LINGER: Span = Span::from_secs(5);
 /// The same once the sender has been told.
 const SOON: Span = Span::from_millis(1500);
-/// From one word about progress to the next.
-const TELL: Span = Span::from_millis(100);
 /// The longest sleep; while the disk works; and while nobody is there.
 const NAP: Span = Span::from_millis(50);
 const SHORT_NAP: Span = Span::from_millis(1);
@@ -45,69 +43,6 @@ pub struct ReceiveOptions {
     pub memory: u64,
     /// Whether files that stand there already may be replaced.
     pub replace: bool,
-}
-
-/// A phase of a transfer, and how far it is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "phase", rename_all = "kebab-case")]
-pub enum Receiving {
-    /// It waits for a sender at this address.
-    Listen {
-        /// Address and port.
-        address: SocketAddr,
-    },
-    /// A sender is there.
-    Connect {
-        /// The sender's address.
-        from: SocketAddr,
-        /// The name of the first thing that it sends, if that is known yet.
-        name: String,
-        /// Octets that are there already.
-        had: u64,
-        /// Octets of the whole transfer.
-        bytes: u64,
-    },
-    /// It receives. What counts is on the disk and in the journal.
-    Receive {
-        /// Octets confirmed, in this and earlier sessions.
-        confirmed: u64,
-        /// Octets of the whole transfer.
-        bytes: u64,
-        /// Octets in this session.
-        moved: u64,
-        /// Seconds since the sender opened.
-        seconds: f64,
-    },
-    /// The sender has gone; what has come is kept, and it is waited for.
-    Away,
-    /// It puts things in place.
-    Place {
-        /// Entries in place.
-        done: u64,
-        /// All of them.
-        entries: u64,
-    },
-}
-
-/// A transfer that ended well.
-#[derive(Debug, Clone, Serialize)]
-pub struct Got {
-    /// The name of the first thing received.
-    pub name: String,
-    /// Files.
-    pub files: u64,
-    /// Octets of their data.
-    pub bytes: u64,
-    /// Octets of them that this run received.
-    pub moved: u64,
-    /// Seconds from the sender's first word to the end.
-    pub seconds: f64,
-    /// Datagrams that found the socket's buffer full.
-    pub overrun: u64,
-    /// Octets of that buffer.
-    pub buffer: u64,
-    /// The part of the time in which no chunk was asked for because the memory was full of what the disk had not taken.
-    pub disk: f64,
 }
 
 /// Receives one transfer. It waits for its sender for as long as it takes, and again if the sender goes.
@@ -179,21 +114,6 @@ enum News {
     Words(SocketAddr, Vec<u8>),
     /// A packet that a guest sealed.
     Packet(u64, Read),
-}
-
-/// What the user is told.
-#[derive(Default)]
-struct Story {
-    offer: Option<Offer>,
-    chunk: u32,
-    name: String,
-    had: u64,
-    bytes: u64,
-    moved: u64,
-    began: Option<Time>,
-    told: Time,
-    starved: Span,
-    since: Time,
 }
 
 struct End {
@@ -346,7 +266,7 @@ impl End {
             self.past.pop_back();
             return self.tell_guest(guest, ports, &Packet::Refused(why), &[]);
         }
-        self.story.began.get_or_insert(now);
+        self.story.begins(now);
         let Some(ask) = Ask::read(&terms.text) else {
             let refusal = Packet::Refused(b"it says what this end does not know".to_vec());
             return self.tell_guest(guest, ports, &refusal, &[]);
@@ -369,7 +289,7 @@ impl End {
                 self.desk.give(Task::Offer(offer));
             }
             Ask::Hashes { .. } => {
-                let chunk = self.story.chunk.max(1);
+                let Some(chunk) = self.story.chunk() else { return };
                 let length = self.story.bytes.div_ceil(chunk.into()) * 32;
                 self.accept(
                     now,
@@ -435,7 +355,7 @@ impl End {
                 }
             }
             Done::Known { had, bytes, name } => {
-                (self.story.had, self.story.bytes, self.story.name) = (had, bytes, name.clone());
+                self.story.known(had, bytes, &name);
                 let guest = self.current.as_ref().map(|it| it.guest);
                 let from = self.sessions.iter().find(|it| Some(it.number) == guest);
                 if let Some(from) = from.map(|it| it.at) {
@@ -448,7 +368,7 @@ impl End {
                 pending.iter().for_each(|it| self.answer(it, &answer));
             }
             Done::Finished(finished) => {
-                self.finished = Some((self.got(now, &finished), now + LINGER));
+                self.finished = Some((self.story.got(now, &finished, &self.link), now + LINGER));
                 if let Some(pending) = self.pending.take() {
                     self.answer(&pending, &Answer::Done);
                 }
@@ -461,7 +381,7 @@ impl End {
     }
 
     fn written(&mut self, octets: u64) {
-        self.story.moved += octets;
+        self.story.wrote(octets);
         self.writing -= 1;
         self.current.iter_mut().for_each(Current::provide);
     }
@@ -471,14 +391,8 @@ impl End {
         let Wanted { offer, answer, had, bytes, name } = wanted;
         let is_meant = |it: &mut Pending| it.offer == Some(offer);
         let Some(pending) = self.pending.take_if(is_meant) else { return };
-        if self.story.offer != Some(offer) {
-            let (began, since) = (self.story.began, self.story.since);
-            self.story =
-                Story { offer: Some(offer), began, since, chunk: offer.chunk, ..Story::default() };
-        }
-        if self.story.bytes == 0 {
-            (self.story.had, self.story.bytes, self.story.name) = (had, bytes, name.clone());
-        }
+        self.story.is_of(offer);
+        self.story.known(had, bytes, &name);
         let from = self.sessions.iter().find(|it| it.number == pending.guest).map(|it| it.at);
         if let Some(from) = from {
             tell(&Receiving::Connect { from, name, had, bytes });
@@ -544,33 +458,8 @@ impl End {
 
     fn progress(&mut self, now: Time, tell: &mut dyn FnMut(&Receiving)) {
         let is_starved = self.current.as_ref().is_some_and(Current::is_starved);
-        let story = &mut self.story;
-        if is_starved {
-            story.starved += now.since(story.since);
-        }
-        story.since = now;
-        if self.current.is_some() && story.bytes > 0 && now >= story.told + TELL {
-            story.told = now;
-            let seconds = story.began.map_or(0.0, |began| now.since(began).as_secs_f64());
-            let confirmed = (story.had + story.moved).min(story.bytes);
-            let (bytes, moved) = (story.bytes, story.moved);
-            tell(&Receiving::Receive { confirmed, bytes, moved, seconds });
-        }
-    }
-
-    fn got(&self, now: Time, finished: &trunkline_transfer::Finished) -> Got {
-        let story = &self.story;
-        let spent = story.began.map_or(Span::ZERO, |began| now.since(began));
-        Got {
-            name: story.name.clone(),
-            files: finished.files,
-            bytes: story.bytes,
-            moved: story.moved,
-            seconds: spent.as_secs_f64(),
-            overrun: self.link.overrun(),
-            buffer: self.link.buffer(),
-            disk: story.starved.as_secs_f64() / spent.as_secs_f64().max(1e-9),
-        }
+        let what = self.story.progress(now, self.current.is_some(), is_starved);
+        what.iter().for_each(tell);
     }
 
     fn rest(&self, now: Time) {

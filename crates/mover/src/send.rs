@@ -195,8 +195,9 @@ impl Mover<'_> {
             let outcome = match Answer::read(&text) {
                 Some(Answer::All) => {
                     let all = self.hashes.len() as u64;
-                    let ranges = if all > 0 { vec![0..all] } else { Vec::new() };
-                    self.send_chunks(session, &mut connection, true, &ranges, all)?
+                    let whole = [0..all];
+                    let ranges = if all > 0 { &whole[..] } else { &[] };
+                    self.send_chunks(session, &mut connection, true, ranges, all)?
                 }
                 Some(Answer::Want { ranges, missing }) => {
                     self.check(&ranges)?;

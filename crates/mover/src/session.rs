@@ -74,7 +74,7 @@ impl Session {
     }
 
     /// Sends a packet with its data.
-    pub fn say(
+    pub(crate) fn say(
         &mut self,
         link: &mut Link,
         to: SocketAddr,
@@ -112,8 +112,11 @@ impl Session {
     }
 }
 
-/// The answer to what is sealed for a session that there is not.
+/// The answer to what is sealed for a session that there is not. What is too short to be sealed has none.
 pub fn unknown(datagram: &[u8]) -> Option<Vec<u8>> {
+    if datagram.len() < ADDED {
+        return None;
+    }
     let id = datagram.strip_prefix(&[SEALED])?.first_chunk::<ID>()?;
     Some([&[UNKNOWN], &id[..]].concat())
 }
