@@ -1,6 +1,6 @@
 //! Capsules and what they carry: the dissector reads what our codecs wrote.
 
-use super::shark::{LUA_ERROR, Row, WRONG, is_here, place, read, udp, write};
+use super::shark::{LUA_ERROR, NONE, Row, WRONG, is_here, place, read, udp, write};
 use trunkline_capsule::{Direction, Header, Hop, Ledger, MERGED, PORT};
 use trunkline_core::{Span, Time};
 use trunkline_transport::envelope::{self, Envelope, packed};
@@ -25,11 +25,11 @@ fn rows(packets: &[Vec<u8>], fields: &[&str]) -> Vec<Row> {
     let home = place();
     let file = home.path().join("capsules.pcap");
     write(&file, packets);
-    assert_eq!(read(&file, WRONG, &["_ws.expert.message"]), [Row::new(); 0]);
+    assert_eq!(read(&file, WRONG, &["_ws.expert.message"]), NONE);
     read(&file, "tlcp", fields)
 }
 
-fn row<'a>(values: &[(&'a str, &str)]) -> Row {
+fn row(values: &[(&str, &str)]) -> Row {
     values.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect()
 }
 
@@ -296,6 +296,8 @@ fn what_only_looks_like_a_protocol_is_a_datagram() {
     let long = frame(9, &[1, 5, 0, 3, 0, 0, 1, 2], b"abcd");
     let mut too_long = answer.clone();
     too_long[1] = 20;
+    // An answer ends no message.
+    let ends = frame(9, &[2, 5, 0, 0, 0, 0, 1, 2], b"");
     // A header of NETBLT of 12 octets, and one octet more than it has.
     let keepalive = [0xbd, 0x8c, 2, 2, 0, 12, 0x40, 1, 0, 0x64, 0, 0];
     let netblt = frame(9, &keepalive, b"");
@@ -303,7 +305,7 @@ fn what_only_looks_like_a_protocol_is_a_datagram() {
     wrong_length[1] = 13;
     // A transport that the dissector does not know.
     let unknown = frame(9, &[9, 5, 0, 3, 0, 0, 1, 2], b"abc");
-    let bodies: [(&[u8], u32, u16, &str); 13] = [
+    let bodies: [(&[u8], u32, u16, &str); 14] = [
         (&envelopes, 2, 0, "URP"),
         (&envelopes, 3, 0, "DATAGRAM"),
         (&envelopes, 2, 1, "DATAGRAM"),
@@ -317,6 +319,7 @@ fn what_only_looks_like_a_protocol_is_a_datagram() {
         (&wrong_length, 13, 0, "FRAME"),
         (&unknown, 11, 0, "FRAME"),
         (&unknown, 12, 0, "DATAGRAM"),
+        (&ends, 8, 0, "FRAME"),
     ];
     let packets = bodies.map(|(body, path_size, controls, _)| {
         capsule(&Header { path_size, controls, ..Header::default() }, &[], body)
@@ -406,6 +409,6 @@ fn cut_and_changed_capsules_do_no_harm() {
     let home = place();
     let file = home.path().join("damaged.pcap");
     write(&file, &packets);
-    assert_eq!(read(&file, LUA_ERROR, &["frame.number"]), [Row::new(); 0]);
+    assert_eq!(read(&file, LUA_ERROR, &["frame.number"]), NONE);
     assert_eq!(read(&file, "ip", &["frame.number"]).len(), packets.len());
 }

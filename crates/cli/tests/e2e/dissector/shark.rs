@@ -22,6 +22,9 @@ const UDP: u8 = 17;
 /// Values of fields by name; several of one field are joined by commas.
 pub type Row = BTreeMap<String, String>;
 
+/// No packet at all.
+pub const NONE: [Row; 0] = [];
+
 /// Whether there is tshark; a note if not.
 pub fn is_here() -> bool {
     installed(&["tshark"])
