@@ -1,6 +1,6 @@
 //! Capsules and what they carry: the dissector reads what our codecs wrote.
 
-use super::shark::{LUA_ERROR, NONE, Row, WRONG, is_here, place, read, udp, write};
+use super::shark::{LUA_ERROR, NONE, Row, WRONG, place, read, turn, udp, write};
 use trunkline_capsule::{Direction, Header, Hop, Ledger, MERGED, PORT};
 use trunkline_core::{Span, Time};
 use trunkline_transport::envelope::{self, Envelope, packed};
@@ -35,9 +35,7 @@ fn row(values: &[(&str, &str)]) -> Row {
 
 #[test]
 fn the_header_and_the_ledger_are_read() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let header = Header {
         direction: Direction::Backward,
         ecn: 3,
@@ -137,9 +135,7 @@ const URP: [&str; 9] = [
 
 #[test]
 fn trailers_are_read_whole() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let trailer = |kind, length, seq, crc| {
         Some(Trailer { kind, length: Some(length), seq: Seq::new(seq), crc })
     };
@@ -186,9 +182,7 @@ fn trailers_are_read_whole() {
 
 #[test]
 fn every_control_has_its_name() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let seq = Seq::new(6);
     let controls = [
         (Control::Seq(seq), "SEQ"),
@@ -234,9 +228,7 @@ fn netblt(data: &[u8], carried: usize) -> Vec<u8> {
 
 #[test]
 fn frames_are_told_by_their_numbers() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     // Kind, flags, octets, number: the third message's end, sent twice before.
     let data = [1, 5, 0, 3, 0, 0, 1, 2];
     let answer = [2, 4, 0, 0, 0, 0, 1, 2];
@@ -285,9 +277,7 @@ fn frames_are_told_by_their_numbers() {
 /// A body whose numbers are not those of its capsule is a datagram, whatever it looks like.
 #[test]
 fn what_only_looks_like_a_protocol_is_a_datagram() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     // Two envelopes of data, without a control.
     let envelopes = [0, 2, 0, 0, 7, 7];
     // A header of data of the repeat-request transports in front of three octets.
@@ -341,9 +331,7 @@ fn probe(kind: u8, version: u8, body: &[u8]) -> Vec<u8> {
 /// What the dissector says of envelopes against what our codec says of them.
 #[test]
 fn wrong_envelopes_are_told_of() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let numbers = "The numbers of envelopes do not agree with the octets";
     let places = "The places of the controls are not in order";
     let mut most = vec![0; 4 + packed::MOST];
@@ -376,9 +364,7 @@ fn wrong_envelopes_are_told_of() {
 
 #[test]
 fn other_datagrams_of_the_port_are_left_alone() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let home = place();
     let file = home.path().join("others.pcap");
     let short = udp((PORT, 40_000), &[4; 39]);
@@ -390,9 +376,7 @@ fn other_datagrams_of_the_port_are_left_alone() {
 /// Capsules cut and changed anywhere end without an error of the dissector's own.
 #[test]
 fn cut_and_changed_capsules_do_no_harm() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let payload = |packet: Vec<u8>| packet[28..].to_vec();
     let control = Part::control(Control::Express([1, 2]));
     let mut packets = Vec::new();

@@ -1,7 +1,7 @@
 //! NETBLT: what the dissector reads is what our decoder reads.
 
 use super::shark::{
-    FOLDER, LUA_ERROR, NONE, Row, WRONG, ipv4, ipv6, is_here, place, read, read_with, tshark, udp,
+    FOLDER, LUA_ERROR, NONE, Row, WRONG, ipv4, ipv6, place, read, read_with, tshark, turn, udp,
     write,
 };
 use std::fs;
@@ -299,9 +299,7 @@ fn one_of_each(dialect: Dialect) -> Vec<(Packet, &'static [u8])> {
 
 #[test]
 fn the_worked_packets_have_the_values_of_the_reference() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let packets = WORKED.map(octets);
     let rows = rows_of(&packets.each_ref().map(|octets| ipv4(IP_PROTOCOL, false, octets)));
     let wanted: Vec<Row> = packets.iter().map(|octets| decoded(octets)).collect();
@@ -358,9 +356,7 @@ fn the_worked_packets_have_the_values_of_the_reference() {
 /// On IP, on the port of the preference, and on any other, where the checksum tells.
 #[test]
 fn every_packet_of_each_dialect_is_read_as_our_decoder_reads_it() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let mut packets = Vec::new();
     for dialect in Dialect::ALL {
         let all = one_of_each(dialect);
@@ -395,9 +391,7 @@ fn changed(hex: &str, raw: bool, change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
 
 #[test]
 fn what_is_wrong_with_a_packet_is_told() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let [open, ldata, control, _, keepalive] = WORKED;
     let wrong = [
         (changed(open, true, |it| it[20] ^= 1), "The checksum of the header is wrong"),
@@ -427,9 +421,7 @@ fn what_is_wrong_with_a_packet_is_told() {
 /// Whatever octets come, the dissector ends without an error of its own.
 #[test]
 fn cut_and_changed_packets_do_no_harm() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let mut packets = Vec::new();
     for (dialect, hex) in Dialect::ALL.into_iter().zip(WORKED).chain([(Dialect::V5, WORKED[2])]) {
         let mut octets = octets(hex);
@@ -454,9 +446,7 @@ fn cut_and_changed_packets_do_no_harm() {
 /// Without a checksum of the data agreed on, what stands in its field means nothing; with one, 0 is a value.
 #[test]
 fn the_checksum_of_the_data_is_verified_if_the_ends_agreed_on_it() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let open = |local, checksum| {
         let ports = Ports { local, ..THERE };
         (ports, Packet::Response(Terms { checksum, ..some_terms() }))
@@ -503,9 +493,7 @@ fn the_checksum_of_the_data_is_verified_if_the_ends_agreed_on_it() {
 /// Two connections of the same NETBLT ports are told apart by their UDP ports.
 #[test]
 fn what_was_agreed_holds_for_one_pair_of_udp_ports() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let open = |checksum| {
         let terms = Terms { checksum, ..some_terms() };
         encoded(Dialect::Classic, THERE, &Packet::Open(terms), b"")
@@ -524,9 +512,7 @@ fn what_was_agreed_holds_for_one_pair_of_udp_ports() {
 /// The preference moves the port; a damaged packet, which its checksum does not tell, is read at that port alone.
 #[test]
 fn the_port_is_a_preference() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let home = place();
     let file = home.path().join("ports.pcap");
     let damaged = changed(WORKED[0], true, |it| it[20] ^= 1);
@@ -546,9 +532,7 @@ fn the_port_is_a_preference() {
 /// All files in the folder of plugins, whichever is loaded first, with and without the option for the script.
 #[test]
 fn the_folder_of_plugins_takes_it() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let home = place();
     let plugins = home.path().join(".local/lib/wireshark/plugins/trunkline");
     fs::create_dir_all(&plugins).unwrap();

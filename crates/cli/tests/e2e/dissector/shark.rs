@@ -1,5 +1,6 @@
 //! Runs of tshark with the dissector, and the captures that it is given.
 
+use crate::turn::{self, Turn};
 use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use std::collections::BTreeMap;
@@ -28,6 +29,11 @@ pub const NONE: [Row; 0] = [];
 /// Whether there is tshark; a note if not.
 pub fn is_here() -> bool {
     installed(&["tshark"])
+}
+
+/// The right to work beside one other test, if there is tshark; a note if not.
+pub fn turn() -> Option<Turn> {
+    is_here().then(turn::beside)
 }
 
 /// A place of the test's own.
