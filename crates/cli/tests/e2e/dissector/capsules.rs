@@ -1,6 +1,6 @@
 //! Capsules and what they carry: the dissector reads what our codecs wrote.
 
-use super::shark::{LUA_ERROR, NONE, Row, WRONG, place, read, turn, udp, write};
+use super::shark::{LUA_ERROR, NONE, Row, WRONG, place, read, turn, udp, write, write_cut};
 use trunkline_capsule::{Direction, Header, Hop, Ledger, MERGED, PORT};
 use trunkline_core::{Span, Time};
 use trunkline_transport::envelope::{self, Envelope, packed};
@@ -33,6 +33,30 @@ fn row(values: &[(&str, &str)]) -> Row {
     values.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect()
 }
 
+/// The values of a capsule's fields after two hops.
+const CROSSED: [(&str, &str); 20] = [
+    ("tlcp.direction", "1"),
+    ("tlcp.ecn", "3"),
+    ("tlcp.band", "5"),
+    ("tlcp.path_size", "1000"),
+    ("tlcp.controls", "2"),
+    ("tlcp.traffic", "600"),
+    ("tlcp.flow", "70000"),
+    ("tlcp.channel", "18446744073709551615"),
+    ("tlcp.number", "1099511627776"),
+    ("tlcp.sent", "2914760500640"),
+    ("tlcp.arrival", "3000000001"),
+    ("tlcp.lateness", "77"),
+    ("tlcp.crossed", "2"),
+    ("tlcp.link", "4,65535"),
+    ("tlcp.queue", "10,20"),
+    ("tlcp.transmit", "11,21"),
+    ("tlcp.propagate", "5000000000,5000000000"),
+    ("tlcp.path", "10000000062"),
+    ("tlcp.body", "DATAGRAM"),
+    ("tlcp.filler", "616e797468696e67"),
+];
+
 #[test]
 fn the_header_and_the_ledger_are_read() {
     let Some(_turn) = turn() else { return };
@@ -58,52 +82,8 @@ fn the_header_and_the_ledger_are_read() {
         capsule(&header, &[hop(4, 10), hop(MERGED, 20)], b"anything"),
         capsule(&header, &[hop(1, 0); 12], b""),
     ];
-    let fields = [
-        "tlcp.direction",
-        "tlcp.ecn",
-        "tlcp.band",
-        "tlcp.path_size",
-        "tlcp.controls",
-        "tlcp.traffic",
-        "tlcp.flow",
-        "tlcp.channel",
-        "tlcp.number",
-        "tlcp.sent",
-        "tlcp.arrival",
-        "tlcp.lateness",
-        "tlcp.crossed",
-        "tlcp.link",
-        "tlcp.queue",
-        "tlcp.transmit",
-        "tlcp.propagate",
-        "tlcp.path",
-        "tlcp.body",
-        "tlcp.filler",
-    ];
-    let found = rows(&packets, &fields);
-    let wanted = row(&[
-        ("tlcp.direction", "1"),
-        ("tlcp.ecn", "3"),
-        ("tlcp.band", "5"),
-        ("tlcp.path_size", "1000"),
-        ("tlcp.controls", "2"),
-        ("tlcp.traffic", "600"),
-        ("tlcp.flow", "70000"),
-        ("tlcp.channel", "18446744073709551615"),
-        ("tlcp.number", "1099511627776"),
-        ("tlcp.sent", "2914760500640"),
-        ("tlcp.arrival", "3000000001"),
-        ("tlcp.lateness", "77"),
-        ("tlcp.crossed", "2"),
-        ("tlcp.link", "4,65535"),
-        ("tlcp.queue", "10,20"),
-        ("tlcp.transmit", "11,21"),
-        ("tlcp.propagate", "5000000000,5000000000"),
-        ("tlcp.path", "10000000062"),
-        ("tlcp.body", "DATAGRAM"),
-        ("tlcp.filler", "616e797468696e67"),
-    ]);
-    assert_eq!(found[0], wanted);
+    let found = rows(&packets, &CROSSED.map(|(field, _)| field));
+    assert_eq!(found[0], row(&CROSSED));
     // Of twelve hops the last place holds the rest.
     assert_eq!(found[1]["tlcp.crossed"], "12");
     assert_eq!(found[1]["tlcp.link"], "1,1,1,1,1,1,1,1");
@@ -371,6 +351,34 @@ fn other_datagrams_of_the_port_are_left_alone() {
     write(&file, &[probe(1, 2, b""), probe(5, 2, b""), probe(0, 2, b""), probe(1, 1, b""), short]);
     let found = read(&file, "tlprobe || tlcp || urp", &["frame.number"]);
     assert_eq!(found, [row(&[("frame.number", "1")])]);
+}
+
+/// What a capture has left out of a packet is no error, and what is there is not taken for something else.
+#[test]
+fn a_capture_of_the_fronts_of_packets_is_read_as_far_as_it_goes() {
+    let Some(_turn) = turn() else { return };
+    let trailer =
+        Some(Trailer { kind: TrailerKind::Bot, length: Some(9), seq: Seq::new(1), crc: None });
+    let part = Part { data: vec![7; 90], control: None, trailer };
+    let mut envelopes = Vec::new();
+    envelope::write(&part, &mut envelopes);
+    let mut body = Vec::new();
+    packed::write(&envelopes, 999, &mut body);
+    let packets =
+        [netblt(&[7; 90], 90), urp(&part, 999), probe(4, 2, &[&body[..], &[0; 250]].concat())];
+    let home = place();
+    let file = home.path().join("cut.pcap");
+    let fields = ["tlcp.body", "tlprobe.kind", "netblt.left_out", "_ws.expert.message"];
+    // IP, UDP, the capsule's header, a frame's prefix and NETBLT's header; then nothing behind the capsule's header.
+    for (most, left_out, kinds) in [(28 + 272 + 10 + 32, "90", "NETBLT"), (28 + 272, "", "CUT")] {
+        write_cut(&file, &packets, most);
+        let mut wanted = vec![row(&[("tlcp.body", kinds)]), row(&[("tlcp.body", "CUT")])];
+        if !left_out.is_empty() {
+            wanted[0].insert("netblt.left_out".into(), left_out.into());
+        }
+        wanted.push(row(&[("tlprobe.kind", "4")]));
+        assert_eq!(read(&file, "udp", &fields), wanted);
+    }
 }
 
 /// Capsules cut and changed anywhere end without an error of the dissector's own.

@@ -72,13 +72,19 @@ pub fn read_with(command: &mut Command, file: &Path, filter: &str, fields: &[&st
     text.lines().map(row).collect()
 }
 
-/// Writes IPv4 packets into a file.
+/// Writes IP packets into a file.
 pub fn write(file: &Path, packets: &[Vec<u8>]) {
+    write_cut(file, packets, usize::MAX);
+}
+
+/// Writes at most so many octets of each packet into a file.
+pub fn write_cut(file: &Path, packets: &[Vec<u8>], most: usize) {
     let header = PcapHeader { datalink: DataLink::RAW, ..PcapHeader::default() };
     let mut writer = PcapWriter::with_header(File::create(file).unwrap(), header).unwrap();
     for (number, packet) in packets.iter().enumerate() {
         let at = Duration::from_millis(number as u64);
-        writer.write_packet(&PcapPacket::new(at, packet.len() as u32, packet)).unwrap();
+        let kept = &packet[..packet.len().min(most)];
+        writer.write_packet(&PcapPacket::new(at, packet.len() as u32, kept)).unwrap();
     }
 }
 
