@@ -103,12 +103,13 @@ local function is_urp(body, head)
     return envelopes == head.path_size and controls == head.controls and body:len() <= length
 end
 
--- Adds the body of a capsule. Returns its protocol and a summary.
-local function read_body(body, pinfo, tree, head)
-    if is_urp(body, head) then return "URP", urp.dissect(body, tree) end
+-- Adds the body of a capsule, of which the capture may hold the front alone. Returns its protocol and a summary.
+local function read_body(body, pinfo, tree, head, is_cut)
+    if not is_cut and is_urp(body, head) then return "URP", urp.dissect(body, tree) end
     local header, name = frame.recognise(body, head.path_size)
     if header then return frame.dissect(body, pinfo, tree, header, name) end
     tree:add(fields.filler, body())
+    if is_cut then return "CUT", "cut by the capture" end
     return "DATAGRAM", body:len() .. " octets"
 end
 
@@ -121,8 +122,13 @@ local function dissect(tvb, pinfo, parent)
     local direction, number = DIRECTIONS[head.direction], tostring(head.number)
     local flow = string.format("traffic %d, flow %d, %s %s", head.traffic, head.flow, direction, number)
     tree:append_text(", " .. flow)
+    local is_cut = tvb:reported_len() > tvb:len()
     local name, summary = "DATAGRAM", "empty"
-    if tvb:len() > HEADER then name, summary = read_body(tvb(HEADER):tvb(), pinfo, parent, head) end
+    if tvb:len() > HEADER then
+        name, summary = read_body(tvb(HEADER):tvb(), pinfo, parent, head, is_cut)
+    elseif is_cut then
+        name, summary = "CUT", "cut by the capture"
+    end
     layout.generated(tree:add(fields.body, name))
     pinfo.cols.protocol = name
     pinfo.cols.info = summary .. " (" .. flow .. ")"

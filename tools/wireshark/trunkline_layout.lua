@@ -30,12 +30,12 @@ local function value(range, width)
     return range:uint()
 end
 
--- A reader of `tvb` from offset `at` up to `limit`, which adds what it reads to `tree`.
+-- Reads `tvb` from offset `at` up to `limit`, which lies within it, and adds what it reads to `tree`.
 local Reader = {}
 Reader.__index = Reader
 
 function layout.reader(tvb, at, limit, tree)
-    return setmetatable({ tvb = tvb, at = at, limit = math.min(limit, tvb:len()), tree = tree }, Reader)
+    return setmetatable({ tvb = tvb, at = at, limit = limit, tree = tree }, Reader)
 end
 
 -- The octets that are left.

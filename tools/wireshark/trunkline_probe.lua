@@ -46,7 +46,8 @@ local function dissect(tvb, pinfo, parent)
     tree:append_text(", " .. summary)
     pinfo.cols.protocol = "TLPROBE"
     local rest = tvb:len() > HEAD_OCTETS and tvb(HEAD_OCTETS)
-    if rest and head.kind == URP then
+    local is_whole = tvb:reported_len() == tvb:len()
+    if rest and head.kind == URP and is_whole then
         summary = summary .. ", " .. urp.dissect(rest:tvb(), parent)
     elseif rest then
         tree:add(fields.data, rest)

@@ -162,7 +162,7 @@ end
 
 -- The octets of data that are left out; nil if the numbers do not agree with the octets.
 local function left_out_of(values, length)
-    if values.envelopes > MOST or values.controls > values.envelopes then return nil end
+    if values.envelopes > MOST then return nil end
     local left_out = NUMBERS + PLACE * values.controls + values.envelopes - length
     if left_out < 0 or left_out > values.envelopes - values.controls then return nil end
     return left_out

@@ -1,6 +1,6 @@
 //! Capsules and what they carry: the dissector reads what our codecs wrote.
 
-use super::shark::{LUA_ERROR, Row, WRONG, is_here, place, read, udp, write};
+use super::shark::{LUA_ERROR, NONE, Row, WRONG, place, read, turn, udp, write, write_cut};
 use trunkline_capsule::{Direction, Header, Hop, Ledger, MERGED, PORT};
 use trunkline_core::{Span, Time};
 use trunkline_transport::envelope::{self, Envelope, packed};
@@ -25,19 +25,41 @@ fn rows(packets: &[Vec<u8>], fields: &[&str]) -> Vec<Row> {
     let home = place();
     let file = home.path().join("capsules.pcap");
     write(&file, packets);
-    assert_eq!(read(&file, WRONG, &["_ws.expert.message"]), [Row::new(); 0]);
+    assert_eq!(read(&file, WRONG, &["_ws.expert.message"]), NONE);
     read(&file, "tlcp", fields)
 }
 
-fn row<'a>(values: &[(&'a str, &str)]) -> Row {
+fn row(values: &[(&str, &str)]) -> Row {
     values.iter().map(|&(name, value)| (name.to_string(), value.to_string())).collect()
 }
 
+/// The values of a capsule's fields after two hops.
+const CROSSED: [(&str, &str); 20] = [
+    ("tlcp.direction", "1"),
+    ("tlcp.ecn", "3"),
+    ("tlcp.band", "5"),
+    ("tlcp.path_size", "1000"),
+    ("tlcp.controls", "2"),
+    ("tlcp.traffic", "600"),
+    ("tlcp.flow", "70000"),
+    ("tlcp.channel", "18446744073709551615"),
+    ("tlcp.number", "1099511627776"),
+    ("tlcp.sent", "2914760500640"),
+    ("tlcp.arrival", "3000000001"),
+    ("tlcp.lateness", "77"),
+    ("tlcp.crossed", "2"),
+    ("tlcp.link", "4,65535"),
+    ("tlcp.queue", "10,20"),
+    ("tlcp.transmit", "11,21"),
+    ("tlcp.propagate", "5000000000,5000000000"),
+    ("tlcp.path", "10000000062"),
+    ("tlcp.body", "DATAGRAM"),
+    ("tlcp.filler", "616e797468696e67"),
+];
+
 #[test]
 fn the_header_and_the_ledger_are_read() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let header = Header {
         direction: Direction::Backward,
         ecn: 3,
@@ -60,52 +82,8 @@ fn the_header_and_the_ledger_are_read() {
         capsule(&header, &[hop(4, 10), hop(MERGED, 20)], b"anything"),
         capsule(&header, &[hop(1, 0); 12], b""),
     ];
-    let fields = [
-        "tlcp.direction",
-        "tlcp.ecn",
-        "tlcp.band",
-        "tlcp.path_size",
-        "tlcp.controls",
-        "tlcp.traffic",
-        "tlcp.flow",
-        "tlcp.channel",
-        "tlcp.number",
-        "tlcp.sent",
-        "tlcp.arrival",
-        "tlcp.lateness",
-        "tlcp.crossed",
-        "tlcp.link",
-        "tlcp.queue",
-        "tlcp.transmit",
-        "tlcp.propagate",
-        "tlcp.path",
-        "tlcp.body",
-        "tlcp.filler",
-    ];
-    let found = rows(&packets, &fields);
-    let wanted = row(&[
-        ("tlcp.direction", "1"),
-        ("tlcp.ecn", "3"),
-        ("tlcp.band", "5"),
-        ("tlcp.path_size", "1000"),
-        ("tlcp.controls", "2"),
-        ("tlcp.traffic", "600"),
-        ("tlcp.flow", "70000"),
-        ("tlcp.channel", "18446744073709551615"),
-        ("tlcp.number", "1099511627776"),
-        ("tlcp.sent", "2914760500640"),
-        ("tlcp.arrival", "3000000001"),
-        ("tlcp.lateness", "77"),
-        ("tlcp.crossed", "2"),
-        ("tlcp.link", "4,65535"),
-        ("tlcp.queue", "10,20"),
-        ("tlcp.transmit", "11,21"),
-        ("tlcp.propagate", "5000000000,5000000000"),
-        ("tlcp.path", "10000000062"),
-        ("tlcp.body", "DATAGRAM"),
-        ("tlcp.filler", "616e797468696e67"),
-    ]);
-    assert_eq!(found[0], wanted);
+    let found = rows(&packets, &CROSSED.map(|(field, _)| field));
+    assert_eq!(found[0], row(&CROSSED));
     // Of twelve hops the last place holds the rest.
     assert_eq!(found[1]["tlcp.crossed"], "12");
     assert_eq!(found[1]["tlcp.link"], "1,1,1,1,1,1,1,1");
@@ -137,9 +115,7 @@ const URP: [&str; 9] = [
 
 #[test]
 fn trailers_are_read_whole() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let trailer = |kind, length, seq, crc| {
         Some(Trailer { kind, length: Some(length), seq: Seq::new(seq), crc })
     };
@@ -186,9 +162,7 @@ fn trailers_are_read_whole() {
 
 #[test]
 fn every_control_has_its_name() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let seq = Seq::new(6);
     let controls = [
         (Control::Seq(seq), "SEQ"),
@@ -234,9 +208,7 @@ fn netblt(data: &[u8], carried: usize) -> Vec<u8> {
 
 #[test]
 fn frames_are_told_by_their_numbers() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     // Kind, flags, octets, number: the third message's end, sent twice before.
     let data = [1, 5, 0, 3, 0, 0, 1, 2];
     let answer = [2, 4, 0, 0, 0, 0, 1, 2];
@@ -285,9 +257,7 @@ fn frames_are_told_by_their_numbers() {
 /// A body whose numbers are not those of its capsule is a datagram, whatever it looks like.
 #[test]
 fn what_only_looks_like_a_protocol_is_a_datagram() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     // Two envelopes of data, without a control.
     let envelopes = [0, 2, 0, 0, 7, 7];
     // A header of data of the repeat-request transports in front of three octets.
@@ -296,6 +266,8 @@ fn what_only_looks_like_a_protocol_is_a_datagram() {
     let long = frame(9, &[1, 5, 0, 3, 0, 0, 1, 2], b"abcd");
     let mut too_long = answer.clone();
     too_long[1] = 20;
+    // An answer ends no message.
+    let ends = frame(9, &[2, 5, 0, 0, 0, 0, 1, 2], b"");
     // A header of NETBLT of 12 octets, and one octet more than it has.
     let keepalive = [0xbd, 0x8c, 2, 2, 0, 12, 0x40, 1, 0, 0x64, 0, 0];
     let netblt = frame(9, &keepalive, b"");
@@ -303,7 +275,7 @@ fn what_only_looks_like_a_protocol_is_a_datagram() {
     wrong_length[1] = 13;
     // A transport that the dissector does not know.
     let unknown = frame(9, &[9, 5, 0, 3, 0, 0, 1, 2], b"abc");
-    let bodies: [(&[u8], u32, u16, &str); 13] = [
+    let bodies: [(&[u8], u32, u16, &str); 14] = [
         (&envelopes, 2, 0, "URP"),
         (&envelopes, 3, 0, "DATAGRAM"),
         (&envelopes, 2, 1, "DATAGRAM"),
@@ -317,6 +289,7 @@ fn what_only_looks_like_a_protocol_is_a_datagram() {
         (&wrong_length, 13, 0, "FRAME"),
         (&unknown, 11, 0, "FRAME"),
         (&unknown, 12, 0, "DATAGRAM"),
+        (&ends, 8, 0, "FRAME"),
     ];
     let packets = bodies.map(|(body, path_size, controls, _)| {
         capsule(&Header { path_size, controls, ..Header::default() }, &[], body)
@@ -338,9 +311,7 @@ fn probe(kind: u8, version: u8, body: &[u8]) -> Vec<u8> {
 /// What the dissector says of envelopes against what our codec says of them.
 #[test]
 fn wrong_envelopes_are_told_of() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let numbers = "The numbers of envelopes do not agree with the octets";
     let places = "The places of the controls are not in order";
     let mut most = vec![0; 4 + packed::MOST];
@@ -373,9 +344,7 @@ fn wrong_envelopes_are_told_of() {
 
 #[test]
 fn other_datagrams_of_the_port_are_left_alone() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let home = place();
     let file = home.path().join("others.pcap");
     let short = udp((PORT, 40_000), &[4; 39]);
@@ -384,12 +353,38 @@ fn other_datagrams_of_the_port_are_left_alone() {
     assert_eq!(found, [row(&[("frame.number", "1")])]);
 }
 
+/// What a capture has left out of a packet is no error, and what is there is not taken for something else.
+#[test]
+fn a_capture_of_the_fronts_of_packets_is_read_as_far_as_it_goes() {
+    let Some(_turn) = turn() else { return };
+    let trailer =
+        Some(Trailer { kind: TrailerKind::Bot, length: Some(9), seq: Seq::new(1), crc: None });
+    let part = Part { data: vec![7; 90], control: None, trailer };
+    let mut envelopes = Vec::new();
+    envelope::write(&part, &mut envelopes);
+    let mut body = Vec::new();
+    packed::write(&envelopes, 999, &mut body);
+    let packets =
+        [netblt(&[7; 90], 90), urp(&part, 999), probe(4, 2, &[&body[..], &[0; 250]].concat())];
+    let home = place();
+    let file = home.path().join("cut.pcap");
+    let fields = ["tlcp.body", "tlprobe.kind", "netblt.left_out", "_ws.expert.message"];
+    // IP, UDP, the capsule's header, a frame's prefix and NETBLT's header; then nothing behind the capsule's header.
+    for (most, left_out, kinds) in [(28 + 272 + 10 + 32, "90", "NETBLT"), (28 + 272, "", "CUT")] {
+        write_cut(&file, &packets, most);
+        let mut wanted = vec![row(&[("tlcp.body", kinds)]), row(&[("tlcp.body", "CUT")])];
+        if !left_out.is_empty() {
+            wanted[0].insert("netblt.left_out".into(), left_out.into());
+        }
+        wanted.push(row(&[("tlprobe.kind", "4")]));
+        assert_eq!(read(&file, "udp", &fields), wanted);
+    }
+}
+
 /// Capsules cut and changed anywhere end without an error of the dissector's own.
 #[test]
 fn cut_and_changed_capsules_do_no_harm() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let payload = |packet: Vec<u8>| packet[28..].to_vec();
     let control = Part::control(Control::Express([1, 2]));
     let mut packets = Vec::new();
@@ -406,6 +401,6 @@ fn cut_and_changed_capsules_do_no_harm() {
     let home = place();
     let file = home.path().join("damaged.pcap");
     write(&file, &packets);
-    assert_eq!(read(&file, LUA_ERROR, &["frame.number"]), [Row::new(); 0]);
+    assert_eq!(read(&file, LUA_ERROR, &["frame.number"]), NONE);
     assert_eq!(read(&file, "ip", &["frame.number"]).len(), packets.len());
 }

@@ -1,6 +1,6 @@
 //! Captures of emulated runs: nothing in them is malformed, and each packet has its name.
 
-use super::shark::{Row, WRONG, is_here, place, read};
+use super::shark::{NONE, Row, WRONG, is_here, place, read};
 use crate::support::Host;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::BTreeSet;
@@ -43,11 +43,10 @@ duration = "200ms"
 const KEY: &str = "a-key-for-these-tests";
 
 /// The captures of a run with this transport; nothing if this user may not have one.
-fn captures(home: &Path, transport: &str) -> Option<Vec<PathBuf>> {
+fn captures(host: &Host, home: &Path, transport: &str) -> Option<Vec<PathBuf>> {
     let (file, capture) = (home.join("scenario.toml"), home.join("run.pcapng"));
     fs::write(&file, SCENARIO.replace("TRANSPORT", transport)).unwrap();
     let [file, capture] = [&file, &capture].map(|path| path.to_str().unwrap());
-    let host = Host::beside();
     host.run_well(&["run", file, "--engine", "emu", "--best-effort", "--pcap", capture])?;
     let entries = fs::read_dir(home).unwrap().map(|entry| entry.unwrap().path());
     Some(entries.filter(|path| path.extension().is_some_and(|it| it == "pcapng")).collect())
@@ -67,10 +66,10 @@ fn capsules(file: &Path) -> usize {
 
 /// Checks the captures of a transport, whose packets all carry `body`. Returns the values of `fields` in them.
 fn checked(transport: &str, body: &str, fields: &[&str]) -> Option<Vec<Row>> {
-    let home = place();
+    let (host, home) = (Host::beside(), place());
     let mut all = Vec::new();
-    for file in captures(home.path(), transport)? {
-        assert_eq!(read(&file, WRONG, &["frame.number", "_ws.expert.message"]), [Row::new(); 0]);
+    for file in captures(&host, home.path(), transport)? {
+        assert_eq!(read(&file, WRONG, &["frame.number", "_ws.expert.message"]), NONE);
         let bodies = read(&file, "tlcp", &["tlcp.body", "tlcp.traffic"]);
         assert_eq!(bodies.len(), capsules(&file), "{transport}: every capsule is one to tshark");
         let kinds: BTreeSet<(&str, &str)> =
@@ -175,7 +174,7 @@ fn the_datagrams_of_the_probe_are_named() {
     if host.run_well(&[&path[..], &programs].concat()).is_none() {
         return;
     }
-    assert_eq!(read(&capture, WRONG, &["frame.number", "_ws.expert.message"]), [Row::new(); 0]);
+    assert_eq!(read(&capture, WRONG, &["frame.number", "_ws.expert.message"]), NONE);
     let fields = ["tlprobe.kind", "tlprobe.number", "urp.name"];
     let rows = read(&capture, "udp.port == 29804", &fields);
     assert!(rows.iter().all(|row| row.contains_key("tlprobe.kind")), "{rows:?}");

@@ -1,7 +1,8 @@
 //! NETBLT: what the dissector reads is what our decoder reads.
 
 use super::shark::{
-    FOLDER, LUA_ERROR, Row, WRONG, ipv4, ipv6, is_here, place, read, read_with, tshark, udp, write,
+    FOLDER, LUA_ERROR, NONE, Row, WRONG, ipv4, ipv6, place, read, read_with, tshark, turn, udp,
+    write,
 };
 use std::fs;
 use trunkline_transport::netblt::wire::{
@@ -73,7 +74,7 @@ fn octets(hex: &str) -> Vec<u8> {
 struct Values(Row);
 
 impl Values {
-    fn put(&mut self, name: &str, value: impl ToString) {
+    fn put(&mut self, name: &str, value: &impl ToString) {
         let value = value.to_string();
         if !value.is_empty() {
             self.0.insert(format!("netblt.{name}"), value);
@@ -82,50 +83,50 @@ impl Values {
 
     fn list<T: ToString>(&mut self, name: &str, values: impl Iterator<Item = T>) {
         let texts: Vec<String> = values.map(|value| value.to_string()).collect();
-        self.put(name, texts.join(","));
+        self.put(name, &texts.join(","));
     }
 
     fn burst(&mut self, burst: Burst) {
-        self.put("burst_size", burst.size);
-        self.put("burst_interval", burst.interval);
+        self.put("burst_size", &burst.size);
+        self.put("burst_interval", &burst.interval);
     }
 
     fn terms(&mut self, terms: &Terms, dialect: Dialect) {
-        self.put("uid", format!("{:#010x}", terms.uid));
-        self.put("buffer_size", terms.buffer);
+        self.put("uid", &format!("{:#010x}", terms.uid));
+        self.put("buffer_size", &terms.buffer);
         if dialect == Dialect::Classic {
-            self.put("transfer_size", terms.transfer);
+            self.put("transfer_size", &terms.transfer);
         }
-        self.put("packet_size", terms.packet);
+        self.put("packet_size", &terms.packet);
         self.burst(terms.burst);
-        self.put("death", terms.death);
-        self.put("checksummed", u8::from(terms.checksum));
-        self.put("write", u8::from(terms.write));
-        self.put("outstanding", terms.outstanding);
-        self.put("client_string", String::from_utf8_lossy(&terms.text));
+        self.put("death", &terms.death);
+        self.put("checksummed", &u8::from(terms.checksum));
+        self.put("write", &u8::from(terms.write));
+        self.put("outstanding", &terms.outstanding);
+        self.put("client_string", &String::from_utf8_lossy(&terms.text));
     }
 
     fn data(&mut self, data: &Data, dialect: Dialect, payload: &[u8]) {
-        self.put("buffer", data.buffer);
-        self.put("ack", data.ack);
-        self.put("number", data.packet);
-        self.put("data_checksum", format!("{:#06x}", data.checksum));
-        self.put("data_checksum_status", if data.checksum == 0 { 3 } else { 1 });
-        self.put("last", u8::from(data.last));
-        self.put("data_length", data.bytes);
-        self.put("data", payload.iter().map(|octet| format!("{octet:02x}")).collect::<String>());
+        self.put("buffer", &data.buffer);
+        self.put("ack", &data.ack);
+        self.put("number", &data.packet);
+        self.put("data_checksum", &format!("{:#06x}", data.checksum));
+        self.put("data_checksum_status", &if data.checksum == 0 { 3 } else { 1 });
+        self.put("last", &u8::from(data.last));
+        self.put("data_length", &data.bytes);
+        self.put("data", &payload.iter().map(|octet| format!("{octet:02x}")).collect::<String>());
         if dialect != Dialect::Classic {
-            self.put("touched", data.touched);
+            self.put("touched", &data.touched);
             self.burst(data.burst);
         }
     }
 
     fn null_ack(&mut self, ack: &NullAck, dialect: Dialect) {
-        self.put("ack", ack.ack);
+        self.put("ack", &ack.ack);
         self.burst(ack.burst);
         if dialect != Dialect::Classic {
-            self.put("touched", ack.touched);
-            self.put("last", u8::from(ack.last));
+            self.put("touched", &ack.touched);
+            self.put("last", &u8::from(ack.last));
         }
     }
 
@@ -164,9 +165,9 @@ impl Values {
         match packet {
             Packet::Open(terms) | Packet::Response(terms) => self.terms(terms, dialect),
             Packet::Quit(text) | Packet::Abort(text) | Packet::Refused(text) => {
-                self.put("reason", String::from_utf8_lossy(text));
+                self.put("reason", &String::from_utf8_lossy(text));
             }
-            Packet::Text(text) => self.put("text", String::from_utf8_lossy(text)),
+            Packet::Text(text) => self.put("text", &String::from_utf8_lossy(text)),
             Packet::Data(data) => self.data(data, dialect, payload),
             Packet::NullAck(ack) => self.null_ack(ack, dialect),
             Packet::Control(messages) => self.messages(messages, dialect),
@@ -195,13 +196,13 @@ fn decoded(octets: &[u8]) -> Row {
     let read = decode(octets).unwrap();
     let mut values = Values(Row::new());
     let name = values.packet(&read.packet, read.dialect, &octets[read.header..]);
-    values.put("packet", name);
-    values.put("version", octets[2]);
-    values.put("length", u16::from_be_bytes([octets[4], octets[5]]));
-    values.put("local_port", read.ports.local);
-    values.put("foreign_port", read.ports.foreign);
-    values.put("checksum", format!("{:#06x}", u16::from_be_bytes([octets[0], octets[1]])));
-    values.put("checksum_status", 1);
+    values.put("packet", &name);
+    values.put("version", &octets[2]);
+    values.put("length", &u16::from_be_bytes([octets[4], octets[5]]));
+    values.put("local_port", &read.ports.local);
+    values.put("foreign_port", &read.ports.foreign);
+    values.put("checksum", &format!("{:#06x}", u16::from_be_bytes([octets[0], octets[1]])));
+    values.put("checksum_status", &1);
     values.0
 }
 
@@ -220,7 +221,7 @@ fn rows_of(packets: &[Vec<u8>]) -> Vec<Row> {
     let home = place();
     let file = home.path().join("packets.pcap");
     write(&file, packets);
-    assert_eq!(read(&file, WRONG, &FIELDS), [Row::new(); 0]);
+    assert_eq!(read(&file, WRONG, &FIELDS), NONE);
     read(&file, "frame", &FIELDS).into_iter().map(plain).collect()
 }
 
@@ -298,9 +299,7 @@ fn one_of_each(dialect: Dialect) -> Vec<(Packet, &'static [u8])> {
 
 #[test]
 fn the_worked_packets_have_the_values_of_the_reference() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let packets = WORKED.map(octets);
     let rows = rows_of(&packets.each_ref().map(|octets| ipv4(IP_PROTOCOL, false, octets)));
     let wanted: Vec<Row> = packets.iter().map(|octets| decoded(octets)).collect();
@@ -357,9 +356,7 @@ fn the_worked_packets_have_the_values_of_the_reference() {
 /// On IP, on the port of the preference, and on any other, where the checksum tells.
 #[test]
 fn every_packet_of_each_dialect_is_read_as_our_decoder_reads_it() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let mut packets = Vec::new();
     for dialect in Dialect::ALL {
         let all = one_of_each(dialect);
@@ -394,9 +391,7 @@ fn changed(hex: &str, raw: bool, change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
 
 #[test]
 fn what_is_wrong_with_a_packet_is_told() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let [open, ldata, control, _, keepalive] = WORKED;
     let wrong = [
         (changed(open, true, |it| it[20] ^= 1), "The checksum of the header is wrong"),
@@ -410,6 +405,7 @@ fn what_is_wrong_with_a_packet_is_told() {
         (changed(keepalive, false, |it| it[3] = 12), "The version has no such type"),
         (changed(control, false, |it| it[12] = 3), "The type of the control message"),
         (changed(control, false, |it| it[45] = 9), "The packet is shorter than its type"),
+        (changed(control, false, |it| it[45] = 4), "The packet is shorter than its type"),
         (changed(open, false, |it| it[44..].fill(1)), "No NUL ends the string"),
     ];
     let home = place();
@@ -425,9 +421,7 @@ fn what_is_wrong_with_a_packet_is_told() {
 /// Whatever octets come, the dissector ends without an error of its own.
 #[test]
 fn cut_and_changed_packets_do_no_harm() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let mut packets = Vec::new();
     for (dialect, hex) in Dialect::ALL.into_iter().zip(WORKED).chain([(Dialect::V5, WORKED[2])]) {
         let mut octets = octets(hex);
@@ -445,16 +439,14 @@ fn cut_and_changed_packets_do_no_harm() {
     let home = place();
     let file = home.path().join("damaged.pcap");
     write(&file, &packets);
-    assert_eq!(read(&file, LUA_ERROR, &["frame.number"]), [Row::new(); 0]);
+    assert_eq!(read(&file, LUA_ERROR, &["frame.number"]), NONE);
     assert_eq!(read(&file, "ip", &["frame.number"]).len(), packets.len());
 }
 
 /// Without a checksum of the data agreed on, what stands in its field means nothing; with one, 0 is a value.
 #[test]
 fn the_checksum_of_the_data_is_verified_if_the_ends_agreed_on_it() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let open = |local, checksum| {
         let ports = Ports { local, ..THERE };
         (ports, Packet::Response(Terms { checksum, ..some_terms() }))
@@ -501,9 +493,7 @@ fn the_checksum_of_the_data_is_verified_if_the_ends_agreed_on_it() {
 /// Two connections of the same NETBLT ports are told apart by their UDP ports.
 #[test]
 fn what_was_agreed_holds_for_one_pair_of_udp_ports() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let open = |checksum| {
         let terms = Terms { checksum, ..some_terms() };
         encoded(Dialect::Classic, THERE, &Packet::Open(terms), b"")
@@ -522,9 +512,7 @@ fn what_was_agreed_holds_for_one_pair_of_udp_ports() {
 /// The preference moves the port; a damaged packet, which its checksum does not tell, is read at that port alone.
 #[test]
 fn the_port_is_a_preference() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let home = place();
     let file = home.path().join("ports.pcap");
     let damaged = changed(WORKED[0], true, |it| it[20] ^= 1);
@@ -544,9 +532,7 @@ fn the_port_is_a_preference() {
 /// All files in the folder of plugins, whichever is loaded first, with and without the option for the script.
 #[test]
 fn the_folder_of_plugins_takes_it() {
-    if !is_here() {
-        return;
-    }
+    let Some(_turn) = turn() else { return };
     let home = place();
     let plugins = home.path().join(".local/lib/wireshark/plugins/trunkline");
     fs::create_dir_all(&plugins).unwrap();

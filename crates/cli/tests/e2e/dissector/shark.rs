@@ -1,5 +1,6 @@
 //! Runs of tshark with the dissector, and the captures that it is given.
 
+use crate::turn::{self, Turn};
 use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use std::collections::BTreeMap;
@@ -22,9 +23,17 @@ const UDP: u8 = 17;
 /// Values of fields by name; several of one field are joined by commas.
 pub type Row = BTreeMap<String, String>;
 
+/// No packet at all.
+pub const NONE: [Row; 0] = [];
+
 /// Whether there is tshark; a note if not.
 pub fn is_here() -> bool {
     installed(&["tshark"])
+}
+
+/// The right to work beside one other test, if there is tshark; a note if not.
+pub fn turn() -> Option<Turn> {
+    is_here().then(turn::beside)
 }
 
 /// A place of the test's own.
@@ -63,13 +72,19 @@ pub fn read_with(command: &mut Command, file: &Path, filter: &str, fields: &[&st
     text.lines().map(row).collect()
 }
 
-/// Writes IPv4 packets into a file.
+/// Writes IP packets into a file.
 pub fn write(file: &Path, packets: &[Vec<u8>]) {
+    write_cut(file, packets, usize::MAX);
+}
+
+/// Writes at most so many octets of each packet into a file.
+pub fn write_cut(file: &Path, packets: &[Vec<u8>], most: usize) {
     let header = PcapHeader { datalink: DataLink::RAW, ..PcapHeader::default() };
     let mut writer = PcapWriter::with_header(File::create(file).unwrap(), header).unwrap();
     for (number, packet) in packets.iter().enumerate() {
         let at = Duration::from_millis(number as u64);
-        writer.write_packet(&PcapPacket::new(at, packet.len() as u32, packet)).unwrap();
+        let kept = &packet[..packet.len().min(most)];
+        writer.write_packet(&PcapPacket::new(at, packet.len() as u32, kept)).unwrap();
     }
 }
 
