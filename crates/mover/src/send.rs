@@ -195,13 +195,18 @@ impl Mover<'_> {
             let outcome = match Answer::read(&text) {
                 Some(Answer::All) => {
                     let all = self.hashes.len() as u64;
-                    let whole = [0..all];
-                    let ranges = if all > 0 { &whole[..] } else { &[] };
-                    self.send_chunks(session, &mut connection, true, ranges, all)?
+                    self.send_chunks(
+                        session,
+                        &mut connection,
+                        true,
+                        &(0..all).collect::<Vec<_>>(),
+                        all,
+                    )?
                 }
                 Some(Answer::Want { ranges, missing }) => {
                     self.check(&ranges)?;
-                    self.send_chunks(session, &mut connection, false, &ranges, missing)?
+                    let list: Vec<u64> = ranges.into_iter().flatten().collect();
+                    self.send_chunks(session, &mut connection, false, &list, missing)?
                 }
                 Some(Answer::Whole) => match self.finish(session)? {
                     Some(outcome) => return Ok(outcome),
@@ -232,10 +237,9 @@ impl Mover<'_> {
         session: &mut Session,
         connection: &mut Connection,
         is_headed: bool,
-        ranges: &[Range<u64>],
+        list: &[u64],
         missing: u64,
     ) -> Result<Outcome, MoverError> {
-        let list: Vec<u64> = ranges.iter().cloned().flatten().collect();
         let (all, chunk) = (self.bytes, self.flow.chunk);
         let had = all.saturating_sub(missing.saturating_mul(chunk.into()));
         self.had.get_or_insert(had);
@@ -244,7 +248,6 @@ impl Mover<'_> {
         let before = flow.link.now();
         let outcome = thread::scope(|scope| {
             // It ends with the feed, if the connection ends first.
-            let list = &list[..];
             thread::Builder::new()
                 .name("reader".into())
                 .spawn_scoped(scope, move || read(source, list, chunk, &ahead))
