@@ -3,7 +3,8 @@
 
     scripts/peers.py [--seconds 20] [--rows 100M-100ms-1%,…] [--programs send,iperf3-cubic,…] [--out peers.json]
 
-For each path a transfer that the line could carry in SECONDS, from the first word to the end: goodput as a share of what
+For each path a transfer that the line could carry in SECONDS, from the first word to the end (iperf3: SECONDS, without its
+opening): goodput as a share of what
 the line lets through of user data (rate x (1 - loss) x user bytes of a full packet / its bytes on the line), bytes that entered the path for each
 that was delivered, and processor seconds of both ends for each GB. A transfer that takes three times as long is ended, and what
 has come by then counts. Runs as root; programs that are not there are left out, and said to be.
@@ -44,8 +45,8 @@ SSHD = (
 # name: programs needed, server, client, user bytes and bytes on the line of a full packet, whether a file is moved.
 PROGRAMS = {
     "send": ([], "{trunkline} receive {dir}/in --bind 0.0.0.0 --key-file {dir}/psk", "{trunkline} send {dir}/file 10.77.0.1 --key-file {dir}/psk", (1368, 1457), True),
-    "iperf3-cubic": (["iperf3"], "iperf3 -s -1", "iperf3 -c 10.77.0.1 -C cubic -J -n {bytes}", (1448, 1500), False),
-    "iperf3-bbr": (["iperf3"], "iperf3 -s -1", "iperf3 -c 10.77.0.1 -C bbr -J -n {bytes}", (1448, 1500), False),
+    "iperf3-cubic": (["iperf3"], "iperf3 -s -1", "iperf3 -c 10.77.0.1 -C cubic -J -t {seconds}", (1448, 1500), False),
+    "iperf3-bbr": (["iperf3"], "iperf3 -s -1", "iperf3 -c 10.77.0.1 -C bbr -J -t {seconds}", (1448, 1500), False),
     "rsync-ssh": (["rsync", "sshd"], SSHD, "rsync --inplace -e 'ssh " + SSH + "' {dir}/file root@10.77.0.1:{dir}/in/", (1448, 1500), True),
     "uftp": (["uftp", "uftpd"], "uftpd -d -D {dir}/in", "uftp -q -R {kbps} -M 10.77.0.1 -P 10.77.0.1 {dir}/file", (1300, 1362), True),
 }
@@ -70,13 +71,15 @@ def child(command, report, patience):
     pathlib.Path(report).write_text(json.dumps(took))
 
 
-def delivered(place, moves_file):
-    """Bytes at the far end, of a file that may be unfinished, or as iperf3 counts them."""
+def delivered(place, near, moves_file):
+    """Bytes at the far end, of a file that may be unfinished, or as iperf3 counts them; and the seconds that they took."""
     if moves_file:
         files = [path for path in (place / "in").rglob("*") if path.is_file()]
-        return max((path.stat().st_blocks * 512 for path in files), default=0)
+        return max((path.stat().st_blocks * 512 for path in files), default=0), near["seconds"]
     said = json.loads((place / "near.out").read_text() or "{}").get("end", {})
-    return said.get("sum_received", {}).get("bytes", 0)
+    received = said.get("sum_received", {})
+    # It begins to count when its connections stand.
+    return received.get("bytes", 0), received.get("seconds", near["seconds"])
 
 
 def one(path, program, seconds):
@@ -94,7 +97,7 @@ def one(path, program, seconds):
         (place / "psk").write_text(os.urandom(32).hex())
         os.chmod(place / "psk", 0o600)
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", place / "key"], check=False)
-        words = {"dir": name, "trunkline": TRUNKLINE, "bytes": size, "kbps": int(rate * user / line * 0.97 / 1000)}
+        words = {"dir": name, "trunkline": TRUNKLINE, "seconds": int(seconds), "kbps": int(rate * user / line * 0.97 / 1000)}
         me, limit = f"{sys.executable} {__file__} --child", 3 * seconds + (30 if "outage" in path else 0)
         far = f"{me} {name}/far {limit + 10} " + repr(server.format(**words))
         (place / "near.sh").write_text(f"sleep 1; exec {me} {name}/near {limit} " + repr(client.format(**words)))
@@ -104,15 +107,16 @@ def one(path, program, seconds):
             return {"path": path, "program": program, "failed": run.stderr[-300:]}
         near = json.loads((place / "near").read_text())
         far = json.loads((place / "far").read_text()) if (place / "far").exists() else {"cpu": 0}
-        came = min(delivered(place, moves_file), size)
+        came, took = delivered(place, near, moves_file)
+        came = min(came, size) if moves_file else came
         statement = json.loads(run.stdout.strip().splitlines()[-1])
         entered = next(lane["entered_bytes"] for lane in statement["state"]["lanes"] if lane["name"] == "up")
-        goodput = came * 8 / near["seconds"]
+        goodput = came * 8 / took
         return {
             "path": path,
             "program": program,
             "finished": near["status"] == 0,
-            "seconds": round(near["seconds"], 2),
+            "seconds": round(took, 2),
             "share": round(goodput / (rate * (1 - loss) * user / line), 3),
             "redundancy": round(entered / came, 3) if came else None,
             "cpu_s_per_GB": round((near["cpu"] + far["cpu"]) / came * 1e9, 2) if came else None,
