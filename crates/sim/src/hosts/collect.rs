@@ -133,7 +133,12 @@ impl World<'_> {
             .filter(|(_, state)| state.overruns > 0)
             .map(|(host, state)| {
                 let lost = state.overruns;
-                let text = format!("{lost} packets lost because the interface's memory was full");
+                let why = match (host.interface.memory, host.interface.single_buffer) {
+                    (None, _) => "was sending",
+                    (Some(_), false) => "had its memory full",
+                    (Some(_), true) => "was sending or had its memory full",
+                };
+                let text = format!("{lost} packets lost because the interface {why}");
                 Note::new(NoteKind::Lost, text).about(About::Host(host.name.clone()))
             })
             .collect();
