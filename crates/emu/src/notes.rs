@@ -101,7 +101,7 @@ fn interface(interface: &Interface) -> Vec<String> {
             ("receive_block", interface.receive_block != ideal.receive_block),
             ("control", interface.control != ideal.control),
             ("half_duplex", interface.half_duplex != ideal.half_duplex),
-            ("single_buffer", interface.single_buffer != ideal.single_buffer),
+            ("deaf", interface.deaf != ideal.deaf),
             ("programmed", interface.programmed != ideal.programmed),
             ("memory", interface.memory != ideal.memory),
             ("receive_buffer", interface.receive_buffer != ideal.receive_buffer),

@@ -342,7 +342,7 @@ fn quicken_board(interface: &mut Interface, factor: u64) {
     interface.control = part(interface.control, factor);
     if factor >= PRACTICALLY_NOTHING {
         interface.half_duplex = false;
-        interface.single_buffer = false;
+        interface.deaf = None;
         interface.programmed = None;
     }
 }

@@ -74,7 +74,11 @@ impl<'a> Flow<'a> {
             Some(format!("{} on {}", why(spec)?, line_name(network, link, reversed)))
         });
         let hosts = [self.there.from.0, self.there.to.0];
-        line.or_else(|| hosts.into_iter().find_map(|host| disturbed(host).or_else(|| deaf(host)).or_else(|| timed(host))))
+        line.or_else(|| {
+            hosts
+                .into_iter()
+                .find_map(|host| disturbed(host).or_else(|| deaf(host)).or_else(|| timed(host)))
+        })
     }
 }
 
@@ -115,8 +119,9 @@ fn timed(host: &Host) -> Option<String> {
 
 /// An interface that loses what comes while it sends: when that is the formulas do not know.
 fn deaf(host: &Host) -> Option<String> {
-    let deaf = host.interface.single_buffer;
-    deaf.then(|| format!("the single buffer of the interface of {}", host.name))
+    host.interface
+        .deaf
+        .map(|_| format!("the interface of {}, which is deaf while it sends", host.name))
 }
 
 fn disturbed(host: &Host) -> Option<String> {

@@ -132,8 +132,9 @@ pub struct Interface {
     pub control: Span,
     /// Whether one processor (or one memory) serves both directions, so that they take turns.
     pub half_duplex: bool,
-    /// Whether it has one packet buffer for both directions, so that what comes while the board sends is lost.
-    pub single_buffer: bool,
+    /// With one packet buffer for both directions: what comes while the board sends, and for so long behind, is lost.
+    /// `None` for an interface that always hears.
+    pub deaf: Option<Span>,
     /// With programmed I/O: what each envelope costs the host's processor. `None` for DMA.
     pub programmed: Option<Span>,
     /// Memory for data received and not yet taken by the host, all channels together; what finds it
@@ -159,7 +160,7 @@ impl Default for Interface {
             receive_block: Cost::default(),
             control: Span::ZERO,
             half_duplex: false,
-            single_buffer: false,
+            deaf: None,
             programmed: None,
             memory: None,
             receive_buffer: None,

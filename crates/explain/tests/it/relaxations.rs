@@ -28,7 +28,7 @@ prop_compose! {
         buffer in prop::option::of(1u32..2000),
         programmed in prop::option::of(1u64..9000),
         half_duplex: bool,
-        single_buffer: bool,
+        deaf in prop::option::of(0u64..9000),
     ) -> Host {
         Host {
             name: String::new(),
@@ -44,7 +44,7 @@ prop_compose! {
                 receive_buffer: buffer,
                 programmed: programmed.map(Span::from_nanos),
                 half_duplex,
-                single_buffer,
+                deaf: deaf.map(Span::from_nanos),
                 send_block: costs[6],
                 receive_block: costs[7],
                 ..Interface::default()
@@ -156,7 +156,7 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
         Relaxation::Board { host, .. } => interfaces(&mut it, before, &[*host], |it, was| {
             (it.send_block, it.receive_block) = (was.send_block, was.receive_block);
             (it.control, it.half_duplex) = (was.control, was.half_duplex);
-            (it.programmed, it.single_buffer) = (was.programmed, was.single_buffer);
+            (it.programmed, it.deaf) = (was.programmed, was.deaf);
         }),
         Relaxation::Rate { lines, .. } => {
             undo_lines(&mut it, before, lines, |it, was| it.rate = was.rate)

@@ -47,7 +47,7 @@ pub(super) fn interface(name: &str, table: &Reader<'_>) -> Result<Interface, Wro
         receive_block: table.cost("receive_block")?,
         control: table.span("control")?,
         half_duplex: table.flag("half_duplex")?,
-        single_buffer: table.flag("single_buffer")?,
+        deaf: table.optional_span("deaf")?,
         programmed: table.optional_span("programmed")?,
         memory: table.optional_size("memory")?.map(Size::from_bytes),
         receive_buffer: table

@@ -18,12 +18,13 @@ impl World<'_> {
         let id = self.arrives_at[parcel.route.0 as usize];
         let flying = parcel.trace.and_then(|trace| self.landed(id, parcel.tag, trace));
         let now = self.net.now();
-        let Interface { memory, single_buffer, .. } = self.host_of(id).interface;
+        let is_deaf = self.host_of(id).interface.deaf.is_some();
+        let Interface { memory, .. } = self.host_of(id).interface;
         let end = &self.ends[id.index()];
         let host = &mut self.hosts[end.host];
         let held = host.memory + u64::from(parcel.size);
         let is_full = memory.is_some_and(|memory| held > memory.bytes());
-        if is_full || single_buffer && host.board.is_busy(now) {
+        if is_full || now < host.deaf_until || is_deaf && host.board.is_busy(now) {
             host.overruns += 1;
             self.traffic[end.traffic].overruns += 1;
             return self.gone(id, parcel.tag);

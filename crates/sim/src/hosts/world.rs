@@ -28,6 +28,8 @@ pub(crate) struct HostState {
     pub board_in: Serial,
     /// Envelopes received and not yet taken by the host.
     pub memory: u64,
+    /// Until when it hears nothing, behind what it has sent.
+    pub deaf_until: Time,
     /// Packets lost because its memory was full, or because it was sending from its only buffer.
     pub overruns: u64,
     /// Chance of the disturbance, if there is one.

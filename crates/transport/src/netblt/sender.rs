@@ -70,6 +70,8 @@ pub struct Sender {
     /// Buffers filled so far, and whether the last of them is the last.
     filled: u64,
     ended: bool,
+    /// Buffers filled and not confirmed, wherever they lie: those in transmission or recovery (RFC 1030 §3).
+    open: u64,
     /// Packets asked for again: the buffer's number and the packet's.
     again: BTreeSet<(u32, u16)>,
     pace: Pace,
@@ -107,6 +109,7 @@ impl Sender {
             at: 0,
             filled: 0,
             ended: false,
+            open: 0,
             again: BTreeSet::new(),
             pace: Pace::new(&start),
             offered: 0,
@@ -127,8 +130,7 @@ impl Sender {
 
     /// The number of the next buffer that the client may fill, if there is room for one.
     pub fn wants(&self) -> Option<u64> {
-        let under_way = self.filled - self.done;
-        let room = under_way < u64::from(self.terms.outstanding);
+        let room = self.open < u64::from(self.terms.outstanding);
         (room && !self.ended).then_some(self.filled)
     }
 
@@ -146,6 +148,7 @@ impl Sender {
         }
         self.buffers[index].filled = Some((bytes, last));
         self.filled += 1;
+        self.open += 1;
         self.unsent += u64::from(bytes);
         self.ended = last;
     }
@@ -232,6 +235,7 @@ impl Sender {
             return;
         }
         buffer.confirmed = true;
+        self.open -= 1;
         self.unanswered -= u64::from(bytes);
         self.released.push_back(self.done + index as u64);
         let from = (number, 0);

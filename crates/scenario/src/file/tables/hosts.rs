@@ -152,10 +152,10 @@ pub(in crate::file) static INTERFACE: Table = Table {
                 "Do both directions take turns at one processor?",
             ),
             key(
-                "single_buffer",
-                One(Kind::Flag),
-                Default("false"),
-                "Is there one packet buffer for both directions, so that what comes while the board sends is lost?",
+                "deaf",
+                One(SPAN),
+                Optional,
+                "With one packet buffer for both directions: what comes while the board sends, and for so long behind, is lost",
             ),
             key(
                 "programmed",

@@ -203,10 +203,10 @@ fn ideal_hosts_cost_nothing() {
     assert!(free < only(&run(&pair(&format!("{COSTS}{MESSAGE}")))));
 }
 
-/// A datagram comes every millisecond, and every four the board sends one of its own from 0.2 ms after on: for 0.3 ms, in
-/// which none comes, or for 1 ms, in which one does.
+/// A datagram comes every millisecond, and every four the board sends one of its own from 0.2 ms after on: it is deaf for
+/// 0.3 ms, in which none comes, or for 1 ms, in which one does, or for as long behind.
 #[test]
-fn a_board_with_one_buffer_loses_what_comes_while_it_sends() {
+fn a_deaf_board_loses_what_comes_while_it_sends() {
     let lost = |keys: &str| {
         let text = format!(
             "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\ninterface = \"board\"\n[[link]]\nbetween = [\"a\", \"b\"]\n\
@@ -219,6 +219,8 @@ fn a_board_with_one_buffer_loses_what_comes_while_it_sends() {
         run.traffic.iter().map(|traffic| traffic.packets.dropped).collect::<Vec<_>>()
     };
     assert_eq!(lost("send_block = \"1ms\""), [0, 0]);
-    assert_eq!(lost("send_block = \"300us\"\nsingle_buffer = true"), [0, 0]);
-    assert_eq!(lost("send_block = \"1ms\"\nsingle_buffer = true"), [1000, 0]);
+    assert_eq!(lost("send_block = \"300us\"\ndeaf = \"0s\""), [0, 0]);
+    assert_eq!(lost("send_block = \"1ms\"\ndeaf = \"0s\""), [1000, 0]);
+    assert_eq!(lost("send_block = \"300us\"\ndeaf = \"1500us\""), [1000, 0]);
+    assert_eq!(lost("send_block = \"300us\"\ndeaf = \"2us\""), [0, 0]);
 }
