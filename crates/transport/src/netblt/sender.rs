@@ -3,6 +3,7 @@
 
 use super::pace::{Pace, Start};
 use super::serial::Heard;
+use super::terms::SPREAD;
 use super::wire::{Burst, Data, Dialect, Message, NullAck, Said, Terms};
 use std::collections::{BTreeSet, VecDeque};
 use trunkline_core::{Span, Time};
@@ -130,7 +131,8 @@ impl Sender {
 
     /// The number of the next buffer that the client may fill, if there is room for one.
     pub fn wants(&self) -> Option<u64> {
-        let room = self.open < u64::from(self.terms.outstanding);
+        let most = u64::from(self.terms.outstanding);
+        let room = self.open < most && self.filled - self.done < SPREAD * most;
         (room && !self.ended).then_some(self.filled)
     }
 
@@ -201,7 +203,9 @@ impl Sender {
     /// The place of a buffer among those kept.
     fn index(&self, number: u32) -> Option<usize> {
         let index = number.checked_sub(self.base?)? as usize;
-        (index < usize::from(self.terms.outstanding).saturating_mul(2)).then_some(index)
+        // The receiver may be a spread ahead of what is confirmed here, and allow a spread beyond that.
+        let most = usize::from(self.terms.outstanding) * 2 * SPREAD as usize;
+        (index < most).then_some(index)
     }
 
     /// A GO has come. The first message of all names the first buffer; what comes before it waits.
