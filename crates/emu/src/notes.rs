@@ -67,6 +67,7 @@ fn processor(processor: &Processor) -> Vec<String> {
         send_block,
         receive_block,
         control,
+        timer,
         disturbance,
         unsteady,
     } = processor;
@@ -81,6 +82,7 @@ fn processor(processor: &Processor) -> Vec<String> {
             ("send_block", costs(send_block)),
             ("receive_block", costs(receive_block)),
             ("control", !control.is_zero()),
+            ("timer", !timer.is_zero()),
             ("disturbance", disturbance.is_some()),
             ("unsteady", !unsteady.is_zero()),
         ],
@@ -99,6 +101,7 @@ fn interface(interface: &Interface) -> Vec<String> {
             ("receive_block", interface.receive_block != ideal.receive_block),
             ("control", interface.control != ideal.control),
             ("half_duplex", interface.half_duplex != ideal.half_duplex),
+            ("deaf", interface.deaf != ideal.deaf),
             ("programmed", interface.programmed != ideal.programmed),
             ("memory", interface.memory != ideal.memory),
             ("receive_buffer", interface.receive_buffer != ideal.receive_buffer),

@@ -330,6 +330,7 @@ fn quicken(host: &mut Host, factor: u64) {
         send_block: cheaper(now.send_block, factor),
         receive_block: cheaper(now.receive_block, factor),
         control: part(now.control, factor),
+        timer: part(now.timer, factor),
         disturbance: now.disturbance.map(|it| Disturbance { mean: part(it.mean, factor), ..it }),
         unsteady: part(now.unsteady, factor),
     };
@@ -341,6 +342,7 @@ fn quicken_board(interface: &mut Interface, factor: u64) {
     interface.control = part(interface.control, factor);
     if factor >= PRACTICALLY_NOTHING {
         interface.half_duplex = false;
+        interface.deaf = None;
         interface.programmed = None;
     }
 }

@@ -73,7 +73,12 @@ impl<'a> Flow<'a> {
         let line = lines.find_map(|Line { link, reversed, spec }| {
             Some(format!("{} on {}", why(spec)?, line_name(network, link, reversed)))
         });
-        line.or_else(|| [self.there.from.0, self.there.to.0].into_iter().find_map(disturbed))
+        let hosts = [self.there.from.0, self.there.to.0];
+        line.or_else(|| {
+            hosts
+                .into_iter()
+                .find_map(|host| disturbed(host).or_else(|| deaf(host)).or_else(|| timed(host)))
+        })
     }
 }
 
@@ -104,6 +109,19 @@ fn unpredictable(link: &LinkSpec) -> Option<&'static str> {
     ]
     .into_iter()
     .find_map(|(present, name)| present.then_some(name))
+}
+
+/// What a protocol's timers cost depends on how many run out.
+fn timed(host: &Host) -> Option<String> {
+    let costs = !host.processor.timer.is_zero();
+    costs.then(|| format!("the cost of protocols' timers on {}", host.name))
+}
+
+/// An interface that loses what comes while it sends: when that is the formulas do not know.
+fn deaf(host: &Host) -> Option<String> {
+    host.interface
+        .deaf
+        .map(|_| format!("the interface of {}, which is deaf while it sends", host.name))
 }
 
 fn disturbed(host: &Host) -> Option<String> {

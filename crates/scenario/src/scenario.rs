@@ -81,6 +81,8 @@ pub struct Processor {
     pub receive_block: Cost,
     /// Protocol work for each ECHO, ACK, REJ received or sent, if the protocol runs on the host.
     pub control: Span,
+    /// Each timer of a protocol on the host that runs out: the protocol acts when that is done.
+    pub timer: Span,
     /// Other work that gets in the way.
     pub disturbance: Option<Disturbance>,
     /// The packets of each flow leave later by up to so much: most of it drawn once for the flow, a tenth for
@@ -130,6 +132,9 @@ pub struct Interface {
     pub control: Span,
     /// Whether one processor (or one memory) serves both directions, so that they take turns.
     pub half_duplex: bool,
+    /// With one packet buffer for both directions: what comes while the board sends, and for so long behind, is lost.
+    /// `None` for an interface that always hears.
+    pub deaf: Option<Span>,
     /// With programmed I/O: what each envelope costs the host's processor. `None` for DMA.
     pub programmed: Option<Span>,
     /// Memory for data received and not yet taken by the host, all channels together; what finds it
@@ -155,6 +160,7 @@ impl Default for Interface {
             receive_block: Cost::default(),
             control: Span::ZERO,
             half_duplex: false,
+            deaf: None,
             programmed: None,
             memory: None,
             receive_buffer: None,

@@ -235,7 +235,10 @@ fn goal(study: &Study, one: &Goal) -> Result<(), String> {
         Judge::Share { tolerance: None, .. } if experiment.tolerance.is_none() => {
             Err(format!("neither it nor {} has a tolerance: give one", experiment.name))
         }
-        Judge::Share { .. } | Judge::MedianRatio { .. } | Judge::Between { .. } => Ok(()),
+        Judge::Share { .. }
+        | Judge::Factor { .. }
+        | Judge::MedianRatio { .. }
+        | Judge::Between { .. } => Ok(()),
         Judge::Ratio { over, .. } => has_columns(experiment, over.0.keys()),
         Judge::Peak { along, .. } | Judge::Decline { along, .. } | Judge::Falling { along, .. } => {
             has_columns(experiment, std::iter::once(along))

@@ -1,6 +1,6 @@
 //! The format of `study.toml`: what is run, what it is held against, and how it is judged.
 
-use crate::filter::Filter;
+use crate::filter::{Choice, Filter};
 use crate::term::{Side, Term};
 use crate::unit::Unit;
 use serde::Deserialize;
@@ -121,8 +121,8 @@ pub struct Part {
 pub struct Key {
     /// `size`, or a coordinate of the grid.
     pub from: String,
-    /// Published text to the grid's; the same if not listed.
-    pub values: BTreeMap<String, String>,
+    /// Published text to the grid's, of which several may be published alike; the same if not listed.
+    pub values: BTreeMap<String, Choice>,
 }
 
 #[derive(Deserialize)]
@@ -137,7 +137,7 @@ enum KeyForm {
 struct LongKey {
     from: String,
     #[serde(default)]
-    values: BTreeMap<String, String>,
+    values: BTreeMap<String, Choice>,
 }
 
 impl From<KeyForm> for Key {
@@ -414,6 +414,13 @@ pub enum Judge {
     Share {
         /// The relative error; the experiment's if not given.
         tolerance: Option<f64>,
+        /// The least share, 0 to 1.
+        at_least: f64,
+    },
+    /// A share of the rows lies within a factor of the published value.
+    Factor {
+        /// Ours over published is no more than this and no less than its inverse.
+        factor: f64,
         /// The least share, 0 to 1.
         at_least: f64,
     },

@@ -5,7 +5,7 @@ use thiserror::Error;
 use trunkline_core::{Rate, Span};
 use trunkline_model::Throughput;
 use trunkline_model::formula::fairness::{self, Policy};
-use trunkline_model::formula::{hawley1989 as h89, tcp, vandewater1988 as v88};
+use trunkline_model::formula::{hawley1989 as h89, lambert1987 as l87, tcp, vandewater1988 as v88};
 
 /// Why a formula has no value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -33,7 +33,7 @@ pub enum FormulaError {
 /// A formula's name, its parameters in order, and the function.
 type Formula = (&'static str, &'static [&'static str], fn(&[f64]) -> f64);
 
-/// Every formula; the names say the report (H89, V88) and the functions' documentation the section.
+/// Every formula; the names say the report (H89, L87, V88) and the functions' documentation the section.
 const FORMULAS: &[Formula] = &[
     ("ratio", &["a", "b"], |v| v[0] / v[1]),
     ("difference", &["a", "b"], |v| v[0] - v[1]),
@@ -70,6 +70,22 @@ const FORMULAS: &[Formula] = &[
     ("h89-unloaded-delay", &["bytes"], |v| seconds(h89::unloaded_delay(whole(v[0])))),
     ("h89-queued-ahead", &["delay", "full_delay", "fifo"], |v| {
         h89::queued_ahead(span(v[0]), span(v[1]), whole(v[2])) as f64
+    }),
+    ("l87-frame-bits", &["symbols"], |v| l87::bits(whole(v[0])) as f64),
+    ("l87-bandwidth", &["bits", "interval"], |v| {
+        l87::bandwidth(whole(v[0]), span(v[1])).bits_per_second() as f64 / 8.0
+    }),
+    ("l87-control-subframe", &["stations"], |v| l87::control_subframe(whole(v[0])) as f64),
+    ("l87-data-subframe", &["stations"], |v| l87::data_subframe(whole(v[0])) as f64),
+    ("l87-data-limit", &["stations"], |v| l87::data_limit(whole(v[0])) as f64),
+    ("l87-data-after-headers", &["stations"], |v| l87::data_after_headers(whole(v[0])) as f64),
+    ("l87-usable-bits", &["stations"], |v| l87::usable_bits(whole(v[0])) as f64),
+    ("l87-usable-bytes", &["stations"], |v| l87::usable_bytes(whole(v[0])) as f64),
+    ("l87-packets-per-frame", &["stations", "bytes"], |v| {
+        l87::packets_per_frame(whole(v[0]), whole(v[1])) as f64
+    }),
+    ("l87-best-throughput", &["stations"], |v| {
+        l87::best_throughput(whole(v[0])).bits_per_second() as f64 / 8.0
     }),
     ("v88-propagation", &["miles"], |v| seconds(v88::propagation(whole(v[0])))),
     ("v88-transmission", &["bytes", "rate"], |v| {

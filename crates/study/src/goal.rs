@@ -24,6 +24,7 @@ pub(crate) fn judge(goal: &Goal, experiments: &[ExperimentResult]) -> GoalResult
         Judge::Share { tolerance, at_least } => {
             share(goal, &rows, tolerance.or(experiment.tolerance).unwrap_or(0.0), *at_least)
         }
+        Judge::Factor { factor: most, at_least } => factor(goal, &rows, *most, *at_least),
         Judge::MedianRatio { low, high } => median_ratio(goal, &rows, *low, *high),
         Judge::Ratio { over, at_least } => ratio(goal, &rows, all, over, *at_least),
         Judge::Between { low, high } => between(goal, &rows, *low, *high),
@@ -44,15 +45,27 @@ fn described(row: &Row) -> String {
 }
 
 fn share(goal: &Goal, rows: &[&Row], tolerance: f64, at_least: f64) -> GoalResult {
-    let judged: Vec<(&Row, bool)> =
-        rows.iter().filter_map(|row| Some((*row, within(row, tolerance)?))).collect();
+    let judged = rows.iter().filter_map(|row| Some((*row, within(row, tolerance)?))).collect();
+    counted(goal, judged, &format!("{} %", 100.0 * tolerance), at_least)
+}
+
+/// Cells that are within a factor of what is published. One without a value of ours is not.
+fn factor(goal: &Goal, rows: &[&Row], factor: f64, at_least: f64) -> GoalResult {
+    let near = |row: &Row, published: f64| {
+        row.ours.is_some_and(|ours| ours <= published * factor && ours * factor >= published)
+    };
+    let judged = rows.iter().filter_map(|row| Some((*row, near(row, row.published?)))).collect();
+    counted(goal, judged, &format!("a factor of {factor}"), at_least)
+}
+
+/// Whether enough of the cells judged are within a limit.
+fn counted(goal: &Goal, judged: Vec<(&Row, bool)>, limit: &str, at_least: f64) -> GoalResult {
     let good = judged.iter().filter(|(_, good)| *good).count();
     let outside = judged.iter().filter(|(_, good)| !good).map(|(row, _)| described(row)).collect();
     // No cell at all is no success.
     let met = !judged.is_empty() && good as f64 >= at_least * judged.len() as f64 - 1e-9;
     let percent = 100.0 * good as f64 / judged.len().max(1) as f64;
-    let limit = 100.0 * tolerance;
-    let found = format!("{good} of {} cells within {limit} %: {percent:.1} %", judged.len());
+    let found = format!("{good} of {} cells within {limit}: {percent:.1} %", judged.len());
     verdict(goal, met, found, outside)
 }
 
@@ -229,6 +242,24 @@ mod tests {
 
     const ROWS: [(&str, u32, f64, f64); 4] =
         [("a", 1, 10.5, 10.0), ("a", 2, 12.0, 10.0), ("a", 3, 9.0, 10.0), ("b", 1, 2.0, -1.0)];
+
+    #[test]
+    fn a_factor_holds_both_ways() {
+        let rows = [("a", 1, 5.0, 10.0), ("a", 2, 20.0, 10.0), ("b", 1, 4.9, 10.0)];
+        let nan = [("a", 1, f64::NAN, 10.0), ("a", 2, 9.0, -1.0)];
+        let met = |rows: &[_], filter: &str, text: &str| {
+            let goal = judged(rows, filter, text);
+            (goal.met, goal.found)
+        };
+        let of = |good: u32, all: u32, percent: &str| {
+            format!("{good} of {all} cells within a factor of 2: {percent} %")
+        };
+        let all = "kind = 'factor', factor = 2, at_least = 1";
+        assert_eq!(met(&rows, "kind = 'a'", all), (true, of(2, 2, "100.0")));
+        assert_eq!(met(&rows, "", all), (false, of(2, 3, "66.7")));
+        assert_eq!(met(&rows, "", "kind = 'factor', factor = 2, at_least = 0.6").0, true);
+        assert_eq!(met(&nan, "", all), (false, of(0, 1, "0.0")));
+    }
 
     #[test]
     fn a_share_counts_published_cells_and_names_those_outside() {

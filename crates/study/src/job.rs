@@ -2,7 +2,6 @@
 
 use crate::coordinate::coordinate;
 use crate::extract::extract;
-use crate::filter::same;
 use crate::format::{Experiment, Measure, Part};
 use crate::part::SIZE;
 use crate::source::{ScenarioFile, Source};
@@ -212,7 +211,7 @@ impl Job {
                 false => coordinate(cell, &self.read.values, &source.from),
             };
             let Some(found) = found else { continue };
-            let published = source.values.iter().find(|(_, ours)| same(ours, &found));
+            let published = source.values.iter().find(|(_, ours)| ours.allows(&found));
             key.insert(column.clone(), published.map_or(found, |(published, _)| published.clone()));
         }
         key

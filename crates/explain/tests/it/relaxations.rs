@@ -28,12 +28,13 @@ prop_compose! {
         buffer in prop::option::of(1u32..2000),
         programmed in prop::option::of(1u64..9000),
         half_duplex: bool,
+        deaf in prop::option::of(0u64..9000),
     ) -> Host {
         Host {
             name: String::new(),
             processor: Processor {
                 write: costs[0], read: costs[1], request: costs[2], interrupt: costs[3],
-                send_block: costs[4], receive_block: costs[5], control: costs[6].fixed, disturbance: None,
+                send_block: costs[4], receive_block: costs[5], control: costs[6].fixed, timer: costs[7].fixed, disturbance: None,
                 unsteady: Span::ZERO,
             },
             interface: Interface {
@@ -43,6 +44,7 @@ prop_compose! {
                 receive_buffer: buffer,
                 programmed: programmed.map(Span::from_nanos),
                 half_duplex,
+                deaf: deaf.map(Span::from_nanos),
                 send_block: costs[6],
                 receive_block: costs[7],
                 ..Interface::default()
@@ -154,7 +156,7 @@ fn undone(relaxation: &Relaxation, before: &Scenario, after: &Scenario) -> Scena
         Relaxation::Board { host, .. } => interfaces(&mut it, before, &[*host], |it, was| {
             (it.send_block, it.receive_block) = (was.send_block, was.receive_block);
             (it.control, it.half_duplex) = (was.control, was.half_duplex);
-            it.programmed = was.programmed;
+            (it.programmed, it.deaf) = (was.programmed, was.deaf);
         }),
         Relaxation::Rate { lines, .. } => {
             undo_lines(&mut it, before, lines, |it, was| it.rate = was.rate)

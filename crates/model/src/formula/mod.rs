@@ -9,6 +9,7 @@ pub mod course;
 pub mod fairness;
 pub mod general;
 pub mod hawley1989;
+pub mod lambert1987;
 pub mod opening;
 pub mod rounds;
 pub mod sawtooth;

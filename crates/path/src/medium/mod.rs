@@ -4,11 +4,14 @@
 //! which they take turns. Nothing here reads a clock.
 
 mod csma_cd;
+mod fddi;
 mod half_duplex;
 mod list;
+mod ring;
 mod spec;
 mod stations;
 mod token_ring;
+mod wideband;
 
 pub use spec::{MediumKind, MediumSpec, MediumTextError};
 pub use stations::{Heard, StationId};
@@ -25,6 +28,8 @@ media! {
     "half-duplex" => half_duplex::{HalfDuplex, HalfDuplexSettings},
     "csma-cd" => csma_cd::{CsmaCd, CsmaCdSettings},
     "token-ring" => token_ring::{TokenRing, TokenRingSettings},
+    "fddi" => fddi::{Fddi, FddiSettings},
+    "wideband" => wideband::{Wideband, WidebandSettings},
 }
 
 /// Most stations of one medium.

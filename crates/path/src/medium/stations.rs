@@ -119,6 +119,11 @@ impl<P: Carried> Stations<P> {
         frame.map_or(Span::ZERO, |frame| self.wire.nominal(frame.bytes, frame.controls))
     }
 
+    /// Bytes of the frame in hand. None without a frame.
+    pub fn size(&self, station: StationId) -> u32 {
+        self.list[station.0].frame.as_ref().map_or(0, |frame| frame.bytes)
+    }
+
     /// Puts the frame in hand on the channel, on which nothing else is. Returns when its last bit has left.
     pub fn send(&mut self, at: Time, station: StationId) -> Time {
         match &self.list[station.0].frame {

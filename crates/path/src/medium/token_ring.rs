@@ -1,5 +1,6 @@
 //! A ring on which a token goes round: who has it may send.
 
+use super::ring::{Ring, time_of};
 use super::{Access, AccessSettings, Ground, StationId, Stations};
 use crate::discipline::settings::keys;
 use std::ops::RangeInclusive;
@@ -30,19 +31,11 @@ impl AccessSettings for TokenRingSettings {
         &["", "hold=0s,early_release=true", "hold=1ms,station_latency=3us", "station_latency=0s"];
 
     fn build(self, ground: &Ground<'_>) -> TokenRing {
-        const SECOND: u128 = 1_000_000_000;
-        let (medium, count) = (ground.medium, ground.stations.len() as u64);
-        let rate = medium.rate.map_or(u128::MAX, |rate| u128::from(rate.bits_per_second()));
-        let token = (u128::from(self.token_bits) * SECOND).div_ceil(rate) as u64;
-        let place = |station: u64| {
-            medium.delay.scaled(station, count) + self.station_latency.scaled(station, 1)
-        };
         TokenRing {
             settings: self,
-            token: Span::from_nanos(token),
-            places: (0..count).map(place).collect(),
-            round: place(count),
-            wants: vec![None; count as usize],
+            token: time_of(ground, self.token_bits),
+            ring: Ring::new(ground, self.station_latency),
+            wants: vec![None; ground.stations.len()],
             state: State::Free { from: StationId(0), since: Time::ZERO },
         }
     }
@@ -58,10 +51,7 @@ pub(super) struct TokenRing {
     settings: TokenRingSettings,
     /// What it takes to send a token.
     token: Span,
-    /// From the first station to each.
-    places: Vec<Span>,
-    /// Once round.
-    round: Span,
+    ring: Ring,
     /// From when on each station has something to send.
     wants: Vec<Option<Time>>,
     state: State,
@@ -84,34 +74,6 @@ struct Frame {
 }
 
 impl TokenRing {
-    /// How long bits take from one station to another: once round from a station to itself.
-    fn way(&self, from: StationId, to: StationId) -> Span {
-        let (one, other) = (self.places[from.0], self.places[to.0]);
-        if to > from { other.saturating_sub(one) } else { (other + self.round).saturating_sub(one) }
-    }
-
-    /// When a token that left `from` at `since` first passes `to` at `wants` or later.
-    fn passes(&self, from: StationId, since: Time, to: StationId, wants: Time) -> Time {
-        let first = since + self.way(from, to);
-        let (late, round) = (wants.since(first).as_nanos(), self.round.as_nanos());
-        match round {
-            0 => first.max(wants),
-            _ => first + self.round.scaled(late.div_ceil(round), 1),
-        }
-    }
-
-    /// Who takes a free token next, and when. At one instant it comes to the nearest station first.
-    fn taker(&self, from: StationId, since: Time) -> Option<(Time, usize, StationId)> {
-        let count = self.wants.len();
-        let wanting = self.wants.iter().enumerate();
-        let taken = wanting.filter_map(|(index, wants)| {
-            let station = StationId(index);
-            let steps = (index + count - from.0 - 1) % count;
-            Some((self.passes(from, since, station, (*wants)?), steps, station))
-        });
-        taken.min()
-    }
-
     fn send<P: Carried>(
         &mut self,
         now: Time,
@@ -140,13 +102,13 @@ impl TokenRing {
         Frame { start, end, length }: Frame,
         stations: &mut Stations<P>,
     ) {
-        let way = stations.destination(by).map_or(Span::ZERO, |to| self.way(by, to));
+        let way = stations.destination(by).map_or(Span::ZERO, |to| self.ring.way(by, to));
         stations.deliver(by, end, length, way);
         if stations.fetch(end, by) && end + stations.length(by) <= taken + self.settings.hold {
             return self.send(end, by, taken, stations);
         }
         self.wants[by.0] = stations.wants(by, end);
-        let returned = if self.settings.early_release { end } else { start + self.round };
+        let returned = if self.settings.early_release { end } else { start + self.ring.round };
         self.state = State::Free { from: by, since: end.max(returned) + self.token };
     }
 }
@@ -161,7 +123,9 @@ impl Access for TokenRing {
 
     fn next(&self) -> Option<Time> {
         match self.state {
-            State::Free { from, since } => self.taker(from, since).map(|(at, ..)| at),
+            State::Free { from, since } => {
+                self.ring.taker(from, since, &self.wants).map(|(at, _)| at)
+            }
             State::Held { frame, .. } => Some(frame.end),
         }
     }
@@ -169,7 +133,7 @@ impl Access for TokenRing {
     fn act<P: Carried>(&mut self, now: Time, stations: &mut Stations<P>) {
         match self.state {
             State::Free { from, since } => {
-                if let Some((_, _, by)) = self.taker(from, since) {
+                if let Some((_, by)) = self.ring.taker(from, since, &self.wants) {
                     self.take(now, by, stations);
                 }
             }

@@ -22,6 +22,7 @@ pub(super) fn processor(table: &Reader<'_>) -> Result<Processor, Wrong> {
         send_block: table.cost("send_block")?,
         receive_block: table.cost("receive_block")?,
         control: table.span("control")?,
+        timer: table.span("timer")?,
         disturbance,
         unsteady: trunkline_core::Span::ZERO,
     })
@@ -46,6 +47,7 @@ pub(super) fn interface(name: &str, table: &Reader<'_>) -> Result<Interface, Wro
         receive_block: table.cost("receive_block")?,
         control: table.span("control")?,
         half_duplex: table.flag("half_duplex")?,
+        deaf: table.optional_span("deaf")?,
         programmed: table.optional_span("programmed")?,
         memory: table.optional_size("memory")?.map(Size::from_bytes),
         receive_buffer: table

@@ -8,7 +8,7 @@ use super::tag;
 use super::world::{World, times};
 use crate::network::{Parcel, TraceId};
 use trunkline_core::{Cause, Span};
-use trunkline_scenario::ProtocolPlace;
+use trunkline_scenario::{Interface, ProtocolPlace};
 use trunkline_transport::Extent;
 use trunkline_transport::urp::{Control, Part};
 
@@ -17,11 +17,14 @@ impl World<'_> {
     pub fn arrived(&mut self, parcel: Parcel) {
         let id = self.arrives_at[parcel.route.0 as usize];
         let flying = parcel.trace.and_then(|trace| self.landed(id, parcel.tag, trace));
-        let memory = self.host_of(id).interface.memory;
+        let now = self.net.now();
+        let is_deaf = self.host_of(id).interface.deaf.is_some();
+        let Interface { memory, .. } = self.host_of(id).interface;
         let end = &self.ends[id.index()];
         let host = &mut self.hosts[end.host];
         let held = host.memory + u64::from(parcel.size);
-        if memory.is_some_and(|memory| held > memory.bytes()) {
+        let is_full = memory.is_some_and(|memory| held > memory.bytes());
+        if is_full || now < host.deaf_until || is_deaf && host.board.is_busy(now) {
             host.overruns += 1;
             self.traffic[end.traffic].overruns += 1;
             return self.gone(id, parcel.tag);

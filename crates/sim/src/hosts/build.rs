@@ -195,6 +195,7 @@ impl<'a> Builder<'a> {
             board: Serial::default(),
             board_in: Serial::default(),
             memory: 0,
+            deaf_until: Time::ZERO,
             overruns: 0,
             chance: host.processor.disturbance.map(|_| {
                 let name = format!("{} disturbance", host.name);

@@ -133,7 +133,12 @@ impl World<'_> {
             .filter(|(_, state)| state.overruns > 0)
             .map(|(host, state)| {
                 let lost = state.overruns;
-                let text = format!("{lost} packets lost because the interface's memory was full");
+                let why = match (host.interface.memory, host.interface.deaf) {
+                    (None, _) => "was deaf while it sent",
+                    (Some(_), None) => "had its memory full",
+                    (Some(_), Some(_)) => "was deaf while it sent, or had its memory full",
+                };
+                let text = format!("{lost} packets lost because the interface {why}");
                 Note::new(NoteKind::Lost, text).about(About::Host(host.name.clone()))
             })
             .collect();

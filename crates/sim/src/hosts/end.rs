@@ -110,6 +110,8 @@ pub(crate) struct End {
     pub unsteady: Option<Box<Unsteady>>,
     pub deadline_set: Option<Time>,
     pub deadline_number: u32,
+    /// Whether the processor is being told that its protocol's timer has run out.
+    pub expiring: bool,
     /// Records of what its peer has not got yet.
     pub in_flight: InFlight,
     /// What the board is taking in or the processor has to work through.
@@ -178,6 +180,7 @@ impl End {
             unsteady: None,
             deadline_set: None,
             deadline_number: 0,
+            expiring: false,
             in_flight: InFlight::default(),
             received: VecDeque::new(),
             incomplete: 0,

@@ -45,6 +45,8 @@ pub(crate) enum Job {
     ReadDone,
     /// The processor has done an application's work.
     Worked,
+    /// The processor has seen that a timer of the protocol has run out.
+    Expired,
 }
 
 /// What a timer is for.

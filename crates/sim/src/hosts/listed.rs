@@ -48,6 +48,9 @@ impl World<'_> {
         let end = &mut self.ends[id.index()];
         self.hosts[end.host].memory -= u64::from(envelopes);
         let kept = end.protocol.take_in(now, &frame);
+        if kept.is_some() {
+            end.app.arrived(now, now, u64::from(frame.data.len));
+        }
         match (kept, flying) {
             (Some(number), Some(mut flying)) => {
                 flying.mark(now, at, Cause::Host);
@@ -66,7 +69,6 @@ impl World<'_> {
             let bytes = unit.data.len;
             let end = &mut self.ends[id.index()];
             end.accepted += u64::from(bytes);
-            end.app.arrived(now, now, u64::from(bytes));
             // A copy has brought it whose original, with the records, is lost or comes later.
             let carried = end.early.remove(&unit.number).and_then(|early| {
                 let mut flying = early.flying;

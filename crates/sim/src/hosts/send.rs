@@ -85,6 +85,10 @@ impl World<'_> {
     /// A segment leaves the board.
     pub fn sent(&mut self, id: EndId, out: Outgoing) {
         self.ends[id.index()].in_hand -= 1;
+        if let Some(deaf) = self.host_of(id).interface.deaf {
+            let host = self.ends[id.index()].host;
+            self.hosts[host].deaf_until = self.net.now() + deaf;
+        }
         match out {
             Outgoing::Block(block) => self.send_block(id, block),
             Outgoing::Control(control) => self.send_control(id, control),

@@ -57,6 +57,11 @@ impl Serial {
         self.free_at = self.free_at.max(self.interrupts_until).max(now) + cost;
     }
 
+    /// Whether it has work at `now`.
+    pub fn is_busy(&self, now: Time) -> bool {
+        self.free_at > now
+    }
+
     /// Interrupts it for `cost`, behind earlier interrupts only.
     pub fn interrupt(&mut self, now: Time, cost: Span) -> Done {
         self.interrupts_until = self.interrupts_until.max(now) + cost;

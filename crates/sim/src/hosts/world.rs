@@ -28,7 +28,9 @@ pub(crate) struct HostState {
     pub board_in: Serial,
     /// Envelopes received and not yet taken by the host.
     pub memory: u64,
-    /// Packets lost because the memory was full.
+    /// Until when it hears nothing, behind what it has sent.
+    pub deaf_until: Time,
+    /// Packets lost because its memory was full, or because it was sending from its only buffer.
     pub overruns: u64,
     /// Chance of the disturbance, if there is one.
     pub chance: Option<Box<Stream>>,
@@ -161,6 +163,7 @@ impl<'a> World<'a> {
             Job::Interrupted => self.interrupted(end),
             Job::ReadDone => self.read_done(end),
             Job::Worked => self.worked(end),
+            Job::Expired => self.expired(end),
         }
     }
 
@@ -316,7 +319,7 @@ impl<'a> World<'a> {
     /// Sets the timer of an end's deadline if that has moved.
     pub fn set_deadline(&mut self, id: EndId) {
         let end = &mut self.ends[id.index()];
-        let deadline = end.protocol.deadline().filter(|_| !end.cut_off);
+        let deadline = end.protocol.deadline().filter(|_| !end.cut_off && !end.expiring);
         // A deadline that moved away is looked at again when the old one comes.
         let sooner = match (deadline, end.deadline_set) {
             (Some(new), Some(set)) => new < set,
@@ -337,6 +340,21 @@ impl<'a> World<'a> {
             return;
         }
         end.deadline_set = None;
+        let cost = self.host_of(id).processor.timer;
+        let end = &mut self.ends[id.index()];
+        let is_due = end.protocol.deadline().is_some_and(|at| at <= now);
+        if is_due && end.protocol.is_of_host() && !cost.is_zero() {
+            end.expiring = true;
+            return self.on_processor(id, cost, Job::Expired);
+        }
+        self.expired(id);
+    }
+
+    /// The protocol does what its timer was for.
+    fn expired(&mut self, id: EndId) {
+        let now = self.net.now();
+        let end = &mut self.ends[id.index()];
+        end.expiring = false;
         if end.protocol.deadline().is_some_and(|at| at <= now) {
             end.protocol.expire(now);
         }

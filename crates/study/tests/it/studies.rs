@@ -28,7 +28,15 @@ fn results(threads: usize) -> Vec<StudyResult> {
 fn every_study_and_every_scenario_can_be_read() {
     assert_eq!(
         names(),
-        ["hawley-beyond", "hawley1989", "lds2001", "vandewater1988", "xunet-beyond"]
+        [
+            "hawley-beyond",
+            "hawley1989",
+            "lambert-beyond",
+            "lambert1987",
+            "lds2001",
+            "vandewater1988",
+            "xunet-beyond"
+        ]
     );
     for name in names() {
         let source = open(name);

@@ -7,6 +7,7 @@
 use super::incoming::{Incoming, Phase};
 use super::law::{Arrival, Law, on_path};
 use super::log::Log;
+use super::terms::SPREAD;
 use super::timers::{Arrivals, ControlTimer};
 use super::wire::{COMMON, Data, Dialect, Message, NullAck, Said, Terms};
 use std::collections::{BTreeSet, VecDeque};
@@ -130,7 +131,9 @@ impl Receiver {
     /// Lets the sender send as many buffers as there is room for.
     fn go(&mut self) {
         let most = u32::from(self.terms.outstanding);
-        while self.last.is_none() && self.provided > 0 && self.open < most && self.log.has_room() {
+        let spread = SPREAD as usize * most as usize;
+        let has_room = |it: &Receiver| it.open < most && it.buffers.len() < spread;
+        while self.last.is_none() && self.provided > 0 && has_room(self) && self.log.has_room() {
             let number = self.base.wrapping_add(self.buffers.len() as u32);
             let sequence = self.log.add(number, Said::Go);
             self.buffers.push_back(Incoming::new(self.packets, self.tail, sequence));

@@ -3,6 +3,7 @@
 
 use super::pace::{Pace, Start};
 use super::serial::Heard;
+use super::terms::SPREAD;
 use super::wire::{Burst, Data, Dialect, Message, NullAck, Said, Terms};
 use std::collections::{BTreeSet, VecDeque};
 use trunkline_core::{Span, Time};
@@ -86,6 +87,8 @@ pub struct Sender {
     /// Buffers filled so far, and whether the last of them is the last.
     filled: u64,
     ended: bool,
+    /// Buffers filled and not confirmed, wherever they lie: those in transmission or recovery (RFC 1030 §3).
+    open: u64,
     /// Packets asked for again: the buffer's number and the packet's.
     again: BTreeSet<(u32, u16)>,
     pace: Pace,
@@ -124,6 +127,7 @@ impl Sender {
             at: 0,
             filled: 0,
             ended: false,
+            open: 0,
             again: BTreeSet::new(),
             pace: Pace::new(&start),
             offered: 0,
@@ -144,8 +148,8 @@ impl Sender {
 
     /// The number of the next buffer that the client may fill, if there is room for one.
     pub fn wants(&self) -> Option<u64> {
-        let under_way = self.filled - self.done;
-        let room = under_way < u64::from(self.terms.outstanding);
+        let most = u64::from(self.terms.outstanding);
+        let room = self.open < most && self.filled - self.done < SPREAD * most;
         (room && !self.ended).then_some(self.filled)
     }
 
@@ -163,6 +167,7 @@ impl Sender {
         }
         self.buffers[index].filled = Some((bytes, last));
         self.filled += 1;
+        self.open += 1;
         self.unsent += u64::from(bytes);
         self.ended = last;
     }
@@ -215,7 +220,9 @@ impl Sender {
     /// The place of a buffer among those kept.
     fn index(&self, number: u32) -> Option<usize> {
         let index = number.checked_sub(self.base?)? as usize;
-        (index < usize::from(self.terms.outstanding).saturating_mul(2)).then_some(index)
+        // The receiver may be a spread ahead of what is confirmed here, and allow a spread beyond that.
+        let most = usize::from(self.terms.outstanding) * 2 * SPREAD as usize;
+        (index < most).then_some(index)
     }
 
     /// A GO has come. The first message of all names the first buffer; what comes before it waits.
@@ -249,6 +256,7 @@ impl Sender {
             return;
         }
         buffer.confirmed = true;
+        self.open -= 1;
         self.unanswered -= u64::from(bytes);
         self.released.push_back(self.done + index as u64);
         let from = (number, 0);

@@ -41,6 +41,10 @@ impl Default for Limits {
     }
 }
 
+/// How far the buffers that are outstanding may lie apart, in their number (a choice): one that needs long to recover does
+/// not stop the others (RFC 1030 §3 counts those in transmission or recovery), and both ends know how many to keep.
+pub const SPREAD: u64 = 2;
+
 /// Reasons why terms are refused.
 const IMPOSSIBLE: &str = "buffer, packet, burst and outstanding buffers must not be 0";
 const NO_MEMORY: &str = "one buffer is more than the memory that a transfer may take";

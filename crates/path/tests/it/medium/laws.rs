@@ -89,7 +89,7 @@ proptest! {
         };
         let once = times(carried(&spec, seed, &asked));
         prop_assert_eq!(&once, &times(carried(&spec, seed, &asked)));
-        if kind == "token-ring" {
+        if ["token-ring", "fddi"].contains(&kind) {
             return Ok(());
         }
         // The stations declared in another order.

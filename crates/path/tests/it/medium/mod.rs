@@ -1,10 +1,12 @@
 //! Shared media against their rules and their theory.
 
 mod csma_cd;
+mod fddi;
 mod half_duplex;
 mod laws;
 mod text;
 mod token_ring;
+mod wideband;
 
 use trunkline_core::{Cause, Channel, DropCause, Packet, Rate, Seed, Span, Time};
 use trunkline_path::medium::{AccessSpec, Heard, StationId};

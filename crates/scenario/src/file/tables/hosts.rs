@@ -91,12 +91,20 @@ pub(in crate::file) static PROCESSOR: Table = Table {
             key("interrupt", One(COST), Default("0"), "Each interrupt of the interface"),
         ],
         BLOCK_COSTS,
-        &[key(
-            "disturbance",
-            One(Kind::Table(&DISTURBANCE)),
-            Optional,
-            "Other work that gets in the way, by chance",
-        )],
+        &[
+            key(
+                "timer",
+                One(SPAN),
+                Default("0"),
+                "Each timer of a protocol on the host that runs out; the protocol acts when that is done",
+            ),
+            key(
+                "disturbance",
+                One(Kind::Table(&DISTURBANCE)),
+                Optional,
+                "Other work that gets in the way, by chance",
+            ),
+        ],
     ],
 };
 
@@ -142,6 +150,12 @@ pub(in crate::file) static INTERFACE: Table = Table {
                 One(Kind::Flag),
                 Default("false"),
                 "Do both directions take turns at one processor?",
+            ),
+            key(
+                "deaf",
+                One(SPAN),
+                Optional,
+                "With one packet buffer for both directions: what comes while the board sends, and for so long behind, is lost",
             ),
             key(
                 "programmed",

@@ -202,3 +202,25 @@ fn ideal_hosts_cost_nothing() {
     assert_eq!(free, tenths(2 * (8320 + WAY) + ECHO));
     assert!(free < only(&run(&pair(&format!("{COSTS}{MESSAGE}")))));
 }
+
+/// A datagram comes every millisecond, and every four the board sends one of its own from 0.2 ms after on: it is deaf for
+/// 0.3 ms, in which none comes, or for 1 ms, in which one does, or for as long behind.
+#[test]
+fn a_deaf_board_loses_what_comes_while_it_sends() {
+    let lost = |keys: &str| {
+        let text = format!(
+            "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\ninterface = \"board\"\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+             [interface.board]\n{keys}\n\
+             [[traffic]]\nname = \"in\"\nkind = \"paced\"\nfrom = \"a\"\nto = \"b\"\nsize = 125\nrate = \"1Mbit/s\"\nduration = \"4s\"\n\
+             [[traffic]]\nname = \"out\"\nkind = \"paced\"\nfrom = \"b\"\nto = \"a\"\nsize = 125\nrate = \"250kbit/s\"\nduration = \"4s\"\nstart = \"200us\"\n"
+        );
+        let run = run(&text);
+        assert_eq!(trunkline_engine::check(&run), []);
+        run.traffic.iter().map(|traffic| traffic.packets.dropped).collect::<Vec<_>>()
+    };
+    assert_eq!(lost("send_block = \"1ms\""), [0, 0]);
+    assert_eq!(lost("send_block = \"300us\"\ndeaf = \"0s\""), [0, 0]);
+    assert_eq!(lost("send_block = \"1ms\"\ndeaf = \"0s\""), [1000, 0]);
+    assert_eq!(lost("send_block = \"300us\"\ndeaf = \"1500us\""), [1000, 0]);
+    assert_eq!(lost("send_block = \"300us\"\ndeaf = \"2us\""), [0, 0]);
+}
