@@ -152,3 +152,23 @@ fn a_fixed_burst_is_kept() {
     let stated = 8.0 * 1440.0 * 8.0 / 0.01;
     assert!((0.98..=1.0).contains(&(rate / stated)), "{rate} of {stated}");
 }
+
+/// Each burst begins with a timer of the sender's. If that costs the processor 2 ms, bursts of five packets in 30 ms come
+/// every 32 ms.
+#[test]
+fn a_timer_that_costs_its_host_comes_before_each_burst() {
+    let rate = |timer: &str| {
+        let text = format!(
+            "stop_after = \"20s\"\n[[host]]\nname = \"a\"\nprocessor = \"slow\"\n[[host]]\nname = \"b\"\n\
+             [processor.slow]\ntimer = \"{timer}\"\n[[link]]\nbetween = [\"a\", \"b\"]\ndelay = \"1ms\"\n\
+             [[traffic]]\nname = \"t\"\nkind = \"greedy\"\nfrom = \"a\"\nto = \"b\"\nduration = \"20s\"\n\
+             transport = {{ kind = \"netblt\", frame = 1000, packets = 10, outstanding = 8, burst = 5, interval = \"30ms\" }}\n"
+        );
+        let cells = Scenario::parse(&text, "netblt.toml").unwrap();
+        rates(&trunkline_sim::run(&cells[0]).unwrap(), 20)[0]
+    };
+    for (timer, every) in [("0s", 0.030), ("2ms", 0.032), ("5ms", 0.035)] {
+        let (found, expected) = (rate(timer), 5.0 * 8000.0 / every);
+        assert!((found / expected - 1.0).abs() < 0.005, "{timer}: {found} for {expected}");
+    }
+}

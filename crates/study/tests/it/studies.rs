@@ -65,6 +65,8 @@ fn the_reports_grids_have_the_cells_of_their_tables() {
     assert_eq!(cells("hawley1989", "unloaded.toml"), 3);
     assert_eq!(cells("hawley1989", "loaded.toml"), 12);
     assert_eq!(cells("hawley1989", "stddev.toml"), 12);
+    assert_eq!(cells("lambert1987", "ring.toml"), 2 * 2 * 8);
+    assert_eq!(cells("lambert1987", "wideband-500.toml"), 3 * 5 * 16);
     assert_eq!(cells("lds2001", "fairness.toml"), 8);
     assert_eq!(cells("lds2001", "verify.toml"), 5 * 3);
     assert_eq!(cells("vandewater1988", "processes.toml"), 14);
@@ -77,6 +79,7 @@ fn published_tables_have_the_rows_that_their_readme_states() {
     for (study, below) in [
         ("hawley1989", "published"),
         ("vandewater1988", "published"),
+        ("lambert1987", "published"),
         ("lds2001", "published"),
         ("lds2001", "derived"),
     ] {
@@ -93,7 +96,7 @@ fn published_tables_have_the_rows_that_their_readme_states() {
         let files = std::fs::read_dir(&published).unwrap().count();
         assert_eq!(files - 1, readme.lines().filter(|line| line.starts_with("| `")).count());
     }
-    assert_eq!(tables, 17 + 6 + 4);
+    assert_eq!(tables, 17 + 6 + 7 + 4);
 }
 
 /// Every row of a table of quotations is held against something, or says why not.
@@ -104,6 +107,7 @@ fn every_quotation_is_compared_or_says_why_not() {
         ("vandewater1988", "published/text_results.csv"),
         ("vandewater1988", "published/rtt_in_text.csv"),
         ("vandewater1988", "published/formulas.csv"),
+        ("lambert1987", "published/best_results.csv"),
         ("lds2001", "published/text_results.csv"),
         ("lds2001", "published/correctness_targets.csv"),
     ] {
@@ -173,6 +177,16 @@ fn every_published_cell_of_the_tables_is_compared() {
     ] {
         assert_eq!(rows("vandewater1988", experiment), count, "{experiment}");
     }
+    for (experiment, count) in [
+        ("theoretical-throughput", 3),
+        ("theoretical-costs", 4),
+        ("ring", 39),
+        ("ethernet", 29),
+        ("ethernet-repairs", 11),
+        ("wideband", 28),
+    ] {
+        assert_eq!(rows("lambert1987", experiment), count, "{experiment}");
+    }
 }
 
 #[test]
@@ -211,6 +225,7 @@ fn figures_show_all_that_the_reports_show() {
         numbers.iter().map(|number| format!("figure-{number}")).collect()
     };
     assert_eq!(names_of("hawley1989"), figures(&[4, 5, 6, 9, 10, 11, 12, 13, 14, 15, 16, 17]));
+    assert_eq!(names_of("lambert1987"), ["ring", "ethernet", "wideband"]);
     assert_eq!(names_of("vandewater1988"), figures(&[2, 3, 4, 5, 6, 7, 8, 9, 10]));
     let hawley = results.iter().find(|result| result.name == "hawley1989").unwrap();
     let points = |name: &str| -> Vec<usize> {
@@ -263,7 +278,7 @@ fn both_reports_have_the_same_board() {
 /// Every setting of the files of both reports names its source.
 #[test]
 fn every_parameter_has_a_source() {
-    for study in ["hawley1989", "lds2001", "vandewater1988"] {
+    for study in ["hawley1989", "lambert1987", "lds2001", "vandewater1988"] {
         let source = open(study);
         let used = used(&source);
         let files = source.scenarios().map(|((file, _), _)| file.clone());
@@ -282,7 +297,7 @@ fn every_parameter_has_a_source() {
                 let settled = ["name", "between", "from", "to", "kind"]
                     .iter()
                     .any(|end| path.ends_with(&format!(".{end}")));
-                let concerns = ["node", "link", "host", "traffic"]
+                let concerns = ["node", "link", "medium", "host", "traffic"]
                     .contains(&part.split('.').next().unwrap())
                     || used.contains(&part);
                 assert!(

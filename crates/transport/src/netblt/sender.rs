@@ -525,6 +525,30 @@ mod tests {
         sent.map(|it| (it.buffer, it.header.packet, it.again)).collect()
     }
 
+    /// Buffers are counted: those confirmed behind a hole make room, up to twice as far as may be outstanding.
+    #[test]
+    fn a_buffer_that_recovers_does_not_stop_the_others() {
+        let mut sender = sender(Dialect::Classic);
+        let ok = |number: u32, sequence: u16| {
+            message(sequence, number, Said::Ok { offer: Burst::default(), timer: 100 })
+        };
+        (0..2).for_each(|_| sender.fill(300, false));
+        said(&mut sender, Time::ZERO);
+        assert_eq!(sender.wants(), None, "two are under way");
+        for number in [1, 2] {
+            let go = message(1 + 2 * number as u16, number + 1, Said::Go);
+            sender.receive(Time::ZERO, &[ok(number, 2 + 2 * number as u16), go]);
+            assert_eq!(sender.released(), Some(u64::from(number)));
+            assert_eq!(sender.wants(), Some(u64::from(number) + 1));
+            sender.fill(300, false);
+            said(&mut sender, Time::ZERO);
+        }
+        sender.receive(Time::ZERO, &[ok(3, 20)]);
+        assert_eq!(sender.wants(), None, "four lie between the first and the next");
+        sender.receive(Time::ZERO, &[ok(0, 21)]);
+        assert_eq!(sender.wants(), Some(4));
+    }
+
     #[test]
     fn what_is_asked_for_again_goes_before_what_is_new() {
         let mut sender = sender(Dialect::Classic);
