@@ -16,7 +16,9 @@ use trunkline_transport::netblt::{Connection, Ending, Habits, Held, Out, RateLaw
 const ROUND: usize = 64;
 /// The longest that it sleeps, so that the user's wishes are heard.
 const NAP: Span = Span::from_millis(50);
-/// The same while data are being read.
+/// The shortest: packets that come due meanwhile leave together, which NETBLT's pace allows for up to half a millisecond.
+const GRAIN: Span = Span::from_micros(250);
+/// The longest while data are being read.
 const SHORT_NAP: Span = Span::from_micros(500);
 /// Seconds of silence after which a connection is given up, and the receiver called again.
 const DEATH: u16 = 60;
@@ -205,7 +207,7 @@ impl Flow<'_> {
                 return Ok(None);
             }
             if connection.is_opening() {
-                self.rest(&connection, Limit::RoundTrips, NAP);
+                self.rest(&connection, NAP);
             }
             self.account.book(Limit::RoundTrips, self.link.now().since(now));
         }
@@ -261,7 +263,7 @@ impl Flow<'_> {
             let (limit, nap) = held(sender.held());
             let worked = self.link.now();
             self.account.book(Limit::Processor, worked.since(before));
-            self.rest(connection, limit, nap);
+            self.rest(connection, nap);
             before = self.link.now();
             self.account.book(limit, before.since(worked));
         }
@@ -309,9 +311,9 @@ impl Flow<'_> {
         Ok(is_known)
     }
 
-    fn rest(&mut self, connection: &Connection, limit: Limit, nap: Span) {
-        let most = self.link.now() + if limit == Limit::Disk { SHORT_NAP } else { nap };
-        self.link.wait(connection.deadline().unwrap_or(Time::NEVER).min(most));
+    fn rest(&mut self, connection: &Connection, nap: Span) {
+        let (now, due) = (self.link.now(), connection.deadline().unwrap_or(Time::NEVER));
+        self.link.wait(due.max(now + GRAIN).min(now + nap));
     }
 
     /// Tells the other end that this one goes.
