@@ -259,7 +259,7 @@ mod tests {
         let all = "kind = 'factor', factor = 2, at_least = 1";
         assert_eq!(met(&rows, "kind = 'a'", all), (true, of(2, 2, "100.0")));
         assert_eq!(met(&rows, "", all), (false, of(2, 3, "66.7")));
-        assert_eq!(met(&rows, "", "kind = 'factor', factor = 2, at_least = 0.6").0, true);
+        assert!(met(&rows, "", "kind = 'factor', factor = 2, at_least = 0.6").0);
         assert_eq!(met(&nan, "", all), (false, of(0, 1, "0.0")));
     }
 
