@@ -45,8 +45,9 @@ fn described(row: &Row) -> String {
 }
 
 fn share(goal: &Goal, rows: &[&Row], tolerance: f64, at_least: f64) -> GoalResult {
-    let judged = rows.iter().filter_map(|row| Some((*row, within(row, tolerance)?))).collect();
-    counted(goal, judged, &format!("{} %", 100.0 * tolerance), at_least)
+    let judged: Vec<_> =
+        rows.iter().filter_map(|row| Some((*row, within(row, tolerance)?))).collect();
+    counted(goal, &judged, &format!("{} %", 100.0 * tolerance), at_least)
 }
 
 /// Cells that are within a factor of what is published. One without a value of ours is not.
@@ -54,12 +55,13 @@ fn factor(goal: &Goal, rows: &[&Row], factor: f64, at_least: f64) -> GoalResult 
     let near = |row: &Row, published: f64| {
         row.ours.is_some_and(|ours| ours <= published * factor && ours * factor >= published)
     };
-    let judged = rows.iter().filter_map(|row| Some((*row, near(row, row.published?)))).collect();
-    counted(goal, judged, &format!("a factor of {factor}"), at_least)
+    let judged: Vec<_> =
+        rows.iter().filter_map(|row| Some((*row, near(row, row.published?)))).collect();
+    counted(goal, &judged, &format!("a factor of {factor}"), at_least)
 }
 
 /// Whether enough of the cells judged are within a limit.
-fn counted(goal: &Goal, judged: Vec<(&Row, bool)>, limit: &str, at_least: f64) -> GoalResult {
+fn counted(goal: &Goal, judged: &[(&Row, bool)], limit: &str, at_least: f64) -> GoalResult {
     let good = judged.iter().filter(|(_, good)| *good).count();
     let outside = judged.iter().filter(|(_, good)| !good).map(|(row, _)| described(row)).collect();
     // No cell at all is no success.
@@ -257,7 +259,7 @@ mod tests {
         let all = "kind = 'factor', factor = 2, at_least = 1";
         assert_eq!(met(&rows, "kind = 'a'", all), (true, of(2, 2, "100.0")));
         assert_eq!(met(&rows, "", all), (false, of(2, 3, "66.7")));
-        assert_eq!(met(&rows, "", "kind = 'factor', factor = 2, at_least = 0.6").0, true);
+        assert!(met(&rows, "", "kind = 'factor', factor = 2, at_least = 0.6").0);
         assert_eq!(met(&nan, "", all), (false, of(0, 1, "0.0")));
     }
 
