@@ -123,6 +123,18 @@ fn outages_and_changes_are_followed() {
     assert!(share > 0.9, "{share}");
 }
 
+/// A line falls to a thirtieth for some seconds, and many buffers have holes then: they are mended at the pace of the line
+/// as it is afterwards, not at that of then (of two thousand buffers under way the first are waited for).
+#[test]
+fn holes_of_slow_times_are_mended_at_todays_pace() {
+    let line = "rate = \"100Mbit/s\"\ndelay = \"25ms\"\nlimit = \"600kB\"\n\
+                forward = { loss = \"1%\", schedule = \"8s rate=3mbit; 14s rate=100mbit\" }";
+    let run = run(line, &[ADAPTIVE], 40);
+    let best = 100e6 * 0.99 * 1440.0 / 1472.0;
+    let share = rates(&run, 40)[0] / (best * (8.0 + 0.18 + 26.0) / 40.0);
+    assert!(share > 0.85, "{share}");
+}
+
 /// Two ends with other settings agree on what the one that opens chose, or one refuses and the other gives up at once.
 #[test]
 fn ends_with_other_settings_agree() {

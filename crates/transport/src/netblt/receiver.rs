@@ -78,6 +78,8 @@ pub struct Receiver {
     last: Option<u32>,
     whole: VecDeque<Whole>,
     timers: BTreeSet<(Time, u32)>,
+    /// When timers were last held against the pace of today.
+    reviewed: Time,
     log: Log,
     control: ControlTimer,
     control_due: Option<Time>,
@@ -111,6 +113,7 @@ impl Receiver {
             last: None,
             whole: VecDeque::new(),
             timers: BTreeSet::new(),
+            reviewed: Time::ZERO,
             log: Log::new(dialect, room),
             control: ControlTimer::new(keepalive),
             control_due: None,
@@ -204,6 +207,7 @@ impl Receiver {
         let place = (self.done + index as u64) * u64::from(self.packets) + u64::from(data.packet);
         self.tell_law(now, data, by_itself.then_some(place));
         self.arrivals.came(now, data.buffer, data.packet.into());
+        self.review(now);
         if data.last && self.last.is_none() {
             self.found_last(data.buffer);
         }
@@ -347,6 +351,25 @@ impl Receiver {
         self.arm(now + patience.max(self.least()), index);
     }
 
+    /// Sets timers earlier that were set when packets came more slowly than they do now.
+    fn review(&mut self, now: Time) {
+        if now.since(self.reviewed) < self.control.value() {
+            return;
+        }
+        self.reviewed = now;
+        for index in 0..self.buffers.len() {
+            let buffer = &self.buffers[index];
+            let Some(at) = buffer.timer.filter(|_| buffer.phase == Phase::Receiving) else {
+                continue;
+            };
+            let ahead = buffer.ahead() + self.requested;
+            let patience = self.arrivals.patience(ahead, spacing(&*self.law)).max(self.least());
+            if now + patience < at {
+                self.arm(now + patience, index);
+            }
+        }
+    }
+
     fn arm(&mut self, at: Time, index: usize) {
         self.unset_timer(index);
         self.buffers[index].timer = Some(at);
@@ -363,6 +386,7 @@ impl Receiver {
     pub fn hear(&mut self, now: Time, ack: &NullAck) {
         self.acknowledged(now, ack.ack, true);
         self.arrivals.interrupted();
+        self.review(now);
         if !self.dialect.is_classic() && !self.buffers.is_empty() && ack.touched >= self.base {
             self.pass(now, ack.touched, ack.touched);
         }

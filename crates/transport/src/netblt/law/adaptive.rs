@@ -132,9 +132,13 @@ impl Adaptive {
         self.shortest.get().unwrap_or(Span::from_millis(10))
     }
 
-    /// A queue that is none: a sixteenth of the round trip, or the time of four packets.
+    /// A queue that is none: a sixteenth of the round trip, or the time of four packets at the highest rate, or of two at the
+    /// rate that is offered, because an acknowledgement travels with the next packet.
     fn tolerated(&self) -> Span {
-        let packets = Span::from_nanos(4 * self.packet * 1_000_000_000 / self.highest.max(1));
+        let time = |packets: u64, rate: u64| {
+            Span::from_nanos(packets * self.packet * 1_000_000_000 / rate.max(1))
+        };
+        let packets = time(4, self.highest).max(time(2, self.offered.max(self.highest / 1000)));
         self.base().scaled(1, 16).max(packets).max(Span::from_millis(1))
     }
 
@@ -180,7 +184,8 @@ impl Adaptive {
                 self.phase = Phase::Breathe(true);
                 self.make_offer(self.rate * 2 / 3);
             }
-            Phase::Breathe(true) if queue <= self.tolerated() => {
+            // What would not make it enter does not keep it.
+            Phase::Breathe(true) if queue <= self.tolerated().scaled(2, 1) => {
                 self.contest = None;
                 self.phase = Phase::Hold(0);
                 self.rate = self.rate.min(counted * 2);
