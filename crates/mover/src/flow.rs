@@ -276,8 +276,7 @@ impl Flow<'_> {
         connection: &mut Connection,
         buffers: &mut BTreeMap<u64, Vec<u8>>,
     ) -> Result<bool, MoverError> {
-        let now = self.link.now();
-        let (to, mut is_known) = (self.to, true);
+        let (to, mut is_known, mut now) = (self.to, true, self.link.now());
         while self.link.receive(|from, datagram| {
             if !same(from, to) {
                 return;
@@ -288,7 +287,10 @@ impl Flow<'_> {
             {
                 connection.receive(now, &read.packet, true);
             }
-        })? {}
+        })? {
+            // What came while there was much to take in has come now and not before: else its round trip would be too short.
+            now = self.link.now();
+        }
         if connection.deadline().is_some_and(|at| at <= now) {
             connection.expire(now);
         }
