@@ -39,7 +39,7 @@ pub fn commands(text: &str) -> Vec<(&str, Vec<&str>)> {
 }
 
 /// Commands of the pages that are not run here, by their beginning, each with the reason.
-const LEFT_OUT: [(&str, &str); 15] = [
+const LEFT_OUT: [(&str, &str); 17] = [
     ("make ", "builds, or is the demo"),
     ("cargo ", "builds"),
     ("scripts/", "takes minutes"),
@@ -52,6 +52,8 @@ const LEFT_OUT: [(&str, &str); 15] = [
     ("trunkline calibrate", "takes a minute"),
     ("trunkline serve", "goes on until it is interrupted: probe.rs"),
     ("trunkline probe ", "needs a server: probe.rs"),
+    ("trunkline receive ", "waits for a sender: transfers.rs"),
+    ("trunkline send ", "needs a receiver: transfers.rs"),
     ("trunkline bridge ", "needs devices: bridge.rs"),
     ("trunkline shell --preset lte", "is a terminal's shell"),
     ("flent ", "reads what a probe that is not run would have written: crates/fit"),
