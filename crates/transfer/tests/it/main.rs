@@ -5,7 +5,6 @@
 
 mod faults;
 mod hostile;
-mod killed;
 mod places;
 mod resume;
 mod tree;

@@ -1,4 +1,11 @@
 //! Receivers that are killed by the system, without a word.
+//!
+//! A program of its own: between being made and beginning its work a new process holds what its parent has open, the locks
+//! of other tests' transfers too.
+
+#[allow(dead_code)]
+#[path = "it/tree.rs"]
+mod tree;
 
 use crate::tree::{Node, copy, look, make, root_of, scan, sink};
 use std::fs::{self, File};
@@ -28,7 +35,7 @@ fn receive(place: &Path) {
 
 fn start() -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "killed::at_most_one_chunk_is_sent_again_after_each_kill"]);
+    command.args(["--exact", "at_most_one_chunk_is_sent_again_after_each_kill"]);
     command.stdout(Stdio::null());
     command
 }
