@@ -376,8 +376,11 @@ impl End {
                 }
             }
             Done::Failed(error) => {
-                self.give_up(&error.to_string());
-                self.failed.get_or_insert((error.into(), now + LINGER));
+                // What fails behind it fails because of it.
+                if self.failed.is_none() {
+                    self.give_up(&error.to_string());
+                    self.failed = Some((error.into(), now + LINGER));
+                }
             }
         }
     }
