@@ -273,15 +273,26 @@ impl End {
             let refusal = Packet::Refused(b"it says what this end does not know".to_vec());
             return self.tell_guest(guest, ports, &refusal, &[]);
         };
-        let mut pending = Pending { guest, terms, ports, offer: None };
-        match ask {
+        let pending = Pending { guest, terms, ports, offer: None };
+        self.asked(now, pending, &ask, tell);
+    }
+
+    /// Does what a sender asks for.
+    fn asked(
+        &mut self,
+        now: Time,
+        mut pending: Pending,
+        ask: &Ask,
+        tell: &mut dyn FnMut(&Receiving),
+    ) {
+        match *ask {
             Ask::Offer(_) if self.finished.is_some() => {
                 let why = b"it has just received a transfer: run `trunkline receive` again";
-                self.tell_guest(guest, ports, &Packet::Refused(why.to_vec()), &[]);
+                self.refuse(&pending, why);
             }
             Ask::Offer(offer) if offer.manifest > MOST_MANIFEST || offer.chunk > CHUNK => {
                 let why = b"its list of files or its chunks are too large";
-                self.tell_guest(guest, ports, &Packet::Refused(why.to_vec()), &[]);
+                self.refuse(&pending, why);
             }
             Ask::Offer(offer) => {
                 // Whoever proves to know the secret later is the same user, who has begun again.
@@ -289,6 +300,13 @@ impl End {
                 pending.offer = Some(offer);
                 self.pending = Some(pending);
                 self.desk.give(Task::Offer(offer));
+            }
+            // Another transfer has taken its place: it is to be offered again.
+            Ask::Finish { identity, .. } if !self.story.is_about(&identity) => {
+                self.answer(&pending, &Answer::All);
+            }
+            Ask::Hashes { identity } if !self.story.is_about(&identity) => {
+                self.refuse(&pending, b"it has another transfer in hand: try again");
             }
             Ask::Hashes { .. } => {
                 let Some(chunk) = self.story.chunk() else { return };
@@ -317,6 +335,11 @@ impl End {
         }
     }
 
+    fn refuse(&mut self, pending: &Pending, why: &[u8]) {
+        let refusal = Packet::Refused(why.to_vec());
+        self.tell_guest(pending.guest, pending.ports, &refusal, &[]);
+    }
+
     /// Answers an OPEN and lets it open nothing here.
     fn answer(&mut self, pending: &Pending, answer: &Answer) {
         let narrowed = pending.terms.narrowed(&Limits::default()).unwrap_or_default();
@@ -335,8 +358,7 @@ impl End {
         let limits = Limits { buffer: CHUNK, ..Limits::default() };
         let made = Connection::accept(now, &pending.terms, pending.ports, habits, &limits);
         let Ok(connection) = made else {
-            let refusal = Packet::Refused(b"its terms are none of ours".to_vec());
-            return self.tell_guest(pending.guest, pending.ports, &refusal, &[]);
+            return self.refuse(pending, b"its terms are none of ours");
         };
         let connection = connection.answering(&answer.text());
         let (uid, room) =

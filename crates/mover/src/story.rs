@@ -102,6 +102,11 @@ impl Story {
         }
     }
 
+    /// Whether the transfer at work is this one.
+    pub fn is_about(&self, identity: &[u8; 32]) -> bool {
+        self.offer.is_some_and(|offer| offer.identity == *identity)
+    }
+
     /// Octets of a chunk, once a transfer is known.
     pub fn chunk(&self) -> Option<u32> {
         self.offer.map(|offer| offer.chunk)
