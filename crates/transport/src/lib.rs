@@ -5,10 +5,11 @@
 //! order, stated at [`Endpoint`].
 //!
 //! [`urp`] is the Universal Receiver Protocol of Datakit, [`envelope`] its form on the wire; [`tcp`] holds
-//! the congestion controllers of TCP.
+//! the congestion controllers of TCP. [`cstar`] is a message layer among the many nodes of a cluster.
 
 mod arq;
 mod checksum;
+pub mod cstar;
 mod endpoint;
 pub mod envelope;
 pub mod netblt;

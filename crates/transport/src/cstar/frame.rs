@@ -1,0 +1,76 @@
+//! What nodes exchange.
+
+use super::{Destination, EventId, Flags, NodeId};
+use bytes::Bytes;
+
+/// A frame of the message layer. Its header has 32 octets (§6 of the reference's layout; the report states only that a
+/// frame has 52 octets beyond its payload, of which 20 are FDDI's).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// What it is.
+    pub kind: Kind,
+    /// What it says of its event.
+    pub flags: Flags,
+    /// Whether its fragment's acknowledgement is asked for at once.
+    pub wants_ack: bool,
+    /// Whether its fragment was sent before.
+    pub again: bool,
+    /// The node that sent it.
+    pub from: NodeId,
+    /// Where it goes.
+    pub to: Destination,
+    /// Its event; of a frame without a fragment the latest that its node has sent under.
+    pub event: EventId,
+    /// The fragment's number among those of its node and event, from 0.
+    pub fragment: u32,
+    /// Frames that the receiver may send beyond those that it might before.
+    pub grant: u16,
+    /// All events before this one have been received whole by the node that sent it.
+    pub complete: EventId,
+    /// How many frames its node has sent to this destination before: to this node, or to all.
+    pub counter: u32,
+    /// The fragment's octets.
+    pub data: Bytes,
+    /// The fragments that an acknowledgement or a request names.
+    pub list: Vec<Entry>,
+}
+
+impl Frame {
+    /// Octets of the header.
+    pub const HEADER: u32 = 32;
+    /// Octets of an entry.
+    pub const ENTRY: u32 = 12;
+
+    /// Octets in all, without those of the network.
+    pub fn size(&self) -> u32 {
+        Frame::HEADER + self.data.len() as u32 + Frame::ENTRY * self.list.len() as u32
+    }
+}
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A fragment of the traditional protocol.
+    Traditional,
+    /// An explicit, selective acknowledgement.
+    Acknowledgement,
+    /// A request for missing fragments.
+    Request,
+    /// A fragment of the careful protocol.
+    Careful,
+    /// A window update, and nothing else.
+    Update,
+    /// A request to reserve buffers for a large message.
+    Reserve,
+}
+
+/// Fragments of one event: the first, and of the following 32 those whose bit is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The event.
+    pub event: EventId,
+    /// The first fragment.
+    pub first: u32,
+    /// Bit i: the fragment `first + 1 + i` too.
+    pub following: u32,
+}

@@ -1,0 +1,139 @@
+//! The interface of a message layer, which both protocols have in common.
+
+use super::{BufferId, Delivery, EventId, Fragment, Frame, NodeId, Source, Tally};
+use std::fmt;
+use thiserror::Error;
+use trunkline_core::Time;
+
+/// One node's end of a message layer.
+///
+/// The driver hands over what has come ([`arrive`](Layer::arrive)) and what the application asks for, then polls
+/// [`transmit`](Layer::transmit) until it answers `None`, then asks for the [`deadline`](Layer::deadline) and sees to it
+/// that [`expire`](Layer::expire) is called then, unless something else comes first. After any call it asks for a
+/// [`failure`](Layer::failure). Instants never go back from one call to the next.
+pub trait Layer: fmt::Debug + Send {
+    /// Takes a fragment to be sent.
+    ///
+    /// # Errors
+    /// Returns it with the reason if a resource is short; nothing has changed then but what `transmit` may have to send
+    /// for it. To be asked again after anything has arrived, was released or expired.
+    fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked>;
+
+    /// The next fragment of an event from `from`; `None` if there is none yet. A node that waits calls it again after
+    /// anything has arrived or expired: a traditional layer asks for what is missing only while it is waited for.
+    fn receive(&mut self, now: Time, from: Source, event: EventId) -> Option<Delivery>;
+
+    /// The application has done with a delivery's buffer.
+    fn release(&mut self, now: Time, buffer: BufferId);
+
+    /// Takes in a frame whose octets have come whole. Frames for other nodes are none of its business.
+    fn arrive(&mut self, now: Time, frame: Frame);
+
+    /// A frame has come whose check sum is wrong; who sent it is not known.
+    fn damaged(&mut self, now: Time);
+
+    /// The next frame to be sent.
+    fn transmit(&mut self, now: Time) -> Option<Frame>;
+
+    /// When [`expire`](Layer::expire) is to be called; may lie in the past. A careful layer has no timers but those of
+    /// windows that expire.
+    fn deadline(&self) -> Option<Time>;
+
+    /// Does what is due at `now`.
+    fn expire(&mut self, now: Time);
+
+    /// Why nothing more may be expected of it: the network has broken its promise, or a peer its word. Whatever was
+    /// delivered before is good.
+    fn failure(&self) -> Option<&Failure>;
+
+    /// The operations done since this was asked last, for whoever charges their time.
+    fn take_tally(&mut self) -> Tally;
+
+    /// What it holds now, and has held at most.
+    fn memory(&self) -> Memory;
+}
+
+/// A fragment that cannot be sent now, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocked {
+    /// This node's window is closed; a traditional layer has none.
+    Window(Fragment, NodeId),
+    /// All buffers for sending are taken by what is not acknowledged.
+    Buffers(Fragment),
+}
+
+impl Blocked {
+    /// The fragment, to be sent later.
+    pub fn into_fragment(self) -> Fragment {
+        match self {
+            Blocked::Window(fragment, _) | Blocked::Buffers(fragment) => fragment,
+        }
+    }
+}
+
+/// Why a message layer cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// Frames of a peer are missing, in a network that promised to lose none.
+    #[error("reliability violated: {missing} frame(s) of {peer} were lost before one of {event}")]
+    Lost {
+        /// Whose frames.
+        peer: NodeId,
+        /// The event of the frame that showed it.
+        event: EventId,
+        /// How many.
+        missing: u32,
+    },
+    /// A frame came twice, or out of order, in a network that promised neither.
+    #[error("reliability violated: a frame of {peer} for {event} came twice or out of order")]
+    Disordered {
+        /// Whose frame.
+        peer: NodeId,
+        /// Its event.
+        event: EventId,
+    },
+    /// A frame came damaged, in a network that promised to damage none.
+    #[error("reliability violated: a frame came damaged")]
+    Damaged,
+    /// A peer sent more than its window allows.
+    #[error("{peer} sent a frame of {event} for which it had no buffer")]
+    Overrun {
+        /// The peer.
+        peer: NodeId,
+        /// The frame's event.
+        event: EventId,
+    },
+    /// Received fragments fill the adapter and the memory for copies: only a deadlock is left.
+    #[error("the memory for received fragments is full: {bytes} bytes wait to be received")]
+    Memory {
+        /// Bytes copied out of the adapter.
+        bytes: u64,
+    },
+    /// A peer asks for, or says, what it cannot.
+    #[error("{peer} breaks the protocol: {what}")]
+    Protocol {
+        /// The peer.
+        peer: NodeId,
+        /// What it did.
+        what: &'static str,
+    },
+}
+
+/// What a layer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// Receive buffers of the adapter that are taken.
+    pub receive: u32,
+    /// The most that have been.
+    pub receive_most: u32,
+    /// Buffers for sending that are taken.
+    pub send: u32,
+    /// The most that have been.
+    pub send_most: u32,
+    /// Bytes of received fragments copied into memory, and not yet received.
+    pub copied: u64,
+    /// The most that have been.
+    pub copied_most: u64,
+    /// Bytes of state about peers.
+    pub state: u64,
+}

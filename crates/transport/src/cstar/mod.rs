@@ -1,0 +1,22 @@
+//! The message layer of the C* cluster: events and fragments among many nodes, in a traditional and in a careful form.
+//!
+//! Mosberger, Turner and Peterson, *Exploiting Highly Reliable Networks with Careful Protocols*, University of Arizona,
+//! TR 94-14, 1994; sections named here are of that report. A node exchanges [`Frame`]s with all others over one channel.
+//! It [sends](Layer::send) fragments under an event and [receives](Layer::receive) those of an event, each exactly once
+//! and in no promised order. [`Traditional`] keeps what it has sent until it is acknowledged, and repairs what is lost.
+//! [`Careful`] loses nothing itself, and stands on a network that loses nothing: it frees what it has sent at once, has no
+//! timers, and never sends what the far node has no buffer for.
+//!
+//! Like all of this crate it does no I/O and reads no clock. Its driver calls in one order, stated at [`Layer`].
+
+mod frame;
+mod layer;
+mod names;
+mod operation;
+
+pub use frame::{Entry, Frame, Kind};
+pub use layer::{Blocked, Failure, Layer, Memory};
+pub use names::{
+    BufferId, Delivery, Destination, EventId, Flags, Fragment, NodeId, Source, Status,
+};
+pub use operation::{Operation, Tally};
