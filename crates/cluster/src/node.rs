@@ -210,6 +210,11 @@ impl Node {
         matches!(self.pending, Pending::Ended)
     }
 
+    /// When the lap under way began; `None` before the first.
+    pub fn lap_began(&self) -> Option<Time> {
+        self.began
+    }
+
     /// What was measured since this was asked last.
     pub fn take_laps(&mut self) -> impl Iterator<Item = Lap> + '_ {
         self.laps.drain(..)

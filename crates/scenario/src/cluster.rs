@@ -1,0 +1,85 @@
+//! A cluster: nodes that run one program over a message layer, on a medium of their own.
+
+use trunkline_cluster::{Test, Work};
+use trunkline_core::{Probability, Span};
+use trunkline_path::MediumSpec;
+use trunkline_transport::cstar::{CarefulSettings, Cluster as Layout, TraditionalSettings};
+
+/// A cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cluster {
+    /// Its name.
+    pub name: String,
+    /// What joins its nodes, each of which is a station.
+    pub medium: MediumSpec,
+    /// Nodes, buffers and frames.
+    pub layout: Layout,
+    /// Octets of a frame beside those of the message layer: those of the network.
+    pub overhead: u32,
+    /// The share of frames that a node loses at random, each on its arrival.
+    pub loss: Probability,
+    /// The message layer.
+    pub protocol: MessageProtocol,
+    /// The program.
+    pub test: Test,
+    /// What its nodes' processors take for it.
+    pub costs: NodeCosts,
+}
+
+/// A message layer with its settings.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MessageProtocol {
+    /// Keeps what it sends until it is acknowledged.
+    Traditional(TraditionalSettings),
+    /// Loses nothing itself.
+    Careful(CarefulSettings),
+}
+
+impl MessageProtocol {
+    /// The names of all, as files have them.
+    pub const NAMES: &'static [&'static str] = &["traditional", "careful"];
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            MessageProtocol::Traditional(_) => "traditional",
+            MessageProtocol::Careful(_) => "careful",
+        }
+    }
+}
+
+/// What operations cost the processor of a node, which does one thing at a time. All zero by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NodeCosts {
+    /// A cycle of the operations of Appendix A of TR 94-14; 20 ns on an HP 9000/720.
+    pub cycle: Span,
+    /// To send a fragment, beside those operations.
+    pub send: Span,
+    /// Each interrupt by a frame, beside those operations.
+    pub interrupt: Span,
+    /// To receive a fragment, once it is there.
+    pub receive: Span,
+    /// To copy a word of 4 bytes between the adapter and memory.
+    pub copy: Span,
+    /// To write a word of 4 bytes before it is sent.
+    pub write: Span,
+    /// To read a word of 4 bytes that was received.
+    pub read: Span,
+    /// To compute a point of a grid.
+    pub point: Span,
+    /// To begin a sweep over a part of a grid.
+    pub sweep: Span,
+    /// To add a value to another.
+    pub add: Span,
+}
+
+impl NodeCosts {
+    /// The time that a program's own work takes.
+    pub fn of(&self, work: &Work) -> Span {
+        self.write.scaled(work.written, 1)
+            + self.read.scaled(work.read, 1)
+            + self.point.scaled(work.points, 1)
+            + self.sweep.scaled(work.sweeps, 1)
+            + self.add.scaled(work.added, 1)
+    }
+}

@@ -1,0 +1,98 @@
+//! A node with its processor.
+
+use super::path::{Era, Path};
+use crate::hosts::serial::{Promise, Serial};
+use trunkline_cluster::{Node, Spent, Waiting};
+use trunkline_core::{Cause, Span, Stream, Time};
+use trunkline_scenario::NodeCosts;
+use trunkline_transport::cstar::{Frame, Tally};
+
+/// A frame under way, with the path by which it came to be sent.
+#[derive(Debug, Clone)]
+pub(super) struct Sent {
+    pub frame: Frame,
+    pub path: Path,
+}
+
+/// A node at work.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub node: Node,
+    pub processor: Serial,
+    /// The end of the step under way.
+    pub promise: Option<Promise>,
+    pub waits: Option<Waiting>,
+    /// When the timer of its layer is set.
+    pub deadline: Option<Time>,
+    pub path: Path,
+    /// How the frame came that arrived last, and whether it had been sent before.
+    pub latest: Option<(Path, bool)>,
+    /// Chance of its losses.
+    pub chance: Option<Box<Stream>>,
+    pub lost: u64,
+    /// Operations of its message layer so far.
+    pub tally: Tally,
+    pub sent: u64,
+    pub received: u64,
+}
+
+impl Machine {
+    pub fn new(node: Node, chance: Option<Box<Stream>>) -> Machine {
+        Machine {
+            node,
+            processor: Serial::default(),
+            promise: None,
+            waits: None,
+            deadline: None,
+            path: Path::new(),
+            latest: None,
+            chance,
+            lost: 0,
+            tally: Tally::default(),
+            sent: 0,
+            received: 0,
+        }
+    }
+
+    /// The time that a step takes.
+    pub fn cost(&mut self, costs: &NodeCosts, spent: &Spent) -> Span {
+        self.tally += spent.tally;
+        self.sent += u64::from(spent.sent);
+        self.received += u64::from(spent.received);
+        costs.send.scaled(u64::from(spent.sent), 1)
+            + costs.receive.scaled(u64::from(spent.received), 1)
+            + operations(costs, &spent.tally)
+            + costs.of(&spent.work)
+    }
+
+    /// The time that an interrupt takes.
+    pub fn interrupt_cost(&mut self, costs: &NodeCosts, tally: &Tally) -> Span {
+        self.tally += *tally;
+        costs.interrupt + operations(costs, tally)
+    }
+
+    /// It goes on: books what it has waited for. `received` if a fragment was there.
+    pub fn goes_on(&mut self, era: Era, now: Time, places: &Places, received: bool) {
+        let Some(waiting) = self.waits.take() else { return };
+        match (waiting, self.latest.take()) {
+            (Waiting::Fragment(..), Some((path, false))) if received => self.path = path,
+            (Waiting::Fragment(..), _) => self.path.mark(era, now, places.medium, Cause::Recover),
+            (Waiting::Window(_) | Waiting::Buffers, _) => {
+                self.path.mark(era, now, places.window, Cause::Window);
+            }
+        }
+        self.path.mark(era, now, places.processor, Cause::Host);
+    }
+}
+
+/// The places under which time is booked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places {
+    pub processor: u32,
+    pub window: u32,
+    pub medium: u32,
+}
+
+fn operations(costs: &NodeCosts, tally: &Tally) -> Span {
+    costs.cycle.scaled(tally.cycles(), 1) + costs.copy.scaled(tally.copied.div_ceil(4), 1)
+}

@@ -1,0 +1,336 @@
+//! The nodes of a cluster, their medium, and the loop that drives them.
+
+use super::machine::{Machine, Places, Sent};
+use super::path::{Era, cut};
+use crate::hosts::serial::Done;
+use crate::network::wheel::{Handle, Wheel};
+use trunkline_cluster::{Lap, Node, Spent, Step, Waiting};
+use trunkline_core::{Channel, Packet, Seed, Span, Time};
+use trunkline_measure::{Sample, Samples};
+use trunkline_path::medium::{Heard, Medium, StationId};
+use trunkline_scenario::{Cluster as Spec, Scenario};
+use trunkline_transport::cstar::{Destination, Failure, Frame, NodeId};
+
+/// A cluster in virtual time.
+#[derive(Debug)]
+pub(crate) struct Cluster<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) now: Time,
+    events: Wheel<Due>,
+    pub(super) medium: Medium<Packet<Sent>>,
+    /// The medium's entry among the events, and when it is due; [`Time::NEVER`] while it does not wait.
+    entry: Handle,
+    due: Time,
+    pub(super) machines: Vec<Machine>,
+    era: Era,
+    pub(super) places: Places,
+    pub(super) samples: Samples,
+    pub(super) laps: u32,
+    pub(super) ended: u32,
+    pub(super) failed: Option<(NodeId, Failure)>,
+    /// Events since a program has come on.
+    idle: u64,
+    pub(super) stood_still: bool,
+}
+
+/// What waits among the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Medium,
+    /// A node's processor has done a step of the program.
+    Step(u32),
+    /// A node's processor has done an interrupt.
+    Interrupt(u32),
+    /// A node's message layer has something due.
+    Deadline(u32),
+}
+
+/// Events of a node without any program coming on after which a cluster counts as livelocked (a choice): a node that
+/// waits for a repetition sees some ten of them.
+const LIVELOCK: u64 = 100_000;
+
+impl<'a> Cluster<'a> {
+    /// The cluster before its start; `nodes` are as many as it has. Its places are numbered from `place` on.
+    pub fn new(scenario: &'a Scenario, spec: &'a Spec, nodes: Vec<Node>, place: u32) -> Cluster<'a> {
+        let names: Vec<String> = (0..nodes.len()).map(|it| format!("{} {it}", spec.name)).collect();
+        let stations: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut events = Wheel::new();
+        let entry = events.enlist(Due::Medium);
+        let machine = |(node, name): (Node, &String)| {
+            let chance = spec.loss.as_f64() > 0.0;
+            Machine::new(node, chance.then(|| Box::new(scenario.seed.stream(&format!("{name} loss")))))
+        };
+        Cluster {
+            spec,
+            now: Time::ZERO,
+            medium: Medium::new(&spec.medium, scenario.seed, &spec.name, &stations),
+            events,
+            entry,
+            due: Time::NEVER,
+            machines: std::iter::zip(nodes, &names).map(machine).collect(),
+            era: Era::FIRST,
+            places: Places { processor: place, window: place + 1, medium: place + 2 },
+            samples: Samples::new(scenario.samples, scenario.seed, false),
+            laps: 0,
+            ended: 0,
+            failed: None,
+            idle: 0,
+            stood_still: false,
+        }
+    }
+
+    /// The names of its places.
+    pub fn place_names(spec: &Spec) -> [String; 3] {
+        ["processors", "windows", "medium"].map(|it| format!("{} {it}", spec.name))
+    }
+
+    /// Runs until all programs have ended, something fails, nothing more happens, or `until`.
+    pub fn run(&mut self, until: Time) {
+        (0..self.machines.len()).for_each(|node| self.step(node));
+        while !self.is_over()
+            && let Some((at, due, entry)) = self.events.pop(until)
+        {
+            self.now = at;
+            self.idle += 1;
+            match due {
+                Due::Medium => self.heard(),
+                Due::Step(node) => self.step_done(node as usize, entry),
+                Due::Interrupt(node) => {
+                    self.events.give_back(entry);
+                    self.interrupted(node as usize);
+                }
+                Due::Deadline(node) => {
+                    self.events.give_back(entry);
+                    self.deadline(node as usize);
+                }
+            }
+            self.stood_still = self.idle > LIVELOCK * self.machines.len() as u64;
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.failed.is_some() || self.stood_still || self.ended as usize == self.machines.len()
+    }
+
+    /// Lets a node's program go on until it works, waits or has ended.
+    fn step(&mut self, index: usize) {
+        loop {
+            let machine = &mut self.machines[index];
+            let (now, ended) = (self.now, machine.node.has_ended());
+            match machine.node.step(now) {
+                Step::Worked(spent) => {
+                    machine.goes_on(self.era, now, &self.places, spent.received > 0);
+                    self.idle = 0;
+                    self.take_laps(index);
+                    if self.works(index, &spent) {
+                        return;
+                    }
+                }
+                Step::Waits(waiting, spent) => return self.waits(index, waiting, &spent),
+                Step::Ended => {
+                    self.ended += u32::from(!ended);
+                    return self.flush(index);
+                }
+            }
+            if self.failed.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Gives a node's processor the work of a step. Whether that takes time.
+    fn works(&mut self, index: usize, spent: &Spent) -> bool {
+        let machine = &mut self.machines[index];
+        let cost = machine.cost(&self.spec.costs, spent);
+        match machine.processor.submit(self.now, cost) {
+            Done::Now => {
+                self.flush(index);
+                false
+            }
+            Done::At(at) => {
+                self.at(at, Due::Step(index as u32));
+                true
+            }
+            Done::Promised(promise) => {
+                machine.promise = Some(promise);
+                self.at(promise.at, Due::Step(index as u32));
+                true
+            }
+        }
+    }
+
+    /// A node waits. What it found out meanwhile may have to be sent.
+    fn waits(&mut self, index: usize, waiting: Waiting, spent: &Spent) {
+        let machine = &mut self.machines[index];
+        machine.waits.get_or_insert(waiting);
+        let cost = machine.cost(&self.spec.costs, spent);
+        machine.processor.occupy(self.now, cost);
+        self.flush(index);
+    }
+
+    /// A step of a node's program is done, unless interrupts have taken the processor meanwhile.
+    fn step_done(&mut self, index: usize, entry: Handle) {
+        let machine = &mut self.machines[index];
+        let renewed = machine.promise.and_then(|promise| machine.processor.renewed(promise));
+        if let Some(renewed) = renewed {
+            machine.promise = Some(renewed);
+            return self.events.insert(entry, renewed.at);
+        }
+        self.events.give_back(entry);
+        machine.promise = None;
+        machine.path.mark(self.era, self.now, self.places.processor, trunkline_core::Cause::Host);
+        self.flush(index);
+        self.step(index);
+    }
+
+    /// An interrupt is done: what came with it is sent for, and the program goes on if it waited for it.
+    fn interrupted(&mut self, index: usize) {
+        let (era, now, place) = (self.era, self.now, self.places.processor);
+        if let Some((path, _)) = &mut self.machines[index].latest {
+            path.mark(era, now, place, trunkline_core::Cause::Host);
+        }
+        self.flush(index);
+        self.resume(index);
+    }
+
+    fn resume(&mut self, index: usize) {
+        if self.machines[index].waits.is_some() && self.machines[index].promise.is_none() {
+            self.step(index);
+        }
+    }
+
+    fn deadline(&mut self, index: usize) {
+        let machine = &mut self.machines[index];
+        machine.deadline = None;
+        if machine.node.deadline().is_some_and(|deadline| deadline <= self.now) {
+            let tally = machine.node.expire(self.now);
+            let cost = machine.interrupt_cost(&self.spec.costs, &tally);
+            machine.latest = None;
+            return self.interrupt(index, cost);
+        }
+        self.flush(index);
+    }
+
+    fn interrupt(&mut self, index: usize, cost: Span) {
+        match self.machines[index].processor.interrupt(self.now, cost) {
+            Done::Now => self.interrupted(index),
+            Done::At(at) => self.at(at, Due::Interrupt(index as u32)),
+            Done::Promised(promise) => self.at(promise.at, Due::Interrupt(index as u32)),
+        }
+    }
+
+    fn at(&mut self, at: Time, due: Due) {
+        let entry = self.events.enlist(due);
+        self.events.insert(entry, at);
+    }
+
+    /// Sends what a node's layer has to send, sets its timer, and sees whether it has failed.
+    fn flush(&mut self, index: usize) {
+        while let Some(frame) = self.machines[index].node.transmit(self.now) {
+            self.send(index, frame);
+        }
+        let machine = &mut self.machines[index];
+        let deadline = machine.node.deadline();
+        if let Some(at) = deadline
+            && machine.deadline.is_none_or(|set| at < set)
+        {
+            machine.deadline = Some(at);
+            self.at(at.max(self.now), Due::Deadline(index as u32));
+        }
+        if let Some(failure) = self.machines[index].node.failure() {
+            self.failed.get_or_insert((NodeId(index as u16), failure.clone()));
+        }
+        self.arm();
+    }
+
+    fn send(&mut self, index: usize, frame: Frame) {
+        let size = frame.size() + self.spec.overhead;
+        let (to, machine) = (frame.to, &self.machines[index]);
+        let mut path = machine.path.clone();
+        path.mark(self.era, self.now, self.places.processor, trunkline_core::Cause::Host);
+        let packet = Packet::new(Channel(index as u64), size, self.now, Sent { frame, path });
+        let from = StationId(index);
+        match to {
+            Destination::Node(NodeId(node)) => {
+                self.medium.offer(self.now, from, StationId(usize::from(node)), packet);
+            }
+            Destination::All => self.medium.offer_to_all(self.now, from, packet),
+        }
+    }
+
+    /// Frames have come to their stations.
+    fn heard(&mut self) {
+        self.due = Time::NEVER;
+        self.medium.advance(self.now);
+        while let Some(heard) = self.medium.take(self.now) {
+            self.arrives(heard);
+        }
+        self.arm();
+    }
+
+    fn arrives(&mut self, heard: Heard<Packet<Sent>>) {
+        let StationId(index) = heard.to;
+        let machine = &mut self.machines[index];
+        if let Some(chance) = &mut machine.chance
+            && chance.happens(self.spec.loss)
+        {
+            machine.lost += 1;
+            return;
+        }
+        let Packet { body: Sent { frame, mut path }, ledger, .. } = heard.packet;
+        path.crossed(self.era, self.now, self.places.medium, &ledger);
+        machine.latest = Some((path, frame.again));
+        let tally = machine.node.arrive(self.now, frame);
+        let cost = machine.interrupt_cost(&self.spec.costs, &tally);
+        self.interrupt(index, cost);
+    }
+
+    /// Sees to it that the medium's one event is at the instant at which it next needs attention.
+    fn arm(&mut self) {
+        let due = self.medium.next_event().unwrap_or(Time::NEVER);
+        if due == self.due {
+            return;
+        }
+        if self.due != Time::NEVER {
+            self.events.remove(self.entry);
+        }
+        self.due = due;
+        if due != Time::NEVER {
+            self.events.insert(self.entry, due);
+        }
+    }
+
+    /// Laps that a node has taken; those of the first node count.
+    fn take_laps(&mut self, index: usize) {
+        let laps: Vec<Lap> = self.machines[index].node.take_laps().collect();
+        if index != 0 {
+            return;
+        }
+        for lap in laps {
+            self.lap(&lap);
+        }
+        if let Some(start) = self.machines[0].node.lap_began()
+            && (start > self.era.start || self.era.number == 0)
+        {
+            self.era = Era { number: self.era.number + 1, start };
+        }
+    }
+
+    /// Keeps a lap as so many samples as it has parts, which follow one another.
+    fn lap(&mut self, lap: &Lap) {
+        let parts = self.spec.test.parts(self.spec.layout.nodes);
+        let mut start = lap.start;
+        for steps in cut(self.machines[0].path.steps(), parts) {
+            let end = start + steps.iter().map(|it| it.span).sum::<Span>();
+            let (flow, index, size) = (0, self.laps, lap.bytes);
+            self.samples.push(Sample { flow, index, size, intended: start, start, end, steps });
+            self.laps += 1;
+            start = end;
+        }
+    }
+}
+
+impl<'a> Cluster<'a> {
+    /// The seed of a scenario's clusters is that of its links.
+    pub(super) const SEED: fn(&Scenario) -> Seed = |scenario| scenario.seed;
+}
