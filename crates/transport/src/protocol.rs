@@ -180,6 +180,8 @@ pub enum Takes {
     Time(Span, Span),
     /// Bits per second.
     Rate,
+    /// `true` or `false`.
+    Flag,
 }
 
 /// The value of a key.
@@ -191,6 +193,8 @@ pub enum Value {
     Time(Span),
     /// Bits per second.
     Rate(Rate),
+    /// Yes or no.
+    Flag(bool),
 }
 
 /// The values of a protocol's keys, in the order of the keys.
@@ -198,6 +202,17 @@ pub enum Value {
 pub struct Values(Vec<(&'static str, Value)>);
 
 impl Values {
+    /// The values of `keys` that are all left out.
+    pub fn defaults(keys: &[ProtocolKey]) -> Values {
+        let mut values = Values::default();
+        for key in keys {
+            if let Some(value) = key.default.and_then(|text| key.takes.read(text)) {
+                values.set(key.name, value);
+            }
+        }
+        values
+    }
+
     /// Sets the value of `key`.
     pub fn set(&mut self, key: &'static str, value: Value) {
         match self.0.iter_mut().find(|(name, _)| *name == key) {
@@ -227,6 +242,11 @@ impl Values {
         }
     }
 
+    /// Whether a flag is set.
+    pub fn flag(&self, key: &str) -> bool {
+        self.get(key) == Some(Value::Flag(true))
+    }
+
     /// A rate, if there is one.
     pub fn rate(&self, key: &str) -> Option<Rate> {
         match self.get(key) {
@@ -245,6 +265,7 @@ impl fmt::Display for Values {
                 Value::Number(number) => write!(f, "{comma}{name} {number}")?,
                 Value::Time(span) => write!(f, "{comma}{name} {span}")?,
                 Value::Rate(rate) => write!(f, "{comma}{name} {rate}")?,
+                Value::Flag(flag) => write!(f, "{comma}{name} {flag}")?,
             }
         }
         Ok(())
@@ -296,13 +317,7 @@ pub fn named(name: &str) -> Option<&'static ProtocolEntry> {
 impl ProtocolEntry {
     /// The settings of an entry whose keys are all left out.
     pub fn defaults(&self) -> Values {
-        let mut values = Values::default();
-        for key in self.keys {
-            if let Some(value) = key.default.and_then(|text| key.takes.read(text)) {
-                values.set(key.name, value);
-            }
-        }
-        values
+        Values::defaults(self.keys)
     }
 }
 
@@ -319,6 +334,7 @@ impl Takes {
                 (least..=most).contains(&span).then_some(Value::Time(span))
             }
             Takes::Rate => text.parse().ok().map(Value::Rate),
+            Takes::Flag => text.parse().ok().map(Value::Flag),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::reader::Reader;
 use super::schema::{Form, Key, Kind, Need, Table};
 use crate::{Listed, Transport};
 use std::sync::LazyLock;
-use trunkline_transport::protocol::{PROTOCOLS, ProtocolEntry, ProtocolKey, Takes, Value};
+use trunkline_transport::protocol::{PROTOCOLS, ProtocolEntry, ProtocolKey, Takes, Value, Values};
 
 /// How many there are.
 const COUNT: usize = PROTOCOLS.len();
@@ -41,12 +41,14 @@ fn table(entry: &'static ProtocolEntry) -> Table {
     Table { title: entry.name, help: entry.help, groups, kinds: None }
 }
 
-fn described(key: &'static ProtocolKey, only: &'static [&'static str]) -> Key {
+/// A key of the file as its protocol describes it, which kinds `only` have.
+pub(super) fn described(key: &'static ProtocolKey, only: &'static [&'static str]) -> Key {
     let kind = match key.takes {
         Takes::Bytes(least, most) => Kind::Size(least, most),
         Takes::Count(least, most) => Kind::Whole(least, most),
         Takes::Time(least, most) => Kind::Span(least, most),
         Takes::Rate => Kind::Rate,
+        Takes::Flag => Kind::Flag,
     };
     let need = key.default.map_or(Need::Optional, Need::Default);
     Key { name: key.name, form: Form::One(kind), need, help: key.help, only }
@@ -76,15 +78,26 @@ pub(super) fn read(
     let schema = tables().iter().find(|table| table.title == entry.name);
     let Some(schema) = schema else { return Ok(Transport::Listed(listed)) };
     let table = table.read_as(schema);
-    for key in entry.keys.iter().filter(|key| table.has(key.name)) {
+    given(&table, entry.keys, &mut listed.values)?;
+    (entry.build)(&listed.values).map_err(|problem| table.wrong("kind", problem))?;
+    Ok(Transport::Listed(listed))
+}
+
+/// Sets those of `values` that the table gives.
+pub(super) fn given(
+    table: &Reader<'_>,
+    keys: &'static [ProtocolKey],
+    values: &mut Values,
+) -> Result<(), Wrong> {
+    for key in keys.iter().filter(|key| table.has(key.name)) {
         let value = match key.takes {
             Takes::Bytes(..) => Value::Number(table.size(key.name)?),
             Takes::Count(..) => Value::Number(table.whole(key.name)?),
             Takes::Time(..) => Value::Time(table.span(key.name)?),
             Takes::Rate => Value::Rate(table.rate(key.name)?),
+            Takes::Flag => Value::Flag(table.flag(key.name)?),
         };
-        listed.values.set(key.name, value);
+        values.set(key.name, value);
     }
-    (entry.build)(&listed.values).map_err(|problem| table.wrong("kind", problem))?;
-    Ok(Transport::Listed(listed))
+    Ok(())
 }
