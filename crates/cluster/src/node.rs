@@ -4,7 +4,8 @@ use crate::{Op, Outcome, Program, Work};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Time};
 use trunkline_transport::cstar::{
-    Blocked, BufferId, EventId, Failure, Fragment, Frame, Layer, Memory, NodeId, Source, Tally,
+    Blocked, BufferId, Counters, EventId, Failure, Fragment, Frame, Layer, Memory, NodeId, Source,
+    Tally,
 };
 
 /// A node of a cluster at work.
@@ -226,6 +227,11 @@ impl Node {
     /// What is wrong.
     pub fn verdict(&self) -> Result<(), String> {
         self.program.verdict()
+    }
+
+    /// What its message layer counts.
+    pub fn counters(&self) -> Counters {
+        self.layer.counters()
     }
 
     /// What its message layer holds.

@@ -51,6 +51,24 @@ pub trait Layer: fmt::Debug + Send {
 
     /// What it holds now, and has held at most.
     fn memory(&self) -> Memory;
+
+    /// Counts of what is rare.
+    fn counters(&self) -> Counters;
+}
+
+/// Counts of what happens only when frames are lost or buffers run short. A careful layer has none of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Fragments refused for want of buffers.
+    pub refused: u64,
+    /// Fragments asked for again.
+    pub requests: u64,
+    /// Fragments sent again.
+    pub again: u64,
+    /// Fragments that came twice.
+    pub duplicates: u64,
+    /// Explicit acknowledgements sent.
+    pub acknowledgements: u64,
 }
 
 /// A fragment that cannot be sent now, and why.

@@ -1,0 +1,434 @@
+//! The careful protocol (§5 of the report): it loses nothing itself, on a network that loses nothing.
+//!
+//! Each of R receive buffers is some peer's for good: a node may send ⌊R/P⌋ frames to each other one, its window, and more
+//! when it is granted more. Data leave a window of at least one frame, which only an update may take; an update's buffer
+//! comes free at once, so of two nodes one can always send. Updates go when more than half a window is owed, on data frames
+//! where there are any. When a peer has used up half its window and the application receives nothing, its frames are copied
+//! out of the adapter, so that a program may send much before it receives.
+
+mod peer;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use settings::CarefulSettings;
+
+use super::inbox::{Inbox, Stored};
+use super::numbers::Numbers;
+use super::{
+    Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, EventId, Failure,
+    Flags, Fragment, Frame, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
+};
+use peer::Peer;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use trunkline_core::Time;
+
+/// The least window with which the half-window rule makes progress (a random simulation of the rules, and the model check
+/// in the tests); the report's theorem allows 1, and 2 against livelock.
+const LEAST_WINDOW: u32 = 3;
+
+/// One node's end of the careful protocol.
+#[derive(Debug, Clone)]
+pub struct Careful {
+    me: NodeId,
+    cluster: Cluster,
+    settings: CarefulSettings,
+    /// Frames that each node may send to each other at the start.
+    window: u32,
+    /// Those dealt with so far; any other is as at the start.
+    peers: BTreeMap<NodeId, Peer>,
+    /// Peers that are owed so much that they are due an update.
+    due: BTreeSet<NodeId>,
+    /// Peers that asked what was sent to them.
+    asked: BTreeSet<NodeId>,
+    inbox: Inbox,
+    numbers: Numbers,
+    out: VecDeque<Frame>,
+    /// The owner of each receive buffer in use; the application's and those of what waits.
+    buffers: BTreeMap<BufferId, NodeId>,
+    next_buffer: u32,
+    sent_to_all: u32,
+    /// The latest event that was sent under.
+    latest: EventId,
+    waits: Option<Waits>,
+    tally: Tally,
+    memory: Memory,
+    failure: Option<Failure>,
+}
+
+/// What the application waits for, and when the peers are asked about it.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    from: Source,
+    audit: Time,
+}
+
+impl Careful {
+    /// The end of node `me`.
+    ///
+    /// # Errors
+    /// If there is no such node, or the window is too small.
+    pub fn new(
+        me: NodeId,
+        cluster: &Cluster,
+        settings: &CarefulSettings,
+    ) -> Result<Careful, ClusterError> {
+        let &Cluster { nodes, receive_buffers: buffers, .. } = cluster;
+        if me.0 >= nodes {
+            return Err(ClusterError::Node { me, nodes });
+        }
+        let window = buffers / u32::from(nodes.max(1));
+        let least = if settings.literal { 1 } else { LEAST_WINDOW };
+        if window < least && nodes > 1 {
+            return Err(ClusterError::Window { buffers, nodes, window, least });
+        }
+        Ok(Careful {
+            me,
+            cluster: *cluster,
+            settings: settings.clone(),
+            window,
+            peers: BTreeMap::new(),
+            due: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            inbox: Inbox::default(),
+            numbers: Numbers::default(),
+            out: VecDeque::new(),
+            buffers: BTreeMap::new(),
+            next_buffer: 0,
+            sent_to_all: 0,
+            latest: EventId(0),
+            waits: None,
+            tally: Tally::default(),
+            memory: Memory::default(),
+            failure: None,
+        })
+    }
+
+    /// Frames that each node may send to each other at the start.
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+
+    fn peer(&mut self, node: NodeId) -> &mut Peer {
+        let window = self.window;
+        self.peers.entry(node).or_insert_with(|| Peer::new(window))
+    }
+
+    /// The first peer whose window is closed to data, of those that a fragment is for.
+    fn closed(&self, to: Destination) -> Option<NodeId> {
+        let closed = |node: &NodeId| match self.peers.get(node) {
+            Some(peer) => peer.ours < 2,
+            None => self.window < 2,
+        };
+        match to {
+            Destination::Node(node) => Some(node).filter(closed),
+            Destination::All => self.cluster.others(self.me).find(closed),
+        }
+    }
+
+    /// The grant that a data frame takes along: all that is owed to its receiver; of one for all the least that is owed
+    /// to any, so that it is right for each.
+    fn piggyback(&mut self, to: Destination) -> u16 {
+        if !self.settings.piggyback {
+            return 0;
+        }
+        let most = u32::from(u16::MAX);
+        match to {
+            Destination::Node(node) => self.peer(node).grant(most) as u16,
+            Destination::All => {
+                let others = self.cluster.others(self.me);
+                let least = others.map(|node| self.peer(node).owed).min().unwrap_or(0).min(most);
+                self.cluster.others(self.me).for_each(|node| {
+                    self.peer(node).grant(least);
+                });
+                least as u16
+            }
+        }
+    }
+
+    /// Takes a frame off the windows of its receivers. Returns its counter.
+    fn count(&mut self, to: Destination) -> u32 {
+        match to {
+            Destination::Node(node) => {
+                let peer = self.peer(node);
+                peer.ours -= 1;
+                peer.sent = peer.sent.wrapping_add(1);
+                peer.sent.wrapping_sub(1)
+            }
+            Destination::All => {
+                self.cluster.others(self.me).for_each(|node| self.peer(node).ours -= 1);
+                self.sent_to_all = self.sent_to_all.wrapping_add(1);
+                self.sent_to_all.wrapping_sub(1)
+            }
+        }
+    }
+
+    /// A frame of `from` is done with: it is owed, and an update may be due.
+    fn freed(&mut self, from: NodeId) {
+        let at_half = self.settings.at_half;
+        let half = self.window / 2;
+        let peer = self.peer(from);
+        peer.owed += 1;
+        if peer.owed > half || (at_half && peer.owed >= half) {
+            self.due.insert(from);
+        }
+    }
+
+    /// Whether an update of what is owed is still due: data may have taken it along.
+    fn is_due(&self, node: NodeId) -> bool {
+        let (half, owed) = (self.window / 2, self.peers.get(&node).map_or(0, |peer| peer.owed));
+        owed > half || (self.settings.at_half && owed > 0 && owed >= half)
+    }
+
+    /// A window update, if one is due and may be sent.
+    fn update(&mut self) -> Option<Frame> {
+        let due: Vec<NodeId> = self.due.iter().chain(&self.asked).copied().collect();
+        for node in due {
+            let asked = self.asked.contains(&node);
+            if !asked && !self.is_due(node) {
+                self.due.remove(&node);
+                continue;
+            }
+            if self.peer(node).ours > 0 {
+                self.due.remove(&node);
+                self.asked.remove(&node);
+                return Some(self.control(node, false));
+            }
+        }
+        None
+    }
+
+    /// A frame without data for `node`; `asks` for one in answer.
+    fn control(&mut self, node: NodeId, asks: bool) -> Frame {
+        let grant = self.peer(node).grant(u32::from(u16::MAX)) as u16;
+        let to = Destination::Node(node);
+        Frame {
+            kind: Kind::Update,
+            flags: Flags::default(),
+            wants_ack: asks,
+            again: false,
+            from: self.me,
+            to,
+            event: self.latest,
+            // So its receiver sees whether frames to all are missing.
+            fragment: self.sent_to_all,
+            grant,
+            complete: EventId(0),
+            counter: self.count(to),
+            data: bytes::Bytes::new(),
+            list: Vec::new(),
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// Whether a frame may be here: it is the next of its sender, which had a credit for it.
+    fn is_promised(&mut self, frame: &Frame) -> bool {
+        let (peer, event, window) = (frame.from, frame.event, self.window);
+        let known = peer.0 < self.cluster.nodes && peer != self.me;
+        if !known || !matches!(frame.kind, Kind::Careful | Kind::Update) {
+            let what = if known { "it sent a frame of another protocol" } else { "it is no peer" };
+            self.fail(Failure::Protocol { peer, what });
+            return false;
+        }
+        let to_all = frame.to == Destination::All;
+        let it = self.peer(peer);
+        let missing = it.counted(to_all, frame.counter);
+        let of_all = frame.fragment.wrapping_sub(it.expected_of_all);
+        let missing = match frame.kind {
+            Kind::Update if missing == 0 => of_all,
+            _ => missing,
+        };
+        let failure = match missing {
+            0 if it.theirs == 0 => Failure::Overrun { peer, event },
+            0 if it.ours + u32::from(frame.grant) > window => {
+                Failure::Protocol { peer, what: "it granted more than its window" }
+            }
+            0 => return true,
+            1..=0x7fff_ffff => Failure::Lost { peer, event, missing },
+            _ => Failure::Disordered { peer, event },
+        };
+        self.fail(failure);
+        false
+    }
+
+    /// Stores a frame's fragment in a receive buffer.
+    fn store(&mut self, frame: Frame) {
+        let buffer = BufferId(self.next_buffer);
+        self.next_buffer = self.next_buffer.wrapping_add(1);
+        let Frame { from, event, fragment, flags, data, .. } = frame;
+        let stored = Stored { from, fragment, data, buffer: Some(buffer) };
+        if !self.inbox.put(event, flags, stored) {
+            return self.fail(Failure::Disordered { peer: from, event });
+        }
+        self.buffers.insert(buffer, from);
+        self.peer(from).held += 1;
+        self.memory.receive = self.buffers.len() as u32;
+        self.memory.receive_most = self.memory.receive_most.max(self.memory.receive);
+    }
+
+    /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
+    /// two for each that comes, so that an update is due before the window is closed.
+    fn copy_out(&mut self, from: NodeId) {
+        let window = self.window;
+        let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
+        for _ in 0..2 {
+            let peer = *self.peer(from);
+            if peer.theirs > window / 2 || peer.held <= keep {
+                return;
+            }
+            let Some(stored) = self.inbox.latest_on_board(from) else { return };
+            let (bytes, buffer) = (stored.data.len() as u64, stored.buffer.take());
+            self.tally.copied += bytes;
+            self.memory.copied += bytes;
+            self.memory.copied_most = self.memory.copied_most.max(self.memory.copied);
+            if self.memory.copied > self.settings.memory {
+                let bytes = self.memory.copied;
+                return self.fail(Failure::Memory { bytes });
+            }
+            self.give_back(buffer);
+        }
+    }
+
+    /// A receive buffer is free again.
+    fn give_back(&mut self, buffer: Option<BufferId>) {
+        let Some(from) = buffer.and_then(|buffer| self.buffers.remove(&buffer)) else { return };
+        self.memory.receive = self.buffers.len() as u32;
+        self.peer(from).held -= 1;
+        self.freed(from);
+    }
+
+    /// The peers to be asked about what the application waits for.
+    fn suspects(&self, from: Source) -> Vec<NodeId> {
+        match from {
+            Source::Node(node) => vec![node],
+            Source::Any => self.cluster.others(self.me).collect(),
+        }
+    }
+}
+
+impl Layer for Careful {
+    fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked> {
+        if let Some(peer) = self.closed(fragment.to) {
+            self.wait(now, Source::Node(peer));
+            return Err(Blocked::Window(fragment, peer));
+        }
+        self.waits = None;
+        self.tally.note(Operation::ShrinkWindow);
+        self.tally.note(Operation::FillUpdate);
+        self.latest = self.latest.max(fragment.event);
+        let number = self.numbers.next(&fragment);
+        let Fragment { to, event, flags, data } = fragment;
+        let frame = Frame {
+            kind: Kind::Careful,
+            flags,
+            wants_ack: false,
+            again: false,
+            from: self.me,
+            to,
+            event,
+            fragment: number,
+            grant: self.piggyback(to),
+            complete: EventId(0),
+            counter: self.count(to),
+            data,
+            list: Vec::new(),
+        };
+        self.out.push_back(frame);
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Time, from: Source, event: EventId) -> Option<Delivery> {
+        let Some(delivery) = self.inbox.take(event, from, self.cluster.nodes) else {
+            self.wait(now, from);
+            return None;
+        };
+        self.waits = None;
+        if delivery.buffer.is_none() {
+            self.memory.copied -= delivery.data.len() as u64;
+        }
+        Some(delivery)
+    }
+
+    fn release(&mut self, _now: Time, buffer: BufferId) {
+        self.give_back(Some(buffer));
+    }
+
+    fn arrive(&mut self, _now: Time, frame: Frame) {
+        if self.failure.is_some() || !self.is_promised(&frame) {
+            return;
+        }
+        let from = frame.from;
+        let peer = self.peer(from);
+        peer.theirs -= 1;
+        peer.ours += u32::from(frame.grant);
+        [Operation::ProcessUpdate, Operation::TrackEvent, Operation::ShrinkSender]
+            .into_iter()
+            .for_each(|operation| self.tally.note(operation));
+        if frame.kind == Kind::Update {
+            if frame.wants_ack {
+                self.asked.insert(from);
+            }
+            return self.freed(from);
+        }
+        self.store(frame);
+        self.tally.note(Operation::SkipCopyOut);
+        self.copy_out(from);
+    }
+
+    fn damaged(&mut self, _now: Time) {
+        self.fail(Failure::Damaged);
+    }
+
+    fn transmit(&mut self, _now: Time) -> Option<Frame> {
+        self.out.pop_front().or_else(|| self.update())
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.waits.filter(|_| self.settings.audit.is_some()).map(|waits| waits.audit)
+    }
+
+    fn expire(&mut self, now: Time) {
+        let (Some(waits), Some(audit)) = (self.waits, self.settings.audit) else { return };
+        if now < waits.audit {
+            return;
+        }
+        self.waits = Some(Waits { audit: now + audit, ..waits });
+        for node in self.suspects(waits.from) {
+            // An answer grants at least what the question took.
+            if self.peer(node).ours > 0 {
+                let frame = self.control(node, true);
+                self.out.push_back(frame);
+            }
+        }
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
+    }
+
+    fn memory(&self) -> Memory {
+        let state = self.peers.len() * size_of::<(NodeId, Peer)>();
+        Memory { state: state as u64, ..self.memory }
+    }
+
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+}
+
+impl Careful {
+    /// The application waits for something of `from`, or goes on waiting.
+    fn wait(&mut self, now: Time, from: Source) {
+        let Some(audit) = self.settings.audit else { return };
+        if self.waits.is_none_or(|waits| waits.from != from) {
+            self.waits = Some(Waits { from, audit: now + audit });
+        }
+    }
+}

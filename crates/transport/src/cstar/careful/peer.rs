@@ -1,0 +1,54 @@
+//! What a careful node knows of a peer: credits, and counters of frames.
+//!
+//! Of the window W of a peer each frame's credit is in one place: with the peer (`theirs`, which counts grants under way to
+//! it), in a frame under way, in a frame held here, or `owed`.
+
+/// A peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Peer {
+    /// Frames that may be sent to it.
+    pub ours: u32,
+    /// Frames that it may send here, grants under way included.
+    pub theirs: u32,
+    /// Its frames that lie in receive buffers here.
+    pub held: u32,
+    /// Its frames that are done with and not granted again.
+    pub owed: u32,
+    /// Frames sent to it alone.
+    pub sent: u32,
+    /// The counter of its next frame to this node alone.
+    pub expected: u32,
+    /// The counter of its next frame to all.
+    pub expected_of_all: u32,
+}
+
+impl Peer {
+    /// A peer at the start: each side has the whole window of the other.
+    pub fn new(window: u32) -> Peer {
+        Peer {
+            ours: window,
+            theirs: window,
+            held: 0,
+            owed: 0,
+            sent: 0,
+            expected: 0,
+            expected_of_all: 0,
+        }
+    }
+
+    /// Grants what is owed, at most `most`. Returns how much.
+    pub fn grant(&mut self, most: u32) -> u32 {
+        let granted = self.owed.min(most);
+        self.owed -= granted;
+        self.theirs += granted;
+        granted
+    }
+
+    /// Takes note of a frame with this counter. Answers how far it is ahead of the one expected.
+    pub fn counted(&mut self, to_all: bool, counter: u32) -> u32 {
+        let expected = if to_all { &mut self.expected_of_all } else { &mut self.expected };
+        let ahead = counter.wrapping_sub(*expected);
+        *expected = counter.wrapping_add(1);
+        ahead
+    }
+}

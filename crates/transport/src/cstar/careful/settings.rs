@@ -1,0 +1,93 @@
+//! Settings of the careful protocol.
+
+use crate::protocol::{ProtocolKey, Takes, Values};
+use trunkline_core::Span;
+
+/// Settings of the careful protocol. The default is what the report describes, made safe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CarefulSettings {
+    /// Data frames carry the grants that are due (§5): "found to be crucial".
+    pub piggyback: bool,
+    /// Takes windows of 2 too, with which nodes can wait for each other for ever: the report's rule as it is printed.
+    pub literal: bool,
+    /// Sends an update when half a window is owed, not only when more is. With windows of 2 and 3 updates then never cease.
+    pub at_half: bool,
+    /// Most bytes of received fragments that are copied out of the adapter.
+    pub memory: u64,
+    /// While a fragment is waited for longer than this, the peers are asked whether anything was lost: it shows the loss of
+    /// a frame behind which nothing more comes. Never if `None`, as in the report.
+    pub audit: Option<Span>,
+}
+
+impl Default for CarefulSettings {
+    fn default() -> CarefulSettings {
+        CarefulSettings {
+            piggyback: true,
+            literal: false,
+            at_half: false,
+            memory: 1 << 28,
+            audit: None,
+        }
+    }
+}
+
+impl CarefulSettings {
+    /// The keys by which files and commands give them.
+    pub const KEYS: &'static [ProtocolKey] = &[
+        ProtocolKey {
+            name: "piggyback",
+            takes: Takes::Flag,
+            default: Some("true"),
+            help: "Do data frames carry the window updates that are due?",
+        },
+        ProtocolKey {
+            name: "literal",
+            takes: Takes::Flag,
+            default: Some("false"),
+            help: "Take windows of 2 too, with which nodes can wait for each other for ever?",
+        },
+        ProtocolKey {
+            name: "at_half",
+            takes: Takes::Flag,
+            default: Some("false"),
+            help: "Send an update when half a window is owed, not only when more is?",
+        },
+        ProtocolKey {
+            name: "memory",
+            takes: Takes::Bytes(0, 1 << 40),
+            default: Some("268435456"),
+            help: "Most bytes of received fragments that are copied out of the adapter",
+        },
+        ProtocolKey {
+            name: "audit",
+            takes: Takes::Time(Span::from_micros(1), Span::from_secs(3600)),
+            default: None,
+            help: "Ask peers whether anything was lost when a fragment is waited for longer than this; never if left out",
+        },
+    ];
+
+    /// The settings that `values` give.
+    ///
+    /// # Errors
+    /// None so far: ranges are the keys'.
+    pub fn of(values: &Values) -> Result<CarefulSettings, String> {
+        Ok(CarefulSettings {
+            piggyback: values.flag("piggyback"),
+            literal: values.flag("literal"),
+            at_half: values.flag("at_half"),
+            memory: values.number("memory"),
+            audit: values.time("audit"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_keys_say_of_defaults_holds() {
+        let values = Values::defaults(CarefulSettings::KEYS);
+        assert_eq!(CarefulSettings::of(&values).unwrap(), CarefulSettings::default());
+    }
+}

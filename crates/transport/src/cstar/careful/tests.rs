@@ -1,0 +1,139 @@
+//! A careful node by itself, and two that talk.
+
+use super::*;
+use bytes::Bytes;
+
+const AT: Time = Time::ZERO;
+
+fn cluster(nodes: u16, receive_buffers: u32) -> Cluster {
+    Cluster { nodes, receive_buffers, send_buffers: 128, frame: 8000 }
+}
+
+fn node(me: u16, nodes: u16, buffers: u32) -> Careful {
+    Careful::new(NodeId(me), &cluster(nodes, buffers), &CarefulSettings::default()).unwrap()
+}
+
+fn fragment(to: Destination, event: u32) -> Fragment {
+    let flags = Flags { last: true, ..Flags::default() };
+    Fragment { to, event: EventId(event), flags, data: Bytes::from_static(b"data") }
+}
+
+fn to(node: u16) -> Destination {
+    Destination::Node(NodeId(node))
+}
+
+/// Appendix A: sending a fragment takes 42 cycles beyond what both protocols do, its interrupt 109.
+#[test]
+fn a_fragment_costs_what_the_appendix_says() {
+    let (mut one, mut other) = (node(0, 2, 128), node(1, 2, 128));
+    one.send(AT, fragment(to(1), 0)).unwrap();
+    assert_eq!(one.take_tally().cycles(), 42);
+    other.arrive(AT, one.transmit(AT).unwrap());
+    assert_eq!(other.take_tally().cycles(), 109);
+}
+
+#[test]
+fn the_window_is_a_share_of_the_buffers() {
+    for (nodes, window) in [(2, 64), (4, 32), (8, 16), (42, 3)] {
+        assert_eq!(node(0, nodes, 128).window(), window);
+    }
+    let refused = Careful::new(NodeId(0), &cluster(43, 128), &CarefulSettings::default());
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("window of 2") && text.contains("give 129 buffers"), "{text}");
+}
+
+/// The last credit is kept for an update; what the application has done with opens the window again.
+#[test]
+fn a_window_is_never_closed_by_data_and_is_opened_by_an_update() {
+    let (mut one, mut other) = (node(0, 2, 8), node(1, 2, 8));
+    for event in 0..3 {
+        one.send(AT, fragment(to(1), event)).unwrap();
+        other.arrive(AT, one.transmit(AT).unwrap());
+    }
+    let blocked = one.send(AT, fragment(to(1), 3)).unwrap_err();
+    assert!(matches!(blocked, Blocked::Window(_, NodeId(1))));
+    // Half the window is used up, so that what waits is copied out and an update comes before anything is received.
+    let update = other.transmit(AT).unwrap();
+    assert_eq!((update.kind, update.grant), (Kind::Update, 3));
+    one.arrive(AT, update);
+    one.send(AT, fragment(to(1), 3)).unwrap();
+    for event in 0..3 {
+        assert_eq!(other.receive(AT, Source::Any, EventId(event)).unwrap().buffer, None);
+    }
+}
+
+#[test]
+fn a_frame_for_all_takes_the_least_grant_along() {
+    let mut nodes: Vec<Careful> = (0..3).map(|me| node(me, 3, 18)).collect();
+    let frames: Vec<Frame> = [(1, 2), (2, 1)]
+        .into_iter()
+        .flat_map(|(from, count)| {
+            let sender: &mut Careful = &mut nodes[from];
+            (0..count).for_each(|event| sender.send(AT, fragment(to(0), event)).unwrap());
+            std::iter::from_fn(|| sender.transmit(AT)).collect::<Vec<_>>()
+        })
+        .collect();
+    for frame in frames {
+        let event = frame.event;
+        nodes[0].arrive(AT, frame);
+        let delivery = nodes[0].receive(AT, Source::Any, event).unwrap();
+        nodes[0].release(AT, delivery.buffer.unwrap());
+    }
+    nodes[0].send(AT, fragment(Destination::All, 9)).unwrap();
+    assert_eq!(nodes[0].transmit(AT).unwrap().grant, 1);
+    let owed: Vec<u32> = nodes[0].peers.values().map(|peer| peer.owed).collect();
+    assert_eq!(owed, [1, 0]);
+}
+
+#[test]
+fn a_lost_frame_is_reported_and_what_follows_is_not_delivered() {
+    let (mut one, mut other) = (node(0, 2, 32), node(1, 2, 32));
+    (0..2).for_each(|event| one.send(AT, fragment(to(1), event)).unwrap());
+    let _lost = one.transmit(AT).unwrap();
+    other.arrive(AT, one.transmit(AT).unwrap());
+    let (peer, event) = (NodeId(0), EventId(1));
+    assert_eq!(other.failure(), Some(&Failure::Lost { peer, event, missing: 1 }));
+    assert_eq!(other.receive(AT, Source::Any, EventId(1)), None);
+}
+
+#[test]
+fn a_frame_that_comes_twice_is_reported() {
+    let (mut one, mut other) = (node(0, 2, 32), node(1, 2, 32));
+    one.send(AT, fragment(to(1), 0)).unwrap();
+    let frame = one.transmit(AT).unwrap();
+    other.arrive(AT, frame.clone());
+    other.arrive(AT, frame);
+    assert!(matches!(other.failure(), Some(Failure::Disordered { .. })));
+}
+
+/// Nothing follows the frame that is lost: the one who waits asks, and the answer tells.
+#[test]
+fn the_loss_of_the_last_frame_is_found_by_an_audit() {
+    use trunkline_core::Span;
+    for destination in [to(1), Destination::All] {
+        let settings =
+            CarefulSettings { audit: Some(Span::from_millis(100)), ..Default::default() };
+        let new = |me| Careful::new(NodeId(me), &cluster(2, 32), &settings).unwrap();
+        let (mut one, mut other) = (new(0), new(1));
+        one.send(AT, fragment(destination, 0)).unwrap();
+        let _lost = one.transmit(AT).unwrap();
+        assert_eq!(other.receive(AT, Source::Node(NodeId(0)), EventId(0)), None);
+        let at = other.deadline().unwrap();
+        other.expire(at);
+        one.arrive(at, other.transmit(at).unwrap());
+        other.arrive(at, one.transmit(at).unwrap());
+        assert!(matches!(other.failure(), Some(Failure::Lost { peer: NodeId(0), missing: 1, .. })));
+    }
+}
+
+#[test]
+fn a_peer_that_sends_more_than_it_may_is_reported() {
+    let (mut one, mut other) = (node(0, 2, 8), node(1, 2, 8));
+    one.send(AT, fragment(to(1), 0)).unwrap();
+    let frame = one.transmit(AT).unwrap();
+    for counter in 0..5 {
+        other.arrive(AT, Frame { counter, event: EventId(counter), ..frame.clone() });
+    }
+    let (peer, event) = (NodeId(0), EventId(4));
+    assert_eq!(other.failure(), Some(&Failure::Overrun { peer, event }));
+}

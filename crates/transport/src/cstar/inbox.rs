@@ -1,0 +1,158 @@
+//! Fragments that have come and wait to be received, event by event.
+
+use super::{BufferId, Delivery, EventId, Flags, NodeId, Source, Status};
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What has come under events that are not done.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Inbox {
+    slots: BTreeMap<EventId, Slot>,
+}
+
+/// An event under which something has come.
+#[derive(Debug, Clone, Default)]
+struct Slot {
+    /// Whether all other nodes send under it.
+    crowd: bool,
+    sources: BTreeMap<NodeId, Progress>,
+    waiting: VecDeque<Stored>,
+}
+
+/// What has come of a node under an event.
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    /// Fragments below this have come.
+    next: u32,
+    /// Others that have come.
+    beyond: BTreeSet<u32>,
+    /// How many there are, once that is known.
+    count: Option<u32>,
+    /// How many have been received by the application.
+    taken: u32,
+}
+
+/// A fragment that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub from: NodeId,
+    pub fragment: u32,
+    pub data: Bytes,
+    pub buffer: Option<BufferId>,
+}
+
+impl Progress {
+    fn note(&mut self, fragment: u32, last: bool) -> bool {
+        if last {
+            self.count = Some(fragment.saturating_add(1));
+        }
+        if fragment < self.next || self.beyond.contains(&fragment) {
+            return false;
+        }
+        self.beyond.insert(fragment);
+        while self.beyond.remove(&self.next) {
+            self.next += 1;
+        }
+        true
+    }
+
+    fn is_whole(&self) -> bool {
+        self.count == Some(self.next)
+    }
+
+    fn is_taken(&self) -> bool {
+        self.is_whole() && self.taken == self.next
+    }
+}
+
+impl Slot {
+    /// Whether every node that sends under this event is as `done` says; `nodes` are all of the cluster.
+    fn all(&self, nodes: u16, done: impl Fn(&Progress) -> bool) -> bool {
+        let expected = if self.crowd { usize::from(nodes) - 1 } else { 1 };
+        self.sources.len() >= expected && self.sources.values().all(done)
+    }
+}
+
+impl Inbox {
+    /// Stores a fragment. Whether it was new.
+    pub fn put(&mut self, event: EventId, flags: Flags, stored: Stored) -> bool {
+        let slot = self.slots.entry(event).or_default();
+        slot.crowd |= flags.crowd;
+        let progress = slot.sources.entry(stored.from).or_default();
+        let new = progress.note(stored.fragment, flags.last);
+        if new {
+            slot.waiting.push_back(stored);
+        }
+        new
+    }
+
+    /// The next fragment of `event` from `from`; the event is forgotten behind its last. `nodes` are all of the cluster.
+    pub fn take(&mut self, event: EventId, from: Source, nodes: u16) -> Option<Delivery> {
+        let slot = self.slots.get_mut(&event)?;
+        let wanted = |stored: &Stored| match from {
+            Source::Node(node) => stored.from == node,
+            Source::Any => true,
+        };
+        let place = slot.waiting.iter().position(wanted)?;
+        let Stored { from, fragment, data, buffer } = slot.waiting.remove(place)?;
+        let progress = slot.sources.entry(from).or_default();
+        progress.taken += 1;
+        let node_done = progress.is_taken();
+        let event_done = node_done && slot.all(nodes, Progress::is_taken);
+        let status = match (event_done, node_done) {
+            (true, _) => Status::EventDone,
+            (false, true) => Status::NodeDone,
+            (false, false) => Status::More,
+        };
+        if event_done {
+            self.slots.remove(&event);
+        }
+        Some(Delivery { from, event, fragment, status, data, buffer })
+    }
+
+    /// A fragment of `from` that lies in a buffer: the latest of the latest event, which is received last.
+    pub fn latest_on_board(&mut self, from: NodeId) -> Option<&mut Stored> {
+        let slots = self.slots.values_mut().rev();
+        let mut waiting = slots.flat_map(|slot| slot.waiting.iter_mut().rev());
+        waiting.find(|stored| stored.from == from && stored.buffer.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(from: u16, fragment: u32) -> Stored {
+        Stored { from: NodeId(from), fragment, data: Bytes::new(), buffer: None }
+    }
+
+    const LAST: Flags = Flags { last: true, crowd: false, large: false };
+    const CROWD: Flags = Flags { last: true, crowd: true, large: false };
+
+    #[test]
+    fn an_event_of_one_node_is_done_with_its_last_fragment_whatever_the_order() {
+        let mut inbox = Inbox::default();
+        let event = EventId(3);
+        assert!(inbox.put(event, LAST, stored(1, 1)));
+        assert!(!inbox.put(event, LAST, stored(1, 1)), "it came twice");
+        assert_eq!(inbox.take(event, Source::Any, 4).unwrap().status, Status::More);
+        assert!(inbox.take(event, Source::Any, 4).is_none());
+        assert!(inbox.put(event, Flags::default(), stored(1, 0)));
+        assert!(inbox.take(event, Source::Node(NodeId(2)), 4).is_none());
+        assert_eq!(
+            inbox.take(event, Source::Node(NodeId(1)), 4).unwrap().status,
+            Status::EventDone
+        );
+        assert!(inbox.slots.is_empty());
+    }
+
+    #[test]
+    fn a_crowd_is_done_when_all_others_are() {
+        let mut inbox = Inbox::default();
+        let event = EventId(0);
+        inbox.put(event, CROWD, stored(1, 0));
+        assert_eq!(inbox.take(event, Source::Any, 3).unwrap().status, Status::NodeDone);
+        inbox.put(event, CROWD, stored(2, 0));
+        assert_eq!(inbox.take(event, Source::Any, 3).unwrap().status, Status::EventDone);
+    }
+}
