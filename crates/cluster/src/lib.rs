@@ -3,8 +3,20 @@
 //! A [`Program`] is what a node does, as a sequence of operations; a [`Node`] carries them out over a message layer. Neither
 //! does I/O nor reads a clock: the simulator drives nodes in virtual time, processes drive them over sockets.
 
+mod flood;
+mod jacobi;
+mod latency;
+mod message;
 mod node;
 mod program;
+mod script;
+mod test;
+mod throughput;
 
+pub use flood::Flood;
+pub use jacobi::Jacobi;
+pub use latency::Latency;
 pub use node::{Lap, Node, Spent, Step, Waiting};
 pub use program::{Op, Outcome, Program, Work};
+pub use test::{TESTS, Test, TestKind, kind};
+pub use throughput::Throughput;
