@@ -65,7 +65,7 @@ impl Rows {
         let row = self.row(row);
         let values = octets.chunks_exact(8).map(|it| it.try_into().map_or(0.0, f64::from_le_bytes));
         let places = row.skip(first);
-        if octets.len() % 8 != 0 || octets.len() / 8 > places.len() {
+        if !octets.len().is_multiple_of(8) || octets.len() / 8 > places.len() {
             return Err(format!(
                 "{} bytes are no part of a row of {} points",
                 octets.len(),
