@@ -137,6 +137,8 @@ pub(super) fn costs(table: &Reader<'_>) -> Result<NodeCosts, Wrong> {
         send: table.span("send")?,
         interrupt: table.span("interrupt")?,
         receive: table.span("receive")?,
+        clean_up: table.span("clean_up")?,
+        copy_out: table.span("copy_out")?,
         copy: table.span("copy")?,
         write: table.span("write")?,
         read: table.span("read")?,
