@@ -9,7 +9,6 @@ use super::schema::Table;
 use crate::{Cluster, Files, MessageProtocol, NodeCosts};
 use std::sync::LazyLock;
 use trunkline_cluster::{TESTS, Test};
-use trunkline_path::medium::MOST_STATIONS;
 use trunkline_transport::cstar::{CarefulSettings, Cluster as Layout, TraditionalSettings};
 use trunkline_transport::protocol::{ProtocolKey, Values};
 
@@ -69,8 +68,10 @@ pub(super) fn cluster(
         send_buffers: table.whole("send_buffers")?,
         frame: table.bytes("frame")?,
     };
-    if usize::from(layout.nodes) > MOST_STATIONS {
-        return Err(table.found("nodes", &format!("a medium has at most {MOST_STATIONS} stations")));
+    let most = medium.access.most_stations();
+    if usize::from(layout.nodes) > most {
+        let kind = medium.access.kind();
+        return Err(table.found("nodes", &format!("a medium of kind {kind} joins at most {most}")));
     }
     let cluster = Cluster {
         name: table.name("name")?,
