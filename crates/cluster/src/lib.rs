@@ -5,6 +5,10 @@
 
 mod node;
 mod program;
+mod programs;
+mod rounds;
 
 pub use node::{Lap, Node, Spent, Step, Waiting};
 pub use program::{Op, Outcome, Program, Work};
+pub use programs::{Flood, Jacobi, Latency, TESTS, Test, TestKind, Throughput};
+pub use rounds::{InRounds, Message, Plan, Rounds};
