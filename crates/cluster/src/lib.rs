@@ -7,6 +7,7 @@ mod node;
 mod program;
 mod programs;
 mod rounds;
+pub mod together;
 
 pub use node::{Lap, Node, Spent, Step, Waiting};
 pub use program::{Op, Outcome, Program, Work};

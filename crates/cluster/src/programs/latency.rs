@@ -36,7 +36,7 @@ impl Latency {
             help: "Rounds of the ring that are measured, each a lap",
         },
         ProtocolKey {
-            name: "warm-up",
+            name: "warm_up",
             takes: Takes::Count(0, 1_000_000),
             default: Some("5"),
             help: "Rounds of the ring before those",
@@ -48,7 +48,7 @@ impl Latency {
         Latency {
             words: values.number("words") as u32,
             rounds: values.number("rounds") as u32,
-            warm_up: values.number("warm-up") as u32,
+            warm_up: values.number("warm_up") as u32,
             processing: flag_of(values),
         }
     }
