@@ -1,6 +1,7 @@
-//! Programs in whole messages: cutting them into fragments, and putting together what comes.
+//! Programs in whole messages: what is sent is cut into fragments, and what comes is put together.
 
-use crate::{Op, Outcome, Program, Work};
+use crate::script::{Script, Scripted};
+use crate::{Op, Program, Work};
 use bytes::{Bytes, BytesMut};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -8,14 +9,13 @@ use trunkline_transport::cstar::{
     Delivery, Destination, EventId, Flags, Fragment, NodeId, Source, Status,
 };
 
-/// A program that thinks in whole messages, a round of operations at a time. [`InRounds`] makes a [`Program`] of it.
+/// A program that thinks in whole messages, a round of operations at a time. [`in_rounds`] makes a [`Program`] of it.
 ///
-/// A message layer wants every node to send at most one message to a destination under an event, and every node to receive
-/// from one node under an event, or from all others (a *crowd*). All nodes take the same events in the same order.
+/// A message layer wants each node to send at most one message to a destination under an event, and a node to receive from
+/// one node under an event or, in a *crowd*, from all others. All nodes take the same events in the same order.
 pub trait Rounds: fmt::Debug + Send {
-    /// Plans the operations of the next round, once those of the last one are done. `false` if there is no further round;
-    /// what was planned is still done then.
-    fn round(&mut self, plan: &mut Plan) -> bool;
+    /// Plans the operations of the next round, when those of the last one are done. It is the end if it plans none.
+    fn round(&mut self, plan: &mut Plan);
 
     /// Takes a message that has come whole.
     ///
@@ -23,14 +23,23 @@ pub trait Rounds: fmt::Debug + Send {
     /// What is wrong with it. The first such error is the program's verdict; the program goes on.
     fn take(&mut self, message: Message) -> Result<(), String>;
 
-    /// Checks what the program has computed, once it has ended.
+    /// Checks what the program has computed, when it has ended.
     ///
     /// # Errors
     /// What is wrong.
-    fn verdict(&self) -> Result<(), String>;
+    fn verdict(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
-/// A message: all fragments of one node under one event.
+/// The program of a node that works in rounds, in a cluster of so many nodes whose frames hold `frame` bytes of payload.
+///
+/// It ends with a crowd event of empty messages, beyond what is measured.
+pub fn in_rounds(rounds: impl Rounds + 'static, nodes: u16, frame: u32) -> Box<dyn Program> {
+    Box::new(Scripted::new(Messages::new(rounds, frame), nodes))
+}
+
+/// All fragments of one node under one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The node that sent it.
@@ -45,72 +54,59 @@ pub struct Message {
 #[derive(Debug, Default)]
 pub struct Plan {
     acts: VecDeque<Act>,
-    /// Events used up so far.
+    /// Events taken so far.
     events: u32,
 }
 
 /// An operation on whole messages.
 #[derive(Debug)]
 enum Act {
-    Send(Outgoing),
-    Receive { from: Source, event: EventId, messages: u32 },
+    Send { to: Destination, event: EventId, crowd: bool, data: Bytes },
+    Receive { from: Source, event: EventId, messages: u16 },
     Op(Op),
 }
 
-/// A message to be sent.
-#[derive(Debug)]
-struct Outgoing {
-    to: Destination,
-    event: EventId,
-    crowd: bool,
-    data: Bytes,
-    /// Bytes of a fragment at most; as many as a frame holds if `None`.
-    piece: Option<u32>,
-}
-
 impl Plan {
-    /// A new event, which follows all others. To be asked for on all nodes alike.
+    /// Takes a new event, which follows all others. All nodes take as many.
     pub fn event(&mut self) -> EventId {
         let event = EventId(self.events);
         self.events += 1;
         event
     }
 
+    /// Whether nothing is planned.
+    pub fn is_empty(&self) -> bool {
+        self.acts.is_empty()
+    }
+
     /// Sends a message to one node, which receives from no other under this event.
     pub fn send(&mut self, to: NodeId, event: EventId, data: Bytes) {
-        let to = Destination::Node(to);
-        self.outgoing(Outgoing { to, event, crowd: false, data, piece: None });
+        self.acts.push_back(Act::Send { to: Destination::Node(to), event, crowd: false, data });
     }
 
-    /// Sends a message to one node, which receives from all others under this event.
+    /// Sends a message to one node, which receives from all other nodes under this event.
     pub fn send_in_crowd(&mut self, to: NodeId, event: EventId, data: Bytes) {
-        let to = Destination::Node(to);
-        self.outgoing(Outgoing { to, event, crowd: true, data, piece: None });
+        self.acts.push_back(Act::Send { to: Destination::Node(to), event, crowd: true, data });
     }
 
-    /// Sends a message to all other nodes, of which none sends under this event.
+    /// Sends a message to all other nodes, none of which sends under this event.
     pub fn broadcast(&mut self, event: EventId, data: Bytes) {
-        self.outgoing(Outgoing { to: Destination::All, event, crowd: false, data, piece: None });
+        self.acts.push_back(Act::Send { to: Destination::All, event, crowd: false, data });
     }
 
-    /// Sends a message to all other nodes, each of which does the same under this event. `piece` is the most bytes of a
-    /// fragment; no fragment is longer than a frame.
-    pub fn broadcast_in_crowd(&mut self, event: EventId, data: Bytes, piece: Option<u32>) {
-        self.outgoing(Outgoing { to: Destination::All, event, crowd: true, data, piece });
+    /// Sends a message to all other nodes, each of which does the same under this event.
+    pub fn broadcast_in_crowd(&mut self, event: EventId, data: Bytes) {
+        self.acts.push_back(Act::Send { to: Destination::All, event, crowd: true, data });
     }
 
-    fn outgoing(&mut self, message: Outgoing) {
-        self.acts.push_back(Act::Send(message));
+    /// Receives a message from one node.
+    pub fn receive(&mut self, from: NodeId, event: EventId) {
+        self.acts.push_back(Act::Receive { from: Source::Node(from), event, messages: 1 });
     }
 
-    /// Receives one message.
-    pub fn receive(&mut self, from: Source, event: EventId) {
-        self.acts.push_back(Act::Receive { from, event, messages: 1 });
-    }
-
-    /// Receives the messages of a crowd, as many as there are other nodes.
+    /// Receives the messages of a crowd: one from each other node.
     pub fn receive_crowd(&mut self, event: EventId, nodes: u16) {
-        let messages = u32::from(nodes) - 1;
+        let messages = nodes.saturating_sub(1);
         if messages > 0 {
             self.acts.push_back(Act::Receive { from: Source::Any, event, messages });
         }
@@ -118,9 +114,7 @@ impl Plan {
 
     /// Spends time of the processor.
     pub fn work(&mut self, work: Work) {
-        if work != Work::default() {
-            self.acts.push_back(Act::Op(Op::Work(work)));
-        }
+        self.acts.push_back(Act::Op(Op::Work(work)));
     }
 
     /// Begins what is measured.
@@ -128,171 +122,91 @@ impl Plan {
         self.acts.push_back(Act::Op(Op::Begin));
     }
 
-    /// Ends a measured piece, in which `bytes` user bytes were exchanged, and begins the next.
+    /// Ends a measured piece in which `bytes` user bytes were exchanged, and begins the next.
     pub fn lap(&mut self, bytes: u64) {
         self.acts.push_back(Act::Op(Op::Lap(bytes)));
     }
 }
 
-/// A [`Program`] made of [`Rounds`].
-///
-/// It ends with a crowd event of empty messages, beyond what is measured: whoever has received it knows that all other nodes
-/// have come to their end, and a traditional layer's last fragments are acknowledged by it.
+/// Rounds as a script of fragments.
 #[derive(Debug)]
-pub struct InRounds<R> {
+struct Messages<R> {
     rounds: R,
-    nodes: u16,
     /// Bytes of a fragment at most.
-    frame: u32,
+    frame: usize,
     plan: Plan,
-    /// Fragments of the message that is being sent.
-    cut: VecDeque<Fragment>,
-    assemblies: BTreeMap<(EventId, NodeId), Assembly>,
-    /// The closing event, once it is planned.
-    closing: Option<EventId>,
-    ended: bool,
-    fault: Option<String>,
+    /// Fragments by number of messages that are not whole.
+    parts: BTreeMap<(EventId, NodeId), BTreeMap<u32, Bytes>>,
 }
 
-/// The fragments of a message that have come.
-#[derive(Debug, Default)]
-struct Assembly {
-    parts: BTreeMap<u32, Bytes>,
-}
-
-impl<R: Rounds> InRounds<R> {
-    /// The program of a node of a cluster of so many nodes, whose frames hold `frame` bytes of payload.
-    pub fn new(rounds: R, nodes: u16, frame: u32) -> InRounds<R> {
-        InRounds {
-            rounds,
-            nodes,
-            frame: frame.max(1),
-            plan: Plan::default(),
-            cut: VecDeque::new(),
-            assemblies: BTreeMap::new(),
-            closing: None,
-            ended: false,
-            fault: None,
-        }
+impl<R: Rounds> Messages<R> {
+    fn new(rounds: R, frame: u32) -> Messages<R> {
+        let frame = frame.max(1) as usize;
+        Messages { rounds, frame, plan: Plan::default(), parts: BTreeMap::new() }
     }
 
-    fn note(&mut self, found: Result<(), String>) {
-        if let Err(fault) = found {
-            self.fault.get_or_insert(fault);
-        }
-    }
-
-    /// Plans the next round, and behind the last one the closing event.
-    fn refill(&mut self) {
-        if self.closing.is_some() {
-            self.ended = true;
-        } else if !self.rounds.round(&mut self.plan) {
-            let event = self.plan.event();
-            self.closing = Some(event);
-            if self.nodes > 1 {
-                self.plan.broadcast_in_crowd(event, Bytes::new(), None);
-                self.plan.receive_crowd(event, self.nodes);
-            }
-        }
-    }
-
-    fn cut(&mut self, message: Outgoing) {
-        let Outgoing { to, event, crowd, mut data, piece } = message;
-        let most = piece.unwrap_or(self.frame).clamp(1, self.frame) as usize;
-        let large = data.len() > most;
-        loop {
-            let part = data.split_to(most.min(data.len()));
-            let last = data.is_empty();
-            let flags = Flags { last, crowd, large };
-            self.cut.push_back(Fragment { to, event, flags, data: part });
-            if last {
-                return;
-            }
-        }
-    }
-
-    /// Takes a fragment in. Whether its message is whole now.
-    fn assemble(&mut self, delivery: Delivery) -> bool {
-        let Delivery { from, event, fragment, status, data, .. } = delivery;
-        let assembly = self.assemblies.entry((event, from)).or_default();
-        let twice = assembly.parts.insert(fragment, data).is_some();
-        if twice {
-            self.note(Err(format!(
-                "fragment {fragment} of {from} for {event} was delivered twice"
-            )));
-        }
-        if status == Status::More {
-            return false;
-        }
-        let assembly = self.assemblies.remove(&(event, from)).unwrap_or_default();
-        let found = match assembly.whole() {
-            Some(data) if self.closing == Some(event) => closed(from, &data),
-            Some(data) => self.rounds.take(Message { from, event, data }),
-            None => Err(format!("the message of {from} for {event} has holes")),
+    fn cut(&self, to: Destination, event: EventId, crowd: bool, data: &Bytes) -> Vec<Op> {
+        let count = data.len().div_ceil(self.frame).max(1);
+        let piece = |number: usize| {
+            let (from, until) = (number * self.frame, data.len().min((number + 1) * self.frame));
+            let flags = Flags { last: number + 1 == count, crowd, large: count > 1 };
+            Op::Send(Fragment { to, event, flags, data: data.slice(from..until) })
         };
-        self.note(found);
-        true
+        (0..count).map(piece).collect()
     }
 }
 
-fn closed(from: NodeId, data: &Bytes) -> Result<(), String> {
-    if data.is_empty() {
-        return Ok(());
-    }
-    Err(format!("the closing message of {from} has {} B instead of none", data.len()))
-}
-
-impl Assembly {
-    /// The message; `None` if a fragment is missing.
-    fn whole(mut self) -> Option<Bytes> {
-        let (&last, _) = self.parts.last_key_value()?;
-        if last as usize + 1 != self.parts.len() {
-            return None;
+impl<R: Rounds> Script for Messages<R> {
+    /// One operation of the plan; of a receive a single fragment, as nobody knows how many there will be.
+    fn phase(&mut self, ops: &mut VecDeque<Op>) {
+        if self.plan.acts.is_empty() {
+            self.rounds.round(&mut self.plan);
         }
-        if last == 0 {
-            return self.parts.remove(&0);
+        match self.plan.acts.pop_front() {
+            None => {}
+            Some(Act::Op(op)) => ops.push_back(op),
+            Some(Act::Send { to, event, crowd, data }) => {
+                ops.extend(self.cut(to, event, crowd, &data));
+            }
+            Some(Act::Receive { from, event, messages }) => {
+                ops.push_back(Op::Receive(from, event));
+                self.plan.acts.push_front(Act::Receive { from, event, messages });
+            }
         }
-        let mut whole = BytesMut::with_capacity(self.parts.values().map(Bytes::len).sum());
-        self.parts.values().for_each(|part| whole.extend_from_slice(part));
-        Some(whole.freeze())
     }
-}
 
-impl<R: Rounds> Program for InRounds<R> {
-    fn next(&mut self, outcome: Outcome) -> Op {
-        if let Outcome::Received(delivery) = outcome
-            && self.assemble(delivery)
-            && let Some(Act::Receive { messages, .. }) = self.plan.acts.front_mut()
-        {
+    fn received(&mut self, delivery: &Delivery) -> Result<(), String> {
+        let &Delivery { from, event, fragment, status, .. } = delivery;
+        let name = (event, from);
+        self.parts.entry(name).or_default().insert(fragment, delivery.data.clone());
+        if status == Status::More {
+            return Ok(());
+        }
+        if let Some(Act::Receive { messages, .. }) = self.plan.acts.front_mut() {
             *messages -= 1;
             if *messages == 0 {
                 self.plan.acts.pop_front();
             }
         }
-        loop {
-            if let Some(fragment) = self.cut.pop_front() {
-                return Op::Send(fragment);
-            }
-            match self.plan.acts.pop_front() {
-                Some(Act::Send(message)) => self.cut(message),
-                Some(Act::Op(op)) => return op,
-                Some(Act::Receive { from, event, messages }) => {
-                    self.plan.acts.push_front(Act::Receive { from, event, messages });
-                    return Op::Receive(from, event);
-                }
-                None if self.ended => return Op::Done,
-                None => self.refill(),
-            }
-        }
+        let data = whole(self.parts.remove(&name).unwrap_or_default());
+        self.rounds.take(Message { from, event, data })
     }
 
-    fn verdict(&self) -> Result<(), String> {
-        if let Some(fault) = &self.fault {
-            return Err(fault.clone());
-        }
-        if !self.ended {
-            return Err("the program has not ended".into());
-        }
+    fn end(&self) -> EventId {
+        EventId(self.plan.events)
+    }
+
+    fn result(&self) -> Result<(), String> {
         self.rounds.verdict()
     }
+}
+
+/// A message from its fragments; one of a single fragment is not copied.
+fn whole(mut parts: BTreeMap<u32, Bytes>) -> Bytes {
+    if parts.len() == 1 {
+        return parts.pop_first().map(|it| it.1).unwrap_or_default();
+    }
+    let mut whole = BytesMut::with_capacity(parts.values().map(Bytes::len).sum());
+    parts.values().for_each(|part| whole.extend_from_slice(part));
+    whole.freeze()
 }

@@ -23,7 +23,7 @@ pub struct Network {
 
 impl Default for Network {
     fn default() -> Network {
-        Network { seed: Seed(1), loss: Probability::NEVER, most: 100_000_000 }
+        Network { seed: Seed(1), loss: Probability::NEVER, most: 10_000_000 }
     }
 }
 

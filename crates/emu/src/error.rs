@@ -37,6 +37,14 @@ pub enum EmuError {
         /// The setting's key.
         setting: &'static str,
     },
+    /// There is a cluster.
+    #[error(
+        "cluster '{name}' is not emulated by this engine: `trunkline cluster run` runs its test on real nodes"
+    )]
+    Cluster {
+        /// Its name.
+        name: String,
+    },
     /// A traffic asks for what no real host can do.
     #[error("traffic '{traffic}': {reason}")]
     Unfit {

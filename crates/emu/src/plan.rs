@@ -5,7 +5,7 @@ use crate::kernel::check_segments;
 use std::net::Ipv4Addr;
 use trunkline_core::Seed;
 use trunkline_dataplane::{LanePlan, MediumPlan};
-use trunkline_scenario::{Lane, Medium, Network, Way};
+use trunkline_scenario::{Cluster, Lane, Medium, Network, Way};
 
 /// More lanes than this one thread does not serve in time; every event looks at each of them.
 const MOST_LANES: usize = 512;
@@ -64,6 +64,9 @@ impl Plan {
     /// If the scenario is too large, or a transport's segments do not fit its packets.
     pub fn of(network: &Network<'_>) -> Result<Plan, EmuError> {
         let scenario = network.scenario();
+        if let Some(Cluster { name, .. }) = scenario.clusters.first() {
+            return Err(EmuError::Cluster { name: name.clone() });
+        }
         scenario.traffic.iter().try_for_each(|traffic| check_segments(scenario, traffic))?;
         let stations = (0..scenario.hosts.len()).map(|host| Station { host, second: false });
         let media = scenario.media.iter().map(|medium| medium_plan(medium, scenario.seed));

@@ -71,6 +71,10 @@ fn predictions_of(network: &Network<'_>) -> Predictions {
             all.notes.push(Note::of_traffic(name, NoteKind::NotCovered, text));
         }
     }
+    for cluster in &network.scenario().clusters {
+        let text = "no formula covers clusters";
+        all.notes.push(Note::of_traffic(&cluster.name, NoteKind::NotCovered, text));
+    }
     all.list = lists.into_iter().flatten().collect();
     all
 }

@@ -1,9 +1,12 @@
 //! A cluster: nodes that run one program over a message layer, on a medium of their own.
 
-use trunkline_cluster::{Test, Work};
+use trunkline_cluster::{Node, Test, Work};
 use trunkline_core::{Probability, Span};
 use trunkline_path::MediumSpec;
-use trunkline_transport::cstar::{CarefulSettings, Cluster as Layout, TraditionalSettings};
+use trunkline_transport::cstar::{
+    Careful, CarefulSettings, Cluster as Layout, ClusterError, Layer, NodeId, Traditional,
+    TraditionalSettings,
+};
 
 /// A cluster.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +27,41 @@ pub struct Cluster {
     pub test: Test,
     /// What its nodes' processors take for it.
     pub costs: NodeCosts,
+}
+
+impl Cluster {
+    /// Checks what single keys do not say: that the message layer has buffers enough, and the test nodes.
+    ///
+    /// # Errors
+    /// The key, and what is wrong with it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        self.layer(NodeId(0)).map_err(|error| ("buffers", error.to_string()))?;
+        self.test.check(self.layout.nodes, self.layout.frame).map_err(|problem| ("test", problem))
+    }
+
+    /// The message layer of a node.
+    ///
+    /// # Errors
+    /// If it has too few buffers.
+    pub fn layer(&self, me: NodeId) -> Result<Box<dyn Layer>, ClusterError> {
+        Ok(match &self.protocol {
+            MessageProtocol::Traditional(settings) => {
+                Box::new(Traditional::new(me, &self.layout, settings)?)
+            }
+            MessageProtocol::Careful(settings) => {
+                Box::new(Careful::new(me, &self.layout, settings)?)
+            }
+        })
+    }
+
+    /// A node that has not started.
+    ///
+    /// # Errors
+    /// As [`Cluster::layer`].
+    pub fn node(&self, me: NodeId) -> Result<Node, ClusterError> {
+        let Layout { nodes, frame, .. } = self.layout;
+        Ok(Node::new(self.test.program(me, nodes, frame), self.layer(me)?))
+    }
 }
 
 /// A message layer with its settings.

@@ -7,6 +7,7 @@
 //! A [`Scenario`] is the description of a whole experiment: hosts, nodes, links and traffic. A [`Network`] is what it
 //! comes to: the lanes and ways that every engine builds.
 
+mod cluster;
 mod file;
 mod files;
 mod network;
@@ -17,6 +18,7 @@ mod scenario;
 mod setting;
 mod transport;
 
+pub use cluster::{Cluster, MessageProtocol, NodeCosts};
 pub use file::ScenarioError;
 pub use files::{Files, Folder};
 pub use network::{Crossing, HostPlace, Lane, Network, NetworkError, Order, RouteError, Way};

@@ -1,6 +1,6 @@
 //! A scenario: hosts, nodes, links and traffic, checked and typed. One value is one cell of a grid.
 
-use crate::Transport;
+use crate::{Cluster, Transport};
 use std::collections::BTreeMap;
 use trunkline_core::{Rate, Seed, Size, Span};
 use trunkline_measure::Keep;
@@ -27,6 +27,8 @@ pub struct Scenario {
     pub media: Vec<Medium>,
     /// What is sent.
     pub traffic: Vec<Traffic>,
+    /// Nodes that run one program among themselves, each cluster on a medium of its own.
+    pub clusters: Vec<Cluster>,
     /// When it ends at the latest, if the traffic has not ended before.
     pub stop_after: Span,
     /// Sample the backlog of every link this often, for a chart of queue depth.

@@ -17,4 +17,12 @@ pub enum SimError {
         /// The cause.
         reason: String,
     },
+    /// A cluster's nodes cannot be set up as described.
+    #[error("cluster '{cluster}': {reason}")]
+    Cluster {
+        /// The cluster.
+        cluster: String,
+        /// The cause.
+        reason: String,
+    },
 }

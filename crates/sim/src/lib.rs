@@ -3,6 +3,7 @@
 //! [`run`] takes a scenario to its end; [`Simulator`] is the engine that does so. Underneath, [`Network`] moves packets
 //! over links; hosts, interfaces and end points stand on it.
 
+mod cluster;
 mod error;
 mod hosts;
 mod network;
@@ -46,5 +47,8 @@ pub fn run(scenario: &Scenario) -> Result<Run, SimError> {
 fn simulate(network: &Lowered<'_>) -> Result<Run, SimError> {
     let mut world = hosts::World::new(network)?;
     world.run();
-    Ok(world.into_run())
+    let mut run = world.into_run();
+    let scenario = network.scenario();
+    scenario.clusters.iter().try_for_each(|spec| cluster::run(scenario, spec, &mut run))?;
+    Ok(run)
 }

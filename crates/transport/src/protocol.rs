@@ -321,6 +321,19 @@ impl ProtocolEntry {
     }
 }
 
+/// What is allowed: `a whole number from 1 to 7`.
+impl fmt::Display for Takes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Takes::Bytes(least, most) => write!(f, "bytes from {least} to {most}"),
+            Takes::Count(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Takes::Time(least, most) => write!(f, "a time from {least} to {most}"),
+            Takes::Rate => f.write_str("a rate such as 10Mbit/s"),
+            Takes::Flag => f.write_str("true or false"),
+        }
+    }
+}
+
 impl Takes {
     /// A value within the range, from its text.
     pub fn read(self, text: &str) -> Option<Value> {

@@ -123,6 +123,7 @@ fn declared_otherwise(scenario: &Scenario, stream: &mut Stream) -> Scenario {
         nodes: shuffled(&scenario.nodes, stream),
         links: shuffled(&scenario.links, stream),
         traffic: shuffled(&scenario.traffic, stream),
+        clusters: shuffled(&scenario.clusters, stream),
         ..scenario.clone()
     }
 }

@@ -194,7 +194,7 @@ impl CsmaCd {
             match has_collided {
                 true => self.back_off(end, station, stations),
                 false => {
-                    stations.deliver(station, end, length, self.delay);
+                    stations.deliver(station, end, length, |_| self.delay);
                     self.goes_on(end, station, stations);
                 }
             }

@@ -179,8 +179,7 @@ impl Fddi {
         (mut left, end, length): (Left, Time, Span),
         stations: &mut Stations<P>,
     ) {
-        let way = stations.destination(by).map_or(Span::ZERO, |to| self.ring.way(by, to));
-        stations.deliver(by, end, length, way);
+        stations.deliver(by, end, length, |to| self.ring.way(by, to));
         if stations.fetch(end, by) && left.take(stations.length(by)) {
             return self.send(end, by, left, stations);
         }

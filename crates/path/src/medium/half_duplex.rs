@@ -96,7 +96,7 @@ impl Access for HalfDuplex {
         let Some((end, station, length)) = self.sending.take() else {
             return self.begin(now, stations);
         };
-        stations.deliver(station, end, length, self.delay);
+        stations.deliver(station, end, length, |_| self.delay);
         (self.last, self.free) = (Some(station), end);
         self.asks[station.0] = false;
         if let Some(at) = stations.wants(station, end) {

@@ -121,6 +121,22 @@ impl<P: Carried> Medium<P> {
         self.advance(self.clock);
     }
 
+    /// Takes a packet of `from` for all other stations, as [`offer`](Medium::offer). Each hears it when it comes by, and all
+    /// but one count as duplicated. A station alone is heard by nobody: then nothing happens.
+    pub fn offer_to_all(&mut self, at: Time, from: StationId, packet: P)
+    where
+        P: Clone,
+    {
+        if self.stations.count() < 2 {
+            return;
+        }
+        self.advance(at);
+        self.clock = self.clock.max(at);
+        self.stations.enqueue_for_all(self.clock, from, packet);
+        self.access.asks(self.clock, from, &mut self.stations);
+        self.advance(self.clock);
+    }
+
     /// Lets the stations work up to `to`.
     pub fn advance(&mut self, to: Time) {
         while let Some(at) = self.access.next()

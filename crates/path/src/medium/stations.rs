@@ -54,8 +54,16 @@ struct Station<P> {
 /// A packet with the station that it is for.
 #[derive(Debug)]
 struct Addressed<P> {
-    to: StationId,
+    to: To<P>,
     packet: P,
+}
+
+/// The stations that a packet is for.
+#[derive(Debug, Clone, Copy)]
+enum To<P> {
+    One(StationId),
+    /// All others, each of which gets a copy.
+    All(fn(&P) -> P),
 }
 
 impl<P: Metered> Metered for Addressed<P> {
@@ -132,16 +140,38 @@ impl<P: Carried> Stations<P> {
         }
     }
 
-    /// The station that the frame in hand is for.
-    pub fn destination(&self, station: StationId) -> Option<StationId> {
-        let frame = self.list[station.0].frame.as_ref()?;
-        frame.packet.as_ref().map(|it| it.to)
+    /// The frame in hand left at `departed` after it took `length` itself, and comes to a station `way` later.
+    pub fn deliver(
+        &mut self,
+        from: StationId,
+        departed: Time,
+        length: Span,
+        way: impl Fn(StationId) -> Span,
+    ) {
+        let frame = self.list[from.0].frame.take();
+        let Some(Addressed { to, packet }) = frame.and_then(|it| it.packet) else { return };
+        let copy = match to {
+            To::One(to) => return self.set_out((from, to), departed, length, way(to), packet),
+            To::All(copy) => copy,
+        };
+        let mut others = (0..self.list.len()).map(StationId).filter(|&to| to != from);
+        let Some(last) = others.next_back() else { return };
+        for to in others {
+            self.list[from.0].counts.duplicated += 1;
+            self.set_out((from, to), departed, length, way(to), copy(&packet));
+        }
+        self.set_out((from, last), departed, length, way(last), packet);
     }
 
-    /// The frame in hand left at `departed` after it took `length` itself, and comes to its station `delay` later.
-    pub fn deliver(&mut self, from: StationId, departed: Time, length: Span, delay: Span) {
-        let frame = self.list[from.0].frame.take();
-        let Some(Addressed { to, mut packet }) = frame.and_then(|it| it.packet) else { return };
+    /// A packet that left at `departed` is under way to a station, where it is `delay` later.
+    fn set_out(
+        &mut self,
+        (from, to): (StationId, StationId),
+        departed: Time,
+        length: Span,
+        delay: Span,
+        mut packet: P,
+    ) {
         let nominal = length.min(departed.since(packet.entered()));
         if P::BOOKS {
             book_departure(&mut packet, departed, length);
@@ -199,11 +229,26 @@ impl<P: Carried> Stations<P> {
         }
     }
 
+    pub fn count(&self) -> usize {
+        self.list.len()
+    }
+
     pub fn introduce(&mut self, station: StationId, channel: Channel, hosts: Hosts) {
         self.list[station.0].queue.introduce(channel, hosts);
     }
 
     pub fn enqueue(&mut self, now: Time, from: StationId, to: StationId, packet: P) {
+        self.enqueue_for(now, from, To::One(to), packet);
+    }
+
+    pub fn enqueue_for_all(&mut self, now: Time, from: StationId, packet: P)
+    where
+        P: Clone,
+    {
+        self.enqueue_for(now, from, To::All(P::clone), packet);
+    }
+
+    fn enqueue_for(&mut self, now: Time, from: StationId, to: To<P>, packet: P) {
         let it = &mut self.list[from.0];
         it.counts.entered += 1;
         it.counts.entered_bytes += u64::from(packet.size());

@@ -102,8 +102,7 @@ impl TokenRing {
         Frame { start, end, length }: Frame,
         stations: &mut Stations<P>,
     ) {
-        let way = stations.destination(by).map_or(Span::ZERO, |to| self.ring.way(by, to));
-        stations.deliver(by, end, length, way);
+        stations.deliver(by, end, length, |to| self.ring.way(by, to));
         if stations.fetch(end, by) && end + stations.length(by) <= taken + self.settings.hold {
             return self.send(end, by, taken, stations);
         }

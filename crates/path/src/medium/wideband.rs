@@ -231,7 +231,7 @@ impl Wideband {
         if datagram.is_last {
             asked.places.pop_front();
             asked.sent = Sent::default();
-            stations.deliver(station, self.line, sent.time, self.delay);
+            stations.deliver(station, self.line, sent.time, |_| self.delay);
         } else {
             asked.sent = sent;
         }

@@ -16,17 +16,18 @@ const LONGEST_NAME: usize = 64;
 /// Every element has a name of its own, made of letters, digits, `-`, `_` and `.`.
 pub(super) fn names(elements: &Elements<'_>) -> Result<(), Wrong> {
     let joins = elements.links.len() + elements.media.len();
+    let alone = !elements.clusters.is_empty() && elements.hosts.is_empty() && joins == 0;
     for (key, count, write) in [
         ("host", elements.hosts.len(), "[[host]]"),
         ("link", joins, "[[link]] or a [[medium]]"),
         ("traffic", elements.traffic.len(), "[[traffic]]"),
     ] {
-        if count == 0 {
+        if count == 0 && !(alone && elements.traffic.is_empty()) {
             return Err(elements.file.wrong(key, format!("found nothing: write a {write}")));
         }
     }
     unique(elements.hosts.iter().chain(&elements.nodes).chain(&elements.media))?;
-    unique(elements.traffic.iter())?;
+    unique(elements.traffic.iter().chain(&elements.clusters))?;
     for name in elements.links.iter().filter(|link| link.has("name")) {
         well_formed(name)?;
     }

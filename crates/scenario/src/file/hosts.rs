@@ -106,7 +106,11 @@ pub(super) fn host(
 const IDEAL: &str = "ideal";
 
 /// The definition that `key` names; `None` if it is left out or ideal.
-fn chosen<T: Clone>(table: &Reader<'_>, key: &str, known: &Named<T>) -> Result<Option<T>, Wrong> {
+pub(super) fn chosen<T: Clone>(
+    table: &Reader<'_>,
+    key: &str,
+    known: &Named<T>,
+) -> Result<Option<T>, Wrong> {
     let Some(name) = table.text(key)? else { return Ok(None) };
     match known.iter().find(|(known, _)| *known == name) {
         Some((_, found)) => Ok(Some(found.clone())),

@@ -48,6 +48,12 @@ fn described(key: discipline::Key, only: &'static [&'static str]) -> Key {
 
 /// A `[[medium]]`. `files` gives those that it names.
 pub(super) fn medium(table: &Reader<'_>, files: &dyn Files) -> Result<Medium, Wrong> {
+    let spec = spec(table, files)?;
+    Ok(Medium { name: table.name("name")?, stations: table.names("stations")?, spec })
+}
+
+/// What a table says of a medium. `files` gives those that it names.
+pub(super) fn spec(table: &Reader<'_>, files: &dyn Files) -> Result<MediumSpec, Wrong> {
     let kind = table.word("kind")?;
     if let Some(foreign) = table.foreign(kind) {
         let own: Vec<&str> = table.own(kind).collect();
@@ -62,7 +68,7 @@ pub(super) fn medium(table: &Reader<'_>, files: &dyn Files) -> Result<Medium, Wr
     let LinkSpec { rate, framing, delay, discipline, .. } = line;
     let spec = MediumSpec { rate, framing, delay, discipline, access };
     spec.check().map_err(|error| blame(table, &error))?;
-    Ok(Medium { name: table.name("name")?, stations: table.names("stations")?, spec })
+    Ok(spec)
 }
 
 /// How its stations take turns.

@@ -1,6 +1,7 @@
 //! The scenario file: TOML text to checked scenarios, one for each cell of its grid.
 
 mod checks;
+mod clusters;
 mod error;
 mod grid;
 mod hosts;
@@ -19,7 +20,7 @@ mod tree;
 
 pub use error::ScenarioError;
 
-use crate::{Files, Folder, Interface, Processor, Scenario};
+use crate::{Files, Folder, Interface, NodeCosts, Processor, Scenario};
 use error::Wrong;
 use grid::Cell;
 use hosts::Named;
@@ -119,6 +120,7 @@ struct Elements<'a> {
     links: Vec<Reader<'a>>,
     media: Vec<Reader<'a>>,
     traffic: Vec<Reader<'a>>,
+    clusters: Vec<Reader<'a>>,
 }
 
 impl<'a> Elements<'a> {
@@ -130,8 +132,8 @@ impl<'a> Elements<'a> {
         };
         let (hosts, nodes) = (elements("host"), elements("node"));
         let (links, media) = (elements("link"), elements("medium"));
-        let traffic = elements("traffic");
-        Elements { file, hosts, nodes, links, media, traffic }
+        let (traffic, clusters) = (elements("traffic"), elements("cluster"));
+        Elements { file, hosts, nodes, links, media, traffic, clusters }
     }
 }
 
@@ -142,7 +144,7 @@ fn scenario(root: &Node, cell: &Cell, file: &Path, files: &dyn Files) -> Result<
     let modules = top.named("module");
     modules.iter().try_for_each(|(_, module)| links::module(module, files))?;
     checks::names(&elements)?;
-    let (processors, interfaces) = (processors(top)?, interfaces(top)?);
+    let (processors, interfaces, costs) = (processors(top)?, interfaces(top)?, costs(top)?);
     let host = |table| hosts::host(table, &processors, &interfaces);
     let scenario = Scenario {
         name: top.text("name")?.unwrap_or_else(|| stem(file)),
@@ -156,6 +158,8 @@ fn scenario(root: &Node, cell: &Cell, file: &Path, files: &dyn Files) -> Result<
         media: (elements.media.iter().map(|table| media::medium(table, files)))
             .collect::<Result<_, _>>()?,
         traffic: elements.traffic.iter().map(traffic::traffic).collect::<Result<_, _>>()?,
+        clusters: (elements.clusters.iter().map(|table| clusters::cluster(table, &costs, files)))
+            .collect::<Result<_, _>>()?,
         stop_after: top.span("stop_after")?,
         sample_backlog: top.optional_span("sample_backlog")?,
         samples: keep(top)?,
@@ -183,6 +187,11 @@ fn stem(file: &Path) -> String {
 fn processors(top: &Reader<'_>) -> Result<Named<Processor>, Wrong> {
     let read = |(name, table): (String, Reader<'_>)| Ok((name, hosts::processor(&table)?));
     top.named("processor").into_iter().map(read).collect()
+}
+
+fn costs(top: &Reader<'_>) -> Result<Named<NodeCosts>, Wrong> {
+    let read = |(name, table): (String, Reader<'_>)| Ok((name, clusters::costs(&table)?));
+    top.named("costs").into_iter().map(read).collect()
 }
 
 fn interfaces(top: &Reader<'_>) -> Result<Named<Interface>, Wrong> {

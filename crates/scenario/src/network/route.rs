@@ -126,6 +126,7 @@ mod tests {
             links: links.iter().enumerate().map(wire).collect(),
             media: Vec::new(),
             traffic: Vec::new(),
+            clusters: Vec::new(),
             stop_after: Span::from_secs(1),
             sample_backlog: None,
             samples: Default::default(),

@@ -5,7 +5,7 @@ use super::path::{Era, cut};
 use crate::hosts::serial::Done;
 use crate::network::wheel::{Handle, Wheel};
 use trunkline_cluster::{Lap, Node, Spent, Step, Waiting};
-use trunkline_core::{Channel, Packet, Seed, Span, Time};
+use trunkline_core::{Cause, Channel, Packet, Span, Time};
 use trunkline_measure::{Sample, Samples};
 use trunkline_path::medium::{Heard, Medium, StationId};
 use trunkline_scenario::{Cluster as Spec, Scenario};
@@ -30,7 +30,16 @@ pub(crate) struct Cluster<'a> {
     pub(super) failed: Option<(NodeId, Failure)>,
     /// Events since a program has come on.
     idle: u64,
+    /// Whether frames go to and fro and no program comes on.
     pub(super) stood_still: bool,
+    /// Whether nothing more can happen.
+    pub(super) quiet: bool,
+    /// The time that frames' own bits were on the medium.
+    pub(super) busy: Span,
+    /// Payload that has come to nodes, repetitions left out.
+    pub(super) delivered: u64,
+    /// Frames sent again.
+    pub(super) again: u64,
 }
 
 /// What waits among the events.
@@ -51,14 +60,22 @@ const LIVELOCK: u64 = 100_000;
 
 impl<'a> Cluster<'a> {
     /// The cluster before its start; `nodes` are as many as it has. Its places are numbered from `place` on.
-    pub fn new(scenario: &'a Scenario, spec: &'a Spec, nodes: Vec<Node>, place: u32) -> Cluster<'a> {
+    pub fn new(
+        scenario: &'a Scenario,
+        spec: &'a Spec,
+        nodes: Vec<Node>,
+        place: u32,
+    ) -> Cluster<'a> {
         let names: Vec<String> = (0..nodes.len()).map(|it| format!("{} {it}", spec.name)).collect();
         let stations: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut events = Wheel::new();
         let entry = events.enlist(Due::Medium);
         let machine = |(node, name): (Node, &String)| {
             let chance = spec.loss.as_f64() > 0.0;
-            Machine::new(node, chance.then(|| Box::new(scenario.seed.stream(&format!("{name} loss")))))
+            Machine::new(
+                node,
+                chance.then(|| Box::new(scenario.seed.stream(&format!("{name} loss")))),
+            )
         };
         Cluster {
             spec,
@@ -76,6 +93,10 @@ impl<'a> Cluster<'a> {
             failed: None,
             idle: 0,
             stood_still: false,
+            quiet: false,
+            busy: Span::ZERO,
+            delivered: 0,
+            again: 0,
         }
     }
 
@@ -87,9 +108,11 @@ impl<'a> Cluster<'a> {
     /// Runs until all programs have ended, something fails, nothing more happens, or `until`.
     pub fn run(&mut self, until: Time) {
         (0..self.machines.len()).for_each(|node| self.step(node));
-        while !self.is_over()
-            && let Some((at, due, entry)) = self.events.pop(until)
-        {
+        while !self.is_over() {
+            let Some((at, due, entry)) = self.events.pop(until) else {
+                self.quiet = self.events.len() == 0;
+                return;
+            };
             self.now = at;
             self.idle += 1;
             match due {
@@ -178,7 +201,7 @@ impl<'a> Cluster<'a> {
         }
         self.events.give_back(entry);
         machine.promise = None;
-        machine.path.mark(self.era, self.now, self.places.processor, trunkline_core::Cause::Host);
+        machine.path.mark(self.era, self.now, self.places.processor, Cause::Host);
         self.flush(index);
         self.step(index);
     }
@@ -187,7 +210,7 @@ impl<'a> Cluster<'a> {
     fn interrupted(&mut self, index: usize) {
         let (era, now, place) = (self.era, self.now, self.places.processor);
         if let Some((path, _)) = &mut self.machines[index].latest {
-            path.mark(era, now, place, trunkline_core::Cause::Host);
+            path.mark(era, now, place, Cause::Host);
         }
         self.flush(index);
         self.resume(index);
@@ -247,7 +270,7 @@ impl<'a> Cluster<'a> {
         let size = frame.size() + self.spec.overhead;
         let (to, machine) = (frame.to, &self.machines[index]);
         let mut path = machine.path.clone();
-        path.mark(self.era, self.now, self.places.processor, trunkline_core::Cause::Host);
+        path.mark(self.era, self.now, self.places.processor, Cause::Host);
         let packet = Packet::new(Channel(index as u64), size, self.now, Sent { frame, path });
         let from = StationId(index);
         match to {
@@ -278,6 +301,11 @@ impl<'a> Cluster<'a> {
             return;
         }
         let Packet { body: Sent { frame, mut path }, ledger, .. } = heard.packet;
+        self.busy += heard.nominal;
+        match frame.again {
+            true => self.again += 1,
+            false => self.delivered += frame.data.len() as u64,
+        }
         path.crossed(self.era, self.now, self.places.medium, &ledger);
         machine.latest = Some((path, frame.again));
         let tally = machine.node.arrive(self.now, frame);
@@ -327,10 +355,6 @@ impl<'a> Cluster<'a> {
             self.laps += 1;
             start = end;
         }
+        debug_assert_eq!(start, lap.end, "the path of a lap adds up to it");
     }
-}
-
-impl<'a> Cluster<'a> {
-    /// The seed of a scenario's clusters is that of its links.
-    pub(super) const SEED: fn(&Scenario) -> Seed = |scenario| scenario.seed;
 }

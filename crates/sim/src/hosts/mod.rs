@@ -21,7 +21,7 @@ mod requests;
 mod schedule;
 mod segments;
 mod send;
-mod serial;
+pub(crate) mod serial;
 mod settings;
 mod tag;
 mod tcp;

@@ -34,7 +34,7 @@ mod station;
 mod told;
 mod traces;
 mod watch;
-mod wheel;
+pub(crate) mod wheel;
 
 pub use parcel::{Event, Parcel};
 pub use record::{RECORD_BYTES, RecordKind};

@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 ///
 /// Whoever waits again and again keeps its [`Handle`]; it is in the wheel at most once.
 #[derive(Debug)]
-pub(super) struct Wheel<T> {
+pub(crate) struct Wheel<T> {
     /// The instant of the last entry taken out. Nothing due is earlier.
     present: u64,
     /// Bit `n` is set while word `n` of the map is not zero.
@@ -59,13 +59,13 @@ struct Entry<T> {
 
 /// An entry of a [`Wheel`], until it is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Handle(u32);
+pub(crate) struct Handle(u32);
 
 const EMPTY: Slot = Slot { first: NONE, last: NONE };
 
 impl<T: Copy> Wheel<T> {
     /// An empty wheel at the origin of time.
-    pub(super) fn new() -> Wheel<T> {
+    pub(crate) fn new() -> Wheel<T> {
         Wheel {
             present: 0,
             words: 0,
@@ -78,18 +78,18 @@ impl<T: Copy> Wheel<T> {
     }
 
     /// How many entries wait.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Bytes of memory held.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         size_of::<[Slot; SLOTS]>() + self.entries.capacity() * size_of::<Entry<T>>()
     }
 
     /// An entry for `due`, which does not wait yet.
     #[inline]
-    pub(super) fn enlist(&mut self, due: T) -> Handle {
+    pub(crate) fn enlist(&mut self, due: T) -> Handle {
         let index = self.free;
         let entry = Entry { at: 0, due, next: NONE, previous: NONE };
         if let Some(place) = self.entries.get_mut(index as usize) {
@@ -103,21 +103,21 @@ impl<T: Copy> Wheel<T> {
 
     /// Gives back an entry that does not wait.
     #[inline]
-    pub(super) fn give_back(&mut self, Handle(index): Handle) {
+    pub(crate) fn give_back(&mut self, Handle(index): Handle) {
         self.entries[index as usize].next = self.free;
         self.free = index;
     }
 
     /// Lets an entry that does not wait be due at `at`, or at the present if that is later.
     #[inline]
-    pub(super) fn insert(&mut self, Handle(index): Handle, at: Time) {
+    pub(crate) fn insert(&mut self, Handle(index): Handle, at: Time) {
         let at = at.as_nanos().max(self.present);
         self.len += 1;
         self.append(index, at);
     }
 
     /// Takes an entry that waits out before it is due.
-    pub(super) fn remove(&mut self, Handle(index): Handle) {
+    pub(crate) fn remove(&mut self, Handle(index): Handle) {
         let Entry { at, next, previous, .. } = self.entries[index as usize];
         let slot = self.slot(at);
         match previous {
@@ -137,7 +137,7 @@ impl<T: Copy> Wheel<T> {
     /// Takes out what is due next, at the latest at `until`. The present moves to it. Its entry is the
     /// caller's again.
     #[inline]
-    pub(super) fn pop(&mut self, until: Time) -> Option<(Time, T, Handle)> {
+    pub(crate) fn pop(&mut self, until: Time) -> Option<(Time, T, Handle)> {
         while self.words != 0 {
             let word = self.words.trailing_zeros() as usize % WORDS;
             let slot = word * 64 + self.occupied[word].trailing_zeros() as usize % 64;

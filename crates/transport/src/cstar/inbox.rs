@@ -30,7 +30,12 @@ struct Progress {
     count: Option<u32>,
     /// How many have been received by the application.
     taken: u32,
+    /// Fragments below this were sent, as far as those tell that were refused.
+    reach: u32,
 }
+
+/// Fragments that are asked for beyond those of which is known that they were sent (a choice: an entry's).
+const GUESS: u32 = 33;
 
 /// A fragment that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +59,16 @@ impl Progress {
             self.next += 1;
         }
         true
+    }
+
+    /// Fragments below this were sent.
+    fn known(&self) -> u32 {
+        let beyond = self.beyond.last().map_or(0, |last| last + 1);
+        self.next.max(beyond).max(self.reach).max(self.count.unwrap_or(0))
+    }
+
+    fn holes(&self) -> impl Iterator<Item = u32> + '_ {
+        (self.next..self.known()).filter(|number| !self.beyond.contains(number))
     }
 
     fn is_whole(&self) -> bool {
@@ -108,6 +123,48 @@ impl Inbox {
             self.slots.remove(&event);
         }
         Some(Delivery { from, event, fragment, status, data, buffer })
+    }
+
+    /// Whether this fragment has come.
+    pub fn has(&self, event: EventId, from: NodeId, fragment: u32) -> bool {
+        let progress = self.progress(event, from);
+        progress.is_some_and(|it| fragment < it.next || it.beyond.contains(&fragment))
+    }
+
+    fn progress(&self, event: EventId, from: NodeId) -> Option<&Progress> {
+        self.slots.get(&event)?.sources.get(&from)
+    }
+
+    /// A fragment has come for which there was no room: what it says of its event is kept.
+    pub fn refused(&mut self, event: EventId, from: NodeId, flags: Flags, fragment: u32) {
+        let slot = self.slots.entry(event).or_default();
+        slot.crowd |= flags.crowd;
+        let progress = slot.sources.entry(from).or_default();
+        progress.reach = progress.reach.max(fragment + 1);
+        if flags.last {
+            progress.count = Some(fragment.saturating_add(1));
+        }
+    }
+
+    /// The fragments of `from` that are missing before others that have come, or that were refused.
+    pub fn holes(&self, from: NodeId) -> impl Iterator<Item = (EventId, u32)> + '_ {
+        self.slots.iter().flat_map(move |(&event, slot)| {
+            let progress = slot.sources.get(&from);
+            progress.into_iter().flat_map(Progress::holes).map(move |number| (event, number))
+        })
+    }
+
+    /// The fragments of `from` that may be missing of an event: as far as is known, and some beyond that if its last has not
+    /// come.
+    pub fn missing(&self, event: EventId, from: NodeId) -> impl Iterator<Item = u32> + '_ {
+        let progress = self.progress(event, from);
+        let next = progress.map_or(0, |it| it.next);
+        let until = progress.map_or(GUESS, |it| match it.count {
+            Some(count) => count,
+            None => it.known().saturating_add(GUESS),
+        });
+        let here = move |number: &u32| progress.is_some_and(|it| it.beyond.contains(number));
+        (next..until).filter(move |number| !here(number))
     }
 
     /// A fragment of `from` that lies in a buffer: the latest of the latest event, which is received last.

@@ -3,7 +3,7 @@
 //! Mosberger, Turner and Peterson, *Exploiting Highly Reliable Networks with Careful Protocols*, University of Arizona,
 //! TR 94-14, 1994; sections named here are of that report. A node exchanges [`Frame`]s with all others over one channel.
 //! It [sends](Layer::send) fragments under an event and [receives](Layer::receive) those of an event, each exactly once
-//! and in no promised order. The traditional form keeps what it has sent until it is acknowledged, and repairs what is lost.
+//! and in no promised order. [`Traditional`] keeps what it has sent until it is acknowledged, and repairs what is lost.
 //! [`Careful`] loses nothing itself, and stands on a network that loses nothing: it frees what it has sent at once, has no
 //! timers, and never sends what the far node has no buffer for.
 //!
@@ -17,6 +17,7 @@ mod layer;
 mod names;
 mod numbers;
 mod operation;
+mod traditional;
 
 pub use careful::{Careful, CarefulSettings};
 pub use cluster::{Cluster, ClusterError};
@@ -26,3 +27,4 @@ pub use names::{
     BufferId, Delivery, Destination, EventId, Flags, Fragment, NodeId, Source, Status,
 };
 pub use operation::{Operation, Tally};
+pub use traditional::{Traditional, TraditionalSettings};

@@ -47,6 +47,7 @@ pub fn scenario(hosts: Vec<Host>, nodes: &[&str], links: Vec<Wire>) -> Scenario 
         nodes: nodes.iter().map(|&name| Node { name: name.into(), backplane: None }).collect(),
         links,
         traffic: Vec::new(),
+        clusters: Vec::new(),
         stop_after: Span::from_secs(10_000),
         media: Vec::new(),
         sample_backlog: None,

@@ -1,5 +1,6 @@
 //! Shared media against their rules and their theory.
 
+mod broadcast;
 mod csma_cd;
 mod fddi;
 mod half_duplex;

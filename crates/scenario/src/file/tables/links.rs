@@ -160,32 +160,39 @@ pub(in crate::file) static MEDIUM: Table = Table {
     kinds: Some(media::tables),
     title: "[[medium]]",
     help: "A medium that several hosts and nodes share: each hears all others.",
-    groups: &[&[
-        key("name", Fixed(Kind::Name), Required, "Its name"),
-        key("kind", One(Kind::Word(media::NAMES)), Required, "How its stations take turns"),
-        key(
-            "stations",
-            List(Kind::Name),
-            Required,
-            "The hosts and nodes on it, in their order round a ring",
-        ),
-        setting("rate", "rate", "10Mbit/s", "The rate at which a station sends, or \"unlimited\""),
-        setting(
-            "delay",
-            "delay",
-            "5us",
-            "Propagation delay one way between any two stations; of a ring, once round it; 0 to 3600s",
-        ),
-        setting("framing", "framing", "ethernet", "How user bytes become bits; none if left out"),
-        key("discipline", One(QUEUE), Optional, "The queue of each station; fifo if left out"),
-        setting(
-            "limit",
-            "limit",
-            "64KiB",
-            "Most that may wait at each station; 250 ms of the rate, at least 64 KiB, if left out",
-        ),
-    ]],
+    groups: &[
+        &[
+            key("name", Fixed(Kind::Name), Required, "Its name"),
+            key("kind", One(Kind::Word(media::NAMES)), Required, "How its stations take turns"),
+            key(
+                "stations",
+                List(Kind::Name),
+                Required,
+                "The hosts and nodes on it, in their order round a ring",
+            ),
+        ],
+        STATIONS,
+    ],
 };
+
+/// What stations of a medium share, and have.
+pub(super) const STATIONS: &[Key] = &[
+    setting("rate", "rate", "10Mbit/s", "The rate at which a station sends, or \"unlimited\""),
+    setting(
+        "delay",
+        "delay",
+        "5us",
+        "Propagation delay one way between any two stations; of a ring, once round it; 0 to 3600s",
+    ),
+    setting("framing", "framing", "ethernet", "How user bytes become bits; none if left out"),
+    key("discipline", One(QUEUE), Optional, "The queue of each station; fifo if left out"),
+    setting(
+        "limit",
+        "limit",
+        "64KiB",
+        "Most that may wait at each station; 250 ms of the rate, at least 64 KiB, if left out",
+    ),
+];
 
 pub(in crate::file) static DIRECTION: Table = Table {
     kinds: None,

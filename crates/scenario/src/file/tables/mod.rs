@@ -1,5 +1,6 @@
 //! Every table of a scenario file with its keys.
 
+mod clusters;
 mod hosts;
 mod links;
 mod traffic;
@@ -11,8 +12,9 @@ pub(super) use links::DIRECTION;
 pub(super) use traffic::TRANSPORT;
 
 use super::schema::Form::{Elements, Fixed, Named, One};
-use super::schema::Need::{Default, Optional, Required};
+use super::schema::Need::{Default, Optional};
 use super::schema::{Form, Key, Kind, Need, Table};
+use clusters::{CLUSTER, COSTS};
 use hosts::{HOST, NODE};
 use links::{LINK, MEDIUM, MODULE};
 use traffic::TRAFFIC;
@@ -35,7 +37,7 @@ const fn key(name: &'static str, form: Form, need: Need, help: &'static str) -> 
 pub(super) static FILE: Table = Table {
     kinds: None,
     title: "the file",
-    help: "A scenario: hosts, nodes, links, media and traffic.",
+    help: "A scenario: hosts, nodes, links, media and traffic, or clusters.",
     groups: &[&[
         key(
             "name",
@@ -64,7 +66,7 @@ pub(super) static FILE: Table = Table {
             Default("1500"),
             "Largest network-layer packet of TCP and of outside programs",
         ),
-        key("host", Elements(&HOST), Required, "End systems"),
+        key("host", Elements(&HOST), Optional, "End systems; these or a cluster"),
         key("node", Elements(&NODE), Optional, "Switches"),
         key(
             "link",
@@ -73,15 +75,18 @@ pub(super) static FILE: Table = Table {
             "What connects two hosts or nodes; this or a medium",
         ),
         key("medium", Elements(&MEDIUM), Optional, "What several hosts or nodes share"),
-        key("traffic", Elements(&TRAFFIC), Required, "What is sent"),
+        key("traffic", Elements(&TRAFFIC), Optional, "What is sent; this or a cluster"),
+        key("cluster", Elements(&CLUSTER), Optional, "Nodes that run one program among themselves"),
         key("processor", Named(&PROCESSOR), Optional, "What operations cost hosts"),
         key("interface", Named(&INTERFACE), Optional, "Boards between hosts and the network"),
+        key("costs", Named(&COSTS), Optional, "What operations cost nodes of clusters"),
         key("module", Named(&MODULE), Optional, "Ends of trunks"),
     ]],
 };
 
 #[cfg(test)]
 mod tests {
+    use super::super::schema::Need::Required;
     use super::*;
 
     /// The tables that a table leads to, itself first.

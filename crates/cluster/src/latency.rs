@@ -1,0 +1,73 @@
+//! One message that goes round the ring of nodes (§6.1 of TR 94-14, Table 1).
+
+use crate::Op;
+use crate::message::Cut;
+use crate::script::{Script, read, receive, write};
+use std::collections::VecDeque;
+use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId};
+
+/// A message goes round the ring. A lap of node 0 is a round; divided by the nodes it is the latency of a hop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latency {
+    /// Payload of the message, in words of 4 bytes.
+    pub words: u32,
+    /// Rounds that are measured.
+    pub rounds: u32,
+    /// Rounds before.
+    pub warm_up: u32,
+    /// Whether each word is written before it is sent, and read when it has come.
+    pub processing: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Round {
+    pub test: Latency,
+    pub me: NodeId,
+    pub nodes: u16,
+    pub cut: Cut,
+    pub round: u32,
+}
+
+impl Script for Round {
+    fn phase(&mut self, ops: &mut VecDeque<Op>) {
+        let Latency { rounds, warm_up, processing, .. } = self.test;
+        if self.round == rounds + warm_up {
+            return;
+        }
+        let event = EventId(self.round);
+        let (next, before) = neighbours(self.me, self.nodes);
+        let sends = write(processing, self.cut.bytes).into_iter().chain(self.cut.send(
+            self.me,
+            Destination::Node(next),
+            event,
+            false,
+        ));
+        let receives =
+            receive(before, event, self.cut.count()).chain(read(processing, self.cut.bytes));
+        if self.me != NodeId(0) {
+            ops.extend(receives.chain(sends));
+        } else {
+            if self.round == warm_up {
+                ops.push_back(Op::Begin);
+            }
+            ops.extend(sends.chain(receives));
+            if self.round >= warm_up {
+                ops.push_back(Op::Lap(u64::from(self.cut.bytes)));
+            }
+        }
+        self.round += 1;
+    }
+
+    fn end(&self) -> EventId {
+        EventId(self.test.rounds + self.test.warm_up)
+    }
+
+    fn received(&mut self, delivery: &Delivery) -> Result<(), String> {
+        self.cut.check(delivery)
+    }
+}
+
+/// The nodes behind and in front of a node in the ring.
+fn neighbours(NodeId(me): NodeId, nodes: u16) -> (NodeId, NodeId) {
+    (NodeId((me + 1) % nodes), NodeId((me + nodes - 1) % nodes))
+}

@@ -1,0 +1,97 @@
+//! Messages that go down the chain of nodes (§6.1 of TR 94-14, Table 2).
+
+use crate::Op;
+use crate::message::Cut;
+use crate::script::{Script, read, receive, write};
+use std::collections::VecDeque;
+use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId};
+
+/// Node 0 sends to node 1, which sends on, to the last; that one sends a small message back, which node 0 receives when it
+/// has sent `ahead` more. The lap of node 0 is the whole test, with the payload of all senders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Throughput {
+    /// Payload of a message, in words of 4 bytes.
+    pub words: u32,
+    /// Messages that node 0 sends.
+    pub messages: u32,
+    /// How many more it sends before it receives the answer to one.
+    pub ahead: u32,
+    /// Whether each word is written before it is sent, and read when it has come.
+    pub processing: bool,
+}
+
+/// The small message that goes back: one word.
+const BACK: Cut = Cut { bytes: 4, frame: 4 };
+
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub test: Throughput,
+    pub me: NodeId,
+    pub nodes: u16,
+    pub cut: Cut,
+    /// The next message.
+    pub message: u32,
+}
+
+impl Chain {
+    fn last(&self) -> NodeId {
+        NodeId(self.nodes - 1)
+    }
+
+    /// Node 0 sends one message, and receives the answer to an earlier one.
+    fn first(&self, ops: &mut VecDeque<Op>) {
+        let Throughput { messages, ahead, .. } = self.test;
+        let number = self.message;
+        if number == 0 {
+            ops.push_back(Op::Begin);
+        }
+        if number < messages {
+            ops.extend(self.send(EventId(number)));
+        }
+        if let Some(answered) = number.checked_sub(ahead) {
+            ops.extend(receive(self.last(), EventId(answered), 1));
+        }
+        if number + 1 == messages + ahead {
+            let payload = u64::from(self.cut.bytes) * u64::from(messages);
+            ops.push_back(Op::Lap(payload * u64::from(self.nodes - 1)));
+        }
+    }
+
+    /// Another receives one, and sends it on, or the last node a word back.
+    fn other(&self, ops: &mut VecDeque<Op>) {
+        let (event, NodeId(me)) = (EventId(self.message), self.me);
+        ops.extend(receive(NodeId(me - 1), event, self.cut.count()));
+        ops.extend(read(self.test.processing, self.cut.bytes));
+        match self.me == self.last() {
+            true => ops.extend(BACK.send(self.me, Destination::Node(NodeId(0)), event, false)),
+            false => ops.extend(self.send(event)),
+        }
+    }
+
+    fn send(&self, event: EventId) -> impl Iterator<Item = Op> {
+        let to = Destination::Node(NodeId(self.me.0 + 1));
+        let write = write(self.test.processing, self.cut.bytes);
+        write.into_iter().chain(self.cut.send(self.me, to, event, false))
+    }
+}
+
+impl Script for Chain {
+    fn phase(&mut self, ops: &mut VecDeque<Op>) {
+        let Throughput { messages, ahead, .. } = self.test;
+        let first = self.me == NodeId(0);
+        let end = if first { messages + ahead } else { messages };
+        // Between its last message and the first answer node 0 has nothing to do, if it is to be further ahead than that.
+        while ops.is_empty() && self.message < end {
+            if first { self.first(ops) } else { self.other(ops) }
+            self.message += 1;
+        }
+    }
+
+    fn end(&self) -> EventId {
+        EventId(self.test.messages)
+    }
+
+    fn received(&mut self, delivery: &Delivery) -> Result<(), String> {
+        if self.me == NodeId(0) { BACK.check(delivery) } else { self.cut.check(delivery) }
+    }
+}

@@ -1,0 +1,112 @@
+//! From a cluster that has come to its end to its part of a [`Run`].
+
+use super::world::Cluster;
+use trunkline_cluster::Waiting;
+use trunkline_core::Counts;
+use trunkline_engine::{Note, NoteKind, Run};
+use trunkline_measure::{Conservation, Course, LinkRun, TrafficRun};
+use trunkline_path::medium::StationId;
+use trunkline_transport::cstar::Source;
+
+impl Cluster<'_> {
+    /// Adds what has been measured to `run`.
+    pub fn tell(mut self, run: &mut Run) {
+        run.ended = run.ended.max(self.now);
+        run.places.extend(Cluster::place_names(self.spec));
+        run.notes.extend(self.notes());
+        self.samples.finish();
+        let counts = self.counts();
+        let in_flight = counts.in_flight();
+        run.links.push(LinkRun {
+            name: self.spec.name.clone(),
+            counts,
+            in_flight,
+            busy: self.busy,
+            queueing: None,
+            backlog: Vec::new(),
+        });
+        run.traffic.push(self.traffic(counts, in_flight));
+    }
+
+    fn traffic(&mut self, counts: Counts, in_flight: u64) -> TrafficRun {
+        let lost: u64 = self.machines.iter().map(|it| it.lost).sum();
+        let bytes = self.delivered;
+        TrafficRun {
+            name: self.spec.name.clone(),
+            transport: self.spec.protocol.name().into(),
+            samples: std::mem::take(&mut self.samples),
+            packets: Conservation {
+                sent: counts.entered,
+                duplicated: counts.duplicated,
+                delivered: counts.delivered - lost,
+                dropped: counts.dropped() + lost,
+                in_flight,
+            },
+            delivered_bytes: bytes,
+            courses: vec![Course { from: trunkline_core::Time::ZERO, to: self.now, bytes }],
+            retransmissions: self.again,
+            ..TrafficRun::default()
+        }
+    }
+
+    /// All stations' counts together.
+    fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        for station in 0..self.machines.len() {
+            sum = sum + self.medium.counts(StationId(station));
+        }
+        sum
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        let name = &self.spec.name;
+        let note = |kind, text: String| Note::of_traffic(name, kind, text);
+        let mut notes = Vec::new();
+        if let Some((node, failure)) = &self.failed {
+            notes.push(note(NoteKind::Failed, format!("{node}: {failure}")));
+        } else if (self.ended as usize) < self.machines.len() {
+            notes.push(note(NoteKind::Unfinished, self.unfinished()));
+        } else {
+            let wrong = self.machines.iter().enumerate().filter_map(|(node, machine)| {
+                machine.node.verdict().err().map(|wrong| format!("node {node}: {wrong}"))
+            });
+            notes.extend(wrong.map(|wrong| note(NoteKind::Failed, wrong)));
+        }
+        let lost: u64 = self.machines.iter().map(|it| it.lost).sum();
+        if lost > 0 {
+            notes
+                .push(note(NoteKind::Lost, format!("{lost} frames lost on arrival, as loss says")));
+        }
+        notes.extend(self.samples.selection().map(|text| note(NoteKind::LeftOut, text)));
+        notes
+    }
+
+    /// What keeps the programs from their end.
+    fn unfinished(&self) -> String {
+        let waits = self.machines.iter().enumerate().find_map(|(node, machine)| {
+            let waiting = machine.waits?;
+            Some(format!("node {node} waits for {}", awaited(waiting)))
+        });
+        let waits = waits.unwrap_or_else(|| "all nodes are at work".into());
+        let refused: u64 = self.machines.iter().map(|it| it.node.counters().refused).sum();
+        let requests: u64 = self.machines.iter().map(|it| it.node.counters().requests).sum();
+        if self.stood_still {
+            return format!(
+                "livelock: frames are exchanged and no program comes on; fragments were refused for want of buffers {refused} times and asked for again {requests} times; {waits}; give more buffers, or let less be outstanding"
+            );
+        }
+        if self.quiet {
+            return format!("deadlock: nothing is under way; {waits}");
+        }
+        format!("not finished at {}: {waits}", self.now)
+    }
+}
+
+fn awaited(waiting: Waiting) -> String {
+    match waiting {
+        Waiting::Window(peer) => format!("the window of {peer}"),
+        Waiting::Buffers => "buffers for sending".into(),
+        Waiting::Fragment(Source::Node(peer), event) => format!("a fragment of {peer} for {event}"),
+        Waiting::Fragment(Source::Any, event) => format!("a fragment of {event}"),
+    }
+}

@@ -1,0 +1,436 @@
+//! The traditional protocol (§4 of the report): it keeps what it sends until that is acknowledged.
+//!
+//! Normally nothing is sent to acknowledge: a frame says up to which event its node has received everything. Only when
+//! buffers for sending run short does a frame ask for an answer. There are no timers for sending. A receiver that sees a
+//! hole asks for what is missing at once, and again while its program waits for it, later each time. A fragment for which
+//! there is no room is refused, and asked for like one that was lost: that is all flow control there is, so that nodes with
+//! more outstanding than they have buffers can be busy with refusing and repeating for ever.
+
+mod settings;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use settings::TraditionalSettings;
+
+use super::inbox::{Inbox, Stored};
+use super::numbers::Numbers;
+use super::{
+    Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, Entry, EventId,
+    Failure, Flags, Fragment, Frame, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
+};
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use store::{Label, Store};
+use trunkline_core::{Span, Time};
+
+/// The operations of Appendix A when a fragment is sent.
+const SENDING: [Operation; 7] = [
+    Operation::DecideAck,
+    Operation::FillDescriptor,
+    Operation::SetAckMask,
+    Operation::FindSlot,
+    Operation::PushDescriptor,
+    Operation::CollectSent,
+    Operation::CheckSets,
+];
+
+/// And when one has come.
+const INTERRUPT: [Operation; 9] = [
+    Operation::CountBuffers,
+    Operation::Prioritise,
+    Operation::CheckCopyOut,
+    Operation::ImplicitAck,
+    Operation::CheckNumber,
+    Operation::CheckExplicitAck,
+    Operation::CheckRetransmission,
+    Operation::CheckCrowd,
+    Operation::CheckComplete,
+];
+
+/// One node's end of the traditional protocol.
+#[derive(Debug, Clone)]
+pub struct Traditional {
+    me: NodeId,
+    cluster: Cluster,
+    settings: TraditionalSettings,
+    inbox: Inbox,
+    numbers: Numbers,
+    store: Store,
+    out: VecDeque<Frame>,
+    /// All events before this have been received whole by the program.
+    complete: EventId,
+    /// The latest event that was sent under.
+    latest: EventId,
+    /// Up to which event each peer has everything.
+    acknowledged: BTreeMap<NodeId, EventId>,
+    /// Fragments asked for and not come.
+    requested: BTreeSet<(NodeId, EventId, u32)>,
+    buffers: BTreeSet<BufferId>,
+    next_buffer: u32,
+    waits: Option<Waits>,
+    tally: Tally,
+    memory: Memory,
+    counters: Counters,
+    failure: Option<Failure>,
+}
+
+/// What the program waits for, and when the layer asks for it.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    what: Awaited,
+    deadline: Time,
+    timeout: Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    Fragment(Source, EventId),
+    Buffers,
+}
+
+impl Traditional {
+    /// The end of node `me`.
+    ///
+    /// # Errors
+    /// If there is no such node, or there are too few buffers.
+    pub fn new(
+        me: NodeId,
+        cluster: &Cluster,
+        settings: &TraditionalSettings,
+    ) -> Result<Traditional, ClusterError> {
+        let &Cluster { nodes, receive_buffers, send_buffers, .. } = cluster;
+        if me.0 >= nodes {
+            return Err(ClusterError::Node { me, nodes });
+        }
+        // Room is kept for a fragment of each node beside that which is waited for.
+        let least = u32::from(nodes) + 1;
+        let counts = [("receive", receive_buffers, least), ("send", send_buffers, 1)];
+        if let Some(&(which, given, least)) = counts.iter().find(|it| it.1 < it.2) {
+            return Err(ClusterError::Buffers { which, given, least });
+        }
+        Ok(Traditional {
+            me,
+            cluster: *cluster,
+            settings: settings.clone(),
+            inbox: Inbox::default(),
+            numbers: Numbers::default(),
+            store: Store::default(),
+            out: VecDeque::new(),
+            complete: EventId(0),
+            latest: EventId(0),
+            acknowledged: BTreeMap::new(),
+            requested: BTreeSet::new(),
+            buffers: BTreeSet::new(),
+            next_buffer: 0,
+            waits: None,
+            tally: Tally::default(),
+            memory: Memory::default(),
+            counters: Counters::default(),
+            failure: None,
+        })
+    }
+
+    /// Whether so little is free for sending that answers are asked for: less than a quarter.
+    fn is_short(&self) -> bool {
+        let all = self.cluster.send_buffers;
+        4 * (all - self.store.len().min(all)) < all
+    }
+
+    fn frame(&self, kind: Kind, to: Destination, event: EventId) -> Frame {
+        Frame {
+            kind,
+            flags: Flags::default(),
+            wants_ack: false,
+            again: false,
+            from: self.me,
+            to,
+            event,
+            fragment: 0,
+            grant: 0,
+            complete: self.complete,
+            counter: 0,
+            data: Bytes::new(),
+            list: Vec::new(),
+        }
+    }
+
+    /// A frame from a peer shows what that peer has: it says so, or its event does.
+    fn acknowledged_by(&mut self, frame: &Frame) {
+        let inferred = if self.settings.infer { frame.event } else { EventId(0) };
+        let until = frame.complete.max(inferred);
+        let known = self.acknowledged.entry(frame.from).or_default();
+        if until > *known {
+            let from = std::mem::replace(known, until);
+            self.store.acknowledge(frame.from, from, until);
+            self.memory.send = self.store.len();
+        }
+    }
+
+    /// Whether there is room for a fragment: always for what the program waits for, if there is any; for others while
+    /// there is a buffer left for each node besides.
+    fn accepts(&self, frame: &Frame) -> bool {
+        let free = self.cluster.receive_buffers.saturating_sub(self.buffers.len() as u32);
+        let awaited = match self.waits.map(|waits| waits.what) {
+            Some(Awaited::Fragment(Source::Node(node), event)) => {
+                node == frame.from && event == frame.event
+            }
+            Some(Awaited::Fragment(Source::Any, event)) => event == frame.event,
+            _ => false,
+        };
+        if awaited { free > 0 } else { free > u32::from(self.cluster.nodes) }
+    }
+
+    /// A fragment has come.
+    fn fragment(&mut self, now: Time, frame: Frame) {
+        INTERRUPT.into_iter().for_each(|operation| self.tally.note(operation));
+        let Frame { from, event, fragment, flags, wants_ack, .. } = frame;
+        self.requested.remove(&(from, event, fragment));
+        if event < self.complete || self.inbox.has(event, from, fragment) {
+            self.counters.duplicates += 1;
+        } else if self.accepts(&frame) {
+            let buffer = BufferId(self.next_buffer);
+            self.next_buffer = self.next_buffer.wrapping_add(1);
+            let stored = Stored { from, fragment, data: frame.data, buffer: Some(buffer) };
+            self.inbox.put(event, flags, stored);
+            self.buffers.insert(buffer);
+            self.memory.receive = self.buffers.len() as u32;
+            self.memory.receive_most = self.memory.receive_most.max(self.memory.receive);
+            self.progressed(now);
+        } else {
+            self.counters.refused += 1;
+            self.inbox.refused(event, from, flags, fragment);
+            return self.ask_for_holes(from, Some((event, fragment)));
+        }
+        if wants_ack {
+            self.answer(from, event, fragment);
+        }
+        self.ask_for_holes(from, None);
+    }
+
+    /// What is waited for may take its time again.
+    fn progressed(&mut self, now: Time) {
+        let timeout = self.settings.timeout;
+        if let Some(waits) = &mut self.waits {
+            (waits.timeout, waits.deadline) = (timeout, now + timeout);
+        }
+    }
+
+    fn answer(&mut self, to: NodeId, event: EventId, first: u32) {
+        let mut frame = self.frame(Kind::Acknowledgement, Destination::Node(to), self.latest);
+        frame.list.push(Entry { event, first, following: 0 });
+        self.counters.acknowledgements += 1;
+        self.out.push_back(frame);
+    }
+
+    /// Asks a peer for what is missing of it and has not been asked for: what is before something that has come. What has
+    /// just been refused is left for the next time.
+    fn ask_for_holes(&mut self, from: NodeId, but: Option<(EventId, u32)>) {
+        let holes: Vec<(EventId, u32)> = self.inbox.holes(from).collect();
+        let new = holes.into_iter().filter(|&(event, fragment)| {
+            Some((event, fragment)) != but && self.requested.insert((from, event, fragment))
+        });
+        let missing: Vec<(EventId, u32)> = new.take(MOST_ASKED).collect();
+        self.ask(from, &missing);
+    }
+
+    fn ask(&mut self, from: NodeId, missing: &[(EventId, u32)]) {
+        if missing.is_empty() {
+            return;
+        }
+        let mut frame = self.frame(Kind::Request, Destination::Node(from), self.latest);
+        frame.list = entries(missing);
+        self.counters.requests += missing.len() as u64;
+        self.out.push_back(frame);
+    }
+
+    /// A peer acknowledges fragments.
+    fn acknowledged_list(&mut self, frame: &Frame) {
+        self.tally.note(Operation::ImplicitAck);
+        for (event, number) in frame.list.iter().flat_map(fragments) {
+            if let Some(label) = self.store.find(frame.from, event, number) {
+                self.store.has(frame.from, &label);
+            }
+        }
+        self.memory.send = self.store.len();
+    }
+
+    /// A peer asks for fragments. Those that are not sent yet it will get in their time.
+    fn requested_list(&mut self, frame: &Frame) {
+        self.tally.note(Operation::CheckRetransmission);
+        let acknowledged = self.acknowledged.get(&frame.from).copied().unwrap_or_default();
+        for (event, number) in frame.list.iter().flat_map(fragments) {
+            match self.store.find(frame.from, event, number) {
+                Some(label) => self.repeat(frame.from, &label),
+                None if event < acknowledged => {
+                    let what = "it asks for what it has acknowledged";
+                    self.failure.get_or_insert(Failure::Protocol { peer: frame.from, what });
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn repeat(&mut self, to: NodeId, label: &Label) {
+        let Some(descriptor) = self.store.get(label) else { return };
+        let &(event, _, fragment) = label;
+        let (flags, data) = (descriptor.flags, descriptor.data.clone());
+        let frame = self.frame(Kind::Traditional, Destination::Node(to), event);
+        let wants_ack = self.is_short() || self.waits.is_some_and(|it| it.what == Awaited::Buffers);
+        self.counters.again += 1;
+        self.out.push_back(Frame { flags, fragment, data, again: true, wants_ack, ..frame });
+    }
+
+    fn wait(&mut self, now: Time, what: Awaited) {
+        if self.waits.is_none_or(|waits| waits.what != what) {
+            let timeout = self.settings.timeout;
+            self.waits = Some(Waits { what, deadline: now + timeout, timeout });
+        }
+    }
+
+    /// Asks for what is missing of an event, whether or not it was asked for: all of what its nodes may have sent.
+    fn ask_for_event(&mut self, source: Source, event: EventId) {
+        let nodes: Vec<NodeId> = match source {
+            Source::Node(node) => vec![node],
+            Source::Any => self.cluster.others(self.me).collect(),
+        };
+        for node in nodes {
+            let missing: Vec<(EventId, u32)> =
+                self.inbox.missing(event, node).map(|number| (event, number)).collect();
+            self.requested.extend(missing.iter().map(|&(event, number)| (node, event, number)));
+            self.ask(node, &missing);
+        }
+    }
+}
+
+/// Most fragments that one request asks for.
+const MOST_ASKED: usize = 256;
+
+/// Fragments of one list as its entries.
+fn entries(missing: &[(EventId, u32)]) -> Vec<Entry> {
+    let mut list: Vec<Entry> = Vec::new();
+    for &(event, number) in missing {
+        let bit = list.last().and_then(|last| {
+            let behind = number.checked_sub(last.first + 1)?;
+            (last.event == event && behind < 32).then_some(behind)
+        });
+        match (bit, list.last_mut()) {
+            (Some(bit), Some(last)) => last.following |= 1 << bit,
+            _ => list.push(Entry { event, first: number, following: 0 }),
+        }
+    }
+    list
+}
+
+/// The fragments of an entry.
+fn fragments(entry: &Entry) -> impl Iterator<Item = (EventId, u32)> + use<> {
+    let &Entry { event, first, following } = entry;
+    let more = (0..32).filter(move |bit| following >> bit & 1 == 1);
+    let more = more.filter_map(move |bit| first.checked_add(1 + bit));
+    std::iter::once(first).chain(more).map(move |number| (event, number))
+}
+
+impl Layer for Traditional {
+    fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked> {
+        if self.store.len() >= self.cluster.send_buffers {
+            self.wait(now, Awaited::Buffers);
+            return Err(Blocked::Buffers(fragment));
+        }
+        self.waits = None;
+        SENDING.into_iter().for_each(|operation| self.tally.note(operation));
+        self.latest = self.latest.max(fragment.event);
+        let number = self.numbers.next(&fragment);
+        let (me, cluster) = (self.me, self.cluster);
+        let (one, all) = match fragment.to {
+            Destination::Node(node) => (Some(node), None),
+            Destination::All => (None, Some(cluster.others(me))),
+        };
+        let receivers = one.into_iter().chain(all.into_iter().flatten());
+        self.tally.copied += self.store.keep(number, &fragment, receivers, self.settings.on_board);
+        self.memory.send = self.store.len();
+        self.memory.send_most = self.memory.send_most.max(self.memory.send);
+        let Fragment { to, event, flags, data } = fragment;
+        let wants_ack = self.is_short();
+        let frame = self.frame(Kind::Traditional, to, event);
+        self.out.push_back(Frame { flags, fragment: number, data, wants_ack, ..frame });
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Time, from: Source, event: EventId) -> Option<Delivery> {
+        let Some(delivery) = self.inbox.take(event, from, self.cluster.nodes) else {
+            self.wait(now, Awaited::Fragment(from, event));
+            return None;
+        };
+        self.waits = None;
+        if delivery.status == super::Status::EventDone {
+            self.complete = self.complete.max(EventId(event.0.saturating_add(1)));
+            // All of what was asked for has come.
+            let later = self.requested.iter().filter(|it| it.1 >= self.complete).copied();
+            self.requested = later.collect();
+        }
+        Some(delivery)
+    }
+
+    fn release(&mut self, _now: Time, buffer: BufferId) {
+        self.buffers.remove(&buffer);
+        self.memory.receive = self.buffers.len() as u32;
+    }
+
+    fn arrive(&mut self, now: Time, frame: Frame) {
+        if frame.from.0 >= self.cluster.nodes || frame.from == self.me || self.failure.is_some() {
+            return;
+        }
+        self.acknowledged_by(&frame);
+        match frame.kind {
+            Kind::Traditional => self.fragment(now, frame),
+            Kind::Acknowledgement => self.acknowledged_list(&frame),
+            Kind::Request => self.requested_list(&frame),
+            Kind::Careful | Kind::Update | Kind::Reserve => {
+                let (peer, what) = (frame.from, "it sent a frame of another protocol");
+                self.failure.get_or_insert(Failure::Protocol { peer, what });
+            }
+        }
+    }
+
+    /// It will be missed, and asked for.
+    fn damaged(&mut self, _now: Time) {}
+
+    fn transmit(&mut self, _now: Time) -> Option<Frame> {
+        self.out.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.waits.map(|waits| waits.deadline)
+    }
+
+    fn expire(&mut self, now: Time) {
+        let Some(waits) = self.waits.filter(|waits| waits.deadline <= now) else { return };
+        let timeout = waits.timeout.scaled(2, 1).min(self.settings.longest_timeout);
+        self.waits = Some(Waits { timeout, deadline: now + timeout, ..waits });
+        match waits.what {
+            Awaited::Fragment(from, event) => self.ask_for_event(from, event),
+            Awaited::Buffers => {
+                if let Some((label, node)) = self.store.oldest() {
+                    self.repeat(node, &label);
+                }
+            }
+        }
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
+    }
+
+    fn memory(&self) -> Memory {
+        let peers = self.acknowledged.len() * size_of::<(NodeId, EventId)>();
+        Memory { state: peers as u64, ..self.memory }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}

@@ -1,0 +1,127 @@
+//! A traditional node by itself, and two that talk over a network that loses.
+
+use super::*;
+
+const AT: Time = Time::ZERO;
+
+fn cluster(nodes: u16) -> Cluster {
+    Cluster { nodes, receive_buffers: 16, send_buffers: 16, frame: 8000 }
+}
+
+fn node(me: u16, nodes: u16) -> Traditional {
+    Traditional::new(NodeId(me), &cluster(nodes), &TraditionalSettings::default()).unwrap()
+}
+
+fn fragment(to: u16, event: u32, last: bool) -> Fragment {
+    let flags = Flags { last, ..Flags::default() };
+    let data = Bytes::from(vec![event as u8; 40]);
+    Fragment { to: Destination::Node(NodeId(to)), event: EventId(event), flags, data }
+}
+
+fn sent(node: &mut Traditional) -> Vec<Frame> {
+    std::iter::from_fn(|| node.transmit(AT)).collect()
+}
+
+/// Appendix A: sending a fragment takes 318 cycles beyond what both protocols do, its interrupt 1100.
+#[test]
+fn a_fragment_costs_what_the_appendix_says() {
+    let (mut one, mut other) = (node(0, 2), node(1, 2));
+    one.send(AT, fragment(1, 0, true)).unwrap();
+    assert_eq!(one.take_tally().cycles(), 318);
+    other.arrive(AT, one.transmit(AT).unwrap());
+    assert_eq!(other.take_tally().cycles(), 1100);
+}
+
+#[test]
+fn a_frame_acknowledges_what_its_node_has_received() {
+    let (mut one, mut other) = (node(0, 2), node(1, 2));
+    one.send(AT, fragment(1, 0, true)).unwrap();
+    one.send(AT, fragment(1, 1, true)).unwrap();
+    sent(&mut one).into_iter().for_each(|frame| other.arrive(AT, frame));
+    // It sends before it has received anything: nothing is acknowledged.
+    other.send(AT, fragment(0, 5, true)).unwrap();
+    one.arrive(AT, other.transmit(AT).unwrap());
+    assert_eq!(one.memory().send, 2);
+    assert_eq!(
+        other.receive(AT, Source::Any, EventId(0)).unwrap().status,
+        super::super::Status::EventDone
+    );
+    other.send(AT, fragment(0, 6, true)).unwrap();
+    one.arrive(AT, other.transmit(AT).unwrap());
+    assert_eq!(one.memory().send, 1);
+}
+
+#[test]
+fn a_hole_is_asked_for_at_once_and_once() {
+    let (mut one, mut other) = (node(0, 2), node(1, 2));
+    (0..4).for_each(|number| one.send(AT, fragment(1, 0, number == 3)).unwrap());
+    let mut frames = sent(&mut one);
+    let _lost = frames.remove(1);
+    frames.into_iter().for_each(|frame| other.arrive(AT, frame));
+    let requests = sent(&mut other);
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].list, [Entry { event: EventId(0), first: 1, following: 0 }]);
+    one.arrive(AT, requests[0].clone());
+    other.arrive(AT, one.transmit(AT).unwrap());
+    let all = (0..4).map(|_| other.receive(AT, Source::Any, EventId(0)).unwrap());
+    let mut numbers: Vec<u32> = all.map(|delivery| delivery.fragment).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 3]);
+}
+
+#[test]
+fn what_is_lost_behind_nothing_is_asked_for_while_it_is_waited_for() {
+    let (mut one, mut other) = (node(0, 2), node(1, 2));
+    one.send(AT, fragment(1, 0, true)).unwrap();
+    let _lost = sent(&mut one);
+    assert!(other.deadline().is_none());
+    assert!(other.receive(AT, Source::Any, EventId(0)).is_none());
+    let at = other.deadline().unwrap();
+    assert_eq!(at, AT + Span::from_millis(10));
+    other.expire(at);
+    assert_eq!(other.deadline().unwrap(), at + Span::from_millis(20));
+    sent(&mut other).into_iter().for_each(|frame| one.arrive(at, frame));
+    sent(&mut one).into_iter().for_each(|frame| other.arrive(at, frame));
+    assert!(other.receive(at, Source::Any, EventId(0)).is_some());
+}
+
+/// With a quarter of the buffers left a frame asks for an answer, which frees what it names; with none left sending waits,
+/// and the oldest is repeated.
+#[test]
+fn short_buffers_are_freed_by_explicit_acknowledgements() {
+    let (mut one, mut other) = (node(0, 2), node(1, 2));
+    for event in 0..16 {
+        one.send(AT, fragment(1, event, true)).unwrap();
+    }
+    assert!(matches!(one.send(AT, fragment(1, 16, true)), Err(Blocked::Buffers(_))));
+    let frames = sent(&mut one);
+    assert_eq!(frames.iter().filter(|frame| frame.wants_ack).count(), 4);
+    frames.into_iter().for_each(|frame| other.arrive(AT, frame));
+    // Two buffers stay free, one for each node: two fragments are refused, and not acknowledged.
+    assert_eq!(other.counters().refused, 2);
+    sent(&mut other).into_iter().for_each(|frame| one.arrive(AT, frame));
+    assert_eq!(one.memory().send, 14);
+    one.send(AT, fragment(1, 16, true)).unwrap();
+}
+
+#[test]
+fn the_oldest_of_what_the_adapter_cannot_hold_is_copied_to_memory() {
+    let mut one = node(0, 2);
+    let settings = TraditionalSettings { on_board: 2, ..Default::default() };
+    let mut short = Traditional::new(NodeId(0), &cluster(2), &settings).unwrap();
+    for event in 0..5 {
+        one.send(AT, fragment(1, event, true)).unwrap();
+        short.send(AT, fragment(1, event, true)).unwrap();
+    }
+    assert_eq!((one.take_tally().copied, short.take_tally().copied), (0, 3 * 40));
+}
+
+#[test]
+fn one_who_asks_for_what_it_has_acknowledged_is_reported() {
+    let mut one = node(0, 2);
+    let mut request = one.frame(Kind::Request, Destination::Node(NodeId(0)), EventId(3));
+    (request.from, request.complete) = (NodeId(1), EventId(3));
+    request.list.push(Entry { event: EventId(1), first: 0, following: 0 });
+    one.arrive(AT, request);
+    assert!(matches!(one.failure(), Some(Failure::Protocol { .. })));
+}
