@@ -57,6 +57,10 @@ impl Script for Torrent {
         self.event += ahead;
     }
 
+    fn end(&self) -> EventId {
+        EventId(self.event)
+    }
+
     fn received(&mut self, delivery: &Delivery) -> Result<(), String> {
         self.cut.check(delivery)
     }

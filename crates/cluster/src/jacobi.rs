@@ -164,6 +164,10 @@ impl Script for Iteration {
         self.iteration += 1;
     }
 
+    fn end(&self) -> EventId {
+        EventId(2 * self.test.iterations)
+    }
+
     fn received(&mut self, delivery: &Delivery) -> Result<(), String> {
         let row = if Some(delivery.from) == self.above() { 0 } else { self.rows.count() + 1 };
         self.rows.set(row, delivery.fragment as usize * self.points, &delivery.data)

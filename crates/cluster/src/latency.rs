@@ -51,9 +51,15 @@ impl Script for Round {
                 ops.push_back(Op::Begin);
             }
             ops.extend(sends.chain(receives));
-            ops.push_back(Op::Lap(u64::from(self.cut.bytes)));
+            if self.round >= warm_up {
+                ops.push_back(Op::Lap(u64::from(self.cut.bytes)));
+            }
         }
         self.round += 1;
+    }
+
+    fn end(&self) -> EventId {
+        EventId(self.test.rounds + self.test.warm_up)
     }
 
     fn received(&mut self, delivery: &Delivery) -> Result<(), String> {

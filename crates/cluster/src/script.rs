@@ -1,9 +1,12 @@
 //! Programs as scripts: a phase of operations at a time.
 
 use crate::{Op, Outcome, Program, Work};
-use std::collections::VecDeque;
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use trunkline_transport::cstar::{Delivery, EventId, NodeId, Source};
+use trunkline_transport::cstar::{
+    Delivery, Destination, EventId, Flags, Fragment, NodeId, Source, Status,
+};
 
 /// A program that knows its operations a phase ahead.
 pub(crate) trait Script: fmt::Debug + Send {
@@ -16,6 +19,9 @@ pub(crate) trait Script: fmt::Debug + Send {
     /// What is wrong with it.
     fn received(&mut self, delivery: &Delivery) -> Result<(), String>;
 
+    /// The first event behind all of its own, the same on every node; asked for at its end.
+    fn end(&self) -> EventId;
+
     /// Whether what was computed is right.
     ///
     /// # Errors
@@ -25,37 +31,125 @@ pub(crate) trait Script: fmt::Debug + Send {
     }
 }
 
-/// A script at work.
+/// A script at work. Behind its end it adds a crowd event of empty messages, beyond what is measured: whoever has received
+/// them knows that all other nodes have come to their end, and a traditional layer's last fragments are acknowledged by them.
 #[derive(Debug)]
 pub(crate) struct Scripted<S> {
     script: S,
+    nodes: u16,
     ops: VecDeque<Op>,
+    state: State,
+    ledger: Ledger,
     wrong: Option<String>,
 }
 
-impl<S: Script + 'static> Scripted<S> {
-    pub fn boxed(script: S) -> Box<dyn Program> {
-        Box::new(Scripted { script, ops: VecDeque::new(), wrong: None })
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The script goes on.
+    Runs,
+    /// It has ended; this is the closing event.
+    Closes(EventId),
+    Ended,
+}
+
+impl<S: Script> Scripted<S> {
+    pub fn new(script: S, nodes: u16) -> Scripted<S> {
+        let (ops, ledger) = (VecDeque::new(), Ledger::default());
+        Scripted { script, nodes, ops, state: State::Runs, ledger, wrong: None }
+    }
+
+    fn received(&mut self, delivery: &Delivery) -> Result<(), String> {
+        self.ledger.note(delivery)?;
+        match self.state {
+            State::Closes(event) if event == delivery.event => match delivery.data.len() {
+                0 => Ok(()),
+                bytes => Err(format!("the closing message of {} has {bytes} bytes", delivery.from)),
+            },
+            _ => self.script.received(delivery),
+        }
+    }
+
+    /// Adds the next operations; none at the end.
+    fn refill(&mut self) {
+        if self.state == State::Runs {
+            self.script.phase(&mut self.ops);
+            if self.ops.is_empty() {
+                self.close();
+            }
+        } else {
+            self.state = State::Ended;
+        }
+    }
+
+    fn close(&mut self) {
+        let event = self.script.end();
+        self.state = State::Closes(event);
+        if self.nodes > 1 {
+            let flags = Flags { last: true, crowd: true, large: false };
+            let empty = Fragment { to: Destination::All, event, flags, data: Bytes::new() };
+            self.ops.push_back(Op::Send(empty));
+            self.ops.extend((1..self.nodes).map(|_| Op::Receive(Source::Any, event)));
+        }
     }
 }
 
 impl<S: Script> Program for Scripted<S> {
     fn next(&mut self, outcome: Outcome) -> Op {
         if let Outcome::Received(delivery) = outcome
-            && let Err(wrong) = self.script.received(&delivery)
+            && let Err(wrong) = self.received(&delivery)
         {
             self.wrong.get_or_insert(wrong);
         }
-        if self.ops.is_empty() {
-            self.script.phase(&mut self.ops);
+        while self.ops.is_empty() && self.state != State::Ended {
+            self.refill();
         }
         self.ops.pop_front().unwrap_or(Op::Done)
     }
 
     fn verdict(&self) -> Result<(), String> {
-        match &self.wrong {
-            Some(wrong) => Err(wrong.clone()),
-            None => self.script.result(),
+        if let Some(wrong) = &self.wrong {
+            return Err(wrong.clone());
+        }
+        if self.state != State::Ended {
+            return Err("the program has not come to its end".into());
+        }
+        self.ledger.is_closed()?;
+        self.script.result()
+    }
+}
+
+/// The fragments received of messages that are not whole.
+#[derive(Debug, Default)]
+struct Ledger(BTreeMap<(EventId, NodeId), BTreeSet<u32>>);
+
+impl Ledger {
+    /// Takes a fragment. It is an error if it comes twice, or if its message ends with holes.
+    fn note(&mut self, delivery: &Delivery) -> Result<(), String> {
+        let &Delivery { from, event, fragment, status, .. } = delivery;
+        let known = self.0.entry((event, from)).or_default();
+        if !known.insert(fragment) {
+            return Err(format!("fragment {fragment} of {from} for {event} was delivered twice"));
+        }
+        if status == Status::More {
+            return Ok(());
+        }
+        let (count, last) = (known.len() as u64, known.last().map_or(0, |&it| u64::from(it)));
+        self.0.remove(&(event, from));
+        if count != last + 1 {
+            return Err(format!(
+                "{} fragments of {from} for {event} are missing",
+                last + 1 - count
+            ));
+        }
+        Ok(())
+    }
+
+    fn is_closed(&self) -> Result<(), String> {
+        match self.0.first_key_value() {
+            None => Ok(()),
+            Some(((event, from), _)) => {
+                Err(format!("the message of {from} for {event} was not received whole"))
+            }
         }
     }
 }
@@ -75,4 +169,26 @@ pub(crate) fn write(processing: bool, bytes: u32) -> Option<Op> {
 /// The operations that receive a message of so many fragments.
 pub(crate) fn receive(from: NodeId, event: EventId, fragments: u32) -> impl Iterator<Item = Op> {
     (0..fragments).map(move |_| Op::Receive(Source::Node(from), event))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(fragment: u32, status: Status) -> Delivery {
+        let (from, event, data) = (NodeId(1), EventId(2), Bytes::new());
+        Delivery { from, event, fragment, status, data, buffer: None }
+    }
+
+    #[test]
+    fn a_fragment_twice_a_hole_and_a_rest_are_found() {
+        let mut good = Ledger::default();
+        assert_eq!(good.note(&delivery(1, Status::More)), Ok(()));
+        assert!(good.is_closed().unwrap_err().contains("not received whole"));
+        assert!(good.note(&delivery(1, Status::More)).unwrap_err().contains("twice"));
+        assert_eq!(good.note(&delivery(0, Status::NodeDone)), Ok(()));
+        assert_eq!(good.is_closed(), Ok(()));
+        let hole = Ledger::default().note(&delivery(3, Status::EventDone)).unwrap_err();
+        assert_eq!(hole, "3 fragments of node 1 for event 2 are missing");
+    }
 }

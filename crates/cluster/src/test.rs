@@ -1,11 +1,16 @@
 //! The tests by name: their keys, and the programs that they are.
 
 use crate::Program;
+use crate::all_reduce::{AllReduce, Reduction};
+use crate::all_to_all::{AllToAll, Exchange};
 use crate::flood::{Flood, Torrent};
+use crate::halo::{Halo, Torus};
+use crate::incast::{Funnel, Incast};
 use crate::jacobi::{Iteration, Jacobi};
 use crate::latency::{Latency, Round};
 use crate::message::Cut;
-use crate::script::Scripted;
+use crate::rounds::in_rounds;
+use crate::script::{Script, Scripted};
 use crate::throughput::{Chain, Throughput};
 use std::fmt;
 use trunkline_transport::cstar::NodeId;
@@ -22,6 +27,14 @@ pub enum Test {
     Flood(Flood),
     /// Jacobi's iteration.
     Jacobi(Jacobi),
+    /// Every node sends to every other.
+    AllToAll(AllToAll),
+    /// The values of all nodes are added up, for all.
+    AllReduce(AllReduce),
+    /// All others send to one node at once.
+    Incast(Incast),
+    /// Neighbours in a grid exchange messages.
+    Halo(Halo),
 }
 
 /// A test's name, its keys, and how it is read.
@@ -52,6 +65,13 @@ const WORDS: ProtocolKey = ProtocolKey {
     default: Some("1"),
     help: "Payload of a message, in words of 4 bytes",
 };
+const BYTES: ProtocolKey = ProtocolKey {
+    name: "bytes",
+    takes: Takes::Bytes(0, 1 << 26),
+    default: Some("4000"),
+    help: "Bytes of a message",
+};
+const ROUNDS: ProtocolKey = count("rounds", 1, "100", "Rounds, each a lap");
 const PROCESSING: ProtocolKey = ProtocolKey {
     name: "processing",
     takes: Takes::Flag,
@@ -136,7 +156,60 @@ pub const TESTS: &[TestKind] = &[
             })
         },
     },
+    TestKind {
+        name: "all-to-all",
+        help: "Every node sends a message to every other; the figure is the time of a round.",
+        keys: &[BYTES, ROUNDS],
+        read: |values| Test::AllToAll(AllToAll { bytes: bytes(values), rounds: rounds(values) }),
+    },
+    TestKind {
+        name: "all-reduce",
+        help: "The values of all nodes are added up, and each gets the sums; the figure is the time of a round.",
+        keys: &[
+            ProtocolKey {
+                name: "values",
+                takes: Takes::Count(1, 1 << 22),
+                default: Some("1000"),
+                help: "Values of 8 bytes on each node",
+            },
+            ProtocolKey {
+                name: "tree",
+                takes: Takes::Flag,
+                default: Some("false"),
+                help: "Up and down a binomial tree, not round a ring in parts?",
+            },
+            ROUNDS,
+        ],
+        read: |values| {
+            Test::AllReduce(AllReduce {
+                values: values.number("values") as u32,
+                tree: values.flag("tree"),
+                rounds: rounds(values),
+            })
+        },
+    },
+    TestKind {
+        name: "incast",
+        help: "All nodes send a message to node 0 as soon as it tells them to; the figure is the time of a round.",
+        keys: &[BYTES, ROUNDS],
+        read: |values| Test::Incast(Incast { bytes: bytes(values), rounds: rounds(values) }),
+    },
+    TestKind {
+        name: "halo",
+        help: "Each node of a grid that is closed at its sides exchanges messages with its four neighbours; the figure is \
+               the time of a round.",
+        keys: &[BYTES, ROUNDS],
+        read: |values| Test::Halo(Halo { bytes: bytes(values), rounds: rounds(values) }),
+    },
 ];
+
+fn bytes(values: &Values) -> u32 {
+    values.number("bytes") as u32
+}
+
+fn rounds(values: &Values) -> u32 {
+    values.number("rounds") as u32
+}
 
 /// The test called `name`.
 ///
@@ -187,6 +260,10 @@ impl Test {
             Test::Throughput(_) => "throughput",
             Test::Flood(_) => "flood",
             Test::Jacobi(_) => "jacobi",
+            Test::AllToAll(_) => "all-to-all",
+            Test::AllReduce(_) => "all-reduce",
+            Test::Incast(_) => "incast",
+            Test::Halo(_) => "halo",
         }
     }
 
@@ -195,20 +272,58 @@ impl Test {
     /// # Errors
     /// What is wrong, with the remedy.
     pub fn check(&self, nodes: u16, frame: u32) -> Result<(), String> {
+        if !matches!(self, Test::Jacobi(_)) && nodes < 2 {
+            return Err(format!("{} needs two nodes", self.name()));
+        }
+        if self.events(nodes) > u64::from(u32::MAX) {
+            return Err(format!("{} takes more than 2^32 events: give fewer rounds", self.name()));
+        }
         match self {
             Test::Jacobi(Jacobi { side, .. }) if u32::from(nodes) > *side => Err(format!(
                 "{nodes} nodes are more than the grid's {side} rows: give a larger side"
             )),
             Test::Jacobi(_) if frame < 8 => {
-                Err("a frame has no room for a value of 8 bytes".into())
+                Err("a frame has no room for a value of 8 bytes: give larger frames".into())
             }
-            Test::Flood(Flood { words, .. }) if 4 * words > frame => {
-                Err(format!("a fragment of {words} words is longer than a frame of {frame} bytes"))
+            Test::Flood(Flood { words, .. }) if 4 * words > frame => Err(format!(
+                "a fragment of {words} words is longer than a frame of {frame} bytes: give at most {}",
+                frame / 4
+            )),
+            Test::Flood(Flood { words, fragments, .. })
+                if u64::from(*words) * u64::from(*fragments) >= 1 << 30 =>
+            {
+                Err(format!("{fragments} fragments of {words} words are 4 GiB or more: give fewer"))
             }
-            Test::Jacobi(_) => Ok(()),
-            _ if nodes < 2 => Err(format!("{} needs two nodes", self.name())),
             _ => Ok(()),
         }
+    }
+
+    /// The events that it takes, the closing one among them.
+    fn events(&self, nodes: u16) -> u64 {
+        let events = match self {
+            Test::Latency(it) => u64::from(it.rounds) + u64::from(it.warm_up),
+            Test::Throughput(it) => u64::from(it.messages) + u64::from(it.ahead),
+            Test::Flood(it) => u64::from(it.events).next_multiple_of(u64::from(it.ahead.max(1))),
+            Test::Jacobi(it) => 2 * u64::from(it.iterations),
+            Test::AllToAll(it) => u64::from(it.rounds),
+            Test::AllReduce(it) => u64::from(it.rounds) * u64::from(it.steps(nodes)),
+            Test::Incast(it) => 2 * u64::from(it.rounds),
+            Test::Halo(it) => 4 * u64::from(it.rounds),
+        };
+        events + 1
+    }
+
+    /// The laps that node 0 takes.
+    pub fn laps(&self) -> u64 {
+        u64::from(match self {
+            Test::Latency(it) => it.rounds,
+            Test::Throughput(_) | Test::Jacobi(_) => 1,
+            Test::Flood(it) => it.events.div_ceil(it.ahead.max(1)),
+            Test::AllToAll(it) => it.rounds,
+            Test::AllReduce(it) => it.rounds,
+            Test::Incast(it) => it.rounds,
+            Test::Halo(it) => it.rounds,
+        })
     }
 
     /// The equal parts of a lap that are the figure: the hops of a round, the messages of a flood; else the lap itself.
@@ -216,7 +331,7 @@ impl Test {
         match self {
             Test::Latency(_) => u64::from(nodes),
             Test::Flood(Flood { ahead, .. }) => u64::from(*ahead),
-            Test::Throughput(_) | Test::Jacobi(_) => 1,
+            _ => 1,
         }
     }
 
@@ -225,24 +340,41 @@ impl Test {
         matches!(self, Test::Throughput(_))
     }
 
-    /// The program of node `me` of `nodes`, whose frames have `frame` bytes of payload at most.
+    /// The program of node `me` of `nodes`, whose frames have `frame` bytes of payload at most. Behind the last lap it ends
+    /// with a crowd event of empty messages.
     pub fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
-        let cut = |words: u32| Cut { bytes: 4 * words, frame };
+        let cut = |bytes: u32| Cut { bytes, frame };
         match *self {
             Test::Latency(test) => {
-                Scripted::boxed(Round { test, me, nodes, cut: cut(test.words), round: 0 })
+                let cut = cut(4 * test.words);
+                scripted(Round { test, me, nodes, cut, round: 0 }, nodes)
             }
             Test::Throughput(test) => {
-                Scripted::boxed(Chain { test, me, nodes, cut: cut(test.words), message: 0 })
+                let cut = cut(4 * test.words);
+                scripted(Chain { test, me, nodes, cut, message: 0 }, nodes)
             }
             Test::Flood(test) => {
                 let (frame, bytes) = (4 * test.words, 4 * test.words * test.fragments);
                 let cut = Cut { bytes, frame };
-                Scripted::boxed(Torrent { test, me, nodes, cut, event: 0 })
+                scripted(Torrent { test, me, nodes, cut, event: 0 }, nodes)
             }
-            Test::Jacobi(test) => Scripted::boxed(Iteration::new(test, me, nodes, frame)),
+            Test::Jacobi(test) => scripted(Iteration::new(test, me, nodes, frame), nodes),
+            Test::AllToAll(test) => {
+                let cut = cut(test.bytes);
+                scripted(Exchange { test, me, nodes, cut, round: 0 }, nodes)
+            }
+            Test::AllReduce(test) => in_rounds(Reduction::new(test, me, nodes), nodes, frame),
+            Test::Incast(test) => {
+                let cut = cut(test.bytes);
+                scripted(Funnel { test, me, nodes, cut, round: 0 }, nodes)
+            }
+            Test::Halo(test) => scripted(Torus::new(test, me, nodes, cut(test.bytes)), nodes),
         }
     }
+}
+
+fn scripted(script: impl Script + 'static, nodes: u16) -> Box<dyn Program> {
+    Box::new(Scripted::new(script, nodes))
 }
 
 /// As [`Test::parse`] reads it, without the keys.

@@ -80,12 +80,17 @@ impl Chain {
 impl Script for Chain {
     fn phase(&mut self, ops: &mut VecDeque<Op>) {
         let Throughput { messages, ahead, .. } = self.test;
-        match self.me {
-            NodeId(0) if self.message < messages + ahead => self.first(ops),
-            NodeId(1..) if self.message < messages => self.other(ops),
-            _ => return,
+        let first = self.me == NodeId(0);
+        let end = if first { messages + ahead } else { messages };
+        // Between its last message and the first answer node 0 has nothing to do, if it is to be further ahead than that.
+        while ops.is_empty() && self.message < end {
+            if first { self.first(ops) } else { self.other(ops) }
+            self.message += 1;
         }
-        self.message += 1;
+    }
+
+    fn end(&self) -> EventId {
+        EventId(self.test.messages)
     }
 
     fn received(&mut self, delivery: &Delivery) -> Result<(), String> {

@@ -1,0 +1,212 @@
+//! Programs in whole messages: what is sent is cut into fragments, and what comes is put together.
+
+use crate::script::{Script, Scripted};
+use crate::{Op, Program, Work};
+use bytes::{Bytes, BytesMut};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use trunkline_transport::cstar::{
+    Delivery, Destination, EventId, Flags, Fragment, NodeId, Source, Status,
+};
+
+/// A program that thinks in whole messages, a round of operations at a time. [`in_rounds`] makes a [`Program`] of it.
+///
+/// A message layer wants each node to send at most one message to a destination under an event, and a node to receive from
+/// one node under an event or, in a *crowd*, from all others. All nodes take the same events in the same order.
+pub trait Rounds: fmt::Debug + Send {
+    /// Plans the operations of the next round, when those of the last one are done. It is the end if it plans none.
+    fn round(&mut self, plan: &mut Plan);
+
+    /// Takes a message that has come whole.
+    ///
+    /// # Errors
+    /// What is wrong with it. The first such error is the program's verdict; the program goes on.
+    fn take(&mut self, message: Message) -> Result<(), String>;
+
+    /// Checks what the program has computed, when it has ended.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn verdict(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The program of a node that works in rounds, in a cluster of so many nodes whose frames hold `frame` bytes of payload.
+///
+/// It ends with a crowd event of empty messages, beyond what is measured.
+pub fn in_rounds(rounds: impl Rounds + 'static, nodes: u16, frame: u32) -> Box<dyn Program> {
+    Box::new(Scripted::new(Messages::new(rounds, frame), nodes))
+}
+
+/// All fragments of one node under one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The node that sent it.
+    pub from: NodeId,
+    /// The event.
+    pub event: EventId,
+    /// Its bytes.
+    pub data: Bytes,
+}
+
+/// The operations of a round, done in the order in which they are planned.
+#[derive(Debug, Default)]
+pub struct Plan {
+    acts: VecDeque<Act>,
+    /// Events taken so far.
+    events: u32,
+}
+
+/// An operation on whole messages.
+#[derive(Debug)]
+enum Act {
+    Send { to: Destination, event: EventId, crowd: bool, data: Bytes },
+    Receive { from: Source, event: EventId, messages: u16 },
+    Op(Op),
+}
+
+impl Plan {
+    /// Takes a new event, which follows all others. All nodes take as many.
+    pub fn event(&mut self) -> EventId {
+        let event = EventId(self.events);
+        self.events += 1;
+        event
+    }
+
+    /// Whether nothing is planned.
+    pub fn is_empty(&self) -> bool {
+        self.acts.is_empty()
+    }
+
+    /// Sends a message to one node, which receives from no other under this event.
+    pub fn send(&mut self, to: NodeId, event: EventId, data: Bytes) {
+        self.acts.push_back(Act::Send { to: Destination::Node(to), event, crowd: false, data });
+    }
+
+    /// Sends a message to one node, which receives from all other nodes under this event.
+    pub fn send_in_crowd(&mut self, to: NodeId, event: EventId, data: Bytes) {
+        self.acts.push_back(Act::Send { to: Destination::Node(to), event, crowd: true, data });
+    }
+
+    /// Sends a message to all other nodes, none of which sends under this event.
+    pub fn broadcast(&mut self, event: EventId, data: Bytes) {
+        self.acts.push_back(Act::Send { to: Destination::All, event, crowd: false, data });
+    }
+
+    /// Sends a message to all other nodes, each of which does the same under this event.
+    pub fn broadcast_in_crowd(&mut self, event: EventId, data: Bytes) {
+        self.acts.push_back(Act::Send { to: Destination::All, event, crowd: true, data });
+    }
+
+    /// Receives a message from one node.
+    pub fn receive(&mut self, from: NodeId, event: EventId) {
+        self.acts.push_back(Act::Receive { from: Source::Node(from), event, messages: 1 });
+    }
+
+    /// Receives the messages of a crowd: one from each other node.
+    pub fn receive_crowd(&mut self, event: EventId, nodes: u16) {
+        let messages = nodes.saturating_sub(1);
+        if messages > 0 {
+            self.acts.push_back(Act::Receive { from: Source::Any, event, messages });
+        }
+    }
+
+    /// Spends time of the processor.
+    pub fn work(&mut self, work: Work) {
+        self.acts.push_back(Act::Op(Op::Work(work)));
+    }
+
+    /// Begins what is measured.
+    pub fn begin(&mut self) {
+        self.acts.push_back(Act::Op(Op::Begin));
+    }
+
+    /// Ends a measured piece in which `bytes` user bytes were exchanged, and begins the next.
+    pub fn lap(&mut self, bytes: u64) {
+        self.acts.push_back(Act::Op(Op::Lap(bytes)));
+    }
+}
+
+/// Rounds as a script of fragments.
+#[derive(Debug)]
+struct Messages<R> {
+    rounds: R,
+    /// Bytes of a fragment at most.
+    frame: usize,
+    plan: Plan,
+    /// Fragments by number of messages that are not whole.
+    parts: BTreeMap<(EventId, NodeId), BTreeMap<u32, Bytes>>,
+}
+
+impl<R: Rounds> Messages<R> {
+    fn new(rounds: R, frame: u32) -> Messages<R> {
+        let frame = frame.max(1) as usize;
+        Messages { rounds, frame, plan: Plan::default(), parts: BTreeMap::new() }
+    }
+
+    fn cut(&self, to: Destination, event: EventId, crowd: bool, data: &Bytes) -> Vec<Op> {
+        let count = data.len().div_ceil(self.frame).max(1);
+        let piece = |number: usize| {
+            let (from, until) = (number * self.frame, data.len().min((number + 1) * self.frame));
+            let flags = Flags { last: number + 1 == count, crowd, large: count > 1 };
+            Op::Send(Fragment { to, event, flags, data: data.slice(from..until) })
+        };
+        (0..count).map(piece).collect()
+    }
+}
+
+impl<R: Rounds> Script for Messages<R> {
+    /// One operation of the plan; of a receive a single fragment, as nobody knows how many there will be.
+    fn phase(&mut self, ops: &mut VecDeque<Op>) {
+        if self.plan.acts.is_empty() {
+            self.rounds.round(&mut self.plan);
+        }
+        match self.plan.acts.pop_front() {
+            None => {}
+            Some(Act::Op(op)) => ops.push_back(op),
+            Some(Act::Send { to, event, crowd, data }) => {
+                ops.extend(self.cut(to, event, crowd, &data));
+            }
+            Some(Act::Receive { from, event, messages }) => {
+                ops.push_back(Op::Receive(from, event));
+                self.plan.acts.push_front(Act::Receive { from, event, messages });
+            }
+        }
+    }
+
+    fn received(&mut self, delivery: &Delivery) -> Result<(), String> {
+        let &Delivery { from, event, fragment, status, .. } = delivery;
+        let name = (event, from);
+        self.parts.entry(name).or_default().insert(fragment, delivery.data.clone());
+        if status == Status::More {
+            return Ok(());
+        }
+        if let Some(Act::Receive { messages, .. }) = self.plan.acts.front_mut() {
+            *messages -= 1;
+            if *messages == 0 {
+                self.plan.acts.pop_front();
+            }
+        }
+        let data = whole(self.parts.remove(&name).unwrap_or_default());
+        self.rounds.take(Message { from, event, data })
+    }
+
+    fn end(&self) -> EventId {
+        EventId(self.plan.events)
+    }
+
+    fn result(&self) -> Result<(), String> {
+        self.rounds.verdict()
+    }
+}
+
+/// A message from its fragments; one of a single fragment is not copied.
+fn whole(mut parts: BTreeMap<u32, Bytes>) -> Bytes {
+    if parts.len() == 1 {
+        return parts.pop_first().map(|it| it.1).unwrap_or_default();
+    }
+    let mut whole = BytesMut::with_capacity(parts.values().map(Bytes::len).sum());
+    parts.values().for_each(|part| whole.extend_from_slice(part));
+    whole.freeze()
+}

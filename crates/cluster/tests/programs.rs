@@ -1,0 +1,142 @@
+//! Every test runs to a right end on nodes joined in one process, whatever their number, its sizes and the order of events.
+
+use proptest::prelude::*;
+use trunkline_cluster::together::{Network, Stopped};
+use trunkline_cluster::{
+    AllReduce, AllToAll, Flood, Halo, Incast, Jacobi, Latency, Node, TESTS, Test, Throughput,
+};
+use trunkline_core::{Probability, Seed};
+use trunkline_transport::cstar::{
+    Careful, CarefulSettings, Cluster, Layer, NodeId, Traditional, TraditionalSettings,
+};
+
+/// Bytes of a frame: small, so that messages are cut.
+const FRAME: u32 = 200;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Traditional,
+    Careful,
+}
+
+fn layer(protocol: Protocol, me: NodeId, nodes: u16) -> Box<dyn Layer> {
+    let buffers = 16 * u32::from(nodes);
+    let cluster = Cluster { nodes, receive_buffers: buffers, send_buffers: 1024, frame: FRAME };
+    match protocol {
+        Protocol::Traditional => {
+            Box::new(Traditional::new(me, &cluster, &TraditionalSettings::default()).unwrap())
+        }
+        Protocol::Careful => {
+            Box::new(Careful::new(me, &cluster, &CarefulSettings::default()).unwrap())
+        }
+    }
+}
+
+fn nodes(test: &Test, protocol: Protocol, count: u16) -> Vec<Node> {
+    test.check(count, FRAME).unwrap();
+    let node = |me| {
+        let me = NodeId(me);
+        Node::new(test.program(me, count, FRAME), layer(protocol, me, count))
+    };
+    (0..count).map(node).collect()
+}
+
+/// Runs a test; node 0 takes all laps, and every verdict is good.
+fn runs(test: Test, protocol: Protocol, count: u16, network: Network) -> Result<(), String> {
+    let ended = network.run(nodes(&test, protocol, count)).map_err(|it: Stopped| it.to_string())?;
+    for (mut node, at) in ended.into_iter().zip(0_u16..) {
+        node.verdict().map_err(|wrong| format!("node {at}: {wrong}"))?;
+        let laps = node.take_laps().count() as u64;
+        if at == 0 && laps != test.laps() {
+            return Err(format!("{laps} laps instead of {}", test.laps()));
+        }
+    }
+    Ok(())
+}
+
+fn tests() -> impl Strategy<Value = Test> {
+    let latency = (1..300_u32, 1..8_u32, 0..3_u32, any::<bool>()).prop_map(
+        |(words, rounds, warm_up, processing)| {
+            Test::Latency(Latency { words, rounds, warm_up, processing })
+        },
+    );
+    let throughput = (1..200_u32, 1..30_u32, 1..10_u32, any::<bool>()).prop_map(
+        |(words, messages, ahead, processing)| {
+            Test::Throughput(Throughput { words, messages, ahead, processing })
+        },
+    );
+    let flood = (1..50_u32, 1..6_u32, 1..8_u32, 1..12_u32, any::<bool>()).prop_map(
+        |(words, fragments, ahead, events, processing)| {
+            Test::Flood(Flood { words, fragments, ahead, events, processing })
+        },
+    );
+    let jacobi = (9..40_u32, 1..12_u32)
+        .prop_map(|(side, iterations)| Test::Jacobi(Jacobi { side, iterations }));
+    let all_to_all = (0..900_u32, 1..6_u32)
+        .prop_map(|(bytes, rounds)| Test::AllToAll(AllToAll { bytes, rounds }));
+    let all_reduce = (1..100_u32, any::<bool>(), 1..4_u32)
+        .prop_map(|(values, tree, rounds)| Test::AllReduce(AllReduce { values, tree, rounds }));
+    let incast =
+        (0..900_u32, 1..6_u32).prop_map(|(bytes, rounds)| Test::Incast(Incast { bytes, rounds }));
+    let halo =
+        (0..900_u32, 1..6_u32).prop_map(|(bytes, rounds)| Test::Halo(Halo { bytes, rounds }));
+    prop_oneof![latency, throughput, flood, jacobi, all_to_all, all_reduce, incast, halo]
+}
+
+fn seeded(seed: u64) -> Network {
+    Network { seed: Seed(seed), ..Network::default() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_test_ends_well_over_the_careful_protocol(
+        test in tests(), nodes in 2..=9_u16, seed in any::<u64>(),
+    ) {
+        prop_assert_eq!(runs(test, Protocol::Careful, nodes, seeded(seed)), Ok(()));
+    }
+
+    #[test]
+    fn every_test_ends_well_over_the_traditional_protocol(
+        test in tests(), nodes in 2..=9_u16, seed in any::<u64>(),
+    ) {
+        prop_assert_eq!(runs(test, Protocol::Traditional, nodes, seeded(seed)), Ok(()));
+    }
+}
+
+/// The traditional protocol repairs what is lost, the closing event included.
+#[test]
+fn the_traditional_protocol_repairs_losses() {
+    for (kind, seed) in TESTS.iter().zip(0..) {
+        let loss = Probability::new(0.01).unwrap();
+        let few = match kind.name {
+            "throughput" => "messages=40",
+            "flood" => "events=10,words=20,fragments=2,ahead=2",
+            "jacobi" => "iterations=20",
+            "all-reduce" => "values=100,rounds=5",
+            _ => "rounds=5",
+        };
+        let test = Test::parse(&format!("{}:{few}", kind.name)).unwrap();
+        let network = Network { loss, ..seeded(seed) };
+        let ended = runs(test, Protocol::Traditional, 4, network);
+        assert_eq!(ended, Ok(()), "{}", kind.name);
+    }
+}
+
+#[test]
+fn one_node_solves_the_square_alone() {
+    let test = Test::Jacobi(Jacobi { side: 7, iterations: 20 });
+    assert_eq!(runs(test, Protocol::Careful, 1, seeded(1)), Ok(()));
+}
+
+/// A careful layer tells of a lost frame, or its nodes are left waiting; it never passes for success.
+#[test]
+fn a_loss_does_not_pass_for_success_with_the_careful_protocol() {
+    let test = Test::parse("throughput:words=100").unwrap();
+    for seed in 0..20 {
+        let network = Network { loss: Probability::new(0.01).unwrap(), ..seeded(seed) };
+        let stopped = network.run(nodes(&test, Protocol::Careful, 3)).unwrap_err();
+        assert!(!matches!(stopped, Stopped::Endless(..)), "seed {seed}: {stopped}");
+    }
+}
