@@ -122,7 +122,8 @@ fn part_is_complete(source: &Source, one: &Experiment, part: &Part) -> Result<()
     let chosen: Vec<_> = read.cells.iter().filter(|cell| part.cell.allows(&cell.cell)).collect();
     let first = chosen.first().ok_or_else(|| format!("no cell of {file} is chosen: check cell"))?;
     let names = first.traffic.iter().map(|one| one.name.as_str());
-    let names: Vec<&str> = names.chain(first.clusters.iter().map(|one| one.name.as_str())).collect();
+    let names: Vec<&str> =
+        names.chain(first.clusters.iter().map(|one| one.name.as_str())).collect();
     if !names.contains(&traffic) {
         return Err(format!("{file} has no traffic {traffic}: it has {}", names.join(", ")));
     }

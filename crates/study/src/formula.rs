@@ -5,7 +5,9 @@ use thiserror::Error;
 use trunkline_core::{Rate, Span};
 use trunkline_model::Throughput;
 use trunkline_model::formula::fairness::{self, Policy};
-use trunkline_model::formula::{hawley1989 as h89, lambert1987 as l87, tcp, vandewater1988 as v88};
+use trunkline_model::formula::{
+    hawley1989 as h89, lambert1987 as l87, mosberger1994 as m94, tcp, vandewater1988 as v88,
+};
 
 /// Why a formula has no value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -33,7 +35,7 @@ pub enum FormulaError {
 /// A formula's name, its parameters in order, and the function.
 type Formula = (&'static str, &'static [&'static str], fn(&[f64]) -> f64);
 
-/// Every formula; the names say the report (H89, L87, V88) and the functions' documentation the section.
+/// Every formula; the names say the report (H89, L87, M94, V88) and the functions' documentation the section.
 const FORMULAS: &[Formula] = &[
     ("ratio", &["a", "b"], |v| v[0] / v[1]),
     ("difference", &["a", "b"], |v| v[0] - v[1]),
@@ -54,6 +56,9 @@ const FORMULAS: &[Formula] = &[
     ("tcp-window-limited-share", &["window", "long", "short", "capacity"], |v| {
         window_limited_share(whole(v[0]), [span(v[1]), span(v[2])], v[3])
     }),
+    // Both are 0 or 1.
+    ("m94-cycles", &["careful", "sending"], |v| f64::from(m94::cycles(v[0] != 0.0, v[1] != 0.0))),
+    ("m94-operations", &["careful"], |v| m94::operations(v[0] != 0.0).as_secs_f64()),
     ("h89-round-robin-throughput", &["quantum", "block"], |v| {
         rate_of(h89::round_robin_throughput(finite(v[0]), finite(v[1])))
     }),

@@ -10,6 +10,7 @@ pub mod fairness;
 pub mod general;
 pub mod hawley1989;
 pub mod lambert1987;
+pub mod mosberger1994;
 pub mod opening;
 pub mod rounds;
 pub mod sawtooth;

@@ -34,6 +34,7 @@ fn every_study_and_every_scenario_can_be_read() {
             "lambert-beyond",
             "lambert1987",
             "lds2001",
+            "mosberger1994",
             "vandewater1988",
             "xunet-beyond"
         ]
@@ -187,6 +188,15 @@ fn every_published_cell_of_the_tables_is_compared() {
     ] {
         assert_eq!(rows("lambert1987", experiment), count, "{experiment}");
     }
+    for (experiment, count) in [
+        ("latency", 36),
+        ("throughput", 48),
+        ("flooding", 24),
+        ("jacobi", 24),
+        ("jacobi-single", 4),
+    ] {
+        assert_eq!(rows("mosberger1994", experiment), count, "{experiment}");
+    }
 }
 
 #[test]
@@ -226,6 +236,7 @@ fn figures_show_all_that_the_reports_show() {
     };
     assert_eq!(names_of("hawley1989"), figures(&[4, 5, 6, 9, 10, 11, 12, 13, 14, 15, 16, 17]));
     assert_eq!(names_of("lambert1987"), ["ring", "ethernet", "wideband"]);
+    assert_eq!(names_of("mosberger1994"), ["latency", "throughput", "flooding", "jacobi"]);
     assert_eq!(names_of("vandewater1988"), figures(&[2, 3, 4, 5, 6, 7, 8, 9, 10]));
     let hawley = results.iter().find(|result| result.name == "hawley1989").unwrap();
     let points = |name: &str| -> Vec<usize> {

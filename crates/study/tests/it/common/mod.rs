@@ -82,8 +82,9 @@ impl<F: Fn(&Scenario) -> Result<Run, String> + Send + Sync> Engine for Made<F> {
 /// sample; and more in every further cell.
 pub fn engine(scenario: &Scenario) -> Result<Run, String> {
     let extra: u64 = scenario.cell.values().flat_map(|text| text.bytes()).map(u64::from).sum();
-    let traffic: Vec<TrafficRun> =
-        scenario.traffic.iter().map(|one| measured(one, extra)).collect();
+    let traffic: Vec<TrafficRun> = (scenario.traffic.iter().map(|one| measured(one, extra)))
+        .chain(scenario.clusters.iter().map(|one| cluster(&one.name, extra)))
+        .collect();
     let last = traffic.iter().flat_map(|one| &one.samples).map(|sample| sample.end).max();
     Ok(Run {
         engine: EngineName::SIM,
@@ -123,6 +124,11 @@ fn measured(traffic: &Traffic, extra: u64) -> TrafficRun {
         block_count: 1,
         ..TrafficRun::default()
     }
+}
+
+fn cluster(name: &str, extra: u64) -> TrafficRun {
+    let samples = samples(0, &[(1000, 10)], extra).into_iter().collect();
+    TrafficRun { name: name.into(), samples, ..TrafficRun::default() }
 }
 
 fn samples(flow: u32, plan: &[(u64, u32)], extra: u64) -> Vec<Sample> {
