@@ -82,7 +82,11 @@ impl Script for Chain {
         let end = if first { messages + ahead } else { messages };
         // Between its last message and the first answer node 0 has nothing to do, if it is to be further ahead than that.
         while ops.is_empty() && self.message < end {
-            if first { self.first(ops) } else { self.other(ops) }
+            if first {
+                self.first(ops)
+            } else {
+                self.other(ops)
+            }
             self.message += 1;
         }
     }
