@@ -9,7 +9,7 @@ pub const MOST_NODES: usize = 16;
 /// Messages that are drawn at most.
 pub const MOST_LINES: usize = 400;
 
-/// Octets of the palette of Okabe and Ito (2008), which the colour-blind can tell apart, without its black.
+/// Colours of the palette of Okabe and Ito (2008), which the colour-blind can tell apart, without its black.
 const COLOURS: [&str; 7] =
     ["#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"];
 /// Waits for no node in particular.
