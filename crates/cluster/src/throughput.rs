@@ -62,10 +62,12 @@ impl Chain {
         let (event, NodeId(me)) = (EventId(self.message), self.me);
         ops.extend(receive(NodeId(me - 1), event, self.cut.count()));
         ops.extend(read(self.test.processing, self.cut.bytes));
-        match self.me == self.last() {
-            true => ops.extend(BACK.send(self.me, Destination::Node(NodeId(0)), event, false)),
-            false => ops.extend(self.send(event)),
+        if self.me != self.last() {
+            return ops.extend(self.send(event));
         }
+        // The same program runs on the last node: it writes what it would send on.
+        ops.extend(write(self.test.processing, self.cut.bytes));
+        ops.extend(BACK.send(self.me, Destination::Node(NodeId(0)), event, false));
     }
 
     fn send(&self, event: EventId) -> impl Iterator<Item = Op> {

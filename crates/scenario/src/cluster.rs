@@ -97,6 +97,10 @@ pub struct NodeCosts {
     pub interrupt: Span,
     /// To receive a fragment, once it is there.
     pub receive: Span,
+    /// Behind a fragment that has left: its buffers go back to their pools.
+    pub clean_up: Span,
+    /// To move a frame that was received out of the adapter, beside copying it.
+    pub copy_out: Span,
     /// To copy a word of 4 bytes between the adapter and memory.
     pub copy: Span,
     /// To write a word of 4 bytes before it is sent.

@@ -121,8 +121,9 @@ fn part_is_complete(source: &Source, one: &Experiment, part: &Part) -> Result<()
     let read = source.scenario(file, part.variant.as_deref()).ok_or("its scenario was not read")?;
     let chosen: Vec<_> = read.cells.iter().filter(|cell| part.cell.allows(&cell.cell)).collect();
     let first = chosen.first().ok_or_else(|| format!("no cell of {file} is chosen: check cell"))?;
-    if !first.traffic.iter().any(|one| one.name == traffic) {
-        let names: Vec<&str> = first.traffic.iter().map(|one| one.name.as_str()).collect();
+    let names = first.traffic.iter().map(|one| one.name.as_str());
+    let names: Vec<&str> = names.chain(first.clusters.iter().map(|one| one.name.as_str())).collect();
+    if !names.contains(&traffic) {
         return Err(format!("{file} has no traffic {traffic}: it has {}", names.join(", ")));
     }
     for (column, key) in one.keys.iter().filter(|(_, key)| key.from != SIZE) {

@@ -364,6 +364,16 @@ impl Codec<u32> for Bytes {
     }
 }
 
+impl Codec<Option<u32>> for Bytes {
+    const UNIT: &'static str = <Bytes as Codec<u32>>::UNIT;
+    fn read(text: &str, example: &str) -> Result<Option<u32>, String> {
+        <Bytes as Codec<u32>>::read(text, example).map(Some)
+    }
+    fn write(value: &Option<u32>) -> Option<String> {
+        value.as_ref().and_then(<Bytes as Codec<u32>>::write)
+    }
+}
+
 /// A whole number of percent, read with or without `%`.
 #[derive(Debug)]
 pub struct Percent;

@@ -22,6 +22,11 @@ macro_rules! media {
                 match self { $(AccessSpec::$Access(_) => $name,)+ }
             }
 
+            /// Most stations of its kind.
+            pub fn most_stations(&self) -> usize {
+                match self { $(AccessSpec::$Access(_) => <$Settings as AccessSettings>::MOST_STATIONS,)+ }
+            }
+
             /// Reads the keys of `kind`. `None` if there is no such kind.
             fn read_kind(
                 kind: &str,
@@ -66,6 +71,9 @@ macro_rules! media {
             }
             fn next(&self) -> Option<Time> {
                 match self { $(AnyAccess::$Access(it) => it.next(),)+ }
+            }
+            fn most_held(&self) -> Option<u64> {
+                match self { $(AnyAccess::$Access(it) => it.most_held(),)+ }
             }
             fn act<P: Carried>(&mut self, now: Time, stations: &mut Stations<P>) {
                 match self { $(AnyAccess::$Access(it) => it.act(now, stations),)+ }

@@ -6,11 +6,14 @@
 mod csma_cd;
 mod fddi;
 mod half_duplex;
+mod leaf_spine;
 mod list;
 mod ring;
+mod slab;
 mod spec;
 mod stations;
 mod token_ring;
+mod transit;
 mod wideband;
 
 pub use spec::{MediumKind, MediumSpec, MediumTextError};
@@ -30,10 +33,10 @@ media! {
     "token-ring" => token_ring::{TokenRing, TokenRingSettings},
     "fddi" => fddi::{Fddi, FddiSettings},
     "wideband" => wideband::{Wideband, WidebandSettings},
+    "leaf-spine" => leaf_spine::{LeafSpine, LeafSpineSettings},
 }
 
-/// Most stations of one medium.
-pub const MOST_STATIONS: usize = 1024;
+pub use leaf_spine::Flow;
 
 /// How the stations of a medium take turns: what one kind of medium has of its own.
 ///
@@ -44,6 +47,11 @@ trait Access {
 
     /// When something happens next without anybody asking.
     fn next(&self) -> Option<Time>;
+
+    /// The most bytes that a buffer of its own has held. `None` if it has none.
+    fn most_held(&self) -> Option<u64> {
+        None
+    }
 
     /// Does what happens at `now`, when that has come.
     fn act<P: Carried>(&mut self, now: Time, stations: &mut Stations<P>);
@@ -56,6 +64,9 @@ trait AccessSettings: Keys + Copy {
 
     /// Settings as text, `key=value,…`, under which property tests try it.
     const TRIALS: &'static [&'static str];
+
+    /// Most stations.
+    const MOST_STATIONS: usize = 1024;
 
     /// The access of an idle medium.
     fn build(self, ground: &Ground<'_>) -> Self::Access;
@@ -172,6 +183,12 @@ impl<P: Carried> Medium<P> {
     /// them out.
     pub fn counts(&self, station: StationId) -> Counts {
         self.stations.counts(station)
+    }
+
+    /// The most bytes that one buffer of a switch has held at once, of a medium with switches: by `leaf-spine` of what came
+    /// in at a port, or with `flow = "drop"` of what waited to leave by one.
+    pub fn most_held(&self) -> Option<u64> {
+        self.access.most_held()
     }
 
     /// What waits at a station, with what it is sending.

@@ -1,6 +1,7 @@
 //! What the stations of every medium have: queues, the frame in hand, counts, and what is under way to them.
 
 use super::Ground;
+use super::transit::Transit;
 use crate::line::Wire;
 use crate::link::book_departure;
 use crate::{AnyDiscipline, Backlog, Discipline, Drops, Service};
@@ -31,36 +32,40 @@ pub struct Heard<P> {
 /// The stations of a medium.
 #[derive(Debug)]
 pub(super) struct Stations<P> {
-    list: Vec<Station<P>>,
+    pub(super) list: Vec<Station<P>>,
     wire: Wire,
+    /// Frames that switches hold.
+    pub(super) transit: Transit<P>,
     /// What has been sent, by when it comes to its station and in the order of sending.
     under_way: BTreeMap<(Time, u64), Heard<P>>,
     sent: u64,
-    given_up: Vec<(StationId, P, DropCause)>,
+    pub(super) given_up: Vec<(StationId, P, DropCause)>,
 }
 
 /// A station's queue, and what became of what it was given.
 #[derive(Debug)]
-struct Station<P> {
+pub(super) struct Station<P> {
     queue: AnyDiscipline<Addressed<P>>,
     drops: Drops<Addressed<P>>,
     /// The frame in hand, until it has been sent or given up.
-    frame: Option<Service<Addressed<P>>>,
-    counts: Counts,
+    pub(super) frame: Option<Service<Addressed<P>>>,
+    pub(super) counts: Counts,
+    /// Of the packets marked, those that the medium has marked on their way.
+    pub(super) marked_on_way: u64,
     /// Its place in the order of names, by which ties are broken.
     rank: usize,
 }
 
 /// A packet with the station that it is for.
 #[derive(Debug)]
-struct Addressed<P> {
-    to: To<P>,
-    packet: P,
+pub(super) struct Addressed<P> {
+    pub(super) to: To<P>,
+    pub(super) packet: P,
 }
 
 /// The stations that a packet is for.
 #[derive(Debug, Clone, Copy)]
-enum To<P> {
+pub(super) enum To<P> {
     One(StationId),
     /// All others, each of which gets a copy.
     All(fn(&P) -> P),
@@ -164,7 +169,7 @@ impl<P: Carried> Stations<P> {
     }
 
     /// A packet that left at `departed` is under way to a station, where it is `delay` later.
-    fn set_out(
+    pub(super) fn set_out(
         &mut self,
         (from, to): (StationId, StationId),
         departed: Time,
@@ -194,7 +199,7 @@ impl<P: Carried> Stations<P> {
 
     fn collect_drops(&mut self, station: StationId) {
         let it = &mut self.list[station.0];
-        it.counts.marked = it.drops.marked();
+        it.counts.marked = it.drops.marked() + it.marked_on_way;
         for (Addressed { packet, .. }, cause) in it.drops.drain() {
             it.counts.drop(cause);
             self.given_up.push((station, packet, cause));
@@ -209,6 +214,8 @@ impl<P: Carried> Stations<P> {
         let (medium, names) = (ground.medium, ground.stations);
         let mut by_name: Vec<usize> = (0..names.len()).collect();
         by_name.sort_by_key(|&station| names[station]);
+        let mut ranks = vec![0; names.len()];
+        by_name.iter().enumerate().for_each(|(rank, &station)| ranks[station] = rank);
         let station = |(index, name): (usize, &&str)| Station {
             queue: AnyDiscipline::new(
                 &medium.discipline,
@@ -218,11 +225,13 @@ impl<P: Carried> Stations<P> {
             drops: Drops::default(),
             frame: None,
             counts: Counts::default(),
-            rank: by_name.iter().position(|&station| station == index).unwrap_or(index),
+            marked_on_way: 0,
+            rank: ranks[index],
         };
         Stations {
             list: names.iter().enumerate().map(station).collect(),
             wire: Wire::new(medium.framing, medium.rate, None, Time::ZERO),
+            transit: Transit::default(),
             under_way: BTreeMap::new(),
             sent: 0,
             given_up: Vec::new(),

@@ -6,7 +6,6 @@ use super::reader::Reader;
 use crate::network::Ways;
 use crate::{RouteError, Scenario, Start, Traffic, Transport, UDP_HEADER, Workload};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use trunkline_path::medium::MOST_STATIONS;
 
 /// Most user bytes of a UDP datagram over IPv4: 65535 less the headers (RFC 768, RFC 791).
 const MOST_UDP: u32 = 65_535 - UDP_HEADER;
@@ -140,8 +139,9 @@ fn media(scenario: &Scenario, names: &Names<'_>, elements: &Elements<'_>) -> Res
                 );
             }
         }
-        if !(2..=MOST_STATIONS).contains(&medium.stations.len()) {
-            let (count, most) = (medium.stations.len(), MOST_STATIONS);
+        let most = medium.spec.access.most_stations();
+        if !(2..=most).contains(&medium.stations.len()) {
+            let count = medium.stations.len();
             let problem = format!("found {count} of them: give 2 to {most} hosts or nodes");
             return Err(table.wrong("stations", problem));
         }

@@ -9,7 +9,6 @@ use super::schema::Table;
 use crate::{Cluster, Files, MessageProtocol, NodeCosts};
 use std::sync::LazyLock;
 use trunkline_cluster::{TESTS, Test};
-use trunkline_path::medium::MOST_STATIONS;
 use trunkline_transport::cstar::{CarefulSettings, Cluster as Layout, TraditionalSettings};
 use trunkline_transport::protocol::{ProtocolKey, Values};
 
@@ -69,8 +68,10 @@ pub(super) fn cluster(
         send_buffers: table.whole("send_buffers")?,
         frame: table.bytes("frame")?,
     };
-    if usize::from(layout.nodes) > MOST_STATIONS {
-        return Err(table.found("nodes", &format!("a medium has at most {MOST_STATIONS} stations")));
+    let most = medium.access.most_stations();
+    if usize::from(layout.nodes) > most {
+        let kind = medium.access.kind();
+        return Err(table.found("nodes", &format!("a medium of kind {kind} joins at most {most}")));
     }
     let cluster = Cluster {
         name: table.name("name")?,
@@ -137,6 +138,8 @@ pub(super) fn costs(table: &Reader<'_>) -> Result<NodeCosts, Wrong> {
         send: table.span("send")?,
         interrupt: table.span("interrupt")?,
         receive: table.span("receive")?,
+        clean_up: table.span("clean_up")?,
+        copy_out: table.span("copy_out")?,
         copy: table.span("copy")?,
         write: table.span("write")?,
         read: table.span("read")?,

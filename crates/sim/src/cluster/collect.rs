@@ -77,6 +77,10 @@ impl Cluster<'_> {
             notes
                 .push(note(NoteKind::Lost, format!("{lost} frames lost on arrival, as loss says")));
         }
+        if let Some(bytes) = self.medium.most_held() {
+            let text = format!("a switch held at most {bytes} bytes of what came in at one port");
+            notes.push(note(NoteKind::Assumed, text));
+        }
         notes.extend(self.samples.selection().map(|text| note(NoteKind::LeftOut, text)));
         notes
     }

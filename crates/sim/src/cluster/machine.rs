@@ -19,8 +19,9 @@ pub(super) struct Sent {
 pub(super) struct Machine {
     pub node: Node,
     pub processor: Serial,
-    /// The end of the step under way.
+    /// The end of the step under way, and what is to be done behind what it sends.
     pub promise: Option<Promise>,
+    pub clean_up: Span,
     pub waits: Option<Waiting>,
     /// When the timer of its layer is set.
     pub deadline: Option<Time>,
@@ -42,6 +43,7 @@ impl Machine {
             node,
             processor: Serial::default(),
             promise: None,
+            clean_up: Span::ZERO,
             waits: None,
             deadline: None,
             path: Path::new(),
@@ -59,6 +61,7 @@ impl Machine {
         self.tally += spent.tally;
         self.sent += u64::from(spent.sent);
         self.received += u64::from(spent.received);
+        self.clean_up = costs.clean_up.scaled(u64::from(spent.sent), 1);
         costs.send.scaled(u64::from(spent.sent), 1)
             + costs.receive.scaled(u64::from(spent.received), 1)
             + operations(costs, &spent.tally)
@@ -94,5 +97,7 @@ pub(super) struct Places {
 }
 
 fn operations(costs: &NodeCosts, tally: &Tally) -> Span {
-    costs.cycle.scaled(tally.cycles(), 1) + costs.copy.scaled(tally.copied.div_ceil(4), 1)
+    costs.cycle.scaled(tally.cycles(), 1)
+        + costs.copy_out.scaled(u64::from(tally.copied_out), 1)
+        + costs.copy.scaled(tally.copied.div_ceil(4), 1)
 }

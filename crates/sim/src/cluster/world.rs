@@ -167,6 +167,7 @@ impl<'a> Cluster<'a> {
         let cost = machine.cost(&self.spec.costs, spent);
         match machine.processor.submit(self.now, cost) {
             Done::Now => {
+                machine.processor.occupy(self.now, std::mem::take(&mut machine.clean_up));
                 self.flush(index);
                 false
             }
@@ -202,6 +203,7 @@ impl<'a> Cluster<'a> {
         self.events.give_back(entry);
         machine.promise = None;
         machine.path.mark(self.era, self.now, self.places.processor, Cause::Host);
+        machine.processor.occupy(self.now, std::mem::take(&mut machine.clean_up));
         self.flush(index);
         self.step(index);
     }

@@ -102,11 +102,13 @@ pub struct Tally {
     counts: [u32; Operation::ALL.len()],
     /// Bytes copied between the adapter and memory.
     pub copied: u64,
+    /// Frames copied out of the adapter that had been received.
+    pub copied_out: u32,
 }
 
 impl Default for Tally {
     fn default() -> Tally {
-        Tally { counts: [0; Operation::ALL.len()], copied: 0 }
+        Tally { counts: [0; Operation::ALL.len()], copied: 0, copied_out: 0 }
     }
 }
 
@@ -132,6 +134,7 @@ impl AddAssign for Tally {
     fn add_assign(&mut self, other: Tally) {
         self.counts.iter_mut().zip(other.counts).for_each(|(sum, more)| *sum += more);
         self.copied += other.copied;
+        self.copied_out += other.copied_out;
     }
 }
 

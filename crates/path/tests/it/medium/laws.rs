@@ -56,12 +56,13 @@ proptest! {
         }
     }
 
-    /// The frames of one channel in one direction stay in order, and no two frames that are heard share the channel.
+    /// On one channel for all the frames of a station stay in order, and no two frames that are heard share the channel.
     #[test]
     fn one_sends_at_a_time_and_in_order(
         asked in traffic(), which: prop::sample::Index, delay in 0u64..20_000, seed: u64,
     ) {
-        let (kind, keys) = *which.get(&trials());
+        let channels: Vec<_> = trials().into_iter().filter(|it| it.0 != "leaf-spine").collect();
+        let (kind, keys) = *which.get(&channels);
         let spec = spec(kind, keys, 8_000_000, Span::from_nanos(delay), "fifo:limit=30p");
         let trial = carried(&spec, seed, &asked);
         let mut heard: Vec<_> = trial.heard.iter().collect();
@@ -77,7 +78,7 @@ proptest! {
         }
     }
 
-    /// The same seed gives the same times. A station's number means nothing but its place in a ring.
+    /// The same seed gives the same times. A station's number means nothing but its place in a ring or on a leaf.
     #[test]
     fn the_same_seed_gives_the_same_run(
         asked in traffic(), which: prop::sample::Index, delay in 0u64..20_000, seed: u64,
@@ -89,7 +90,7 @@ proptest! {
         };
         let once = times(carried(&spec, seed, &asked));
         prop_assert_eq!(&once, &times(carried(&spec, seed, &asked)));
-        if ["token-ring", "fddi"].contains(&kind) {
+        if ["token-ring", "fddi", "leaf-spine"].contains(&kind) {
             return Ok(());
         }
         // The stations declared in another order.

@@ -5,6 +5,7 @@ mod csma_cd;
 mod fddi;
 mod half_duplex;
 mod laws;
+mod leaf_spine;
 mod text;
 mod token_ring;
 mod wideband;

@@ -101,6 +101,8 @@ pub(in crate::file) static COSTS: Table = Table {
         key("send", One(SPAN), Default("0"), "To send a fragment, beside those operations"),
         key("interrupt", One(SPAN), Default("0"), "Each interrupt by a frame, beside them"),
         key("receive", One(SPAN), Default("0"), "To receive a fragment that is there"),
+        key("clean_up", One(SPAN), Default("0"), "Behind a fragment that has left: its buffers go back"),
+        key("copy_out", One(SPAN), Default("0"), "To move a received frame out of the adapter, beside copying it"),
         key("copy", One(SPAN), Default("0"), "To copy 4 bytes between adapter and memory"),
         key("write", One(SPAN), Default("0"), "To write 4 bytes before they are sent"),
         key("read", One(SPAN), Default("0"), "To read 4 bytes that were received"),

@@ -282,6 +282,7 @@ impl Careful {
             let Some(stored) = self.inbox.latest_on_board(from) else { return };
             let (bytes, buffer) = (stored.data.len() as u64, stored.buffer.take());
             self.tally.copied += bytes;
+            self.tally.copied_out += 1;
             self.memory.copied += bytes;
             self.memory.copied_most = self.memory.copied_most.max(self.memory.copied);
             if self.memory.copied > self.settings.memory {
