@@ -12,12 +12,14 @@ mod jacobi;
 mod latency;
 mod message;
 mod node;
+pub mod pattern;
 mod program;
 mod rounds;
 mod script;
 mod test;
 mod throughput;
 pub mod together;
+pub mod trace;
 
 pub use all_reduce::AllReduce;
 pub use all_to_all::AllToAll;

@@ -1,5 +1,6 @@
 //! A node: a program, and the message layer that carries out what it asks for.
 
+use crate::trace::{Act, Record};
 use crate::{Op, Outcome, Program, Work};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Time};
@@ -23,6 +24,7 @@ pub struct Node {
     held: Option<BufferId>,
     began: Option<Time>,
     laps: VecDeque<Lap>,
+    records: Option<Vec<Record>>,
 }
 
 /// The operation that is not yet done.
@@ -98,6 +100,7 @@ impl Node {
             held: None,
             began: None,
             laps: VecDeque::new(),
+            records: None,
         }
     }
 
@@ -113,13 +116,18 @@ impl Node {
         match op {
             Op::Send(fragment) => self.send(now, fragment),
             Op::Receive(from, event) => self.receive(now, from, event),
-            Op::Work(work) => self.done(Spent { work, ..Spent::default() }),
+            Op::Work(work) => {
+                self.note(now, Act::Work(work));
+                self.done(Spent { work, ..Spent::default() })
+            }
             Op::Begin => {
+                self.note(now, Act::Begin);
                 self.began = Some(now);
                 self.done(Spent::default())
             }
             Op::Lap(bytes) => self.lap(now, bytes),
             Op::Done => {
+                self.note(now, Act::End);
                 self.let_go(now);
                 Step::Ended
             }
@@ -134,33 +142,42 @@ impl Node {
 
     fn send(&mut self, now: Time, fragment: Fragment) -> Step {
         self.let_go(now);
+        let (to, event, bytes) = (fragment.to, fragment.event, fragment.data.len() as u32);
         let (fragment, waiting) = match self.layer.send(now, fragment) {
-            Ok(()) => return self.done(Spent { sent: 1, ..Spent::default() }),
+            Ok(()) => {
+                self.note(now, Act::Send { to, event, bytes });
+                return self.done(Spent { sent: 1, ..Spent::default() });
+            }
             Err(Blocked::Window(fragment, peer)) => (fragment, Waiting::Window(peer)),
             Err(Blocked::Buffers(fragment)) => (fragment, Waiting::Buffers),
         };
         self.pending = Pending::Send(fragment);
-        self.waits(waiting)
+        self.waits(now, waiting)
     }
 
     fn receive(&mut self, now: Time, from: Source, event: EventId) -> Step {
         self.let_go(now);
         let Some(delivery) = self.layer.receive(now, from, event) else {
             self.pending = Pending::Receive(from, event);
-            return self.waits(Waiting::Fragment(from, event));
+            return self.waits(now, Waiting::Fragment(from, event));
         };
+        let (from, fragment) = (delivery.from, delivery.fragment);
+        let bytes = delivery.data.len() as u32;
+        self.note(now, Act::Receive { from, event, fragment, bytes });
         self.held = delivery.buffer;
         let step = self.done(Spent { received: 1, ..Spent::default() });
         self.pending = Pending::Ask(Outcome::Received(delivery));
         step
     }
 
-    fn waits(&mut self, waiting: Waiting) -> Step {
+    fn waits(&mut self, now: Time, waiting: Waiting) -> Step {
+        self.note(now, Act::Wait(waiting));
         let tally = self.layer.take_tally();
         Step::Waits(waiting, Spent { tally, ..Spent::default() })
     }
 
     fn lap(&mut self, now: Time, bytes: u64) -> Step {
+        self.note(now, Act::Lap(bytes));
         if let Some(start) = self.began.replace(now) {
             self.laps.push_back(Lap { start, end: now, bytes });
         }
@@ -171,6 +188,27 @@ impl Node {
     fn let_go(&mut self, now: Time) {
         if let Some(buffer) = self.held.take() {
             self.layer.release(now, buffer);
+        }
+    }
+
+    /// Records what the program does from now on, or no longer. A record takes 40 bytes, and is kept until it is taken.
+    pub fn record(&mut self, on: bool) {
+        self.records = on.then(Vec::new);
+    }
+
+    /// What was recorded since this was asked last, in the order of time.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        self.records.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Records an act; one wait is recorded once, however often it is tried again.
+    fn note(&mut self, at: Time, act: Act) {
+        if let Some(records) = &mut self.records {
+            let again =
+                matches!(act, Act::Wait(_)) && records.last().is_some_and(|it| it.act == act);
+            if !again {
+                records.push(Record { at, act });
+            }
         }
     }
 

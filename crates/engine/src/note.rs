@@ -57,6 +57,8 @@ pub enum NoteKind {
     Repeated,
     /// How exactly runs in real time were carried out.
     Accuracy,
+    /// The most that a buffer inside a medium has held.
+    Held,
 }
 
 impl Note {

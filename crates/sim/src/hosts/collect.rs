@@ -4,6 +4,7 @@ use super::end::End;
 use super::jobs::EndId;
 use super::measured::Measured;
 use super::world::World;
+use crate::network::MediumId;
 use std::collections::BTreeMap;
 use trunkline_core::Span;
 use trunkline_engine::{About, EngineName, Note, NoteKind, Pace, Run, wrong_blocks};
@@ -153,7 +154,17 @@ impl World<'_> {
                 selection.map(|text| Note::of_traffic(&traffic.name, NoteKind::LeftOut, text)),
             );
         }
+        notes.extend(self.held());
         notes
+    }
+
+    /// What the fullest buffer of each switched fabric held, by which buffers are to be chosen.
+    fn held(&self) -> impl Iterator<Item = Note> {
+        (0..).zip(&self.scenario.media).filter_map(|(index, medium)| {
+            let most = self.net.most_held(MediumId(index))?;
+            let text = format!("the fullest buffer of a switch held {most} bytes");
+            Some(Note::new(NoteKind::Held, text).about(About::Link(medium.name.clone())))
+        })
     }
 
     /// Blocks that were not the next of their stream: losses and copies together can deceive URP.

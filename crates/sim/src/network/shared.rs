@@ -156,6 +156,11 @@ impl Network {
         LinkId(id)
     }
 
+    /// The most bytes that one buffer inside a medium has held. `None` if the medium has no buffers but its stations'.
+    pub fn most_held(&self, medium: MediumId) -> Option<u64> {
+        self.media.list[medium.0 as usize].medium.most_held()
+    }
+
     /// Puts a packet onto a medium.
     #[cold]
     #[inline(never)]

@@ -4,7 +4,7 @@ use crate::hosts::random::{AMOUNTS, BOARDS, PROCESSORS, WORKLOADS};
 use crate::hosts::support::{run, scenario};
 use proptest::prelude::*;
 use trunkline_core::{Cause, Span};
-use trunkline_engine::{Run, check};
+use trunkline_engine::{NoteKind, Run, check};
 use trunkline_path::medium::KINDS;
 
 /// Hosts on a medium of 10 Mbit/s.
@@ -48,7 +48,8 @@ fn a_message_and_its_echo_take_turns() {
     assert!(run.links[0].busy > Span::ZERO && run.links[0].queueing.is_some());
 }
 
-/// Two connections in opposite directions share one channel: each kind carries most of its rate, not twice of it.
+/// Connections in opposite directions share one channel, of which they have most and no more; on a fabric each has cables of
+/// its own.
 #[test]
 fn a_medium_is_one_channel_for_all() {
     for kind in KINDS {
@@ -60,7 +61,11 @@ fn a_medium_is_one_channel_for_all() {
             + &bulk("three", "b", "d");
         let seen = goodput(&run(&text));
         // The frames of a satellite channel carry 3006 bytes each, and four seconds are few round trips.
-        let (least, most) = if kind.name == "wideband" { (0.1, 1.134) } else { (6.5, 9.5) };
+        let (least, most) = match kind.name {
+            "wideband" => (0.1, 1.134),
+            "leaf-spine" => (24.0, 28.5),
+            _ => (6.5, 9.5),
+        };
         assert!(seen > least && seen < most, "{}: {seen} Mbit/s", kind.name);
     }
 }
@@ -94,6 +99,37 @@ fn backlogs_and_traces_are_of_the_station() {
     assert!(most(0) > 10_000 && most(1) < 10_000, "{} {}", most(0), most(1));
     let sample = &run.traffic[0].samples;
     assert!(!sample.is_empty() || !run.traffic[0].courses.is_empty());
+}
+
+/// Incast of 16 senders: what drops loses segments and waits for a time-out; what pauses or grants credits loses none and keeps
+/// the receiver's cable busy, with the buffers that it has.
+#[test]
+fn incast_of_tcp_on_a_fabric() {
+    let senders: Vec<String> = (1..=16).map(|number| format!("h{number}")).collect();
+    let mut names: Vec<&str> = vec!["h0"];
+    names.extend(senders.iter().map(String::as_str));
+    for flow in ["drop", "pause", "credit"] {
+        let keys = format!(
+            "kind = \"leaf-spine\"\nhosts_per_leaf = 5\nspines = 2\nflow = \"{flow}\"\nbuffer = \"60kB\"\ndelay = \"100ns\""
+        );
+        let text = hosts(&names, &keys).replace("10Mbit/s", "100Gbit/s")
+            + &format!(
+                "[[traffic]]\nname = \"t\"\nkind = \"bulk\"\nbytes = \"64kB\"\nwrite = 65536\ncount = 16\nfrom_each = {senders:?}\nto = \"h0\"\n"
+            );
+        let run = run(&text);
+        assert_eq!(check(&run), [], "{flow}");
+        let lost: u64 = run.links.iter().map(|link| link.counts.dropped()).sum();
+        // 1024 kB at 100 Gbit/s take 82 us.
+        let ended = Span::from_nanos(run.ended.as_nanos());
+        if flow == "drop" {
+            assert!(lost > 0 && ended > Span::from_millis(100), "{lost} {ended}");
+        } else {
+            assert!(lost == 0 && ended < Span::from_micros(100), "{flow}: {lost} {ended}");
+        }
+        let held = run.notes.iter().find(|note| note.kind == NoteKind::Held).unwrap();
+        let bytes = held.text.split(' ').find_map(|word| word.parse::<u64>().ok()).unwrap();
+        assert!((40_000..=60_000).contains(&bytes), "{flow}: {}", held.text);
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -175,10 +211,10 @@ proptest! {
         prop_assert_eq!(&trunkline_sim::run(&scenario).unwrap(), &run);
     }
 
-    /// The order in which stations are declared means nothing unless it is that of a ring.
+    /// The order in which stations are declared means nothing unless it is that of a ring or on leaves.
     #[test]
     fn the_order_of_stations_means_nothing(plan in plan()) {
-        if ["token-ring", "fddi"].contains(&KINDS[plan.kind].name) {
+        if ["token-ring", "fddi", "leaf-spine"].contains(&KINDS[plan.kind].name) {
             return Ok(());
         }
         let traffic = |names| trunkline_sim::run(&scenario(&plan.text(names))).unwrap().traffic;
