@@ -18,6 +18,7 @@ mod names;
 mod numbers;
 mod operation;
 mod traditional;
+mod wire;
 
 pub use careful::{Careful, CarefulSettings};
 pub use cluster::{Cluster, ClusterError};
@@ -28,3 +29,4 @@ pub use names::{
 };
 pub use operation::{Operation, Tally};
 pub use traditional::{Traditional, TraditionalSettings};
+pub use wire::FrameError;
