@@ -3,6 +3,7 @@
 //! The bodies are plain functions over bytes, so that the tests of the command try them too, on the
 //! stable toolchain (`crates/cli/tests/fuzz_smoke.rs`).
 
+pub mod cstar;
 pub mod described;
 pub mod heard;
 pub mod mover;
@@ -33,7 +34,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 24] = [
+pub const BODIES: [(&str, Body); 25] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -50,6 +51,7 @@ pub const BODIES: [(&str, Body); 24] = [
     ("envelopes", read_envelopes),
     ("tcp", read_tcp),
     ("netblt", netblt::hear),
+    ("cstar", cstar::hear),
     ("protocols", hear_protocols),
     ("capsule", read_capsule),
     ("netlink", heard::read_netlink),

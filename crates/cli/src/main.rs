@@ -2,6 +2,7 @@
 
 mod bridge;
 mod calibrate;
+mod cluster;
 mod describe;
 #[cfg(test)]
 mod documented;
@@ -92,6 +93,8 @@ enum Verb {
     Send(send::Args),
     /// Receive what `trunkline send` sends
     Receive(receive::Args),
+    /// Run a test among nodes that exchange messages, each a process
+    Cluster(cluster::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
 }
@@ -127,6 +130,7 @@ fn work() -> u8 {
         Verb::Probe(args) => probe::run(&args),
         Verb::Send(args) => send::run(&args),
         Verb::Receive(args) => receive::run(&args),
+        Verb::Cluster(args) => cluster::run(&args),
         Verb::Presets(args) => presets::run(&args),
     };
     result.map_or_else(Failure::report, |()| 0)

@@ -238,18 +238,7 @@ impl Test {
     pub fn parse(text: &str) -> Result<Test, String> {
         let (name, pairs) = text.split_once(':').unwrap_or((text, ""));
         let kind = kind(name)?;
-        let mut values = Values::defaults(kind.keys);
-        for pair in pairs.split(',').filter(|pair| !pair.is_empty()) {
-            let (key, value) =
-                pair.split_once('=').ok_or_else(|| format!("'{pair}' is no key=value"))?;
-            let key = kind.keys.iter().find(|known| known.name == key).ok_or_else(|| {
-                let names: Vec<&str> = kind.keys.iter().map(|key| key.name).collect();
-                format!("{name} has no key '{key}': use {}", names.join(", "))
-            })?;
-            let read = key.takes.read(value);
-            let read = read.ok_or_else(|| format!("{} = {value}: give {}", key.name, key.takes))?;
-            values.set(key.name, read);
-        }
+        let values = Values::parse(name, kind.keys, pairs)?;
         Test::of(name, &values)
     }
 

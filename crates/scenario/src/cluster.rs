@@ -7,6 +7,7 @@ use trunkline_transport::cstar::{
     Careful, CarefulSettings, Cluster as Layout, ClusterError, Layer, NodeId, Traditional,
     TraditionalSettings,
 };
+use trunkline_transport::protocol::{ProtocolKey, Values};
 
 /// A cluster.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,14 +45,7 @@ impl Cluster {
     /// # Errors
     /// If it has too few buffers.
     pub fn layer(&self, me: NodeId) -> Result<Box<dyn Layer>, ClusterError> {
-        Ok(match &self.protocol {
-            MessageProtocol::Traditional(settings) => {
-                Box::new(Traditional::new(me, &self.layout, settings)?)
-            }
-            MessageProtocol::Careful(settings) => {
-                Box::new(Careful::new(me, &self.layout, settings)?)
-            }
-        })
+        self.protocol.layer(me, &self.layout)
     }
 
     /// A node that has not started.
@@ -76,6 +70,49 @@ pub enum MessageProtocol {
 impl MessageProtocol {
     /// The names of all, as files have them.
     pub const NAMES: &'static [&'static str] = &["traditional", "careful"];
+
+    /// The layer called `name`, with these values for its keys.
+    ///
+    /// # Errors
+    /// If there is none of this name, or values do not go together.
+    pub fn of(name: &str, values: &Values) -> Result<MessageProtocol, String> {
+        match name {
+            "traditional" => TraditionalSettings::of(values).map(MessageProtocol::Traditional),
+            "careful" => CarefulSettings::of(values).map(MessageProtocol::Careful),
+            _ => Err(format!("'{name}' is no message layer: use traditional or careful")),
+        }
+    }
+
+    /// The keys of the layer called `name`.
+    pub fn keys(name: &str) -> &'static [ProtocolKey] {
+        match name {
+            "traditional" => TraditionalSettings::KEYS,
+            _ => CarefulSettings::KEYS,
+        }
+    }
+
+    /// Reads `NAME` or `NAME:key=value,…`.
+    ///
+    /// # Errors
+    /// What was found, and what there is.
+    pub fn parse(text: &str) -> Result<MessageProtocol, String> {
+        let (name, pairs) = text.split_once(':').unwrap_or((text, ""));
+        let values = Values::parse(name, MessageProtocol::keys(name), pairs)?;
+        MessageProtocol::of(name, &values)
+    }
+
+    /// The end of a node.
+    ///
+    /// # Errors
+    /// If it has too few buffers.
+    pub fn layer(&self, me: NodeId, layout: &Layout) -> Result<Box<dyn Layer>, ClusterError> {
+        Ok(match self {
+            MessageProtocol::Traditional(settings) => {
+                Box::new(Traditional::new(me, layout, settings)?)
+            }
+            MessageProtocol::Careful(settings) => Box::new(Careful::new(me, layout, settings)?),
+        })
+    }
 
     /// Its name.
     pub fn name(&self) -> &'static str {

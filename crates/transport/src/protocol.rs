@@ -213,6 +213,30 @@ impl Values {
         values
     }
 
+    /// The values that a text `key=value,…` gives to `keys` of `what`; the others have their defaults.
+    ///
+    /// # Errors
+    /// What was found, and what there is.
+    pub fn parse(
+        what: &str,
+        keys: &'static [ProtocolKey],
+        pairs: &str,
+    ) -> Result<Values, String> {
+        let mut values = Values::defaults(keys);
+        for pair in pairs.split(',').filter(|pair| !pair.is_empty()) {
+            let (key, value) =
+                pair.split_once('=').ok_or_else(|| format!("'{pair}' is no key=value"))?;
+            let key = keys.iter().find(|known| known.name == key).ok_or_else(|| {
+                let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+                format!("{what} has no key '{key}': use {}", names.join(", "))
+            })?;
+            let read = key.takes.read(value);
+            let read = read.ok_or_else(|| format!("{} = {value}: give {}", key.name, key.takes))?;
+            values.set(key.name, read);
+        }
+        Ok(values)
+    }
+
     /// Sets the value of `key`.
     pub fn set(&mut self, key: &'static str, value: Value) {
         match self.0.iter_mut().find(|(name, _)| *name == key) {

@@ -112,16 +112,8 @@ fn kind_and_values(
 }
 
 fn protocol(table: &Reader<'_>) -> Result<MessageProtocol, Wrong> {
-    let keys = |kind: &str| match kind {
-        "traditional" => TraditionalSettings::KEYS,
-        _ => CarefulSettings::KEYS,
-    };
-    let (kind, values) = kind_and_values(table, "protocol", keys, protocols)?;
-    let read = match kind {
-        "traditional" => TraditionalSettings::of(&values).map(MessageProtocol::Traditional),
-        _ => CarefulSettings::of(&values).map(MessageProtocol::Careful),
-    };
-    read.map_err(|problem| table.wrong("protocol", problem))
+    let (kind, values) = kind_and_values(table, "protocol", MessageProtocol::keys, protocols)?;
+    MessageProtocol::of(kind, &values).map_err(|problem| table.wrong("protocol", problem))
 }
 
 fn test(table: &Reader<'_>) -> Result<Test, Wrong> {

@@ -1,0 +1,97 @@
+//! `trunkline cluster`: nodes that exchange messages, as real processes.
+
+mod node;
+mod run;
+
+use crate::failure::Failure;
+use std::time::Duration;
+use trunkline_cluster::Test;
+use trunkline_core::{Probability, Seed};
+use trunkline_nodes::NodesError;
+use trunkline_scenario::MessageProtocol;
+use trunkline_transport::cstar::Cluster;
+
+/// Run a test among nodes that exchange messages, each a process
+///
+/// The message layer is that of Mosberger, Turner and Peterson (TR 94-14, 1994) in both forms: `traditional` repairs what is
+/// lost; `careful` loses nothing itself and stops with a word when the network does.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Start all nodes on this machine, run a test, and compare what they say
+    Run(run::Args),
+    /// Be one node of a cluster, here or on a host of its own
+    Node(node::Args),
+}
+
+/// Does it.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match &args.what {
+        What::Run(args) => run::run(args),
+        What::Node(args) => node::run(args),
+    }
+}
+
+/// What all nodes have in common.
+#[derive(clap::Args, Clone)]
+struct Common {
+    /// What they do: NAME or NAME:key=value,…
+    #[arg(long, value_name = "TEST", value_parser = Test::parse, long_help = tests())]
+    test: Test,
+    /// The message layer: careful, or traditional; with keys as in careful:audit=100ms
+    #[arg(long, value_name = "LAYER", default_value = "careful:audit=200ms", value_parser = MessageProtocol::parse)]
+    protocol: MessageProtocol,
+    /// Most payload of a frame, in bytes; longer messages are cut
+    #[arg(long, value_name = "BYTES", default_value_t = 8000, value_parser = clap::value_parser!(u32).range(4..=60_000))]
+    frame: u32,
+    /// Receive buffers of each node, of one frame each
+    #[arg(long, value_name = "NUMBER", default_value_t = 128, value_parser = clap::value_parser!(u32).range(2..))]
+    buffers: u32,
+    /// Frames that a traditional node holds until they are acknowledged
+    #[arg(long, value_name = "NUMBER", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
+    send_buffers: u32,
+    /// Each node drops this share of what comes, to see what becomes of it
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    drop: Probability,
+    /// Seed of what is dropped
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Look for datagrams so long before sleeping; worth it with a processor for each node
+    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = duration)]
+    poll: Duration,
+}
+
+fn tests() -> String {
+    let mut text = String::from("What they do: NAME or NAME:key=value,…\n");
+    for kind in trunkline_cluster::TESTS {
+        let keys: Vec<&str> = kind.keys.iter().map(|key| key.name).collect();
+        text += &format!("\n- {}: {} Keys: {}", kind.name, kind.help, keys.join(", "));
+    }
+    text
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let span: trunkline_core::Span = text.parse().map_err(|error| format!("{error}"))?;
+    Ok(Duration::from_nanos(span.as_nanos()))
+}
+
+impl Common {
+    fn layout(&self, nodes: u16) -> Cluster {
+        let Common { frame, buffers: receive_buffers, send_buffers, .. } = *self;
+        Cluster { nodes, receive_buffers, send_buffers, frame }
+    }
+
+    fn seed(&self) -> Seed {
+        Seed(self.seed)
+    }
+}
+
+/// The failure that an error of nodes is.
+fn failure(error: &NodesError) -> Failure {
+    Failure::failed(error)
+}

@@ -1,0 +1,110 @@
+//! `trunkline cluster node`: one node.
+
+use super::{Common, failure};
+use crate::failure::Failure;
+use crate::output;
+use std::io::{BufRead, stdin};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use trunkline_cluster::Node;
+use trunkline_nodes::{Carrier, Outcome, Peers, Plan, Said, drive};
+use trunkline_transport::cstar::NodeId;
+
+/// Be one node of a cluster, here or on a host of its own.
+///
+/// All nodes get the same options but --id and --bind. A node begins when it has heard all others, prints what it came to as
+/// a line of JSON, and answers the others until it is stopped or its input ends. It authenticates nobody: use it on networks
+/// of your own.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Its number, from 0
+    #[arg(long, value_name = "NUMBER")]
+    id: u16,
+    /// Listen at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    bind: SocketAddr,
+    /// Where all nodes are, this one too, in the order of their numbers; read from the input if left out
+    #[arg(long, value_name = "ADDRESS:PORT,…", value_delimiter = ',')]
+    peers: Vec<String>,
+    /// How many there are, if --peers is left out
+    #[arg(long, value_name = "NUMBER", required_unless_present = "peers")]
+    nodes: Option<u16>,
+    #[command(flatten)]
+    common: Common,
+}
+
+const EXAMPLES: &str = "\
+Example, on hosts alpha and beta:
+  trunkline cluster node --id 0 --bind 0.0.0.0:7714 --peers alpha:7714,beta:7714 --test latency:words=1000
+  trunkline cluster node --id 1 --bind 0.0.0.0:7714 --peers alpha:7714,beta:7714 --test latency:words=1000";
+
+/// Runs the node.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    crate::signals::watch(move |_| {
+        flag.store(true, Ordering::Relaxed);
+        true
+    })?;
+    let common = &args.common;
+    let nodes = args.nodes.unwrap_or(args.peers.len() as u16);
+    let (layout, me) = (common.layout(nodes), NodeId(args.id));
+    common.test.check(nodes, common.frame).map_err(Failure::wrong_use)?;
+    let layer = common.protocol.layer(me, &layout).map_err(Failure::wrong_use)?;
+    let node = Node::new(common.test.program(me, nodes, common.frame), layer);
+    let bound = Carrier::bind(args.bind, common.buffers, common.frame);
+    let mut carrier = bound.map_err(|error| failure(&error))?;
+    carrier.meet(me, peers(args, &carrier, &stop)?);
+    let plan = Plan {
+        me,
+        drop: common.drop,
+        seed: common.seed(),
+        poll: common.poll,
+        patience: Duration::from_secs(30),
+    };
+    let mut said = Ok(());
+    let tell = &mut |outcome: &Outcome| said = say(&Said::Ended(Box::new(outcome.clone())));
+    let outcome = drive(&plan, node, carrier, &stop, tell).map_err(|error| failure(&error))?;
+    said?;
+    match outcome.failure.or(outcome.wrong) {
+        Some(why) => Err(Failure::failed(format!("{me}: {why}"))),
+        None => Ok(()),
+    }
+}
+
+/// Where all nodes are: from the command line, or from whoever started this one, whose end is the node's.
+fn peers(
+    args: &Args,
+    carrier: &Carrier,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<SocketAddr>, Failure> {
+    if !args.peers.is_empty() {
+        return args.peers.iter().map(|text| resolved(text)).collect();
+    }
+    let address = carrier.address().map_err(|error| failure(&error))?;
+    say(&Said::Listens(address))?;
+    let mut line = String::new();
+    stdin().lock().read_line(&mut line)?;
+    let peers: Peers = serde_json::from_str(&line)
+        .map_err(|_| Failure::failed("the input does not say where all nodes are: give --peers"))?;
+    let flag = Arc::clone(stop);
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut stdin().lock(), &mut std::io::sink());
+        flag.store(true, Ordering::Relaxed);
+    });
+    Ok(peers.peers)
+}
+
+fn resolved(text: &str) -> Result<SocketAddr, Failure> {
+    let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
+    found.ok_or_else(|| Failure::wrong_use(format!("--peers: '{text}' is no address with a port")))
+}
+
+
+/// Says it in a line of JSON.
+fn say(what: &Said) -> Result<(), Failure> {
+    output::line(&serde_json::to_string(what)?)
+}

@@ -1,0 +1,178 @@
+//! One node, driven to its end on this thread.
+
+use crate::meeting::{answer, meet};
+use crate::{Carrier, NodesError, Outcome};
+use bytes::Bytes;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use trunkline_cluster::{Node, Step};
+use trunkline_core::{Probability, Seed, Span, Stream, Time};
+use trunkline_transport::cstar::{Frame, NodeId};
+
+/// How a node is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Which node it is.
+    pub me: NodeId,
+    /// The share of datagrams that it drops on arrival, to try what becomes of that.
+    pub drop: Probability,
+    /// Seed of what is drawn.
+    pub seed: Seed,
+    /// Time for which it looks for datagrams without sleeping before it sleeps. Only of use with a processor for each node.
+    pub poll: Duration,
+    /// How long it waits for the others at the beginning.
+    pub patience: Duration,
+}
+
+/// Longest sleep: so soon a stop is noticed.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Runs a node to the end of its program. Afterwards [`serve`](Driver::serve) answers the others until `stop`.
+///
+/// `ended` is called with the outcome when the program has ended or cannot go on; the others may still need answers then.
+///
+/// # Errors
+/// If a peer does not come, the system refuses something, or `stop` is set before the end.
+pub fn drive(
+    plan: &Plan,
+    node: Node,
+    carrier: Carrier,
+    stop: &AtomicBool,
+    ended: &mut dyn FnMut(&Outcome),
+) -> Result<Outcome, NodesError> {
+    let chance = plan.seed.stream(&format!("node {} drops", plan.me.0));
+    let mut driver =
+        Driver { plan, node, carrier, chance, begin: Instant::now(), dropped: 0, waits: false };
+    let early = meet(&mut driver.carrier, plan.me, plan.patience, stop)?;
+    driver.begin = Instant::now();
+    early.iter().try_for_each(|octets| driver.arrives(octets))?;
+    while !driver.is_over() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(NodesError::Stopped);
+        }
+        driver.go_on()?;
+    }
+    let outcome = driver.outcome();
+    ended(&outcome);
+    while !stop.load(Ordering::Relaxed) {
+        driver.serve()?;
+    }
+    Ok(outcome)
+}
+
+struct Driver<'a> {
+    plan: &'a Plan,
+    node: Node,
+    carrier: Carrier,
+    chance: Stream,
+    begin: Instant,
+    dropped: u64,
+    /// Whether the program waits for something.
+    waits: bool,
+}
+
+impl Driver<'_> {
+    fn now(&self) -> Time {
+        Time::ZERO + Span::from_nanos(self.begin.elapsed().as_nanos() as u64)
+    }
+
+    fn is_over(&self) -> bool {
+        self.node.has_ended() || self.node.failure().is_some()
+    }
+
+    /// A step of the program, or a datagram if it waits.
+    fn go_on(&mut self) -> Result<(), NodesError> {
+        let step = self.node.step(self.now());
+        self.flush()?;
+        self.waits = matches!(step, Step::Waits(..));
+        let wait = if self.waits { self.until_due() } else { Duration::ZERO };
+        self.take_in(wait)
+    }
+
+    /// Answers others when the program has ended.
+    fn serve(&mut self) -> Result<(), NodesError> {
+        self.take_in(self.until_due())
+    }
+
+    fn until_due(&self) -> Duration {
+        let due = self.node.deadline().map(|at| at.since(self.now()).as_nanos());
+        due.map_or(NAP, |nanos| Duration::from_nanos(nanos).clamp(Duration::from_micros(1), NAP))
+    }
+
+    /// Takes in what has come, or comes within `wait`, and does what is due.
+    fn take_in(&mut self, wait: Duration) -> Result<(), NodesError> {
+        let mut next = self.look(wait)?;
+        while let Some(octets) = next {
+            self.arrives(&octets)?;
+            next = self.carrier.receive(Duration::ZERO)?;
+        }
+        let now = self.now();
+        if self.node.deadline().is_some_and(|deadline| deadline <= now) {
+            self.node.expire(now);
+        }
+        self.flush()
+    }
+
+    /// The next datagram, looked for without sleeping at first.
+    fn look(&mut self, wait: Duration) -> Result<Option<Bytes>, NodesError> {
+        let begin = Instant::now();
+        loop {
+            let found = self.carrier.receive(Duration::ZERO)?;
+            let spent = begin.elapsed();
+            if found.is_some() || wait.is_zero() {
+                return Ok(found);
+            }
+            if spent >= self.plan.poll.min(wait) {
+                let rest = wait.saturating_sub(spent);
+                return if rest.is_zero() { Ok(None) } else { self.carrier.receive(rest) };
+            }
+        }
+    }
+
+    fn arrives(&mut self, octets: &Bytes) -> Result<(), NodesError> {
+        if answer(&mut self.carrier, self.plan.me, octets)? {
+            return Ok(());
+        }
+        if self.chance.happens(self.plan.drop) {
+            self.dropped += 1;
+            return Ok(());
+        }
+        let now = self.now();
+        match Frame::decode(octets) {
+            Ok(frame) => {
+                self.node.arrive(now, frame);
+            }
+            Err(_) => self.node.damaged(now),
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), NodesError> {
+        let now = self.now();
+        while let Some(frame) = self.node.transmit(now) {
+            self.carrier.send(&frame)?;
+        }
+        Ok(())
+    }
+
+    fn outcome(&mut self) -> Outcome {
+        let (counters, memory) = (self.node.counters(), self.node.memory());
+        let failure = self.node.failure().map(ToString::to_string);
+        Outcome {
+            node: self.plan.me.0,
+            laps: self.node.take_laps().map(|lap| (lap.span().as_nanos(), lap.bytes)).collect(),
+            wrong: if failure.is_some() { None } else { self.node.verdict().err() },
+            failure,
+            sent: self.carrier.sent,
+            received: self.carrier.received,
+            dropped: self.dropped,
+            kernel_dropped: self.carrier.dropped(),
+            refused: counters.refused,
+            requests: counters.requests,
+            again: counters.again,
+            buffers: memory.receive_most,
+            copied: memory.copied_most,
+            state: memory.state,
+        }
+    }
+}

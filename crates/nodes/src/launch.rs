@@ -1,0 +1,249 @@
+//! A process for each node of a cluster, on this machine.
+//!
+//! A node's process says on its output where it listens, hears on its input where all are, and says what it came to. It ends
+//! when its input ends, so that none outlives whoever started it.
+
+use crate::{NodesError, Outcome};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use trunkline_netns::{IpNet, LabError, Laboratory, SpawnOptions, spawn};
+use trunkline_transport::cstar::NodeId;
+
+/// Where the nodes of a cluster run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Each in a network namespace of its own, joined to the others by a router.
+    Namespaces {
+        /// The largest packet on the way, in bytes.
+        mtu: u32,
+    },
+    /// All on this host's loopback.
+    Loopback,
+}
+
+/// What a node says, a line of JSON each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Said {
+    /// It listens there.
+    Listens(SocketAddr),
+    /// Its program has ended, or cannot go on.
+    Ended(Box<Outcome>),
+}
+
+/// Where all nodes are, by their numbers, as a node is told: one line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peers {
+    /// Their addresses.
+    pub peers: Vec<SocketAddr>,
+}
+
+/// A cluster under way.
+#[derive(Debug)]
+pub struct Launch {
+    children: Vec<(Child, Option<ChildStdin>)>,
+    heard: Receiver<(usize, Option<String>)>,
+    /// Kept for as long as the nodes live.
+    laboratory: Option<Laboratory>,
+}
+
+/// The port at which nodes in namespaces of their own listen.
+const PORT: u16 = 7714;
+/// How long processes may take to end before they are killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// Addresses of namespaces: 10.77.NODE.2, and 10.77.NODE.1 the router's side.
+const NETWORK: [u8; 2] = [10, 77];
+/// Most nodes in namespaces: their number is an octet of an address.
+pub const MOST_NAMESPACES: u16 = 250;
+
+impl Launch {
+    /// Starts `nodes` processes. `command` makes the command of a node, which is to listen at an address.
+    ///
+    /// # Errors
+    /// If namespaces or processes cannot be had.
+    pub fn start(
+        place: Place,
+        nodes: u16,
+        command: &dyn Fn(NodeId, SocketAddr) -> Command,
+    ) -> Result<Launch, NodesError> {
+        let laboratory = match place {
+            Place::Namespaces { mtu } => Some(joined(nodes, mtu)?),
+            Place::Loopback => None,
+        };
+        let (sender, heard) = channel();
+        let mut launch = Launch { children: Vec::new(), heard, laboratory };
+        for node in (0..nodes).map(NodeId) {
+            launch.add(node, command, &sender)?;
+        }
+        Ok(launch)
+    }
+
+    fn add(
+        &mut self,
+        node: NodeId,
+        command: &dyn Fn(NodeId, SocketAddr) -> Command,
+        sender: &Sender<(usize, Option<String>)>,
+    ) -> Result<(), NodesError> {
+        let index = usize::from(node.0);
+        let own = self.laboratory.as_ref().map(|it| &it.hosts()[index]);
+        let address = match own {
+            Some(_) => SocketAddr::from((address(node, 2), PORT)),
+            None => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        };
+        let mut command = command(node, address);
+        // The terminal's signals are for the one who started them.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let options = SpawnOptions { own_group: true, ..SpawnOptions::default() };
+        let mut child = match own {
+            Some(namespace) => spawn(namespace, command, options)?,
+            None => {
+                use std::os::unix::process::CommandExt;
+                let started = command.process_group(0).spawn();
+                started.map_err(NodesError::system(format!("start {node}")))?
+            }
+        };
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        self.children.push((child, input));
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines());
+            for line in lines.map_while(Result::ok) {
+                if sender.send((index, Some(line))).is_err() {
+                    return;
+                }
+            }
+            let _ = sender.send((index, None));
+        });
+        Ok(())
+    }
+
+    /// Lets them meet, and waits for the outcome of each; `ended` hears of each. They are stopped then.
+    ///
+    /// # Errors
+    /// If a node dies, if not all have ended after `most`, or if `stop` is set. Then all are stopped too.
+    pub fn run(
+        mut self,
+        most: Duration,
+        stop: &AtomicBool,
+        ended: &mut dyn FnMut(&Outcome),
+    ) -> Result<Vec<Outcome>, NodesError> {
+        let count = self.children.len();
+        let deadline = Instant::now() + most;
+        let mut addresses: Vec<Option<SocketAddr>> = vec![None; count];
+        let mut outcomes: Vec<Option<Outcome>> = vec![None; count];
+        let mut failed = false;
+        while !failed && outcomes.iter().any(Option::is_none) {
+            let (index, said) = self.next(deadline, stop, &outcomes)?;
+            match said {
+                Said::Listens(address) => {
+                    addresses[index] = Some(address);
+                    let all: Option<Vec<SocketAddr>> = addresses.iter().copied().collect();
+                    if let Some(peers) = all {
+                        self.tell(&Peers { peers })?;
+                    }
+                }
+                Said::Ended(outcome) => {
+                    failed = outcome.failure.is_some();
+                    ended(&outcome);
+                    outcomes[index] = Some(*outcome);
+                }
+            }
+        }
+        self.stop();
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// What a node says next.
+    fn next(
+        &self,
+        deadline: Instant,
+        stop: &AtomicBool,
+        outcomes: &[Option<Outcome>],
+    ) -> Result<(usize, Said), NodesError> {
+        let died = |index: usize, what: &str| NodesError::Died {
+            node: NodeId(index as u16),
+            what: what.into(),
+        };
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(NodesError::Stopped);
+            }
+            match self.heard.recv_timeout(Duration::from_millis(50)) {
+                Ok((index, Some(line))) => match serde_json::from_str(&line) {
+                    Ok(said) => return Ok((index, said)),
+                    Err(_) => return Err(died(index, &format!("said what it should not: {line}"))),
+                },
+                Ok((index, None)) => return Err(died(index, "died before its program had ended")),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
+                Err(_) => {
+                    let index = outcomes.iter().position(Option::is_none).unwrap_or(0);
+                    return Err(died(index, "has not ended in time"));
+                }
+            }
+        }
+    }
+
+    /// Tells all of them.
+    fn tell(&mut self, what: &Peers) -> Result<(), NodesError> {
+        let mut line = serde_json::to_string(what).unwrap_or_default();
+        line.push('\n');
+        for (_, input) in &mut self.children {
+            let Some(input) = input else { continue };
+            let told = input.write_all(line.as_bytes()).and_then(|()| input.flush());
+            told.map_err(NodesError::system("tell the nodes where all are"))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the inputs of all, waits for them, and kills those that go on.
+    fn stop(&mut self) {
+        self.children.iter_mut().for_each(|(_, input)| *input = None);
+        let deadline = Instant::now() + GRACE;
+        for (child, _) in &mut self.children {
+            while matches!(child.try_wait(), Ok(None)) {
+                if Instant::now() > deadline {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// An address of a node's network: 1 the router's, 2 the node's.
+fn address(NodeId(node): NodeId, last: u8) -> Ipv4Addr {
+    let [a, b] = NETWORK;
+    Ipv4Addr::new(a, b, node as u8 + 1, last)
+}
+
+/// Namespaces of their own for so many nodes, and a router between them.
+fn joined(nodes: u16, mtu: u32) -> Result<Laboratory, LabError> {
+    let mut laboratory = Laboratory::new()?;
+    let net = |node: NodeId, last: u8| IpNet::new(address(node, last), 24);
+    laboratory.middle().set_sysctl("net/ipv4/ip_forward", "1")?;
+    for node in (0..nodes).map(NodeId) {
+        let host = laboratory.add_host()?;
+        let inner = format!("tl{}", node.0);
+        laboratory.join(host, ("tl", None), (&inner, None), mtu)?;
+        let (own, router) = (net(node, 2), net(node, 1));
+        if let (Some(own), Some(router)) = (own, router) {
+            laboratory.hosts()[host].add_address("tl", own)?;
+            laboratory.middle().add_address(&inner, router)?;
+        }
+        laboratory.hosts()[host].add_default_route(address(node, 1).into())?;
+    }
+    Ok(laboratory)
+}
