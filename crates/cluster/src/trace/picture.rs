@@ -14,6 +14,8 @@ const COLOURS: [&str; 7] =
     ["#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"];
 /// Waits for no node in particular.
 const GREY: &str = "#BBBBBB";
+/// Messages of no bytes, such as those with which programs end.
+const EMPTY: &str = "#AAAAAA";
 
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 80.0;
@@ -23,6 +25,9 @@ const LINE: f64 = 44.0;
 const BAR: f64 = 7.0;
 /// A bar narrower than this has no number in it.
 const LEGIBLE: f64 = 12.0;
+
+const LEGEND: &str = "Messages slant from sender to receiver, grey if empty. Dark: work. Coloured, with its number: waits \
+                      for that node; grey: for any, or for buffers.";
 
 /// The places of times and nodes in the picture.
 struct Scale {
@@ -51,10 +56,8 @@ pub fn picture(nodes: &[Vec<Record>]) -> String {
     shown.iter().enumerate().for_each(|(node, records)| bar(&mut svg, &scale, node, records));
     let note = messages(&mut svg, &scale, nodes, shown.len());
     axis(&mut svg, &scale, height - 40.0);
-    let legend = format!(
-        "Messages slant from sender to receiver; dark: work; coloured, with its number: waits for that node.{note}"
-    );
-    text(&mut svg, LEFT, 20.0, "start", &legend);
+    text(&mut svg, LEFT, 18.0, "start", LEGEND);
+    text(&mut svg, LEFT, 34.0, "start", &note);
     svg.push_str("</svg>\n");
     svg
 }
@@ -131,20 +134,21 @@ fn messages(svg: &mut String, scale: &Scale, nodes: &[Vec<Record>], shown: usize
     for arrow in arrows.iter().step_by(every) {
         let (from, to) = (Scale::y(usize::from(arrow.from.0)), Scale::y(usize::from(arrow.to.0)));
         let (sent, received) = (scale.x(arrow.sent), scale.x(arrow.received));
+        let colour = if arrow.bytes > 0 { "black" } else { EMPTY };
         let _ = writeln!(
             svg,
             "<line class=\"message\" x1=\"{sent:.2}\" y1=\"{from:.1}\" x2=\"{received:.2}\" y2=\"{to:.1}\" \
-             stroke=\"black\" stroke-width=\"0.8\"/><circle cx=\"{received:.2}\" cy=\"{to:.1}\" r=\"2\"/>"
+             stroke=\"{colour}\" stroke-width=\"0.8\"/><circle cx=\"{received:.2}\" cy=\"{to:.1}\" r=\"2\" fill=\"{colour}\"/>"
         );
     }
-    let mut note = String::new();
+    let mut notes = Vec::new();
     if every > 1 {
-        let _ = write!(note, " 1 message in {every} is drawn.");
+        notes.push(format!("1 message in {every} is drawn."));
     }
     if nodes.len() > shown {
-        let _ = write!(note, " The first {shown} of {} nodes are drawn.", nodes.len());
+        notes.push(format!("The first {shown} of {} nodes are drawn.", nodes.len()));
     }
-    note
+    notes.join(" ")
 }
 
 fn axis(svg: &mut String, scale: &Scale, y: f64) {
