@@ -9,6 +9,7 @@ const EXAMPLES: &[(&str, usize)] = &[
     ("asymmetric-access", 2),
     ("ethernet", 2),
     ("host-interface", 4),
+    ("incast", 8),
     ("leaf-spine", 6),
     ("long-distance", 5),
     ("looped-path", 1),
