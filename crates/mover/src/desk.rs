@@ -130,7 +130,9 @@ impl Clerk {
                 let Wanted { had, bytes, name, .. } = wanted(at_work, sink);
                 Ok(Some(Done::Known { had, bytes, name }))
             }
-            Task::Write(chunk, data) => {
+            Task::Write(chunk, mut data) => {
+                // A short chunk in a full buffer is filled up.
+                data.truncate(sink.length(chunk) as usize);
                 sink.write(chunk, &data)?;
                 Ok(Some(Done::Written(data.len() as u64)))
             }

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trunkline_core::{Rate, Span, Time};
 use trunkline_handshake::random;
-use trunkline_transport::netblt::wire::{Burst, Dialect, Packet, Ports, Terms};
+use trunkline_transport::netblt::wire::{Burst, Dialect, Packet, Ports, Read, Terms};
 use trunkline_transport::netblt::{Connection, Ending, Habits, Held, Out, RateLaw, Sender};
 
 /// Packets that leave before what has come is looked at.
@@ -20,6 +20,8 @@ const NAP: Span = Span::from_millis(50);
 const GRAIN: Span = Span::from_micros(250);
 /// The longest while data are being read.
 const SHORT_NAP: Span = Span::from_micros(500);
+/// How long the receiver may take to tell the end by itself before it is asked.
+const ASK: Span = Span::from_millis(200);
 /// Seconds of silence after which a connection is given up, and the receiver called again.
 const DEATH: u16 = 60;
 /// Buffers under way at once: 90 MB.
@@ -142,6 +144,8 @@ pub(crate) struct Flow<'a> {
     pub account: Account,
     /// Data packets sent, and those of them sent again.
     pub packets: (u64, u64),
+    /// What the receiver has said by itself about the end, until it is taken note of.
+    pub told: Option<Vec<u8>>,
 }
 
 impl Flow<'_> {
@@ -177,7 +181,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Opens a connection whose OPEN says this. Answers it with what the receiver says, or nothing if the session is lost.
+    /// Opens a connection whose OPEN says this. Answers it with what the receiver says, or nothing if the session is lost. What
+    /// the receiver says by itself about the end counts as its answer.
     pub fn open(
         &mut self,
         session: &mut Session,
@@ -202,6 +207,9 @@ impl Flow<'_> {
         let ports = Ports { local, foreign: 1 };
         let mut connection = Connection::open(self.link.now(), terms, ports, habits);
         while connection.is_opening() {
+            if let Some(text) = self.told.take() {
+                return Ok(Some((connection, text)));
+            }
             let now = self.link.now();
             if !self.turn(session, &mut connection, &mut BTreeMap::new())? {
                 return Ok(None);
@@ -223,7 +231,28 @@ impl Flow<'_> {
         }
     }
 
-    /// Sends what `feed` has through a connection that is open, until all of it is confirmed.
+    /// What the receiver says by itself about the end, if it says it soon. Meanwhile what `connection` has still to say is said.
+    pub fn hear(
+        &mut self,
+        session: &mut Session,
+        connection: &mut Connection,
+    ) -> Result<Option<Vec<u8>>, MoverError> {
+        let until = self.link.now() + ASK;
+        while self.told.is_none() && self.link.now() < until {
+            self.check_stop()?;
+            let now = self.link.now();
+            if !self.turn(session, connection, &mut BTreeMap::new())? {
+                break;
+            }
+            if self.told.is_none() {
+                self.rest(connection, until.since(now).min(NAP));
+            }
+            self.account.book(Limit::RoundTrips, self.link.now().since(now));
+        }
+        Ok(self.told.take())
+    }
+
+    /// Sends what `feed` has through a connection that is open, until all of it is confirmed or the receiver tells the end.
     pub fn send(
         &mut self,
         session: &mut Session,
@@ -245,6 +274,9 @@ impl Flow<'_> {
             }
             if !self.turn(session, connection, &mut buffers)? {
                 return Ok(Outcome::Lost);
+            }
+            if self.told.is_some() {
+                return Ok(Outcome::Done);
             }
             if let Some(ending) = connection.ending() {
                 return self.ended(ending);
@@ -277,19 +309,22 @@ impl Flow<'_> {
         buffers: &mut BTreeMap<u64, Vec<u8>>,
     ) -> Result<bool, MoverError> {
         let (to, mut is_known, mut now) = (self.to, true, self.link.now());
-        while self.link.receive(|from, datagram| {
+        let Flow { link, told, .. } = self;
+        while link.receive(|from, datagram| {
             if !same(from, to) {
                 return;
             }
             is_known &= !session.is_unknown(datagram);
-            if let Some((read, _)) = session.hear(datagram)
-                && read.ports == connection.ports().turned()
-            {
-                connection.receive(now, &read.packet, true);
+            match session.hear(datagram) {
+                Some((Read { packet: Packet::Text(text), .. }, _)) => *told = Some(text),
+                Some((read, _)) if read.ports == connection.ports().turned() => {
+                    connection.receive(now, &read.packet, true);
+                }
+                _ => {}
             }
         })? {
             // What came while there was much to take in has come now and not before: else its round trip would be too short.
-            now = self.link.now();
+            now = link.now();
         }
         if connection.deadline().is_some_and(|at| at <= now) {
             connection.expire(now);

@@ -26,6 +26,8 @@ const MOST_MANIFEST: u64 = 256 << 20;
 const LINGER: Span = Span::from_secs(5);
 /// The same once the sender has been told.
 const SOON: Span = Span::from_millis(1500);
+/// From one word about what is in its place to the next.
+const TELL: Span = Span::from_millis(100);
 /// The longest sleep; while the disk works; and while nobody is there.
 const NAP: Span = Span::from_millis(50);
 const SHORT_NAP: Span = Span::from_millis(1);
@@ -71,6 +73,9 @@ pub fn receive(
         past: VecDeque::new(),
         said: None,
         placing: None,
+        finishing: false,
+        teller: None,
+        told: Time::ZERO,
         finished: None,
         failed: None,
         story: Story::default(),
@@ -131,6 +136,10 @@ struct End {
     /// The newest answer that opened nothing, and whom it was for.
     said: Option<(u64, u32, Ports, Packet)>,
     placing: Option<(u64, u64)>,
+    /// Whether the disk has the root and has not answered yet, and the guest and the ports of who is told the end.
+    finishing: bool,
+    teller: Option<(u64, Ports)>,
+    told: Time,
     /// How it ended, well or not, and until when its sender can still be told.
     finished: Option<(Got, Time)>,
     failed: Option<(MoverError, Time)>,
@@ -172,11 +181,15 @@ impl End {
     fn hear(&mut self, tell: &mut dyn FnMut(&Receiving)) -> Result<(), MoverError> {
         let mut news = Vec::new();
         loop {
-            let End { link, sessions, current, desk, writing, .. } = self;
+            let End { link, sessions, current, desk, writing, finishing, teller, .. } = self;
             let now = link.now();
+            let at_work = current.as_ref().map(|it| (it.guest, it.connection.ports()));
             let more = link.receive(|from, datagram| {
                 let mut give = |task| {
                     *writing += u64::from(matches!(task, Task::Write(..)));
+                    if matches!(task, Task::Finish(_)) {
+                        (*finishing, *teller) = (true, at_work);
+                    }
                     desk.give(task);
                 };
                 news.extend(sort(now, sessions, current, from, datagram, &mut give));
@@ -311,27 +324,23 @@ impl End {
             Ask::Hashes { .. } => {
                 let Some(chunk) = self.story.chunk() else { return };
                 let length = self.story.bytes.div_ceil(chunk.into()) * 32;
-                self.accept(
-                    now,
-                    &pending,
-                    &Answer::All,
-                    Stream::headed(chunk, length, Task::Hashes),
-                );
+                let stream = Stream::octets(chunk, length, Task::Hashes);
+                self.accept(now, &pending, &Answer::All, stream);
             }
-            Ask::Finish { root, .. } => {
-                self.current = None;
-                match (&self.finished, self.placing) {
-                    (Some(_), _) => self.answer(&pending, &Answer::Done),
-                    (None, Some((done, all))) => {
-                        self.answer(&pending, &Answer::Placing { done, all });
-                        tell(&Receiving::Place { done, entries: all });
-                    }
-                    (None, None) => {
-                        self.pending = Some(pending);
+            Ask::Finish { root, .. } => match (&self.finished, self.placing) {
+                (Some(_), _) => self.answer(&pending, &Answer::Done),
+                (None, Some((done, all))) => {
+                    self.answer(&pending, &Answer::Placing { done, all });
+                    tell(&Receiving::Place { done, entries: all });
+                }
+                (None, None) => {
+                    self.pending = Some(pending);
+                    if !self.finishing {
+                        self.finishing = true;
                         self.desk.give(Task::Finish(root));
                     }
                 }
-            }
+            },
         }
     }
 
@@ -374,8 +383,9 @@ impl End {
             Done::Placing(done, all) => {
                 self.placing = Some((done, all));
                 tell(&Receiving::Place { done, entries: all });
-                if let Some(pending) = self.pending.take() {
-                    self.answer(&pending, &Answer::Placing { done, all });
+                if self.pending.is_some() || now >= self.told + TELL {
+                    self.told = now;
+                    self.tell_end(&Answer::Placing { done, all });
                 }
             }
             Done::Known { had, bytes, name } => {
@@ -388,14 +398,13 @@ impl End {
             }
             Done::Wanted(wanted) => self.wanted(now, wanted, tell),
             Done::Root(answer) => {
-                let pending = self.pending.take();
-                pending.iter().for_each(|it| self.answer(it, &answer));
+                self.finishing = false;
+                self.tell_end(&answer);
             }
             Done::Finished(finished) => {
                 self.finished = Some((self.story.got(now, &finished, &self.link), now + LINGER));
-                if let Some(pending) = self.pending.take() {
-                    self.answer(&pending, &Answer::Done);
-                }
+                self.finishing = false;
+                self.tell_end(&Answer::Done);
             }
             Done::Failed(error) => {
                 // What fails behind it fails because of it.
@@ -404,6 +413,16 @@ impl End {
                     self.failed = Some((error.into(), now + LINGER));
                 }
             }
+        }
+    }
+
+    /// Tells who asked how the end is, or else whose connection brought the root.
+    fn tell_end(&mut self, answer: &Answer) {
+        if let Some(pending) = self.pending.take() {
+            return self.answer(&pending, answer);
+        }
+        if let Some((guest, ports)) = self.teller {
+            self.tell_guest(guest, ports, &Packet::Text(answer.text()), &[]);
         }
     }
 
@@ -428,12 +447,13 @@ impl End {
             Answer::Want { .. } => {
                 // Only as many ranges as were told.
                 let told = Answer::read(&answer.text());
-                let Some(Answer::Want { ranges, .. }) = told else { return };
+                let Some(Answer::Want { ranges, missing }) = told else { return };
                 let list = ranges.into_iter().flatten().collect();
-                self.accept(now, &pending, &answer, Stream::chunks(offer.chunk, list));
+                let stream = Stream::chunks(offer.chunk, list, missing);
+                self.accept(now, &pending, &answer, stream);
             }
             Answer::All => {
-                let stream = Stream::headed(offer.chunk, offer.manifest, Task::Manifest);
+                let stream = Stream::everything(offer.chunk, offer.manifest);
                 self.accept(now, &pending, &answer, stream);
             }
             _ => self.answer(&pending, &answer),
@@ -490,7 +510,7 @@ impl End {
     }
 
     fn rest(&self, now: Time) {
-        let at_disk = self.pending.is_some() || self.placing.is_some();
+        let at_disk = self.pending.is_some() || self.finishing;
         let at_work = self.current.as_ref().and_then(|it| it.connection.deadline());
         let nap = if at_disk || at_work.is_some() { SHORT_NAP } else { NAP };
         let most = now + nap;
@@ -515,7 +535,9 @@ fn sort(
     let at_work = current.as_mut().filter(|current| {
         let is_other = matches!(&read.packet, Packet::Open(terms) if terms.uid != current.uid);
         let ports = current.connection.ports().turned();
-        current.guest == guest.number && read.ports == ports && !is_other
+        // It is the sender who says that it knows the end.
+        let is_end = read.packet == Packet::Done;
+        current.guest == guest.number && read.ports == ports && !is_other && !is_end
     });
     match at_work {
         Some(current) => {
