@@ -4,7 +4,7 @@
 use crate::MoverError;
 use crate::flow::{Feed, Loaded, Octets};
 use crate::send::Sending;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError};
 use trunkline_core::{Span, Time};
 use trunkline_transfer::{Source, root};
 
@@ -32,15 +32,20 @@ pub(crate) enum Read {
     End,
 }
 
-/// Reads what `job` needs as long as somebody takes it.
-pub(crate) fn read(source: &mut Source, job: &Job, to: &SyncSender<Result<Read, MoverError>>) {
+/// Reads what `job` needs as long as somebody takes it, into buffers that come back.
+pub(crate) fn read(
+    source: &mut Source,
+    job: &Job,
+    to: &SyncSender<Result<Read, MoverError>>,
+    spare: &Receiver<Vec<u8>>,
+) {
     // If nobody takes it the connection has ended.
     let give = |read: Result<Read, MoverError>| {
         let failed = read.is_err();
         to.send(read).is_ok() && !failed
     };
     for &number in &job.list {
-        let mut data = Vec::new();
+        let mut data = spare.try_recv().unwrap_or_default();
         let read = source.read(number, job.chunk, &mut data);
         if !give(read.map(|hash| Read::Chunk(number, data, hash)).map_err(MoverError::from)) {
             return;
@@ -65,6 +70,8 @@ pub(crate) struct Chunks<'a> {
     pub heads: u64,
     pub job: &'a Job,
     pub read: Receiver<Result<Read, MoverError>>,
+    /// Buffers that the reader may fill again.
+    pub spare: Sender<Vec<u8>>,
     pub hashes: &'a mut [Option<[u8; 32]>],
     pub progress: Progress<'a>,
     /// Chunks taken, and the last one, which waits for the root.
@@ -148,7 +155,10 @@ impl Feed for Chunks<'_> {
         }
     }
 
-    fn confirmed(&mut self, buffer: u64, octets: u64) {
+    fn confirmed(&mut self, buffer: u64, data: Vec<u8>) {
+        let octets = data.len() as u64;
+        // If the reader has ended it needs no more room.
+        let _ = self.spare.send(data);
         // The manifest is none of the data, nor is the root or what fills up a short chunk.
         let Some(number) = buffer.checked_sub(self.heads) else { return };
         let Some(&chunk) = self.job.list.get(number as usize) else { return };

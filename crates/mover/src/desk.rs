@@ -29,8 +29,8 @@ pub(crate) enum Done {
     Wanted(Wanted),
     /// The manifest is there, and says this.
     Known { had: u64, bytes: u64, name: String },
-    /// A chunk of so many octets is on the disk.
-    Written(u64),
+    /// A chunk is on the disk: these octets.
+    Written(Vec<u8>),
     /// So many entries are in their places, of so many.
     Placing(u64, u64),
     /// What the sender is told of its root, without an end.
@@ -134,7 +134,7 @@ impl Clerk {
                 // A short chunk in a full buffer is filled up.
                 data.truncate(sink.length(chunk) as usize);
                 sink.write(chunk, &data)?;
-                Ok(Some(Done::Written(data.len() as u64)))
+                Ok(Some(Done::Written(data)))
             }
             Task::Hashes(octets) => {
                 let (hashes, _) = octets.as_chunks::<32>();

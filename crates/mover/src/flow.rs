@@ -13,11 +13,9 @@ use trunkline_transport::netblt::wire::{Burst, Dialect, Packet, Ports, Read, Ter
 use trunkline_transport::netblt::{Connection, Ending, Habits, Held, Out, RateLaw, Sender};
 
 /// Packets that leave before what has come is looked at.
-const ROUND: usize = 64;
+const ROUND: usize = 256;
 /// The longest that it sleeps, so that the user's wishes are heard.
 const NAP: Span = Span::from_millis(50);
-/// The shortest: packets that come due meanwhile leave together, which NETBLT's pace allows for up to half a millisecond.
-const GRAIN: Span = Span::from_micros(250);
 /// The longest while data are being read.
 const SHORT_NAP: Span = Span::from_micros(500);
 /// How long the receiver may take to tell the end by itself before it is asked.
@@ -79,8 +77,8 @@ pub(crate) trait Feed {
     /// The next buffer, if it has been read.
     fn next(&mut self) -> Result<Option<Loaded>, MoverError>;
 
-    /// A buffer, counted from 0, has been confirmed; it had so many octets.
-    fn confirmed(&mut self, buffer: u64, octets: u64);
+    /// A buffer, counted from 0, has been confirmed; these were its octets.
+    fn confirmed(&mut self, buffer: u64, data: Vec<u8>);
 
     /// Says how far it is: data packets sent, and those of them sent again.
     fn tell(&mut self, now: Time, packets: (u64, u64));
@@ -120,7 +118,7 @@ impl Feed for Octets<'_> {
         Ok(self.take().map(|(data, last)| Loaded { data, last }))
     }
 
-    fn confirmed(&mut self, _buffer: u64, _octets: u64) {}
+    fn confirmed(&mut self, _buffer: u64, _data: Vec<u8>) {}
 
     fn tell(&mut self, _now: Time, _packets: (u64, u64)) {}
 }
@@ -167,7 +165,7 @@ impl Flow<'_> {
             told(now.since(begun));
             let mut met = Ok(None);
             let to = self.to;
-            while self.link.receive(|from, datagram| {
+            while self.link.receive(|from, _, datagram| {
                 if same(from, to) && matches!(met, Ok(None)) {
                     met = caller.hear(now, datagram);
                 }
@@ -215,7 +213,7 @@ impl Flow<'_> {
                 return Ok(None);
             }
             if connection.is_opening() {
-                self.rest(&connection, NAP);
+                self.rest(&mut connection, NAP);
             }
             self.account.book(Limit::RoundTrips, self.link.now().since(now));
         }
@@ -283,8 +281,7 @@ impl Flow<'_> {
             }
             let Some(sender) = connection.sender() else { return Ok(Outcome::Lost) };
             while let Some(buffer) = sender.released() {
-                let octets = buffers.remove(&buffer).map_or(0, |data| data.len() as u64);
-                feed.confirmed(buffer, octets);
+                feed.confirmed(buffer, buffers.remove(&buffer).unwrap_or_default());
             }
             let sent = sender.sent;
             self.packets = (earlier.0 + sent.packets + sent.again, earlier.1 + sent.again);
@@ -292,10 +289,10 @@ impl Flow<'_> {
             if sender.is_finished() {
                 return Ok(Outcome::Done);
             }
-            let (limit, nap) = held(sender.held());
+            let (limit, most) = held(sender.held());
             let worked = self.link.now();
             self.account.book(Limit::Processor, worked.since(before));
-            self.rest(connection, nap);
+            self.rest(connection, most);
             before = self.link.now();
             self.account.book(limit, before.since(worked));
         }
@@ -308,9 +305,9 @@ impl Flow<'_> {
         connection: &mut Connection,
         buffers: &mut BTreeMap<u64, Vec<u8>>,
     ) -> Result<bool, MoverError> {
-        let (to, mut is_known, mut now) = (self.to, true, self.link.now());
+        let (to, mut is_known) = (self.to, true);
         let Flow { link, told, .. } = self;
-        while link.receive(|from, datagram| {
+        while link.receive(|from, at, datagram| {
             if !same(from, to) {
                 return;
             }
@@ -318,14 +315,12 @@ impl Flow<'_> {
             match session.hear(datagram) {
                 Some((Read { packet: Packet::Text(text), .. }, _)) => *told = Some(text),
                 Some((read, _)) if read.ports == connection.ports().turned() => {
-                    connection.receive(now, &read.packet, true);
+                    connection.receive(at, &read.packet, true);
                 }
                 _ => {}
             }
-        })? {
-            // What came while there was much to take in has come now and not before: else its round trip would be too short.
-            now = link.now();
-        }
+        })? {}
+        let now = self.link.now();
         if connection.deadline().is_some_and(|at| at <= now) {
             connection.expire(now);
         }
@@ -348,9 +343,15 @@ impl Flow<'_> {
         Ok(is_known)
     }
 
-    fn rest(&mut self, connection: &Connection, nap: Span) {
+    /// Sleeps for `most` at most, and so long at least that packets that come due meanwhile leave together.
+    fn rest(&mut self, connection: &mut Connection, most: Span) {
+        if let Some(sender) = connection.sender() {
+            self.link.set_round(sender.control_timer());
+            sender.set_slack(self.link.nap().scaled(2, 1));
+        }
+        let least = self.link.nap();
         let (now, due) = (self.link.now(), connection.deadline().unwrap_or(Time::NEVER));
-        self.link.wait(due.max(now + GRAIN).min(now + nap));
+        self.link.wait(due.max(now + least).min(now + most.max(least)));
     }
 
     /// Tells the other end that this one goes.

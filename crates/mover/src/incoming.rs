@@ -36,6 +36,8 @@ pub(crate) struct Stream {
     tail: Option<(u64, [u8; ROOT])>,
     /// Chunks that are on their way, by their places among the chunks.
     inbox: BTreeMap<u64, Vec<u8>>,
+    /// Room of chunks that have been written.
+    spare: Vec<Vec<u8>>,
     /// Chunks that are whole and wait for the head.
     held: Vec<Task>,
 }
@@ -61,6 +63,7 @@ impl Stream {
             whole: 0,
             tail: None,
             inbox: BTreeMap::new(),
+            spare: Vec::new(),
             held: Vec::new(),
         }
     }
@@ -103,8 +106,10 @@ impl Current {
         }
     }
 
-    /// There is room for a chunk more.
-    pub fn provide(&mut self) {
+    /// There is room for a chunk more: that of this one.
+    pub fn provide(&mut self, mut room: Vec<u8>) {
+        room.clear();
+        self.stream.spare.push(room);
         self.connection.provide(1);
     }
 
@@ -127,7 +132,8 @@ impl Stream {
             });
             return;
         };
-        let chunk = self.inbox.entry(number).or_insert_with(|| Vec::with_capacity(self.chunk));
+        let spare = || self.spare.pop().unwrap_or_else(|| Vec::with_capacity(self.chunk));
+        let chunk = self.inbox.entry(number).or_insert_with(spare);
         let end = offset + data.len();
         if chunk.len() < end {
             chunk.resize(end, 0);

@@ -28,7 +28,7 @@ const LINGER: Span = Span::from_secs(5);
 const SOON: Span = Span::from_millis(1500);
 /// From one word about what is in its place to the next.
 const TELL: Span = Span::from_millis(100);
-/// The longest sleep; while the disk works; and while nobody is there.
+/// The longest sleep; and while the disk works.
 const NAP: Span = Span::from_millis(50);
 const SHORT_NAP: Span = Span::from_millis(1);
 
@@ -176,15 +176,14 @@ impl End {
         }
     }
 
-    /// Takes in all that has come. Each batch has the time at which it is taken in: stamped with an earlier one its round trip
-    /// would be too short, and NETBLT's law takes the shortest for the path's own.
+    /// Takes in all that has come, each datagram with the time at which it came.
     fn hear(&mut self, tell: &mut dyn FnMut(&Receiving)) -> Result<(), MoverError> {
         let mut news = Vec::new();
         loop {
             let End { link, sessions, current, desk, writing, finishing, teller, .. } = self;
             let now = link.now();
             let at_work = current.as_ref().map(|it| (it.guest, it.connection.ports()));
-            let more = link.receive(|from, datagram| {
+            let more = link.receive(|from, at, datagram| {
                 let mut give = |task| {
                     *writing += u64::from(matches!(task, Task::Write(..)));
                     if matches!(task, Task::Finish(_)) {
@@ -192,7 +191,7 @@ impl End {
                     }
                     desk.give(task);
                 };
-                news.extend(sort(now, sessions, current, from, datagram, &mut give));
+                news.extend(sort(at, sessions, current, from, datagram, &mut give));
             })?;
             for one in news.drain(..) {
                 match one {
@@ -379,7 +378,7 @@ impl End {
     /// Something has been done on the disk.
     fn did(&mut self, now: Time, done: Done, tell: &mut dyn FnMut(&Receiving)) {
         match done {
-            Done::Written(octets) => self.written(octets),
+            Done::Written(data) => self.written(data),
             Done::Placing(done, all) => {
                 self.placing = Some((done, all));
                 tell(&Receiving::Place { done, entries: all });
@@ -426,10 +425,12 @@ impl End {
         }
     }
 
-    fn written(&mut self, octets: u64) {
-        self.story.wrote(octets);
+    fn written(&mut self, data: Vec<u8>) {
+        self.story.wrote(data.len() as u64);
         self.writing -= 1;
-        self.current.iter_mut().for_each(Current::provide);
+        if let Some(current) = &mut self.current {
+            current.provide(data);
+        }
     }
 
     /// The disk has said what it wants of the offer that is pending.
@@ -509,12 +510,17 @@ impl End {
         what.iter().for_each(tell);
     }
 
-    fn rest(&self, now: Time) {
-        let at_disk = self.pending.is_some() || self.finishing;
-        let at_work = self.current.as_ref().and_then(|it| it.connection.deadline());
-        let nap = if at_disk || at_work.is_some() { SHORT_NAP } else { NAP };
-        let most = now + nap;
-        self.link.wait(at_work.map_or(most, |at| at.min(most)));
+    /// Sleeps until there is something to do. While data come it sleeps a little in any case, so that what comes meanwhile is one
+    /// batch: the kernel knows when each came.
+    fn rest(&mut self, now: Time) {
+        let at_disk = self.pending.is_some() || self.finishing || self.writing > 0;
+        let most = now + if at_disk { SHORT_NAP } else { NAP };
+        let Some(current) = &mut self.current else { return self.link.wait(most) };
+        let round = current.connection.receiver().map_or(Span::ZERO, |half| half.round());
+        self.link.set_round(round);
+        self.link.take_nap();
+        let due = current.connection.deadline().unwrap_or(most);
+        self.link.wait(due.min(most));
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 use trunkline_core::{Span, Time};
 use trunkline_transfer::{Manifest, Source, root};
@@ -252,13 +252,14 @@ impl Mover<'_> {
         let had = all.saturating_sub(missing.saturating_mul(chunk.into()));
         self.had.get_or_insert(had);
         let (ahead, read_ahead) = sync_channel(AHEAD);
+        let (spare, spared) = channel();
         let Mover { source, hashes, flow, tell, moved, moving, encoded, .. } = self;
         let before = flow.link.now();
         let outcome = thread::scope(|scope| {
             // It ends with the feed, if the connection ends first.
             thread::Builder::new()
                 .name("reader".into())
-                .spawn_scoped(scope, move || read(source, job, &ahead))
+                .spawn_scoped(scope, move || read(source, job, &ahead, &spared))
                 .map_err(MoverError::system("cannot start a thread"))?;
             let progress = Progress {
                 confirmed: had,
@@ -275,6 +276,7 @@ impl Mover<'_> {
                 head,
                 job,
                 read: read_ahead,
+                spare,
                 hashes,
                 progress,
                 taken: 0,
