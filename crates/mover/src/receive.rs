@@ -1,20 +1,22 @@
 //! The receiving end: lets in who knows the secret, and takes what is missing.
 
+mod asked;
+
+use crate::MoverError;
 use crate::desk::{Desk, Done, Task, Wanted};
 use crate::flow::Control;
 use crate::incoming::{Current, Stream};
 use crate::link::Link;
 use crate::session::{Door, Knock, Secret, Session, unknown};
 use crate::story::{Got, Receiving, Story};
-use crate::words::{Answer, Ask, Offer};
-use crate::{CHUNK, MoverError};
+use crate::words::{Answer, Offer};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use trunkline_core::{Span, Time};
-use trunkline_transport::netblt::wire::{Burst, Dialect, MOST_TEXT, Packet, Ports, Read, Terms};
-use trunkline_transport::netblt::{Connection, Ending, Habits, Limits, Out, RateLaw};
+use trunkline_transport::netblt::wire::{MOST_TEXT, Packet, Ports, Read, Terms};
+use trunkline_transport::netblt::{Ending, Out};
 
 /// Sessions that are kept at most; the oldest without proof goes first.
 const MOST_SESSIONS: usize = 16;
@@ -28,6 +30,8 @@ const LINGER: Span = Span::from_secs(5);
 const SOON: Span = Span::from_millis(1500);
 /// From one word about what is in its place to the next.
 const TELL: Span = Span::from_millis(100);
+/// The same for a sender that comes again and reads all it has sent before it asks.
+const REREAD: Span = Span::from_secs(600);
 /// The longest sleep; and while the disk works.
 const NAP: Span = Span::from_millis(50);
 const SHORT_NAP: Span = Span::from_millis(1);
@@ -76,6 +80,7 @@ pub fn receive(
         finishing: false,
         teller: None,
         told: Time::ZERO,
+        root: None,
         finished: None,
         failed: None,
         story: Story::default(),
@@ -140,6 +145,8 @@ struct End {
     finishing: bool,
     teller: Option<(u64, Ports)>,
     told: Time,
+    /// The root that its sender told.
+    root: Option<[u8; 32]>,
     /// How it ended, well or not, and until when its sender can still be told.
     finished: Option<(Got, Time)>,
     failed: Option<(MoverError, Time)>,
@@ -180,14 +187,17 @@ impl End {
     fn hear(&mut self, tell: &mut dyn FnMut(&Receiving)) -> Result<(), MoverError> {
         let mut news = Vec::new();
         loop {
-            let End { link, sessions, current, desk, writing, finishing, teller, .. } = self;
+            let End { link, sessions, current, desk, writing, finishing, teller, root, .. } = self;
             let now = link.now();
             let at_work = current.as_ref().map(|it| (it.guest, it.connection.ports()));
             let more = link.receive(|from, at, datagram| {
                 let mut give = |task| {
                     *writing += u64::from(matches!(task, Task::Write(..)));
-                    if matches!(task, Task::Finish(_)) {
-                        (*finishing, *teller) = (true, at_work);
+                    if matches!(task, Task::Finish(_) | Task::Manifest(_)) {
+                        *teller = at_work;
+                    }
+                    if let Task::Finish(its) = task {
+                        (*finishing, *root) = (true, Some(its));
                     }
                     desk.give(task);
                 };
@@ -249,130 +259,6 @@ impl End {
             }
             _ => {}
         }
-    }
-
-    fn opened(
-        &mut self,
-        now: Time,
-        guest: u64,
-        terms: Terms,
-        ports: Ports,
-        tell: &mut dyn FnMut(&Receiving),
-    ) {
-        if let Some((whom, uid, ports, packet)) = self.said.clone()
-            && (whom, uid) == (guest, terms.uid)
-        {
-            return self.tell_guest(whom, ports, &packet, &[]);
-        }
-        let is_pending = self.pending.as_ref().is_some_and(|it| it.terms.uid == terms.uid);
-        if is_pending || self.past.contains(&terms.uid) {
-            return;
-        }
-        self.past.push_back(terms.uid);
-        if self.past.len() > MOST_PAST {
-            self.past.pop_front();
-        }
-        if let Some((error, until)) = &mut self.failed {
-            // The sender knows; it may ask once more if this gets lost.
-            *until = (*until).min(now + SOON);
-            let mut why = error.to_string().into_bytes();
-            why.truncate(MOST_TEXT);
-            self.past.pop_back();
-            return self.tell_guest(guest, ports, &Packet::Refused(why), &[]);
-        }
-        self.story.begins(now);
-        let Some(ask) = Ask::read(&terms.text) else {
-            let refusal = Packet::Refused(b"it says what this end does not know".to_vec());
-            return self.tell_guest(guest, ports, &refusal, &[]);
-        };
-        let pending = Pending { guest, terms, ports, offer: None };
-        self.asked(now, pending, &ask, tell);
-    }
-
-    /// Does what a sender asks for.
-    fn asked(
-        &mut self,
-        now: Time,
-        mut pending: Pending,
-        ask: &Ask,
-        tell: &mut dyn FnMut(&Receiving),
-    ) {
-        match *ask {
-            Ask::Offer(_) if self.finished.is_some() => {
-                let why = b"it has just received a transfer: run `trunkline receive` again";
-                self.refuse(&pending, why);
-            }
-            Ask::Offer(offer) if offer.manifest > MOST_MANIFEST || offer.chunk > CHUNK => {
-                let why = b"its list of files or its chunks are too large";
-                self.refuse(&pending, why);
-            }
-            Ask::Offer(offer) => {
-                // Whoever proves to know the secret later is the same user, who has begun again.
-                self.current = None;
-                pending.offer = Some(offer);
-                self.pending = Some(pending);
-                self.desk.give(Task::Offer(offer));
-            }
-            // Another transfer has taken its place: it is to be offered again.
-            Ask::Finish { identity, .. } if !self.story.is_about(&identity) => {
-                self.answer(&pending, &Answer::All);
-            }
-            Ask::Hashes { identity } if !self.story.is_about(&identity) => {
-                self.refuse(&pending, b"it has another transfer in hand: try again");
-            }
-            Ask::Hashes { .. } => {
-                let Some(chunk) = self.story.chunk() else { return };
-                let length = self.story.bytes.div_ceil(chunk.into()) * 32;
-                let stream = Stream::octets(chunk, length, Task::Hashes);
-                self.accept(now, &pending, &Answer::All, stream);
-            }
-            Ask::Finish { root, .. } => match (&self.finished, self.placing) {
-                (Some(_), _) => self.answer(&pending, &Answer::Done),
-                (None, Some((done, all))) => {
-                    self.answer(&pending, &Answer::Placing { done, all });
-                    tell(&Receiving::Place { done, entries: all });
-                }
-                (None, None) => {
-                    self.pending = Some(pending);
-                    if !self.finishing {
-                        self.finishing = true;
-                        self.desk.give(Task::Finish(root));
-                    }
-                }
-            },
-        }
-    }
-
-    fn refuse(&mut self, pending: &Pending, why: &[u8]) {
-        let refusal = Packet::Refused(why.to_vec());
-        self.tell_guest(pending.guest, pending.ports, &refusal, &[]);
-    }
-
-    /// Answers an OPEN and lets it open nothing here.
-    fn answer(&mut self, pending: &Pending, answer: &Answer) {
-        let narrowed = pending.terms.narrowed(&Limits::default()).unwrap_or_default();
-        let packet = Packet::Response(Terms { text: answer.text(), ..narrowed });
-        self.said = Some((pending.guest, pending.terms.uid, pending.ports, packet.clone()));
-        self.tell_guest(pending.guest, pending.ports, &packet, &[]);
-    }
-
-    /// Accepts an OPEN, whose connection brings `stream`.
-    fn accept(&mut self, now: Time, pending: &Pending, answer: &Answer, stream: Stream) {
-        let habits = Habits {
-            dialect: Dialect::V5,
-            rate: RateLaw::Adaptive,
-            cap: Burst { size: 1, interval: 0 },
-        };
-        let limits = Limits { buffer: CHUNK, ..Limits::default() };
-        let made = Connection::accept(now, &pending.terms, pending.ports, habits, &limits);
-        let Ok(connection) = made else {
-            return self.refuse(pending, b"its terms are none of ours");
-        };
-        let connection = connection.answering(&answer.text());
-        let (uid, room) =
-            (pending.terms.uid, (self.memory / u64::from(pending.terms.buffer)).max(1));
-        let room = room.saturating_sub(self.writing);
-        self.current = Some(Current::new(pending.guest, uid, connection, stream, room));
     }
 
     /// Something has been done on the disk.
@@ -498,8 +384,9 @@ impl End {
         if let Some(Current { guest, connection, .. }) = &mut self.current {
             let (guest, ports) = (*guest, connection.ports());
             connection.quit(now, &why);
-            self.tell_guest(guest, ports, &Packet::Quit(why), &[]);
-        } else if let Some(pending) = self.pending.take() {
+            self.tell_guest(guest, ports, &Packet::Quit(why.clone()), &[]);
+        }
+        if let Some(pending) = self.pending.take() {
             self.tell_guest(pending.guest, pending.ports, &Packet::Refused(why), &[]);
         }
     }

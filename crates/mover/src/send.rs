@@ -203,6 +203,9 @@ impl Mover<'_> {
                 Some(Answer::Whole) => (false, Vec::new(), 0),
                 _ => return Err(MoverError::Broken("no answer to an offer")),
             };
+            if missing == 0 && !is_headed {
+                self.had.get_or_insert(self.bytes);
+            }
             let job = self.job(list, missing);
             if is_headed || !job.list.is_empty() {
                 let sent = self.send_chunks(session, &mut connection, is_headed, &job, missing)?;
@@ -320,6 +323,8 @@ impl Mover<'_> {
                     heard = self.flow.hear(session, connection)?;
                 }
                 Some(Answer::Differs) => return self.send_hashes(session),
+                // All of it stands there already: it is asked with the root.
+                Some(Answer::Whole) => self.had = Some(self.bytes),
                 // What was there has gone: it is offered again.
                 Some(Answer::All | Answer::Want { .. }) => return Ok(None),
                 _ => return Err(MoverError::Broken("no answer to the end")),

@@ -238,6 +238,34 @@ fn what_stands_there_is_replaced_only_if_that_is_asked_for() {
     assert!(fs::read(&file).unwrap() == fs::read(inbox.join("file")).unwrap());
 }
 
+/// A sender that was killed when the receiver had everything hears at its next start that all is there, and only if the data are
+/// the same.
+#[test]
+fn what_is_complete_already_is_told_so() {
+    let octets = 30 * CHUNK as usize + 7;
+    let (_dir, file, inbox) = places(octets);
+    let there = There::start(&inbox, key(), false);
+    sends(&file, there.address, key()).unwrap();
+    there.end().unwrap();
+    let again = There::start(&inbox, key(), false);
+    let sent = sends(&file, again.address, key()).unwrap();
+    let got = again.end().unwrap();
+    same(&file, &inbox);
+    assert_eq!((sent.had, sent.bytes), (octets as u64, octets as u64));
+    assert_eq!((got.bytes, got.files), (octets as u64, 1));
+    // The same length and time, and one octet that differs.
+    let theirs = inbox.join("file");
+    let time = fs::metadata(&theirs).unwrap().modified().unwrap();
+    let mut data = fs::read(&theirs).unwrap();
+    data[octets / 2] ^= 1;
+    fs::write(&theirs, &data).unwrap();
+    fs::File::options().write(true).open(&theirs).unwrap().set_modified(time).unwrap();
+    let there = There::start(&inbox, key(), false);
+    sends(&file, there.address, key()).unwrap_err();
+    there.end().unwrap_err();
+    assert!(fs::read(&theirs).unwrap() == data);
+}
+
 /// A source that changes, or is cut, while it is sent ends both ends with one line, and nothing gets its name.
 #[test]
 fn a_source_that_changes_is_told() {

@@ -235,6 +235,14 @@ impl Sink {
         Ok(lost)
     }
 
+    /// Throws the transfer away: its journal and what has come of it.
+    ///
+    /// # Errors
+    /// A directory that cannot be renamed.
+    pub fn discard(self) -> Result<(), TransferError> {
+        self.home.remove()
+    }
+
     /// Returns the directory that holds the journal and the data until the end.
     pub fn journal_path(&self) -> PathBuf {
         self.home.path().into()
