@@ -217,11 +217,7 @@ impl Values {
     ///
     /// # Errors
     /// What was found, and what there is.
-    pub fn parse(
-        what: &str,
-        keys: &'static [ProtocolKey],
-        pairs: &str,
-    ) -> Result<Values, String> {
+    pub fn parse(what: &str, keys: &'static [ProtocolKey], pairs: &str) -> Result<Values, String> {
         let mut values = Values::defaults(keys);
         for pair in pairs.split(',').filter(|pair| !pair.is_empty()) {
             let (key, value) =

@@ -6,6 +6,8 @@
 //! where there are any. When a peer has used up half its window and the application receives nothing, its frames are copied
 //! out of the adapter, so that a program may send much before it receives.
 
+#[cfg(test)]
+mod model;
 mod peer;
 mod settings;
 #[cfg(test)]
