@@ -18,5 +18,5 @@ if [ -n "$missing" ]; then
 fi
 
 cargo build --release -q -p trunkline-path --example discipline_cost
-cargo build --release -q -p trunkline-bench
+cargo build --release -q -p trunkline -p trunkline-bench
 exec "${CARGO_TARGET_DIR:-target}/release/trunkline-bench" "$@"

@@ -16,7 +16,8 @@ pub fn hear(data: &[u8]) {
     let mut layers: [Box<dyn Layer>; 2] = [
         Box::new(Careful::new(NodeId(0), &CLUSTER, &careful).expect("possible")),
         Box::new(
-            Traditional::new(NodeId(0), &CLUSTER, &TraditionalSettings::default()).expect("possible"),
+            Traditional::new(NodeId(0), &CLUSTER, &TraditionalSettings::default())
+                .expect("possible"),
         ),
     ];
     let (mut rest, mut now, mut event) = (data, Time::ZERO, 0);

@@ -7,7 +7,9 @@ mod instructions;
 mod kernelless;
 mod loops;
 mod machine;
+mod movers;
 mod parts;
+mod quic;
 mod simulator;
 mod tcp;
 mod throughput;
@@ -18,6 +20,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use machine::Machine;
 use serde::Serialize;
 use std::alloc::System;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Counts the bytes that are allocated, for the simulator's memory.
@@ -47,6 +50,12 @@ enum Verb {
     /// Run one part of the dataplane for its instructions to be counted
     #[command(hide = true)]
     Part { name: String, packets: u64 },
+    /// Receive a file over QUIC into this directory
+    #[command(hide = true)]
+    QuicReceive { directory: PathBuf },
+    /// Send a file over QUIC to who receives in this directory
+    #[command(hide = true)]
+    QuicSend { directory: PathBuf, file: PathBuf },
     /// Run one workload of the simulator once, for a profiler
     #[command(hide = true)]
     Simulate {
@@ -65,6 +74,8 @@ enum Section {
     Instructions,
     /// Kernel TCP
     Tcp,
+    /// Moving data over loopback, by ours, QUIC and TCP; needs no root
+    Movers,
     /// The simulator's time for each packet-hop, and its memory; needs no root
     Simulator,
 }
@@ -75,6 +86,7 @@ struct Effort {
     kernelless: usize,
     packets: u64,
     tcp: tcp::Effort,
+    movers: movers::Effort,
     simulator: usize,
 }
 
@@ -83,6 +95,7 @@ const FULL: Effort = Effort {
     kernelless: 9,
     packets: 20_000,
     tcp: tcp::Effort { rounds: 3, seconds: 3 },
+    movers: movers::Effort { rounds: 5, bytes: 1_000_000_000 },
     simulator: 3,
 };
 const QUICK: Effort = Effort {
@@ -90,6 +103,7 @@ const QUICK: Effort = Effort {
     kernelless: 3,
     packets: 2_000,
     tcp: tcp::Effort { rounds: 1, seconds: 2 },
+    movers: movers::Effort { rounds: 1, bytes: 200_000_000 },
     simulator: 1,
 };
 
@@ -102,6 +116,7 @@ struct Report {
     own_code: Option<Vec<kernelless::Kernelless>>,
     instructions: Option<instructions::Instructions>,
     tcp: Option<Vec<tcp::Row>>,
+    movers: Option<Vec<movers::Row>>,
     simulator: Option<simulator::Simulator>,
 }
 
@@ -110,6 +125,8 @@ fn main() -> Result<()> {
     match &args.verb {
         Some(Verb::Part { name, packets }) => return parts::run(name, *packets),
         Some(Verb::Simulate { name, parts }) => return simulator::run_one(name, *parts),
+        Some(Verb::QuicReceive { directory }) => return quic::receive(directory),
+        Some(Verb::QuicSend { directory, file }) => return quic::send(directory, file),
         None => {}
     }
     let report = measure(&args)?;
@@ -138,6 +155,7 @@ fn measure(args: &Args) -> Result<Report> {
         own_code: None,
         instructions: None,
         tcp: None,
+        movers: None,
         simulator: None,
     };
     if wanted(Section::Throughput) {
@@ -150,6 +168,11 @@ fn measure(args: &Args) -> Result<Report> {
         let rows = tcp::measure(effort.tcp)?;
         show("TCP, one flow by iperf3", tcp::text(&rows));
         report.tcp = Some(rows);
+    }
+    if wanted(Section::Movers) {
+        let rows = movers::measure(effort.movers)?;
+        show("Moving data over loopback: median (least–greatest)", movers::text(&rows));
+        report.movers = Some(rows);
     }
     if wanted(Section::Instructions) {
         let all = instructions::measure(effort.packets)?;

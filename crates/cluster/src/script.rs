@@ -33,6 +33,7 @@ pub(crate) trait Script: fmt::Debug + Send {
 
 /// A script at work. Behind its end it adds a crowd event of empty messages, beyond what is measured: whoever has received
 /// them knows that all other nodes have come to their end, and a traditional layer's last fragments are acknowledged by them.
+/// Of more than [`MOST_CLOSING`] nodes it adds none: the crowd would be more messages than the test.
 #[derive(Debug)]
 pub(crate) struct Scripted<S> {
     script: S,
@@ -42,6 +43,9 @@ pub(crate) struct Scripted<S> {
     ledger: Ledger,
     wrong: Option<String>,
 }
+
+/// Most nodes that end with a crowd (a choice).
+const MOST_CLOSING: u16 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -84,7 +88,7 @@ impl<S: Script> Scripted<S> {
     fn close(&mut self) {
         let event = self.script.end();
         self.state = State::Closes(event);
-        if self.nodes > 1 {
+        if (2..=MOST_CLOSING).contains(&self.nodes) {
             let flags = Flags { last: true, crowd: true, large: false };
             let empty = Fragment { to: Destination::All, event, flags, data: Bytes::new() };
             self.ops.push_back(Op::Send(empty));

@@ -324,6 +324,19 @@ impl Test {
         }
     }
 
+    /// What its figure is, in a few words.
+    pub fn figure(&self) -> &'static str {
+        match self {
+            Test::Latency(_) => "time of a hop",
+            Test::Throughput(_) => "payload of all senders",
+            Test::Flood(_) => "time of a message of each node",
+            Test::Jacobi(_) => "time of the computation",
+            Test::AllToAll(_) | Test::AllReduce(_) | Test::Incast(_) | Test::Halo(_) => {
+                "time of a round"
+            }
+        }
+    }
+
     /// Whether the figure is the bytes of laps over their time, not the time.
     pub fn is_rate(&self) -> bool {
         matches!(self, Test::Throughput(_))

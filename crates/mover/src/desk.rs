@@ -5,7 +5,7 @@ use crate::words::{Answer, Offer};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use trunkline_transfer::{Finished, Sink, TransferError};
+use trunkline_transfer::{Finished, Manifest, Sink, Source, TransferError};
 
 /// Something to do.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub(crate) enum Done {
     Wanted(Wanted),
     /// The manifest is there, and says this.
     Known { had: u64, bytes: u64, name: String },
-    /// A chunk of so many octets is on the disk.
-    Written(u64),
+    /// A chunk is on the disk: these octets.
+    Written(Vec<u8>),
     /// So many entries are in their places, of so many.
     Placing(u64, u64),
     /// What the sender is told of its root, without an end.
@@ -65,7 +65,7 @@ impl Desk {
     pub fn start(directory: PathBuf, replace: bool) -> Result<Desk, MoverError> {
         let (tasks, to_do) = channel();
         let (answers, done) = channel();
-        let clerk = Clerk { directory, sink: None, replace, answers };
+        let clerk = Clerk { directory, sink: None, standing: None, replace, answers };
         let thread = Builder::new().name("disk".into()).spawn(move || clerk.work(&to_do));
         let thread = thread.map_err(MoverError::system("cannot start a thread"))?;
         Ok(Desk { tasks: Some(tasks), done, thread: Some(thread) })
@@ -95,6 +95,8 @@ struct Clerk {
     directory: PathBuf,
     /// The transfer at work.
     sink: Option<(Offer, Sink)>,
+    /// A transfer all of which stands under its final names already, and its root.
+    standing: Option<(Finished, [u8; 32])>,
     replace: bool,
     answers: Sender<Done>,
 }
@@ -115,6 +117,9 @@ impl Clerk {
         let Some((at_work, sink)) = &mut self.sink else {
             return match task {
                 Task::Offer(offer) => self.open(&offer).map(Some),
+                // A sender that has not heard yet that all is there.
+                Task::Write(_, data) => Ok(Some(Done::Written(data))),
+                Task::Finish(root) => self.finish(&root).map(Some),
                 _ => Ok(None),
             };
         };
@@ -125,14 +130,25 @@ impl Clerk {
                 self.sink = None;
                 self.open(&offer).map(Some)
             }
-            Task::Manifest(octets) => {
-                sink.set_manifest(&octets, self.replace)?;
-                let Wanted { had, bytes, name, .. } = wanted(at_work, sink);
-                Ok(Some(Done::Known { had, bytes, name }))
-            }
-            Task::Write(chunk, data) => {
+            Task::Manifest(octets) => match sink.set_manifest(&octets, self.replace) {
+                Err(TransferError::Exists(path)) => {
+                    let exists = TransferError::Exists(path);
+                    let (offer, sink) = self.sink.take().ok_or(TransferError::NoManifest)?;
+                    let stands = self.stands(&offer, &octets).ok_or(exists)?;
+                    sink.discard()?;
+                    Ok(Some(stands))
+                }
+                set => {
+                    set?;
+                    let Wanted { had, bytes, name, .. } = wanted(at_work, sink);
+                    Ok(Some(Done::Known { had, bytes, name }))
+                }
+            },
+            Task::Write(chunk, mut data) => {
+                // A short chunk in a full buffer is filled up.
+                data.truncate(sink.length(chunk) as usize);
                 sink.write(chunk, &data)?;
-                Ok(Some(Done::Written(data.len() as u64)))
+                Ok(Some(Done::Written(data)))
             }
             Task::Hashes(octets) => {
                 let (hashes, _) = octets.as_chunks::<32>();
@@ -143,14 +159,35 @@ impl Clerk {
         }
     }
 
+    /// Whether all that this manifest names stands there already, as a receiver leaves it that finished when its sender was
+    /// gone. What has the right size and time is read, and its root is held against the sender's.
+    fn stands(&mut self, offer: &Offer, manifest: &[u8]) -> Option<Done> {
+        let manifest = Manifest::decode(manifest).ok()?;
+        let root = Source::standing(&self.directory, &manifest).root(offer.chunk).ok()?;
+        let (entries, files) = (manifest.entries() as u64, manifest.files() as u64);
+        let bytes = manifest.stream_bytes();
+        self.standing = Some((Finished { entries, files, bytes }, root));
+        let known = Done::Known { had: bytes, bytes, name: manifest.name() };
+        // If nobody takes it the receiver has ended.
+        let _ = self.answers.send(known);
+        Some(Done::Root(Answer::Whole))
+    }
+
     fn open(&mut self, offer: &Offer) -> Result<Done, TransferError> {
+        self.standing = None;
         let sink = Sink::open(&self.directory, offer.identity, offer.chunk)?;
         let (offer, sink) = self.sink.insert((*offer, sink));
         Ok(Done::Wanted(wanted(offer, sink)))
     }
 
     fn finish(&mut self, root: &[u8; 32]) -> Result<Done, TransferError> {
-        let Some((offer, sink)) = &mut self.sink else { return Ok(Done::Root(Answer::All)) };
+        let Some((offer, sink)) = &mut self.sink else {
+            return match self.standing {
+                Some((finished, own)) if own == *root => Ok(Done::Finished(finished)),
+                Some(_) => Err(TransferError::Root),
+                None => Ok(Done::Root(Answer::All)),
+            };
+        };
         sink.verify()?;
         match sink.root() {
             None => return Ok(Done::Root(wanted(offer, sink).answer)),

@@ -9,17 +9,17 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trunkline_core::{Rate, Span, Time};
 use trunkline_handshake::random;
-use trunkline_transport::netblt::wire::{Burst, Dialect, Packet, Ports, Terms};
+use trunkline_transport::netblt::wire::{Burst, Dialect, Packet, Ports, Read, Terms};
 use trunkline_transport::netblt::{Connection, Ending, Habits, Held, Out, RateLaw, Sender};
 
 /// Packets that leave before what has come is looked at.
-const ROUND: usize = 64;
+const ROUND: usize = 256;
 /// The longest that it sleeps, so that the user's wishes are heard.
 const NAP: Span = Span::from_millis(50);
-/// The shortest: packets that come due meanwhile leave together, which NETBLT's pace allows for up to half a millisecond.
-const GRAIN: Span = Span::from_micros(250);
 /// The longest while data are being read.
 const SHORT_NAP: Span = Span::from_micros(500);
+/// How long the receiver may take to tell the end by itself before it is asked.
+const ASK: Span = Span::from_millis(200);
 /// Seconds of silence after which a connection is given up, and the receiver called again.
 const DEATH: u16 = 60;
 /// Buffers under way at once: 90 MB.
@@ -77,8 +77,8 @@ pub(crate) trait Feed {
     /// The next buffer, if it has been read.
     fn next(&mut self) -> Result<Option<Loaded>, MoverError>;
 
-    /// A buffer, counted from 0, has been confirmed; it had so many octets.
-    fn confirmed(&mut self, buffer: u64, octets: u64);
+    /// A buffer, counted from 0, has been confirmed; these were its octets.
+    fn confirmed(&mut self, buffer: u64, data: Vec<u8>);
 
     /// Says how far it is: data packets sent, and those of them sent again.
     fn tell(&mut self, now: Time, packets: (u64, u64));
@@ -118,7 +118,7 @@ impl Feed for Octets<'_> {
         Ok(self.take().map(|(data, last)| Loaded { data, last }))
     }
 
-    fn confirmed(&mut self, _buffer: u64, _octets: u64) {}
+    fn confirmed(&mut self, _buffer: u64, _data: Vec<u8>) {}
 
     fn tell(&mut self, _now: Time, _packets: (u64, u64)) {}
 }
@@ -142,6 +142,8 @@ pub(crate) struct Flow<'a> {
     pub account: Account,
     /// Data packets sent, and those of them sent again.
     pub packets: (u64, u64),
+    /// What the receiver has said by itself about the end, until it is taken note of.
+    pub told: Option<Vec<u8>>,
 }
 
 impl Flow<'_> {
@@ -163,7 +165,7 @@ impl Flow<'_> {
             told(now.since(begun));
             let mut met = Ok(None);
             let to = self.to;
-            while self.link.receive(|from, datagram| {
+            while self.link.receive(|from, _, datagram| {
                 if same(from, to) && matches!(met, Ok(None)) {
                     met = caller.hear(now, datagram);
                 }
@@ -177,7 +179,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Opens a connection whose OPEN says this. Answers it with what the receiver says, or nothing if the session is lost.
+    /// Opens a connection whose OPEN says this. Answers it with what the receiver says, or nothing if the session is lost. What
+    /// the receiver says by itself about the end counts as its answer.
     pub fn open(
         &mut self,
         session: &mut Session,
@@ -202,12 +205,15 @@ impl Flow<'_> {
         let ports = Ports { local, foreign: 1 };
         let mut connection = Connection::open(self.link.now(), terms, ports, habits);
         while connection.is_opening() {
+            if let Some(text) = self.told.take() {
+                return Ok(Some((connection, text)));
+            }
             let now = self.link.now();
             if !self.turn(session, &mut connection, &mut BTreeMap::new())? {
                 return Ok(None);
             }
             if connection.is_opening() {
-                self.rest(&connection, NAP);
+                self.rest(&mut connection, NAP);
             }
             self.account.book(Limit::RoundTrips, self.link.now().since(now));
         }
@@ -223,7 +229,28 @@ impl Flow<'_> {
         }
     }
 
-    /// Sends what `feed` has through a connection that is open, until all of it is confirmed.
+    /// What the receiver says by itself about the end, if it says it soon. Meanwhile what `connection` has still to say is said.
+    pub fn hear(
+        &mut self,
+        session: &mut Session,
+        connection: &mut Connection,
+    ) -> Result<Option<Vec<u8>>, MoverError> {
+        let until = self.link.now() + ASK;
+        while self.told.is_none() && self.link.now() < until {
+            self.check_stop()?;
+            let now = self.link.now();
+            if !self.turn(session, connection, &mut BTreeMap::new())? {
+                break;
+            }
+            if self.told.is_none() {
+                self.rest(connection, until.since(now).min(NAP));
+            }
+            self.account.book(Limit::RoundTrips, self.link.now().since(now));
+        }
+        Ok(self.told.take())
+    }
+
+    /// Sends what `feed` has through a connection that is open, until all of it is confirmed or the receiver tells the end.
     pub fn send(
         &mut self,
         session: &mut Session,
@@ -246,13 +273,15 @@ impl Flow<'_> {
             if !self.turn(session, connection, &mut buffers)? {
                 return Ok(Outcome::Lost);
             }
+            if self.told.is_some() {
+                return Ok(Outcome::Done);
+            }
             if let Some(ending) = connection.ending() {
                 return self.ended(ending);
             }
             let Some(sender) = connection.sender() else { return Ok(Outcome::Lost) };
             while let Some(buffer) = sender.released() {
-                let octets = buffers.remove(&buffer).map_or(0, |data| data.len() as u64);
-                feed.confirmed(buffer, octets);
+                feed.confirmed(buffer, buffers.remove(&buffer).unwrap_or_default());
             }
             let sent = sender.sent;
             self.packets = (earlier.0 + sent.packets + sent.again, earlier.1 + sent.again);
@@ -260,10 +289,10 @@ impl Flow<'_> {
             if sender.is_finished() {
                 return Ok(Outcome::Done);
             }
-            let (limit, nap) = held(sender.held());
+            let (limit, most) = held(sender.held());
             let worked = self.link.now();
             self.account.book(Limit::Processor, worked.since(before));
-            self.rest(connection, nap);
+            self.rest(connection, most);
             before = self.link.now();
             self.account.book(limit, before.since(worked));
         }
@@ -276,21 +305,22 @@ impl Flow<'_> {
         connection: &mut Connection,
         buffers: &mut BTreeMap<u64, Vec<u8>>,
     ) -> Result<bool, MoverError> {
-        let (to, mut is_known, mut now) = (self.to, true, self.link.now());
-        while self.link.receive(|from, datagram| {
+        let (to, mut is_known) = (self.to, true);
+        let Flow { link, told, .. } = self;
+        while link.receive(|from, at, datagram| {
             if !same(from, to) {
                 return;
             }
             is_known &= !session.is_unknown(datagram);
-            if let Some((read, _)) = session.hear(datagram)
-                && read.ports == connection.ports().turned()
-            {
-                connection.receive(now, &read.packet, true);
+            match session.hear(datagram) {
+                Some((Read { packet: Packet::Text(text), .. }, _)) => *told = Some(text),
+                Some((read, _)) if read.ports == connection.ports().turned() => {
+                    connection.receive(at, &read.packet, true);
+                }
+                _ => {}
             }
-        })? {
-            // What came while there was much to take in has come now and not before: else its round trip would be too short.
-            now = self.link.now();
-        }
+        })? {}
+        let now = self.link.now();
         if connection.deadline().is_some_and(|at| at <= now) {
             connection.expire(now);
         }
@@ -313,9 +343,15 @@ impl Flow<'_> {
         Ok(is_known)
     }
 
-    fn rest(&mut self, connection: &Connection, nap: Span) {
+    /// Sleeps for `most` at most, and so long at least that packets that come due meanwhile leave together.
+    fn rest(&mut self, connection: &mut Connection, most: Span) {
+        if let Some(sender) = connection.sender() {
+            self.link.set_round(sender.control_timer());
+            sender.set_slack(self.link.nap().scaled(2, 1));
+        }
+        let least = self.link.nap();
         let (now, due) = (self.link.now(), connection.deadline().unwrap_or(Time::NEVER));
-        self.link.wait(due.max(now + GRAIN).min(now + nap));
+        self.link.wait(due.max(now + least).min(now + most.max(least)));
     }
 
     /// Tells the other end that this one goes.

@@ -6,6 +6,9 @@ use trunkline_core::Time;
 use trunkline_transport::netblt::wire::Packet;
 use trunkline_transport::netblt::{Connection, Half, Placed, Whole};
 
+/// Octets of a root.
+const ROOT: usize = 32;
+
 /// The connection at work.
 pub(crate) struct Current {
     /// The number of the session.
@@ -26,8 +29,15 @@ pub(crate) struct Stream {
     before: u64,
     /// The numbers of the chunks behind it; all from 0 on if nothing is said.
     list: Option<Vec<u64>>,
+    /// Whether the root of all chunks is behind the last one.
+    is_tailed: bool,
+    /// Buffers behind the head that are whole, how many there are, and the root, once the last one has come.
+    whole: u64,
+    tail: Option<(u64, [u8; ROOT])>,
     /// Chunks that are on their way, by their places among the chunks.
     inbox: BTreeMap<u64, Vec<u8>>,
+    /// Room of chunks that have been written.
+    spare: Vec<Vec<u8>>,
     /// Chunks that are whole and wait for the head.
     held: Vec<Task>,
 }
@@ -42,23 +52,34 @@ struct Head {
 }
 
 impl Stream {
-    /// Chunks of these numbers, each of so many octets.
-    pub fn chunks(chunk: u32, list: Vec<u64>) -> Stream {
+    /// Chunks of these numbers, each of so many octets, and the root behind them if they are all that is missing.
+    pub fn chunks(chunk: u32, list: Vec<u64>, missing: u64) -> Stream {
         Stream {
             chunk: chunk as usize,
             head: None,
             before: 0,
+            is_tailed: list.len() as u64 == missing,
             list: Some(list),
+            whole: 0,
+            tail: None,
             inbox: BTreeMap::new(),
+            spare: Vec::new(),
             held: Vec::new(),
         }
     }
 
-    /// So many octets, and all chunks behind them.
-    pub fn headed(chunk: u32, octets: u64, task: fn(Vec<u8>) -> Task) -> Stream {
+    /// A manifest of so many octets, all chunks behind it, and their root.
+    pub fn everything(chunk: u32, manifest: u64) -> Stream {
+        let stream = Stream::octets(chunk, manifest, Task::Manifest);
+        Stream { is_tailed: true, list: None, ..stream }
+    }
+
+    /// So many octets.
+    pub fn octets(chunk: u32, octets: u64, task: fn(Vec<u8>) -> Task) -> Stream {
         let before = octets.div_ceil(chunk.into()).max(1);
         let head = Head { octets: vec![0; octets as usize], come: 0, task };
-        Stream { head: Some(head), before, list: None, ..Stream::chunks(chunk, Vec::new()) }
+        let stream = Stream::chunks(chunk, Vec::new(), 0);
+        Stream { head: Some(head), before, is_tailed: false, ..stream }
     }
 }
 
@@ -85,8 +106,10 @@ impl Current {
         }
     }
 
-    /// There is room for a chunk more.
-    pub fn provide(&mut self) {
+    /// There is room for a chunk more: that of this one.
+    pub fn provide(&mut self, mut room: Vec<u8>) {
+        room.clear();
+        self.stream.spare.push(room);
         self.connection.provide(1);
     }
 
@@ -109,7 +132,8 @@ impl Stream {
             });
             return;
         };
-        let chunk = self.inbox.entry(number).or_insert_with(|| Vec::with_capacity(self.chunk));
+        let spare = || self.spare.pop().unwrap_or_else(|| Vec::with_capacity(self.chunk));
+        let chunk = self.inbox.entry(number).or_insert_with(spare);
         let end = offset + data.len();
         if chunk.len() < end {
             chunk.resize(end, 0);
@@ -121,10 +145,24 @@ impl Stream {
         let Some(number) = whole.buffer.checked_sub(self.before) else {
             return self.complete_head(give);
         };
-        let Some(data) = self.inbox.remove(&number) else { return };
+        let Some(mut data) = self.inbox.remove(&number) else { return };
+        self.whole += 1;
+        if self.is_tailed && whole.last {
+            let Some((_, root)) = data.split_last_chunk::<ROOT>() else { return };
+            self.tail = Some((number + 1, *root));
+            data.truncate(data.len() - ROOT);
+        }
+        if !data.is_empty() {
+            self.chunk(number, data, give);
+        }
+        self.check_end(give);
+    }
+
+    /// A chunk is whole.
+    fn chunk(&mut self, place: u64, data: Vec<u8>, give: &mut dyn FnMut(Task)) {
         let number = match &self.list {
-            Some(list) => list.get(number as usize).copied(),
-            None => Some(number),
+            Some(list) => list.get(place as usize).copied(),
+            None => Some(place),
         };
         // A sender that sends more than was asked for is left alone with it.
         let Some(number) = number else { return };
@@ -134,13 +172,23 @@ impl Stream {
         }
     }
 
+    /// The root is worth something once all that goes before it is whole.
+    fn check_end(&mut self, give: &mut dyn FnMut(Task)) {
+        if self.head.is_none()
+            && let Some((_, root)) = self.tail.take_if(|(buffers, _)| *buffers == self.whole)
+        {
+            give(Task::Finish(root));
+        }
+    }
+
     fn complete_head(&mut self, give: &mut dyn FnMut(Task)) {
         let Some(head) = &mut self.head else { return };
         head.come += 1;
         if head.come == self.before {
             give((head.task)(std::mem::take(&mut head.octets)));
             self.head = None;
-            self.held.drain(..).for_each(give);
+            self.held.drain(..).for_each(&mut *give);
+            self.check_end(give);
         }
     }
 }

@@ -6,6 +6,7 @@
 //! the receiver's journal says what is there, and nothing that is there is sent again.
 
 mod account;
+mod chunks;
 mod desk;
 mod error;
 mod flow;
@@ -42,5 +43,7 @@ fn chunk(bytes: u64) -> u32 {
 pub const PACKET: u16 = 1368;
 const _: () = assert!(PACKET as usize + 32 + session::ADDED + 8 + 40 <= 1500);
 
+#[cfg(test)]
+mod rounds;
 #[cfg(test)]
 mod tests;

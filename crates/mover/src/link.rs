@@ -1,19 +1,23 @@
-//! The UDP socket: datagrams out in batches of equal length (one system call for up to 64, where the kernel segments), in as
-//! they come.
+//! The UDP socket: datagrams out in batches of equal length (one system call for up to 64, where the kernel segments), in by
+//! batches too, each with the time at which the kernel got it.
 
 use crate::MoverError;
-use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::time::{Duration, Instant};
-use trunkline_core::Time;
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use trunkline_core::{Span, Time};
 
 /// Octets of a batch at most: what the length field of IP allows, less headers.
 const BATCH: usize = 65_000;
 /// Octets of a datagram that comes at most, times the segments that the kernel may have put together.
 const ROOM: usize = 65_536;
+/// The naps of an end at work: a 64th of the round trip, within these limits (a choice). What comes or comes due meanwhile is one
+/// batch, and a law that looks at a third of a round trip sees little of it.
+const NAPS: (Span, Span) = (Span::from_micros(250), Span::from_millis(4));
 /// The socket buffers asked for: 50 ms of a gigabit per second.
 const BUFFER: usize = 8 << 20;
 /// How long a full device queue is waited for before a datagram counts as lost.
@@ -40,6 +44,7 @@ pub struct Link {
     to: SocketAddr,
     count: usize,
     inbox: Vec<u8>,
+    nap: Span,
     /// What went out.
     pub carried: Carried,
 }
@@ -57,9 +62,20 @@ impl Link {
         // As much as the system's limits allow; what it is, `buffer` tells.
         let sock = socket2::SockRef::from(&socket);
         let _ = (sock.set_recv_buffer_size(BUFFER), sock.set_send_buffer_size(BUFFER));
-        let (batch, inbox) = (Vec::with_capacity(BATCH), vec![0; ROOM]);
+        let (batch, inbox) = (Vec::with_capacity(BATCH), vec![0; ROOM * BATCH_SIZE]);
         let (began, carried) = (Instant::now(), Carried::default());
-        Ok(Link { socket, state, began, batch, segment: 0, to: at, count: 0, inbox, carried })
+        Ok(Link {
+            socket,
+            state,
+            began,
+            batch,
+            segment: 0,
+            to: at,
+            count: 0,
+            inbox,
+            nap: NAPS.0,
+            carried,
+        })
     }
 
     /// Its own address.
@@ -141,26 +157,51 @@ impl Link {
         self.count = 0;
     }
 
-    /// Hands what has come to `each`, with where it came from. Answers whether there may be more.
+    /// Hands what has come to `each`, with where it came from and when. Answers whether there may be more.
+    ///
+    /// What waited for more than two naps found an end that does not keep up: the rest of its wait is to show as a queue, so that
+    /// the rate follows.
     ///
     /// # Errors
     /// If the socket is of no use any more.
-    pub fn receive(&mut self, mut each: impl FnMut(SocketAddr, &[u8])) -> Result<bool, MoverError> {
-        let mut meta = [RecvMeta::default()];
-        let mut into = [IoSliceMut::new(&mut self.inbox)];
-        match self.state.recv(UdpSockRef::from(&self.socket), &mut into, &mut meta) {
-            Ok(0) => return Ok(false),
-            Ok(_) => {}
+    pub fn receive(
+        &mut self,
+        mut each: impl FnMut(SocketAddr, Time, &[u8]),
+    ) -> Result<bool, MoverError> {
+        let mut meta = [RecvMeta::default(); BATCH_SIZE];
+        let mut rooms = self.inbox.chunks_mut(ROOM);
+        let mut into: [IoSliceMut<'_>; BATCH_SIZE] =
+            std::array::from_fn(|_| IoSliceMut::new(rooms.next().unwrap_or_default()));
+        let count = match self.state.recv(UdpSockRef::from(&self.socket), &mut into, &mut meta) {
+            Ok(count) => count,
             // An ICMP message about something sent before says that nobody listens there now.
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => return Ok(false),
                 ErrorKind::Interrupted | ErrorKind::ConnectionRefused => return Ok(true),
                 _ => return Err(MoverError::system("cannot receive")(error)),
             },
+        };
+        let (now, today) = (self.now(), SystemTime::now().duration_since(UNIX_EPOCH).ok());
+        for (meta, octets) in meta.iter().zip(self.inbox.chunks(ROOM)).take(count) {
+            let at = now.before(waited(today, meta.timestamp).min(self.nap.scaled(2, 1)));
+            octets[..meta.len].chunks(meta.stride.max(1)).for_each(|it| each(meta.addr, at, it));
         }
-        let RecvMeta { addr, len, stride, .. } = meta[0];
-        self.inbox[..len].chunks(stride.max(1)).for_each(|datagram| each(addr, datagram));
-        Ok(true)
+        Ok(count == BATCH_SIZE)
+    }
+
+    /// Sets the nap to that of a path of this round trip.
+    pub fn set_round(&mut self, round: Span) {
+        self.nap = round.scaled(1, 64).max(NAPS.0).min(NAPS.1);
+    }
+
+    /// How long an end at work sleeps at least.
+    pub fn nap(&self) -> Span {
+        self.nap
+    }
+
+    /// Takes a nap, whatever comes.
+    pub fn take_nap(&self) {
+        sleep(Duration::from_nanos(self.nap.as_nanos()));
     }
 
     /// Waits until something has come or the time is there.
@@ -176,6 +217,13 @@ impl Link {
         // Being woken by a signal is being woken: the caller looks around anyway.
         let _ = poll(&mut [PollFd::new(&self.socket, what)], Some(&limit));
     }
+}
+
+/// How long a datagram has waited that the kernel got at `came` by the clock of day.
+fn waited(today: Option<Duration>, came: Option<Duration>) -> Span {
+    // A clock that was set in between tells nothing.
+    let waited = today.zip(came).and_then(|(today, came)| today.checked_sub(came));
+    Span::from_nanos(waited.unwrap_or_default().as_nanos() as u64)
 }
 
 /// The last column of the line about `port` in the kernel's table of UDP sockets.
@@ -201,7 +249,7 @@ mod tests {
         let until = link.now() + trunkline_core::Span::from_secs(1);
         while heard.len() < count && link.now() < until {
             link.wait(until);
-            link.receive(|_, datagram| heard.push(datagram.to_vec())).unwrap();
+            link.receive(|_, _, datagram| heard.push(datagram.to_vec())).unwrap();
         }
         heard
     }
@@ -246,6 +294,34 @@ mod tests {
         near.flush();
         assert_eq!(heard(&mut one, 3), vec![b"one".to_vec(); 3]);
         assert_eq!(heard(&mut other, 3), vec![b"two".to_vec(); 3]);
+    }
+
+    /// The kernel's stamp tells when a datagram came, up to two naps before it is taken in.
+    #[test]
+    fn what_waited_came_before_it_is_taken_in() {
+        let at = Duration::from_micros;
+        assert_eq!(waited(Some(at(5000)), Some(at(4100))), Span::from_micros(900));
+        assert_eq!(waited(Some(at(5000)), Some(at(6000))), Span::ZERO, "a clock set back");
+        assert_eq!(waited(Some(at(5000)), None), Span::ZERO);
+        let (mut near, mut there) = (link(), link());
+        let to = there.address().unwrap();
+        near.put(to, |out| out.extend(b"one"));
+        near.flush();
+        (0..3).for_each(|_| there.take_nap());
+        let (before, mut came) = (there.now(), None);
+        there.receive(|_, at, _| came = Some(at)).unwrap();
+        let counted = came.unwrap() + there.nap().scaled(2, 1);
+        assert!(before <= counted && counted <= there.now(), "{before:?} {counted:?}");
+    }
+
+    #[test]
+    fn naps_follow_the_round_trip() {
+        let mut link = link();
+        let naps = [1, 32, 600].map(|millis| {
+            link.set_round(Span::from_millis(millis));
+            link.nap()
+        });
+        assert_eq!(naps, [250, 500, 4000].map(Span::from_micros));
     }
 
     #[test]

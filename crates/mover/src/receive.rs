@@ -1,20 +1,22 @@
 //! The receiving end: lets in who knows the secret, and takes what is missing.
 
+mod asked;
+
+use crate::MoverError;
 use crate::desk::{Desk, Done, Task, Wanted};
 use crate::flow::Control;
 use crate::incoming::{Current, Stream};
 use crate::link::Link;
 use crate::session::{Door, Knock, Secret, Session, unknown};
 use crate::story::{Got, Receiving, Story};
-use crate::words::{Answer, Ask, Offer};
-use crate::{CHUNK, MoverError};
+use crate::words::{Answer, Offer};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use trunkline_core::{Span, Time};
-use trunkline_transport::netblt::wire::{Burst, Dialect, MOST_TEXT, Packet, Ports, Read, Terms};
-use trunkline_transport::netblt::{Connection, Ending, Habits, Limits, Out, RateLaw};
+use trunkline_transport::netblt::wire::{MOST_TEXT, Packet, Ports, Read, Terms};
+use trunkline_transport::netblt::{Ending, Out};
 
 /// Sessions that are kept at most; the oldest without proof goes first.
 const MOST_SESSIONS: usize = 16;
@@ -26,7 +28,11 @@ const MOST_MANIFEST: u64 = 256 << 20;
 const LINGER: Span = Span::from_secs(5);
 /// The same once the sender has been told.
 const SOON: Span = Span::from_millis(1500);
-/// The longest sleep; while the disk works; and while nobody is there.
+/// From one word about what is in its place to the next.
+const TELL: Span = Span::from_millis(100);
+/// The same for a sender that comes again and reads all it has sent before it asks.
+const REREAD: Span = Span::from_secs(600);
+/// The longest sleep; and while the disk works.
 const NAP: Span = Span::from_millis(50);
 const SHORT_NAP: Span = Span::from_millis(1);
 
@@ -71,6 +77,10 @@ pub fn receive(
         past: VecDeque::new(),
         said: None,
         placing: None,
+        finishing: false,
+        teller: None,
+        told: Time::ZERO,
+        root: None,
         finished: None,
         failed: None,
         story: Story::default(),
@@ -131,6 +141,12 @@ struct End {
     /// The newest answer that opened nothing, and whom it was for.
     said: Option<(u64, u32, Ports, Packet)>,
     placing: Option<(u64, u64)>,
+    /// Whether the disk has the root and has not answered yet, and the guest and the ports of who is told the end.
+    finishing: bool,
+    teller: Option<(u64, Ports)>,
+    told: Time,
+    /// The root that its sender told.
+    root: Option<[u8; 32]>,
     /// How it ended, well or not, and until when its sender can still be told.
     finished: Option<(Got, Time)>,
     failed: Option<(MoverError, Time)>,
@@ -167,19 +183,25 @@ impl End {
         }
     }
 
-    /// Takes in all that has come. Each batch has the time at which it is taken in: stamped with an earlier one its round trip
-    /// would be too short, and NETBLT's law takes the shortest for the path's own.
+    /// Takes in all that has come, each datagram with the time at which it came.
     fn hear(&mut self, tell: &mut dyn FnMut(&Receiving)) -> Result<(), MoverError> {
         let mut news = Vec::new();
         loop {
-            let End { link, sessions, current, desk, writing, .. } = self;
+            let End { link, sessions, current, desk, writing, finishing, teller, root, .. } = self;
             let now = link.now();
-            let more = link.receive(|from, datagram| {
+            let at_work = current.as_ref().map(|it| (it.guest, it.connection.ports()));
+            let more = link.receive(|from, at, datagram| {
                 let mut give = |task| {
                     *writing += u64::from(matches!(task, Task::Write(..)));
+                    if matches!(task, Task::Finish(_) | Task::Manifest(_)) {
+                        *teller = at_work;
+                    }
+                    if let Task::Finish(its) = task {
+                        (*finishing, *root) = (true, Some(its));
+                    }
                     desk.give(task);
                 };
-                news.extend(sort(now, sessions, current, from, datagram, &mut give));
+                news.extend(sort(at, sessions, current, from, datagram, &mut give));
             })?;
             for one in news.drain(..) {
                 match one {
@@ -239,143 +261,16 @@ impl End {
         }
     }
 
-    fn opened(
-        &mut self,
-        now: Time,
-        guest: u64,
-        terms: Terms,
-        ports: Ports,
-        tell: &mut dyn FnMut(&Receiving),
-    ) {
-        if let Some((whom, uid, ports, packet)) = self.said.clone()
-            && (whom, uid) == (guest, terms.uid)
-        {
-            return self.tell_guest(whom, ports, &packet, &[]);
-        }
-        let is_pending = self.pending.as_ref().is_some_and(|it| it.terms.uid == terms.uid);
-        if is_pending || self.past.contains(&terms.uid) {
-            return;
-        }
-        self.past.push_back(terms.uid);
-        if self.past.len() > MOST_PAST {
-            self.past.pop_front();
-        }
-        if let Some((error, until)) = &mut self.failed {
-            // The sender knows; it may ask once more if this gets lost.
-            *until = (*until).min(now + SOON);
-            let mut why = error.to_string().into_bytes();
-            why.truncate(MOST_TEXT);
-            self.past.pop_back();
-            return self.tell_guest(guest, ports, &Packet::Refused(why), &[]);
-        }
-        self.story.begins(now);
-        let Some(ask) = Ask::read(&terms.text) else {
-            let refusal = Packet::Refused(b"it says what this end does not know".to_vec());
-            return self.tell_guest(guest, ports, &refusal, &[]);
-        };
-        let pending = Pending { guest, terms, ports, offer: None };
-        self.asked(now, pending, &ask, tell);
-    }
-
-    /// Does what a sender asks for.
-    fn asked(
-        &mut self,
-        now: Time,
-        mut pending: Pending,
-        ask: &Ask,
-        tell: &mut dyn FnMut(&Receiving),
-    ) {
-        match *ask {
-            Ask::Offer(_) if self.finished.is_some() => {
-                let why = b"it has just received a transfer: run `trunkline receive` again";
-                self.refuse(&pending, why);
-            }
-            Ask::Offer(offer) if offer.manifest > MOST_MANIFEST || offer.chunk > CHUNK => {
-                let why = b"its list of files or its chunks are too large";
-                self.refuse(&pending, why);
-            }
-            Ask::Offer(offer) => {
-                // Whoever proves to know the secret later is the same user, who has begun again.
-                self.current = None;
-                pending.offer = Some(offer);
-                self.pending = Some(pending);
-                self.desk.give(Task::Offer(offer));
-            }
-            // Another transfer has taken its place: it is to be offered again.
-            Ask::Finish { identity, .. } if !self.story.is_about(&identity) => {
-                self.answer(&pending, &Answer::All);
-            }
-            Ask::Hashes { identity } if !self.story.is_about(&identity) => {
-                self.refuse(&pending, b"it has another transfer in hand: try again");
-            }
-            Ask::Hashes { .. } => {
-                let Some(chunk) = self.story.chunk() else { return };
-                let length = self.story.bytes.div_ceil(chunk.into()) * 32;
-                self.accept(
-                    now,
-                    &pending,
-                    &Answer::All,
-                    Stream::headed(chunk, length, Task::Hashes),
-                );
-            }
-            Ask::Finish { root, .. } => {
-                self.current = None;
-                match (&self.finished, self.placing) {
-                    (Some(_), _) => self.answer(&pending, &Answer::Done),
-                    (None, Some((done, all))) => {
-                        self.answer(&pending, &Answer::Placing { done, all });
-                        tell(&Receiving::Place { done, entries: all });
-                    }
-                    (None, None) => {
-                        self.pending = Some(pending);
-                        self.desk.give(Task::Finish(root));
-                    }
-                }
-            }
-        }
-    }
-
-    fn refuse(&mut self, pending: &Pending, why: &[u8]) {
-        let refusal = Packet::Refused(why.to_vec());
-        self.tell_guest(pending.guest, pending.ports, &refusal, &[]);
-    }
-
-    /// Answers an OPEN and lets it open nothing here.
-    fn answer(&mut self, pending: &Pending, answer: &Answer) {
-        let narrowed = pending.terms.narrowed(&Limits::default()).unwrap_or_default();
-        let packet = Packet::Response(Terms { text: answer.text(), ..narrowed });
-        self.said = Some((pending.guest, pending.terms.uid, pending.ports, packet.clone()));
-        self.tell_guest(pending.guest, pending.ports, &packet, &[]);
-    }
-
-    /// Accepts an OPEN, whose connection brings `stream`.
-    fn accept(&mut self, now: Time, pending: &Pending, answer: &Answer, stream: Stream) {
-        let habits = Habits {
-            dialect: Dialect::V5,
-            rate: RateLaw::Adaptive,
-            cap: Burst { size: 1, interval: 0 },
-        };
-        let limits = Limits { buffer: CHUNK, ..Limits::default() };
-        let made = Connection::accept(now, &pending.terms, pending.ports, habits, &limits);
-        let Ok(connection) = made else {
-            return self.refuse(pending, b"its terms are none of ours");
-        };
-        let connection = connection.answering(&answer.text());
-        let (uid, room) =
-            (pending.terms.uid, (self.memory / u64::from(pending.terms.buffer)).max(1));
-        let room = room.saturating_sub(self.writing);
-        self.current = Some(Current::new(pending.guest, uid, connection, stream, room));
-    }
-
     /// Something has been done on the disk.
     fn did(&mut self, now: Time, done: Done, tell: &mut dyn FnMut(&Receiving)) {
         match done {
-            Done::Written(octets) => self.written(octets),
+            Done::Written(data) => self.written(data),
             Done::Placing(done, all) => {
                 self.placing = Some((done, all));
                 tell(&Receiving::Place { done, entries: all });
-                if let Some(pending) = self.pending.take() {
-                    self.answer(&pending, &Answer::Placing { done, all });
+                if self.pending.is_some() || now >= self.told + TELL {
+                    self.told = now;
+                    self.tell_end(&Answer::Placing { done, all });
                 }
             }
             Done::Known { had, bytes, name } => {
@@ -388,14 +283,13 @@ impl End {
             }
             Done::Wanted(wanted) => self.wanted(now, wanted, tell),
             Done::Root(answer) => {
-                let pending = self.pending.take();
-                pending.iter().for_each(|it| self.answer(it, &answer));
+                self.finishing = false;
+                self.tell_end(&answer);
             }
             Done::Finished(finished) => {
                 self.finished = Some((self.story.got(now, &finished, &self.link), now + LINGER));
-                if let Some(pending) = self.pending.take() {
-                    self.answer(&pending, &Answer::Done);
-                }
+                self.finishing = false;
+                self.tell_end(&Answer::Done);
             }
             Done::Failed(error) => {
                 // What fails behind it fails because of it.
@@ -407,10 +301,22 @@ impl End {
         }
     }
 
-    fn written(&mut self, octets: u64) {
-        self.story.wrote(octets);
+    /// Tells who asked how the end is, or else whose connection brought the root.
+    fn tell_end(&mut self, answer: &Answer) {
+        if let Some(pending) = self.pending.take() {
+            return self.answer(&pending, answer);
+        }
+        if let Some((guest, ports)) = self.teller {
+            self.tell_guest(guest, ports, &Packet::Text(answer.text()), &[]);
+        }
+    }
+
+    fn written(&mut self, data: Vec<u8>) {
+        self.story.wrote(data.len() as u64);
         self.writing -= 1;
-        self.current.iter_mut().for_each(Current::provide);
+        if let Some(current) = &mut self.current {
+            current.provide(data);
+        }
     }
 
     /// The disk has said what it wants of the offer that is pending.
@@ -428,12 +334,13 @@ impl End {
             Answer::Want { .. } => {
                 // Only as many ranges as were told.
                 let told = Answer::read(&answer.text());
-                let Some(Answer::Want { ranges, .. }) = told else { return };
+                let Some(Answer::Want { ranges, missing }) = told else { return };
                 let list = ranges.into_iter().flatten().collect();
-                self.accept(now, &pending, &answer, Stream::chunks(offer.chunk, list));
+                let stream = Stream::chunks(offer.chunk, list, missing);
+                self.accept(now, &pending, &answer, stream);
             }
             Answer::All => {
-                let stream = Stream::headed(offer.chunk, offer.manifest, Task::Manifest);
+                let stream = Stream::everything(offer.chunk, offer.manifest);
                 self.accept(now, &pending, &answer, stream);
             }
             _ => self.answer(&pending, &answer),
@@ -477,8 +384,9 @@ impl End {
         if let Some(Current { guest, connection, .. }) = &mut self.current {
             let (guest, ports) = (*guest, connection.ports());
             connection.quit(now, &why);
-            self.tell_guest(guest, ports, &Packet::Quit(why), &[]);
-        } else if let Some(pending) = self.pending.take() {
+            self.tell_guest(guest, ports, &Packet::Quit(why.clone()), &[]);
+        }
+        if let Some(pending) = self.pending.take() {
             self.tell_guest(pending.guest, pending.ports, &Packet::Refused(why), &[]);
         }
     }
@@ -489,12 +397,17 @@ impl End {
         what.iter().for_each(tell);
     }
 
-    fn rest(&self, now: Time) {
-        let at_disk = self.pending.is_some() || self.placing.is_some();
-        let at_work = self.current.as_ref().and_then(|it| it.connection.deadline());
-        let nap = if at_disk || at_work.is_some() { SHORT_NAP } else { NAP };
-        let most = now + nap;
-        self.link.wait(at_work.map_or(most, |at| at.min(most)));
+    /// Sleeps until there is something to do. While data come it sleeps a little in any case, so that what comes meanwhile is one
+    /// batch: the kernel knows when each came.
+    fn rest(&mut self, now: Time) {
+        let at_disk = self.pending.is_some() || self.finishing || self.writing > 0;
+        let most = now + if at_disk { SHORT_NAP } else { NAP };
+        let Some(current) = &mut self.current else { return self.link.wait(most) };
+        let round = current.connection.receiver().map_or(Span::ZERO, |half| half.round());
+        self.link.set_round(round);
+        self.link.take_nap();
+        let due = current.connection.deadline().unwrap_or(most);
+        self.link.wait(due.min(most));
     }
 }
 
@@ -515,7 +428,9 @@ fn sort(
     let at_work = current.as_mut().filter(|current| {
         let is_other = matches!(&read.packet, Packet::Open(terms) if terms.uid != current.uid);
         let ports = current.connection.ports().turned();
-        current.guest == guest.number && read.ports == ports && !is_other
+        // It is the sender who says that it knows the end.
+        let is_end = read.packet == Packet::Done;
+        current.guest == guest.number && read.ports == ports && !is_other && !is_end
     });
     match at_work {
         Some(current) => {

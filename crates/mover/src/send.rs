@@ -1,7 +1,8 @@
 //! The sending end: calls, offers, sends what is missing, and says when all of it is in its place.
 
 use crate::account::{Account, Limit};
-use crate::flow::{Control, Feed, Flow, Loaded, Octets, Outcome};
+use crate::chunks::{Chunks, Job, Progress, read};
+use crate::flow::{Control, Flow, Octets, Outcome};
 use crate::link::Link;
 use crate::session::{Secret, Session};
 use crate::words::{Answer, Ask, Offer};
@@ -10,7 +11,7 @@ use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 use trunkline_core::{Span, Time};
 use trunkline_transfer::{Manifest, Source, root};
@@ -19,8 +20,6 @@ use trunkline_transport::netblt::wire::Packet;
 
 /// Chunks that are read ahead: 5.6 MB.
 const AHEAD: usize = 32;
-/// From one question whether everything is in its place to the next.
-const ASK_AGAIN: Span = Span::from_millis(200);
 /// From one word about progress to the next.
 const TELL: Span = Span::from_millis(100);
 
@@ -131,7 +130,7 @@ pub fn send(
     let bytes = manifest.stream_bytes();
     let chunk = chunk(bytes);
     let chunks = bytes.div_ceil(chunk.into()) as usize;
-    let flow = Flow { link, to, control, chunk, account, packets };
+    let flow = Flow { link, to, control, chunk, account, packets, told: None };
     let mut mover = Mover {
         identity: manifest.identity(),
         manifest,
@@ -192,32 +191,44 @@ impl Mover<'_> {
             let Some((mut connection, text)) = self.flow.open(session, offer.text())? else {
                 return Ok(Outcome::Lost);
             };
-            let outcome = match Answer::read(&text) {
+            let (is_headed, list, missing) = match Answer::read(&text) {
                 Some(Answer::All) => {
                     let all = self.hashes.len() as u64;
-                    self.send_chunks(
-                        session,
-                        &mut connection,
-                        true,
-                        &(0..all).collect::<Vec<_>>(),
-                        all,
-                    )?
+                    (true, (0..all).collect(), all)
                 }
                 Some(Answer::Want { ranges, missing }) => {
                     self.check(&ranges)?;
-                    let list: Vec<u64> = ranges.into_iter().flatten().collect();
-                    self.send_chunks(session, &mut connection, false, &list, missing)?
+                    (false, ranges.into_iter().flatten().collect(), missing)
                 }
-                Some(Answer::Whole) => match self.finish(session)? {
-                    Some(outcome) => return Ok(outcome),
-                    None => Outcome::Done,
-                },
+                Some(Answer::Whole) => (false, Vec::new(), 0),
                 _ => return Err(MoverError::Broken("no answer to an offer")),
             };
-            if outcome == Outcome::Lost {
-                return Ok(Outcome::Lost);
+            if missing == 0 && !is_headed {
+                self.had.get_or_insert(self.bytes);
+            }
+            let job = self.job(list, missing);
+            if is_headed || !job.list.is_empty() {
+                let sent = self.send_chunks(session, &mut connection, is_headed, &job, missing)?;
+                if sent == Outcome::Lost {
+                    return Ok(sent);
+                }
+            }
+            if job.rest.is_some()
+                && let Some(outcome) = self.finish(session, &mut connection)?
+            {
+                return Ok(outcome);
             }
         }
+    }
+
+    /// What a connection carries that brings `list`, of so many chunks that are missing. If it brings all of them, the root goes
+    /// behind.
+    fn job(&self, list: Vec<u64>, missing: u64) -> Job {
+        let unread = (0..).zip(&self.hashes).filter(|(_, hash)| hash.is_none());
+        let unread = unread.map(|(chunk, _)| chunk);
+        let is_whole = list.len() as u64 == missing;
+        let rest = is_whole.then(|| unread.filter(|it| list.binary_search(it).is_err()).collect());
+        Job { list, rest, chunk: self.flow.chunk }
     }
 
     fn check(&self, ranges: &[Range<u64>]) -> Result<(), MoverError> {
@@ -237,36 +248,42 @@ impl Mover<'_> {
         session: &mut Session,
         connection: &mut Connection,
         is_headed: bool,
-        list: &[u64],
+        job: &Job,
         missing: u64,
     ) -> Result<Outcome, MoverError> {
         let (all, chunk) = (self.bytes, self.flow.chunk);
         let had = all.saturating_sub(missing.saturating_mul(chunk.into()));
         self.had.get_or_insert(had);
         let (ahead, read_ahead) = sync_channel(AHEAD);
+        let (spare, spared) = channel();
         let Mover { source, hashes, flow, tell, moved, moving, encoded, .. } = self;
         let before = flow.link.now();
         let outcome = thread::scope(|scope| {
             // It ends with the feed, if the connection ends first.
             thread::Builder::new()
                 .name("reader".into())
-                .spawn_scoped(scope, move || read(source, list, chunk, &ahead))
+                .spawn_scoped(scope, move || read(source, job, &ahead, &spared))
                 .map_err(MoverError::system("cannot start a thread"))?;
+            let progress = Progress {
+                confirmed: had,
+                all,
+                moved,
+                verified: 0,
+                began: before.before(*moving),
+                told: Time::ZERO,
+                tell,
+            };
             let head = is_headed.then(|| Octets::new(encoded, chunk));
             let mut chunks = Chunks {
                 heads: head.as_ref().map_or(0, Octets::buffers),
                 head,
-                chunk,
-                list,
-                taken: 0,
+                job,
                 read: read_ahead,
+                spare,
                 hashes,
-                confirmed: had,
-                all,
-                moved,
-                began: before.before(*moving),
-                told: Time::ZERO,
-                tell,
+                progress,
+                taken: 0,
+                waiting: None,
             };
             flow.send(session, connection, &mut chunks)
         })?;
@@ -274,15 +291,25 @@ impl Mover<'_> {
         Ok(outcome)
     }
 
-    /// Tells the root and asks until everything is in its place. `None` if chunks have been thrown away.
-    fn finish(&mut self, session: &mut Session) -> Result<Option<Outcome>, MoverError> {
-        self.read_the_rest()?;
-        self.source.unchanged()?;
-        let hashes: Vec<[u8; 32]> = self.hashes.iter().map(|it| it.unwrap_or_default()).collect();
-        let ask = Ask::Finish { identity: self.identity, root: root(hashes.iter().copied()) };
+    /// Waits until everything is in its place. The receiver says so by itself if it has got the root behind the chunks;
+    /// otherwise, and if its word is lost, it is asked. `None` if chunks have been thrown away.
+    fn finish(
+        &mut self,
+        session: &mut Session,
+        connection: &mut Connection,
+    ) -> Result<Option<Outcome>, MoverError> {
+        let mut heard = self.flow.hear(session, connection)?;
+        let mut ask = None;
         loop {
-            let Some((connection, text)) = self.flow.open(session, ask.text())? else {
-                return Ok(Some(Outcome::Lost));
+            let text = match heard.take() {
+                Some(text) => text,
+                None => {
+                    let ask = self.finishing(&mut ask)?;
+                    let Some((_, text)) = self.flow.open(session, ask)? else {
+                        return Ok(Some(Outcome::Lost));
+                    };
+                    text
+                }
             };
             match Answer::read(&text) {
                 Some(Answer::Done) => {
@@ -293,28 +320,41 @@ impl Mover<'_> {
                 }
                 Some(Answer::Placing { done, all }) => {
                     (self.tell)(&Sending::Place { done, entries: all });
-                    let now = self.flow.link.now();
-                    self.flow.link.wait(now + ASK_AGAIN);
-                    self.flow.account.book(Limit::Receiver, self.flow.link.now().since(now));
+                    heard = self.flow.hear(session, connection)?;
                 }
-                Some(Answer::Differs) => {
-                    let hashes = hashes.concat();
-                    let ask = Ask::Hashes { identity: self.identity };
-                    let Some((mut connection, _)) = self.flow.open(session, ask.text())? else {
-                        return Ok(Some(Outcome::Lost));
-                    };
-                    let outcome = self.flow.send(
-                        session,
-                        &mut connection,
-                        &mut Octets::new(&hashes, self.flow.chunk),
-                    )?;
-                    return Ok((outcome == Outcome::Lost).then_some(outcome));
-                }
+                Some(Answer::Differs) => return self.send_hashes(session),
+                // All of it stands there already: it is asked with the root.
+                Some(Answer::Whole) => self.had = Some(self.bytes),
                 // What was there has gone: it is offered again.
                 Some(Answer::All | Answer::Want { .. }) => return Ok(None),
                 _ => return Err(MoverError::Broken("no answer to the end")),
             }
         }
+    }
+
+    /// The question whether everything is in its place, with the root.
+    fn finishing(&mut self, ask: &mut Option<Vec<u8>>) -> Result<Vec<u8>, MoverError> {
+        if ask.is_none() {
+            self.read_the_rest()?;
+            self.source.unchanged()?;
+            let hashes = self.hashes.iter().map(|it| it.unwrap_or_default());
+            *ask = Some(Ask::Finish { identity: self.identity, root: root(hashes) }.text());
+        }
+        Ok(ask.clone().unwrap_or_default())
+    }
+
+    /// Tells the hashes of all chunks, so that the receiver throws away those that differ.
+    fn send_hashes(&mut self, session: &mut Session) -> Result<Option<Outcome>, MoverError> {
+        self.read_the_rest()?;
+        let hashes: Vec<[u8; 32]> = self.hashes.iter().map(|it| it.unwrap_or_default()).collect();
+        let ask = Ask::Hashes { identity: self.identity };
+        let Some((mut connection, _)) = self.flow.open(session, ask.text())? else {
+            return Ok(Some(Outcome::Lost));
+        };
+        let hashes = hashes.concat();
+        let mut octets = Octets::new(&hashes, self.flow.chunk);
+        let outcome = self.flow.send(session, &mut connection, &mut octets)?;
+        Ok((outcome == Outcome::Lost).then_some(outcome))
     }
 
     /// Reads the chunks that the receiver had before this run, for the hash of the whole.
@@ -357,83 +397,5 @@ impl Mover<'_> {
             limits: self.flow.account.shares(),
             root,
         }
-    }
-}
-
-type Read = Result<(u64, Vec<u8>, [u8; 32]), MoverError>;
-
-/// Reads the chunks of `list` one after the other, as long as somebody takes them.
-fn read(source: &mut Source, list: &[u64], chunk: u32, to: &SyncSender<Read>) {
-    for &number in list {
-        let mut data = Vec::new();
-        let read = source.read(number, chunk, &mut data);
-        let failed = read.is_err();
-        let read = read.map(|hash| (number, data, hash)).map_err(MoverError::from);
-        if to.send(read).is_err() || failed {
-            return;
-        }
-    }
-}
-
-/// Chunks as they are read, and what becomes of them.
-struct Chunks<'a> {
-    /// What goes before them, and the buffers that it fills.
-    head: Option<Octets<'a>>,
-    heads: u64,
-    /// Octets of a chunk.
-    chunk: u32,
-    list: &'a [u64],
-    taken: usize,
-    read: Receiver<Read>,
-    hashes: &'a mut [Option<[u8; 32]>],
-    confirmed: u64,
-    all: u64,
-    moved: &'a mut u64,
-    began: Time,
-    told: Time,
-    tell: &'a mut dyn FnMut(&Sending),
-}
-
-impl Feed for Chunks<'_> {
-    fn next(&mut self) -> Result<Option<Loaded>, MoverError> {
-        if let Some((mut data, is_end)) = self.head.as_mut().and_then(Octets::take) {
-            let last = is_end && self.list.is_empty();
-            if !last {
-                data.resize(self.chunk as usize, 0);
-            }
-            return Ok(Some(Loaded { data, last }));
-        }
-        match self.read.try_recv() {
-            Ok(read) => {
-                let (chunk, data, hash) = read?;
-                self.hashes[chunk as usize] = Some(hash);
-                self.taken += 1;
-                Ok(Some(Loaded { data, last: self.taken == self.list.len() }))
-            }
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(MoverError::Broken("the reader has gone")),
-        }
-    }
-
-    fn confirmed(&mut self, buffer: u64, octets: u64) {
-        if buffer < self.heads {
-            return;
-        }
-        *self.moved += octets;
-        self.confirmed = (self.confirmed + octets).min(self.all);
-    }
-
-    fn tell(&mut self, now: Time, (packets, again): (u64, u64)) {
-        if now < self.told + TELL {
-            return;
-        }
-        self.told = now;
-        (self.tell)(&Sending::Send {
-            confirmed: self.confirmed,
-            bytes: self.all,
-            moved: *self.moved,
-            seconds: now.since(self.began).as_secs_f64(),
-            again: again as f64 / packets.max(1) as f64,
-        });
     }
 }

@@ -358,7 +358,7 @@ mod tests {
             other.wait(other.now() + Span::from_secs(1));
             let mut heard = 0;
             other
-                .receive(|_, datagram| {
+                .receive(|_, _, datagram| {
                     assert!(there.is_meant(datagram));
                     assert_eq!(there.hear(datagram).unwrap().0.packet, Packet::Done);
                     assert!(there.hear(datagram).is_none(), "a copy");

@@ -13,14 +13,14 @@ use std::thread::{JoinHandle, spawn};
 use trunkline_handshake::{Key, ShortCode};
 
 /// A receiver on a thread of its own.
-struct There {
-    address: SocketAddr,
-    control: Arc<Control>,
+pub(crate) struct There {
+    pub address: SocketAddr,
+    pub control: Arc<Control>,
     thread: JoinHandle<Result<Got, MoverError>>,
 }
 
 impl There {
-    fn start(directory: &Path, secret: Secret, replace: bool) -> There {
+    pub fn start(directory: &Path, secret: Secret, replace: bool) -> There {
         There::at((Ipv4Addr::LOCALHOST, 0).into(), directory, secret, replace)
     }
 
@@ -35,7 +35,7 @@ impl There {
         There { address: address.recv().unwrap(), control, thread }
     }
 
-    fn end(self) -> Result<Got, MoverError> {
+    pub fn end(self) -> Result<Got, MoverError> {
         self.thread.join().unwrap()
     }
 }
@@ -46,7 +46,7 @@ fn listens(to: &Sender<SocketAddr>, what: &Receiving) {
     }
 }
 
-fn options(path: &Path, to: SocketAddr, secret: Secret) -> SendOptions {
+pub(crate) fn options(path: &Path, to: SocketAddr, secret: Secret) -> SendOptions {
     SendOptions { paths: vec![path.to_path_buf()], to, secret }
 }
 
@@ -54,12 +54,12 @@ fn sends(path: &Path, to: SocketAddr, secret: Secret) -> Result<Sent, MoverError
     send(&options(path, to, secret), &Control::default(), &mut |_| {})
 }
 
-fn key() -> Secret {
+pub(crate) fn key() -> Secret {
     Secret::Key(Key::new([5; 32]))
 }
 
 /// A place to send from, with a file of so many octets, and one to receive in.
-fn places(octets: usize) -> (tempfile::TempDir, PathBuf, PathBuf) {
+pub(crate) fn places(octets: usize) -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let (file, inbox) = (dir.path().join("file"), dir.path().join("inbox"));
     let mut data = vec![0; octets];
@@ -68,7 +68,7 @@ fn places(octets: usize) -> (tempfile::TempDir, PathBuf, PathBuf) {
     (dir, file, inbox)
 }
 
-fn same(file: &Path, inbox: &Path) {
+pub(crate) fn same(file: &Path, inbox: &Path) {
     assert!(fs::read(file).unwrap() == fs::read(inbox.join("file")).unwrap());
     let left: Vec<_> = fs::read_dir(inbox).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(left, ["file"]);
@@ -236,6 +236,34 @@ fn what_stands_there_is_replaced_only_if_that_is_asked_for() {
     sends(&file, there.address, key()).unwrap();
     there.end().unwrap();
     assert!(fs::read(&file).unwrap() == fs::read(inbox.join("file")).unwrap());
+}
+
+/// A sender that was killed when the receiver had everything hears at its next start that all is there, and only if the data are
+/// the same.
+#[test]
+fn what_is_complete_already_is_told_so() {
+    let octets = 30 * CHUNK as usize + 7;
+    let (_dir, file, inbox) = places(octets);
+    let there = There::start(&inbox, key(), false);
+    sends(&file, there.address, key()).unwrap();
+    there.end().unwrap();
+    let again = There::start(&inbox, key(), false);
+    let sent = sends(&file, again.address, key()).unwrap();
+    let got = again.end().unwrap();
+    same(&file, &inbox);
+    assert_eq!((sent.had, sent.bytes), (octets as u64, octets as u64));
+    assert_eq!((got.bytes, got.files), (octets as u64, 1));
+    // The same length and time, and one octet that differs.
+    let theirs = inbox.join("file");
+    let time = fs::metadata(&theirs).unwrap().modified().unwrap();
+    let mut data = fs::read(&theirs).unwrap();
+    data[octets / 2] ^= 1;
+    fs::write(&theirs, &data).unwrap();
+    fs::File::options().write(true).open(&theirs).unwrap().set_modified(time).unwrap();
+    let there = There::start(&inbox, key(), false);
+    sends(&file, there.address, key()).unwrap_err();
+    there.end().unwrap_err();
+    assert!(fs::read(&theirs).unwrap() == data);
 }
 
 /// A source that changes, or is cut, while it is sent ends both ends with one line, and nothing gets its name.

@@ -38,7 +38,9 @@ pub enum NodesError {
         buffers: u32,
     },
     /// A peer was never heard.
-    #[error("{peer} at {address} was not heard for {seconds} s: is it started, and is its address right?")]
+    #[error(
+        "{peer} at {address} was not heard for {seconds} s: is it started, and is its address right?"
+    )]
     Silent {
         /// The peer.
         peer: NodeId,

@@ -1,6 +1,6 @@
 //! The sender's side: chunks read from its files.
 
-use crate::hash::hash;
+use crate::hash::{hash, root};
 use crate::recent::Recent;
 use crate::scan::{mtime, open};
 use crate::stream::{Piece, Stream};
@@ -23,6 +23,44 @@ pub struct Source {
 impl Source {
     pub(crate) fn new(manifest: Manifest, tops: Vec<(u32, PathBuf)>) -> Source {
         Source { manifest, tops, stream: None, recent: Recent::default() }
+    }
+
+    /// The files of a transfer as they stand beneath `directory` under their final names.
+    pub fn standing(directory: &Path, manifest: &Manifest) -> Source {
+        let tops = (0..).zip(manifest.list()).filter(|(_, entry)| entry.parent.is_none());
+        let place = |name: &[u8]| directory.join(std::ffi::OsStr::from_bytes(name));
+        let tops = tops.map(|(number, entry)| (number, place(&entry.name))).collect();
+        Source::new(manifest.clone(), tops)
+    }
+
+    /// Reads everything. Returns the hash of the whole, BLAKE3 over the hashes of its chunks of `chunk` bytes.
+    ///
+    /// # Errors
+    /// The first file, link or directory that is not as the manifest has it (kind, size, time of change, target) or cannot be
+    /// read; chunks of no bytes.
+    pub fn root(&mut self, chunk: u32) -> Result<[u8; 32], TransferError> {
+        if chunk == 0 {
+            return Err(TransferError::NoChunk);
+        }
+        self.unchanged()?;
+        for (number, entry) in (0..).zip(self.manifest.list()) {
+            let path = self.path(number);
+            let is_same = match &entry.kind {
+                Kind::Directory => path.symlink_metadata().is_ok_and(|found| found.is_dir()),
+                Kind::Link { target } => {
+                    std::fs::read_link(&path).is_ok_and(|it| it.as_os_str().as_bytes() == target)
+                }
+                Kind::File { .. } => true,
+            };
+            if !is_same {
+                return Err(TransferError::Changed(path));
+            }
+        }
+        let (mut hashes, mut data) = (Vec::new(), Vec::new());
+        for index in 0..self.manifest.stream_bytes().div_ceil(chunk.into()) {
+            hashes.push(self.read(index, chunk, &mut data)?);
+        }
+        Ok(root(hashes.into_iter()))
     }
 
     /// Reads chunk `index` of the stream, in chunks of `chunk` bytes, into `into`, which is cleared first. Returns its

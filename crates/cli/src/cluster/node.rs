@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trunkline_cluster::Node;
-use trunkline_nodes::{Carrier, Outcome, Peers, Plan, Said, drive};
+use trunkline_nodes::{Carrier, NodesError, Outcome, Peers, Plan, Said, drive};
 use trunkline_transport::cstar::NodeId;
 
 /// Be one node of a cluster, here or on a host of its own.
@@ -67,9 +67,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let mut said = Ok(());
     let tell = &mut |outcome: &Outcome| said = say(&Said::Ended(Box::new(outcome.clone())));
-    let outcome = drive(&plan, node, carrier, &stop, tell).map_err(|error| failure(&error))?;
+    let outcome = match drive(&plan, node, carrier, &stop, tell) {
+        // Whoever started it knows why.
+        Err(NodesError::Stopped) if args.peers.is_empty() => return Ok(()),
+        outcome => outcome.map_err(|error| failure(&error))?,
+    };
     said?;
     match outcome.failure.or(outcome.wrong) {
+        Some(_) if args.peers.is_empty() => Ok(()),
         Some(why) => Err(Failure::failed(format!("{me}: {why}"))),
         None => Ok(()),
     }
@@ -102,7 +107,6 @@ fn resolved(text: &str) -> Result<SocketAddr, Failure> {
     let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
     found.ok_or_else(|| Failure::wrong_use(format!("--peers: '{text}' is no address with a port")))
 }
-
 
 /// Says it in a line of JSON.
 fn say(what: &Said) -> Result<(), Failure> {

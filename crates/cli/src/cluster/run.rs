@@ -140,7 +140,7 @@ fn summary<'a>(args: &Args, outcomes: &'a [Outcome]) -> Summary<'a> {
         test: test.name(),
         protocol: args.common.protocol.name(),
         nodes: args.nodes,
-        figure: if test.is_rate() { "payload of all senders" } else { "time of a lap's part" },
+        figure: test.figure(),
         unit: if test.is_rate() { "Mbit/s" } else { "us" },
         median: at(0.5),
         p99: at(0.99),
@@ -178,7 +178,9 @@ fn promise(args: &Args, outcomes: &[Outcome]) -> String {
     let full = sum(&|it| it.kernel_dropped.unwrap_or(0));
     let dropped = sum(&|it| it.dropped);
     let kept = match args.common.protocol.name() {
-        "careful" if outcomes.iter().all(|it| it.failure.is_none()) => "; every frame came, once and in order",
+        "careful" if outcomes.iter().all(|it| it.failure.is_none()) => {
+            "; every frame came, once and in order"
+        }
         _ => "",
     };
     format!(
@@ -188,7 +190,9 @@ fn promise(args: &Args, outcomes: &[Outcome]) -> String {
 
 fn table(outcomes: &[Outcome]) -> String {
     let mut table = Table::new();
-    table.set_header(["node", "sent", "received", "again", "refused", "buffers", "copied", "verdict"]);
+    table.set_header([
+        "node", "sent", "received", "again", "refused", "buffers", "copied", "verdict",
+    ]);
     for it in outcomes {
         let verdict = it.failure.as_ref().or(it.wrong.as_ref());
         table.add_row([

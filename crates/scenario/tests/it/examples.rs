@@ -7,8 +7,10 @@ use trunkline_scenario::Scenario;
 /// Each example with the cells of its grid.
 const EXAMPLES: &[(&str, usize)] = &[
     ("asymmetric-access", 2),
+    ("cluster", 4),
     ("ethernet", 2),
     ("host-interface", 4),
+    ("incast", 8),
     ("leaf-spine", 6),
     ("long-distance", 5),
     ("looped-path", 1),

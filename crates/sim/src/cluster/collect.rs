@@ -79,7 +79,7 @@ impl Cluster<'_> {
         }
         if let Some(bytes) = self.medium.most_held() {
             let text = format!("a switch held at most {bytes} bytes of what came in at one port");
-            notes.push(note(NoteKind::Assumed, text));
+            notes.push(note(NoteKind::Held, text));
         }
         notes.extend(self.samples.selection().map(|text| note(NoteKind::LeftOut, text)));
         notes

@@ -121,6 +121,12 @@ impl Sink {
         self.known.as_ref().map_or(0, |known| known.stream.chunks())
     }
 
+    /// Returns the bytes of a chunk; 0 before the manifest has come, and beyond the last chunk.
+    pub fn length(&self, index: u64) -> u64 {
+        let known = self.known.as_ref().filter(|known| index < known.stream.chunks());
+        known.map_or(0, |known| known.stream.length(index))
+    }
+
     /// Returns the ranges of chunks that are still missing, in order; none before the manifest has come.
     pub fn missing(&self) -> Vec<Range<u64>> {
         let (mut missing, mut next) = (Vec::new(), 0);
@@ -227,6 +233,14 @@ impl Sink {
             }
         }
         Ok(lost)
+    }
+
+    /// Throws the transfer away: its journal and what has come of it.
+    ///
+    /// # Errors
+    /// A directory that cannot be renamed.
+    pub fn discard(self) -> Result<(), TransferError> {
+        self.home.remove()
     }
 
     /// Returns the directory that holds the journal and the data until the end.

@@ -46,6 +46,12 @@ pub(super) struct Stored {
     pub buffer: Option<BufferId>,
 }
 
+/// Most fragments of a message, and how far one may be ahead of the first that is missing: a hostile peer's numbers cost no
+/// more than this.
+const MOST_FRAGMENTS: u32 = 1 << 16;
+/// Most events under which something has come and that are not done.
+const MOST_EVENTS: usize = 1 << 12;
+
 impl Progress {
     fn note(&mut self, fragment: u32, last: bool) -> bool {
         if last {
@@ -89,7 +95,14 @@ impl Slot {
 }
 
 impl Inbox {
-    /// Stores a fragment. Whether it was new.
+    /// Whether a fragment of `from` may be: it is not numbered beyond reason, and not too many events are open.
+    pub fn takes(&self, event: EventId, from: NodeId, fragment: u32) -> bool {
+        let next = self.progress(event, from).map_or(0, |it| it.next);
+        let open = self.slots.len() < MOST_EVENTS || self.slots.contains_key(&event);
+        open && fragment.saturating_sub(next) < MOST_FRAGMENTS
+    }
+
+    /// Stores a fragment that it [takes](Inbox::takes). Whether it was new.
     pub fn put(&mut self, event: EventId, flags: Flags, stored: Stored) -> bool {
         let slot = self.slots.entry(event).or_default();
         slot.crowd |= flags.crowd;

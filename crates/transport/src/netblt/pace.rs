@@ -13,8 +13,8 @@ pub enum Spacing {
     Even,
 }
 
-/// The time that evenly spaced packets may be behind and be sent at once (a choice): an end that sleeps cannot wake for
-/// each packet. Never more than the burst that was agreed on.
+/// The time that evenly spaced packets may be behind and be sent at once if nothing else is said (a choice): an end that sleeps
+/// cannot wake for each packet. Never more than the burst that was agreed on.
 const SLACK: Span = Span::from_micros(500);
 
 /// How a sender begins.
@@ -40,13 +40,15 @@ pub struct Pace {
     due: Time,
     /// Packets left of those that go at once in the beginning.
     train: u16,
+    /// The time that packets may be behind.
+    slack: Span,
 }
 
 impl Pace {
     /// A clock that starts so.
     pub fn new(start: &Start) -> Pace {
         let Start { spacing, burst, train } = *start;
-        Pace { spacing, burst, start: None, left: 0, due: Time::ZERO, train }
+        Pace { spacing, burst, start: None, left: 0, due: Time::ZERO, train, slack: SLACK }
     }
 
     /// The burst in force.
@@ -60,6 +62,11 @@ impl Pace {
         self.burst = burst;
         self.left = self.left.min(burst.size);
         is_other
+    }
+
+    /// Sets the time that evenly spaced packets may be behind and be sent at once.
+    pub fn set_slack(&mut self, slack: Span) {
+        self.slack = slack;
     }
 
     fn interval(&self) -> Span {
@@ -91,7 +98,7 @@ impl Pace {
         self.train = self.train.saturating_sub(1);
         match self.spacing {
             Spacing::Even => {
-                let most = SLACK.min(self.gap().scaled(u64::from(self.burst.size) - 1, 1));
+                let most = self.slack.min(self.gap().scaled(u64::from(self.burst.size) - 1, 1));
                 self.due = self.due.max(now.before(most)) + self.gap();
             }
             Spacing::Bursts => {

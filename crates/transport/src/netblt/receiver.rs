@@ -481,6 +481,11 @@ impl Receiver {
         self.provided == 0 && self.last.is_none() && self.open < most
     }
 
+    /// The smoothed round trip; a guess before one is measured.
+    pub fn round(&self) -> Span {
+        self.control.round()
+    }
+
     /// Whether all buffers have come and all messages have been acknowledged.
     pub fn is_finished(&self) -> bool {
         self.last.is_some() && self.buffers.is_empty() && self.log.is_empty()

@@ -185,6 +185,12 @@ impl Sender {
         self.take_offer(self.offer);
     }
 
+    /// Sets the time that evenly spaced packets may be behind and be sent at once, for an end that sleeps so long; half a
+    /// millisecond if nothing is set.
+    pub fn set_slack(&mut self, slack: Span) {
+        self.pace.set_slack(slack);
+    }
+
     /// What it waits for while it sends nothing.
     pub fn held(&self) -> Held {
         if self.could_send() {

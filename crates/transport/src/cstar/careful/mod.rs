@@ -262,6 +262,10 @@ impl Careful {
         self.next_buffer = self.next_buffer.wrapping_add(1);
         let Frame { from, event, fragment, flags, data, .. } = frame;
         let stored = Stored { from, fragment, data, buffer: Some(buffer) };
+        if !self.inbox.takes(event, from, fragment) {
+            let what = "its fragments are numbered beyond reason, or its events too many";
+            return self.fail(Failure::Protocol { peer: from, what });
+        }
         if !self.inbox.put(event, flags, stored) {
             return self.fail(Failure::Disordered { peer: from, event });
         }

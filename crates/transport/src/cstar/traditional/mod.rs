@@ -188,6 +188,10 @@ impl Traditional {
         self.requested.remove(&(from, event, fragment));
         if event < self.complete || self.inbox.has(event, from, fragment) {
             self.counters.duplicates += 1;
+        } else if !self.inbox.takes(event, from, fragment) {
+            // It is as if it had been lost: whoever is honest sends it again when it is asked for.
+            self.counters.refused += 1;
+            return;
         } else if self.accepts(&frame) {
             let buffer = BufferId(self.next_buffer);
             self.next_buffer = self.next_buffer.wrapping_add(1);
@@ -226,11 +230,12 @@ impl Traditional {
     /// Asks a peer for what is missing of it and has not been asked for: what is before something that has come. What has
     /// just been refused is left for the next time.
     fn ask_for_holes(&mut self, from: NodeId, but: Option<(EventId, u32)>) {
-        let holes: Vec<(EventId, u32)> = self.inbox.holes(from).collect();
+        let holes: Vec<(EventId, u32)> = self.inbox.holes(from).take(MOST_REQUESTED).collect();
+        let room = MOST_REQUESTED.saturating_sub(self.requested.len()).min(MOST_ASKED);
         let new = holes.into_iter().filter(|&(event, fragment)| {
             Some((event, fragment)) != but && self.requested.insert((from, event, fragment))
         });
-        let missing: Vec<(EventId, u32)> = new.take(MOST_ASKED).collect();
+        let missing: Vec<(EventId, u32)> = new.take(room).collect();
         self.ask(from, &missing);
     }
 
@@ -295,8 +300,8 @@ impl Traditional {
             Source::Any => self.cluster.others(self.me).collect(),
         };
         for node in nodes {
-            let missing: Vec<(EventId, u32)> =
-                self.inbox.missing(event, node).map(|number| (event, number)).collect();
+            let missing = self.inbox.missing(event, node).map(|number| (event, number));
+            let missing: Vec<(EventId, u32)> = missing.take(MOST_ASKED).collect();
             self.requested.extend(missing.iter().map(|&(event, number)| (node, event, number)));
             self.ask(node, &missing);
         }
@@ -305,6 +310,8 @@ impl Traditional {
 
 /// Most fragments that one request asks for.
 const MOST_ASKED: usize = 256;
+/// Most fragments that are asked for and have not come.
+const MOST_REQUESTED: usize = 1 << 12;
 
 /// Fragments of one list as its entries.
 fn entries(missing: &[(EventId, u32)]) -> Vec<Entry> {

@@ -116,6 +116,20 @@ fn the_oldest_of_what_the_adapter_cannot_hold_is_copied_to_memory() {
     assert_eq!((one.take_tally().copied, short.take_tally().copied), (0, 3 * 40));
 }
 
+/// A hostile peer's numbers cost neither time nor memory.
+#[test]
+fn a_fragment_numbered_beyond_reason_is_refused() {
+    let mut one = node(0, 2);
+    let frame = one.frame(Kind::Traditional, Destination::Node(NodeId(0)), EventId(0));
+    for event in 0..10_000 {
+        let (event, fragment) = (EventId(event), if event % 2 == 0 { u32::MAX } else { 60_000 });
+        one.arrive(AT, Frame { from: NodeId(1), event, fragment, ..frame.clone() });
+        assert!(sent(&mut one).iter().all(|frame| frame.list.len() <= MOST_ASKED));
+    }
+    assert!(one.requested.len() <= MOST_REQUESTED);
+    assert_eq!(one.failure(), None);
+}
+
 #[test]
 fn one_who_asks_for_what_it_has_acknowledged_is_reported() {
     let mut one = node(0, 2);

@@ -1,0 +1,198 @@
+//! What a connection of the sender carries: the manifest if it is wanted, chunks as they are read, and behind the last chunk
+//! that is missing the root of all.
+
+use crate::MoverError;
+use crate::flow::{Feed, Loaded, Octets};
+use crate::send::Sending;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError};
+use trunkline_core::{Span, Time};
+use trunkline_transfer::{Source, root};
+
+/// From one word about progress to the next.
+const TELL: Span = Span::from_millis(100);
+
+/// The chunks of one connection.
+pub(crate) struct Job {
+    /// Those that are sent, in order.
+    pub list: Vec<u64>,
+    /// Those that the receiver has and this run has not read, if the root goes behind the list.
+    pub rest: Option<Vec<u64>>,
+    /// Octets of a chunk.
+    pub chunk: u32,
+}
+
+/// A result of reading.
+#[derive(Debug)]
+pub(crate) enum Read {
+    /// A chunk to be sent, and its hash.
+    Chunk(u64, Vec<u8>, [u8; 32]),
+    /// The hash of a chunk that the receiver has, and its octets.
+    Hash(u64, [u8; 32], u64),
+    /// All that the root needs has been read, and no file has changed meanwhile.
+    End,
+}
+
+/// Reads what `job` needs as long as somebody takes it, into buffers that come back.
+pub(crate) fn read(
+    source: &mut Source,
+    job: &Job,
+    to: &SyncSender<Result<Read, MoverError>>,
+    spare: &Receiver<Vec<u8>>,
+) {
+    // If nobody takes it the connection has ended.
+    let give = |read: Result<Read, MoverError>| {
+        let failed = read.is_err();
+        to.send(read).is_ok() && !failed
+    };
+    for &number in &job.list {
+        let mut data = spare.try_recv().unwrap_or_default();
+        let read = source.read(number, job.chunk, &mut data);
+        if !give(read.map(|hash| Read::Chunk(number, data, hash)).map_err(MoverError::from)) {
+            return;
+        }
+    }
+    let Some(rest) = &job.rest else { return };
+    let mut data = Vec::new();
+    for &number in rest {
+        let read = source.read(number, job.chunk, &mut data);
+        let read = read.map(|hash| Read::Hash(number, hash, data.len() as u64));
+        if !give(read.map_err(MoverError::from)) {
+            return;
+        }
+    }
+    give(source.unchanged().map(|()| Read::End).map_err(MoverError::from));
+}
+
+/// Chunks as they are read, and what becomes of them.
+pub(crate) struct Chunks<'a> {
+    /// What goes before them, and the buffers that it fills.
+    pub head: Option<Octets<'a>>,
+    pub heads: u64,
+    pub job: &'a Job,
+    pub read: Receiver<Result<Read, MoverError>>,
+    /// Buffers that the reader may fill again.
+    pub spare: Sender<Vec<u8>>,
+    pub hashes: &'a mut [Option<[u8; 32]>],
+    pub progress: Progress<'a>,
+    /// Chunks taken, and the last one, which waits for the root.
+    pub taken: usize,
+    pub waiting: Option<Vec<u8>>,
+}
+
+/// How far a connection is, and who is told.
+pub(crate) struct Progress<'a> {
+    /// Octets confirmed in all runs, of so many.
+    pub confirmed: u64,
+    pub all: u64,
+    /// Octets confirmed in this run.
+    pub moved: &'a mut u64,
+    /// Octets read for the root alone.
+    pub verified: u64,
+    pub began: Time,
+    pub told: Time,
+    pub tell: &'a mut dyn FnMut(&Sending),
+}
+
+impl Chunks<'_> {
+    fn head(&mut self) -> Option<Loaded> {
+        let (mut data, is_end) = self.head.as_mut()?.take()?;
+        let last = is_end && self.job.list.is_empty() && self.job.rest.is_none();
+        if !last {
+            data.resize(self.job.chunk as usize, 0);
+        }
+        Some(Loaded { data, last })
+    }
+
+    /// A chunk has been read. The last one waits for the root if that goes behind it and has room there.
+    fn chunk(&mut self, number: u64, mut data: Vec<u8>, hash: [u8; 32]) -> Option<Loaded> {
+        self.hashes[number as usize] = Some(hash);
+        self.taken += 1;
+        let is_end = self.taken == self.job.list.len();
+        let Some(_) = self.job.rest else { return Some(Loaded { data, last: is_end }) };
+        if is_end && data.len() + hash.len() <= self.job.chunk as usize {
+            self.waiting = Some(data);
+            return None;
+        }
+        // Only the last buffer of a connection may be shorter.
+        data.resize(self.job.chunk as usize, 0);
+        Some(Loaded { data, last: false })
+    }
+
+    /// Everything has been read: the root goes behind what waits for it.
+    fn tail(&mut self) -> Loaded {
+        let root = root(self.hashes.iter().map(|it| it.unwrap_or_default()));
+        let mut data = self.waiting.take().unwrap_or_default();
+        data.extend(root);
+        Loaded { data, last: true }
+    }
+}
+
+impl Feed for Chunks<'_> {
+    fn next(&mut self) -> Result<Option<Loaded>, MoverError> {
+        if let Some(head) = self.head() {
+            return Ok(Some(head));
+        }
+        loop {
+            let read = match self.read.try_recv() {
+                Ok(read) => read?,
+                Err(TryRecvError::Empty) => return Ok(None),
+                Err(TryRecvError::Disconnected) => {
+                    return Err(MoverError::Broken("the reader has gone"));
+                }
+            };
+            let loaded = match read {
+                Read::Chunk(number, data, hash) => self.chunk(number, data, hash),
+                Read::Hash(number, hash, octets) => {
+                    self.hashes[number as usize] = Some(hash);
+                    self.progress.verified += octets;
+                    None
+                }
+                Read::End => Some(self.tail()),
+            };
+            if loaded.is_some() {
+                return Ok(loaded);
+            }
+        }
+    }
+
+    fn confirmed(&mut self, buffer: u64, data: Vec<u8>) {
+        let octets = data.len() as u64;
+        // If the reader has ended it needs no more room.
+        let _ = self.spare.send(data);
+        // The manifest is none of the data, nor is the root or what fills up a short chunk.
+        let Some(number) = buffer.checked_sub(self.heads) else { return };
+        let Some(&chunk) = self.job.list.get(number as usize) else { return };
+        let left = self.progress.all - chunk * u64::from(self.job.chunk);
+        self.progress.confirmed(octets.min(left));
+    }
+
+    fn tell(&mut self, now: Time, packets: (u64, u64)) {
+        self.progress.tell(now, packets);
+    }
+}
+
+impl Progress<'_> {
+    fn confirmed(&mut self, octets: u64) {
+        *self.moved += octets;
+        self.confirmed = (self.confirmed + octets).min(self.all);
+    }
+
+    fn tell(&mut self, now: Time, (packets, again): (u64, u64)) {
+        if now < self.told + TELL {
+            return;
+        }
+        self.told = now;
+        let had = self.all - *self.moved;
+        let is_verifying = self.verified > 0 && self.confirmed == self.all;
+        (self.tell)(&match is_verifying {
+            true => Sending::Verify { read: self.verified.min(had), bytes: had },
+            false => Sending::Send {
+                confirmed: self.confirmed,
+                bytes: self.all,
+                moved: *self.moved,
+                seconds: now.since(self.began).as_secs_f64(),
+                again: again as f64 / packets.max(1) as f64,
+            },
+        });
+    }
+}

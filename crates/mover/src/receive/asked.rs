@@ -1,0 +1,149 @@
+//! What senders ask for as they open connections, and what they are answered.
+
+use super::{End, MOST_MANIFEST, MOST_PAST, Pending, REREAD, SOON};
+use crate::CHUNK;
+use crate::desk::Task;
+use crate::incoming::{Current, Stream};
+use crate::story::Receiving;
+use crate::words::{Answer, Ask};
+use trunkline_core::Time;
+use trunkline_transport::netblt::wire::{Burst, Dialect, MOST_TEXT, Packet, Ports, Terms};
+use trunkline_transport::netblt::{Connection, Habits, Limits, RateLaw};
+
+impl End {
+    pub(super) fn opened(
+        &mut self,
+        now: Time,
+        guest: u64,
+        terms: Terms,
+        ports: Ports,
+        tell: &mut dyn FnMut(&Receiving),
+    ) {
+        if let Some((whom, uid, ports, packet)) = self.said.clone()
+            && (whom, uid) == (guest, terms.uid)
+        {
+            return self.tell_guest(whom, ports, &packet, &[]);
+        }
+        let is_pending = self.pending.as_ref().is_some_and(|it| it.terms.uid == terms.uid);
+        if is_pending || self.past.contains(&terms.uid) {
+            return;
+        }
+        self.past.push_back(terms.uid);
+        if self.past.len() > MOST_PAST {
+            self.past.pop_front();
+        }
+        if let Some((error, until)) = &mut self.failed {
+            // The sender knows; it may ask once more if this gets lost.
+            *until = (*until).min(now + SOON);
+            let mut why = error.to_string().into_bytes();
+            why.truncate(MOST_TEXT);
+            self.past.pop_back();
+            return self.tell_guest(guest, ports, &Packet::Refused(why), &[]);
+        }
+        self.story.begins(now);
+        let Some(ask) = Ask::read(&terms.text) else {
+            let refusal = Packet::Refused(b"it says what this end does not know".to_vec());
+            return self.tell_guest(guest, ports, &refusal, &[]);
+        };
+        let pending = Pending { guest, terms, ports, offer: None };
+        self.asked(now, pending, &ask, tell);
+    }
+
+    /// Does what a sender asks for.
+    fn asked(
+        &mut self,
+        now: Time,
+        mut pending: Pending,
+        ask: &Ask,
+        tell: &mut dyn FnMut(&Receiving),
+    ) {
+        match *ask {
+            Ask::Offer(offer)
+                if self.finished.is_some() && self.story.is_about(&offer.identity) =>
+            {
+                // Its sender was gone when the end came. It reads what it has sent, for the root.
+                self.finished.iter_mut().for_each(|it| it.1 = now + REREAD);
+                self.answer(&pending, &Answer::Whole);
+            }
+            Ask::Offer(_) if self.finished.is_some() => {
+                let why = b"it has just received a transfer: run `trunkline receive` again";
+                self.refuse(&pending, why);
+            }
+            Ask::Offer(offer) if offer.manifest > MOST_MANIFEST || offer.chunk > CHUNK => {
+                let why = b"its list of files or its chunks are too large";
+                self.refuse(&pending, why);
+            }
+            Ask::Offer(offer) => {
+                // Whoever proves to know the secret later is the same user, who has begun again.
+                self.current = None;
+                pending.offer = Some(offer);
+                self.pending = Some(pending);
+                self.desk.give(Task::Offer(offer));
+            }
+            // Another transfer has taken its place: it is to be offered again.
+            Ask::Finish { identity, .. } if !self.story.is_about(&identity) => {
+                self.answer(&pending, &Answer::All);
+            }
+            Ask::Hashes { identity } if !self.story.is_about(&identity) => {
+                self.refuse(&pending, b"it has another transfer in hand: try again");
+            }
+            Ask::Hashes { .. } => {
+                let Some(chunk) = self.story.chunk() else { return };
+                let length = self.story.bytes.div_ceil(chunk.into()) * 32;
+                let stream = Stream::octets(chunk, length, Task::Hashes);
+                self.accept(now, &pending, &Answer::All, stream);
+            }
+            Ask::Finish { root, .. } => match (&self.finished, self.placing) {
+                (Some(_), _) if self.root == Some(root) => {
+                    self.answer(&pending, &Answer::Done);
+                }
+                (Some(_), _) => {
+                    self.refuse(&pending, b"it has just received other data under these names");
+                }
+                (None, Some((done, all))) => {
+                    self.answer(&pending, &Answer::Placing { done, all });
+                    tell(&Receiving::Place { done, entries: all });
+                }
+                (None, None) => {
+                    self.pending = Some(pending);
+                    if !self.finishing {
+                        (self.finishing, self.root) = (true, Some(root));
+                        self.desk.give(Task::Finish(root));
+                    }
+                }
+            },
+        }
+    }
+
+    fn refuse(&mut self, pending: &Pending, why: &[u8]) {
+        let refusal = Packet::Refused(why.to_vec());
+        self.tell_guest(pending.guest, pending.ports, &refusal, &[]);
+    }
+
+    /// Answers an OPEN and lets it open nothing here.
+    pub(super) fn answer(&mut self, pending: &Pending, answer: &Answer) {
+        let narrowed = pending.terms.narrowed(&Limits::default()).unwrap_or_default();
+        let packet = Packet::Response(Terms { text: answer.text(), ..narrowed });
+        self.said = Some((pending.guest, pending.terms.uid, pending.ports, packet.clone()));
+        self.tell_guest(pending.guest, pending.ports, &packet, &[]);
+    }
+
+    /// Accepts an OPEN, whose connection brings `stream`.
+    pub(super) fn accept(&mut self, now: Time, pending: &Pending, answer: &Answer, stream: Stream) {
+        let habits = Habits {
+            dialect: Dialect::V5,
+            rate: RateLaw::Adaptive,
+            cap: Burst { size: 1, interval: 0 },
+        };
+        let limits = Limits { buffer: CHUNK, ..Limits::default() };
+        let made = Connection::accept(now, &pending.terms, pending.ports, habits, &limits);
+        let Ok(connection) = made else {
+            return self.refuse(pending, b"its terms are none of ours");
+        };
+        let connection = connection.answering(&answer.text());
+        let (uid, room) =
+            (pending.terms.uid, (self.memory / u64::from(pending.terms.buffer)).max(1));
+        let room = room.saturating_sub(self.writing);
+        self.current = Some(Current::new(pending.guest, uid, connection, stream, room));
+    }
+}

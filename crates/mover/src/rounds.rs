@@ -1,0 +1,104 @@
+//! Round trips of a transfer, counted over a path in this process.
+
+use crate::tests::{There, key, options, places, same};
+use crate::{Control, Secret, send};
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+use trunkline_handshake::ShortCode;
+
+/// The path's delay each way: long beside what either end does between two datagrams.
+const DELAY: Duration = Duration::from_millis(150);
+
+/// A path to one receiver. It counts *trips*: a datagram's number is one more than the greatest of those that its sender had
+/// got before.
+struct PathTo {
+    near: SocketAddr,
+    trips: Arc<AtomicU32>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// A datagram under way: when it is there, whether it goes to the receiver, its number, and its octets.
+struct UnderWay {
+    due: Instant,
+    forth: bool,
+    trip: u32,
+    octets: Vec<u8>,
+}
+
+impl PathTo {
+    fn new(receiver: SocketAddr) -> PathTo {
+        let sockets = [0; 2].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        sockets.iter().for_each(|it| it.set_nonblocking(true).unwrap());
+        let near = sockets[0].local_addr().unwrap();
+        let (trips, stop) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+        let (ours, end) = (Arc::clone(&trips), Arc::clone(&stop));
+        let thread = spawn(move || carry(&sockets, receiver, &ours, &end));
+        PathTo { near, trips, stop, thread }
+    }
+
+    /// Round trips until the sender had what it got last.
+    fn end(self) -> f64 {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+        f64::from(self.trips.load(Ordering::Relaxed)) / 2.0
+    }
+}
+
+fn carry(sockets: &[UdpSocket; 2], receiver: SocketAddr, trips: &AtomicU32, stop: &AtomicBool) {
+    let (mut sender, mut at_receiver, mut under_way) = (None, 0, VecDeque::<UnderWay>::new());
+    let mut buffer = vec![0; 65_536];
+    while !stop.load(Ordering::Relaxed) {
+        for (socket, forth) in sockets.iter().zip([true, false]) {
+            while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+                let had = if forth { trips.load(Ordering::Relaxed) } else { at_receiver };
+                if forth {
+                    sender = Some(from);
+                }
+                let (due, trip) = (Instant::now() + DELAY, had + 1);
+                under_way.push_back(UnderWay { due, forth, trip, octets: buffer[..length].into() });
+            }
+        }
+        while let Some(it) = under_way.pop_front_if(|it| it.due <= Instant::now()) {
+            match it.forth {
+                true => {
+                    at_receiver = at_receiver.max(it.trip);
+                    sockets[1].send_to(&it.octets, receiver).unwrap();
+                }
+                false => {
+                    trips.fetch_max(it.trip, Ordering::Relaxed);
+                    let _ = sender.map(|to| sockets[0].send_to(&it.octets, to));
+                }
+            }
+        }
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// The round trips of a transfer from the sender's first word until it knows that all is in its place.
+fn rounds(file: &Path, inbox: &Path, secret: &Secret) -> f64 {
+    let there = There::start(inbox, secret.clone(), false);
+    let path = PathTo::new(there.address);
+    send(&options(file, path.near, secret.clone()), &Control::default(), &mut |_| {}).unwrap();
+    let rounds = path.end();
+    there.control.stop();
+    let _ = there.end();
+    rounds
+}
+
+/// The first words, the offer, and the data, behind which the root goes and is answered by the end: three, and one more for a
+/// code's exchange. A machine that stands still for a round trip may add one.
+#[test]
+fn a_transfer_takes_three_round_trips() {
+    for (secret, most) in [(key(), 4.0), (Secret::Code(ShortCode::draw().unwrap()), 5.0)] {
+        let (_dir, file, inbox) = places(10_000);
+        let rounds = rounds(&file, &inbox, &secret);
+        same(&file, &inbox);
+        assert!(rounds <= most, "{rounds} round trips");
+    }
+}
