@@ -378,10 +378,12 @@ impl Layer for Careful {
             if frame.wants_ack {
                 self.asked.insert(from);
             }
-            return self.freed(from);
+            self.freed(from);
+        } else {
+            self.store(frame);
+            self.tally.note(Operation::SkipCopyOut);
         }
-        self.store(frame);
-        self.tally.note(Operation::SkipCopyOut);
+        // An update takes a credit too: data that wait may have to make room for the last ones.
         self.copy_out(from);
     }
 

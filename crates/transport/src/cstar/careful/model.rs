@@ -17,8 +17,10 @@ struct Case {
     /// Fragments from one node to another.
     unicast: Vec<(u16, u16, u8)>,
     /// Fragments of each node to all.
-    to_all: u8,
+    to_all: Vec<u8>,
     symmetries: Vec<Vec<usize>>,
+    /// Whether applications receive nothing before they have sent everything.
+    sends_first: bool,
 }
 
 /// What the search found.
@@ -66,7 +68,7 @@ impl State {
             nodes: (0..case.cluster.nodes).map(node).collect(),
             wires: vec![VecDeque::new(); count * count],
             left,
-            left_to_all: vec![case.to_all; count],
+            left_to_all: case.to_all.clone(),
             held: vec![None; count],
         }
     }
@@ -164,6 +166,12 @@ impl State {
         }
     }
 
+    fn has_sent(&self, node: usize) -> bool {
+        let count = self.nodes.len();
+        let left = &self.left[node * count..(node + 1) * count];
+        self.left_to_all[node] == 0 && left.iter().all(|&left| left == 0)
+    }
+
     fn is_end(&self) -> bool {
         let sent = self.left.iter().chain(&self.left_to_all).all(|&left| left == 0);
         sent && self.wires.iter().all(VecDeque::is_empty)
@@ -229,8 +237,9 @@ impl Case {
             cluster: Cluster { nodes, receive_buffers, send_buffers: 1, frame: 1 },
             settings: CarefulSettings { literal: true, ..CarefulSettings::default() },
             unicast: unicast.to_vec(),
-            to_all: 0,
+            to_all: vec![0; usize::from(nodes)],
             symmetries: vec![(0..usize::from(nodes)).collect()],
+            sends_first: false,
         }
     }
 
@@ -244,19 +253,34 @@ impl Case {
         self
     }
 
+    fn sends_first(mut self) -> Case {
+        self.sends_first = true;
+        self
+    }
+
     fn symmetries(mut self, orders: &[&[usize]]) -> Case {
         self.symmetries = orders.iter().map(|order| order.to_vec()).collect();
         self
     }
 
-    fn to_all(mut self, fragments: u8) -> Case {
-        self.to_all = fragments;
+    fn to_all(mut self, fragments: &[u8]) -> Case {
+        self.to_all = fragments.to_vec();
         self
     }
 
     fn key(&self, state: &State) -> Vec<u8> {
         let keys = self.symmetries.iter().map(|order| state.key(order));
         keys.min().unwrap_or_default()
+    }
+
+    /// The states behind one, but for what the applications do not do.
+    fn nexts(&self, state: &State) -> Vec<State> {
+        let done = |action: &Action| match *action {
+            Action::Receive(node, _) => !self.sends_first || state.has_sent(node),
+            _ => true,
+        };
+        let actions = state.actions().into_iter().filter(done);
+        actions.filter_map(|action| state.after(action)).collect()
     }
 
     /// Goes to every state that can be reached, the nearest first.
@@ -267,8 +291,7 @@ impl Case {
         let mut stuck = 0;
         while let Some(state) = queue.pop_front() {
             state.check();
-            let nexts: Vec<State> =
-                state.actions().into_iter().filter_map(|action| state.after(action)).collect();
+            let nexts = self.nexts(&state);
             stuck += usize::from(nexts.is_empty() && !state.is_end());
             let mut edges = Vec::new();
             for next in nexts {
@@ -322,6 +345,7 @@ fn two_nodes_with_windows_of_three_and_four_never_wait_for_each_other() {
     for buffers in 6..=9 {
         let both = &[(0, 1, 4), (1, 0, 4)];
         ends_well("both ways", &Case::new(2, buffers, both).symmetries(SWAPPED));
+        ends_well("sent first", &Case::new(2, buffers, both).symmetries(SWAPPED).sends_first());
         let one = &[(0, 1, 8)];
         ends_well("one way", &Case::new(2, buffers, one));
         ends_well("without piggyback", &Case::new(2, buffers, one).without_piggyback());
@@ -338,8 +362,12 @@ fn three_nodes_with_windows_of_three_never_wait_for_each_other() {
 
 #[test]
 fn three_nodes_that_send_to_all_never_wait_for_each_other() {
-    let all = Case::new(3, 9, &[]).to_all(2).symmetries(ANY_OF_THREE);
-    ends_well("broadcast", &all);
+    let one = Case::new(3, 9, &[]).to_all(&[4, 0, 0]).symmetries(&[&[0, 1, 2], &[0, 2, 1]]);
+    ends_well("one to all", &one);
+    let all = Case::new(3, 9, &[]).to_all(&[1, 1, 1]).symmetries(ANY_OF_THREE);
+    ends_well("each to all", &all);
+    let both = Case::new(3, 9, &[(1, 0, 2)]).to_all(&[3, 0, 0]);
+    ends_well("one to all, and an answer", &both);
 }
 
 /// The half-window rule as it is printed needs windows of 3 (R ≥ 3P): with 2 a sender may send one frame, and its receiver
