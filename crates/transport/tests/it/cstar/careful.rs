@@ -18,15 +18,15 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Neither deadlock nor livelock from R = 3P on, no buffer used twice, each fragment once: for any programs, however
     /// far ahead they send and however slow they receive, with and without piggy-backed grants and audits.
     #[test]
     fn all_is_delivered_once_and_nothing_waits_for_ever(
-        plan in plan(6, 6, 6), spare in 0_u32..40, piggyback: bool, audited: bool,
+        plan in plan(8, 12, 12), spare in 0_u32..40, piggyback: bool, audit in prop::option::of(100_u64..100_000),
     ) {
-        let audit = audited.then_some(Span::from_millis(100));
+        let audit = audit.map(Span::from_micros);
         let settings = CarefulSettings { piggyback, audit, ..CarefulSettings::default() };
         prop_assert_eq!(net(&plan, spare, NONE, &settings).run(), Ok(()));
     }
