@@ -263,7 +263,7 @@ impl Case {
         self
     }
 
-    fn to_all(mut self, fragments: &[u8]) -> Case {
+    fn broadcasts(mut self, fragments: &[u8]) -> Case {
         self.to_all = fragments.to_vec();
         self
     }
@@ -362,11 +362,11 @@ fn three_nodes_with_windows_of_three_never_wait_for_each_other() {
 
 #[test]
 fn three_nodes_that_send_to_all_never_wait_for_each_other() {
-    let one = Case::new(3, 9, &[]).to_all(&[4, 0, 0]).symmetries(&[&[0, 1, 2], &[0, 2, 1]]);
+    let one = Case::new(3, 9, &[]).broadcasts(&[4, 0, 0]).symmetries(&[&[0, 1, 2], &[0, 2, 1]]);
     ends_well("one to all", &one);
-    let all = Case::new(3, 9, &[]).to_all(&[1, 1, 1]).symmetries(ANY_OF_THREE);
+    let all = Case::new(3, 9, &[]).broadcasts(&[1, 1, 1]).symmetries(ANY_OF_THREE);
     ends_well("each to all", &all);
-    let both = Case::new(3, 9, &[(1, 0, 2)]).to_all(&[3, 0, 0]);
+    let both = Case::new(3, 9, &[(1, 0, 2)]).broadcasts(&[3, 0, 0]);
     ends_well("one to all, and an answer", &both);
 }
 

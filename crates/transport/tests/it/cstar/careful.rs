@@ -41,12 +41,12 @@ proptest! {
         let settings = CarefulSettings { audit, ..CarefulSettings::default() };
         let faults = Faults { one: Some((at, fault)), ..NONE };
         let ended = net(&plan, spare, faults, &settings).run();
-        let reported = match (&ended, fault) {
-            (Ok(()), _) => true,
-            (Err(Stopped::Failed(_, Failure::Lost { .. })), Fault::Lost) => true,
-            (Err(Stopped::Failed(_, Failure::Disordered { .. })), Fault::Twice) => true,
-            (Err(Stopped::Failed(_, Failure::Damaged)), Fault::Damaged) => true,
-            _ => false,
+        let reported = match &ended {
+            Ok(()) => true,
+            Err(Stopped::Failed(_, Failure::Lost { .. })) => fault == Fault::Lost,
+            Err(Stopped::Failed(_, Failure::Disordered { .. })) => fault == Fault::Twice,
+            Err(Stopped::Failed(_, Failure::Damaged)) => fault == Fault::Damaged,
+            Err(_) => false,
         };
         prop_assert!(reported, "{:?}", ended);
     }
