@@ -189,6 +189,18 @@ impl Inbox {
 }
 
 #[cfg(test)]
+impl Inbox {
+    /// What waits, event by event: whose it is, and whether it lies in a buffer.
+    pub fn shape(&self) -> Vec<(EventId, NodeId, bool)> {
+        let waiting = |(&event, slot): (&EventId, &Slot)| {
+            let of = move |it: &Stored| (event, it.from, it.buffer.is_some());
+            slot.waiting.iter().map(of).collect::<Vec<_>>()
+        };
+        self.slots.iter().flat_map(waiting).collect()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -177,7 +177,7 @@ impl Frame {
 }
 
 fn entries(mut octets: Bytes) -> Result<Vec<Entry>, FrameError> {
-    if octets.len() % Frame::ENTRY as usize != 0 {
+    if !octets.len().is_multiple_of(Frame::ENTRY as usize) {
         return Err(FrameError::List { octets: octets.len() });
     }
     let mut list = Vec::with_capacity(octets.len() / Frame::ENTRY as usize);

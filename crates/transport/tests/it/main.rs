@@ -1,6 +1,7 @@
-//! Protocols between two ends, and congestion controllers.
+//! Protocols between two ends and among many, and congestion controllers.
 
 mod congestion;
+mod cstar;
 mod protocols;
 mod tcp;
 mod urp;

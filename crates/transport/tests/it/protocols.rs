@@ -84,6 +84,7 @@ fn value(takes: Takes, chance: u64) -> Value {
         Takes::Time(least, most) => Value::Time(
             (Span::from_micros(2500) + Span::from_micros(chance % 9000)).clamp(least, most),
         ),
+        Takes::Flag => Value::Flag(chance % 2 == 1),
         Takes::Rate => {
             Value::Rate(trunkline_core::Rate::from_bits_per_second(100_000 + chance % 10_000_000))
         }

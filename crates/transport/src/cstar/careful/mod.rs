@@ -6,6 +6,8 @@
 //! where there are any. When a peer has used up half its window and the application receives nothing, its frames are copied
 //! out of the adapter, so that a program may send much before it receives.
 
+#[cfg(test)]
+mod model;
 mod peer;
 mod settings;
 #[cfg(test)]
@@ -182,39 +184,46 @@ impl Careful {
 
     /// A window update, if one is due and may be sent.
     fn update(&mut self) -> Option<Frame> {
-        let due: Vec<NodeId> = self.due.iter().chain(&self.asked).copied().collect();
+        if let Some(node) = self.asked.pop_first() {
+            return Some(self.audit(node, false));
+        }
+        let due: Vec<NodeId> = self.due.iter().copied().collect();
         for node in due {
-            let asked = self.asked.contains(&node);
-            if !asked && !self.is_due(node) {
+            if !self.is_due(node) {
                 self.due.remove(&node);
-                continue;
-            }
-            if self.peer(node).ours > 0 {
+            } else if self.peer(node).ours > 0 {
                 self.due.remove(&node);
-                self.asked.remove(&node);
-                return Some(self.control(node, false));
+                let grant = self.peer(node).grant(u32::from(u16::MAX)) as u16;
+                let counter = self.count(Destination::Node(node));
+                return Some(self.control(node, grant, counter));
             }
         }
         None
     }
 
-    /// A frame without data for `node`; `asks` for one in answer.
-    fn control(&mut self, node: NodeId, asks: bool) -> Frame {
-        let grant = self.peer(node).grant(u32::from(u16::MAX)) as u16;
-        let to = Destination::Node(node);
+    /// A question whether anything was lost, or the answer. Neither takes a credit nor counts: else nodes that ask each
+    /// other could close both their windows. It is done with when it comes, in the share of the buffers, ⌊R/P⌋, that is
+    /// no peer's; if it is lost another follows.
+    fn audit(&mut self, node: NodeId, asks: bool) -> Frame {
+        let counter = self.peer(node).sent;
+        Frame { wants_ack: asks, again: !asks, ..self.control(node, 0, counter) }
+    }
+
+    /// A frame without data for `node`.
+    fn control(&self, node: NodeId, grant: u16, counter: u32) -> Frame {
         Frame {
             kind: Kind::Update,
             flags: Flags::default(),
-            wants_ack: asks,
+            wants_ack: false,
             again: false,
             from: self.me,
-            to,
+            to: Destination::Node(node),
             event: self.latest,
             // So its receiver sees whether frames to all are missing.
             fragment: self.sent_to_all,
             grant,
             complete: EventId(0),
-            counter: self.count(to),
+            counter,
             data: bytes::Bytes::new(),
             list: Vec::new(),
         }
@@ -235,14 +244,18 @@ impl Careful {
         }
         let to_all = frame.to == Destination::All;
         let it = self.peer(peer);
-        let missing = it.counted(to_all, frame.counter);
+        let audits = is_audit(frame);
+        let missing = match audits {
+            true => it.ahead(frame.counter),
+            false => it.counted(to_all, frame.counter),
+        };
         let of_all = frame.fragment.wrapping_sub(it.expected_of_all);
         let missing = match frame.kind {
             Kind::Update if missing == 0 => of_all,
             _ => missing,
         };
         let failure = match missing {
-            0 if it.theirs == 0 => Failure::Overrun { peer, event },
+            0 if it.theirs == 0 && !audits => Failure::Overrun { peer, event },
             0 if it.ours + u32::from(frame.grant) > window => {
                 Failure::Protocol { peer, what: "it granted more than its window" }
             }
@@ -305,13 +318,20 @@ impl Careful {
         self.freed(from);
     }
 
-    /// The peers to be asked about what the application waits for.
-    fn suspects(&self, from: Source) -> Vec<NodeId> {
+    /// The peers to be asked while the application waits: those it waits for, and all dealt with, since it may be one of
+    /// those that waits for this node and cannot ask.
+    fn suspects(&self, from: Source) -> BTreeSet<NodeId> {
+        let known = self.peers.keys().copied();
         match from {
-            Source::Node(node) => vec![node],
+            Source::Node(node) => known.chain([node]).collect(),
             Source::Any => self.cluster.others(self.me).collect(),
         }
     }
+}
+
+/// Whether a frame asks whether anything was lost, or answers that.
+fn is_audit(frame: &Frame) -> bool {
+    frame.kind == Kind::Update && frame.grant == 0 && (frame.wants_ack || frame.again)
 }
 
 impl Layer for Careful {
@@ -366,6 +386,12 @@ impl Layer for Careful {
             return;
         }
         let from = frame.from;
+        if is_audit(&frame) {
+            if frame.wants_ack {
+                self.asked.insert(from);
+            }
+            return;
+        }
         let peer = self.peer(from);
         peer.theirs -= 1;
         peer.ours += u32::from(frame.grant);
@@ -373,13 +399,12 @@ impl Layer for Careful {
             .into_iter()
             .for_each(|operation| self.tally.note(operation));
         if frame.kind == Kind::Update {
-            if frame.wants_ack {
-                self.asked.insert(from);
-            }
-            return self.freed(from);
+            self.freed(from);
+        } else {
+            self.store(frame);
+            self.tally.note(Operation::SkipCopyOut);
         }
-        self.store(frame);
-        self.tally.note(Operation::SkipCopyOut);
+        // An update takes a credit too: data that wait may have to make room for the last ones.
         self.copy_out(from);
     }
 
@@ -402,11 +427,8 @@ impl Layer for Careful {
         }
         self.waits = Some(Waits { audit: now + audit, ..waits });
         for node in self.suspects(waits.from) {
-            // An answer grants at least what the question took.
-            if self.peer(node).ours > 0 {
-                let frame = self.control(node, true);
-                self.out.push_back(frame);
-            }
+            let frame = self.audit(node, true);
+            self.out.push_back(frame);
         }
     }
 

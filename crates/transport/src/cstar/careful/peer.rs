@@ -44,6 +44,11 @@ impl Peer {
         granted
     }
 
+    /// How far a counter is ahead of the one expected, which it leaves as it is.
+    pub fn ahead(&self, counter: u32) -> u32 {
+        counter.wrapping_sub(self.expected)
+    }
+
     /// Takes note of a frame with this counter. Answers how far it is ahead of the one expected.
     pub fn counted(&mut self, to_all: bool, counter: u32) -> u32 {
         let expected = if to_all { &mut self.expected_of_all } else { &mut self.expected };

@@ -155,10 +155,15 @@ impl Traditional {
         }
     }
 
-    /// A frame from a peer shows what that peer has: it says so, or its event does.
-    fn acknowledged_by(&mut self, frame: &Frame) {
+    /// The event before which a frame's sender has everything: the frame says so, or its event does.
+    fn claimed(&self, frame: &Frame) -> EventId {
         let inferred = if self.settings.infer { frame.event } else { EventId(0) };
-        let until = frame.complete.max(inferred);
+        frame.complete.max(inferred)
+    }
+
+    /// A frame from a peer shows what that peer has.
+    fn acknowledged_by(&mut self, frame: &Frame) {
+        let until = self.claimed(frame);
         let known = self.acknowledged.entry(frame.from).or_default();
         if until > *known {
             let from = std::mem::replace(known, until);
@@ -260,14 +265,15 @@ impl Traditional {
         self.memory.send = self.store.len();
     }
 
-    /// A peer asks for fragments. Those that are not sent yet it will get in their time.
+    /// A peer asks for fragments. Those that are not sent yet it will get in their time; those that it has acknowledged
+    /// since are of no use to it: its request was overtaken.
     fn requested_list(&mut self, frame: &Frame) {
         self.tally.note(Operation::CheckRetransmission);
-        let acknowledged = self.acknowledged.get(&frame.from).copied().unwrap_or_default();
+        let claimed = self.claimed(frame);
         for (event, number) in frame.list.iter().flat_map(fragments) {
             match self.store.find(frame.from, event, number) {
                 Some(label) => self.repeat(frame.from, &label),
-                None if event < acknowledged => {
+                None if event < claimed => {
                     let what = "it asks for what it has acknowledged";
                     self.failure.get_or_insert(Failure::Protocol { peer: frame.from, what });
                 }

@@ -1,0 +1,391 @@
+//! A model check of the careful protocol: every order in which few nodes with few buffers can send, hear and receive.
+//!
+//! The nodes are the real ones. A state is what they hold, without counters that only count on; states that differ by a
+//! symmetry of the workload are one. Each node sends a bounded number of fragments, so that a circle of states holds no
+//! data: it is an exchange of updates that can go on for ever. A state without a next one is an end or a deadlock.
+
+use super::*;
+use bytes::Bytes;
+use std::collections::HashMap;
+
+const AT: Time = Time::ZERO;
+
+/// A cluster, who sends how much to whom, and the renumberings of its nodes that change nothing of that.
+struct Case {
+    cluster: Cluster,
+    settings: CarefulSettings,
+    /// Fragments from one node to another.
+    unicast: Vec<(u16, u16, u8)>,
+    /// Fragments of each node to all.
+    to_all: Vec<u8>,
+    symmetries: Vec<Vec<usize>>,
+    /// Whether applications receive nothing before they have sent everything.
+    sends_first: bool,
+}
+
+/// What the search found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Found {
+    states: usize,
+    /// States in which nothing can happen though not all has been received.
+    stuck: usize,
+    /// States that lie on a circle or lead to none but such.
+    circling: usize,
+}
+
+#[derive(Debug, Clone)]
+struct State {
+    nodes: Vec<Careful>,
+    /// Frames under way from one node to another, at `from * P + to`.
+    wires: Vec<VecDeque<Frame>>,
+    /// Fragments not yet sent from one node to another.
+    left: Vec<u8>,
+    /// Fragments not yet sent to all.
+    left_to_all: Vec<u8>,
+    /// The buffer that each application holds, and whose fragment lies in it.
+    held: Vec<Option<(BufferId, NodeId)>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Action {
+    Send(usize, usize),
+    SendToAll(usize),
+    Deliver(usize, usize),
+    /// The application of the first receives what is there of the second, and lets go of what it held.
+    Receive(usize, usize),
+    Release(usize),
+}
+
+impl State {
+    fn start(case: &Case) -> State {
+        let count = usize::from(case.cluster.nodes);
+        let node = |me| Careful::new(NodeId(me), &case.cluster, &case.settings).unwrap();
+        let mut left = vec![0; count * count];
+        for &(from, to, fragments) in &case.unicast {
+            left[usize::from(from) * count + usize::from(to)] = fragments;
+        }
+        State {
+            nodes: (0..case.cluster.nodes).map(node).collect(),
+            wires: vec![VecDeque::new(); count * count],
+            left,
+            left_to_all: case.to_all.clone(),
+            held: vec![None; count],
+        }
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        let count = self.nodes.len();
+        let pairs = (0..count).flat_map(|one| (0..count).map(move |other| (one, other)));
+        let mut actions = Vec::new();
+        for (one, other) in pairs.filter(|(one, other)| one != other) {
+            if self.left[one * count + other] > 0 {
+                actions.push(Action::Send(one, other));
+            }
+            if !self.wires[one * count + other].is_empty() {
+                actions.push(Action::Deliver(one, other));
+            }
+            if self.waiting(one, other).is_some() {
+                actions.push(Action::Receive(one, other));
+            }
+        }
+        for node in 0..count {
+            if self.left_to_all[node] > 0 {
+                actions.push(Action::SendToAll(node));
+            }
+            if self.held[node].is_some() {
+                actions.push(Action::Release(node));
+            }
+        }
+        actions
+    }
+
+    /// The event of the first fragment that waits at a node of another.
+    fn waiting(&self, node: usize, from: usize) -> Option<EventId> {
+        let shape = self.nodes[node].inbox.shape();
+        shape.into_iter().find(|it| usize::from(it.1.0) == from).map(|it| it.0)
+    }
+
+    /// The state behind an action, if it can be done.
+    fn after(&self, action: Action) -> Option<State> {
+        let (mut next, count) = (self.clone(), self.nodes.len());
+        let node = match action {
+            Action::Send(from, to) => {
+                next.left[from * count + to] -= 1;
+                let event = u32::from(next.left[from * count + to]);
+                next.send(from, Destination::Node(NodeId(to as u16)), event)?
+            }
+            Action::SendToAll(from) => {
+                next.left_to_all[from] -= 1;
+                let event = 100 + u32::from(next.left_to_all[from]);
+                next.send(from, Destination::All, event)?
+            }
+            Action::Deliver(from, to) => {
+                let frame = next.wires[from * count + to].pop_front()?;
+                next.nodes[to].arrive(AT, frame);
+                to
+            }
+            Action::Receive(node, from) => {
+                let event = next.waiting(node, from)?;
+                next.release(node);
+                let from = NodeId(from as u16);
+                let delivery = next.nodes[node].receive(AT, Source::Node(from), event)?;
+                next.held[node] = delivery.buffer.map(|buffer| (buffer, from));
+                node
+            }
+            Action::Release(node) => {
+                next.release(node);
+                node
+            }
+        };
+        next.transmit(node);
+        Some(next)
+    }
+
+    fn send(&mut self, from: usize, to: Destination, event: u32) -> Option<usize> {
+        let flags = Flags { last: true, ..Flags::default() };
+        let fragment = Fragment { to, event: EventId(event), flags, data: Bytes::new() };
+        self.nodes[from].send(AT, fragment).is_ok().then_some(from)
+    }
+
+    fn release(&mut self, node: usize) {
+        if let Some((buffer, _)) = self.held[node].take() {
+            self.nodes[node].release(AT, buffer);
+        }
+    }
+
+    fn transmit(&mut self, from: usize) {
+        let count = self.nodes.len();
+        while let Some(frame) = self.nodes[from].transmit(AT) {
+            let receivers: Vec<usize> = match frame.to {
+                Destination::Node(to) => vec![usize::from(to.0)],
+                Destination::All => (0..count).filter(|&to| to != from).collect(),
+            };
+            for to in receivers {
+                self.wires[from * count + to].push_back(frame.clone());
+            }
+        }
+    }
+
+    fn has_sent(&self, node: usize) -> bool {
+        let count = self.nodes.len();
+        let left = &self.left[node * count..(node + 1) * count];
+        self.left_to_all[node] == 0 && left.iter().all(|&left| left == 0)
+    }
+
+    fn is_end(&self) -> bool {
+        let sent = self.left.iter().chain(&self.left_to_all).all(|&left| left == 0);
+        sent && self.wires.iter().all(VecDeque::is_empty)
+            && self.nodes.iter().all(|node| node.inbox.shape().is_empty())
+    }
+
+    /// Nobody has failed, no buffer is used twice, and each credit of each window is in one place.
+    fn check(&self) {
+        let count = self.nodes.len();
+        for (from, to) in (0..count * count).map(|pair| (pair / count, pair % count)) {
+            if from == to {
+                continue;
+            }
+            let (one, other) = (&self.nodes[from], &self.nodes[to]);
+            assert_eq!(one.failure(), None);
+            assert!(one.memory().receive <= one.cluster.receive_buffers);
+            let window = one.window;
+            let of = |node: &Careful, peer: usize| {
+                let known = node.peers.get(&NodeId(peer as u16)).copied();
+                known.unwrap_or_else(|| Peer::new(window))
+            };
+            let (sender, receiver) = (of(one, to), of(other, from));
+            let there = self.wires[from * count + to].len() as u32;
+            let back: u32 =
+                self.wires[to * count + from].iter().map(|frame| u32::from(frame.grant)).sum();
+            assert_eq!(sender.ours + there + back, receiver.theirs);
+            assert_eq!(receiver.theirs + receiver.held + receiver.owed, window);
+        }
+    }
+
+    /// What tells states apart, with node `order[i]` in the place of node i.
+    fn key(&self, order: &[usize]) -> Vec<u8> {
+        let (count, mut key) = (self.nodes.len(), Vec::new());
+        for &one in order {
+            let node = &self.nodes[one];
+            let held = self.held[one].map(|(_, from)| usize::from(from.0));
+            let shape = node.inbox.shape();
+            key.push(self.left_to_all[one]);
+            for &other in order.iter().filter(|&&other| other != one) {
+                let id = NodeId(other as u16);
+                let peer = node.peers.get(&id).copied().unwrap_or_else(|| Peer::new(node.window));
+                let due = u8::from(node.due.contains(&id)) | u8::from(held == Some(other)) << 1;
+                key.extend([self.left[one * count + other], peer.ours as u8, peer.theirs as u8]);
+                key.extend([peer.held as u8, peer.owed as u8, due]);
+                for frame in &self.wires[one * count + other] {
+                    let is_data = u8::from(frame.kind == Kind::Careful);
+                    key.extend([is_data, frame.grant as u8, frame.event.0 as u8 * is_data]);
+                }
+                key.push(254);
+                for (event, _, on_board) in shape.iter().filter(|it| it.1 == id) {
+                    key.extend([event.0 as u8, u8::from(*on_board)]);
+                }
+                key.push(255);
+            }
+        }
+        key
+    }
+}
+
+impl Case {
+    fn new(nodes: u16, receive_buffers: u32, unicast: &[(u16, u16, u8)]) -> Case {
+        Case {
+            cluster: Cluster { nodes, receive_buffers, send_buffers: 1, frame: 1 },
+            settings: CarefulSettings { literal: true, ..CarefulSettings::default() },
+            unicast: unicast.to_vec(),
+            to_all: vec![0; usize::from(nodes)],
+            symmetries: vec![(0..usize::from(nodes)).collect()],
+            sends_first: false,
+        }
+    }
+
+    fn at_half(mut self) -> Case {
+        self.settings.at_half = true;
+        self
+    }
+
+    fn without_piggyback(mut self) -> Case {
+        self.settings.piggyback = false;
+        self
+    }
+
+    fn sends_first(mut self) -> Case {
+        self.sends_first = true;
+        self
+    }
+
+    fn symmetries(mut self, orders: &[&[usize]]) -> Case {
+        self.symmetries = orders.iter().map(|order| order.to_vec()).collect();
+        self
+    }
+
+    fn broadcasts(mut self, fragments: &[u8]) -> Case {
+        self.to_all = fragments.to_vec();
+        self
+    }
+
+    fn key(&self, state: &State) -> Vec<u8> {
+        let keys = self.symmetries.iter().map(|order| state.key(order));
+        keys.min().unwrap_or_default()
+    }
+
+    /// The states behind one, but for what the applications do not do.
+    fn nexts(&self, state: &State) -> Vec<State> {
+        let done = |action: &Action| match *action {
+            Action::Receive(node, _) => !self.sends_first || state.has_sent(node),
+            _ => true,
+        };
+        let actions = state.actions().into_iter().filter(done);
+        actions.filter_map(|action| state.after(action)).collect()
+    }
+
+    /// Goes to every state that can be reached, the nearest first.
+    fn explore(&self) -> Found {
+        let start = State::start(self);
+        let mut known = HashMap::from([(self.key(&start), 0_usize)]);
+        let (mut queue, mut next_of) = (VecDeque::from([start]), Vec::new());
+        let mut stuck = 0;
+        while let Some(state) = queue.pop_front() {
+            state.check();
+            let nexts = self.nexts(&state);
+            stuck += usize::from(nexts.is_empty() && !state.is_end());
+            let mut edges = Vec::new();
+            for next in nexts {
+                let new = known.len();
+                let number = *known.entry(self.key(&next)).or_insert(new);
+                edges.push(number);
+                if number == new {
+                    queue.push_back(next);
+                }
+            }
+            next_of.push(edges);
+        }
+        Found { states: next_of.len(), stuck, circling: circling(&next_of) }
+    }
+}
+
+/// How many states are left when those that no others lead to are taken away again and again: 0 if there is no circle.
+fn circling(next_of: &[Vec<usize>]) -> usize {
+    let mut leading = vec![0_usize; next_of.len()];
+    next_of.iter().flatten().for_each(|&next| leading[next] += 1);
+    let mut free: Vec<usize> = (0..next_of.len()).filter(|&state| leading[state] == 0).collect();
+    let mut taken = 0;
+    while let Some(state) = free.pop() {
+        taken += 1;
+        for &next in &next_of[state] {
+            leading[next] -= 1;
+            if leading[next] == 0 {
+                free.push(next);
+            }
+        }
+    }
+    next_of.len() - taken
+}
+
+/// Explores a case, which must end well however its nodes go on.
+fn ends_well(name: &str, case: &Case) {
+    let found = case.explore();
+    println!("{name}: {found:?}");
+    assert!(found.states > 100, "{name}: {found:?}");
+    assert_eq!((found.stuck, found.circling), (0, 0), "{name}: {found:?}");
+}
+
+const SWAPPED: &[&[usize]] = &[&[0, 1], &[1, 0]];
+const TURNED: &[&[usize]] = &[&[0, 1, 2], &[1, 2, 0], &[2, 0, 1]];
+
+const ANY_OF_THREE: &[&[usize]] =
+    &[&[0, 1, 2], &[1, 2, 0], &[2, 0, 1], &[1, 0, 2], &[0, 2, 1], &[2, 1, 0]];
+
+#[test]
+fn two_nodes_with_windows_of_three_and_four_never_wait_for_each_other() {
+    for buffers in 6..=9 {
+        let both = &[(0, 1, 4), (1, 0, 4)];
+        ends_well("both ways", &Case::new(2, buffers, both).symmetries(SWAPPED));
+        ends_well("sent first", &Case::new(2, buffers, both).symmetries(SWAPPED).sends_first());
+        let one = &[(0, 1, 8)];
+        ends_well("one way", &Case::new(2, buffers, one));
+        ends_well("without piggyback", &Case::new(2, buffers, one).without_piggyback());
+    }
+}
+
+#[test]
+fn three_nodes_with_windows_of_three_never_wait_for_each_other() {
+    let ring = &[(0, 1, 3), (1, 2, 3), (2, 0, 3)];
+    ends_well("ring", &Case::new(3, 9, ring).symmetries(TURNED));
+    let incast = &[(0, 2, 5), (1, 2, 5)];
+    ends_well("incast", &Case::new(3, 9, incast).symmetries(&[&[0, 1, 2], &[1, 0, 2]]));
+}
+
+#[test]
+fn three_nodes_that_send_to_all_never_wait_for_each_other() {
+    let one = Case::new(3, 9, &[]).broadcasts(&[4, 0, 0]).symmetries(&[&[0, 1, 2], &[0, 2, 1]]);
+    ends_well("one to all", &one);
+    let all = Case::new(3, 9, &[]).broadcasts(&[1, 1, 1]).symmetries(ANY_OF_THREE);
+    ends_well("each to all", &all);
+    let both = Case::new(3, 9, &[(1, 0, 2)]).broadcasts(&[3, 0, 0]);
+    ends_well("one to all, and an answer", &both);
+}
+
+/// The half-window rule as it is printed needs windows of 3 (R ≥ 3P): with 2 a sender may send one frame, and its receiver
+/// waits for two before it grants.
+#[test]
+fn windows_of_two_are_stuck_with_more_than_half() {
+    let found = Case::new(2, 4, &[(0, 1, 3)]).explore();
+    println!("{found:?}");
+    assert!(found.stuck > 0 && found.circling == 0, "{found:?}");
+}
+
+/// With at least half each update earns an update if that is one frame: with windows of 2 and 3.
+#[test]
+fn windows_of_two_and_three_exchange_updates_for_ever_with_at_least_half() {
+    for buffers in [4, 6] {
+        let found = Case::new(2, buffers, &[(0, 1, 3)]).at_half().explore();
+        println!("{buffers} buffers: {found:?}");
+        assert!(found.circling > 0, "{found:?}");
+    }
+    ends_well("windows of four", &Case::new(2, 8, &[(0, 1, 6)]).at_half());
+}

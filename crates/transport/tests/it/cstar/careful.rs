@@ -1,0 +1,53 @@
+//! Laws of the careful protocol.
+
+use super::net::{Fault, Faults, NONE, Net, Plan, Stopped, plan};
+use proptest::prelude::*;
+use trunkline_core::Span;
+use trunkline_transport::cstar::{Careful, CarefulSettings, Cluster, Failure};
+
+fn net(plan: &Plan, spare: u32, faults: Faults, settings: &CarefulSettings) -> Net {
+    let receive_buffers = 3 * u32::from(plan.nodes) + spare;
+    let cluster = Cluster { nodes: plan.nodes, receive_buffers, send_buffers: 1, frame: 64 };
+    Net::new(plan, faults, receive_buffers, |me| {
+        Box::new(Careful::new(me, &cluster, settings).expect("a window of three"))
+    })
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![Just(Fault::Lost), Just(Fault::Twice), Just(Fault::Damaged)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Neither deadlock nor livelock from R = 3P on, no buffer used twice, each fragment once: for any programs, however
+    /// far ahead they send and however slow they receive, with and without piggy-backed grants and audits.
+    #[test]
+    fn all_is_delivered_once_and_nothing_waits_for_ever(
+        plan in plan(8, 12, 12), spare in 0_u32..40, piggyback: bool, audit in prop::option::of(100_u64..100_000),
+    ) {
+        let audit = audit.map(Span::from_micros);
+        let settings = CarefulSettings { piggyback, audit, ..CarefulSettings::default() };
+        prop_assert_eq!(net(&plan, spare, NONE, &settings).run(), Ok(()));
+    }
+
+    /// One frame is lost, comes twice or damaged: nothing wrong is delivered, and nobody waits for ever, since whoever waits
+    /// asks. All ends well only if the frame was no loss, or does not exist.
+    #[test]
+    fn a_broken_promise_is_reported_and_nobody_waits_for_ever(
+        plan in plan(6, 8, 8), spare in 0_u32..20, at in 0_u64..120, fault in fault(),
+    ) {
+        let audit = Some(Span::from_millis(100));
+        let settings = CarefulSettings { audit, ..CarefulSettings::default() };
+        let faults = Faults { one: Some((at, fault)), ..NONE };
+        let ended = net(&plan, spare, faults, &settings).run();
+        let reported = match &ended {
+            Ok(()) => true,
+            Err(Stopped::Failed(_, Failure::Lost { .. })) => fault == Fault::Lost,
+            Err(Stopped::Failed(_, Failure::Disordered { .. })) => fault == Fault::Twice,
+            Err(Stopped::Failed(_, Failure::Damaged)) => fault == Fault::Damaged,
+            Err(_) => false,
+        };
+        prop_assert!(reported, "{:?}", ended);
+    }
+}
