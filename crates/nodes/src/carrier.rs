@@ -8,13 +8,14 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 use trunkline_transport::cstar::{Destination, Frame, NodeId};
 
-/// Memory that the kernel takes for a received datagram beyond its octets, at most: it rounds them up to a power of two,
-/// and adds its own bookkeeping (measured on Linux 6.18: a datagram of 8,032 octets counts 9,216 to 17,152).
+/// Memory that the kernel adds to a received datagram before it rounds up to a power of two, and behind that, at most
+/// (measured on Linux 6.18: a datagram of 8,032 octets counts 17,152).
+const ADDED: usize = 512;
 const BOOKKEEPING: usize = 1280;
 
 /// Bytes of a socket's receive buffer that a frame of `payload` bytes takes at most.
 pub fn frame_memory(payload: u32) -> usize {
-    (payload as usize + Frame::HEADER as usize + 64).next_power_of_two() + BOOKKEEPING
+    (payload as usize + Frame::HEADER as usize + ADDED).next_power_of_two() + BOOKKEEPING
 }
 
 /// A node's socket, and where its peers are.
@@ -168,6 +169,25 @@ impl Carrier {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As many frames as were asked for wait in the socket before one is dropped, whatever their size.
+    #[test]
+    fn a_socket_holds_the_frames_that_it_promises() {
+        for payload in [4, 800, 1460, 4000, 7600, 8000, 16_000] {
+            let any: SocketAddr = ([127, 0, 0, 1], 0).into();
+            let Ok(mut one) = Carrier::bind(any, 128, payload) else {
+                // Without rights the kernel gives less, and says so.
+                return assert!(Carrier::bind(any, 1, 4).is_ok());
+            };
+            let address = one.address().unwrap();
+            one.meet(NodeId(0), vec![address]);
+            let octets = vec![0; (payload + Frame::HEADER) as usize];
+            (0..128).for_each(|_| one.send_to(NodeId(0), &octets).unwrap());
+            assert_eq!(one.dropped(), Some(0), "{payload}");
+            let held = std::iter::from_fn(|| one.receive(Duration::ZERO).unwrap()).count();
+            assert_eq!(held, 128, "{payload}");
+        }
+    }
 
     #[test]
     fn frames_come_and_a_full_buffer_is_counted() {

@@ -349,6 +349,9 @@ impl<'a> Cluster<'a> {
     /// Keeps a lap as so many samples as it has parts, which follow one another.
     fn lap(&mut self, lap: &Lap) {
         let parts = self.spec.test.parts(self.spec.layout.nodes);
+        // Of a lap in which no time has passed the path is still that of an earlier one.
+        let (era, now, place) = (self.era, self.now, self.places.processor);
+        self.machines[0].path.mark(era, now, place, Cause::Host);
         let mut start = lap.start;
         for steps in cut(self.machines[0].path.steps(), parts) {
             let end = start + steps.iter().map(|it| it.span).sum::<Span>();

@@ -1,6 +1,7 @@
 //! The simulator: its network, and scenarios on it.
 
 mod by_host;
+mod clusters;
 mod hosts;
 mod netblt;
 mod network;

@@ -1,0 +1,99 @@
+//! Clusters of nodes in virtual time: times by hand, laws, losses, livelock.
+
+use trunkline_engine::{NoteKind, Run, check};
+use trunkline_scenario::Scenario;
+use trunkline_sim::run;
+
+fn cells(keys: &str) -> Vec<Scenario> {
+    let text = format!(
+        "stop_after = '10min'\nsamples = 'all'\n[[cluster]]\nname = 'c'\nrate = '100Mbit/s'\nlimit = '100MB'\n{keys}\n"
+    );
+    Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn one(keys: &str) -> Run {
+    let run = run(&cells(keys)[0]).unwrap();
+    assert_eq!(check(&run), [], "{keys}");
+    run
+}
+
+/// Without costs a hop is the wait for the token, the frame's own bits, and the way: 52 octets and the payload at 100 Mbit/s
+/// are 4.48 us for a word, and 1000 words 319.68 us more.
+#[test]
+fn a_hop_on_an_idle_ring_takes_its_bits_and_its_way() {
+    let hop = |words: u32| {
+        let test = format!("test = {{ kind = 'latency', words = {words}, rounds = 10 }}");
+        let run = one(&format!("kind = 'half-duplex'\nnodes = 2\n{test}"));
+        let samples = &run.traffic[0].samples;
+        assert_eq!(samples.len(), 20);
+        samples.iter().map(|it| it.delay().as_nanos()).collect::<Vec<_>>()
+    };
+    assert!(hop(1).iter().all(|&nanos| nanos == 4_480), "{:?}", hop(1));
+    assert!(hop(1000).iter().all(|&nanos| nanos == 324_160));
+}
+
+/// Appendix A: what one protocol does that the other omits is 1418 cycles of 20 ns, and 151. It is all of the difference.
+#[test]
+fn the_protocols_differ_by_their_operations() {
+    // Of the first round: in the last one the other node's closing event interrupts.
+    let hop = |protocol: &str| {
+        let test = "test = { kind = 'latency', words = 1, rounds = 10, warm_up = 5 }";
+        let costs = "costs = 'hp'\n[costs.hp]\ncycle = '20ns'\nsend = '30us'\ninterrupt = '30us'";
+        let run = one(&format!(
+            "kind = 'half-duplex'\nnodes = 2\nprotocol = '{protocol}'\n{test}\n{costs}"
+        ));
+        run.traffic[0].samples[0].delay().as_nanos()
+    };
+    assert_eq!(hop("traditional"), 60_000 + 4_480 + 28_360);
+    assert_eq!(hop("careful"), 60_000 + 4_480 + 3_020);
+}
+
+#[test]
+fn every_test_ends_well_over_both_protocols_on_rings_and_fabrics() {
+    for kind in ["kind = 'fddi'", "kind = 'leaf-spine'\nhosts_per_leaf = 2"] {
+        for protocol in ["traditional", "careful"] {
+            for test in trunkline_cluster::TESTS {
+                let test = match test.name {
+                    "flood" => "{ kind = 'flood', ahead = 2, events = 10 }".into(),
+                    "jacobi" => "{ kind = 'jacobi', side = 12, iterations = 20 }".into(),
+                    "throughput" => "{ kind = 'throughput', messages = 50 }".into(),
+                    name => format!("{{ kind = '{name}', rounds = 5 }}"),
+                };
+                let run =
+                    one(&format!("{kind}\nnodes = 5\nprotocol = '{protocol}'\ntest = {test}"));
+                let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
+                assert!(run.notes.iter().all(|it| it.kind == NoteKind::Held), "{test}: {text:?}");
+                assert!(!run.traffic[0].samples.is_empty(), "{test}");
+            }
+        }
+    }
+}
+
+/// The traditional protocol repairs what is lost; the careful one reports it and delivers nothing after it.
+#[test]
+fn losses_are_repaired_or_reported() {
+    let test = "test = { kind = 'jacobi', side = 8, iterations = 60 }\nloss = '2%'";
+    let run_of =
+        |protocol: &str| one(&format!("kind = 'fddi'\nnodes = 4\nprotocol = {protocol}\n{test}"));
+    let repaired = run_of("'traditional'");
+    assert!(repaired.is_valid() && repaired.traffic[0].retransmissions > 0);
+    let reported = run_of("{ kind = 'careful', audit = '100ms' }");
+    let doubts = reported.doubts();
+    assert!(doubts.iter().any(|it| it.contains("reliability violated")), "{doubts:?}");
+}
+
+/// Table 3 of TR 94-14: with more outstanding than there are buffers, four traditional nodes send, refuse and ask for ever.
+#[test]
+fn a_livelock_is_named() {
+    let test = "test = { kind = 'flood', fragments = 8, ahead = 10, events = 100 }";
+    let costs = "costs = 'hp'\n[costs.hp]\ncycle = '20ns'\nsend = '25us'\ninterrupt = '25us'\nreceive = '25us'";
+    let run = one(&format!("kind = 'fddi'\nnodes = 4\nprotocol = 'traditional'\n{test}\n{costs}"));
+    let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
+    assert!(text.iter().any(|it| it.contains("livelock")), "{text:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let keys = "kind = 'fddi'\nnodes = 6\nprotocol = 'traditional'\nloss = '3%'\ntest = { kind = 'all-to-all', rounds = 10 }";
+    assert_eq!(one(keys), one(keys));
+}
