@@ -7,6 +7,7 @@
 
 mod between;
 mod bridge;
+mod clusters;
 mod console;
 mod dissector;
 mod endings;

@@ -1,0 +1,140 @@
+//! `trunkline cluster`: nodes as processes, losses, a node that dies, wrong use.
+
+use crate::support::{Host, is_forbidden};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::time::Duration;
+
+/// The arguments of a run, in namespaces or on loopback.
+fn arguments<'a>(here: bool, rest: &[&'a str]) -> Vec<&'a str> {
+    let place = if here { &["--here"][..] } else { &[] };
+    [&["cluster", "run", "--json", "--buffers", "32"], rest, place].concat()
+}
+
+/// What a run that has to end well says; nothing where namespaces may not be had.
+fn well(host: &Host, arguments: &[&str]) -> Option<Value> {
+    let outcome = host.run(arguments);
+    if is_forbidden(&outcome.stderr) {
+        return None;
+    }
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    let said: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(said["right"], true, "{said}");
+    Some(said)
+}
+
+/// Four processes compute what one does, to the last bit, whatever the layer and wherever they run.
+#[test]
+fn processes_compute_what_one_does() {
+    let host = Host::beside();
+    for protocol in ["careful", "traditional"] {
+        for here in [true, false] {
+            let test = "jacobi:side=24,iterations=60";
+            let run = arguments(here, &["--nodes", "4", "--test", test, "--protocol", protocol]);
+            let Some(said) = well(&host, &run) else { continue };
+            assert_eq!(said["outcomes"].as_array().unwrap().len(), 4);
+            assert_eq!(said["laps"], 1);
+        }
+    }
+}
+
+#[test]
+fn every_test_ends_well_among_processes() {
+    let host = Host::beside();
+    for kind in trunkline_cluster::TESTS {
+        let test = match kind.name {
+            "flood" => "flood:ahead=2,events=10,fragments=2".to_string(),
+            "jacobi" => "jacobi:side=12,iterations=20".into(),
+            "throughput" => "throughput:messages=50".into(),
+            name => format!("{name}:rounds=5"),
+        };
+        well(&host, &arguments(true, &["--nodes", "3", "--test", &test]));
+    }
+}
+
+#[test]
+fn the_traditional_layer_repairs_what_is_dropped() {
+    let host = Host::beside();
+    let test = "jacobi:side=16,iterations=100";
+    let run = ["--nodes", "4", "--test", test, "--protocol", "traditional", "--drop", "5%"];
+    let said = well(&host, &arguments(true, &run)).unwrap();
+    let sum = |key: &str| -> u64 {
+        said["outcomes"].as_array().unwrap().iter().filter_map(|it| it[key].as_u64()).sum()
+    };
+    assert!(sum("dropped") > 0 && sum("again") > 0, "{said}");
+}
+
+/// The one who misses a frame says whose and under which event, and the others are stopped.
+#[test]
+fn the_careful_layer_reports_what_is_dropped() {
+    let host = Host::beside();
+    let test = "jacobi:side=16,iterations=3000";
+    let outcome = host.run(&arguments(true, &["--nodes", "4", "--test", test, "--drop", "1%"]));
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(outcome.stderr.contains("reliability violated"), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+}
+
+/// The processes that `parent` has started.
+fn children(parent: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    list.unwrap_or_default().split_whitespace().filter_map(|it| it.parse().ok()).collect()
+}
+
+#[test]
+fn a_node_that_is_killed_is_told_and_the_others_end() {
+    let host = Host::beside();
+    let test = "latency:rounds=100000000";
+    let running = host.start(&arguments(true, &["--nodes", "3", "--test", test]));
+    let nodes = (0..400).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        Some(children(running.pid())).filter(|nodes| nodes.len() == 3)
+    });
+    let nodes = nodes.expect("three nodes");
+    std::thread::sleep(Duration::from_millis(300));
+    let victim = Pid::from_raw(nodes[1] as i32).unwrap();
+    kill_process(victim, Signal::KILL).unwrap();
+    let outcome = running.finish();
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(outcome.stderr.contains("died before its program had ended"), "{}", outcome.stderr);
+    for node in nodes {
+        assert!(!std::path::Path::new(&format!("/proc/{node}")).exists(), "{node} is left");
+    }
+}
+
+/// A launcher that is killed takes its nodes along: their input has ended.
+#[test]
+fn no_node_outlives_a_killed_launcher() {
+    let host = Host::beside();
+    let test = "latency:rounds=100000000";
+    let running = host.start(&arguments(true, &["--nodes", "2", "--test", test]));
+    let nodes = (0..400).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        Some(children(running.pid())).filter(|nodes| nodes.len() == 2)
+    });
+    let nodes = nodes.expect("two nodes");
+    kill_process(Pid::from_raw(running.pid() as i32).unwrap(), Signal::KILL).unwrap();
+    drop(running.finish());
+    let gone = |node: &u32| !std::path::Path::new(&format!("/proc/{node}/exe")).exists();
+    let ended = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        nodes.iter().all(gone)
+    });
+    assert!(ended, "{nodes:?} go on");
+}
+
+#[test]
+fn wrong_use_is_told_in_a_line() {
+    let host = Host::beside();
+    for (rest, says) in [
+        (&["--nodes", "4", "--test", "ring"][..], "use one of latency"),
+        (&["--nodes", "4", "--test", "latency:word=1"], "use words"),
+        (&["--nodes", "40", "--test", "latency"], "give 120 buffers"),
+        (&["--nodes", "30", "--test", "jacobi:side=8"], "larger side"),
+        (&["--nodes", "2", "--test", "latency", "--protocol", "rude"], "traditional or careful"),
+    ] {
+        let outcome = host.run(&arguments(true, rest));
+        assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
+    }
+}
