@@ -49,15 +49,15 @@ fn hears(layer: &mut dyn Layer, now: Time, frame: &Frame) {
 
 /// The program sends, or receives and is done with what it has received.
 fn act(layer: &mut dyn Layer, now: Time, event: u32, what: usize) {
-    let to = if what % 3 == 0 { Destination::All } else { Destination::Node(NodeId(1)) };
-    let flags = Flags { last: what % 5 != 1, crowd: what % 3 == 0, large: false };
-    if what % 2 == 0 {
+    let to = if what.is_multiple_of(3) { Destination::All } else { Destination::Node(NodeId(1)) };
+    let flags = Flags { last: what % 5 != 1, crowd: what.is_multiple_of(3), large: false };
+    if what.is_multiple_of(2) {
         let data = Bytes::from_static(b"word");
         let _ = layer.send(now, Fragment { to, event: EventId(event), flags, data });
-    } else if let Some(taken) = layer.receive(now, Source::Any, EventId(event % 8)) {
-        if let Some(buffer) = taken.buffer {
-            layer.release(now, buffer);
-        }
+    } else if let Some(taken) = layer.receive(now, Source::Any, EventId(event % 8))
+        && let Some(buffer) = taken.buffer
+    {
+        layer.release(now, buffer);
     }
     check(layer, now);
 }

@@ -27,7 +27,7 @@ pub struct Plan {
 /// Longest sleep: so soon a stop is noticed.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Runs a node to the end of its program. Afterwards [`serve`](Driver::serve) answers the others until `stop`.
+/// Runs a node to the end of its program, and then answers the others until `stop`.
 ///
 /// `ended` is called with the outcome when the program has ended or cannot go on; the others may still need answers then.
 ///
