@@ -169,6 +169,7 @@ impl Carrier {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trunkline_skip::skipped;
 
     /// As many frames as were asked for wait in the socket before one is dropped, whatever their size.
     #[test]
@@ -176,8 +177,7 @@ mod tests {
         for payload in [4, 800, 1460, 4000, 7600, 8000, 16_000] {
             let any: SocketAddr = ([127, 0, 0, 1], 0).into();
             let Ok(mut one) = Carrier::bind(any, 128, payload) else {
-                trunkline_skip::skipped("the kernel gives this user a smaller receive buffer");
-                return;
+                return skipped("the kernel gives this user a smaller receive buffer");
             };
             let address = one.address().unwrap();
             one.meet(NodeId(0), vec![address]);
