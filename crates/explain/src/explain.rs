@@ -83,6 +83,8 @@ pub fn explain_with(
         traffic: Vec::new(),
         notes: whole.notes.clone(),
     };
+    let clusters = scenario.clusters.iter().filter_map(|cluster| whole.traffic(&cluster.name));
+    explanation.notes.extend(clusters.filter_map(|cluster| laps(&whole, cluster)));
     for (index, traffic) in scenario.traffic.iter().enumerate() {
         if options.traffic.is_empty() || options.traffic.contains(&traffic.name) {
             let mut case = Case::new(simulator, scenario, &whole, index, options)?;
@@ -93,6 +95,23 @@ pub fn explain_with(
         }
     }
     Ok(explanation)
+}
+
+/// Where the time of a cluster's laps went. What binds it is not looked for.
+fn laps(run: &Run, cluster: &TrafficRun) -> Option<Note> {
+    let bars = waterfall::of_laps(run, cluster);
+    let told: Vec<String> = bars
+        .iter()
+        .map(|bar| {
+            let (share, cause) = (100.0 * bar.share, format!("{:?}", bar.cause).to_lowercase());
+            format!("{share:.1} % {} ({cause}, {})", bar.place, bar.span)
+        })
+        .collect();
+    let text = format!(
+        "along the critical path a lap's part is {}; what binds a cluster is not looked for",
+        told.join(", ")
+    );
+    (!told.is_empty()).then(|| Note::of_traffic(&cluster.name, NoteKind::NotCovered, text))
 }
 
 /// One traffic being explained.

@@ -65,6 +65,14 @@ fn bars(run: &Run, steps: impl Iterator<Item = Step>, count: u64) -> Vec<Bar> {
     order.into_iter().map(bar).collect()
 }
 
+/// The time of a cluster's laps by place and cause, longest first.
+pub(crate) fn of_laps(run: &Run, traffic: &TrafficRun) -> Vec<Bar> {
+    let steps = traffic.samples.iter().flat_map(|sample| sample.steps.iter().copied());
+    let mut bars = bars(run, steps, traffic.samples.len() as u64);
+    bars.sort_by_key(|bar| std::cmp::Reverse(bar.span));
+    bars
+}
+
 /// The senders' states, longest first.
 pub(crate) fn of_senders(traffic: &TrafficRun) -> Vec<StateShare> {
     let mut sums: BTreeMap<SenderState, Span> = BTreeMap::new();

@@ -126,3 +126,22 @@ fn progress_is_told_and_unknown_traffic_refused() {
     let complaint = explain_with(&it, &Simulator, &options, &mut |_| {}).unwrap_err().to_string();
     assert_eq!(complaint, "there is no traffic 'nobody': the scenario has messages");
 }
+
+/// A cluster's laps are told by place and cause, and a livelock by its name.
+#[test]
+fn a_cluster_is_told_by_its_critical_path() {
+    let cluster = |nodes: u32, test: &str| {
+        let costs =
+            "[costs.c]\nsend = '25us'\ninterrupt = '25us'\nreceive = '25us'\ncycle = '20ns'";
+        let file = format!(
+            "[[cluster]]\nname = 'c'\nkind = 'fddi'\nrate = '100Mbit/s'\nlimit = '100MB'\nnodes = {nodes}\n\
+             protocol = 'traditional'\ncosts = 'c'\ntest = {test}\n{costs}"
+        );
+        let scenario = Scenario::parse(&file, "plain.toml").expect("a scenario").remove(0);
+        explain(&scenario, &Simulator).unwrap()
+    };
+    let told = text(&cluster(2, "{ kind = 'latency', words = 1, rounds = 20 }"));
+    assert!(told.contains("% c processors (host"), "{told}");
+    let told = text(&cluster(4, "{ kind = 'flood', fragments = 8 }"));
+    assert!(told.contains("livelock"), "{told}");
+}
