@@ -34,7 +34,7 @@ keys! {
     pub struct LeafSpineSettings {
         /// Stations of a leaf switch; they fill the leaves in their order.
         hosts_per_leaf: u32 = 32, "hosts_per_leaf" in 1..=1 << 14;
-        /// Spine switches. Each pair of stations has one, by a hash.
+        /// Spine switches. All that a station sends to a leaf goes by one, by a hash.
         spines: u32 = 4, "spines" in 1..=1 << 10;
         /// Rate of the ports between switches; that of the medium if not given.
         trunk_rate: Option<Rate> = None, "trunk_rate" in RATES;
@@ -330,7 +330,7 @@ impl LeafSpine {
         let room = u64::from(self.settings.buffer).saturating_sub(held);
         let fits = held == 0 || u64::from(copy.piece.bytes) <= room;
         if !fits {
-            let copies = self.plan.hearers(output, copy.to);
+            let copies = self.plan.hearers(output, copy.from, copy.to);
             stations.lose(copy.frame, copies, DropCause::QueueLimit);
         }
         fits
