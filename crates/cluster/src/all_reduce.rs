@@ -1,9 +1,11 @@
 //! The values of all nodes are added up, and each node gets the sums.
 
-use crate::{Message, Plan, Rounds, Work};
+use crate::test::{Description, ROUNDS};
+use crate::{Message, Plan, Program, Rounds, Work, in_rounds};
 use bytes::Bytes;
 use std::ops::Range;
 use trunkline_transport::cstar::NodeId;
+use trunkline_transport::protocol::{ProtocolKey, Takes, Values};
 
 /// Each node has as many values; all get the sums over all nodes. Round a ring the values go in P parts: each part gathers
 /// the values of all nodes on its way (*reduce-scatter*), and its sums go round once more (*all-gather*). In a binomial tree
@@ -16,6 +18,46 @@ pub struct AllReduce {
     pub tree: bool,
     /// Rounds.
     pub rounds: u32,
+}
+
+impl Description for AllReduce {
+    const NAME: &'static str = "all-reduce";
+    const HELP: &'static str = "The values of all nodes are added up, and each gets the sums; the figure is the time of a round.";
+    const KEYS: &'static [ProtocolKey] = &[
+        ProtocolKey {
+            name: "values",
+            takes: Takes::Count(1, 1 << 22),
+            default: Some("1000"),
+            help: "Values of 8 bytes on each node",
+        },
+        ProtocolKey {
+            name: "tree",
+            takes: Takes::Flag,
+            default: Some("false"),
+            help: "Up and down a binomial tree, not round a ring in parts?",
+        },
+        ROUNDS,
+    ];
+
+    fn read(values: &Values) -> AllReduce {
+        AllReduce {
+            values: values.number("values") as u32,
+            tree: values.flag("tree"),
+            rounds: values.number("rounds") as u32,
+        }
+    }
+
+    fn events(&self, nodes: u16) -> u64 {
+        u64::from(self.rounds) * u64::from(self.steps(nodes))
+    }
+
+    fn laps(&self) -> u32 {
+        self.rounds
+    }
+
+    fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
+        in_rounds(Reduction::new(*self, me, nodes), nodes, frame)
+    }
 }
 
 impl AllReduce {

@@ -1,10 +1,12 @@
 //! Every node sends to every other.
 
-use crate::Op;
 use crate::message::Cut;
-use crate::script::Script;
+use crate::script::{Script, scripted};
+use crate::test::{BYTES, Description, ROUNDS};
+use crate::{Op, Program};
 use std::collections::VecDeque;
 use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId, Source};
+use trunkline_transport::protocol::{ProtocolKey, Values};
 
 /// Each node sends a message to each other, first to the one behind it, and then receives theirs. A lap of node 0 is a round,
 /// its bytes those that one node sends.
@@ -14,6 +16,30 @@ pub struct AllToAll {
     pub bytes: u32,
     /// Rounds.
     pub rounds: u32,
+}
+
+impl Description for AllToAll {
+    const NAME: &'static str = "all-to-all";
+    const HELP: &'static str =
+        "Every node sends a message to every other; the figure is the time of a round.";
+    const KEYS: &'static [ProtocolKey] = &[BYTES, ROUNDS];
+
+    fn read(values: &Values) -> AllToAll {
+        AllToAll { bytes: values.number("bytes") as u32, rounds: values.number("rounds") as u32 }
+    }
+
+    fn events(&self, _: u16) -> u64 {
+        u64::from(self.rounds)
+    }
+
+    fn laps(&self) -> u32 {
+        self.rounds
+    }
+
+    fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
+        let cut = Cut { bytes: self.bytes, frame };
+        scripted(Exchange { test: *self, me, nodes, cut, round: 0 }, nodes)
+    }
 }
 
 #[derive(Debug)]

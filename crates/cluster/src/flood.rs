@@ -1,10 +1,12 @@
 //! All nodes flood all others (§6.1 of TR 94-14, Table 3).
 
-use crate::Op;
 use crate::message::Cut;
-use crate::script::{Script, read, write};
+use crate::script::{Script, read, scripted, write};
+use crate::test::{Description, PROCESSING, WORDS, count};
+use crate::{Op, Program};
 use std::collections::VecDeque;
 use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId, Source};
+use trunkline_transport::protocol::{ProtocolKey, Values};
 
 /// Each node broadcasts messages, and receives those of the others only when it has sent `ahead` of them. A lap is that
 /// many messages; divided by them it is the time of one.
@@ -20,6 +22,62 @@ pub struct Flood {
     pub events: u32,
     /// Whether each word is written before it is sent, and read when it has come.
     pub processing: bool,
+}
+
+impl Description for Flood {
+    const NAME: &'static str = "flood";
+    const HELP: &'static str = "Each node broadcasts messages before it receives any; the figure is the time of one (TR 94-14, Table 3).";
+    const KEYS: &'static [ProtocolKey] = &[
+        ProtocolKey { help: "Payload of a fragment, in words of 4 bytes", ..WORDS },
+        count("fragments", 1, "4", "Fragments of a message"),
+        count("ahead", 1, "10", "Messages that are sent before any is received"),
+        count("events", 1, "100", "Messages of each node"),
+        PROCESSING,
+    ];
+    const FIGURE: &'static str = "time of a message of each node";
+
+    fn read(values: &Values) -> Flood {
+        Flood {
+            words: values.number("words") as u32,
+            fragments: values.number("fragments") as u32,
+            ahead: values.number("ahead") as u32,
+            events: values.number("events") as u32,
+            processing: values.flag("processing"),
+        }
+    }
+
+    fn check(&self, _: u16, frame: u32) -> Result<(), String> {
+        let Flood { words, fragments, .. } = *self;
+        if 4 * words > frame {
+            return Err(format!(
+                "a fragment of {words} words is longer than a frame of {frame} bytes: give at most {}",
+                frame / 4
+            ));
+        }
+        if u64::from(words) * u64::from(fragments) >= 1 << 30 {
+            let problem = "are 4 GiB or more: give fewer";
+            return Err(format!("{fragments} fragments of {words} words {problem}"));
+        }
+        Ok(())
+    }
+
+    fn events(&self, _: u16) -> u64 {
+        u64::from(self.events).next_multiple_of(u64::from(self.ahead.max(1)))
+    }
+
+    fn laps(&self) -> u32 {
+        self.events.div_ceil(self.ahead.max(1))
+    }
+
+    fn parts(&self, _: u16) -> u64 {
+        u64::from(self.ahead)
+    }
+
+    fn program(&self, me: NodeId, nodes: u16, _: u32) -> Box<dyn Program> {
+        let (frame, bytes) = (4 * self.words, 4 * self.words * self.fragments);
+        let cut = Cut { bytes, frame };
+        scripted(Torrent { test: *self, me, nodes, cut, event: 0 }, nodes)
+    }
 }
 
 #[derive(Debug)]

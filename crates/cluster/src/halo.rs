@@ -1,10 +1,12 @@
 //! Neighbours in a grid of nodes exchange messages.
 
-use crate::Op;
 use crate::message::Cut;
-use crate::script::{Script, receive};
+use crate::script::{Script, receive, scripted};
+use crate::test::{BYTES, Description, ROUNDS};
+use crate::{Op, Program};
 use std::collections::VecDeque;
 use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId};
+use trunkline_transport::protocol::{ProtocolKey, Values};
 
 /// The nodes form a grid, as square as their number allows, closed at its sides to a torus. In a round each sends a message
 /// up, down, left and right, and then receives those of its neighbours; with a single row, or column, there is no up and
@@ -15,6 +17,29 @@ pub struct Halo {
     pub bytes: u32,
     /// Rounds.
     pub rounds: u32,
+}
+
+impl Description for Halo {
+    const NAME: &'static str = "halo";
+    const HELP: &'static str = "Each node of a grid that is closed at its sides exchanges messages with its four neighbours; the figure is \
+         the time of a round.";
+    const KEYS: &'static [ProtocolKey] = &[BYTES, ROUNDS];
+
+    fn read(values: &Values) -> Halo {
+        Halo { bytes: values.number("bytes") as u32, rounds: values.number("rounds") as u32 }
+    }
+
+    fn events(&self, _: u16) -> u64 {
+        4 * u64::from(self.rounds)
+    }
+
+    fn laps(&self) -> u32 {
+        self.rounds
+    }
+
+    fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
+        scripted(Torus::new(*self, me, nodes, Cut { bytes: self.bytes, frame }), nodes)
+    }
 }
 
 impl Halo {

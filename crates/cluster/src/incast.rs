@@ -1,10 +1,12 @@
 //! All nodes send to one at once.
 
-use crate::Op;
 use crate::message::Cut;
-use crate::script::{Script, receive};
+use crate::script::{Script, receive, scripted};
+use crate::test::{BYTES, Description, ROUNDS};
+use crate::{Op, Program};
 use std::collections::VecDeque;
 use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId, Source};
+use trunkline_transport::protocol::{ProtocolKey, Values};
 
 /// Node 0 broadcasts a word, upon which each other node sends it a message. A lap of node 0 is a round, from its word to the
 /// last message, its bytes those of all messages.
@@ -14,6 +16,29 @@ pub struct Incast {
     pub bytes: u32,
     /// Rounds.
     pub rounds: u32,
+}
+
+impl Description for Incast {
+    const NAME: &'static str = "incast";
+    const HELP: &'static str = "All nodes send a message to node 0 as soon as it tells them to; the figure is the time of a round.";
+    const KEYS: &'static [ProtocolKey] = &[BYTES, ROUNDS];
+
+    fn read(values: &Values) -> Incast {
+        Incast { bytes: values.number("bytes") as u32, rounds: values.number("rounds") as u32 }
+    }
+
+    fn events(&self, _: u16) -> u64 {
+        2 * u64::from(self.rounds)
+    }
+
+    fn laps(&self) -> u32 {
+        self.rounds
+    }
+
+    fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
+        let cut = Cut { bytes: self.bytes, frame };
+        scripted(Funnel { test: *self, me, nodes, cut, round: 0 }, nodes)
+    }
 }
 
 /// The word upon which the others send.

@@ -1,11 +1,13 @@
 //! Jacobi's iteration for the Laplace equation on a square (§6.1 of TR 94-14, Table 4).
 
-use crate::script::Script;
-use crate::{Op, Work};
+use crate::script::{Script, scripted};
+use crate::test::{Description, count};
+use crate::{Op, Program, Work};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
 use trunkline_transport::cstar::{Delivery, Destination, EventId, Flags, Fragment, NodeId, Source};
+use trunkline_transport::protocol::{ProtocolKey, Takes, Values};
 
 /// The rows of the grid are spread over the nodes. In each iteration a node sends its first row up and its last row down,
 /// and computes its points from those of its neighbours. The lap of node 0 is the whole computation.
@@ -15,6 +17,54 @@ pub struct Jacobi {
     pub side: u32,
     /// Iterations.
     pub iterations: u32,
+}
+
+impl Description for Jacobi {
+    const NAME: &'static str = "jacobi";
+    const HELP: &'static str = "Jacobi's iteration for the Laplace equation on a square; the figure is its time (TR 94-14, Table 4).";
+    const KEYS: &'static [ProtocolKey] = &[
+        ProtocolKey {
+            name: "side",
+            takes: Takes::Count(1, 8192),
+            default: Some("64"),
+            help: "Points of a side of the grid",
+        },
+        count("iterations", 1, "1000", "Iterations"),
+    ];
+    const FIGURE: &'static str = "time of the computation";
+    const LEAST_NODES: u16 = 1;
+
+    fn read(values: &Values) -> Jacobi {
+        Jacobi {
+            side: values.number("side") as u32,
+            iterations: values.number("iterations") as u32,
+        }
+    }
+
+    fn check(&self, nodes: u16, frame: u32) -> Result<(), String> {
+        let side = self.side;
+        if u32::from(nodes) > side {
+            return Err(format!(
+                "{nodes} nodes are more than the grid's {side} rows: give a larger side"
+            ));
+        }
+        if frame < 8 {
+            return Err("a frame has no room for a value of 8 bytes: give larger frames".into());
+        }
+        Ok(())
+    }
+
+    fn events(&self, _: u16) -> u64 {
+        2 * u64::from(self.iterations)
+    }
+
+    fn laps(&self) -> u32 {
+        1
+    }
+
+    fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
+        scripted(Iteration::new(*self, me, nodes, frame), nodes)
+    }
 }
 
 /// What the points above the grid are kept at; those at its other sides are 0.

@@ -1,10 +1,12 @@
 //! One message that goes round the ring of nodes (§6.1 of TR 94-14, Table 1).
 
-use crate::Op;
 use crate::message::Cut;
-use crate::script::{Script, read, receive, write};
+use crate::script::{Script, read, receive, scripted, write};
+use crate::test::{Description, PROCESSING, WORDS, count};
+use crate::{Op, Program};
 use std::collections::VecDeque;
 use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId};
+use trunkline_transport::protocol::{ProtocolKey, Values};
 
 /// A message goes round the ring. A lap of node 0 is a round; divided by the nodes it is the latency of a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +19,44 @@ pub struct Latency {
     pub warm_up: u32,
     /// Whether each word is written before it is sent, and read when it has come.
     pub processing: bool,
+}
+
+impl Description for Latency {
+    const NAME: &'static str = "latency";
+    const HELP: &'static str = "A message goes round the ring of nodes; the figure is the time of a hop (TR 94-14, Table 1).";
+    const KEYS: &'static [ProtocolKey] = &[
+        WORDS,
+        count("rounds", 1, "100", "Rounds that are measured"),
+        count("warm_up", 0, "10", "Rounds before"),
+        PROCESSING,
+    ];
+    const FIGURE: &'static str = "time of a hop";
+
+    fn read(values: &Values) -> Latency {
+        Latency {
+            words: values.number("words") as u32,
+            rounds: values.number("rounds") as u32,
+            warm_up: values.number("warm_up") as u32,
+            processing: values.flag("processing"),
+        }
+    }
+
+    fn events(&self, _: u16) -> u64 {
+        u64::from(self.rounds) + u64::from(self.warm_up)
+    }
+
+    fn laps(&self) -> u32 {
+        self.rounds
+    }
+
+    fn parts(&self, nodes: u16) -> u64 {
+        u64::from(nodes)
+    }
+
+    fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
+        let cut = Cut { bytes: 4 * self.words, frame };
+        scripted(Round { test: *self, me, nodes, cut, round: 0 }, nodes)
+    }
 }
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Programs in whole messages: what is sent is cut into fragments, and what comes is put together.
 
-use crate::script::{Script, Scripted};
+use crate::script::{Script, scripted};
 use crate::{Op, Program, Work};
 use bytes::{Bytes, BytesMut};
 use std::collections::{BTreeMap, VecDeque};
@@ -36,7 +36,7 @@ pub trait Rounds: fmt::Debug + Send {
 ///
 /// It ends with a crowd event of empty messages, beyond what is measured.
 pub fn in_rounds(rounds: impl Rounds + 'static, nodes: u16, frame: u32) -> Box<dyn Program> {
-    Box::new(Scripted::new(Messages::new(rounds, frame), nodes))
+    scripted(Messages::new(rounds, frame), nodes)
 }
 
 /// All fragments of one node under one event.

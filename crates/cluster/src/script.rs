@@ -56,6 +56,11 @@ enum State {
     Ended,
 }
 
+/// The program of a script, in a cluster of so many nodes.
+pub(crate) fn scripted(script: impl Script + 'static, nodes: u16) -> Box<dyn Program> {
+    Box::new(Scripted::new(script, nodes))
+}
+
 impl<S: Script> Scripted<S> {
     pub fn new(script: S, nodes: u16) -> Scripted<S> {
         let (ops, ledger) = (VecDeque::new(), Ledger::default());

@@ -1,10 +1,12 @@
 //! Messages that go down the chain of nodes (§6.1 of TR 94-14, Table 2).
 
-use crate::Op;
 use crate::message::Cut;
-use crate::script::{Script, read, receive, write};
+use crate::script::{Script, read, receive, scripted, write};
+use crate::test::{Description, PROCESSING, WORDS, count};
+use crate::{Op, Program};
 use std::collections::VecDeque;
 use trunkline_transport::cstar::{Delivery, Destination, EventId, NodeId};
+use trunkline_transport::protocol::{ProtocolKey, Values};
 
 /// Node 0 sends to node 1, which sends on, to the last; that one sends a small message back, which node 0 receives when it
 /// has sent `ahead` more. The lap of node 0 is the whole test, with the payload of all senders.
@@ -18,6 +20,41 @@ pub struct Throughput {
     pub ahead: u32,
     /// Whether each word is written before it is sent, and read when it has come.
     pub processing: bool,
+}
+
+impl Description for Throughput {
+    const NAME: &'static str = "throughput";
+    const HELP: &'static str = "Messages go down the chain of nodes; the figure is the payload of all senders (TR 94-14, Table 2).";
+    const KEYS: &'static [ProtocolKey] = &[
+        WORDS,
+        count("messages", 1, "1000", "Messages of the first node"),
+        count("ahead", 0, "2", "Messages that it sends before it receives the answer to one"),
+        PROCESSING,
+    ];
+    const FIGURE: &'static str = "payload of all senders";
+    const IS_RATE: bool = true;
+
+    fn read(values: &Values) -> Throughput {
+        Throughput {
+            words: values.number("words") as u32,
+            messages: values.number("messages") as u32,
+            ahead: values.number("ahead") as u32,
+            processing: values.flag("processing"),
+        }
+    }
+
+    fn events(&self, _: u16) -> u64 {
+        u64::from(self.messages) + u64::from(self.ahead)
+    }
+
+    fn laps(&self) -> u32 {
+        1
+    }
+
+    fn program(&self, me: NodeId, nodes: u16, frame: u32) -> Box<dyn Program> {
+        let cut = Cut { bytes: 4 * self.words, frame };
+        scripted(Chain { test: *self, me, nodes, cut, message: 0 }, nodes)
+    }
 }
 
 /// The small message that goes back: one word.

@@ -2,6 +2,8 @@
 
 use crate::NodesError;
 use bytes::{Bytes, BytesMut};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::sockopt;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -44,6 +46,7 @@ impl Carrier {
     pub fn bind(address: SocketAddr, buffers: u32, payload: u32) -> Result<Carrier, NodesError> {
         let what = format!("listen at {address}");
         let socket = UdpSocket::bind(address).map_err(NodesError::system(what))?;
+        socket.set_nonblocking(true).map_err(NodesError::system("set up the socket"))?;
         let needed = buffers as usize * frame_memory(payload);
         // The kernel doubles what it is asked for, and tells the double. The first needs a right, the second may give less.
         let asked = needed.div_ceil(2);
@@ -117,6 +120,12 @@ impl Carrier {
                 // An answer of the peer's host to an earlier datagram; this one was not sent.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The sender's own queue is full; it drains by itself.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let mut sockets = [PollFd::new(&self.socket, PollFlags::OUT)];
+                    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+                    let _ = poll(&mut sockets, Some(&second));
+                }
                 Err(source) => {
                     return Err(NodesError::System { what: format!("send to {address}"), source });
                 }
@@ -129,23 +138,24 @@ impl Carrier {
     /// # Errors
     /// If the kernel refuses.
     pub fn receive(&mut self, wait: Duration) -> Result<Option<Bytes>, NodesError> {
-        let set = if wait.is_zero() {
-            self.socket.set_nonblocking(true)
-        } else {
-            let timed = self.socket.set_read_timeout(Some(wait));
-            timed.and_then(|()| self.socket.set_nonblocking(false))
-        };
-        set.map_err(NodesError::system("set the socket's time limit"))?;
+        if !wait.is_zero() {
+            let mut sockets = [PollFd::new(&self.socket, PollFlags::IN)];
+            let limit = Timespec::try_from(wait).ok();
+            match poll(&mut sockets, limit.as_ref()) {
+                Ok(0) | Err(Errno::INTR) => return Ok(None),
+                Ok(_) => {}
+                Err(error) => return Err(NodesError::system("wait for a datagram")(error.into())),
+            }
+        }
         match self.socket.recv_from(&mut self.buffer) {
             Ok((length, _)) => {
                 self.received += 1;
                 Ok(Some(Bytes::copy_from_slice(&self.buffer[..length])))
             }
             Err(error) => match error.kind() {
-                ErrorKind::WouldBlock
-                | ErrorKind::TimedOut
-                | ErrorKind::Interrupted
-                | ErrorKind::ConnectionRefused => Ok(None),
+                ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionRefused => {
+                    Ok(None)
+                }
                 _ => Err(NodesError::System { what: "receive".into(), source: error }),
             },
         }

@@ -31,10 +31,6 @@ pub(super) struct Machine {
     /// Chance of its losses.
     pub chance: Option<Box<Stream>>,
     pub lost: u64,
-    /// Operations of its message layer so far.
-    pub tally: Tally,
-    pub sent: u64,
-    pub received: u64,
 }
 
 impl Machine {
@@ -50,28 +46,16 @@ impl Machine {
             latest: None,
             chance,
             lost: 0,
-            tally: Tally::default(),
-            sent: 0,
-            received: 0,
         }
     }
 
     /// The time that a step takes.
     pub fn cost(&mut self, costs: &NodeCosts, spent: &Spent) -> Span {
-        self.tally += spent.tally;
-        self.sent += u64::from(spent.sent);
-        self.received += u64::from(spent.received);
         self.clean_up = costs.clean_up.scaled(u64::from(spent.sent), 1);
         costs.send.scaled(u64::from(spent.sent), 1)
             + costs.receive.scaled(u64::from(spent.received), 1)
             + operations(costs, &spent.tally)
             + costs.of(&spent.work)
-    }
-
-    /// The time that an interrupt takes.
-    pub fn interrupt_cost(&mut self, costs: &NodeCosts, tally: &Tally) -> Span {
-        self.tally += *tally;
-        costs.interrupt + operations(costs, tally)
     }
 
     /// It goes on: books what it has waited for. `received` if a fragment was there.
@@ -94,6 +78,11 @@ pub(super) struct Places {
     pub processor: u32,
     pub window: u32,
     pub medium: u32,
+}
+
+/// The time that an interrupt takes.
+pub(super) fn interrupt_cost(costs: &NodeCosts, tally: &Tally) -> Span {
+    costs.interrupt + operations(costs, tally)
 }
 
 fn operations(costs: &NodeCosts, tally: &Tally) -> Span {

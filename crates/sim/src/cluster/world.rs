@@ -1,6 +1,6 @@
 //! The nodes of a cluster, their medium, and the loop that drives them.
 
-use super::machine::{Machine, Places, Sent};
+use super::machine::{Machine, Places, Sent, interrupt_cost};
 use super::path::{Era, cut};
 use crate::hosts::serial::Done;
 use crate::network::wheel::{Handle, Wheel};
@@ -229,7 +229,7 @@ impl<'a> Cluster<'a> {
         machine.deadline = None;
         if machine.node.deadline().is_some_and(|deadline| deadline <= self.now) {
             let tally = machine.node.expire(self.now);
-            let cost = machine.interrupt_cost(&self.spec.costs, &tally);
+            let cost = interrupt_cost(&self.spec.costs, &tally);
             machine.latest = None;
             return self.interrupt(index, cost);
         }
@@ -311,7 +311,7 @@ impl<'a> Cluster<'a> {
         path.crossed(self.era, self.now, self.places.medium, &ledger);
         machine.latest = Some((path, frame.again));
         let tally = machine.node.arrive(self.now, frame);
-        let cost = machine.interrupt_cost(&self.spec.costs, &tally);
+        let cost = interrupt_cost(&self.spec.costs, &tally);
         self.interrupt(index, cost);
     }
 

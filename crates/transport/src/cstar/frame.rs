@@ -60,8 +60,6 @@ pub enum Kind {
     Careful,
     /// A window update, and nothing else.
     Update,
-    /// A request to reserve buffers for a large message.
-    Reserve,
 }
 
 /// Fragments of one event: the first, and of the following 32 those whose bit is set.

@@ -21,6 +21,9 @@ pub trait Layer: fmt::Debug + Send {
 
     /// The next fragment of an event from `from`; `None` if there is none yet. A node that waits calls it again after
     /// anything has arrived or expired: a traditional layer asks for what is missing only while it is waited for.
+    ///
+    /// Events are to be received in their order, each to its end: behind the end of one a traditional layer takes what still
+    /// comes of earlier ones for copies.
     fn receive(&mut self, now: Time, from: Source, event: EventId) -> Option<Delivery>;
 
     /// The application has done with a delivery's buffer.
@@ -35,8 +38,8 @@ pub trait Layer: fmt::Debug + Send {
     /// The next frame to be sent.
     fn transmit(&mut self, now: Time) -> Option<Frame>;
 
-    /// When [`expire`](Layer::expire) is to be called; may lie in the past. A careful layer has no timers but those of
-    /// windows that expire.
+    /// When [`expire`](Layer::expire) is to be called; may lie in the past. A careful layer has no timer but that of its
+    /// audits, if it has any.
     fn deadline(&self) -> Option<Time>;
 
     /// Does what is due at `now`.
@@ -148,7 +151,7 @@ pub struct Memory {
     pub send: u32,
     /// The most that have been.
     pub send_most: u32,
-    /// Bytes of received fragments copied into memory, and not yet received.
+    /// Bytes of received fragments copied into memory, and not yet received, with those of their places.
     pub copied: u64,
     /// The most that have been.
     pub copied_most: u64,

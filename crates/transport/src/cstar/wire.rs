@@ -39,13 +39,12 @@ mod bit {
 }
 
 /// What the kinds are on the wire.
-const KINDS: [(Kind, u8); 6] = [
+const KINDS: [(Kind, u8); 5] = [
     (Kind::Traditional, 1),
     (Kind::Acknowledgement, 2),
     (Kind::Request, 3),
     (Kind::Careful, 4),
     (Kind::Update, 5),
-    (Kind::Reserve, 6),
 ];
 
 /// Why octets are no frame.

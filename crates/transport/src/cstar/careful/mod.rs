@@ -29,6 +29,9 @@ use trunkline_core::Time;
 /// in the tests); the report's theorem allows 1, and 2 against livelock.
 const LEAST_WINDOW: u32 = 3;
 
+/// Bytes of memory that a fragment takes which was copied out, beside its own: those of its place.
+const COPY: u64 = size_of::<Stored>() as u64;
+
 /// One node's end of the careful protocol.
 #[derive(Debug, Clone)]
 pub struct Careful {
@@ -167,11 +170,8 @@ impl Careful {
 
     /// A frame of `from` is done with: it is owed, and an update may be due.
     fn freed(&mut self, from: NodeId) {
-        let at_half = self.settings.at_half;
-        let half = self.window / 2;
-        let peer = self.peer(from);
-        peer.owed += 1;
-        if peer.owed > half || (at_half && peer.owed >= half) {
+        self.peer(from).owed += 1;
+        if self.is_due(from) {
             self.due.insert(from);
         }
     }
@@ -300,7 +300,7 @@ impl Careful {
             let (bytes, buffer) = (stored.data.len() as u64, stored.buffer.take());
             self.tally.copied += bytes;
             self.tally.copied_out += 1;
-            self.memory.copied += bytes;
+            self.memory.copied += bytes + COPY;
             self.memory.copied_most = self.memory.copied_most.max(self.memory.copied);
             if self.memory.copied > self.settings.memory {
                 let bytes = self.memory.copied;
@@ -372,7 +372,7 @@ impl Layer for Careful {
         };
         self.waits = None;
         if delivery.buffer.is_none() {
-            self.memory.copied -= delivery.data.len() as u64;
+            self.memory.copied -= delivery.data.len() as u64 + COPY;
         }
         Some(delivery)
     }

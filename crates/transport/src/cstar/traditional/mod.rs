@@ -398,7 +398,7 @@ impl Layer for Traditional {
             Kind::Traditional => self.fragment(now, frame),
             Kind::Acknowledgement => self.acknowledged_list(&frame),
             Kind::Request => self.requested_list(&frame),
-            Kind::Careful | Kind::Update | Kind::Reserve => {
+            Kind::Careful | Kind::Update => {
                 let (peer, what) = (frame.from, "it sent a frame of another protocol");
                 self.failure.get_or_insert(Failure::Protocol { peer, what });
             }

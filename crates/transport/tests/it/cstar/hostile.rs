@@ -16,7 +16,7 @@ fn number() -> impl Strategy<Value = u32> {
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
-    use Kind::{Acknowledgement, Careful, Request, Reserve, Traditional, Update};
+    use Kind::{Acknowledgement, Careful, Request, Traditional, Update};
     prop::sample::select(vec![
         Careful,
         Careful,
@@ -25,7 +25,6 @@ fn kind() -> impl Strategy<Value = Kind> {
         Traditional,
         Acknowledgement,
         Request,
-        Reserve,
     ])
 }
 
