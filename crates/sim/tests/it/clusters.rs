@@ -48,6 +48,34 @@ fn the_protocols_differ_by_their_operations() {
     assert_eq!(hop("careful"), 60_000 + 4_480 + 3_020);
 }
 
+/// The steps of a lap are those of the message round the ring, at whichever node time passed.
+#[test]
+fn the_time_of_a_lap_is_told_along_its_message() {
+    let test = "test = { kind = 'latency', words = 100, rounds = 4 }\ncosts = 'c'";
+    let costs = "[costs.c]\nsend = '30us'\ninterrupt = '10us'\nreceive = '5us'\nclean_up = '7us'";
+    let medium = "kind = 'half-duplex'\ndelay = '3us'\nnodes = 4";
+    let run = one(&format!("{medium}\n{test}\n{costs}"));
+    let mut booked = std::collections::BTreeMap::new();
+    // The last round has the closing event in it.
+    for step in run.traffic[0].samples[..12].iter().flat_map(|it| &it.steps) {
+        *booked.entry(format!("{:?}", step.cause)).or_insert(0) += step.span.as_nanos();
+    }
+    // A frame of 452 octets takes 36.16 us.
+    let expected = [("Host", 12 * 45_000), ("Propagate", 12 * 3_000), ("Transmit", 12 * 36_160)];
+    let expected = expected.map(|(cause, nanos)| (cause.to_string(), nanos));
+    assert_eq!(booked.into_iter().collect::<Vec<_>>(), expected);
+}
+
+/// With windows of 2 and the report's rule a receiver waits for two frames, and its sender may send one.
+#[test]
+fn a_deadlock_is_named() {
+    let test = "test = { kind = 'throughput', messages = 50, ahead = 40 }";
+    let protocol = "protocol = { kind = 'careful', literal = true, piggyback = false }";
+    let run = one(&format!("kind = 'fddi'\nnodes = 2\nbuffers = 4\n{protocol}\n{test}"));
+    let text: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
+    assert!(text.iter().any(|it| it.contains("deadlock: nothing is under way")), "{text:?}");
+}
+
 #[test]
 fn every_test_ends_well_over_both_protocols_on_rings_and_fabrics() {
     for kind in ["kind = 'fddi'", "kind = 'leaf-spine'\nhosts_per_leaf = 2"] {
