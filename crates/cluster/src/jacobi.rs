@@ -236,3 +236,26 @@ impl Script for Iteration {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One point: a quarter of the edge. Two in a column: after two sweeps the lower has a sixteenth, the upper a quarter and
+    /// a quarter of what the lower had.
+    #[test]
+    fn a_point_is_the_mean_of_its_four_neighbours() {
+        let mut one = Rows::new(1, &(0..1));
+        one.sweep();
+        assert_eq!(one.values[one.row(1)], [0.25]);
+        let mut four = Rows::new(2, &(0..2));
+        four.sweep();
+        assert_eq!(
+            (&four.values[four.row(1)], &four.values[four.row(2)]),
+            (&[0.25; 2][..], &[0.0; 2][..])
+        );
+        four.sweep();
+        assert_eq!(four.values[four.row(1)], [0.3125; 2]);
+        assert_eq!(four.values[four.row(2)], [0.0625; 2]);
+    }
+}

@@ -100,4 +100,31 @@ mod tests {
             cut.send(NodeId(1), Destination::All, EventId(0), true).map(last).collect();
         assert_eq!(ops, [false, false, true]);
     }
+
+    /// Octets of another node, event or fragment are told apart, and so is a single one that is wrong.
+    #[test]
+    fn a_fragment_that_was_not_sent_so_is_told() {
+        let cut = Cut { bytes: 8000, frame: 4000 };
+        let status = trunkline_transport::cstar::Status::More;
+        let delivery = |from: u16, event: u32, fragment: u32, data: Bytes| Delivery {
+            from: NodeId(from),
+            event: EventId(event),
+            fragment,
+            status,
+            data,
+            buffer: None,
+        };
+        let data = Bytes::from_static(octets(NodeId(1), EventId(2), 1, 4000));
+        assert_eq!(cut.check(&delivery(1, 2, 1, data.clone())), Ok(()));
+        for wrong in [(0, 2, 1), (1, 3, 1), (1, 2, 0)] {
+            let (from, event, fragment) = wrong;
+            assert!(
+                cut.check(&delivery(from, event, fragment, data.clone())).is_err(),
+                "{wrong:?}"
+            );
+        }
+        let mut other = data.to_vec();
+        other[3999] ^= 1;
+        assert!(cut.check(&delivery(1, 2, 1, other.into())).is_err());
+    }
 }

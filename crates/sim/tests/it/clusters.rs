@@ -66,6 +66,17 @@ fn the_time_of_a_lap_is_told_along_its_message() {
     assert_eq!(booked.into_iter().collect::<Vec<_>>(), expected);
 }
 
+/// What follows a fragment that has left keeps its node busy, and does not hold that fragment up.
+#[test]
+fn a_node_cleans_up_behind_what_it_has_sent() {
+    let test =
+        "test = { kind = 'throughput', messages = 20, ahead = 20 }\nbuffers = 128\ncosts = 'c'";
+    let run = one(&format!("kind = 'half-duplex'\nnodes = 2\n{test}\n[costs.c]\nclean_up = '1ms'"));
+    let lap = run.traffic[0].samples[0].delay().as_nanos();
+    // Twenty behind the messages of the first node, and one behind the last answer's way at most.
+    assert!((20_000_000..21_000_000).contains(&lap), "{lap}");
+}
+
 /// With windows of 2 and the report's rule a receiver waits for two frames, and its sender may send one.
 #[test]
 fn a_deadlock_is_named() {
@@ -105,6 +116,7 @@ fn losses_are_repaired_or_reported() {
         |protocol: &str| one(&format!("kind = 'fddi'\nnodes = 4\nprotocol = {protocol}\n{test}"));
     let repaired = run_of("'traditional'");
     assert!(repaired.is_valid() && repaired.traffic[0].retransmissions > 0);
+    assert!(repaired.traffic[0].packets.dropped > 0);
     let reported = run_of("{ kind = 'careful', audit = '100ms' }");
     let doubts = reported.doubts();
     assert!(doubts.iter().any(|it| it.contains("reliability violated")), "{doubts:?}");
