@@ -122,16 +122,11 @@ impl Launch {
         Ok(())
     }
 
-    /// Lets them meet, and waits for the outcome of each; `ended` hears of each. They are stopped then.
+    /// Lets them meet, and waits for the outcome of each. They are stopped then, or when one has failed.
     ///
     /// # Errors
     /// If a node dies, if not all have ended after `most`, or if `stop` is set. Then all are stopped too.
-    pub fn run(
-        mut self,
-        most: Duration,
-        stop: &AtomicBool,
-        ended: &mut dyn FnMut(&Outcome),
-    ) -> Result<Vec<Outcome>, NodesError> {
+    pub fn run(mut self, most: Duration, stop: &AtomicBool) -> Result<Vec<Outcome>, NodesError> {
         let count = self.children.len();
         let deadline = Instant::now() + most;
         let mut addresses: Vec<Option<SocketAddr>> = vec![None; count];
@@ -149,7 +144,6 @@ impl Launch {
                 }
                 Said::Ended(outcome) => {
                     failed = outcome.failure.is_some();
-                    ended(&outcome);
                     outcomes[index] = Some(*outcome);
                 }
             }

@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         command
     };
     let launched = Launch::start(place, args.nodes, &command);
-    let outcomes = launched.and_then(|launch| launch.run(args.most, &stop, &mut |_| {}));
+    let outcomes = launched.and_then(|launch| launch.run(args.most, &stop));
     let outcomes = outcomes.map_err(|error| match error {
         NodesError::Stopped => Failure::interrupted(signal.load(Ordering::Relaxed)),
         other => failure(&other),
