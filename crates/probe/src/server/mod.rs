@@ -177,20 +177,33 @@ impl Drop for Server {
     }
 }
 
+/// How often a port that the system chose for one socket may be found taken for the other.
+const CHOICES: usize = 64;
+
 /// Both sockets at one port. If IPv6 is switched off, "everywhere" is everywhere of IPv4.
 fn listen(at: SocketAddr) -> std::io::Result<(TcpListener, UdpSocket)> {
-    let open = |at: SocketAddr| {
+    match pair(at) {
+        Err(_) if at.is_ipv6() && at.ip().is_unspecified() => {
+            pair(SocketAddr::from((Ipv4Addr::UNSPECIFIED, at.port())))
+        }
+        opened => opened,
+    }
+}
+
+/// The same for one address. For port 0 the system chooses a port that no other listener has; another
+/// program's datagrams may have it all the same, so a choice that fails is made again.
+fn pair(at: SocketAddr) -> std::io::Result<(TcpListener, UdpSocket)> {
+    let open = || {
         let listener = TcpListener::bind(at)?;
         let port = listener.local_addr()?.port();
         listener.set_nonblocking(true)?;
         Ok((listener, UdpSocket::bind(SocketAddr::new(at.ip(), port))?))
     };
-    match open(at) {
-        Err(_) if at.is_ipv6() && at.ip().is_unspecified() => {
-            open(SocketAddr::from((Ipv4Addr::UNSPECIFIED, at.port())))
-        }
-        opened => opened,
-    }
+    let taken = |opened: &std::io::Result<_>| {
+        opened.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
+    };
+    let choices = if at.port() == 0 { CHOICES } else { 1 };
+    (1..choices).map(|_| open()).find(|opened| !taken(opened)).unwrap_or_else(open)
 }
 
 fn spawn(
@@ -201,4 +214,23 @@ fn spawn(
     let shared = Arc::clone(shared);
     let builder = thread::Builder::new().name(name.into());
     builder.spawn(move || work(&shared)).naming("start a thread")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five hundred of the system's ports are taken for datagrams: of four hundred choices some fall on
+    /// one of them.
+    #[test]
+    fn a_port_of_the_systems_choice_serves_both_sockets() {
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let taken: Vec<UdpSocket> = (0..500).map(|_| UdpSocket::bind(local).unwrap()).collect();
+        for _ in 0..400 {
+            let (listener, udp) = listen(local).unwrap();
+            assert_eq!(listener.local_addr().unwrap(), udp.local_addr().unwrap());
+        }
+        let chosen = taken[0].local_addr().unwrap();
+        assert!(listen(chosen).is_err(), "a port that was asked for is not exchanged for another");
+    }
 }
