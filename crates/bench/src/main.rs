@@ -7,8 +7,10 @@ mod instructions;
 mod kernelless;
 mod loops;
 mod machine;
+mod messages;
 mod movers;
 mod parts;
+mod process;
 mod quic;
 mod simulator;
 mod tcp;
@@ -50,6 +52,9 @@ enum Verb {
     /// Run one part of the dataplane for its instructions to be counted
     #[command(hide = true)]
     Part { name: String, packets: u64 },
+    /// Be one of two ends that exchange bare datagrams
+    #[command(hide = true)]
+    Bare(messages::bare::Args),
     /// Receive a file over QUIC into this directory
     #[command(hide = true)]
     QuicReceive { directory: PathBuf },
@@ -76,6 +81,8 @@ enum Section {
     Tcp,
     /// Moving data over loopback, by ours, QUIC and TCP; needs no root
     Movers,
+    /// Messages between two processes: both layers of a cluster, bare UDP, libfabric, UCX, Open MPI; needs no root
+    Messages,
     /// The simulator's time for each packet-hop, and its memory; needs no root
     Simulator,
 }
@@ -87,6 +94,7 @@ struct Effort {
     packets: u64,
     tcp: tcp::Effort,
     movers: movers::Effort,
+    messages: messages::Effort,
     simulator: usize,
 }
 
@@ -96,6 +104,7 @@ const FULL: Effort = Effort {
     packets: 20_000,
     tcp: tcp::Effort { rounds: 3, seconds: 3 },
     movers: movers::Effort { rounds: 5, bytes: 1_000_000_000 },
+    messages: messages::Effort { rounds: 5, count: 5000, few: 1000 },
     simulator: 3,
 };
 const QUICK: Effort = Effort {
@@ -104,6 +113,7 @@ const QUICK: Effort = Effort {
     packets: 2_000,
     tcp: tcp::Effort { rounds: 1, seconds: 2 },
     movers: movers::Effort { rounds: 1, bytes: 200_000_000 },
+    messages: messages::Effort { rounds: 1, count: 1000, few: 300 },
     simulator: 1,
 };
 
@@ -117,6 +127,7 @@ struct Report {
     instructions: Option<instructions::Instructions>,
     tcp: Option<Vec<tcp::Row>>,
     movers: Option<Vec<movers::Row>>,
+    messages: Option<Vec<messages::Row>>,
     simulator: Option<simulator::Simulator>,
 }
 
@@ -125,6 +136,7 @@ fn main() -> Result<()> {
     match &args.verb {
         Some(Verb::Part { name, packets }) => return parts::run(name, *packets),
         Some(Verb::Simulate { name, parts }) => return simulator::run_one(name, *parts),
+        Some(Verb::Bare(args)) => return messages::bare::run(args),
         Some(Verb::QuicReceive { directory }) => return quic::receive(directory),
         Some(Verb::QuicSend { directory, file }) => return quic::send(directory, file),
         None => {}
@@ -156,6 +168,7 @@ fn measure(args: &Args) -> Result<Report> {
         instructions: None,
         tcp: None,
         movers: None,
+        messages: None,
         simulator: None,
     };
     if wanted(Section::Throughput) {
@@ -173,6 +186,11 @@ fn measure(args: &Args) -> Result<Report> {
         let rows = movers::measure(effort.movers)?;
         show("Moving data over loopback: median (least–greatest)", movers::text(&rows));
         report.movers = Some(rows);
+    }
+    if wanted(Section::Messages) {
+        let rows = messages::measure(effort.messages)?;
+        show("Messages over loopback: median (least–greatest)", messages::text(&rows));
+        report.messages = Some(rows);
     }
     if wanted(Section::Instructions) {
         let all = instructions::measure(effort.packets)?;

@@ -2,7 +2,8 @@
 //! mover on a QUIC stack, and by kernel TCP.
 
 use crate::figure::{Figure, show};
-use anyhow::{Context, Result, bail, ensure};
+use crate::process::{finish, ours, start};
+use anyhow::{Result, ensure};
 use comfy_table::Table;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
@@ -10,8 +11,8 @@ use serde::Serialize;
 use std::fs::{self, File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -121,12 +122,6 @@ fn transfer(mover: Mover, file: &Path, bytes: u64) -> Result<Sample> {
     Ok(Sample { cost, goodput: bytes as f64 / took.as_secs_f64() })
 }
 
-fn ours() -> Result<PathBuf> {
-    let path = std::env::current_exe()?.with_file_name("trunkline");
-    ensure!(path.exists(), "{} is not there: cargo build --release -p trunkline", path.display());
-    Ok(path)
-}
-
 fn receiver(mover: Mover, place: &Path) -> Result<Command> {
     Ok(match mover {
         Mover::Send => {
@@ -171,33 +166,6 @@ fn sender(mover: Mover, place: &Path, file: &Path, bytes: u64) -> Result<Command
             command
         }
     })
-}
-
-/// A process that ends with its owner.
-struct Owned(Child);
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(mut command: Command) -> Result<Owned> {
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
-    let name = command.get_program().to_owned();
-    let child = command.spawn().with_context(|| format!("cannot start {}", name.display()))?;
-    Ok(Owned(child))
-}
-
-fn finish(mut child: Owned, who: &str) -> Result<()> {
-    let status = child.0.wait()?;
-    if !status.success() {
-        let said = child.0.stderr.take().map(std::io::read_to_string).transpose()?;
-        bail!("{who} failed ({status}): {}", said.unwrap_or_default().trim());
-    }
-    Ok(())
 }
 
 /// Waits until the receiver listens: a sender that asks in vain would cost processor time.

@@ -1,0 +1,28 @@
+//! Instructions of a process, counted by callgrind: the same on a busy machine as on an idle one.
+
+use anyhow::{Context, Result};
+use std::path::Path;
+use std::process::Command;
+
+/// The command under which `program` is counted into `file`.
+pub fn counting(program: &Path, file: &Path) -> Command {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    command.arg(format!("--log-file={}", file.display()));
+    command.arg(program);
+    command
+}
+
+/// The instructions in such a file.
+pub fn counted(file: &Path) -> Result<u64> {
+    let told = std::fs::read_to_string(file)?;
+    let count = told.lines().find_map(|line| line.split("Collected : ").nth(1));
+    let count = count.and_then(|text| text.trim().parse().ok());
+    count.filter(|&count| count > 0).context("callgrind counted nothing")
+}
+
+/// Instructions of one more message, of `total(n)`, which counts a run with so many.
+pub fn per_message(few: u32, total: impl Fn(u32) -> Result<u64>) -> Result<f64> {
+    let (shorter, longer) = (total(few)?, total(2 * few)?);
+    Ok(longer.saturating_sub(shorter) as f64 / f64::from(few))
+}

@@ -1,0 +1,114 @@
+//! Two nodes of a cluster, or two bare ends, as processes on this host.
+
+use super::bare::Task;
+use crate::process::ours;
+use anyhow::{Context, Result, bail};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use trunkline_nodes::{Launch, Outcome, Place};
+use trunkline_transport::cstar::NodeId;
+
+/// Who carries the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrying {
+    /// Nobody: datagrams.
+    Bare,
+    /// A message layer of this name.
+    Layer(&'static str),
+}
+
+/// Two ends that exchange messages.
+#[derive(Debug, Clone, Copy)]
+pub struct Pair {
+    pub carrying: Carrying,
+    pub task: Task,
+    /// Payload of a message.
+    pub bytes: u32,
+    /// Round trips, or messages of a stream.
+    pub count: u32,
+    /// Whether ends look for a datagram without sleeping.
+    pub polls: bool,
+}
+
+/// Longest time for two ends.
+const MOST: Duration = Duration::from_secs(120);
+/// How long an end that polls does so before it sleeps, in microseconds.
+const POLL: u64 = 10_000;
+/// Round trips that are not counted.
+const WARM_UP: u32 = 200;
+
+impl Pair {
+    /// What both ends say of a run. Callgrind counts the first one's instructions into a file, if one is given.
+    pub fn run(&self, counted: Option<&Path>) -> Result<Vec<Outcome>> {
+        let (bench, product) = (std::env::current_exe()?, ours()?);
+        let command = |node: NodeId, at: SocketAddr| {
+            let (program, words) = match self.carrying {
+                Carrying::Bare => (&bench, self.bare(node, at)),
+                Carrying::Layer(layer) => (&product, self.node(layer, node, at)),
+            };
+            let mut command = match counted.filter(|_| node == NodeId(0)) {
+                Some(file) => super::count::counting(program, file),
+                None => Command::new(program),
+            };
+            command.args(words).stderr(Stdio::null());
+            command
+        };
+        let launched = Launch::start(Place::Loopback, 2, &command)?;
+        let outcomes = launched.run(MOST, &AtomicBool::new(false))?;
+        if let Some(why) = outcomes.iter().find_map(|it| it.failure.as_ref().or(it.wrong.as_ref()))
+        {
+            bail!("{:?} {:?}: {why}", self.carrying, self.task);
+        }
+        Ok(outcomes)
+    }
+
+    fn bare(&self, node: NodeId, at: SocketAddr) -> Vec<String> {
+        let task = match self.task {
+            Task::PingPong => "ping-pong",
+            Task::Stream => "stream",
+        };
+        let poll = if self.polls { POLL } else { 0 };
+        let warm_up = if self.task == Task::PingPong { WARM_UP } else { 0 };
+        let numbers = [u64::from(self.bytes), u64::from(self.count + warm_up), poll];
+        let mut words = vec!["bare".into(), node.0.to_string(), at.to_string(), task.into()];
+        words.extend(numbers.map(|it| it.to_string()));
+        words
+    }
+
+    fn node(&self, layer: &str, node: NodeId, at: SocketAddr) -> Vec<String> {
+        let Pair { count, .. } = *self;
+        let words = self.bytes / 4;
+        let test = match self.task {
+            Task::PingPong => format!("latency:words={words},rounds={count},warm_up={WARM_UP}"),
+            Task::Stream => format!("throughput:words={words},messages={count},ahead=32"),
+        };
+        let poll = format!("{}us", if self.polls { POLL } else { 0 });
+        let words = ["cluster", "node", "--id", &node.0.to_string(), "--bind", &at.to_string()];
+        let rest = ["--nodes", "2", "--protocol", layer, "--poll", &poll, "--test", &test];
+        words.into_iter().chain(rest).map(String::from).collect()
+    }
+
+    /// Half the time of each round trip, in microseconds, in order.
+    pub fn latencies(&self) -> Result<Vec<f64>> {
+        let outcomes = self.run(None)?;
+        let first =
+            outcomes.iter().find(|it| it.node == 0).context("the first end said nothing")?;
+        let behind = first.laps.len().saturating_sub(self.count as usize);
+        let mut halves: Vec<f64> =
+            first.laps[behind..].iter().map(|&(nanos, _)| nanos as f64 / 2e3).collect();
+        halves.sort_unstable_by(f64::total_cmp);
+        Ok(halves)
+    }
+
+    /// Payload in bits per second.
+    pub fn rate(&self) -> Result<f64> {
+        let outcomes = self.run(None)?;
+        let first =
+            outcomes.iter().find(|it| it.node == 0).context("the first end said nothing")?;
+        let &(nanos, bytes) = first.laps.first().context("nothing was measured")?;
+        Ok(bytes as f64 * 8e9 / nanos as f64)
+    }
+}

@@ -1,0 +1,207 @@
+//! Other message layers, over loopback: libfabric, UCX and Open MPI, by the programs that come with them.
+
+use super::count;
+use crate::process::{Owned, finish, start};
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A message layer, and the program that measures it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// libfabric with this provider, by `fi_pingpong`.
+    Fabric(&'static str),
+    /// UCX over TCP, by `ucx_perftest`.
+    Ucx,
+    /// Open MPI over TCP, by NetPIPE.
+    Mpi,
+}
+
+/// What a program tells of messages of one size.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// Half a round trip in microseconds: the mean, or the median of those that tell it.
+    pub latency: f64,
+    /// Of a hundred no more than one is longer, in microseconds.
+    pub p99: Option<f64>,
+    /// Payload one way in bits per second.
+    pub rate: Option<f64>,
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const UCX_PORT: &str = "47831";
+
+impl Peer {
+    /// For a table.
+    pub fn name(self) -> String {
+        match self {
+            Peer::Fabric(provider) => format!("libfabric {provider}"),
+            Peer::Ucx => "UCX, tcp".into(),
+            Peer::Mpi => "Open MPI, tcp".into(),
+        }
+    }
+
+    /// The program that has to be there.
+    pub fn program(self) -> &'static str {
+        match self {
+            Peer::Fabric(_) => "fi_pingpong",
+            Peer::Ucx => "ucx_perftest",
+            Peer::Mpi => "NPopenmpi",
+        }
+    }
+
+    /// Whether it can sleep while it waits; else what it looks in vain is counted among its instructions.
+    pub fn sleeps(self) -> bool {
+        self == Peer::Ucx
+    }
+
+    /// Messages of `bytes`, `count` there and back, and as many one way of those that have a program for it.
+    pub fn measure(self, bytes: u32, count: u32) -> Result<Told> {
+        match self {
+            Peer::Fabric(provider) => {
+                let told = both(|client| fabric(provider, bytes, count, client))?;
+                Ok(Told { latency: column(&told, 6)?, ..Told::default() })
+            }
+            Peer::Ucx => {
+                let latency =
+                    |rank: &str| both(|client| ucx("tag_lat", bytes, count, &["-R", rank], client));
+                let stream = both(|client| ucx("tag_bw", bytes, 4 * count, &[], client))?;
+                // A mebibyte is meant by "MB" (UCX's source says 1024 × 1024).
+                let rate = column(&stream, 5)? * f64::from(1 << 20) * 8.0;
+                Ok(Told {
+                    latency: column(&latency("50")?, 2)?,
+                    p99: Some(column(&latency("99")?, 2)?),
+                    rate: Some(rate),
+                })
+            }
+            Peer::Mpi => {
+                let latency = mpi(bytes, count, &[], None)?.1;
+                let rate = mpi(bytes, count, &["-s"], None)?.0;
+                Ok(Told {
+                    latency: latency * 1e6,
+                    p99: None,
+                    rate: Some(rate * f64::from(1 << 20)),
+                })
+            }
+        }
+    }
+
+    /// Instructions of one end for a message sent and one received.
+    pub fn instructions(self, bytes: u32, few: u32, place: &Path) -> Result<f64> {
+        let file = place.join("count");
+        count::per_message(few, |count| {
+            match self {
+                Peer::Fabric(provider) => {
+                    let command = |client| fabric(provider, bytes, count, client);
+                    both(
+                        |client| if client { under(&command(true), &file) } else { command(false) },
+                    )?;
+                }
+                Peer::Ucx => {
+                    let command = |client| ucx("tag_lat", bytes, count, &["-E", "sleep"], client);
+                    both(
+                        |client| if client { under(&command(true), &file) } else { command(false) },
+                    )?;
+                }
+                Peer::Mpi => {
+                    mpi(bytes, count, &[], Some(&file))?;
+                }
+            }
+            count::counted(&file)
+        })
+    }
+}
+
+/// Starts the server, then the client until it finds the server, and gives the client's output.
+fn both(command: impl Fn(bool) -> Command) -> Result<String> {
+    let server = start(command(false))?;
+    let end = Instant::now() + PATIENCE;
+    loop {
+        sleep(Duration::from_millis(300));
+        let output = command(true).output()?;
+        if output.status.success() {
+            let _: Owned = server;
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        if Instant::now() > end {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return finish(server, "the server").and_then(|()| bail!("the client failed: {said}"));
+        }
+    }
+}
+
+/// A column of the last line that has it as a number.
+fn column(told: &str, index: usize) -> Result<f64> {
+    let number = |line: &str| line.split_whitespace().nth(index)?.parse().ok();
+    told.lines().rev().find_map(number).with_context(|| format!("no figure was found in: {told}"))
+}
+
+fn fabric(provider: &str, bytes: u32, count: u32, client: bool) -> Command {
+    let mut command = Command::new("fi_pingpong");
+    command.args(["-p", provider, "-e", "rdm", "-I", &count.to_string()]);
+    command.args(["-S", &bytes.to_string()]).args(client.then_some("127.0.0.1"));
+    command
+}
+
+fn ucx(test: &str, bytes: u32, count: u32, more: &[&str], client: bool) -> Command {
+    let mut command = Command::new("ucx_perftest");
+    command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "lo");
+    if client {
+        command.arg("127.0.0.1");
+    }
+    command.args(["-t", test, "-s", &bytes.to_string(), "-n", &count.to_string()]);
+    command.args(["-w", "200", "-f", "-p", UCX_PORT]).args(more);
+    command
+}
+
+/// NetPIPE's two figures, mebibits per second and seconds for a message one way.
+fn mpi(bytes: u32, count: u32, more: &[&str], file: Option<&Path>) -> Result<(f64, f64)> {
+    let place = tempfile::tempdir()?;
+    let out = place.path().join("out");
+    let program = || {
+        let mut command = Command::new("NPopenmpi");
+        let size = bytes.to_string();
+        command.args(["-l", &size, "-u", &size, "-p", "0", "-n", &count.to_string(), "-o"]);
+        command.arg(&out).args(more);
+        command
+    };
+    let first = file.map_or_else(program, |file| under(&program(), file));
+    let mut all = Command::new("mpirun");
+    all.args(["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "tcp,self"]);
+    all.args(["--mca", "btl_tcp_if_include", "lo"]);
+    for (index, command) in [first, program()].iter().enumerate() {
+        all.args((index > 0).then_some(":")).args(["-n", "1"]);
+        all.arg(command.get_program()).args(command.get_args());
+    }
+    finish(start(all)?, "mpirun")?;
+    let told = std::fs::read_to_string(&out)?;
+    Ok((column(&told, 1)?, column(&told, 2)?))
+}
+
+/// The same command with its instructions counted into a file.
+fn under(plain: &Command, file: &Path) -> Command {
+    let mut command = count::counting(&PathBuf::from(plain.get_program()), file);
+    command.args(plain.get_args());
+    for (name, value) in plain.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `ucx_perftest` and `fi_pingpong` print them.
+    #[test]
+    fn figures_are_found_in_what_programs_print() {
+        let ucx = "Final:   2000  4.874  6.056  6.056  0.63  0.63  165125  165125\n";
+        assert_eq!(column(ucx, 2).unwrap(), 4.874);
+        let fabric = "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n\
+                      4       2k      =2k      15k         0.08s      0.20      19.92       0.05\n";
+        assert_eq!(column(fabric, 6).unwrap(), 19.92);
+        assert!(column("nothing", 3).is_err());
+    }
+}
