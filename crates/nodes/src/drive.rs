@@ -24,6 +24,9 @@ pub struct Plan {
     pub patience: Duration,
 }
 
+/// A program that works for longer than this is interrupted to see whether something has come (a choice: some datagrams'
+/// time).
+const WORKS: Span = Span::from_micros(20);
 /// Longest sleep: so soon a stop is noticed.
 const NAP: Duration = Duration::from_millis(20);
 
@@ -41,11 +44,18 @@ pub fn drive(
     ended: &mut dyn FnMut(&Outcome),
 ) -> Result<Outcome, NodesError> {
     let chance = plan.seed.stream(&format!("node {} drops", plan.me.0));
-    let mut driver =
-        Driver { plan, node, carrier, chance, begin: Instant::now(), dropped: 0, waits: false };
+    let mut driver = Driver {
+        plan,
+        node,
+        carrier,
+        chance,
+        begin: Instant::now(),
+        looked: Time::ZERO,
+        dropped: 0,
+    };
     let early = meet(&mut driver.carrier, plan.me, plan.patience, stop)?;
     driver.begin = Instant::now();
-    early.iter().try_for_each(|octets| driver.arrives(octets))?;
+    early.iter().try_for_each(|octets| driver.arrives(Time::ZERO, octets))?;
     while !driver.is_over() {
         if stop.load(Ordering::Relaxed) {
             return Err(NodesError::Stopped);
@@ -55,7 +65,7 @@ pub fn drive(
     let outcome = driver.outcome();
     ended(&outcome);
     while !stop.load(Ordering::Relaxed) {
-        driver.serve()?;
+        driver.take_in(driver.until_due(driver.now()))?;
     }
     Ok(outcome)
 }
@@ -66,9 +76,9 @@ struct Driver<'a> {
     carrier: Carrier,
     chance: Stream,
     begin: Instant,
+    /// When it was last seen whether something has come.
+    looked: Time,
     dropped: u64,
-    /// Whether the program waits for something.
-    waits: bool,
 }
 
 impl Driver<'_> {
@@ -80,56 +90,57 @@ impl Driver<'_> {
         self.node.has_ended() || self.node.failure().is_some()
     }
 
-    /// A step of the program, or a datagram if it waits.
+    /// A step of the program, and a datagram if it waits, or has worked for long.
     fn go_on(&mut self) -> Result<(), NodesError> {
-        let step = self.node.step(self.now());
-        self.flush()?;
-        self.waits = matches!(step, Step::Waits(..));
-        let wait = if self.waits { self.until_due() } else { Duration::ZERO };
-        self.take_in(wait)
+        let now = self.now();
+        let waits = matches!(self.node.step(now), Step::Waits(..));
+        self.flush(now)?;
+        match waits {
+            true => self.take_in(self.until_due(now)),
+            false if now.since(self.looked) > WORKS => self.take_in(Duration::ZERO),
+            false => Ok(()),
+        }
     }
 
-    /// Answers others when the program has ended.
-    fn serve(&mut self) -> Result<(), NodesError> {
-        self.take_in(self.until_due())
-    }
-
-    fn until_due(&self) -> Duration {
-        let due = self.node.deadline().map(|at| at.since(self.now()).as_nanos());
+    /// Time until the message layer has something to do, as far as it is worth sleeping.
+    fn until_due(&self, now: Time) -> Duration {
+        let due = self.node.deadline().map(|at| at.since(now).as_nanos());
         due.map_or(NAP, |nanos| Duration::from_nanos(nanos).clamp(Duration::from_micros(1), NAP))
     }
 
-    /// Takes in what has come, or comes within `wait`, and does what is due.
+    /// Takes in a datagram that has come, or comes within `wait`, and does what is due.
     fn take_in(&mut self, wait: Duration) -> Result<(), NodesError> {
-        let mut next = self.look(wait)?;
-        while let Some(octets) = next {
-            self.arrives(&octets)?;
-            next = self.carrier.receive(Duration::ZERO)?;
-        }
+        let found = self.look(wait)?;
         let now = self.now();
+        self.looked = now;
+        if let Some(octets) = found {
+            self.arrives(now, &octets)?;
+        }
         if self.node.deadline().is_some_and(|deadline| deadline <= now) {
             self.node.expire(now);
+            self.flush(now)?;
         }
-        self.flush()
+        Ok(())
     }
 
     /// The next datagram, looked for without sleeping at first.
     fn look(&mut self, wait: Duration) -> Result<Option<Bytes>, NodesError> {
-        let begin = Instant::now();
-        loop {
+        let found = self.carrier.receive(Duration::ZERO)?;
+        if found.is_some() || wait.is_zero() {
+            return Ok(found);
+        }
+        let (begin, most) = (Instant::now(), self.plan.poll.min(wait));
+        while begin.elapsed() < most {
             let found = self.carrier.receive(Duration::ZERO)?;
-            let spent = begin.elapsed();
-            if found.is_some() || wait.is_zero() {
+            if found.is_some() {
                 return Ok(found);
             }
-            if spent >= self.plan.poll.min(wait) {
-                let rest = wait.saturating_sub(spent);
-                return if rest.is_zero() { Ok(None) } else { self.carrier.receive(rest) };
-            }
         }
+        let rest = wait.saturating_sub(most);
+        if rest.is_zero() { Ok(None) } else { self.carrier.receive(rest) }
     }
 
-    fn arrives(&mut self, octets: &Bytes) -> Result<(), NodesError> {
+    fn arrives(&mut self, now: Time, octets: &Bytes) -> Result<(), NodesError> {
         if answer(&mut self.carrier, self.plan.me, octets)? {
             return Ok(());
         }
@@ -137,18 +148,16 @@ impl Driver<'_> {
             self.dropped += 1;
             return Ok(());
         }
-        let now = self.now();
         match Frame::decode(octets) {
             Ok(frame) => {
                 self.node.arrive(now, frame);
             }
             Err(_) => self.node.damaged(now),
         }
-        self.flush()
+        self.flush(now)
     }
 
-    fn flush(&mut self) -> Result<(), NodesError> {
-        let now = self.now();
+    fn flush(&mut self, now: Time) -> Result<(), NodesError> {
         while let Some(frame) = self.node.transmit(now) {
             self.carrier.send(&frame)?;
         }

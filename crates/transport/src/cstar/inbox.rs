@@ -2,20 +2,25 @@
 
 use super::{BufferId, Delivery, EventId, Flags, NodeId, Source, Status};
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 /// What has come under events that are not done.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inbox {
-    slots: BTreeMap<EventId, Slot>,
+    /// In the order of events: mostly the first is done first, and what comes is of the last.
+    slots: VecDeque<Slot>,
+    /// Places for further events, empty: their memory is used again.
+    spare: Vec<Slot>,
 }
 
 /// An event under which something has come.
 #[derive(Debug, Clone, Default)]
 struct Slot {
+    event: EventId,
     /// Whether all other nodes send under it.
     crowd: bool,
-    sources: BTreeMap<NodeId, Progress>,
+    /// Those of which something has come, in their order.
+    sources: Vec<(NodeId, Progress)>,
     waiting: VecDeque<Stored>,
 }
 
@@ -51,16 +56,21 @@ pub(super) struct Stored {
 const MOST_FRAGMENTS: u32 = 1 << 16;
 /// Most events under which something has come and that are not done.
 const MOST_EVENTS: usize = 1 << 12;
+/// Most empty places that are kept (a choice).
+const MOST_SPARE: usize = 16;
 
 impl Progress {
     fn note(&mut self, fragment: u32, last: bool) -> bool {
         if last {
             self.count = Some(fragment.saturating_add(1));
         }
-        if fragment < self.next || self.beyond.contains(&fragment) {
+        if fragment < self.next {
             return false;
         }
-        self.beyond.insert(fragment);
+        if fragment > self.next {
+            return self.beyond.insert(fragment);
+        }
+        self.next += 1;
         while self.beyond.remove(&self.next) {
             self.next += 1;
         }
@@ -90,7 +100,23 @@ impl Slot {
     /// Whether every node that sends under this event is as `done` says; `nodes` are all of the cluster.
     fn all(&self, nodes: u16, done: impl Fn(&Progress) -> bool) -> bool {
         let expected = if self.crowd { usize::from(nodes) - 1 } else { 1 };
-        self.sources.len() >= expected && self.sources.values().all(done)
+        self.sources.len() >= expected && self.sources.iter().all(|(_, it)| done(it))
+    }
+
+    fn progress(&self, from: NodeId) -> Option<&Progress> {
+        let place = self.sources.binary_search_by_key(&from, |it| it.0).ok()?;
+        Some(&self.sources[place].1)
+    }
+
+    fn progress_mut(&mut self, from: NodeId) -> &mut Progress {
+        let place = match self.sources.binary_search_by_key(&from, |it| it.0) {
+            Ok(place) => place,
+            Err(place) => {
+                self.sources.insert(place, (from, Progress::default()));
+                place
+            }
+        };
+        &mut self.sources[place].1
     }
 }
 
@@ -98,15 +124,15 @@ impl Inbox {
     /// Whether a fragment of `from` may be: it is not numbered beyond reason, and not too many events are open.
     pub fn takes(&self, event: EventId, from: NodeId, fragment: u32) -> bool {
         let next = self.progress(event, from).map_or(0, |it| it.next);
-        let open = self.slots.len() < MOST_EVENTS || self.slots.contains_key(&event);
+        let open = self.slots.len() < MOST_EVENTS || self.place(event).is_ok();
         open && fragment.saturating_sub(next) < MOST_FRAGMENTS
     }
 
     /// Stores a fragment that it [takes](Inbox::takes). Whether it was new.
     pub fn put(&mut self, event: EventId, flags: Flags, stored: Stored) -> bool {
-        let slot = self.slots.entry(event).or_default();
+        let slot = self.slot(event);
         slot.crowd |= flags.crowd;
-        let progress = slot.sources.entry(stored.from).or_default();
+        let progress = slot.progress_mut(stored.from);
         let new = progress.note(stored.fragment, flags.last);
         if new {
             slot.waiting.push_back(stored);
@@ -116,14 +142,15 @@ impl Inbox {
 
     /// The next fragment of `event` from `from`; the event is forgotten behind its last. `nodes` are all of the cluster.
     pub fn take(&mut self, event: EventId, from: Source, nodes: u16) -> Option<Delivery> {
-        let slot = self.slots.get_mut(&event)?;
+        let at = self.place(event).ok()?;
+        let slot = &mut self.slots[at];
         let wanted = |stored: &Stored| match from {
             Source::Node(node) => stored.from == node,
             Source::Any => true,
         };
         let place = slot.waiting.iter().position(wanted)?;
         let Stored { from, fragment, data, buffer } = slot.waiting.remove(place)?;
-        let progress = slot.sources.entry(from).or_default();
+        let progress = slot.progress_mut(from);
         progress.taken += 1;
         let node_done = progress.is_taken();
         let event_done = node_done && slot.all(nodes, Progress::is_taken);
@@ -133,7 +160,7 @@ impl Inbox {
             (false, false) => Status::More,
         };
         if event_done {
-            self.slots.remove(&event);
+            self.forget(at);
         }
         Some(Delivery { from, event, fragment, status, data, buffer })
     }
@@ -145,14 +172,43 @@ impl Inbox {
     }
 
     fn progress(&self, event: EventId, from: NodeId) -> Option<&Progress> {
-        self.slots.get(&event)?.sources.get(&from)
+        self.slots[self.place(event).ok()?].progress(from)
+    }
+
+    /// Where an event is, or would be.
+    fn place(&self, event: EventId) -> Result<usize, usize> {
+        self.slots.binary_search_by_key(&event, |slot| slot.event)
+    }
+
+    /// The place of an event, made if there is none.
+    fn slot(&mut self, event: EventId) -> &mut Slot {
+        let place = match self.place(event) {
+            Ok(place) => place,
+            Err(place) => {
+                let slot = self.spare.pop().unwrap_or_default();
+                self.slots.insert(place, Slot { event, ..slot });
+                place
+            }
+        };
+        &mut self.slots[place]
+    }
+
+    /// Forgets an event.
+    fn forget(&mut self, place: usize) {
+        let Some(mut slot) = self.slots.remove(place) else { return };
+        if self.spare.len() < MOST_SPARE {
+            slot.crowd = false;
+            slot.sources.clear();
+            slot.waiting.clear();
+            self.spare.push(slot);
+        }
     }
 
     /// A fragment has come for which there was no room: what it says of its event is kept.
     pub fn refused(&mut self, event: EventId, from: NodeId, flags: Flags, fragment: u32) {
-        let slot = self.slots.entry(event).or_default();
+        let slot = self.slot(event);
         slot.crowd |= flags.crowd;
-        let progress = slot.sources.entry(from).or_default();
+        let progress = slot.progress_mut(from);
         progress.reach = progress.reach.max(fragment + 1);
         if flags.last {
             progress.count = Some(fragment.saturating_add(1));
@@ -161,9 +217,9 @@ impl Inbox {
 
     /// The fragments of `from` that are missing before others that have come, or that were refused.
     pub fn holes(&self, from: NodeId) -> impl Iterator<Item = (EventId, u32)> + '_ {
-        self.slots.iter().flat_map(move |(&event, slot)| {
-            let progress = slot.sources.get(&from);
-            progress.into_iter().flat_map(Progress::holes).map(move |number| (event, number))
+        self.slots.iter().flat_map(move |slot| {
+            let holes = slot.progress(from).into_iter().flat_map(Progress::holes);
+            holes.map(move |number| (slot.event, number))
         })
     }
 
@@ -182,7 +238,7 @@ impl Inbox {
 
     /// A fragment of `from` that lies in a buffer: the latest of the latest event, which is received last.
     pub fn latest_on_board(&mut self, from: NodeId) -> Option<&mut Stored> {
-        let slots = self.slots.values_mut().rev();
+        let slots = self.slots.iter_mut().rev();
         let mut waiting = slots.flat_map(|slot| slot.waiting.iter_mut().rev());
         waiting.find(|stored| stored.from == from && stored.buffer.is_some())
     }
@@ -192,8 +248,8 @@ impl Inbox {
 impl Inbox {
     /// What waits, event by event: whose it is, and whether it lies in a buffer.
     pub fn shape(&self) -> Vec<(EventId, NodeId, bool)> {
-        let waiting = |(&event, slot): (&EventId, &Slot)| {
-            let of = move |it: &Stored| (event, it.from, it.buffer.is_some());
+        let waiting = |slot: &Slot| {
+            let of = |it: &Stored| (slot.event, it.from, it.buffer.is_some());
             slot.waiting.iter().map(of).collect::<Vec<_>>()
         };
         self.slots.iter().flat_map(waiting).collect()

@@ -10,6 +10,10 @@ pub(super) struct Numbers(BTreeMap<(EventId, Option<NodeId>), u32>);
 impl Numbers {
     /// The number of the next fragment, and counts it as sent.
     pub fn next(&mut self, fragment: &Fragment) -> u32 {
+        // Most messages are one fragment.
+        if fragment.flags.last && self.0.is_empty() {
+            return 0;
+        }
         let to = match fragment.to {
             Destination::Node(node) => Some(node),
             Destination::All => None,
