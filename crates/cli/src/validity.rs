@@ -64,6 +64,7 @@ mod tests {
             ended: Time::ZERO,
             notes: invalid.chain(failed).collect(),
             accuracy: None,
+            pictures: Vec::new(),
         }
     }
 

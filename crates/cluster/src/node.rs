@@ -2,6 +2,7 @@
 
 use crate::trace::{Act, Record};
 use crate::{Op, Outcome, Program, Work};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use trunkline_core::{Span, Time};
 use trunkline_transport::cstar::{
@@ -24,7 +25,9 @@ pub struct Node {
     held: Option<BufferId>,
     began: Option<Time>,
     laps: VecDeque<Lap>,
-    records: Option<Vec<Record>>,
+    records: Vec<Record>,
+    /// Records that are kept at most.
+    most_records: usize,
 }
 
 /// The operation that is not yet done.
@@ -80,7 +83,7 @@ pub struct Spent {
 }
 
 /// What a node waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Waiting {
     /// This node's window to open.
     Window(NodeId),
@@ -100,7 +103,8 @@ impl Node {
             held: None,
             began: None,
             laps: VecDeque::new(),
-            records: None,
+            records: Vec::new(),
+            most_records: 0,
         }
     }
 
@@ -191,24 +195,26 @@ impl Node {
         }
     }
 
-    /// Records what the program does from now on, or no longer. A record takes 40 bytes, and is kept until it is taken.
-    pub fn record(&mut self, on: bool) {
-        self.records = on.then(Vec::new);
+    /// Records what the program does from now on, so many acts at most; none at 0. A record takes 40 bytes, and is kept
+    /// until it is taken.
+    pub fn record(&mut self, most: usize) {
+        self.most_records = most;
     }
 
     /// What was recorded since this was asked last, in the order of time.
     pub fn take_records(&mut self) -> Vec<Record> {
-        self.records.as_mut().map(std::mem::take).unwrap_or_default()
+        std::mem::take(&mut self.records)
     }
 
     /// Records an act; one wait is recorded once, however often it is tried again.
     fn note(&mut self, at: Time, act: Act) {
-        if let Some(records) = &mut self.records {
-            let again =
-                matches!(act, Act::Wait(_)) && records.last().is_some_and(|it| it.act == act);
-            if !again {
-                records.push(Record { at, act });
-            }
+        if self.records.len() >= self.most_records {
+            return;
+        }
+        let again =
+            matches!(act, Act::Wait(_)) && self.records.last().is_some_and(|it| it.act == act);
+        if !again {
+            self.records.push(Record { at, act });
         }
     }
 

@@ -58,6 +58,17 @@ fn are_neighbours(one: usize, other: usize, nodes: usize) -> bool {
 }
 
 /// A table: fragments, their share of all in per cent, and user bytes.
+impl Pattern {
+    /// The fragments in a sentence.
+    pub fn sentence(&self) -> String {
+        let Pattern { broadcast, neighbour, other } = self;
+        format!(
+            "Fragments: {} to all nodes, {} to neighbours, {} to others.",
+            broadcast.fragments, neighbour.fragments, other.fragments
+        )
+    }
+}
+
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: u64 = self.all().iter().map(|it| it.1.fragments).sum();

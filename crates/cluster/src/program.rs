@@ -1,5 +1,6 @@
 //! What a node does, operation by operation.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::AddAssign;
 use trunkline_transport::cstar::{Delivery, EventId, Fragment, Source};
@@ -48,7 +49,7 @@ pub enum Outcome {
 }
 
 /// Work of a processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Work {
     /// Words of 4 bytes written, each once.
     pub written: u64,

@@ -18,7 +18,7 @@ fn recorded(test: &str, nodes: u16) -> Vec<Vec<Record>> {
     let node = |me| {
         let layer = Careful::new(NodeId(me), &cluster, &CarefulSettings::default()).unwrap();
         let mut node = Node::new(test.program(NodeId(me), nodes, FRAME), Box::new(layer));
-        node.record(true);
+        node.record(usize::MAX);
         node
     };
     let ended = Network::default().run((0..nodes).map(node).collect()).unwrap();
@@ -54,7 +54,7 @@ fn nothing_is_recorded_unasked_and_nothing_twice() {
     let run = |node: Node| Network::default().run(vec![node]).unwrap().remove(0);
     assert!(run(node()).take_records().is_empty());
     let mut recording = node();
-    recording.record(true);
+    recording.record(usize::MAX);
     let mut ended = run(recording);
     assert!(!ended.take_records().is_empty());
     assert!(ended.take_records().is_empty());

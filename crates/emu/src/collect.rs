@@ -60,6 +60,7 @@ impl Measured<'_> {
             ended: self.since_origin(self.ended),
             notes,
             accuracy: Some(accuracy),
+            pictures: Vec::new(),
         }
     }
 

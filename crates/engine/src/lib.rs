@@ -6,12 +6,14 @@
 mod engine;
 mod name;
 mod note;
+mod picture;
 mod run;
 mod violation;
 
 pub use engine::{Engine, EngineError, Pace, SharedEngine};
 pub use name::{EngineName, EngineNameError};
 pub use note::{Note, NoteKind, wrong_blocks};
+pub use picture::Picture;
 pub use run::Run;
 pub use trunkline_scenario::About;
 pub use violation::{Violation, check};

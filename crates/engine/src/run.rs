@@ -1,6 +1,6 @@
 //! The result that every engine returns, from which everything that shows or compares results starts.
 
-use crate::{EngineName, Note, NoteKind, Pace};
+use crate::{EngineName, Note, NoteKind, Pace, Picture};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trunkline_core::Time;
@@ -32,6 +32,8 @@ pub struct Run {
     pub notes: Vec<Note>,
     /// The accuracy with which a real-time run was carried out; `None` for the other engines.
     pub accuracy: Option<Accuracy>,
+    /// What it has drawn of itself, as the scenario asked.
+    pub pictures: Vec<Picture>,
 }
 
 impl Run {
@@ -83,6 +85,7 @@ mod tests {
             ended: Time::ZERO,
             notes: notes.into(),
             accuracy: None,
+            pictures: Vec::new(),
         }
     }
 

@@ -230,6 +230,7 @@ mod tests {
             ended: Time::from_nanos(200),
             notes: Vec::new(),
             accuracy: None,
+            pictures: Vec::new(),
         }
     }
 

@@ -27,6 +27,7 @@ pub(crate) fn build(network: &Network<'_>, predictions: &Predictions) -> Run {
         places,
         notes: predictions.notes.clone(),
         accuracy: None,
+        pictures: Vec::new(),
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Plan {
     pub poll: Duration,
     /// How long it waits for the others at the beginning.
     pub patience: Duration,
+    /// Acts of its program that are recorded at most.
+    pub record: usize,
 }
 
 /// A program that works for longer than this is interrupted to see whether something has come (a choice: some datagrams'
@@ -50,11 +52,14 @@ pub fn drive(
         carrier,
         chance,
         begin: Instant::now(),
+        began: 0,
         looked: Time::ZERO,
         dropped: 0,
     };
     let early = meet(&mut driver.carrier, plan.me, plan.patience, stop)?;
+    driver.node.record(plan.record);
     driver.begin = Instant::now();
+    driver.began = if plan.record > 0 { monotonic() } else { 0 };
     early.iter().try_for_each(|octets| driver.arrives(Time::ZERO, octets))?;
     while !driver.is_over() {
         if stop.load(Ordering::Relaxed) {
@@ -70,12 +75,20 @@ pub fn drive(
     Ok(outcome)
 }
 
+/// The host's monotonic clock, which all processes of the host share.
+fn monotonic() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 struct Driver<'a> {
     plan: &'a Plan,
     node: Node,
     carrier: Carrier,
     chance: Stream,
     begin: Instant,
+    /// The same on the host's monotonic clock, in nanoseconds, if acts are recorded.
+    began: u64,
     /// When it was last seen whether something has come.
     looked: Time,
     dropped: u64,
@@ -182,6 +195,8 @@ impl Driver<'_> {
             buffers: memory.receive_most,
             copied: memory.copied_most,
             state: memory.state,
+            began: self.began,
+            records: self.node.take_records(),
         }
     }
 }

@@ -14,4 +14,4 @@ pub use carrier::{Carrier, frame_memory};
 pub use drive::{Plan, drive};
 pub use error::NodesError;
 pub use launch::{Launch, MOST_NAMESPACES, Peers, Place, Said};
-pub use outcome::Outcome;
+pub use outcome::{Outcome, together};

@@ -1,6 +1,8 @@
 //! What a node says when its program has ended.
 
 use serde::{Deserialize, Serialize};
+use trunkline_cluster::trace::Record;
+use trunkline_core::Span;
 
 /// What a node's run came to. Times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -33,4 +35,44 @@ pub struct Outcome {
     pub copied: u64,
     /// Bytes of state about peers.
     pub state: u64,
+    /// When its own time began, in nanoseconds of the host's monotonic clock, if its acts were recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub began: u64,
+    /// What its program did, if that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<Record>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The records of all nodes of one host, from node 0, on one time: that of the first to begin.
+pub fn together(outcomes: &[Outcome]) -> Vec<Vec<Record>> {
+    let first = outcomes.iter().map(|it| it.began).min().unwrap_or(0);
+    let mut nodes: Vec<&Outcome> = outcomes.iter().collect();
+    nodes.sort_by_key(|it| it.node);
+    let shifted = |it: &Outcome| {
+        let later = Span::from_nanos(it.began - first);
+        it.records.iter().map(|record| Record { at: record.at + later, ..*record }).collect()
+    };
+    nodes.into_iter().map(shifted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_cluster::trace::Act;
+    use trunkline_core::Time;
+
+    #[test]
+    fn records_of_nodes_that_began_at_different_times_are_laid_on_one() {
+        let node = |node, began, at| {
+            let records = vec![Record { at: Time::ZERO + Span::from_nanos(at), act: Act::Begin }];
+            Outcome { node, began, records, ..Outcome::default() }
+        };
+        let nodes = together(&[node(1, 5_000, 10), node(0, 5_300, 20)]);
+        let times: Vec<u64> = nodes.iter().map(|it| it[0].at.as_nanos()).collect();
+        assert_eq!(times, [320, 10]);
+    }
 }

@@ -18,6 +18,7 @@ mod number;
 mod once;
 mod overview;
 mod page;
+mod pictures;
 mod report;
 mod section;
 mod steps;

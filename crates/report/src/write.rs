@@ -6,6 +6,7 @@ use crate::csv;
 use crate::gather::figures_of;
 use crate::json::write_json;
 use crate::page::page_of;
+use crate::pictures::drawn;
 use crate::report::Report;
 use crate::summary::Digest;
 use std::collections::BTreeSet;
@@ -51,6 +52,10 @@ pub fn write(directory: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportEr
     for figure in &figures {
         let svg = chart(figure, Embed::File);
         put(&format!("{}.svg", figure.slug()), &|out| out.write_all(svg.as_bytes()))?;
+    }
+    for (name, picture) in drawn(report) {
+        put(&format!("{name}.svg"), &|out| out.write_all(picture.svg.as_bytes()))?;
+        put(&format!("{name}.trace.json"), &|out| out.write_all(picture.trace.as_bytes()))?;
     }
     put("index.html", &|out| out.write_all(page_of(&digest, &figures).as_bytes()))?;
     Ok(written)

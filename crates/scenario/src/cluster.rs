@@ -28,6 +28,8 @@ pub struct Cluster {
     pub test: Test,
     /// What its nodes' processors take for it.
     pub costs: NodeCosts,
+    /// Laps of node 0 until whose end it is recorded and drawn what the programs do; none if 0.
+    pub record: u32,
 }
 
 impl Cluster {

@@ -19,5 +19,6 @@ pub(crate) fn run(traffic: Vec<TrafficRun>) -> Run {
         ended: Time::from_nanos(u64::MAX),
         notes: Vec::new(),
         accuracy: None,
+        pictures: Vec::new(),
     }
 }

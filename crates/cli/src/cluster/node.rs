@@ -32,6 +32,9 @@ pub struct Args {
     /// How many there are, if --peers is left out
     #[arg(long, value_name = "NUMBER", required_unless_present = "peers")]
     nodes: Option<u16>,
+    /// Record so many acts of its program, and tell them with the outcome
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, hide = true)]
+    record: usize,
     #[command(flatten)]
     common: Common,
 }
@@ -64,6 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         seed: common.seed(),
         poll: common.poll,
         patience: Duration::from_secs(30),
+        record: args.record,
     };
     let mut said = Ok(());
     let tell = &mut |outcome: &Outcome| said = say(&Said::Ended(Box::new(outcome.clone())));

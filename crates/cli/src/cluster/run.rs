@@ -6,12 +6,14 @@ use crate::output;
 use comfy_table::Table;
 use serde::Serialize;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
+use trunkline_cluster::trace::{perfetto, picture};
 use trunkline_netns::enter_user_namespace_if_needed;
-use trunkline_nodes::{Launch, MOST_NAMESPACES, NodesError, Outcome, Place};
+use trunkline_nodes::{Launch, MOST_NAMESPACES, NodesError, Outcome, Place, together};
 use trunkline_transport::cstar::{Frame, NodeId};
 
 /// Start all nodes on this machine, run a test, and compare what they say.
@@ -32,6 +34,12 @@ pub struct Args {
     /// Give up after this time
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = super::duration)]
     most: Duration,
+    /// Write what the programs did to this file, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Draw who waits for whom into this file, an SVG picture
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -42,9 +50,12 @@ Examples:
   trunkline cluster run --nodes 2 --test latency:words=1000,rounds=1000
   trunkline cluster run --nodes 4 --test jacobi:side=64,iterations=200 --protocol traditional --drop 5%
   trunkline cluster run --nodes 4 --test all-to-all --here --json
+  trunkline cluster run --nodes 4 --test halo:rounds=10 --picture halo.svg --trace halo.json
 
 Exit status: 0 done and right, 1 a node failed or found something wrong, 2 wrong use.";
 
+/// Acts of each program that are recorded at most (a choice; some 10 MB of JSON).
+const MOST_RECORDS: usize = 100_000;
 /// Bytes of an IPv4 packet beside a frame: IPv4 and UDP.
 const HEADERS: u32 = 28;
 
@@ -78,21 +89,42 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let mut command = Command::new(&program);
         command.args(["cluster", "node", "--id", &node.0.to_string()]);
         command.args(["--bind", &address.to_string(), "--nodes", &args.nodes.to_string()]);
+        if args.trace.is_some() || args.picture.is_some() {
+            command.args(["--record", &MOST_RECORDS.to_string()]);
+        }
         command.args(&words);
         command
     };
     let launched = Launch::start(place, args.nodes, &command);
     let outcomes = launched.and_then(|launch| launch.run(args.most, &stop));
-    let outcomes = outcomes.map_err(|error| match error {
+    let mut outcomes = outcomes.map_err(|error| match error {
         NodesError::Stopped => Failure::interrupted(signal.load(Ordering::Relaxed)),
         other => failure(&other),
     })?;
+    drawn(args, &mut outcomes)?;
     tell(args, &outcomes)
+}
+
+/// Writes the trace and the picture, if they are wanted; they are no part of what is told.
+fn drawn(args: &Args, outcomes: &mut [Outcome]) -> Result<(), Failure> {
+    let nodes = together(outcomes);
+    outcomes.iter_mut().for_each(|it| (it.began, it.records) = (0, Vec::new()));
+    let put = |file: &Path, text: String| {
+        std::fs::write(file, text)
+            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", file.display())))
+    };
+    if let Some(file) = &args.trace {
+        put(file, perfetto(&nodes))?;
+    }
+    if let Some(file) = &args.picture {
+        put(file, picture(&nodes))?;
+    }
+    Ok(())
 }
 
 /// The words of the command line that each node gets: all but those that are for the run.
 fn words() -> Vec<String> {
-    let own = ["--nodes", "--most"];
+    let own = ["--nodes", "--most", "--trace", "--picture"];
     let (mut words, mut skip) = (Vec::new(), false);
     for word in std::env::args().skip_while(|word| word != "run").skip(1) {
         if std::mem::take(&mut skip) || word == "--here" || word == "--json" {

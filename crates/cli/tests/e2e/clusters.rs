@@ -123,6 +123,34 @@ fn no_node_outlives_a_killed_launcher() {
     assert!(ended, "{nodes:?} go on");
 }
 
+/// Records of real nodes lie on one time: no message comes before it was sent.
+#[test]
+fn real_nodes_are_recorded_and_drawn() {
+    let host = Host::beside();
+    let place = tempfile::tempdir().unwrap();
+    let [trace, picture] = ["trace.json", "who.svg"].map(|name| place.path().join(name));
+    let files = ["--trace", trace.to_str().unwrap(), "--picture", picture.to_str().unwrap()];
+    let test = &["--nodes", "3", "--test", "latency:rounds=20"][..];
+    let said = well(&host, &arguments(true, &[test, &files].concat())).expect("loopback is there");
+    assert!(said["outcomes"][0].get("records").is_none(), "they are in the files");
+    let events: Value = serde_json::from_str(&std::fs::read_to_string(trace).unwrap()).unwrap();
+    let events = events["traceEvents"].as_array().unwrap();
+    let at = |phase: &str| {
+        let of = events.iter().filter(|it| it["ph"] == phase);
+        of.map(|it| (it["id"].to_string(), it["ts"].as_f64().unwrap())).collect::<Vec<_>>()
+    };
+    let (sent, received) = (at("s"), at("f"));
+    assert!(sent.len() >= 60, "{}", sent.len());
+    for ((one, sent), (other, received)) in sent.iter().zip(&received) {
+        assert!(one == other && sent <= received, "{one} {sent} {other} {received}");
+    }
+    assert!(std::fs::read_to_string(picture).unwrap().contains("node 2"));
+    let nowhere = &["--trace", "/nonexistent/trace.json"][..];
+    let outcome = host.run(&arguments(true, &[test, nowhere].concat()));
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(outcome.stderr.contains("cannot write /nonexistent/trace.json"), "{}", outcome.stderr);
+}
+
 #[test]
 fn wrong_use_is_told_in_a_line() {
     let host = Host::beside();

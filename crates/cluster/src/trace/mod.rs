@@ -7,12 +7,13 @@ pub use perfetto::perfetto;
 pub use picture::{MOST_LINES, MOST_NODES, picture};
 
 use crate::{Waiting, Work};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use trunkline_core::Time;
 use trunkline_transport::cstar::{Destination, EventId, NodeId, Source};
 
 /// An act of a node's program. It lasts until the next record of the node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// When it began.
     pub at: Time,
@@ -21,7 +22,7 @@ pub struct Record {
 }
 
 /// What a program does at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Act {
     /// It gives a fragment to the message layer.
     Send {

@@ -8,6 +8,7 @@ use crate::chart::svg::escaped;
 use crate::chart::{Embed, chart, chart_style};
 use crate::figure::Figure;
 use crate::gather::{CELLS, curves_cells, figures_of};
+use crate::pictures;
 use crate::report::Report;
 use crate::summary::Digest;
 
@@ -47,6 +48,7 @@ pub(crate) fn page_of(digest: &Digest<'_>, figures: &[Figure]) -> String {
     out.push_str(&section("Notes", &notes(report)));
     let against: String = report.comparisons.iter().map(tables::comparison).collect();
     out.push_str(&section("Published and ours", &against));
+    out.push_str(&section("Who waits for whom", &pictures::part(report)));
     out.push_str(&charts(report, figures));
     out.push_str(&section("Scenario", &scenario(report)));
     out.push_str(&format!("<script>\n{SORT}</script>\n</body>\n</html>\n"));

@@ -359,3 +359,28 @@ fn a_grid_of_two_axes_is_drawn_over_the_longer_one() {
     assert_eq!(names, ["sim, trunk.discipline = fifo", "sim, trunk.discipline = drr"]);
     assert!(figure.series.iter().all(|series| series.points.len() == 3));
 }
+
+/// A picture that a run has drawn of itself stands on the page, and is a file beside its record.
+#[test]
+fn pictures_of_runs_are_shown_and_written() {
+    let mut report = fixture::report();
+    for run in &mut report.runs {
+        run.pictures.push(trunkline_engine::Picture {
+            name: "ring".into(),
+            about: "Nodes & waits.".into(),
+            svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>drawn</title></svg>\n".into(),
+            trace: "{}".into(),
+        });
+    }
+    let files = written(&report);
+    let text = &files["index.html"];
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    roxmltree::Document::parse_with_options(text, options).unwrap();
+    assert!(text.contains("Who waits for whom") && text.contains("Nodes &amp; waits."));
+    assert_eq!(text.matches("<title>drawn</title>").count(), 4);
+    for number in 0..4 {
+        assert!(text.contains(&format!("waits-{number}-ring.trace.json")));
+        assert!(files[&format!("waits-{number}-ring.svg")].starts_with("<svg"));
+        assert_eq!(files[&format!("waits-{number}-ring.trace.json")], "{}");
+    }
+}

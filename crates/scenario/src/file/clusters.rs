@@ -82,6 +82,7 @@ pub(super) fn cluster(
         protocol: protocol(table)?,
         test: test(table)?,
         costs: chosen(table, "costs", costs)?.unwrap_or_default(),
+        record: table.whole("record")?,
     };
     cluster.check().map_err(|(key, problem)| table.found(key, &problem))?;
     Ok(cluster)

@@ -2,8 +2,10 @@
 
 use super::world::Cluster;
 use trunkline_cluster::Waiting;
+use trunkline_cluster::pattern::Pattern;
+use trunkline_cluster::trace::{perfetto, picture};
 use trunkline_core::Counts;
-use trunkline_engine::{Note, NoteKind, Run};
+use trunkline_engine::{Note, NoteKind, Picture, Run};
 use trunkline_measure::{Conservation, Course, LinkRun, TrafficRun};
 use trunkline_path::medium::StationId;
 use trunkline_transport::cstar::Source;
@@ -13,6 +15,7 @@ impl Cluster<'_> {
     pub fn tell(mut self, run: &mut Run) {
         run.ended = run.ended.max(self.now);
         run.places.extend(Cluster::place_names(self.spec));
+        run.pictures.extend(self.picture());
         run.notes.extend(self.notes());
         self.samples.finish();
         let counts = self.counts();
@@ -26,6 +29,28 @@ impl Cluster<'_> {
             backlog: Vec::new(),
         });
         run.traffic.push(self.traffic(counts, in_flight));
+    }
+
+    /// Who waits for whom, if that was asked for.
+    fn picture(&mut self) -> Option<Picture> {
+        if self.spec.record == 0 {
+            return None;
+        }
+        // The programs may have stopped before.
+        if self.records.is_empty() {
+            self.stop_recording();
+        }
+        let about = format!(
+            "From the start to the end of lap {} of node 0, or of the run. {}",
+            self.spec.record,
+            Pattern::of(&self.records).sentence()
+        );
+        Some(Picture {
+            name: self.spec.name.clone(),
+            about,
+            svg: picture(&self.records),
+            trace: perfetto(&self.records),
+        })
     }
 
     fn traffic(&mut self, counts: Counts, in_flight: u64) -> TrafficRun {

@@ -4,6 +4,7 @@ use super::machine::{Machine, Places, Sent, interrupt_cost};
 use super::path::{Era, cut};
 use crate::hosts::serial::Done;
 use crate::network::wheel::{Handle, Wheel};
+use trunkline_cluster::trace::Record;
 use trunkline_cluster::{Lap, Node, Spent, Step, Waiting};
 use trunkline_core::{Cause, Channel, Packet, Span, Time};
 use trunkline_measure::{Sample, Samples};
@@ -26,6 +27,8 @@ pub(crate) struct Cluster<'a> {
     pub(super) places: Places,
     pub(super) samples: Samples,
     pub(super) laps: u32,
+    /// Laps that node 0 has taken.
+    taken: u32,
     pub(super) ended: u32,
     pub(super) failed: Option<(NodeId, Failure)>,
     /// Events since a program has come on.
@@ -40,6 +43,8 @@ pub(crate) struct Cluster<'a> {
     pub(super) delivered: u64,
     /// Frames sent again.
     pub(super) again: u64,
+    /// What each program did, once that is recorded.
+    pub(super) records: Vec<Vec<Record>>,
 }
 
 /// What waits among the events.
@@ -57,6 +62,8 @@ enum Due {
 /// Events of a node without any program coming on after which a cluster counts as livelocked (a choice): a node that
 /// waits for a repetition sees some ten of them.
 const LIVELOCK: u64 = 100_000;
+/// Acts of a node's program that are recorded at most, of 40 bytes each (a choice).
+const MOST_RECORDS: usize = 1 << 20;
 
 impl<'a> Cluster<'a> {
     /// The cluster before its start; `nodes` are as many as it has. Its places are numbered from `place` on.
@@ -70,7 +77,8 @@ impl<'a> Cluster<'a> {
         let stations: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut events = Wheel::new();
         let entry = events.enlist(Due::Medium);
-        let machine = |(node, name): (Node, &String)| {
+        let machine = |(mut node, name): (Node, &String)| {
+            node.record(if spec.record > 0 { MOST_RECORDS } else { 0 });
             let chance = spec.loss.as_f64() > 0.0;
             Machine::new(
                 node,
@@ -89,6 +97,7 @@ impl<'a> Cluster<'a> {
             places: Places { processor: place, window: place + 1, medium: place + 2 },
             samples: Samples::new(scenario.samples, scenario.seed, false),
             laps: 0,
+            taken: 0,
             ended: 0,
             failed: None,
             idle: 0,
@@ -97,6 +106,7 @@ impl<'a> Cluster<'a> {
             busy: Span::ZERO,
             delivered: 0,
             again: 0,
+            records: Vec::new(),
         }
     }
 
@@ -348,6 +358,7 @@ impl<'a> Cluster<'a> {
 
     /// Keeps a lap as so many samples as it has parts, which follow one another.
     fn lap(&mut self, lap: &Lap) {
+        self.taken += 1;
         let parts = self.spec.test.parts(self.spec.layout.nodes);
         // Of a lap in which no time has passed the path is still that of an earlier one.
         let (era, now, place) = (self.era, self.now, self.places.processor);
@@ -361,5 +372,18 @@ impl<'a> Cluster<'a> {
             start = end;
         }
         debug_assert_eq!(start, lap.end, "the path of a lap adds up to it");
+        if self.taken == self.spec.record {
+            self.stop_recording();
+        }
+    }
+
+    /// Takes what has been recorded. Nothing is recorded from now on.
+    pub(super) fn stop_recording(&mut self) {
+        let take = |machine: &mut Machine| {
+            let records = machine.node.take_records();
+            machine.node.record(0);
+            records
+        };
+        self.records = self.machines.iter_mut().map(take).collect();
     }
 }

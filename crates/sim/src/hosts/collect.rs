@@ -34,6 +34,7 @@ impl World<'_> {
             ended,
             notes,
             accuracy: None,
+            pictures: Vec::new(),
         }
     }
 

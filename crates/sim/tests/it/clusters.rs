@@ -137,3 +137,20 @@ fn the_same_seed_gives_the_same_run() {
     let keys = "kind = 'fddi'\nnodes = 6\nprotocol = 'traditional'\nloss = '3%'\ntest = { kind = 'all-to-all', rounds = 10 }";
     assert_eq!(one(keys), one(keys));
 }
+
+/// What the programs do until the end of the laps asked for is drawn: each node's line, and each message of a ring once.
+#[test]
+fn what_programs_do_is_recorded_and_drawn() {
+    let test = "test = { kind = 'latency', words = 100, rounds = 9, warm_up = 0 }";
+    let of = |keys: &str| one(&format!("kind = 'half-duplex'\nnodes = 3\n{test}\n{keys}")).pictures;
+    assert_eq!(of(""), []);
+    let pictures = of("record = 2");
+    let [picture] = &pictures[..] else { panic!("{pictures:?}") };
+    assert_eq!(picture.name, "c");
+    assert_eq!(picture.svg.matches("class=\"message\"").count(), 6, "{}", picture.svg);
+    assert!(picture.about.contains("0 to all nodes, 6 to neighbours"), "{}", picture.about);
+    assert!(picture.trace.starts_with("{") && picture.trace.contains("\"node 2\""));
+    // A run that ends before is drawn as far as it came.
+    let all = of("record = 50");
+    assert_eq!(all[0].svg.matches("stroke=\"black\" stroke-width").count(), 27);
+}

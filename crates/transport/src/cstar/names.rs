@@ -1,14 +1,19 @@
 //! What a node says to its message layer, and what it hears from it (§2 of the report).
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A node of the cluster, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct NodeId(pub u16);
 
 /// An event: what the program counts its exchanges by. Events are totally ordered, and the same on every node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct EventId(pub u32);
 
 impl fmt::Display for NodeId {
@@ -24,7 +29,7 @@ impl fmt::Display for EventId {
 }
 
 /// The node or nodes that a fragment is for. There are no other subsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Destination {
     /// One other node.
     Node(NodeId),
@@ -33,7 +38,7 @@ pub enum Destination {
 }
 
 /// The nodes from which a fragment is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// This node only.
     Node(NodeId),

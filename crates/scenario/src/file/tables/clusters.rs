@@ -60,6 +60,12 @@ pub(in crate::file) static CLUSTER: Table = Table {
                 Optional,
                 "A [costs.NAME]: what operations cost the nodes' processors; nothing if left out",
             ),
+            key(
+                "record",
+                One(Kind::Whole(0, 1000)),
+                Default("0"),
+                "Laps of node 0 until whose end it is drawn who waits for whom; none if 0",
+            ),
         ],
         STATIONS,
     ],

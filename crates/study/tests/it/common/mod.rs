@@ -98,6 +98,7 @@ pub fn engine(scenario: &Scenario) -> Result<Run, String> {
         ended: last.unwrap_or(Time::ZERO),
         notes: vec![Note::new(NoteKind::Assumed, "made up")],
         accuracy: None,
+        pictures: Vec::new(),
     })
 }
 
