@@ -75,7 +75,7 @@ impl Chain {
         NodeId(self.nodes - 1)
     }
 
-    /// Node 0 sends one message, and receives the answer to an earlier one.
+    /// Node 0 writes a message, receives the answer to an earlier one as late as it can, and sends the message.
     fn first(&self, ops: &mut VecDeque<Op>) {
         let Throughput { messages, ahead, .. } = self.test;
         let number = self.message;
@@ -83,12 +83,15 @@ impl Chain {
             ops.push_back(Op::Begin);
         }
         if number < messages {
-            ops.extend(self.send(EventId(number)));
+            ops.extend(write(self.test.processing, self.cut.bytes));
         }
-        if let Some(answered) = number.checked_sub(ahead) {
+        if let Some(answered) = number.checked_sub(ahead + 1) {
             ops.extend(receive(self.last(), EventId(answered), 1));
         }
-        if number + 1 == messages + ahead {
+        if number < messages {
+            ops.extend(self.send(EventId(number)));
+        }
+        if number == messages + ahead {
             let payload = u64::from(self.cut.bytes) * u64::from(messages);
             ops.push_back(Op::Lap(payload * u64::from(self.nodes - 1)));
         }
@@ -100,17 +103,17 @@ impl Chain {
         ops.extend(receive(NodeId(me - 1), event, self.cut.count()));
         ops.extend(read(self.test.processing, self.cut.bytes));
         if self.me != self.last() {
+            ops.extend(write(self.test.processing, self.cut.bytes));
             return ops.extend(self.send(event));
         }
+        ops.extend(BACK.send(self.me, Destination::Node(NodeId(0)), event, false));
         // The same program runs on the last node: it writes what it would send on.
         ops.extend(write(self.test.processing, self.cut.bytes));
-        ops.extend(BACK.send(self.me, Destination::Node(NodeId(0)), event, false));
     }
 
     fn send(&self, event: EventId) -> impl Iterator<Item = Op> {
         let to = Destination::Node(NodeId(self.me.0 + 1));
-        let write = write(self.test.processing, self.cut.bytes);
-        write.into_iter().chain(self.cut.send(self.me, to, event, false))
+        self.cut.send(self.me, to, event, false)
     }
 }
 
@@ -118,7 +121,7 @@ impl Script for Chain {
     fn phase(&mut self, ops: &mut VecDeque<Op>) {
         let Throughput { messages, ahead, .. } = self.test;
         let first = self.me == NodeId(0);
-        let end = if first { messages + ahead } else { messages };
+        let end = if first { messages + ahead + 1 } else { messages };
         // Between its last message and the first answer node 0 has nothing to do, if it is to be further ahead than that.
         while ops.is_empty() && self.message < end {
             if first {
