@@ -64,6 +64,9 @@ struct Common {
     /// Look for datagrams so long before sleeping; worth it with a processor for each node
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = duration)]
     poll: Duration,
+    /// Take a node for dead that has not answered for so long while others wait
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    silence: Duration,
 }
 
 fn tests() -> String {

@@ -89,6 +89,8 @@ pub fn create_veth(a: &End<'_>, b: &End<'_>, mtu: u32) -> Result<(), LabError> {
     b.namespace.wait_operating(b.name)
 }
 
+/// The attribute of a bridge that says whether it sends multicast only where it was asked for (`linux/if_link.h`).
+const BRIDGE_MULTICAST_SNOOPING: u16 = 23;
 /// The flags of a request that makes something new.
 const CREATE: libc::c_int = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
 /// The flags of a request that makes something or changes it.
@@ -103,6 +105,37 @@ fn end_payload(end: &End<'_>, mtu: u32) -> Payload {
 }
 
 impl Namespace {
+    /// Makes a bridge of the name `name`, which hands frames from one of its ports to the others by their addresses, and
+    /// switches it on. Multicast goes to all ports. `mtu` is in bytes of network-layer packet.
+    ///
+    /// # Errors
+    /// If the name is taken or cannot be one, or the kernel has no bridges.
+    pub fn create_bridge(&self, name: &str, mtu: u32) -> Result<(), LabError> {
+        check_name(name)?;
+        let data = Payload::default().attr(BRIDGE_MULTICAST_SNOOPING, &[0]);
+        let info = Payload::default()
+            .text(libc::IFLA_INFO_KIND, "bridge")
+            .nest(libc::IFLA_INFO_DATA, &data);
+        let payload = Payload::new(&link_header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, name)
+            .u32(libc::IFLA_MTU, mtu)
+            .nest(libc::IFLA_LINKINFO, &info);
+        self.change(&format!("make the bridge {name}"), libc::RTM_NEWLINK, CREATE, &payload)?;
+        self.set_up(name)
+    }
+
+    /// Makes the device `name` a port of the bridge `bridge`.
+    ///
+    /// # Errors
+    /// If there is no such device or bridge.
+    pub fn add_port(&self, bridge: &str, name: &str) -> Result<(), LabError> {
+        let header = link_header(self.link(name)?.index, 0, 0);
+        let master = self.link(bridge)?.index;
+        let payload = Payload::new(&header).u32(libc::IFLA_MASTER, master);
+        let what = format!("make {name} a port of the bridge {bridge}");
+        self.change(&what, libc::RTM_NEWLINK, 0, &payload).map(drop)
+    }
+
     /// The properties of the device `name`.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! One node, driven to its end on this thread.
 
-use crate::meeting::{answer, meet};
+use crate::meeting::{Heard, answer, ask, meet, part, read};
 use crate::{Carrier, NodesError, Outcome};
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,11 +24,15 @@ pub struct Plan {
     pub patience: Duration,
     /// Acts of its program that are recorded at most.
     pub record: usize,
+    /// A node that has not been heard for so long while this one waits is taken for dead.
+    pub silence: Duration,
 }
 
 /// A program that works for longer than this is interrupted to see whether something has come (a choice: some datagrams'
 /// time).
 const WORKS: Span = Span::from_micros(20);
+/// A node that waits asks those that it has not heard for so long, and so often (a choice).
+const ASKS: Span = Span::from_secs(1);
 /// Longest sleep: so soon a stop is noticed.
 const NAP: Duration = Duration::from_millis(20);
 
@@ -46,6 +50,7 @@ pub fn drive(
     ended: &mut dyn FnMut(&Outcome),
 ) -> Result<Outcome, NodesError> {
     let chance = plan.seed.stream(&format!("node {} drops", plan.me.0));
+    let count = carrier.peers().len();
     let mut driver = Driver {
         plan,
         node,
@@ -54,20 +59,30 @@ pub fn drive(
         begin: Instant::now(),
         began: 0,
         looked: Time::ZERO,
+        heard: vec![Time::ZERO; count],
+        waits: None,
+        asked: Time::ZERO,
+        gone: None,
         dropped: 0,
     };
-    let early = meet(&mut driver.carrier, plan.me, plan.patience, stop)?;
+    let early = match meet(&mut driver.carrier, plan.me, plan.patience, stop) {
+        Ok(early) => early,
+        Err(error) => return driver.parts(error),
+    };
     driver.node.record(plan.record);
     driver.begin = Instant::now();
     driver.began = if plan.record > 0 { monotonic() } else { 0 };
     early.iter().try_for_each(|octets| driver.arrives(Time::ZERO, octets))?;
     while !driver.is_over() {
         if stop.load(Ordering::Relaxed) {
-            return Err(NodesError::Stopped);
+            return driver.parts(NodesError::Stopped);
         }
         driver.go_on()?;
     }
     let outcome = driver.outcome();
+    if let Some(reason) = driver.own_failure() {
+        part(&mut driver.carrier, plan.me, &reason)?;
+    }
     ended(&outcome);
     while !stop.load(Ordering::Relaxed) {
         driver.take_in(driver.until_due(driver.now()))?;
@@ -91,6 +106,14 @@ struct Driver<'a> {
     began: u64,
     /// When it was last seen whether something has come.
     looked: Time,
+    /// When each node was last heard.
+    heard: Vec<Time>,
+    /// Since when the program waits.
+    waits: Option<Time>,
+    /// When silent nodes were last asked whether they are there.
+    asked: Time,
+    /// The node that has failed, or seems dead, with the reason, and whether it said so itself.
+    gone: Option<(NodeId, String, bool)>,
     dropped: u64,
 }
 
@@ -100,7 +123,7 @@ impl Driver<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.node.has_ended() || self.node.failure().is_some()
+        self.node.has_ended() || self.node.failure().is_some() || self.gone.is_some()
     }
 
     /// A step of the program, and a datagram if it waits, or has worked for long.
@@ -108,6 +131,7 @@ impl Driver<'_> {
         let now = self.now();
         let waits = matches!(self.node.step(now), Step::Waits(..));
         self.flush(now)?;
+        self.waits = waits.then(|| self.waits.unwrap_or(now));
         match waits {
             true => self.take_in(self.until_due(now)),
             false if now.since(self.looked) > WORKS => self.take_in(Duration::ZERO),
@@ -129,6 +153,7 @@ impl Driver<'_> {
         if let Some(octets) = found {
             self.arrives(now, &octets)?;
         }
+        self.listen(now)?;
         if self.node.deadline().is_some_and(|deadline| deadline <= now) {
             self.node.expire(now);
             self.flush(now)?;
@@ -154,8 +179,16 @@ impl Driver<'_> {
     }
 
     fn arrives(&mut self, now: Time, octets: &Bytes) -> Result<(), NodesError> {
-        if answer(&mut self.carrier, self.plan.me, octets)? {
-            return Ok(());
+        match read(octets) {
+            Heard::Frame => {}
+            Heard::Hello { from, all } => {
+                self.hears(now, from);
+                return if all { Ok(()) } else { answer(&mut self.carrier, self.plan.me, from) };
+            }
+            Heard::Gone { from, reason } => {
+                self.gone.get_or_insert((from, reason, true));
+                return Ok(());
+            }
         }
         if self.chance.happens(self.plan.drop) {
             self.dropped += 1;
@@ -163,11 +196,58 @@ impl Driver<'_> {
         }
         match Frame::decode(octets) {
             Ok(frame) => {
+                self.hears(now, frame.from);
                 self.node.arrive(now, frame);
             }
             Err(_) => self.node.damaged(now),
         }
         self.flush(now)
+    }
+
+    fn hears(&mut self, now: Time, NodeId(from): NodeId) {
+        if let Some(heard) = self.heard.get_mut(usize::from(from)) {
+            *heard = now;
+        }
+    }
+
+    /// A node that waits asks those that it has not heard for long whether they are there.
+    fn listen(&mut self, now: Time) -> Result<(), NodesError> {
+        let Some(since) = self.waits.filter(|_| !self.is_over()) else { return Ok(()) };
+        if now.since(since.max(self.asked)) < ASKS {
+            return Ok(());
+        }
+        self.asked = now;
+        let silence = Span::from_nanos(self.plan.silence.as_nanos() as u64);
+        for peer in (0..self.heard.len()).filter(|&it| it != usize::from(self.plan.me.0)) {
+            let silent = now.since(self.heard[peer].max(since));
+            let node = NodeId(peer as u16);
+            if silent > silence {
+                let reason = format!("it has not answered for {silence}");
+                self.gone.get_or_insert((node, reason, false));
+            } else if silent >= ASKS {
+                ask(&mut self.carrier, self.plan.me, node)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Why this node cannot go on, unless another has told all of it already.
+    fn own_failure(&self) -> Option<String> {
+        let of_others = self.gone.as_ref().filter(|(.., told)| !told);
+        let silent = of_others.map(|(node, reason, _)| format!("{node} is gone: {reason}"));
+        self.node.failure().map(ToString::to_string).or(silent)
+    }
+
+    /// Ends before the end of the program, and tells the others.
+    fn parts(&mut self, error: NodesError) -> Result<Outcome, NodesError> {
+        let reason = match &error {
+            NodesError::Stopped => "it was stopped".into(),
+            other => other.to_string(),
+        };
+        if !matches!(error, NodesError::Gone { .. }) {
+            part(&mut self.carrier, self.plan.me, &reason)?;
+        }
+        Err(error)
     }
 
     fn flush(&mut self, now: Time) -> Result<(), NodesError> {
@@ -179,7 +259,11 @@ impl Driver<'_> {
 
     fn outcome(&mut self) -> Outcome {
         let (counters, memory) = (self.node.counters(), self.node.memory());
-        let failure = self.node.failure().map(ToString::to_string);
+        let gone = self.gone.as_ref().map(|(node, reason, told)| match told {
+            true => format!("{node} has failed: {reason}"),
+            false => format!("{node} is gone: {reason}"),
+        });
+        let failure = self.node.failure().map(ToString::to_string).or(gone);
         Outcome {
             node: self.plan.me.0,
             laps: self.node.take_laps().map(|lap| (lap.span().as_nanos(), lap.bytes)).collect(),

@@ -1,9 +1,10 @@
 //! What keeps a node from running.
 
+use crate::Address;
 use std::io;
-use std::net::SocketAddr;
 use thiserror::Error;
 use trunkline_netns::LabError;
+use trunkline_port::PortError;
 use trunkline_transport::cstar::{ClusterError, NodeId};
 
 /// What keeps a node, or a cluster, from running.
@@ -20,16 +21,43 @@ pub enum NodesError {
     /// Namespaces or devices could not be had.
     #[error(transparent)]
     Laboratory(#[from] LabError),
+    /// A device could not be opened.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// A device's packets are too small for the frames.
+    #[error(
+        "a frame of {payload} bytes needs packets of {needs}, and {device} has an MTU of {mtu}: give --frame {most} or less, or raise the MTU"
+    )]
+    Mtu {
+        /// The device.
+        device: String,
+        /// Its MTU.
+        mtu: u32,
+        /// Most payload of a frame.
+        payload: u32,
+        /// The packet that it needs.
+        needs: u32,
+        /// Most payload that fits.
+        most: u32,
+    },
+    /// A peer's address is not of the carrier's kind.
+    #[error("a peer is at {peer}: give {wanted}, as of this node")]
+    Address {
+        /// The address.
+        peer: String,
+        /// What is wanted.
+        wanted: &'static str,
+    },
     /// The message layer refuses to start.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     /// The kernel gives a socket less memory than the promise of the careful protocol needs.
     #[error(
-        "the kernel gives {address} a receive buffer of {granted} bytes, and {buffers} frames need {needed}: raise net.core.rmem_max (sysctl -w net.core.rmem_max={needed}), or give fewer --buffers or a smaller --frame"
+        "the kernel gives {at} a receive buffer of {granted} bytes, and {buffers} frames need {needed}: raise net.core.rmem_max (sysctl -w net.core.rmem_max={needed}), or give fewer --buffers or a smaller --frame"
     )]
     Buffer {
-        /// The socket's address.
-        address: SocketAddr,
+        /// Where the socket is.
+        at: String,
         /// What was granted.
         granted: usize,
         /// What is needed.
@@ -45,9 +73,17 @@ pub enum NodesError {
         /// The peer.
         peer: NodeId,
         /// Its address.
-        address: SocketAddr,
+        address: Address,
         /// How long.
         seconds: u64,
+    },
+    /// A node said that it cannot go on.
+    #[error("{node} has failed: {reason}")]
+    Gone {
+        /// The node.
+        node: NodeId,
+        /// Why.
+        reason: String,
     },
     /// A node's process ended, or said what it should not.
     #[error("{node} {what}")]

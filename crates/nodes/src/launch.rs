@@ -3,22 +3,27 @@
 //! A node's process says on its output where it listens, hears on its input where all are, and says what it came to. It ends
 //! when its input ends, so that none outlives whoever started it.
 
-use crate::{NodesError, Outcome};
+use crate::{Address, NodesError, Outcome, Place};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use trunkline_netns::{IpNet, LabError, Laboratory, SpawnOptions, spawn};
+use trunkline_netns::{IpNet, LabError, Laboratory, Mac, SpawnOptions, spawn};
 use trunkline_transport::cstar::NodeId;
 
-/// Where the nodes of a cluster run.
+/// How the nodes of a cluster on this host are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// Each in a network namespace of its own, joined to the others by a router.
-    Namespaces {
+pub enum Joined {
+    /// Each in a network namespace of its own, by a router.
+    Router {
+        /// The largest packet on the way, in bytes.
+        mtu: u32,
+    },
+    /// Each in a network namespace of its own, by an Ethernet bridge.
+    Bridge {
         /// The largest packet on the way, in bytes.
         mtu: u32,
     },
@@ -31,7 +36,7 @@ pub enum Place {
 #[serde(rename_all = "kebab-case")]
 pub enum Said {
     /// It listens there.
-    Listens(SocketAddr),
+    Listens(Address),
     /// Its program has ended, or cannot go on.
     Ended(Box<Outcome>),
 }
@@ -40,7 +45,7 @@ pub enum Said {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peers {
     /// Their addresses.
-    pub peers: Vec<SocketAddr>,
+    pub peers: Vec<Address>,
 }
 
 /// A cluster under way.
@@ -52,6 +57,10 @@ pub struct Launch {
     laboratory: Option<Laboratory>,
 }
 
+/// The device of a node in a namespace of its own.
+const DEVICE: &str = "tl";
+/// The bridge that joins them.
+const BRIDGE: &str = "tlbridge";
 /// The port at which nodes in namespaces of their own listen.
 const PORT: u16 = 7714;
 /// How long processes may take to end before they are killed.
@@ -62,23 +71,29 @@ const NETWORK: [u8; 2] = [10, 77];
 pub const MOST_NAMESPACES: u16 = 250;
 
 impl Launch {
-    /// Starts `nodes` processes. `command` makes the command of a node, which is to listen at an address.
+    /// Starts `nodes` processes. `command` makes the command of a node, which is to listen at a place.
     ///
     /// # Errors
     /// If namespaces or processes cannot be had.
     pub fn start(
-        place: Place,
+        joined: Joined,
         nodes: u16,
-        command: &dyn Fn(NodeId, SocketAddr) -> Command,
+        command: &dyn Fn(NodeId, Place) -> Command,
     ) -> Result<Launch, NodesError> {
-        let laboratory = match place {
-            Place::Namespaces { mtu } => Some(joined(nodes, mtu)?),
-            Place::Loopback => None,
+        let laboratory = match joined {
+            Joined::Router { mtu } => Some(routed(nodes, mtu)?),
+            Joined::Bridge { mtu } => Some(bridged(nodes, mtu)?),
+            Joined::Loopback => None,
         };
         let (sender, heard) = channel();
         let mut launch = Launch { children: Vec::new(), heard, laboratory };
         for node in (0..nodes).map(NodeId) {
-            launch.add(node, command, &sender)?;
+            let place = match joined {
+                Joined::Router { .. } => Place::Udp((address(node, 2), PORT).into()),
+                Joined::Bridge { .. } => Place::Device(DEVICE.into()),
+                Joined::Loopback => Place::Udp((Ipv4Addr::LOCALHOST, 0).into()),
+            };
+            launch.add(node, command(node, place), &sender)?;
         }
         Ok(launch)
     }
@@ -86,16 +101,11 @@ impl Launch {
     fn add(
         &mut self,
         node: NodeId,
-        command: &dyn Fn(NodeId, SocketAddr) -> Command,
+        mut command: Command,
         sender: &Sender<(usize, Option<String>)>,
     ) -> Result<(), NodesError> {
         let index = usize::from(node.0);
         let own = self.laboratory.as_ref().map(|it| &it.hosts()[index]);
-        let address = match own {
-            Some(_) => SocketAddr::from((address(node, 2), PORT)),
-            None => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        };
-        let mut command = command(node, address);
         // The terminal's signals are for the one who started them.
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let options = SpawnOptions { own_group: true, ..SpawnOptions::default() };
@@ -129,7 +139,7 @@ impl Launch {
     pub fn run(mut self, most: Duration, stop: &AtomicBool) -> Result<Vec<Outcome>, NodesError> {
         let count = self.children.len();
         let deadline = Instant::now() + most;
-        let mut addresses: Vec<Option<SocketAddr>> = vec![None; count];
+        let mut addresses: Vec<Option<Address>> = vec![None; count];
         let mut outcomes: Vec<Option<Outcome>> = vec![None; count];
         let mut failed = false;
         while !failed && outcomes.iter().any(Option::is_none) {
@@ -137,7 +147,7 @@ impl Launch {
             match said {
                 Said::Listens(address) => {
                     addresses[index] = Some(address);
-                    let all: Option<Vec<SocketAddr>> = addresses.iter().copied().collect();
+                    let all: Option<Vec<Address>> = addresses.iter().copied().collect();
                     if let Some(peers) = all {
                         self.tell(&Peers { peers })?;
                     }
@@ -224,20 +234,34 @@ fn address(NodeId(node): NodeId, last: u8) -> Ipv4Addr {
 }
 
 /// Namespaces of their own for so many nodes, and a router between them.
-fn joined(nodes: u16, mtu: u32) -> Result<Laboratory, LabError> {
+fn routed(nodes: u16, mtu: u32) -> Result<Laboratory, LabError> {
     let mut laboratory = Laboratory::new()?;
     let net = |node: NodeId, last: u8| IpNet::new(address(node, last), 24);
     laboratory.middle().set_sysctl("net/ipv4/ip_forward", "1")?;
     for node in (0..nodes).map(NodeId) {
         let host = laboratory.add_host()?;
         let inner = format!("tl{}", node.0);
-        laboratory.join(host, ("tl", None), (&inner, None), mtu)?;
+        laboratory.join(host, (DEVICE, None), (&inner, None), mtu)?;
         let (own, router) = (net(node, 2), net(node, 1));
         if let (Some(own), Some(router)) = (own, router) {
-            laboratory.hosts()[host].add_address("tl", own)?;
+            laboratory.hosts()[host].add_address(DEVICE, own)?;
             laboratory.middle().add_address(&inner, router)?;
         }
         laboratory.hosts()[host].add_default_route(address(node, 1).into())?;
+    }
+    Ok(laboratory)
+}
+
+/// Namespaces of their own for so many nodes, and an Ethernet bridge between them.
+fn bridged(nodes: u16, mtu: u32) -> Result<Laboratory, LabError> {
+    let mut laboratory = Laboratory::new()?;
+    laboratory.middle().create_bridge(BRIDGE, mtu)?;
+    for node in 0..nodes {
+        let host = laboratory.add_host()?;
+        let inner = format!("tl{node}");
+        laboratory.hosts()[host].set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
+        laboratory.join(host, (DEVICE, Some(Mac::local(node.into()))), (&inner, None), mtu)?;
+        laboratory.middle().add_port(BRIDGE, &inner)?;
     }
     Ok(laboratory)
 }

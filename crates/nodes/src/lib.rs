@@ -1,17 +1,25 @@
-//! Nodes of a cluster as real processes: each drives a [`trunkline_cluster::Node`] over UDP.
+//! Nodes of a cluster as real processes: each drives a [`trunkline_cluster::Node`] over UDP or over Ethernet frames.
 //!
 //! [`drive`] runs one node to its end; [`Launch`] starts a process for each node of a cluster on this machine, in network
 //! namespaces of their own or on loopback, and collects what they say.
 
+mod address;
 mod carrier;
 mod drive;
 mod error;
+mod ethernet;
 mod launch;
 mod meeting;
+mod memory;
 mod outcome;
+mod udp;
 
-pub use carrier::{Carrier, frame_memory};
+pub use address::{Address, Place};
+pub use carrier::Carrier;
+pub(crate) use carrier::wait_to_send;
 pub use drive::{Plan, drive};
 pub use error::NodesError;
-pub use launch::{Launch, MOST_NAMESPACES, Peers, Place, Said};
+pub use ethernet::ETHERTYPE;
+pub use launch::{Joined, Launch, MOST_NAMESPACES, Peers, Said};
+pub use memory::frame_memory;
 pub use outcome::{Outcome, together};

@@ -20,6 +20,7 @@ mod device;
 mod error;
 mod intake;
 pub mod offload;
+mod own;
 mod packet;
 mod ring;
 pub mod segment;
@@ -28,6 +29,7 @@ mod transmit;
 mod xdp;
 
 pub use error::PortError;
+pub use own::{LINK_HEADER, OwnFrames};
 
 use std::fmt;
 use std::os::fd::BorrowedFd;

@@ -52,7 +52,7 @@ fn packet_socket() -> Result<Socket, i32> {
     Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)
 }
 
-fn address(index: i32, protocol: u16) -> libc::sockaddr_ll {
+pub(crate) fn address(index: i32, protocol: u16) -> libc::sockaddr_ll {
     libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
         sll_protocol: protocol.to_be(),

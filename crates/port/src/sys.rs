@@ -115,6 +115,14 @@ impl Socket {
         usize::try_from(got).map_err(|_| errno())
     }
 
+    /// Sends one datagram without waiting.
+    pub(crate) fn send(&self, octets: &[u8]) -> Result<usize, i32> {
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: the octets are readable for their length.
+        let sent = unsafe { libc::send(self.fd(), octets.as_ptr().cast(), octets.len(), flags) };
+        usize::try_from(sent).map_err(|_| errno())
+    }
+
     /// Has an AF_XDP socket send what is in its ring.
     pub(crate) fn kick(&self) -> Result<(), i32> {
         // SAFETY: no data and no address are passed.

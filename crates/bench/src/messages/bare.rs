@@ -3,9 +3,8 @@
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use std::io::BufRead;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use trunkline_nodes::{Carrier, Outcome, Peers, Said};
+use trunkline_nodes::{Carrier, Outcome, Peers, Place, Said};
 use trunkline_transport::cstar::{Frame, NodeId};
 
 /// One of two ends that exchange datagrams.
@@ -14,7 +13,7 @@ pub struct Args {
     /// Which end
     pub me: u16,
     /// Where it listens
-    pub bind: SocketAddr,
+    pub bind: Place,
     /// What they do
     pub task: Task,
     /// Octets of payload; a header's stand before them
@@ -42,12 +41,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs an end. It says and hears what a node of a cluster does.
 pub fn run(args: &Args) -> Result<()> {
-    let mut carrier = Carrier::bind(args.bind, 128, args.bytes)?;
+    let mut carrier = Carrier::bind(&args.bind, 128, args.bytes)?;
     say(&Said::Listens(carrier.address()?))?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     let peers: Peers = serde_json::from_str(&line)?;
-    carrier.meet(NodeId(args.me), peers.peers);
+    carrier.meet(NodeId(args.me), peers.peers)?;
     let mut end = End {
         carrier,
         other: NodeId(1 - args.me),

@@ -3,12 +3,11 @@
 use super::bare::Task;
 use crate::process::ours;
 use anyhow::{Context, Result, bail};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use trunkline_nodes::{Launch, Outcome, Place};
+use trunkline_nodes::{Joined, Launch, Outcome, Place};
 use trunkline_transport::cstar::NodeId;
 
 /// Who carries the messages.
@@ -44,10 +43,10 @@ impl Pair {
     /// What both ends say of a run. Callgrind counts the first one's instructions into a file, if one is given.
     pub fn run(&self, counted: Option<&Path>) -> Result<Vec<Outcome>> {
         let (bench, product) = (std::env::current_exe()?, ours()?);
-        let command = |node: NodeId, at: SocketAddr| {
+        let command = |node: NodeId, at: Place| {
             let (program, words) = match self.carrying {
-                Carrying::Bare => (&bench, self.bare(node, at)),
-                Carrying::Layer(layer) => (&product, self.node(layer, node, at)),
+                Carrying::Bare => (&bench, self.bare(node, &at)),
+                Carrying::Layer(layer) => (&product, self.node(layer, node, &at)),
             };
             let mut command = match counted.filter(|_| node == NodeId(0)) {
                 Some(file) => super::count::counting(program, file),
@@ -56,7 +55,7 @@ impl Pair {
             command.args(words).stderr(Stdio::null());
             command
         };
-        let launched = Launch::start(Place::Loopback, 2, &command)?;
+        let launched = Launch::start(Joined::Loopback, 2, &command)?;
         let outcomes = launched.run(MOST, &AtomicBool::new(false))?;
         if let Some(why) = outcomes.iter().find_map(|it| it.failure.as_ref().or(it.wrong.as_ref()))
         {
@@ -65,7 +64,7 @@ impl Pair {
         Ok(outcomes)
     }
 
-    fn bare(&self, node: NodeId, at: SocketAddr) -> Vec<String> {
+    fn bare(&self, node: NodeId, at: &Place) -> Vec<String> {
         let task = match self.task {
             Task::PingPong => "ping-pong",
             Task::Stream => "stream",
@@ -78,7 +77,7 @@ impl Pair {
         words
     }
 
-    fn node(&self, layer: &str, node: NodeId, at: SocketAddr) -> Vec<String> {
+    fn node(&self, layer: &str, node: NodeId, at: &Place) -> Vec<String> {
         let Pair { count, .. } = *self;
         let words = self.bytes / 4;
         let test = match self.task {

@@ -4,12 +4,12 @@ use super::{Common, failure};
 use crate::failure::Failure;
 use crate::output;
 use std::io::{BufRead, stdin};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trunkline_cluster::Node;
-use trunkline_nodes::{Carrier, NodesError, Outcome, Peers, Plan, Said, drive};
+use trunkline_nodes::{Address, Carrier, NodesError, Outcome, Peers, Place, Plan, Said, drive};
 use trunkline_transport::cstar::NodeId;
 
 /// Be one node of a cluster, here or on a host of its own.
@@ -23,11 +23,12 @@ pub struct Args {
     /// Its number, from 0
     #[arg(long, value_name = "NUMBER")]
     id: u16,
-    /// Listen at this address
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    bind: SocketAddr,
-    /// Where all nodes are, this one too, in the order of their numbers; read from the input if left out
-    #[arg(long, value_name = "ADDRESS:PORT,…", value_delimiter = ',')]
+    /// Listen at this address for datagrams, or on this device for Ethernet frames
+    #[arg(long, value_name = "ADDRESS:PORT|DEVICE")]
+    bind: Place,
+    /// Where all nodes are, this one too, in the order of their numbers: ADDRESS:PORT, or Ethernet addresses if --bind is a
+    /// device; read from the input if left out
+    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
     peers: Vec<String>,
     /// How many there are, if --peers is left out
     #[arg(long, value_name = "NUMBER", required_unless_present = "peers")]
@@ -42,7 +43,9 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Example, on hosts alpha and beta:
   trunkline cluster node --id 0 --bind 0.0.0.0:7714 --peers alpha:7714,beta:7714 --test latency:words=1000
-  trunkline cluster node --id 1 --bind 0.0.0.0:7714 --peers alpha:7714,beta:7714 --test latency:words=1000";
+  trunkline cluster node --id 1 --bind 0.0.0.0:7714 --peers alpha:7714,beta:7714 --test latency:words=1000
+The same without IP, on their devices eth1:
+  trunkline cluster node --id 0 --bind eth1 --frame 1400 --peers 02:74:00:00:00:00,02:74:00:00:00:01 --test latency";
 
 /// Runs the node.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -58,9 +61,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     common.test.check(nodes, common.frame).map_err(Failure::wrong_use)?;
     let layer = common.protocol.layer(me, &layout).map_err(Failure::wrong_use)?;
     let node = Node::new(common.test.program(me, nodes, common.frame), layer);
-    let bound = Carrier::bind(args.bind, common.buffers, common.frame);
+    let bound = Carrier::bind(&args.bind, common.buffers, common.frame);
     let mut carrier = bound.map_err(|error| failure(&error))?;
-    carrier.meet(me, peers(args, &carrier, &stop)?);
+    let peers = peers(args, &carrier, &stop)?;
+    carrier.meet(me, peers).map_err(|error| failure(&error))?;
     let plan = Plan {
         me,
         drop: common.drop,
@@ -68,6 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         poll: common.poll,
         patience: Duration::from_secs(30),
         record: args.record,
+        silence: common.silence,
     };
     let mut said = Ok(());
     let tell = &mut |outcome: &Outcome| said = say(&Said::Ended(Box::new(outcome.clone())));
@@ -85,13 +90,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Where all nodes are: from the command line, or from whoever started this one, whose end is the node's.
-fn peers(
-    args: &Args,
-    carrier: &Carrier,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<SocketAddr>, Failure> {
+fn peers(args: &Args, carrier: &Carrier, stop: &Arc<AtomicBool>) -> Result<Vec<Address>, Failure> {
     if !args.peers.is_empty() {
-        return args.peers.iter().map(|text| resolved(text)).collect();
+        return args.peers.iter().map(|text| resolved(&args.bind, text)).collect();
     }
     let address = carrier.address().map_err(|error| failure(&error))?;
     say(&Said::Listens(address))?;
@@ -107,9 +108,15 @@ fn peers(
     Ok(peers.peers)
 }
 
-fn resolved(text: &str) -> Result<SocketAddr, Failure> {
-    let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
-    found.ok_or_else(|| Failure::wrong_use(format!("--peers: '{text}' is no address with a port")))
+fn resolved(place: &Place, text: &str) -> Result<Address, Failure> {
+    let (found, wanted) = match place {
+        Place::Udp(_) => {
+            let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
+            (found.map(Address::Udp), "address with a port")
+        }
+        Place::Device(_) => (text.parse().ok(), "Ethernet address like 02:74:00:00:00:01"),
+    };
+    found.ok_or_else(|| Failure::wrong_use(format!("--peers: '{text}' is no {wanted}")))
 }
 
 /// Says it in a line of JSON.

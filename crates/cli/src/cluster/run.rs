@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::output;
 use comfy_table::Table;
 use serde::Serialize;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -13,12 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 use trunkline_cluster::trace::{perfetto, picture};
 use trunkline_netns::enter_user_namespace_if_needed;
-use trunkline_nodes::{Launch, MOST_NAMESPACES, NodesError, Outcome, Place, together};
+use trunkline_nodes::{Joined, Launch, MOST_NAMESPACES, NodesError, Outcome, Place, together};
 use trunkline_transport::cstar::{Frame, NodeId};
 
 /// Start all nodes on this machine, run a test, and compare what they say.
 ///
-/// Each node is a process in a network namespace of its own; a router joins them. The figure is of node 0's laps: the time
+/// Each node is a process in a network namespace of its own; a router joins them, or an Ethernet bridge. The figure is of node 0's laps: the time
 /// of a hop for latency, of a message for flood, payload a second for throughput, of a whole round or run for the others.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -31,6 +30,9 @@ pub struct Args {
     /// On loopback, without namespaces
     #[arg(long)]
     here: bool,
+    /// What carries the frames
+    #[arg(long, value_enum, default_value_t = Over::Udp, conflicts_with = "here")]
+    over: Over,
     /// Give up after this time
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = super::duration)]
     most: Duration,
@@ -45,18 +47,28 @@ pub struct Args {
     json: bool,
 }
 
+/// What carries the frames between namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Over {
+    /// UDP datagrams; a router joins the nodes
+    Udp,
+    /// Ethernet frames, broadcasts by multicast; a bridge joins the nodes
+    Ethernet,
+}
+
 const EXAMPLES: &str = "\
 Examples:
   trunkline cluster run --nodes 2 --test latency:words=1000,rounds=1000
   trunkline cluster run --nodes 4 --test jacobi:side=64,iterations=200 --protocol traditional --drop 5%
   trunkline cluster run --nodes 4 --test all-to-all --here --json
+  trunkline cluster run --nodes 4 --test all-reduce --over ethernet
   trunkline cluster run --nodes 4 --test halo:rounds=10 --picture halo.svg --trace halo.json
 
 Exit status: 0 done and right, 1 a node failed or found something wrong, 2 wrong use.";
 
 /// Acts of each program that are recorded at most (a choice; some 10 MB of JSON).
 const MOST_RECORDS: usize = 100_000;
-/// Bytes of an IPv4 packet beside a frame: IPv4 and UDP.
+/// Bytes of an IPv4 packet beside a frame: IPv4 and UDP; over Ethernet it is two.
 const HEADERS: u32 = 28;
 
 /// Runs the cluster.
@@ -66,12 +78,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let layout = common.layout(args.nodes);
     common.protocol.layer(NodeId(0), &layout).map_err(Failure::wrong_use)?;
     let mut caught = crate::signals::Caught::begin()?;
-    let place = if args.here {
-        Place::Loopback
+    let joined = if args.here {
+        Joined::Loopback
     } else {
         debug_assert!(args.nodes <= MOST_NAMESPACES);
         enter_user_namespace_if_needed()?;
-        Place::Namespaces { mtu: (common.frame + Frame::HEADER + HEADERS).max(1500) }
+        let mtu = (common.frame + Frame::HEADER + HEADERS).max(1500);
+        match args.over {
+            Over::Udp => Joined::Router { mtu },
+            Over::Ethernet => Joined::Bridge { mtu },
+        }
     };
     if let Some(signal) = caught.pending() {
         return Err(Failure::interrupted(signal));
@@ -85,17 +101,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })?;
     let program = std::env::current_exe()?;
     let words = words();
-    let command = |node: NodeId, address: SocketAddr| {
+    let command = |node: NodeId, place: Place| {
         let mut command = Command::new(&program);
         command.args(["cluster", "node", "--id", &node.0.to_string()]);
-        command.args(["--bind", &address.to_string(), "--nodes", &args.nodes.to_string()]);
+        command.args(["--bind", &place.to_string(), "--nodes", &args.nodes.to_string()]);
         if args.trace.is_some() || args.picture.is_some() {
             command.args(["--record", &MOST_RECORDS.to_string()]);
         }
         command.args(&words);
         command
     };
-    let launched = Launch::start(place, args.nodes, &command);
+    let launched = Launch::start(joined, args.nodes, &command);
     let outcomes = launched.and_then(|launch| launch.run(args.most, &stop));
     let mut outcomes = outcomes.map_err(|error| match error {
         NodesError::Stopped => Failure::interrupted(signal.load(Ordering::Relaxed)),
@@ -124,7 +140,7 @@ fn drawn(args: &Args, outcomes: &mut [Outcome]) -> Result<(), Failure> {
 
 /// The words of the command line that each node gets: all but those that are for the run.
 fn words() -> Vec<String> {
-    let own = ["--nodes", "--most", "--trace", "--picture"];
+    let own = ["--nodes", "--most", "--trace", "--picture", "--over"];
     let (mut words, mut skip) = (Vec::new(), false);
     for word in std::env::args().skip_while(|word| word != "run").skip(1) {
         if std::mem::take(&mut skip) || word == "--here" || word == "--json" {

@@ -1,0 +1,94 @@
+//! Where nodes are.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use trunkline_netns::Mac;
+
+/// Where a node is: `ADDRESS:PORT` for datagrams, `02:74:00:00:00:01` for Ethernet frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Address {
+    /// A UDP socket.
+    Udp(SocketAddr),
+    /// An Ethernet device.
+    Ethernet(Mac),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Udp(address) => address.fmt(f),
+            Address::Ethernet(mac) => mac.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Address, String> {
+        let mac = || text.parse().map(Address::Ethernet);
+        text.parse().map(Address::Udp).or_else(|_| mac()).map_err(|_| {
+            format!(
+                "'{text}' is neither ADDRESS:PORT nor an Ethernet address like 02:74:00:00:00:01"
+            )
+        })
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Address, String> {
+        text.parse()
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> String {
+        address.to_string()
+    }
+}
+
+/// What a node listens on: an address for datagrams, or a device for Ethernet frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A UDP socket at this address.
+    Udp(SocketAddr),
+    /// Frames of [`ETHERTYPE`](crate::ETHERTYPE) on this device.
+    Device(String),
+}
+
+impl FromStr for Place {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Place, Self::Err> {
+        Ok(text.parse().map_or_else(|_| Place::Device(text.to_owned()), Place::Udp))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Udp(address) => address.fmt(f),
+            Place::Device(device) => device.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_they_are_written() {
+        for text in ["127.0.0.1:7714", "[::1]:7714", "02:74:00:00:00:01"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+        assert!("eth0".parse::<Address>().unwrap_err().contains("neither ADDRESS:PORT"));
+        assert_eq!("eth0".parse(), Ok(Place::Device("eth0".into())));
+        assert_eq!("127.0.0.1:1".parse(), Ok(Place::Udp(([127, 0, 0, 1], 1).into())));
+    }
+}
