@@ -36,9 +36,10 @@ const ASKS: Span = Span::from_secs(1);
 /// Longest sleep: so soon a stop is noticed.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Runs a node to the end of its program, and then answers the others until `stop`.
+/// Runs a node to the end of its program, and then answers the others until `stop`; one that cannot go on tells them and
+/// returns.
 ///
-/// `ended` is called with the outcome when the program has ended or cannot go on; the others may still need answers then.
+/// `ended` is called with the outcome when the program has ended or cannot go on.
 ///
 /// # Errors
 /// If a peer does not come, the system refuses something, or `stop` is set before the end.
@@ -84,7 +85,7 @@ pub fn drive(
         part(&mut driver.carrier, plan.me, &reason)?;
     }
     ended(&outcome);
-    while !stop.load(Ordering::Relaxed) {
+    while outcome.failure.is_none() && !stop.load(Ordering::Relaxed) {
         driver.take_in(driver.until_due(driver.now()))?;
     }
     Ok(outcome)

@@ -28,9 +28,10 @@ fn well(host: &Host, arguments: &[&str]) -> Option<Value> {
 fn processes_compute_what_one_does() {
     let host = Host::beside();
     for protocol in ["careful", "traditional"] {
-        for here in [true, false] {
+        for place in [&["--here"][..], &[], &["--over", "ethernet"]] {
             let test = "jacobi:side=24,iterations=60";
-            let run = arguments(here, &["--nodes", "4", "--test", test, "--protocol", protocol]);
+            let run = [&["--nodes", "4", "--test", test, "--protocol", protocol], place].concat();
+            let run = arguments(false, &run);
             let Some(said) = well(&host, &run) else { continue };
             assert_eq!(said["outcomes"].as_array().unwrap().len(), 4);
             assert_eq!(said["laps"], 1);

@@ -18,6 +18,7 @@ mod live;
 mod losses;
 mod machine;
 mod measuring;
+mod nodes;
 mod pipes;
 mod plane;
 mod probe;

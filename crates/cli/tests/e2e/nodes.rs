@@ -1,0 +1,178 @@
+//! `trunkline cluster node` by hand: nodes that die, fail or are stopped, and Ethernet frames beside other traffic.
+
+use crate::support::{Host, Running, skipped};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use trunkline_netns::{End, IpNet, Mac, Namespace, SpawnOptions, create_veth, spawn};
+
+/// Three nodes on loopback, started by hand; `more` are further arguments of each.
+fn three(host: &Host, more: [&[&str]; 3]) -> Vec<Running> {
+    let sockets = [0; 3].map(|_| {
+        let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+        host.separate().map_or_else(bind, |namespace| namespace.run(bind).unwrap())
+    });
+    let peers = sockets.each_ref().map(|it| it.local_addr().unwrap().to_string());
+    drop(sockets);
+    let list = peers.join(",");
+    let start = |(number, more): (usize, &[&str])| {
+        let number = number.to_string();
+        let own = [
+            "cluster",
+            "node",
+            "--id",
+            &number,
+            "--bind",
+            &peers[number.parse::<usize>().unwrap()],
+        ];
+        let all = ["--peers", &list, "--buffers", "16", "--test", "latency:rounds=100000000"];
+        host.start(&[&own[..], &all, &["--silence", "2s"], more].concat())
+    };
+    let nodes = more.into_iter().enumerate().map(start).collect();
+    thread::sleep(Duration::from_secs(1));
+    nodes
+}
+
+/// What a node that had to fail says.
+fn fails(node: Running) -> String {
+    let outcome = node.finish();
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:#?}");
+    outcome.stderr
+}
+
+/// The first to notice a silent node tells the other.
+#[test]
+fn a_node_that_is_killed_is_noticed_by_the_others() {
+    let host = Host::beside();
+    let mut nodes = three(&host, [&[]; 3]);
+    nodes.remove(1).kill();
+    for node in nodes {
+        let said = fails(node);
+        assert!(said.contains("node 1 is gone: it has not answered for 2s"), "{said}");
+    }
+}
+
+#[test]
+fn a_node_that_fails_or_is_stopped_tells_the_others() {
+    let host = Host::beside();
+    let nodes = three(&host, [&[], &[], &["--drop", "1%"]]);
+    for (number, node) in nodes.into_iter().enumerate() {
+        let said = fails(node);
+        assert!(said.contains("reliability violated"), "{said}");
+        assert_eq!(said.contains("node 2 has failed: "), number < 2, "{said}");
+    }
+    let mut nodes = three(&host, [&[]; 3]);
+    let stopped = nodes.remove(0);
+    stopped.signal(Signal::INT);
+    let outcome = stopped.finish();
+    assert!(!outcome.status.success(), "{outcome:#?}");
+    for node in nodes {
+        let said = fails(node);
+        assert!(said.contains("node 0 has failed: it was stopped"), "{said}");
+    }
+}
+
+/// A node whose addresses come by its input, and which ends with it.
+struct Fed {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Fed {
+    fn start(namespace: &Namespace, number: usize, arguments: &[&str]) -> Fed {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+        command.args(["cluster", "node", "--nodes", "2", "--id", &number.to_string()]);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = spawn(namespace, command, SpawnOptions::default()).unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Fed { child, stdout }
+    }
+
+    fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("it says {line:?}"))
+    }
+
+    fn tell(&mut self, peers: &Value) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        writeln!(stdin, "{}", serde_json::json!({ "peers": peers })).unwrap();
+    }
+
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// Datagrams that the kernel dropped because a socket of this namespace was full.
+fn dropped(namespace: &Namespace) -> u64 {
+    let table = namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/udp").unwrap());
+    let of = |line: &str| line.split_whitespace().next_back()?.parse::<u64>().ok();
+    table.unwrap().lines().skip(1).filter_map(of).sum()
+}
+
+/// Sends datagrams that nobody reads until told to stop, for at most a minute.
+fn flood(to: IpAddr, stop: &AtomicBool) {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    let begin = Instant::now();
+    while !stop.load(Ordering::Relaxed) && begin.elapsed() < Duration::from_secs(60) {
+        for _ in 0..64 {
+            // What the device does not take is no loss here.
+            let _ = socket.send_to(&[0; 1000], (to, 9));
+        }
+    }
+}
+
+/// Careful frames have a pool of buffers to themselves: while other traffic fills a socket of its own on the same device
+/// none of them is lost.
+#[test]
+fn careful_frames_lose_nothing_beside_a_flood_on_the_same_device() {
+    let host = Host::alone();
+    if host.separate().is_none() {
+        return;
+    }
+    let spaces = [Namespace::create(), Namespace::create()];
+    let [Ok(near), Ok(far)] = spaces else {
+        return skipped("cannot make network namespaces: run as root");
+    };
+    let ends = [
+        End::new(&near, "tl").with_mac(Mac::local(0)),
+        End::new(&far, "tl").with_mac(Mac::local(1)),
+    ];
+    create_veth(&ends[0], &ends[1], 9000).unwrap();
+    let (here, there) = (Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2));
+    near.add_address("tl", IpNet::new(here, 24).unwrap()).unwrap();
+    far.add_address("tl", IpNet::new(there, 24).unwrap()).unwrap();
+    let silent = far.run(|| UdpSocket::bind((there, 9)).unwrap()).unwrap();
+    let test = ["--bind", "tl", "--test", "throughput:words=1000,messages=30000,ahead=20"];
+    let mut nodes: Vec<Fed> = [&near, &far]
+        .into_iter()
+        .enumerate()
+        .map(|(number, space)| Fed::start(space, number, &test))
+        .collect();
+    let peers: Value = nodes.iter_mut().map(|node| node.line()["listens"].clone()).collect();
+    assert_eq!(peers[1], "02:74:00:00:00:01");
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| near.run(|| flood(there.into(), &stop)).unwrap());
+        nodes.iter_mut().for_each(|node| node.tell(&peers));
+        let outcomes: Vec<Value> =
+            nodes.iter_mut().map(|node| node.line()["ended"].clone()).collect();
+        stop.store(true, Ordering::Relaxed);
+        for outcome in outcomes {
+            assert!(outcome["failure"].is_null() && outcome["wrong"].is_null(), "{outcome}");
+            assert_eq!(outcome["kernel_dropped"], 0, "{outcome}");
+            assert!(outcome["received"].as_u64().unwrap() >= 30_000, "{outcome}");
+        }
+    });
+    nodes.into_iter().for_each(Fed::end);
+    assert!(dropped(&far) > 1000, "the flood was none: {}", dropped(&far));
+    drop(silent);
+}
