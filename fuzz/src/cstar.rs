@@ -13,8 +13,10 @@ const CLUSTER: Cluster = Cluster { nodes: 4, receive_buffers: 24, send_buffers: 
 /// read the same; a layer that hears it all neither keeps more than it has buffers for, nor says more than it was asked.
 pub fn hear(data: &[u8]) {
     let careful = CarefulSettings { audit: Some(Span::from_millis(50)), ..Default::default() };
-    let mut layers: [Box<dyn Layer>; 2] = [
+    let lends = CarefulSettings { lease: Some(Span::from_millis(20)), ..careful.clone() };
+    let mut layers: [Box<dyn Layer>; 3] = [
         Box::new(Careful::new(NodeId(0), &CLUSTER, &careful).expect("possible")),
+        Box::new(Careful::new(NodeId(0), &CLUSTER, &lends).expect("possible")),
         Box::new(
             Traditional::new(NodeId(0), &CLUSTER, &TraditionalSettings::default())
                 .expect("possible"),

@@ -25,6 +25,8 @@ pub struct Frame {
     pub fragment: u32,
     /// Frames that the receiver may send beyond those that it might before.
     pub grant: u16,
+    /// Frames that its node might send and gives back: it had been lent them, and did not use them.
+    pub back: u16,
     /// All events before this one have been received whole by the node that sent it.
     pub complete: EventId,
     /// How many frames its node has sent to this destination before: to this node, or to all.

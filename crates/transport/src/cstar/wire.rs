@@ -22,7 +22,7 @@ mod at {
     pub const FRAGMENT: usize = 12;
     pub const LENGTH: usize = 16;
     pub const GRANT: usize = 20;
-    pub const RESERVED: usize = 22;
+    pub const BACK: usize = 22;
     pub const COMPLETE: usize = 24;
     pub const COUNTER: usize = 28;
     pub const PAYLOAD: usize = 32;
@@ -62,8 +62,8 @@ pub enum FrameError {
     /// An unknown kind.
     #[error("{0} is no kind of frame")]
     Kind(u8),
-    /// Unknown flags, or octets that have to be zero.
-    #[error("flags {0:#06x} or reserved octets are set that mean nothing")]
+    /// Unknown flags.
+    #[error("flags {0:#06x} are set that mean nothing")]
     Flags(u16),
     /// The length is not that of what stands behind the header.
     #[error("a length of {stated} is stated and {found} octets follow")]
@@ -105,7 +105,7 @@ impl Frame {
         out.put_u32(self.fragment);
         out.put_u32(self.size() - Frame::HEADER);
         out.put_u16(self.grant);
-        out.put_u16(0);
+        out.put_u16(self.back);
         out.put_u32(self.complete.0);
         out.put_u32(self.counter);
         if !self.kind.has_list() {
@@ -144,7 +144,7 @@ impl Frame {
         let known = KINDS.iter().find(|(_, octet)| *octet == octets[at::KIND]);
         let kind = known.map(|it| it.0).ok_or(FrameError::Kind(octets[at::KIND]))?;
         let bits = two(at::FLAGS);
-        if bits & !bit::ALL != 0 || two(at::RESERVED) != 0 {
+        if bits & !bit::ALL != 0 {
             return Err(FrameError::Flags(bits));
         }
         let (stated, behind) = (four(at::LENGTH), octets.slice(at::PAYLOAD..));
@@ -167,6 +167,7 @@ impl Frame {
             event: EventId(four(at::EVENT)),
             fragment: four(at::FRAGMENT),
             grant: two(at::GRANT),
+            back: two(at::BACK),
             complete: EventId(four(at::COMPLETE)),
             counter: four(at::COUNTER),
             data,
@@ -195,7 +196,7 @@ mod tests {
     fn frames() -> impl Strategy<Value = Frame> {
         let flags = any::<[bool; 5]>();
         let places = (any::<u16>(), any::<u16>(), any::<u32>(), any::<u32>());
-        let rest = (any::<u16>(), any::<u32>(), any::<u32>());
+        let rest = (any::<u16>(), any::<u16>(), any::<u32>(), any::<u32>());
         let list = prop::collection::vec(any::<(u32, u32, u32)>(), 0..5);
         let behind = (prop::collection::vec(any::<u8>(), 0..100), list);
         (0..KINDS.len(), flags, places, rest, behind).prop_map(
@@ -203,7 +204,7 @@ mod tests {
                 kind,
                 flags,
                 (from, to, event, fragment),
-                (grant, complete, counter),
+                (grant, back, complete, counter),
                 (data, list),
             )| {
                 let [last, crowd, large, wants_ack, again] = flags;
@@ -223,6 +224,7 @@ mod tests {
                     event: EventId(event),
                     fragment,
                     grant,
+                    back,
                     complete: EventId(complete),
                     counter,
                     data: if kind.has_list() { Bytes::new() } else { data.into() },
@@ -249,7 +251,7 @@ mod tests {
         #[test]
         fn what_is_read_is_written(mut octets in prop::collection::vec(any::<u8>(), 32..80), kind in 0..8u8) {
             (octets[at::VERSION], octets[at::KIND]) = (VERSION, kind);
-            (octets[at::FLAGS], octets[at::RESERVED], octets[at::RESERVED + 1]) = (0, 0, 0);
+            octets[at::FLAGS] = 0;
             octets[at::FLAGS + 1] &= bit::ALL as u8;
             let length = (octets.len() - at::PAYLOAD) as u32;
             octets[at::LENGTH..at::LENGTH + 4].copy_from_slice(&length.to_be_bytes());
@@ -277,7 +279,6 @@ mod tests {
         assert!(wrong(at::VERSION, 2).contains("version 2"));
         assert!(wrong(at::KIND, 9).contains("9 is no kind"));
         assert!(wrong(at::FLAGS, 1).contains("mean nothing"));
-        assert!(wrong(at::RESERVED, 1).contains("mean nothing"));
         assert!(wrong(at::LENGTH + 3, 13).contains("length of 13"));
         let mut octets = vec![0; 43];
         (octets[at::VERSION], octets[at::KIND], octets[at::LENGTH + 3]) = (VERSION, 3, 11);

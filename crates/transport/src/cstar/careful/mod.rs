@@ -6,6 +6,7 @@
 //! where there are any. When a peer has used up half its window and the application receives nothing, its frames are copied
 //! out of the adapter, so that a program may send much before it receives.
 
+mod loans;
 #[cfg(test)]
 mod model;
 mod peer;
@@ -21,6 +22,7 @@ use super::{
     Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, EventId, Failure,
     Flags, Fragment, Frame, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
 };
+use loans::Loans;
 use peer::Peer;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trunkline_core::Time;
@@ -40,6 +42,8 @@ pub struct Careful {
     settings: CarefulSettings,
     /// Frames that each node may send to each other at the start.
     window: u32,
+    /// What is lent beyond the windows.
+    loans: Option<Loans>,
     /// Those dealt with so far; any other is as at the start.
     peers: BTreeMap<NodeId, Peer>,
     /// Peers that are owed so much that they are due an update.
@@ -49,9 +53,10 @@ pub struct Careful {
     inbox: Inbox,
     numbers: Numbers,
     out: VecDeque<Frame>,
-    /// The owner of each receive buffer in use; the application's and those of what waits.
-    buffers: BTreeMap<BufferId, NodeId>,
-    next_buffer: u32,
+    /// The owner of each receive buffer; the application's and those of what waits have one.
+    buffers: Vec<Option<NodeId>>,
+    /// Those that have none.
+    free: Vec<BufferId>,
     sent_to_all: u32,
     /// The latest event that was sent under.
     latest: EventId,
@@ -82,7 +87,8 @@ impl Careful {
         if me.0 >= nodes {
             return Err(ClusterError::Node { me, nodes });
         }
-        let window = buffers / u32::from(nodes.max(1));
+        let fixed = buffers / u32::from(nodes.max(1));
+        let window = settings.lease.map_or(fixed, |_| fixed.min(LEAST_WINDOW));
         let least = if settings.literal { 1 } else { LEAST_WINDOW };
         if window < least && nodes > 1 {
             return Err(ClusterError::Window { buffers, nodes, window, least });
@@ -92,14 +98,15 @@ impl Careful {
             cluster: *cluster,
             settings: settings.clone(),
             window,
+            loans: settings.lease.map(|lease| Loans::new(lease, buffers, nodes)),
             peers: BTreeMap::new(),
             due: BTreeSet::new(),
             asked: BTreeSet::new(),
             inbox: Inbox::default(),
             numbers: Numbers::default(),
             out: VecDeque::new(),
-            buffers: BTreeMap::new(),
-            next_buffer: 0,
+            buffers: Vec::new(),
+            free: Vec::new(),
             sent_to_all: 0,
             latest: EventId(0),
             waits: None,
@@ -139,7 +146,12 @@ impl Careful {
         }
         let most = u32::from(u16::MAX);
         match to {
-            Destination::Node(node) => self.peer(node).grant(most) as u16,
+            Destination::Node(node) => {
+                if self.peer(node).owed > 0 {
+                    self.adapt(node);
+                }
+                self.peer(node).grant(most) as u16
+            }
             Destination::All => {
                 let others = self.cluster.others(self.me);
                 let least = others.map(|node| self.peer(node).owed).min().unwrap_or(0).min(most);
@@ -157,11 +169,16 @@ impl Careful {
             Destination::Node(node) => {
                 let peer = self.peer(node);
                 peer.ours -= 1;
+                peer.used = true;
                 peer.sent = peer.sent.wrapping_add(1);
                 peer.sent.wrapping_sub(1)
             }
             Destination::All => {
-                self.cluster.others(self.me).for_each(|node| self.peer(node).ours -= 1);
+                self.cluster.others(self.me).for_each(|node| {
+                    let peer = self.peer(node);
+                    peer.ours -= 1;
+                    peer.used = true;
+                });
                 self.sent_to_all = self.sent_to_all.wrapping_add(1);
                 self.sent_to_all.wrapping_sub(1)
             }
@@ -178,7 +195,8 @@ impl Careful {
 
     /// Whether an update of what is owed is still due: data may have taken it along.
     fn is_due(&self, node: NodeId) -> bool {
-        let (half, owed) = (self.window / 2, self.peers.get(&node).map_or(0, |peer| peer.owed));
+        let half = self.allowance(node) / 2;
+        let owed = self.peers.get(&node).map_or(0, |peer| peer.owed);
         owed > half || (self.settings.at_half && owed > 0 && owed >= half)
     }
 
@@ -193,6 +211,7 @@ impl Careful {
                 self.due.remove(&node);
             } else if self.peer(node).ours > 0 {
                 self.due.remove(&node);
+                self.adapt(node);
                 let grant = self.peer(node).grant(u32::from(u16::MAX)) as u16;
                 let counter = self.count(Destination::Node(node));
                 return Some(self.control(node, grant, counter));
@@ -222,6 +241,7 @@ impl Careful {
             // So its receiver sees whether frames to all are missing.
             fragment: self.sent_to_all,
             grant,
+            back: 0,
             complete: EventId(0),
             counter,
             data: bytes::Bytes::new(),
@@ -235,7 +255,8 @@ impl Careful {
 
     /// Whether a frame may be here: it is the next of its sender, which had a credit for it.
     fn is_promised(&mut self, frame: &Frame) -> bool {
-        let (peer, event, window) = (frame.from, frame.event, self.window);
+        let (peer, event) = (frame.from, frame.event);
+        let most = self.loans.map_or(self.window, |_| self.cluster.receive_buffers);
         let known = peer.0 < self.cluster.nodes && peer != self.me;
         if !known || !matches!(frame.kind, Kind::Careful | Kind::Update) {
             let what = if known { "it sent a frame of another protocol" } else { "it is no peer" };
@@ -256,8 +277,11 @@ impl Careful {
         };
         let failure = match missing {
             0 if it.theirs == 0 && !audits => Failure::Overrun { peer, event },
-            0 if it.ours + u32::from(frame.grant) > window => {
+            0 if it.ours + u32::from(frame.grant) > most => {
                 Failure::Protocol { peer, what: "it granted more than its window" }
+            }
+            0 if frame.back > 0 && frame.kind != Kind::Update => {
+                Failure::Protocol { peer, what: "it gives back with data" }
             }
             0 => return true,
             1..=0x7fff_ffff => Failure::Lost { peer, event, missing },
@@ -269,9 +293,8 @@ impl Careful {
 
     /// Stores a frame's fragment in a receive buffer.
     fn store(&mut self, frame: Frame) {
-        let buffer = BufferId(self.next_buffer);
-        self.next_buffer = self.next_buffer.wrapping_add(1);
         let Frame { from, event, fragment, flags, data, .. } = frame;
+        let buffer = self.free.last().copied().unwrap_or(BufferId(self.buffers.len() as u32));
         let stored = Stored { from, fragment, data, buffer: Some(buffer) };
         if !self.inbox.takes(event, from, fragment) {
             let what = "its fragments are numbered beyond reason, or its events too many";
@@ -280,16 +303,19 @@ impl Careful {
         if !self.inbox.put(event, flags, stored) {
             return self.fail(Failure::Disordered { peer: from, event });
         }
-        self.buffers.insert(buffer, from);
+        match self.free.pop() {
+            Some(BufferId(place)) => self.buffers[place as usize] = Some(from),
+            None => self.buffers.push(Some(from)),
+        }
         self.peer(from).held += 1;
-        self.memory.receive = self.buffers.len() as u32;
+        self.memory.receive = (self.buffers.len() - self.free.len()) as u32;
         self.memory.receive_most = self.memory.receive_most.max(self.memory.receive);
     }
 
     /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
     /// two for each that comes, so that an update is due before the window is closed.
     fn copy_out(&mut self, from: NodeId) {
-        let window = self.window;
+        let window = self.allowance(from);
         let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
         for _ in 0..2 {
             let peer = *self.peer(from);
@@ -312,8 +338,11 @@ impl Careful {
 
     /// A receive buffer is free again.
     fn give_back(&mut self, buffer: Option<BufferId>) {
-        let Some(from) = buffer.and_then(|buffer| self.buffers.remove(&buffer)) else { return };
-        self.memory.receive = self.buffers.len() as u32;
+        let Some(buffer) = buffer else { return };
+        let owner = self.buffers.get_mut(buffer.0 as usize).and_then(Option::take);
+        let Some(from) = owner else { return };
+        self.free.push(buffer);
+        self.memory.receive = (self.buffers.len() - self.free.len()) as u32;
         self.peer(from).held -= 1;
         self.freed(from);
     }
@@ -356,6 +385,7 @@ impl Layer for Careful {
             event,
             fragment: number,
             grant: self.piggyback(to),
+            back: 0,
             complete: EventId(0),
             counter: self.count(to),
             data,
@@ -381,7 +411,7 @@ impl Layer for Careful {
         self.give_back(Some(buffer));
     }
 
-    fn arrive(&mut self, _now: Time, frame: Frame) {
+    fn arrive(&mut self, now: Time, frame: Frame) {
         if self.failure.is_some() || !self.is_promised(&frame) {
             return;
         }
@@ -395,6 +425,15 @@ impl Layer for Careful {
         let peer = self.peer(from);
         peer.theirs -= 1;
         peer.ours += u32::from(frame.grant);
+        peer.used |= frame.grant > 0;
+        peer.recent += u32::from(frame.kind == Kind::Careful);
+        if let Some(loans) = &mut self.loans {
+            loans.begin(now);
+        }
+        if !self.given_back(from, frame.back) {
+            let what = "it gives back more than it was lent";
+            return self.fail(Failure::Protocol { peer: from, what });
+        }
         [Operation::ProcessUpdate, Operation::TrackEvent, Operation::ShrinkSender]
             .into_iter()
             .for_each(|operation| self.tally.note(operation));
@@ -417,10 +456,15 @@ impl Layer for Careful {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.waits.filter(|_| self.settings.audit.is_some()).map(|waits| waits.audit)
+        let audit = self.waits.filter(|_| self.settings.audit.is_some()).map(|waits| waits.audit);
+        let lease = self.loans.and_then(|loans| loans.ends);
+        audit.into_iter().chain(lease).min()
     }
 
     fn expire(&mut self, now: Time) {
+        if self.loans.and_then(|loans| loans.ends).is_some_and(|ends| ends <= now) {
+            self.lease_over(now);
+        }
         let (Some(waits), Some(audit)) = (self.waits, self.settings.audit) else { return };
         if now < waits.audit {
             return;

@@ -1,6 +1,6 @@
 //! What a careful node knows of a peer: credits, and counters of frames.
 //!
-//! Of the window W of a peer each frame's credit is in one place: with the peer (`theirs`, which counts grants under way to
+//! Of the window W of a peer, with what it is lent, each frame's credit is in one place: with the peer (`theirs`, which counts grants under way to
 //! it), in a frame under way, in a frame held here, or `owed`.
 
 /// A peer.
@@ -20,6 +20,12 @@ pub(super) struct Peer {
     pub expected: u32,
     /// The counter of its next frame to all.
     pub expected_of_all: u32,
+    /// Frames that it may send beyond its window, as long as it uses them.
+    pub lent: u32,
+    /// Its frames with data that came lately.
+    pub recent: u32,
+    /// Whether anything was sent to it, or granted by it, in the lease under way.
+    pub used: bool,
 }
 
 impl Peer {
@@ -33,6 +39,9 @@ impl Peer {
             sent: 0,
             expected: 0,
             expected_of_all: 0,
+            lent: 0,
+            recent: 0,
+            used: false,
         }
     }
 

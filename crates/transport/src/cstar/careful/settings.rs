@@ -17,6 +17,9 @@ pub struct CarefulSettings {
     /// While a fragment is waited for longer than this, the peers are asked whether anything was lost: it shows the loss of
     /// a frame behind which nothing more comes. Never if `None`, as in the report.
     pub audit: Option<Span>,
+    /// Windows are of the least size, and what buffers are left is lent to the peers that send most (§7), each loan until it
+    /// was not used for so long. Fixed windows of ⌊R/P⌋ if `None`, as in the report.
+    pub lease: Option<Span>,
 }
 
 impl Default for CarefulSettings {
@@ -27,6 +30,7 @@ impl Default for CarefulSettings {
             at_half: false,
             memory: 1 << 28,
             audit: None,
+            lease: None,
         }
     }
 }
@@ -64,6 +68,12 @@ impl CarefulSettings {
             default: None,
             help: "Ask peers whether anything was lost when a fragment is waited for longer than this; never if left out",
         },
+        ProtocolKey {
+            name: "lease",
+            takes: Takes::Time(Span::from_micros(1), Span::from_secs(3600)),
+            default: None,
+            help: "Keep windows of 3, and lend the other buffers to the peers that send most, until a loan was not used for this time; fixed windows if left out",
+        },
     ];
 
     /// The settings that `values` give.
@@ -77,6 +87,7 @@ impl CarefulSettings {
             at_half: values.flag("at_half"),
             memory: values.number("memory"),
             audit: values.time("audit"),
+            lease: values.time("lease"),
         })
     }
 }

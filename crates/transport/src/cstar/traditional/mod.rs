@@ -148,6 +148,7 @@ impl Traditional {
             event,
             fragment: 0,
             grant: 0,
+            back: 0,
             complete: self.complete,
             counter: 0,
             data: Bytes::new(),

@@ -31,7 +31,7 @@ fn kind() -> impl Strategy<Value = Kind> {
 prop_compose! {
     fn frame()(
         kind in kind(), from in 0_u16..6, to_all: bool, bits in 0_u8..32, event in number(),
-        fragment in number(), grant in 0_u16..4, complete in number(), counter in number(),
+        fragment in number(), grant in 0_u16..4, back in 0_u16..3, complete in number(), counter in number(),
         list in prop::collection::vec((number(), number(), any::<u32>()), 0..4),
     ) -> Frame {
         let bit = |at: u8| bits >> at & 1 == 1;
@@ -46,6 +46,7 @@ prop_compose! {
             event: EventId(event),
             fragment,
             grant,
+            back,
             complete: EventId(complete),
             counter,
             data: Bytes::from_static(b"word"),
@@ -84,8 +85,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_careful_node_stands_what_no_honest_peer_sends(frames in prop::collection::vec(frame(), 1..80)) {
-        let settings = CarefulSettings { audit: Some(Span::from_millis(9)), ..Default::default() };
+    fn a_careful_node_stands_what_no_honest_peer_sends(
+        frames in prop::collection::vec(frame(), 1..80), lends: bool,
+    ) {
+        let lease = lends.then(|| Span::from_millis(7));
+        let settings =
+            CarefulSettings { audit: Some(Span::from_millis(9)), lease, ..Default::default() };
         hear(&mut Careful::new(NodeId(0), &CLUSTER, &settings).unwrap(), &frames);
     }
 
