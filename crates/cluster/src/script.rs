@@ -204,4 +204,30 @@ mod tests {
         let hole = Ledger::default().note(&delivery(3, Status::EventDone)).unwrap_err();
         assert_eq!(hole, "3 fragments of node 1 for event 2 are missing");
     }
+
+    /// Finds each message wrong, and says which it was.
+    #[derive(Debug)]
+    struct Picky(u32);
+
+    impl Script for Picky {
+        fn phase(&mut self, _: &mut VecDeque<Op>) {}
+
+        fn received(&mut self, _: &Delivery) -> Result<(), String> {
+            self.0 += 1;
+            Err(format!("message {} is wrong", self.0))
+        }
+
+        fn end(&self) -> EventId {
+            EventId(9)
+        }
+    }
+
+    #[test]
+    fn the_verdict_is_the_first_error() {
+        let mut program = Scripted::new(Picky(0), 1);
+        for _ in 0..2 {
+            program.next(Outcome::Received(delivery(0, Status::NodeDone)));
+        }
+        assert_eq!(program.verdict(), Err("message 1 is wrong".into()));
+    }
 }

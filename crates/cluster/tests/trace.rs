@@ -4,7 +4,8 @@ use serde_json::Value;
 use trunkline_cluster::pattern::Pattern;
 use trunkline_cluster::together::Network;
 use trunkline_cluster::trace::{Act, MOST_LINES, MOST_NODES, Record, arrows, perfetto, picture};
-use trunkline_cluster::{Node, Test};
+use trunkline_cluster::{Flood, Node, Test};
+use trunkline_core::Time;
 use trunkline_transport::cstar::{Careful, CarefulSettings, Cluster, NodeId};
 
 const FRAME: u32 = 1000;
@@ -125,4 +126,69 @@ fn patterns_tell_broadcasts_neighbours_and_others() {
     let table = Pattern::of(&recorded("jacobi:side=8,iterations=8", 4)).to_string();
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines[2], format!("{:<10} {:>12} {:>7} {:>15}", "neighbour", 48, "92.3", 48 * 64));
+}
+
+#[test]
+fn a_lap_holds_the_user_bytes_of_its_senders() {
+    let laps = |test: &str| -> Vec<u64> {
+        let lap = |it: &Record| if let Act::Lap(bytes) = it.act { Some(bytes) } else { None };
+        recorded(test, 3)[0].iter().filter_map(lap).collect()
+    };
+    assert_eq!(laps("latency:words=5,rounds=2,warm_up=1"), [20, 20]);
+    // Nodes 0 and 1 send 4 messages of 20 bytes each.
+    assert_eq!(laps("throughput:words=5,messages=4,ahead=2"), [2 * 4 * 20]);
+    assert_eq!(laps("flood:words=5,fragments=2,ahead=3,events=6"), [3 * 40, 3 * 40]);
+}
+
+#[test]
+fn sixty_four_nodes_end_with_a_crowd_and_sixty_five_do_not() {
+    let closing = |nodes| {
+        let records = recorded("latency:words=1,rounds=1,warm_up=0", nodes);
+        Pattern::of(&records).broadcast.fragments
+    };
+    assert_eq!((closing(64), closing(65)), (64, 0));
+}
+
+#[test]
+fn a_flood_fills_a_frame_and_stays_below_four_gibibytes() {
+    let check = |words, fragments| {
+        let flood = Flood { words, fragments, ahead: 1, events: 1, processing: false };
+        Test::Flood(flood).check(2, FRAME).is_ok()
+    };
+    assert!(check(FRAME / 4, 1) && !check(FRAME / 4 + 1, 1));
+    assert!(check(128, (1 << 23) - 1) && !check(128, 1 << 23));
+}
+
+#[test]
+fn slices_have_the_category_of_their_act() {
+    let (test, nodes, _) = LATENCY;
+    let trace: Value = serde_json::from_str(&perfetto(&recorded(test, nodes))).unwrap();
+    let slices = trace["traceEvents"].as_array().unwrap().iter().filter(|it| it["ph"] == "X");
+    for slice in slices {
+        let expected = match slice["name"].as_str().unwrap().split(' ').next().unwrap() {
+            "send" | "receive" => "message",
+            "wait" => "wait",
+            "work" => "work",
+            _ => "program",
+        };
+        assert_eq!(slice["cat"], expected, "{slice}");
+    }
+}
+
+#[test]
+fn only_empty_messages_are_grey() {
+    let (test, nodes, _) = LATENCY;
+    let svg = picture(&recorded(test, nodes));
+    assert_eq!(svg.matches("stroke=\"#AAAAAA\"").count(), 3 * 2);
+}
+
+#[test]
+fn the_axis_has_five_to_twelve_ticks() {
+    for length in (1_000..1_000_000).step_by(7_919) {
+        let record = |at| Record { at: Time::from_nanos(at), act: Act::End };
+        let svg = picture(&[vec![record(0), record(length)]]);
+        // The axis itself is a black line too.
+        let ticks = svg.matches("stroke=\"black\"/>").count() - 1;
+        assert!((5..=12).contains(&ticks), "{ticks} ticks in {length} ns");
+    }
 }
