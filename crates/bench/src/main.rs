@@ -127,7 +127,7 @@ struct Report {
     instructions: Option<instructions::Instructions>,
     tcp: Option<Vec<tcp::Row>>,
     movers: Option<Vec<movers::Row>>,
-    messages: Option<Vec<messages::Row>>,
+    messages: Option<messages::Messages>,
     simulator: Option<simulator::Simulator>,
 }
 
@@ -188,9 +188,9 @@ fn measure(args: &Args) -> Result<Report> {
         report.movers = Some(rows);
     }
     if wanted(Section::Messages) {
-        let rows = messages::measure(effort.messages)?;
-        show("Messages over loopback: median (least–greatest)", messages::text(&rows));
-        report.messages = Some(rows);
+        let all = messages::measure(effort.messages)?;
+        show("Messages over loopback: median (least–greatest)", messages::text(&all));
+        report.messages = Some(all);
     }
     if wanted(Section::Instructions) {
         let all = instructions::measure(effort.packets)?;

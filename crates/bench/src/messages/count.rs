@@ -4,11 +4,12 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
 
-/// The command under which `program` is counted into `file`.
-pub fn counting(program: &Path, file: &Path) -> Command {
+/// The command under which `program` is counted into `file`: all of it, or what happens within functions of a name.
+pub fn counting(program: &Path, file: &Path, within: Option<&str>) -> Command {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg(format!("--log-file={}", file.display()));
+    command.args(within.map(|name| format!("--toggle-collect={name}")));
     command.arg(program);
     command
 }

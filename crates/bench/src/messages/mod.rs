@@ -5,6 +5,7 @@ pub mod bare;
 mod count;
 mod ours;
 mod peers;
+mod phases;
 
 use crate::figure::{Figure, show};
 use anyhow::Result;
@@ -12,7 +13,9 @@ use bare::Task;
 use comfy_table::Table;
 use ours::{Carrying, Pair};
 use peers::{Peer, Told};
+use phases::Phase;
 use serde::Serialize;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// How often, and how much.
@@ -30,13 +33,30 @@ pub struct Effort {
 const SIZES: [u32; 4] = [4, 800, 4000, 8000];
 /// Instructions of the careful layer over those of bare datagrams should not exceed this.
 const GOAL: f64 = 1.05;
-const PEERS: [Peer; 4] =
-    [Peer::Fabric("udp;ofi_rxd"), Peer::Fabric("tcp;ofi_rxm"), Peer::Ucx, Peer::Mpi];
-const OURS: [(Carrying, &str); 3] = [
-    (Carrying::Bare, "bare UDP (the limit)"),
-    (Carrying::Layer("careful"), "careful"),
-    (Carrying::Layer("traditional"), "traditional"),
+/// Who is measured, with the name for a table. The first is the limit, the second what the goal is of.
+const ALL: [Contender; 7] = [
+    Contender::Ours(Carrying::Bare, "bare UDP (the limit)"),
+    Contender::Ours(Carrying::Layer("careful"), "careful"),
+    Contender::Ours(Carrying::Layer("traditional"), "traditional"),
+    Contender::Peer(Peer::Fabric("udp;ofi_rxd")),
+    Contender::Peer(Peer::Fabric("tcp;ofi_rxm")),
+    Contender::Peer(Peer::Ucx),
+    Contender::Peer(Peer::Mpi),
 ];
+
+/// Ends of this laboratory, or of another message layer.
+#[derive(Debug, Clone, Copy)]
+enum Contender {
+    Ours(Carrying, &'static str),
+    Peer(Peer),
+}
+
+/// All that was measured.
+#[derive(Debug, Serialize)]
+pub struct Messages {
+    rows: Vec<Row>,
+    phases: Vec<Phase>,
+}
 
 /// A layer's figures for messages of one size.
 #[derive(Debug, Serialize)]
@@ -55,7 +75,7 @@ pub struct Row {
     /// Payload one way in bits per second.
     rate: Option<Figure>,
     /// Instructions of one end, its libraries included and the kernel not, for a message sent and one received.
-    instructions: Option<f64>,
+    instructions: f64,
     /// Whether those contain what an end looked in vain.
     spins: bool,
 }
@@ -68,51 +88,64 @@ struct Sample {
 }
 
 /// Measures all layers in turn, size by size. Those whose programs are not there have no rows.
-pub fn measure(effort: Effort) -> Result<Vec<Row>> {
+pub fn measure(effort: Effort) -> Result<Messages> {
     let place = tempfile::tempdir()?;
-    let peers: Vec<Peer> = PEERS.into_iter().filter(|peer| is_there(peer.program())).collect();
+    let there: Vec<Contender> = ALL.into_iter().filter(|it| it.is_there()).collect();
     let mut rows = Vec::new();
     for bytes in SIZES {
-        let mut samples = vec![Vec::new(); OURS.len() + peers.len()];
+        let mut samples = vec![Vec::new(); there.len()];
         for _ in 0..effort.rounds {
-            for (index, samples) in samples.iter_mut().enumerate() {
-                samples.push(match OURS.get(index) {
-                    Some(&(carrying, _)) => sample(carrying, bytes, effort.count)?,
-                    None => {
-                        let told = peers[index - OURS.len()].measure(bytes, effort.count)?;
-                        Sample { told, asleep: None }
-                    }
-                });
+            for (contender, samples) in there.iter().zip(&mut samples) {
+                samples.push(contender.sample(bytes, effort.count)?);
             }
         }
-        let file = place.path().join("count");
-        for (index, own) in samples.iter().enumerate() {
-            let mut row = row(bytes, own, &samples[0]);
-            match OURS.get(index) {
-                Some(&(carrying, name)) => {
-                    let pair =
-                        |count| Pair { carrying, task: Task::PingPong, bytes, count, polls: false };
-                    row.layer = name.into();
-                    row.instructions = Some(count::per_message(effort.few, |count| {
-                        pair(count).run(Some(&file))?;
-                        count::counted(&file)
-                    })?);
-                }
-                None => {
-                    let peer = peers[index - OURS.len()];
-                    (row.layer, row.spins) = (peer.name(), !peer.sleeps());
-                    row.instructions = Some(peer.instructions(bytes, effort.few, place.path())?);
-                }
-            }
-            rows.push(row);
+        for (contender, own) in there.iter().zip(&samples) {
+            let instructions = contender.instructions(bytes, effort.few, place.path())?;
+            rows.push(row(contender, bytes, own, &samples[0], instructions));
         }
     }
-    Ok(rows)
+    Ok(Messages { rows, phases: phases::measure(effort.few, place.path())? })
 }
 
-fn is_there(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+impl Contender {
+    fn name(self) -> String {
+        match self {
+            Contender::Ours(_, name) => name.into(),
+            Contender::Peer(peer) => peer.name(),
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        let Contender::Peer(peer) = self else { return true };
+        let mut command = Command::new(peer.program());
+        command.arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    }
+
+    /// Whether what it looks in vain is among its instructions.
+    fn spins(&self) -> bool {
+        matches!(self, Contender::Peer(_))
+    }
+
+    fn sample(self, bytes: u32, count: u32) -> Result<Sample> {
+        match self {
+            Contender::Ours(carrying, _) => sample(carrying, bytes, count),
+            Contender::Peer(peer) => Ok(Sample { told: peer.measure(bytes, count)?, asleep: None }),
+        }
+    }
+
+    /// Instructions of one end for a message sent and one received.
+    fn instructions(self, bytes: u32, few: u32, place: &Path) -> Result<f64> {
+        let carrying = match self {
+            Contender::Ours(carrying, _) => carrying,
+            Contender::Peer(peer) => return peer.instructions(bytes, few, place),
+        };
+        let file = place.join("count");
+        count::per_message(few, |count| {
+            let pair = Pair { carrying, task: Task::PingPong, bytes, count, polls: false };
+            pair.run(Some((&file, None)))?;
+            count::counted(&file)
+        })
+    }
 }
 
 fn sample(carrying: Carrying, bytes: u32, count: u32) -> Result<Sample> {
@@ -127,25 +160,32 @@ fn sample(carrying: Carrying, bytes: u32, count: u32) -> Result<Sample> {
     Ok(Sample { told, asleep: Some(at(&asleep, 0.5)) })
 }
 
-fn row(bytes: u32, own: &[Sample], bare: &[Sample]) -> Row {
+fn row(
+    contender: &Contender,
+    bytes: u32,
+    own: &[Sample],
+    bare: &[Sample],
+    instructions: f64,
+) -> Row {
     let figure =
         |of: &dyn Fn(&Sample) -> Option<f64>| Figure::of(own.iter().filter_map(of).collect());
     let pairs = own.iter().zip(bare).map(|(own, bare)| (own.told.latency, bare.told.latency));
     Row {
-        layer: String::new(),
+        layer: contender.name(),
         bytes,
         latency: figure(&|it| Some(it.told.latency)),
         ratio: Figure::of_ratios(pairs),
         p99: figure(&|it| it.told.p99),
         asleep: figure(&|it| it.asleep),
         rate: figure(&|it| it.told.rate),
-        instructions: None,
-        spins: false,
+        instructions,
+        spins: contender.spins(),
     }
 }
 
-/// The table, with the verdicts.
-pub fn text(rows: &[Row]) -> String {
+/// The tables, with the verdicts.
+pub fn text(messages: &Messages) -> String {
+    let rows = &messages.rows;
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::ASCII_MARKDOWN);
     table.set_header([
@@ -168,14 +208,15 @@ pub fn text(rows: &[Row]) -> String {
             show(row.p99, 1),
             show(row.asleep, 1),
             show(row.rate.map(|figure| figure.scaled(1e-6)), 0),
-            row.instructions.map_or_else(|| "–".into(), |it| format!("{it:.0}{mark}")),
+            format!("{:.0}{mark}", row.instructions),
         ]);
     }
     let verdicts: Vec<String> =
         SIZES.into_iter().filter_map(|bytes| verdict(rows, bytes)).collect();
     format!(
-        "{table}\n* those of looking in vain included: it cannot sleep\n{}\n",
-        verdicts.join("\n")
+        "{table}\n* those of looking in vain included: it does not sleep\n{}\n\n{}",
+        verdicts.join("\n"),
+        phases::text(&messages.phases)
     )
 }
 
@@ -183,7 +224,7 @@ pub fn text(rows: &[Row]) -> String {
 fn verdict(rows: &[Row], bytes: u32) -> Option<String> {
     let own = rows.iter().filter(|row| row.bytes == bytes).collect::<Vec<_>>();
     let (bare, careful, others) = (own.first()?, own.get(1)?, own.get(2..)?);
-    let instructions = careful.instructions? / bare.instructions?;
+    let instructions = careful.instructions / bare.instructions;
     let latency = careful.latency?.median;
     let ahead = |row: &&&Row| row.latency.is_some_and(|it| it.median > latency);
     let faster = others.iter().filter(ahead).count();

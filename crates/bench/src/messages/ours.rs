@@ -40,8 +40,9 @@ const POLL: u64 = 10_000;
 const WARM_UP: u32 = 200;
 
 impl Pair {
-    /// What both ends say of a run. Callgrind counts the first one's instructions into a file, if one is given.
-    pub fn run(&self, counted: Option<&Path>) -> Result<Vec<Outcome>> {
+    /// What both ends say of a run. Callgrind counts the first one's instructions into a file, if one is given, all or those
+    /// within functions of a name.
+    pub fn run(&self, counted: Option<(&Path, Option<&str>)>) -> Result<Vec<Outcome>> {
         let (bench, product) = (std::env::current_exe()?, ours()?);
         let command = |node: NodeId, at: Place| {
             let (program, words) = match self.carrying {
@@ -49,7 +50,7 @@ impl Pair {
                 Carrying::Layer(layer) => (&product, self.node(layer, node, &at)),
             };
             let mut command = match counted.filter(|_| node == NodeId(0)) {
-                Some(file) => super::count::counting(program, file),
+                Some((file, within)) => super::count::counting(program, file, within),
                 None => Command::new(program),
             };
             command.args(words).stderr(Stdio::null());

@@ -52,11 +52,6 @@ impl Peer {
         }
     }
 
-    /// Whether it can sleep while it waits; else what it looks in vain is counted among its instructions.
-    pub fn sleeps(self) -> bool {
-        self == Peer::Ucx
-    }
-
     /// Messages of `bytes`, `count` there and back, and as many one way of those that have a program for it.
     pub fn measure(self, bytes: u32, count: u32) -> Result<Told> {
         match self {
@@ -100,7 +95,7 @@ impl Peer {
                     )?;
                 }
                 Peer::Ucx => {
-                    let command = |client| ucx("tag_lat", bytes, count, &["-E", "sleep"], client);
+                    let command = |client| ucx("tag_lat", bytes, count, &[], client);
                     both(
                         |client| if client { under(&command(true), &file) } else { command(false) },
                     )?;
@@ -182,7 +177,7 @@ fn mpi(bytes: u32, count: u32, more: &[&str], file: Option<&Path>) -> Result<(f6
 
 /// The same command with its instructions counted into a file.
 fn under(plain: &Command, file: &Path) -> Command {
-    let mut command = count::counting(&PathBuf::from(plain.get_program()), file);
+    let mut command = count::counting(&PathBuf::from(plain.get_program()), file, None);
     command.args(plain.get_args());
     for (name, value) in plain.get_envs() {
         command.env(name, value.unwrap_or_default());

@@ -13,10 +13,14 @@ const MESSAGES: u32 = 3;
 const BYTES: Size = Size::from_bytes(20_000);
 /// Of timed tests.
 const DURATION: Span = Span::from_secs(1);
+const NODES: u16 = 64;
 
 fn shorter(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.traffic.iter_mut().for_each(shorten);
+    for cluster in &mut scenario.clusters {
+        cluster.layout.nodes = cluster.layout.nodes.min(NODES);
+    }
     scenario
 }
 

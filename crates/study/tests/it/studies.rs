@@ -34,6 +34,7 @@ fn every_study_and_every_scenario_can_be_read() {
             "lambert-beyond",
             "lambert1987",
             "lds2001",
+            "mosberger-beyond",
             "mosberger1994",
             "vandewater1988",
             "xunet-beyond"
