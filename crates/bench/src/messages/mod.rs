@@ -56,6 +56,8 @@ enum Contender {
 pub struct Messages {
     rows: Vec<Row>,
     phases: Vec<Phase>,
+    /// Programs that are not there, so that their layers have no rows.
+    missing: Vec<&'static str>,
 }
 
 /// A layer's figures for messages of one size.
@@ -90,7 +92,10 @@ struct Sample {
 /// Measures all layers in turn, size by size. Those whose programs are not there have no rows.
 pub fn measure(effort: Effort) -> Result<Messages> {
     let place = tempfile::tempdir()?;
-    let there: Vec<Contender> = ALL.into_iter().filter(|it| it.is_there()).collect();
+    let (there, not): (Vec<Contender>, Vec<Contender>) =
+        ALL.into_iter().partition(Contender::is_there);
+    let mut missing: Vec<_> = not.into_iter().filter_map(Contender::program).collect();
+    missing.dedup();
     let mut rows = Vec::new();
     for bytes in SIZES {
         let mut samples = vec![Vec::new(); there.len()];
@@ -104,7 +109,8 @@ pub fn measure(effort: Effort) -> Result<Messages> {
             rows.push(row(contender, bytes, own, &samples[0], instructions));
         }
     }
-    Ok(Messages { rows, phases: phases::measure(effort.few, place.path())? })
+    let phases = phases::measure(effort.few, place.path())?;
+    Ok(Messages { rows, phases, missing })
 }
 
 impl Contender {
@@ -115,9 +121,17 @@ impl Contender {
         }
     }
 
+    /// The program that has to be there.
+    fn program(self) -> Option<&'static str> {
+        match self {
+            Contender::Ours(..) => None,
+            Contender::Peer(peer) => Some(peer.program()),
+        }
+    }
+
     fn is_there(&self) -> bool {
-        let Contender::Peer(peer) = self else { return true };
-        let mut command = Command::new(peer.program());
+        let Some(program) = self.program() else { return true };
+        let mut command = Command::new(program);
         command.arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
     }
 
@@ -211,10 +225,16 @@ pub fn text(messages: &Messages) -> String {
             format!("{:.0}{mark}", row.instructions),
         ]);
     }
+    let missing = match messages.missing.join(", ") {
+        none if none.is_empty() => none,
+        some => format!(
+            "not there, and not measured: {some} (apt-get install libfabric-bin ucx-utils openmpi-bin netpipe-openmpi)\n"
+        ),
+    };
     let verdicts: Vec<String> =
         SIZES.into_iter().filter_map(|bytes| verdict(rows, bytes)).collect();
     format!(
-        "{table}\n* those of looking in vain included: it does not sleep\n{}\n\n{}",
+        "{table}\n{missing}* those of looking in vain included: it does not sleep\n{}\n\n{}",
         verdicts.join("\n"),
         phases::text(&messages.phases)
     )

@@ -38,8 +38,8 @@ pub trait Layer: fmt::Debug + Send {
     /// The next frame to be sent.
     fn transmit(&mut self, now: Time) -> Option<Frame>;
 
-    /// When [`expire`](Layer::expire) is to be called; may lie in the past. A careful layer has no timer but that of its
-    /// audits, if it has any.
+    /// When [`expire`](Layer::expire) is to be called; may lie in the past. A careful layer has no timers but those of its
+    /// audits and of its leases, if it has any.
     fn deadline(&self) -> Option<Time>;
 
     /// Does what is due at `now`.

@@ -426,7 +426,7 @@ impl Layer for Careful {
         peer.theirs -= 1;
         peer.ours += u32::from(frame.grant);
         peer.used |= frame.grant > 0;
-        peer.recent += u32::from(frame.kind == Kind::Careful);
+        peer.recent = peer.recent.saturating_add(u32::from(frame.kind == Kind::Careful));
         if let Some(loans) = &mut self.loans {
             loans.begin(now);
         }
