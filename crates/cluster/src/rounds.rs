@@ -210,3 +210,41 @@ fn whole(mut parts: BTreeMap<u32, Bytes>) -> Bytes {
     parts.values().for_each(|part| whole.extend_from_slice(part));
     whole.freeze()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl Rounds for Nothing {
+        fn round(&mut self, _: &mut Plan) {}
+
+        fn take(&mut self, _: Message) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    /// Full pieces and a rest, the last one marked; more than one is a large event. A message of no bytes is one piece.
+    #[test]
+    fn a_message_is_cut_into_what_frames_hold() {
+        let cut = |bytes: usize| {
+            let (to, data) = (Destination::All, Bytes::from(vec![7; bytes]));
+            let ops = Messages::new(Nothing, 4).cut(to, EventId(3), true, &data);
+            let piece = |op: Op| match op {
+                Op::Send(Fragment { to: Destination::All, event: EventId(3), flags, data }) => {
+                    assert!(flags.crowd && data.iter().all(|&octet| octet == 7));
+                    (data.len(), flags.last, flags.large)
+                }
+                other => panic!("{other:?}"),
+            };
+            ops.into_iter().map(piece).collect::<Vec<_>>()
+        };
+        assert_eq!(cut(0), [(0, true, false)]);
+        assert_eq!(cut(4), [(4, true, false)]);
+        assert_eq!(cut(5), [(4, false, true), (1, true, true)]);
+        assert_eq!(cut(8), [(4, false, true), (4, true, true)]);
+        assert_eq!(cut(9), [(4, false, true), (4, false, true), (1, true, true)]);
+    }
+}

@@ -36,10 +36,19 @@ const ASKS: Span = Span::from_secs(1);
 /// Longest sleep: so soon a stop is noticed.
 const NAP: Duration = Duration::from_millis(20);
 
+/// What a driver tells while it runs.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// All nodes are there, and the program begins.
+    Begins,
+    /// The program has ended or cannot go on.
+    Ended(&'a Outcome),
+}
+
 /// Runs a node to the end of its program, and then answers the others until `stop`; one that cannot go on tells them and
 /// returns.
 ///
-/// `ended` is called with the outcome when the program has ended or cannot go on.
+/// `tell` is called when the program begins, and with the outcome when it has ended or cannot go on.
 ///
 /// # Errors
 /// If a peer does not come, the system refuses something, or `stop` is set before the end.
@@ -48,7 +57,7 @@ pub fn drive(
     node: Node,
     carrier: Carrier,
     stop: &AtomicBool,
-    ended: &mut dyn FnMut(&Outcome),
+    tell: &mut dyn FnMut(Told<'_>),
 ) -> Result<Outcome, NodesError> {
     let chance = plan.seed.stream(&format!("node {} drops", plan.me.0));
     let count = carrier.peers().len();
@@ -70,6 +79,7 @@ pub fn drive(
         Ok(early) => early,
         Err(error) => return driver.parts(error),
     };
+    tell(Told::Begins);
     driver.node.record(plan.record);
     driver.begin = Instant::now();
     driver.began = if plan.record > 0 { monotonic() } else { 0 };
@@ -84,7 +94,7 @@ pub fn drive(
     if let Some(reason) = driver.own_failure() {
         part(&mut driver.carrier, plan.me, &reason)?;
     }
-    ended(&outcome);
+    tell(Told::Ended(&outcome));
     while outcome.failure.is_none() && !stop.load(Ordering::Relaxed) {
         driver.take_in(driver.until_due(driver.now()))?;
     }

@@ -17,7 +17,7 @@ mod udp;
 pub use address::{Address, Place};
 pub use carrier::Carrier;
 pub(crate) use carrier::wait_to_send;
-pub use drive::{Plan, drive};
+pub use drive::{Plan, Told, drive};
 pub use error::NodesError;
 pub use ethernet::ETHERTYPE;
 pub use launch::{Joined, Launch, MOST_NAMESPACES, Peers, Said};

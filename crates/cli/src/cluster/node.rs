@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trunkline_cluster::Node;
-use trunkline_nodes::{Address, Carrier, NodesError, Outcome, Peers, Place, Plan, Said, drive};
+use trunkline_nodes::{Address, Carrier, NodesError, Peers, Place, Plan, Said, Told, drive};
 use trunkline_transport::cstar::NodeId;
 
 /// Be one node of a cluster, here or on a host of its own.
@@ -75,7 +75,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         silence: common.silence,
     };
     let mut said = Ok(());
-    let tell = &mut |outcome: &Outcome| said = say(&Said::Ended(Box::new(outcome.clone())));
+    let tell = &mut |told: Told<'_>| match told {
+        Told::Ended(outcome) => said = say(&Said::Ended(Box::new(outcome.clone()))),
+        Told::Begins if args.peers.is_empty() => {}
+        Told::Begins => output::tell(format_args!("all {nodes} nodes are there; {me} begins")),
+    };
     let outcome = match drive(&plan, node, carrier, &stop, tell) {
         // Whoever started it knows why.
         Err(NodesError::Stopped) if args.peers.is_empty() => return Ok(()),

@@ -31,10 +31,10 @@ fn three(host: &Host, more: [&[&str]; 3]) -> Vec<Running> {
             &peers[number.parse::<usize>().unwrap()],
         ];
         let all = ["--peers", &list, "--buffers", "16", "--test", "latency:rounds=100000000"];
-        host.start(&[&own[..], &all, &["--silence", "2s"], more].concat())
+        host.start(&[&own[..], &all, more].concat())
     };
-    let nodes = more.into_iter().enumerate().map(start).collect();
-    thread::sleep(Duration::from_secs(1));
+    let mut nodes: Vec<Running> = more.into_iter().enumerate().map(start).collect();
+    nodes.iter_mut().for_each(|node| node.await_line("all 3 nodes are there"));
     nodes
 }
 
@@ -42,19 +42,20 @@ fn three(host: &Host, more: [&[&str]; 3]) -> Vec<Running> {
 fn fails(node: Running) -> String {
     let outcome = node.finish();
     assert_eq!(outcome.status.code(), Some(1), "{outcome:#?}");
-    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:#?}");
-    outcome.stderr
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "it begins, and says why it ends: {outcome:#?}");
+    lines[1].to_owned()
 }
 
 /// The first to notice a silent node tells the other.
 #[test]
 fn a_node_that_is_killed_is_noticed_by_the_others() {
     let host = Host::beside();
-    let mut nodes = three(&host, [&[]; 3]);
+    let mut nodes = three(&host, [&["--silence", "3s"]; 3]);
     nodes.remove(1).kill();
     for node in nodes {
         let said = fails(node);
-        assert!(said.contains("node 1 is gone: it has not answered for 2s"), "{said}");
+        assert!(said.contains("node 1 is gone: it has not answered for 3s"), "{said}");
     }
 }
 
