@@ -33,6 +33,7 @@ pub struct Run {
     /// The accuracy with which a real-time run was carried out; `None` for the other engines.
     pub accuracy: Option<Accuracy>,
     /// What it has drawn of itself, as the scenario asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
 }
 
