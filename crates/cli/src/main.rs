@@ -10,6 +10,7 @@ mod emulation;
 mod engines;
 mod explain;
 mod failure;
+mod files;
 mod harmless;
 mod ladder;
 mod links;

@@ -57,7 +57,6 @@ fn are_neighbours(one: usize, other: usize, nodes: usize) -> bool {
     distance == 1 || distance + 1 == nodes
 }
 
-/// A table: fragments, their share of all in per cent, and user bytes.
 impl Pattern {
     /// The fragments in a sentence.
     pub fn sentence(&self) -> String {
@@ -69,6 +68,7 @@ impl Pattern {
     }
 }
 
+/// A table: fragments, their share of all in per cent, and user bytes.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: u64 = self.all().iter().map(|it| it.1.fragments).sum();

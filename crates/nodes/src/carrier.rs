@@ -155,6 +155,7 @@ mod tests {
     use super::*;
     use trunkline_netns::{End, Namespace, create_veth};
     use trunkline_skip::skipped;
+    use trunkline_transport::cstar::{EventId, Flags, Kind};
 
     fn on_loopback(buffers: u32, payload: u32) -> Result<Carrier, NodesError> {
         Carrier::bind(&Place::Udp(([127, 0, 0, 1], 0).into()), buffers, payload)
@@ -181,6 +182,26 @@ mod tests {
             space.run(|| Carrier::bind(&place, buffers, payload)).unwrap().unwrap()
         };
         Some(met(open(&here, "tla"), open(&there, "tlb")))
+    }
+
+    /// A frame for all nodes.
+    fn for_all() -> Frame {
+        Frame {
+            kind: Kind::Careful,
+            flags: Flags::default(),
+            wants_ack: false,
+            again: false,
+            from: NodeId(0),
+            to: Destination::All,
+            event: EventId(7),
+            fragment: 0,
+            grant: 0,
+            back: 0,
+            complete: EventId(0),
+            counter: 0,
+            data: Bytes::from_static(b"for all"),
+            list: Vec::new(),
+        }
     }
 
     fn holds(one: &mut Carrier, other: &mut Carrier, payload: u32) {
@@ -227,6 +248,30 @@ mod tests {
             }
             assert!(other.dropped().unwrap() > 50);
         }
+    }
+
+    /// Ethernet carries a frame for all nodes once for all of them, and datagrams go to each.
+    #[test]
+    fn a_frame_for_all_is_sent_once_where_the_medium_can() {
+        let frame = for_all();
+        let [mut one, mut second, mut third] = [(); 3].map(|()| on_loopback(4, 100).unwrap());
+        let all = [&one, &second, &third].map(|it| it.address().unwrap()).to_vec();
+        one.meet(NodeId(0), all).unwrap();
+        one.send(&frame).unwrap();
+        assert_eq!(one.sent, 2);
+        for other in [&mut second, &mut third] {
+            let came = other.receive(Duration::from_secs(5)).unwrap().unwrap();
+            assert_eq!(Frame::decode(&came).unwrap(), frame);
+        }
+        let Some((mut one, mut other)) = on_ethernet(4, 100) else { return };
+        // A third node, which is not there, is one more to whom it would be sent.
+        let absent: Address = "02:74:00:00:00:01".parse().unwrap();
+        let all = [one.peers(), &[absent]].concat();
+        one.meet(NodeId(0), all).unwrap();
+        one.send(&frame).unwrap();
+        assert_eq!(one.sent, 1);
+        let came = other.receive(Duration::from_secs(5)).unwrap().unwrap();
+        assert_eq!(Frame::decode(&came).unwrap(), frame);
     }
 
     /// Addresses of the other kind, a device that is not there, and one whose MTU is too small are told.

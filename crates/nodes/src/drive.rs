@@ -3,6 +3,7 @@
 use crate::meeting::{Heard, answer, ask, meet, part, read};
 use crate::{Carrier, NodesError, Outcome};
 use bytes::Bytes;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trunkline_cluster::{Node, Step};
@@ -123,9 +124,24 @@ struct Driver<'a> {
     waits: Option<Time>,
     /// When silent nodes were last asked whether they are there.
     asked: Time,
-    /// The node that has failed, or seems dead, with the reason, and whether it said so itself.
-    gone: Option<(NodeId, String, bool)>,
+    gone: Option<Lost>,
     dropped: u64,
+}
+
+/// A peer that is lost to the run.
+#[derive(Debug)]
+struct Lost {
+    node: NodeId,
+    reason: String,
+    /// Whether it said so itself, to all.
+    told: bool,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lost { node, reason, told } = self;
+        write!(f, "{node} {}: {reason}", if *told { "has failed" } else { "is gone" })
+    }
 }
 
 impl Driver<'_> {
@@ -197,7 +213,7 @@ impl Driver<'_> {
                 return if all { Ok(()) } else { answer(&mut self.carrier, self.plan.me, from) };
             }
             Heard::Gone { from, reason } => {
-                self.gone.get_or_insert((from, reason, true));
+                self.gone.get_or_insert(Lost { node: from, reason, told: true });
                 return Ok(());
             }
         }
@@ -234,7 +250,7 @@ impl Driver<'_> {
             let node = NodeId(peer as u16);
             if silent > silence {
                 let reason = format!("it has not answered for {silence}");
-                self.gone.get_or_insert((node, reason, false));
+                self.gone.get_or_insert(Lost { node, reason, told: false });
             } else if silent >= ASKS {
                 ask(&mut self.carrier, self.plan.me, node)?;
             }
@@ -244,9 +260,8 @@ impl Driver<'_> {
 
     /// Why this node cannot go on, unless another has told all of it already.
     fn own_failure(&self) -> Option<String> {
-        let of_others = self.gone.as_ref().filter(|(.., told)| !told);
-        let silent = of_others.map(|(node, reason, _)| format!("{node} is gone: {reason}"));
-        self.node.failure().map(ToString::to_string).or(silent)
+        let untold = self.gone.as_ref().filter(|it| !it.told);
+        self.node.failure().map(ToString::to_string).or_else(|| untold.map(Lost::to_string))
     }
 
     /// Ends before the end of the program, and tells the others.
@@ -270,10 +285,7 @@ impl Driver<'_> {
 
     fn outcome(&mut self) -> Outcome {
         let (counters, memory) = (self.node.counters(), self.node.memory());
-        let gone = self.gone.as_ref().map(|(node, reason, told)| match told {
-            true => format!("{node} has failed: {reason}"),
-            false => format!("{node} is gone: {reason}"),
-        });
+        let gone = self.gone.as_ref().map(Lost::to_string);
         let failure = self.node.failure().map(ToString::to_string).or(gone);
         Outcome {
             node: self.plan.me.0,

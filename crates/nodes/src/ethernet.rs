@@ -10,6 +10,7 @@ use crate::memory::frame_memory;
 use crate::{NodesError, wait_to_send};
 use bytes::Bytes;
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 use trunkline_netns::Mac;
@@ -31,6 +32,8 @@ pub(crate) struct Ethernet {
     socket: OwnFrames,
     device: String,
     peers: Vec<Mac>,
+    /// The same, to be found in.
+    known: BTreeSet<Mac>,
     buffer: Vec<u8>,
     out: Vec<u8>,
 }
@@ -55,8 +58,9 @@ impl Ethernet {
         }
         socket.join(ALL.0)?;
         let longest = HEADER + mtu as usize;
-        let (peers, out) = (Vec::new(), Vec::with_capacity(longest));
-        Ok(Ethernet { socket, device: device.into(), peers, buffer: vec![0; longest], out })
+        let (peers, known) = (Vec::new(), BTreeSet::new());
+        let (buffer, out) = (vec![0; longest], Vec::with_capacity(longest));
+        Ok(Ethernet { socket, device: device.into(), peers, known, buffer, out })
     }
 
     fn send_frame(&mut self, to: Mac, octets: &[u8]) -> Result<(), NodesError> {
@@ -115,6 +119,7 @@ impl Wire for Ethernet {
             }),
         };
         self.peers = peers.iter().map(of).collect::<Result<_, _>>()?;
+        self.known = self.peers.iter().copied().collect();
         Ok(())
     }
 
@@ -134,7 +139,7 @@ impl Wire for Ethernet {
             let Some(length) = got else { return Ok(None) };
             match read(&self.buffer[..length]) {
                 // Another cluster on the same wire sends to the same group.
-                Some((from, octets)) if self.peers.is_empty() || self.peers.contains(&from) => {
+                Some((from, octets)) if self.known.is_empty() || self.known.contains(&from) => {
                     return Ok(Some(Bytes::copy_from_slice(octets)));
                 }
                 _ => {}

@@ -47,16 +47,19 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The records of all nodes of one host, from node 0, on one time: that of the first to begin.
+/// The records of the nodes of one host by their numbers, on one time: that of the first to begin. A node that has no
+/// outcome, or recorded nothing, has none.
 pub fn together(outcomes: &[Outcome]) -> Vec<Vec<Record>> {
-    let first = outcomes.iter().map(|it| it.began).min().unwrap_or(0);
-    let mut nodes: Vec<&Outcome> = outcomes.iter().collect();
-    nodes.sort_by_key(|it| it.node);
-    let shifted = |it: &Outcome| {
+    let count = outcomes.iter().map(|it| usize::from(it.node) + 1).max().unwrap_or(0);
+    let mut nodes = vec![Vec::new(); count];
+    let recorded = || outcomes.iter().filter(|it| it.began > 0);
+    let first = recorded().map(|it| it.began).min().unwrap_or(0);
+    for it in recorded() {
         let later = Span::from_nanos(it.began - first);
-        it.records.iter().map(|record| Record { at: record.at + later, ..*record }).collect()
-    };
-    nodes.into_iter().map(shifted).collect()
+        let shifted = it.records.iter().map(|record| Record { at: record.at + later, ..*record });
+        nodes[usize::from(it.node)] = shifted.collect();
+    }
+    nodes
 }
 
 #[cfg(test)]
@@ -74,5 +77,10 @@ mod tests {
         let nodes = together(&[node(1, 5_000, 10), node(0, 5_300, 20)]);
         let times: Vec<u64> = nodes.iter().map(|it| it[0].at.as_nanos()).collect();
         assert_eq!(times, [320, 10]);
+        // Node 0 has no outcome, and node 1 has recorded nothing: their places are kept, and the time is not theirs.
+        let nodes = together(&[node(2, 5_000, 10), Outcome { node: 1, ..Outcome::default() }]);
+        assert!(nodes[0].is_empty() && nodes[1].is_empty());
+        assert_eq!(nodes[2][0].at.as_nanos(), 10);
+        assert!(together(&[]).is_empty());
     }
 }

@@ -5,6 +5,7 @@ use super::sinks::{self, SinkArgs, rate, rate_with_interval};
 use super::target::{Stop, TargetArgs};
 use super::transfers::TransferArgs;
 use crate::failure::Failure;
+use crate::files;
 use crate::progress::Progress;
 use crate::serve::failure;
 use trunkline_core::Span;
@@ -111,7 +112,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn save(args: &Args, result: &BulkResult) -> Result<(), Failure> {
-    sinks::write(args.sinks.csv.as_deref(), |out| write_intervals(out, &rows(result)))?;
+    files::write(args.sinks.csv.as_deref(), |out| write_intervals(out, &rows(result)))?;
     sinks::flent(&args.sinks, &result.hosts, |start| flent::of_bulk(result, start))
 }
 

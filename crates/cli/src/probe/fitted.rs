@@ -2,6 +2,7 @@
 
 use super::sinks::{self, millis};
 use crate::failure::Failure;
+use crate::files;
 use std::path::Path;
 use trunkline_fit::{CannotTell, Fitted, Over, Sweep, Waits, Wanted};
 use trunkline_probe::client::fitting::Found;
@@ -37,7 +38,7 @@ pub fn write(result: &RttResult, found: &Found, file: &Path) -> Result<Vec<Strin
         over: found.over.clone(),
     };
     let written = found.fit.scenario(&wanted).map_err(Failure::failed)?;
-    sinks::write(Some(file), |out| out.write_all(written.text.as_bytes()))?;
+    files::write(Some(file), |out| out.write_all(written.text.as_bytes()))?;
     lines.push(format!(
         "{} reproduces the round trips within {} ms",
         file.display(),

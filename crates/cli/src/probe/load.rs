@@ -5,6 +5,7 @@ use super::sinks::{self, SinkArgs, millis, rate};
 use super::target::{Stop, TargetArgs};
 use super::transfers::TransferArgs;
 use crate::failure::Failure;
+use crate::files;
 use crate::progress::Progress;
 use crate::serve::failure;
 use trunkline_core::{Seed, Span};
@@ -112,7 +113,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn save(args: &Args, done: &LoadMeasured) -> Result<(), Failure> {
     let phases: Vec<_> =
         done.observed.iter().map(|(phase, observed)| (phase.name(), observed)).collect();
-    sinks::write(args.sinks.csv.as_deref(), |out| write_samples(out, &phases))?;
+    files::write(args.sinks.csv.as_deref(), |out| write_samples(out, &phases))?;
     sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_load(done, start))
 }
 

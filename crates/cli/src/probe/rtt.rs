@@ -4,6 +4,7 @@ use super::fitted;
 use super::sinks::{self, SinkArgs, millis, with_interval};
 use super::target::{Stop, TargetArgs};
 use crate::failure::Failure;
+use crate::files;
 use crate::output;
 use crate::progress::Progress;
 use crate::serve::{failure, tcp_window};
@@ -283,7 +284,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn save(args: &Args, done: &Measured) -> Result<(), Failure> {
-    sinks::write(args.sinks.csv.as_deref(), |out| write_samples(out, &[("rtt", &done.observed)]))?;
+    files::write(args.sinks.csv.as_deref(), |out| write_samples(out, &[("rtt", &done.observed)]))?;
     sinks::flent(&args.sinks, &done.result.hosts, |start| flent::of_rtt(done, start))
 }
 

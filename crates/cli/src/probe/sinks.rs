@@ -1,11 +1,10 @@
 //! The places for results: standard output as table, JSON or JSON lines, and files.
 
 use crate::failure::Failure;
+use crate::files;
 use crate::output;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use trunkline_fit::Exchange;
 use trunkline_fit::flent::FlentError;
@@ -35,7 +34,7 @@ impl SinkArgs {
     /// Fails before anything is measured if a file that is to be written cannot be.
     pub fn check(&self, another: Option<&Path>) -> Result<(), Failure> {
         let files = [self.csv.as_deref(), self.flent.as_deref(), another];
-        files.into_iter().flatten().try_for_each(writable)
+        files.into_iter().flatten().try_for_each(files::writable)
     }
 
     /// Whether a file is wanted, for which the measurement goes on when nobody reads its lines any more.
@@ -73,33 +72,6 @@ impl SinkArgs {
     }
 }
 
-/// Whether this file can be written.
-fn writable(path: &Path) -> Result<(), Failure> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    match parent {
-        _ if path.is_dir() => {
-            Err(Failure::wrong_use(format!("{} is a directory: name a file", path.display())))
-        }
-        Some(parent) if !parent.is_dir() => Err(Failure::wrong_use(format!(
-            "cannot write {}: there is no directory {}",
-            path.display(),
-            parent.display()
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Writes a file.
-pub fn write(
-    path: Option<&Path>,
-    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    let fail = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-    let mut out = BufWriter::new(File::create(path).map_err(fail)?);
-    fill(&mut out).and_then(|()| out.flush()).map_err(fail)
-}
-
 /// Writes Flent's file, if one is wanted; `of` makes it from the time at which all began.
 pub fn flent(
     args: &SinkArgs,
@@ -109,7 +81,7 @@ pub fn flent(
     let Some(path) = args.flent.as_deref() else { return Ok(()) };
     let start = hosts.near.first().map_or(0, |reading| reading.wall_ns);
     let octets = of(start)?;
-    write(Some(path), |out| out.write_all(&octets))
+    files::write(Some(path), |out| out.write_all(&octets))
 }
 
 /// A table in the style of all.

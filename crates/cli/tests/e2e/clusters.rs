@@ -146,9 +146,11 @@ fn real_nodes_are_recorded_and_drawn() {
         assert!(one == other && sent <= received, "{one} {sent} {other} {received}");
     }
     assert!(std::fs::read_to_string(picture).unwrap().contains("node 2"));
+    // Told before a run that may take minutes: this one would take longer than tests may.
     let nowhere = &["--trace", "/nonexistent/trace.json"][..];
-    let outcome = host.run(&arguments(true, &[test, nowhere].concat()));
-    assert_eq!(outcome.status.code(), Some(1));
+    let long = &["--nodes", "3", "--test", "latency:rounds=100000000"][..];
+    let outcome = host.run(&arguments(true, &[long, nowhere].concat()));
+    assert_eq!(outcome.status.code(), Some(2));
     assert!(outcome.stderr.contains("cannot write /nonexistent/trace.json"), "{}", outcome.stderr);
 }
 

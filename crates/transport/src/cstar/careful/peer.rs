@@ -1,7 +1,7 @@
 //! What a careful node knows of a peer: credits, and counters of frames.
 //!
-//! Of the window W of a peer, with what it is lent, each frame's credit is in one place: with the peer (`theirs`, which counts grants under way to
-//! it), in a frame under way, in a frame held here, or `owed`.
+//! Of the window W of a peer, with what it is lent, each frame's credit is in one place: with the peer (`theirs`, which
+//! counts grants under way to it), in a frame under way, in a frame held here, or `owed`.
 
 /// A peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
