@@ -14,9 +14,11 @@ const CLUSTER: Cluster = Cluster { nodes: 4, receive_buffers: 24, send_buffers: 
 pub fn hear(data: &[u8]) {
     let careful = CarefulSettings { audit: Some(Span::from_millis(50)), ..Default::default() };
     let lends = CarefulSettings { lease: Some(Span::from_millis(20)), ..careful.clone() };
-    let mut layers: [Box<dyn Layer>; 3] = [
+    let reserves = CarefulSettings { reserve: Some(2), ..careful.clone() };
+    let mut layers: [Box<dyn Layer>; 4] = [
         Box::new(Careful::new(NodeId(0), &CLUSTER, &careful).expect("possible")),
         Box::new(Careful::new(NodeId(0), &CLUSTER, &lends).expect("possible")),
+        Box::new(Careful::new(NodeId(0), &CLUSTER, &reserves).expect("possible")),
         Box::new(
             Traditional::new(NodeId(0), &CLUSTER, &TraditionalSettings::default())
                 .expect("possible"),
@@ -55,7 +57,8 @@ fn act(layer: &mut dyn Layer, now: Time, event: u32, what: usize) {
     let flags = Flags { last: what % 5 != 1, crowd: what.is_multiple_of(3), large: false };
     if what.is_multiple_of(2) {
         let data = Bytes::from_static(b"word");
-        let _ = layer.send(now, Fragment { to, event: EventId(event), flags, data });
+        let following = what as u32 % 40;
+        let _ = layer.send(now, Fragment { to, event: EventId(event), flags, following, data });
     } else if let Some(taken) = layer.receive(now, Source::Any, EventId(event % 8))
         && let Some(buffer) = taken.buffer
     {

@@ -188,7 +188,8 @@ impl Iteration {
             let until = octets.len().min(8 * points * (piece + 1));
             let data = octets.slice(8 * points * piece..until);
             let flags = Flags { last: piece + 1 == pieces, crowd: false, large: pieces > 1 };
-            Op::Send(Fragment { to: Destination::Node(to), event, flags, data })
+            let (to, following) = (Destination::Node(to), (pieces - piece - 1) as u32);
+            Op::Send(Fragment { to, event, flags, following, data })
         })
     }
 }

@@ -62,7 +62,7 @@ impl Cut {
         (0..count).map(move |number| {
             let flags = Flags { last: number + 1 == count, crowd, large: count > 1 };
             let data = Bytes::from_static(octets(from, event, number, self.bytes_of(number)));
-            Op::Send(Fragment { to, event, flags, data })
+            Op::Send(Fragment { to, event, flags, following: count - number - 1, data })
         })
     }
 

@@ -150,7 +150,8 @@ impl<R: Rounds> Messages<R> {
         let piece = |number: usize| {
             let (from, until) = (number * self.frame, data.len().min((number + 1) * self.frame));
             let flags = Flags { last: number + 1 == count, crowd, large: count > 1 };
-            Op::Send(Fragment { to, event, flags, data: data.slice(from..until) })
+            let following = (count - number - 1) as u32;
+            Op::Send(Fragment { to, event, flags, following, data: data.slice(from..until) })
         };
         (0..count).map(piece).collect()
     }
@@ -233,7 +234,9 @@ mod tests {
             let (to, data) = (Destination::All, Bytes::from(vec![7; bytes]));
             let ops = Messages::new(Nothing, 4).cut(to, EventId(3), true, &data);
             let piece = |op: Op| match op {
-                Op::Send(Fragment { to: Destination::All, event: EventId(3), flags, data }) => {
+                Op::Send(Fragment {
+                    to: Destination::All, event: EventId(3), flags, data, ..
+                }) => {
                     assert!(flags.crowd && data.iter().all(|&octet| octet == 7));
                     (data.len(), flags.last, flags.large)
                 }

@@ -95,7 +95,8 @@ impl<S: Script> Scripted<S> {
         self.state = State::Closes(event);
         if (2..=MOST_CLOSING).contains(&self.nodes) {
             let flags = Flags { last: true, crowd: true, large: false };
-            let empty = Fragment { to: Destination::All, event, flags, data: Bytes::new() };
+            let to = Destination::All;
+            let empty = Fragment { to, event, flags, following: 0, data: Bytes::new() };
             self.ops.push_back(Op::Send(empty));
             self.ops.extend((1..self.nodes).map(|_| Op::Receive(Source::Any, event)));
         }

@@ -198,6 +198,7 @@ mod tests {
             grant: 0,
             back: 0,
             complete: EventId(0),
+            asks: 0,
             counter: 0,
             data: Bytes::from_static(b"for all"),
             list: Vec::new(),

@@ -27,14 +27,23 @@ pub struct Frame {
     pub grant: u16,
     /// Frames that its node might send and gives back: it had been lent them, and did not use them.
     pub back: u16,
-    /// All events before this one have been received whole by the node that sent it.
+    /// All events before this one have been received whole by the node that sent it; 0 in the careful protocol's frames.
     pub complete: EventId,
+    /// Frames that its node asks to be granted beyond its window, for a message; 0 in the traditional protocol's frames.
+    pub asks: u32,
     /// How many frames its node has sent to this destination before: to this node, or to all.
     pub counter: u32,
     /// The fragment's octets.
     pub data: Bytes,
     /// The fragments that an acknowledgement or a request names.
     pub list: Vec<Entry>,
+}
+
+impl Kind {
+    /// Whether it is one of the careful protocol's.
+    pub fn is_careful(self) -> bool {
+        matches!(self, Kind::Careful | Kind::Update)
+    }
 }
 
 impl Frame {

@@ -66,6 +66,8 @@ pub struct Fragment {
     pub event: EventId,
     /// What it says of the event.
     pub flags: Flags,
+    /// Fragments of the same message that will follow it, as far as is known: a careful layer may reserve room for them.
+    pub following: u32,
     /// Its octets.
     pub data: Bytes,
 }

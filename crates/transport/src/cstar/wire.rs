@@ -23,7 +23,8 @@ mod at {
     pub const LENGTH: usize = 16;
     pub const GRANT: usize = 20;
     pub const BACK: usize = 22;
-    pub const COMPLETE: usize = 24;
+    /// What is complete, or what is asked for: each protocol has one of them.
+    pub const COMPLETE_OR_ASKS: usize = 24;
     pub const COUNTER: usize = 28;
     pub const PAYLOAD: usize = 32;
 }
@@ -106,7 +107,7 @@ impl Frame {
         out.put_u32(self.size() - Frame::HEADER);
         out.put_u16(self.grant);
         out.put_u16(self.back);
-        out.put_u32(self.complete.0);
+        out.put_u32(if self.kind.is_careful() { self.asks } else { self.complete.0 });
         out.put_u32(self.counter);
         if !self.kind.has_list() {
             return out.extend_from_slice(&self.data);
@@ -152,6 +153,7 @@ impl Frame {
             return Err(FrameError::Length { stated, found: behind.len() });
         }
         let has = |bit: u16| bits & bit != 0;
+        let complete_or_asks = four(at::COMPLETE_OR_ASKS);
         let (list, data) =
             if kind.has_list() { (entries(behind)?, Bytes::new()) } else { (Vec::new(), behind) };
         Ok(Frame {
@@ -168,7 +170,8 @@ impl Frame {
             fragment: four(at::FRAGMENT),
             grant: two(at::GRANT),
             back: two(at::BACK),
-            complete: EventId(four(at::COMPLETE)),
+            complete: EventId(if kind.is_careful() { 0 } else { complete_or_asks }),
+            asks: if kind.is_careful() { complete_or_asks } else { 0 },
             counter: four(at::COUNTER),
             data,
             list,
@@ -225,7 +228,8 @@ mod tests {
                     fragment,
                     grant,
                     back,
-                    complete: EventId(complete),
+                    complete: EventId(if kind.is_careful() { 0 } else { complete }),
+                    asks: if kind.is_careful() { complete } else { 0 },
                     counter,
                     data: if kind.has_list() { Bytes::new() } else { data.into() },
                     list: if kind.has_list() {

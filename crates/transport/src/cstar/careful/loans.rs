@@ -14,10 +14,10 @@ use trunkline_core::{Span, Time};
 /// What a node lends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Loans {
-    /// How long a right may lie unused.
-    lease: Span,
+    /// How long a right may lie unused; `None` if nothing is lent for a time, and the pool is for reservations alone.
+    lease: Option<Span>,
     /// Buffers of the pool, lent or not.
-    all: u32,
+    pub all: u32,
     /// Those that are not lent.
     pub free: u32,
     /// When the lease under way ends; `None` if nothing was received, sent or lent of late.
@@ -26,30 +26,29 @@ pub(super) struct Loans {
 
 impl Loans {
     /// A pool of what `buffers` are more than the least windows of `nodes`.
-    pub fn new(lease: Span, buffers: u32, nodes: u16) -> Loans {
+    pub fn new(lease: Option<Span>, buffers: u32, nodes: u16) -> Loans {
         let all = buffers.saturating_sub(LEAST_WINDOW * u32::from(nodes));
         Loans { lease, all, free: all, ends: None }
     }
 
     /// Something was received, sent or lent.
     pub fn begin(&mut self, now: Time) {
-        let lease = self.lease;
-        self.ends.get_or_insert(now + lease);
+        self.ends = self.ends.or(self.lease.map(|lease| now + lease));
     }
 }
 
 impl Careful {
     /// Frames that a peer may have on the way, here, or in hand.
     pub(super) fn allowance(&self, node: NodeId) -> u32 {
-        self.window + self.peers.get(&node).map_or(0, |peer| peer.lent)
+        self.window + self.peers.get(&node).map_or(0, |peer| peer.lent + peer.reserved)
     }
 
     /// Lends a peer that is granted something more of the pool, or keeps back what it has beyond its share.
     pub(super) fn adapt(&mut self, node: NodeId) {
-        let Some(mut loans) = self.loans else { return };
+        let Some(mut loans) = self.loans.filter(|it| it.lease.is_some()) else { return };
         let (window, share) = (self.window, self.share(&loans, node));
         let peer = self.peer(node);
-        let has = window + peer.lent;
+        let has = window + peer.lent + peer.reserved;
         if share > peer.lent && 2 * peer.theirs < has {
             let more = (share - peer.lent).min(has).min(loans.free);
             peer.lent += more;
@@ -89,14 +88,15 @@ impl Careful {
             self.out.push_back(frame);
         }
         if let Some(loans) = &mut self.loans {
-            loans.ends = goes_on.then(|| now + loans.lease);
+            loans.ends = loans.lease.filter(|_| goes_on).map(|lease| now + lease);
         }
     }
 
     /// The frame that gives back what a peer has granted beyond its window.
-    fn give_up(&mut self, node: NodeId) -> Frame {
+    pub(super) fn give_up(&mut self, node: NodeId) -> Frame {
         let window = self.window;
         let peer = self.peer(node);
+        peer.asked = false;
         let back = (peer.ours - window).min(u32::from(u16::MAX));
         peer.ours -= back;
         let counter = self.count(Destination::Node(node));
@@ -108,12 +108,15 @@ impl Careful {
         let back = u32::from(back);
         let Some(loans) = &mut self.loans else { return back == 0 };
         let Some(peer) = self.peers.get_mut(&node) else { return back == 0 };
-        if back > peer.lent || back > peer.theirs {
+        if back > peer.lent + peer.reserved || back > peer.theirs {
             return false;
         }
-        peer.lent -= back;
+        let reserved = back.min(peer.reserved);
+        peer.reserved -= reserved;
+        peer.lent -= back - reserved;
         peer.theirs -= back;
         loans.free += back;
+        self.serve();
         true
     }
 }

@@ -10,6 +10,9 @@ mod loans;
 #[cfg(test)]
 mod model;
 mod peer;
+#[cfg(test)]
+mod pool_tests;
+mod reserve;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -24,6 +27,7 @@ use super::{
 };
 use loans::Loans;
 use peer::Peer;
+use reserve::MOST_ASKED;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trunkline_core::Time;
 
@@ -44,6 +48,8 @@ pub struct Careful {
     window: u32,
     /// What is lent beyond the windows.
     loans: Option<Loans>,
+    /// Who has asked for room, and for how much that there has not been yet.
+    asking: VecDeque<(NodeId, u32)>,
     /// Those dealt with so far; any other is as at the start.
     peers: BTreeMap<NodeId, Peer>,
     /// Peers that are owed so much that they are due an update.
@@ -88,7 +94,8 @@ impl Careful {
             return Err(ClusterError::Node { me, nodes });
         }
         let fixed = buffers / u32::from(nodes.max(1));
-        let window = settings.lease.map_or(fixed, |_| fixed.min(LEAST_WINDOW));
+        let pools = settings.lease.is_some() || settings.reserve.is_some();
+        let window = if pools { fixed.min(LEAST_WINDOW) } else { fixed };
         let least = if settings.literal { 1 } else { LEAST_WINDOW };
         if window < least && nodes > 1 {
             return Err(ClusterError::Window { buffers, nodes, window, least });
@@ -98,7 +105,8 @@ impl Careful {
             cluster: *cluster,
             settings: settings.clone(),
             window,
-            loans: settings.lease.map(|lease| Loans::new(lease, buffers, nodes)),
+            loans: pools.then(|| Loans::new(settings.lease, buffers, nodes)),
+            asking: VecDeque::new(),
             peers: BTreeMap::new(),
             due: BTreeSet::new(),
             asked: BTreeSet::new(),
@@ -187,7 +195,9 @@ impl Careful {
 
     /// A frame of `from` is done with: it is owed, and an update may be due.
     fn freed(&mut self, from: NodeId) {
-        self.peer(from).owed += 1;
+        if !self.retire(from) {
+            self.peer(from).owed += 1;
+        }
         if self.is_due(from) {
             self.due.insert(from);
         }
@@ -196,8 +206,9 @@ impl Careful {
     /// Whether an update of what is owed is still due: data may have taken it along.
     fn is_due(&self, node: NodeId) -> bool {
         let half = self.allowance(node) / 2;
-        let owed = self.peers.get(&node).map_or(0, |peer| peer.owed);
-        owed > half || (self.settings.at_half && owed > 0 && owed >= half)
+        let (owed, promised) =
+            self.peers.get(&node).map_or((0, false), |peer| (peer.owed, peer.promised));
+        promised || owed > half || (self.settings.at_half && owed > 0 && owed >= half)
     }
 
     /// A window update, if one is due and may be sent.
@@ -243,6 +254,7 @@ impl Careful {
             grant,
             back: 0,
             complete: EventId(0),
+            asks: 0,
             counter,
             data: bytes::Bytes::new(),
             list: Vec::new(),
@@ -283,6 +295,9 @@ impl Careful {
             0 if frame.back > 0 && frame.kind != Kind::Update => {
                 Failure::Protocol { peer, what: "it gives back with data" }
             }
+            0 if frame.asks > MOST_ASKED || frame.asks > 0 && !self.may_ask(frame.kind) => {
+                Failure::Protocol { peer, what: "it asks for room that is not to be had so" }
+            }
             0 => return true,
             1..=0x7fff_ffff => Failure::Lost { peer, event, missing },
             _ => Failure::Disordered { peer, event },
@@ -315,11 +330,14 @@ impl Careful {
     /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
     /// two for each that comes, so that an update is due before the window is closed.
     fn copy_out(&mut self, from: NodeId) {
-        let window = self.allowance(from);
+        // What is reserved is no right to stay here: it is done with when its message is.
+        let window = self.allowance(from) - self.peer(from).reserved;
         let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
         for _ in 0..2 {
             let peer = *self.peer(from);
-            if peer.theirs > window / 2 || peer.held <= keep {
+            // What is promised it will have at once.
+            let has = peer.theirs + if peer.promised { peer.owed } else { 0 };
+            if has > self.allowance(from) / 2 || peer.held <= keep {
                 return;
             }
             let Some(stored) = self.inbox.latest_on_board(from) else { return };
@@ -365,6 +383,7 @@ fn is_audit(frame: &Frame) -> bool {
 
 impl Layer for Careful {
     fn send(&mut self, now: Time, fragment: Fragment) -> Result<(), Blocked> {
+        self.ask(&fragment);
         if let Some(peer) = self.closed(fragment.to) {
             self.wait(now, Source::Node(peer));
             return Err(Blocked::Window(fragment, peer));
@@ -374,7 +393,7 @@ impl Layer for Careful {
         self.tally.note(Operation::FillUpdate);
         self.latest = self.latest.max(fragment.event);
         let number = self.numbers.next(&fragment);
-        let Fragment { to, event, flags, data } = fragment;
+        let Fragment { to, event, flags, following, data } = fragment;
         let frame = Frame {
             kind: Kind::Careful,
             flags,
@@ -387,11 +406,16 @@ impl Layer for Careful {
             grant: self.piggyback(to),
             back: 0,
             complete: EventId(0),
+            asks: 0,
             counter: self.count(to),
             data,
             list: Vec::new(),
         };
         self.out.push_back(frame);
+        if let (0, Destination::Node(node)) = (following, to) {
+            self.peer(node).asked = false;
+            self.settle(node);
+        }
         Ok(())
     }
 
@@ -434,6 +458,8 @@ impl Layer for Careful {
             let what = "it gives back more than it was lent";
             return self.fail(Failure::Protocol { peer: from, what });
         }
+        self.is_asked(from, frame.asks);
+        self.settle(from);
         [Operation::ProcessUpdate, Operation::TrackEvent, Operation::ShrinkSender]
             .into_iter()
             .for_each(|operation| self.tally.note(operation));

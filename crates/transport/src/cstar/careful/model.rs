@@ -118,12 +118,21 @@ impl State {
             Action::Send(from, to) => {
                 next.left[from * count + to] -= 1;
                 let event = u32::from(next.left[from * count + to]);
-                next.send(from, Destination::Node(NodeId(to as u16)), event)?
+                if !next.send(from, Destination::Node(NodeId(to as u16)), event) {
+                    next.left[from * count + to] += 1;
+                    if next.nodes[from].out.is_empty() {
+                        return None;
+                    }
+                }
+                from
             }
             Action::SendToAll(from) => {
                 next.left_to_all[from] -= 1;
                 let event = 100 + u32::from(next.left_to_all[from]);
-                next.send(from, Destination::All, event)?
+                if !next.send(from, Destination::All, event) {
+                    return None;
+                }
+                from
             }
             Action::Deliver(from, to) => {
                 let frame = next.wires[from * count + to].pop_front()?;
@@ -151,10 +160,16 @@ impl State {
         Some(next)
     }
 
-    fn send(&mut self, from: usize, to: Destination, event: u32) -> Option<usize> {
+    /// Whether it can be sent. If not, room may have been asked for.
+    fn send(&mut self, from: usize, to: Destination, event: u32) -> bool {
         let flags = Flags { last: true, ..Flags::default() };
-        let fragment = Fragment { to, event: EventId(event), flags, data: Bytes::new() };
-        self.nodes[from].send(AT, fragment).is_ok().then_some(from)
+        let following = match to {
+            Destination::Node(to) => self.left[from * self.nodes.len() + usize::from(to.0)].into(),
+            Destination::All => 0,
+        };
+        let (event, data) = (EventId(event), Bytes::new());
+        let fragment = Fragment { to, event, flags, following, data };
+        self.nodes[from].send(AT, fragment).is_ok()
     }
 
     fn release(&mut self, node: usize) {
@@ -210,10 +225,10 @@ impl State {
                 self.wires[to * count + from].iter().map(|frame| u32::from(frame.grant)).sum();
             assert_eq!(sender.ours + there + back, receiver.theirs);
             let all = receiver.theirs + receiver.held + receiver.owed;
-            assert_eq!(all, window + receiver.lent);
+            assert_eq!(all, window + receiver.lent + receiver.reserved);
         }
         for node in &self.nodes {
-            let lent: u32 = node.peers.values().map(|peer| peer.lent).sum();
+            let lent: u32 = node.peers.values().map(|peer| peer.lent + peer.reserved).sum();
             let pool = node.cluster.receive_buffers - node.window * count as u32;
             assert!(node.loans.is_none_or(|loans| loans.free + lent == pool));
         }
@@ -235,10 +250,15 @@ impl State {
                 key.extend([self.left[one * count + other], peer.ours as u8, peer.theirs as u8]);
                 key.extend([peer.held as u8, peer.owed as u8, due]);
                 key.extend([peer.lent as u8, peer.recent as u8, u8::from(peer.used)]);
+                key.extend([peer.reserved as u8, u8::from(peer.promised), u8::from(peer.asked)]);
+                let asking = node.asking.iter().position(|it| it.0 == id);
+                key.push(asking.map_or(253, |place| place as u8));
+                key.push(asking.map_or(0, |place| node.asking[place].1 as u8));
                 for frame in &self.wires[one * count + other] {
                     let is_data = u8::from(frame.kind == Kind::Careful);
                     let event = frame.event.0 as u8 * is_data;
                     key.extend([is_data, frame.grant as u8, frame.back as u8, event]);
+                    key.push(frame.asks as u8);
                 }
                 key.push(254);
                 for (event, _, on_board) in shape.iter().filter(|it| it.1 == id) {
@@ -270,6 +290,11 @@ impl Case {
 
     fn adaptive(mut self) -> Case {
         self.settings.lease = Some(Span::from_millis(1));
+        self
+    }
+
+    fn reserving(mut self) -> Case {
+        self.settings.reserve = Some(2);
         self
     }
 
@@ -427,4 +452,19 @@ fn nodes_that_lend_never_wait_for_each_other() {
     }
     let two = Case::new(3, 10, &[(0, 2, 2), (1, 2, 2)]).symmetries(&[&[0, 1, 2], &[1, 0, 2]]);
     ends_well("lent to two", &two.adaptive());
+}
+
+/// Reservations out of a pool of one to three buffers, of messages that are larger than that.
+#[test]
+fn nodes_that_reserve_never_wait_for_each_other() {
+    for buffers in 7..=9 {
+        ends_well("reserved one way", &Case::new(2, buffers, &[(0, 1, 6)]).reserving());
+        let both = Case::new(2, buffers, &[(0, 1, 3), (1, 0, 3)]).symmetries(SWAPPED).reserving();
+        ends_well("reserved both ways", &both);
+        ends_well("reserved, sent first", &both.sends_first());
+    }
+    let lent = Case::new(2, 8, &[(0, 1, 4)]).reserving().adaptive();
+    ends_well("reserved and lent", &lent);
+    let two = Case::new(3, 11, &[(0, 2, 3), (1, 2, 3)]).symmetries(&[&[0, 1, 2], &[1, 0, 2]]);
+    ends_well("reserved by two", &two.reserving());
 }

@@ -1,6 +1,6 @@
 //! What a careful node knows of a peer: credits, and counters of frames.
 //!
-//! Of the window W of a peer, with what it is lent, each frame's credit is in one place: with the peer (`theirs`, which
+//! Of the window W of a peer, with what it is lent and what is reserved for it, each frame's credit is in one place: with the peer (`theirs`, which
 //! counts grants under way to it), in a frame under way, in a frame held here, or `owed`.
 
 /// A peer.
@@ -22,6 +22,12 @@ pub(super) struct Peer {
     pub expected_of_all: u32,
     /// Frames that it may send beyond its window, as long as it uses them.
     pub lent: u32,
+    /// Frames that it may send beyond its window and what it is lent, each once: room for a message.
+    pub reserved: u32,
+    /// Whether it has not been told of all of these.
+    pub promised: bool,
+    /// Whether it was asked for room for a message that is not all sent.
+    pub asked: bool,
     /// Its frames with data that came lately.
     pub recent: u32,
     /// Whether anything was sent to it, or granted by it, in the lease under way.
@@ -40,6 +46,9 @@ impl Peer {
             expected: 0,
             expected_of_all: 0,
             lent: 0,
+            reserved: 0,
+            promised: false,
+            asked: false,
             recent: 0,
             used: false,
         }
@@ -50,6 +59,7 @@ impl Peer {
         let granted = self.owed.min(most);
         self.owed -= granted;
         self.theirs += granted;
+        self.promised &= self.owed > 0;
         granted
     }
 

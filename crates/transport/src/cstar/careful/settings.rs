@@ -1,5 +1,6 @@
 //! Settings of the careful protocol.
 
+use super::reserve::MOST_ASKED;
 use crate::protocol::{ProtocolKey, Takes, Values};
 use trunkline_core::Span;
 
@@ -20,6 +21,9 @@ pub struct CarefulSettings {
     /// Windows are of the least size, and what buffers are left is lent to the peers that send most (§7), each loan until it
     /// was not used for so long. Fixed windows of ⌊R/P⌋ if `None`, as in the report.
     pub lease: Option<Span>,
+    /// Windows are of the least size, and before a message of so many fragments or more for one node that node is asked for
+    /// room, out of the other buffers (§7). No message if `None`, as in the report.
+    pub reserve: Option<u32>,
 }
 
 impl Default for CarefulSettings {
@@ -31,6 +35,7 @@ impl Default for CarefulSettings {
             memory: 1 << 28,
             audit: None,
             lease: None,
+            reserve: None,
         }
     }
 }
@@ -74,6 +79,12 @@ impl CarefulSettings {
             default: None,
             help: "Keep windows of 3, and lend the other buffers to the peers that send most, until a loan was not used for this time; fixed windows if left out",
         },
+        ProtocolKey {
+            name: "reserve",
+            takes: Takes::Count(2, MOST_ASKED as u64),
+            default: None,
+            help: "Keep windows of 3, and ask a node for room before a message of so many fragments or more; no reservations if left out",
+        },
     ];
 
     /// The settings that `values` give.
@@ -88,6 +99,7 @@ impl CarefulSettings {
             memory: values.number("memory"),
             audit: values.time("audit"),
             lease: values.time("lease"),
+            reserve: Some(values.number("reserve") as u32).filter(|&fragments| fragments > 0),
         })
     }
 }

@@ -2,11 +2,10 @@
 
 use super::*;
 use bytes::Bytes;
-use trunkline_core::Span;
 
-const AT: Time = Time::ZERO;
+pub(super) const AT: Time = Time::ZERO;
 
-fn cluster(nodes: u16, receive_buffers: u32) -> Cluster {
+pub(super) fn cluster(nodes: u16, receive_buffers: u32) -> Cluster {
     Cluster { nodes, receive_buffers, send_buffers: 128, frame: 8000 }
 }
 
@@ -14,12 +13,13 @@ fn node(me: u16, nodes: u16, buffers: u32) -> Careful {
     Careful::new(NodeId(me), &cluster(nodes, buffers), &CarefulSettings::default()).unwrap()
 }
 
-fn fragment(to: Destination, event: u32) -> Fragment {
+pub(super) fn fragment(to: Destination, event: u32) -> Fragment {
     let flags = Flags { last: true, ..Flags::default() };
-    Fragment { to, event: EventId(event), flags, data: Bytes::from_static(b"data") }
+    let data = Bytes::from_static(b"data");
+    Fragment { to, event: EventId(event), flags, following: 0, data }
 }
 
-fn to(node: u16) -> Destination {
+pub(super) fn to(node: u16) -> Destination {
     Destination::Node(NodeId(node))
 }
 
@@ -111,8 +111,10 @@ fn a_frame_that_comes_twice_is_reported() {
 #[test]
 fn the_loss_of_the_last_frame_is_found_by_an_audit() {
     for destination in [to(1), Destination::All] {
-        let settings =
-            CarefulSettings { audit: Some(Span::from_millis(100)), ..Default::default() };
+        let settings = CarefulSettings {
+            audit: Some(trunkline_core::Span::from_millis(100)),
+            ..Default::default()
+        };
         let new = |me| Careful::new(NodeId(me), &cluster(2, 32), &settings).unwrap();
         let (mut one, mut other) = (new(0), new(1));
         one.send(AT, fragment(destination, 0)).unwrap();
@@ -136,77 +138,4 @@ fn a_peer_that_sends_more_than_it_may_is_reported() {
     }
     let (peer, event) = (NodeId(0), EventId(4));
     assert_eq!(other.failure(), Some(&Failure::Overrun { peer, event }));
-}
-
-const LEASE: Span = Span::from_millis(1);
-
-/// Ten nodes of 128 buffers: windows of 3, and a pool of 98.
-fn lender(me: u16) -> Careful {
-    let settings = CarefulSettings { lease: Some(LEASE), ..CarefulSettings::default() };
-    Careful::new(NodeId(me), &cluster(10, 128), &settings).unwrap()
-}
-
-/// Sends as many fragments as `one` may, from this event on, takes them, and lets `other` answer. How many they were.
-fn burst(now: Time, one: &mut Careful, other: &mut Careful, first: u32) -> u32 {
-    let may = (0..200).take_while(|it| one.send(now, fragment(to(0), first + it)).is_ok()).count();
-    std::iter::from_fn(|| one.transmit(now)).for_each(|frame| other.arrive(now, frame));
-    for event in first..first + may as u32 {
-        let delivery = other.receive(now, Source::Any, EventId(event)).unwrap();
-        if let Some(buffer) = delivery.buffer {
-            other.release(now, buffer);
-        }
-    }
-    std::iter::from_fn(|| other.transmit(now)).for_each(|frame| one.arrive(now, frame));
-    may as u32
-}
-
-/// Who talks alone is lent the whole pool; when it has been silent for two leases all of it is back.
-#[test]
-fn who_talks_alone_gets_the_pool_and_gives_it_back() {
-    let (mut one, mut other) = (lender(1), lender(0));
-    let mut event = 0;
-    let bursts: Vec<u32> = (0..12)
-        .map(|_| {
-            let sent = burst(AT, &mut one, &mut other, event);
-            event += sent;
-            sent
-        })
-        .collect();
-    // The last credit of the window of 3 is kept for an update.
-    assert_eq!(bursts[0], 2);
-    assert!(bursts.is_sorted() && *bursts.last().unwrap() > 64, "{bursts:?}");
-    assert_eq!((other.allowance(NodeId(1)), other.loans.unwrap().free), (3 + 98, 0));
-
-    let mut now = AT;
-    for _ in 0..12 {
-        now += LEASE;
-        for node in [&mut one, &mut other] {
-            if node.deadline().is_some_and(|at| at <= now) {
-                node.expire(now);
-            }
-        }
-        std::iter::from_fn(|| one.transmit(now)).for_each(|frame| other.arrive(now, frame));
-        std::iter::from_fn(|| other.transmit(now)).for_each(|frame| one.arrive(now, frame));
-    }
-    assert_eq!((other.allowance(NodeId(1)), other.loans.unwrap().free), (3, 98));
-    // Nothing is due any more: who is idle says nothing.
-    assert_eq!((one.deadline(), other.deadline()), (None, None));
-    // A window of 3 again, of which one may be owed still: that alone is no reason for an update.
-    assert!((1..3).contains(&burst(now, &mut one, &mut other, event)));
-    assert_eq!((one.failure(), other.failure()), (None, None));
-}
-
-/// Two that talk by turns come to share the pool; a third that says nothing has its window of 3, and no more.
-#[test]
-fn the_pool_is_shared_by_those_who_talk() {
-    let (mut one, mut two, mut other) = (lender(1), lender(2), lender(0));
-    let mut events = 0;
-    for _ in 0..40 {
-        for talker in [&mut one, &mut two] {
-            events += burst(AT, talker, &mut other, events);
-        }
-    }
-    let [first, second, silent] = [1, 2, 3].map(|node| other.allowance(NodeId(node)));
-    assert!(first.min(second) > 3 + 98 / 4, "{first} {second}");
-    assert_eq!((silent, first + second - 6 + other.loans.unwrap().free), (3, 98));
 }

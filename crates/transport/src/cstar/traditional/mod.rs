@@ -150,6 +150,7 @@ impl Traditional {
             grant: 0,
             back: 0,
             complete: self.complete,
+            asks: 0,
             counter: 0,
             data: Bytes::new(),
             list: Vec::new(),
@@ -363,7 +364,7 @@ impl Layer for Traditional {
         self.tally.copied += self.store.keep(number, &fragment, receivers, self.settings.on_board);
         self.memory.send = self.store.len();
         self.memory.send_most = self.memory.send_most.max(self.memory.send);
-        let Fragment { to, event, flags, data } = fragment;
+        let Fragment { to, event, flags, data, .. } = fragment;
         let wants_ack = self.is_short();
         let frame = self.frame(Kind::Traditional, to, event);
         self.out.push_back(Frame { flags, fragment: number, data, wants_ack, ..frame });

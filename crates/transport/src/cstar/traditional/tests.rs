@@ -15,7 +15,8 @@ fn node(me: u16, nodes: u16) -> Traditional {
 fn fragment(to: u16, event: u32, last: bool) -> Fragment {
     let flags = Flags { last, ..Flags::default() };
     let data = Bytes::from(vec![event as u8; 40]);
-    Fragment { to: Destination::Node(NodeId(to)), event: EventId(event), flags, data }
+    let to = Destination::Node(NodeId(to));
+    Fragment { to, event: EventId(event), flags, following: 0, data }
 }
 
 fn sent(node: &mut Traditional) -> Vec<Frame> {

@@ -21,14 +21,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Neither deadlock nor livelock from R = 3P on, no buffer used twice, each fragment once: for any programs, however
-    /// far ahead they send and however slow they receive, with and without piggy-backed grants and audits.
+    /// far ahead they send and however slow they receive, with and without piggy-backed grants, audits, loans and
+    /// reservations.
     #[test]
     fn all_is_delivered_once_and_nothing_waits_for_ever(
         plan in plan(8, 12, 12), spare in 0_u32..40, piggyback: bool, audit in prop::option::of(100_u64..100_000),
-        lease in prop::option::of(1_u64..100_000),
+        lease in prop::option::of(1_u64..100_000), reserve in prop::option::of(2_u32..6),
     ) {
         let (audit, lease) = (audit.map(Span::from_micros), lease.map(Span::from_micros));
-        let settings = CarefulSettings { piggyback, audit, lease, ..CarefulSettings::default() };
+        let settings =
+            CarefulSettings { piggyback, audit, lease, reserve, ..CarefulSettings::default() };
         prop_assert_eq!(net(&plan, spare, NONE, &settings).run(), Ok(()));
     }
 
@@ -37,10 +39,10 @@ proptest! {
     #[test]
     fn a_broken_promise_is_reported_and_nobody_waits_for_ever(
         plan in plan(6, 8, 8), spare in 0_u32..20, at in 0_u64..120, fault in fault(),
-        lease in prop::option::of(1_u64..100_000),
+        lease in prop::option::of(1_u64..100_000), reserve in prop::option::of(2_u32..6),
     ) {
         let (audit, lease) = (Some(Span::from_millis(100)), lease.map(Span::from_micros));
-        let settings = CarefulSettings { audit, lease, ..CarefulSettings::default() };
+        let settings = CarefulSettings { audit, lease, reserve, ..CarefulSettings::default() };
         let faults = Faults { one: Some((at, fault)), ..NONE };
         let ended = net(&plan, spare, faults, &settings).run();
         let reported = match &ended {

@@ -47,7 +47,8 @@ prop_compose! {
             fragment,
             grant,
             back,
-            complete: EventId(complete),
+            complete: EventId(if kind.is_careful() { 0 } else { complete }),
+            asks: if kind.is_careful() { complete } else { 0 },
             counter,
             data: Bytes::from_static(b"word"),
             list: list.into_iter().map(entry).collect(),
@@ -64,7 +65,8 @@ fn hear(layer: &mut dyn Layer, frames: &[Frame]) {
         if turn % 3 == 0 {
             let (to, event) = (Destination::All, EventId(turn));
             let flags = Flags { last: true, ..Flags::default() };
-            let _ = layer.send(now, Fragment { to, event, flags, data: Bytes::new() });
+            let _ = layer
+                .send(now, Fragment { to, event, flags, following: turn % 9, data: Bytes::new() });
         }
         if let Some(delivery) = layer.receive(now, Source::Any, EventId(turn % 6)) {
             assert_eq!(delivery.data, "word");
@@ -86,11 +88,11 @@ proptest! {
 
     #[test]
     fn a_careful_node_stands_what_no_honest_peer_sends(
-        frames in prop::collection::vec(frame(), 1..80), lends: bool,
+        frames in prop::collection::vec(frame(), 1..80), lends: bool, reserves: bool,
     ) {
         let lease = lends.then(|| Span::from_millis(7));
-        let settings =
-            CarefulSettings { audit: Some(Span::from_millis(9)), lease, ..Default::default() };
+        let (audit, reserve) = (Some(Span::from_millis(9)), reserves.then_some(2));
+        let settings = CarefulSettings { audit, lease, reserve, ..Default::default() };
         hear(&mut Careful::new(NodeId(0), &CLUSTER, &settings).unwrap(), &frames);
     }
 

@@ -83,7 +83,8 @@ impl Plan {
         let fragment = |number: u8| {
             let flags = Flags { last: number + 1 == fragments, crowd, large: fragments > 1 };
             let data = octets(me, event, u32::from(number));
-            Op::Send(Fragment { to, event: EventId(event), flags, data })
+            let following = u32::from(fragments - number - 1);
+            Op::Send(Fragment { to, event: EventId(event), flags, following, data })
         };
         (0..fragments).map(fragment).collect()
     }
