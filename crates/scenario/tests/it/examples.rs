@@ -24,7 +24,7 @@ const EXAMPLES: &[(&str, usize)] = &[
     ("textbook", 10),
     ("token-ring", 4),
     ("two-hops", 3),
-    ("windows", 6),
+    ("windows", 9),
     ("xunet-small-window", 2),
 ];
 
