@@ -1,83 +1,94 @@
-//! Every cell of every study in the simulator, shortened: each message's time is booked to the nanosecond, and
-//! no packet is lost in silence. The full runs make the same check of every run.
+//! Every cell of every study in the simulator, shortened: each message's time is booked to the nanosecond, no packet is lost
+//! in silence (the full runs make the same check of every run), and all figures are those that are stored.
 
-use std::sync::{Arc, Mutex};
-use trunkline_core::{Size, Span};
-use trunkline_engine::{Engine, EngineError, EngineName, Pace, Run, check};
-use trunkline_scenario::{Network, Scenario, Start, Traffic, Workload};
-use trunkline_sim::Simulator;
-use trunkline_study::{Makers, names, run};
+use crate::short::{Cell, Figures, run_all};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use trunkline_engine::check;
+use trunkline_study::{Source, names};
 
-/// Repetitions of each message and bytes of each transfer that are left.
-const MESSAGES: u32 = 3;
-const BYTES: Size = Size::from_bytes(20_000);
-/// Of timed tests.
-const DURATION: Span = Span::from_secs(1);
-const NODES: u16 = 64;
+/// Says that the figures of this version are to be stored.
+const STORE: &str = "TRUNKLINE_STORE";
 
-fn shorter(scenario: &Scenario) -> Scenario {
-    let mut scenario = scenario.clone();
-    scenario.traffic.iter_mut().for_each(shorten);
-    for cluster in &mut scenario.clusters {
-        cluster.layout.nodes = cluster.layout.nodes.min(NODES);
-    }
-    scenario
+/// A study's figures by cell and traffic.
+type Stored = BTreeMap<(String, String), Figures>;
+
+fn file(study: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/stored/{study}.csv"))
 }
 
-fn shorten(traffic: &mut Traffic) {
-    if let Start::AfterBytes(_, size) = &mut traffic.start {
-        *size = (*size).min(BYTES);
+fn found(cells: &[Cell]) -> Stored {
+    let of = |cell: &Cell| {
+        let figures = cell.figures().unwrap_or_else(|| panic!("{}: {:?}", cell.label, cell.run));
+        let label = cell.label.clone();
+        figures.into_iter().map(move |(traffic, figures)| ((label.clone(), traffic), figures))
+    };
+    cells.iter().flat_map(of).collect()
+}
+
+fn read(study: &str) -> Stored {
+    let mut reader = csv::Reader::from_path(file(study)).unwrap_or_else(|error| panic!("{error}"));
+    let row = |row: csv::StringRecord| {
+        let number = |at: usize| row[at].parse().unwrap();
+        let [asked, count, nanos, delivered, again] = [2, 3, 4, 5, 6].map(number);
+        let figures = Figures { asked, count, nanos, delivered, again };
+        ((row[0].into(), row[1].into()), figures)
+    };
+    reader.records().map(|it| row(it.unwrap())).collect()
+}
+
+fn write(study: &str, stored: &Stored) {
+    let mut writer = csv::Writer::from_path(file(study)).unwrap();
+    let head = ["cell", "traffic", "asked", "count", "nanoseconds", "delivered", "again"];
+    writer.write_record(head).unwrap();
+    for ((cell, traffic), it) in stored {
+        let numbers = [it.asked, it.count, it.nanos, it.delivered, it.again];
+        let numbers = numbers.map(|it| it.to_string());
+        let words = [cell, traffic].into_iter().chain(&numbers);
+        writer.write_record(words).unwrap();
     }
-    let accompanies = traffic.until.is_some();
-    match &mut traffic.workload {
-        Workload::Interactive { repeat, .. } => *repeat = (*repeat).min(MESSAGES),
-        Workload::Bulk { bytes, repeat, .. } | Workload::Push { bytes, repeat, .. } => {
-            *bytes = (*bytes).min(BYTES);
-            *repeat = if accompanies { *repeat } else { (*repeat).min(2) };
+    writer.flush().unwrap();
+}
+
+/// What differs, one line each.
+fn moved(stored: &Stored, found: &Stored) -> Vec<String> {
+    let gone = stored.keys().filter(|key| !found.contains_key(*key));
+    let gone = gone.map(|(cell, traffic)| format!("{cell}, {traffic}: it is not there any more"));
+    let differs = found.iter().filter_map(|(key, now)| {
+        let (cell, traffic) = key;
+        match stored.get(key) {
+            None => Some(format!("{cell}, {traffic}: it is new")),
+            Some(was) if !was.are(now) => Some(format!("{cell}, {traffic}: {was:?} is {now:?}")),
+            Some(_) => None,
         }
-        Workload::TimedEcho { duration, .. }
-        | Workload::TimedTransfer { duration, .. }
-        | Workload::Greedy { duration, .. }
-        | Workload::Paced { duration, .. } => *duration = (*duration).min(DURATION),
-    }
-}
-
-/// The simulator, cut short, with what it was found to do.
-#[derive(Debug, Default)]
-struct Watched {
-    faults: Mutex<Vec<String>>,
-    samples: Mutex<usize>,
-}
-
-impl Engine for Watched {
-    fn name(&self) -> EngineName {
-        Simulator.name()
-    }
-
-    fn pace(&self) -> Pace {
-        Simulator.pace()
-    }
-
-    fn run(&self, network: &Network<'_>, told: &(dyn Fn(&str) + Sync)) -> Result<Run, EngineError> {
-        let shorter = shorter(network.scenario());
-        let run = Simulator.run(&Network::of(&shorter)?, told)?;
-        let faults = check(&run);
-        let here = faults.iter().map(|fault| format!("{} {:?}: {fault}", run.scenario, run.cell));
-        self.faults.lock().unwrap().extend(here);
-        *self.samples.lock().unwrap() +=
-            run.traffic.iter().map(|one| one.samples.len()).sum::<usize>();
-        Ok(run)
-    }
+    });
+    gone.chain(differs).collect()
 }
 
 #[test]
-fn every_message_of_every_study_has_its_time_booked() {
-    let watched = Arc::new(Watched::default());
-    let verify = |_: &Scenario| unreachable!("the emulator is not asked");
-    let engines: [Arc<dyn Engine>; 1] = [watched.clone()];
-    let makers = Makers { engines: &engines, verify: &verify };
-    run(&names(), &makers, 2, &|_| {}).unwrap();
-    let faults = watched.faults.lock().unwrap();
-    assert!(faults.is_empty(), "{} faults, the first {}", faults.len(), faults[0]);
-    assert!(*watched.samples.lock().unwrap() > 2000, "too few messages to mean anything");
+fn every_message_has_its_time_booked_and_all_figures_are_as_stored() {
+    let (mut samples, mut wrong) = (0, Vec::new());
+    for study in names() {
+        let source = Source::open(study).unwrap();
+        let cells = run_all(&source);
+        for (cell, run) in cells.iter().filter_map(|cell| Some((cell, cell.run.as_ref().ok()?))) {
+            let faults = check(run);
+            wrong.extend(faults.iter().map(|fault| format!("{study} {}: {fault}", cell.label)));
+            samples += run.traffic.iter().map(|one| one.samples.len()).sum::<usize>();
+        }
+        let found = found(&cells);
+        if std::env::var_os(STORE).is_some() {
+            write(study, &found);
+        }
+        let moved = moved(&read(study), &found);
+        wrong.extend(moved.into_iter().map(|line| format!("{study} {line}")));
+    }
+    let first: Vec<&String> = wrong.iter().take(10).collect();
+    assert!(
+        wrong.is_empty(),
+        "{} cells, first {first:#?}. If the change is meant: {STORE}=1 cargo test -p trunkline-study --test it ledger, \
+         and say in the commit which published cells it moves",
+        wrong.len()
+    );
+    assert!(samples > 2000, "too few messages to mean anything");
 }

@@ -3,4 +3,5 @@
 mod common;
 mod format;
 mod ledger;
+mod short;
 mod studies;
