@@ -2,6 +2,7 @@
 
 use crate::engines;
 use crate::failure::Failure;
+use crate::files;
 use crate::options::EmulatorArgs;
 use crate::output;
 use std::cell::RefCell;
@@ -126,6 +127,7 @@ pub fn start(
     dataplane: Options,
     state: &RunState,
 ) -> Result<Running, Failure> {
+    args.report.as_deref().map_or(Ok(()), files::writable)?;
     let console = console(args.pcap.as_deref(), args.pcap_at);
     let (backend, bound, capture) = (args.backend, args.bound, console.next_capture());
     let options = SessionOptions { backend, dataplane, capture, bound };

@@ -22,6 +22,11 @@ impl Failure {
         Failure { status: 2, message: message.to_string() }
     }
 
+    /// As the same failure with an exit status of its own.
+    pub fn with_status(self, status: u8) -> Failure {
+        Failure { status, ..self }
+    }
+
     /// A signal ended the work.
     pub fn interrupted(signal: i32) -> Failure {
         let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");

@@ -12,6 +12,7 @@ mod explain;
 mod failure;
 mod files;
 mod harmless;
+mod installed;
 mod ladder;
 mod links;
 mod moved;
@@ -37,7 +38,7 @@ mod validity;
 mod verify;
 mod work;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -98,6 +99,12 @@ enum Verb {
     Cluster(cluster::Args),
     /// List the named paths, their numbers and where these come from
     Presets(presets::Args),
+    /// Print what a shell needs to complete this command's words
+    Completions(installed::CompletionsArgs),
+    /// Print the manual page, or write those of all verbs into a directory
+    Man(installed::ManArgs),
+    /// Print the JSON Schema of scenario files, for editors
+    Schema(installed::SchemaArgs),
 }
 
 fn main() -> ExitCode {
@@ -133,6 +140,9 @@ fn work() -> u8 {
         Verb::Receive(args) => receive::run(&args),
         Verb::Cluster(args) => cluster::run(&args),
         Verb::Presets(args) => presets::run(&args),
+        Verb::Completions(args) => installed::completions(&args, Cli::command()),
+        Verb::Man(args) => installed::man(&args, Cli::command()),
+        Verb::Schema(_) => installed::schema(),
     };
     result.map_or_else(Failure::report, |()| 0)
 }

@@ -35,6 +35,9 @@ const WHOLE: [(&str, &str, &str); 3] = [
     ("seed", "NUMBER", "Seed of all randomness [default: 1]"),
 ];
 
+/// What other programs call a setting.
+const ALIASES: [(&str, &str); 3] = [("latency", "delay"), ("bandwidth", "rate"), ("bw", "rate")];
+
 impl PathArgs {
     /// The path described.
     pub fn resolve(&self) -> Result<PathSpec, Failure> {
@@ -74,7 +77,9 @@ fn augment(mut command: Command) -> Command {
     let preset = option("preset".into(), "NAME", "Start from a named path (`trunkline presets`)");
     command = command.arg(preset);
     for setting in SETTINGS {
-        command = command.arg(option(setting.name.into(), setting.value, setting.help));
+        let aliases = ALIASES.iter().filter(|it| it.1 == setting.name).map(|it| it.0);
+        let plain = option(setting.name.into(), setting.value, setting.help);
+        command = command.arg(plain.visible_aliases(aliases));
         for direction in ["up", "down"] {
             let name = format!("{direction}-{}", setting.name);
             command = command.arg(option(name, setting.value, setting.help).hide(true));
@@ -161,6 +166,12 @@ pub struct EmulatorArgs {
     /// Print the closing statement as JSON on standard output
     #[arg(long)]
     pub json: bool,
+    /// Write the closing statement as JSON into FILE, and leave standard output to the program
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<std::path::PathBuf>,
+    /// Say nothing of the path and of a run that is not INVALID
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 impl EmulatorArgs {

@@ -6,6 +6,7 @@ use rustix::termios::tcgetpgrp;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,9 +55,7 @@ fn not_started(name: &str, error: &trunkline_netns::LabError) -> Failure {
             if errno == rustix::io::Errno::NOENT.raw_os_error()
                 || (errno == rustix::io::Errno::ACCESS.raw_os_error() && !is_anywhere(name)) =>
         {
-            Failure::failed(format!(
-                "command '{name}' not found: check its spelling, or install it"
-            ))
+            not_found(name)
         }
         Some(errno) if errno == rustix::io::Errno::ACCESS.raw_os_error() => {
             Failure::failed(format!(
@@ -65,6 +64,16 @@ fn not_started(name: &str, error: &trunkline_netns::LabError) -> Failure {
         }
         _ => Failure::failed(error),
     }
+}
+
+/// Fails if there is no program of that name, before anything is built for it.
+pub fn is_there(name: &str) -> Result<(), Failure> {
+    let found = if name.contains('/') { Path::new(name).exists() } else { is_anywhere(name) };
+    if found { Ok(()) } else { Err(not_found(name)) }
+}
+
+fn not_found(name: &str) -> Failure {
+    Failure::failed(format!("command '{name}' not found: check its spelling, or install it"))
 }
 
 /// Whether there is a file of that name, as far as this user may look. execvp(3) forbids a command that is nowhere if
@@ -87,6 +96,12 @@ pub fn outcome(name: &str, status: io::Result<ExitStatus>) -> Result<(), Failure
         ))),
         _ => Err(Failure::failed(format!("{name} ended in an unknown way: {status}"))),
     }
+}
+
+/// The exit status by which a shell would tell how a program ended, if it did not end well.
+pub fn own_status(status: &ExitStatus) -> Option<u8> {
+    let told = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    told.and_then(|status| u8::try_from(status).ok()).filter(|&status| status != 0)
 }
 
 /// Whether the terminal sends its signal to our programs too, because we are its foreground group.

@@ -10,7 +10,7 @@ use trunkline_scenario::Scenario;
 /// The file to read.
 #[derive(Debug, Clone, clap::Args)]
 pub struct FileArgs {
-    /// The scenario file (docs/scenario.md)
+    /// The scenario file (docs/scenario.md); - is standard input
     #[arg(value_name = "SCENARIO.TOML")]
     pub file: PathBuf,
 }

@@ -4,7 +4,9 @@ use crate::emulation::{self, Ending, Running};
 use crate::failure::Failure;
 use crate::links::{self, ExtraLink};
 use crate::options::{EmulatorArgs, PathArgs};
-use crate::programs::{Program, outcome, terminal_reaches_programs, wait_for_listener};
+use crate::programs::{
+    Program, is_there, outcome, own_status, terminal_reaches_programs, wait_for_listener,
+};
 use crate::signals::Caught;
 use crate::{describe, output, statement};
 use rustix::process::Signal;
@@ -41,8 +43,11 @@ pub struct Args {
     no_outside: bool,
     #[command(flatten)]
     emulator: EmulatorArgs,
+    /// End with the program's own exit status; 128 and more if a signal ended it
+    #[arg(long)]
+    pass_status: bool,
     /// The program and its arguments; your shell if there is none
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
@@ -73,6 +78,7 @@ enum Event {
 /// Runs the program behind the path.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let path = args.path.resolve()?;
+    args.command.first().map_or(Ok(()), |name| is_there(name))?;
     links::check_names("peer", &args.link)?;
     let mut names = vec![String::new()];
     let mut paths = vec![path];
@@ -97,7 +103,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let dataplane = spare_processor(args, &hosts, &paths);
     let plans = plans(&hosts, &names, paths.clone());
     let running = emulation::start(plans, &args.emulator, dataplane, &state)?;
-    announce(&names, &paths, &outside);
+    if !args.emulator.quiet {
+        announce(&names, &paths, &outside);
+    }
     let result = match caught.pending() {
         Some(signal) => Err(Failure::interrupted(signal)),
         None => in_company(args, &hosts, (&names, &paths), &running, caught),
@@ -194,7 +202,7 @@ fn in_company(
     let (words, command) = near_command(args, names, paths);
     let ended = report(&sender, Event::CommandEnded);
     let program = Program::start(hosts.near(), command, false, ended)?;
-    let result = attend(&program, &words, &events, running);
+    let result = attend(&program, (&words, args.pass_status), &events, running);
     if let Some(peer) = peer {
         peer.signal(Signal::TERM);
     }
@@ -271,13 +279,19 @@ fn environment(names: &[String], paths: &[PathSpec], far: bool) -> Vec<(String, 
 /// Waits for the program's end; hands signals on; ends it when the emulator has stopped.
 fn attend(
     program: &Program,
-    name: &str,
+    (name, pass_status): (&str, bool),
     events: &Receiver<Event>,
     running: &Running,
 ) -> Result<(), Failure> {
     loop {
         match events.recv_timeout(WATCH) {
-            Ok(Event::CommandEnded(status)) => return outcome(name, status),
+            Ok(Event::CommandEnded(status)) => {
+                let own = status.as_ref().ok().filter(|_| pass_status).and_then(own_status);
+                return outcome(name, status).map_err(|failure| match own {
+                    Some(own) => failure.with_status(own),
+                    None => failure,
+                });
+            }
             Ok(Event::PeerEnded(status)) => {
                 if let Err(failure) = outcome("the peer", status) {
                     output::tell(failure.message());

@@ -1,6 +1,7 @@
 //! The closing statement of a run, and the exit status that follows from it.
 
 use crate::failure::Failure;
+use crate::files;
 use crate::options::EmulatorArgs;
 use crate::output;
 use serde_json::json;
@@ -11,7 +12,7 @@ use trunkline_dataplane::accuracy::{Accuracy, Validity};
 pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
     let accuracy = Accuracy::of(snapshot, args.bound);
     let verdict = accuracy.verdict();
-    if args.json {
+    if args.json || args.report.is_some() {
         let reasons = match &verdict {
             Validity::Valid => Vec::new(),
             Validity::Nothing => vec![accuracy.nothing()],
@@ -25,8 +26,14 @@ pub fn close(snapshot: &Snapshot, args: &EmulatorArgs) -> Result<(), Failure> {
             "bound": args.bound,
             "state": snapshot,
         });
-        output::line(&statement.to_string())?;
-    } else {
+        let text = format!("{statement}\n");
+        files::write(args.report.as_deref(), |out| out.write_all(text.as_bytes()))?;
+        if args.json {
+            output::line(&statement.to_string())?;
+        }
+    }
+    let is_told = !args.json && (!args.quiet || matches!(verdict, Validity::Invalid(_)));
+    if is_told {
         for line in accuracy.to_string().lines() {
             output::tell(line);
         }

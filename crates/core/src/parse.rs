@@ -49,6 +49,16 @@ pub enum ParseError {
         /// Highest allowed value.
         highest: String,
     },
+    /// It means one thing to one program and another to the next.
+    #[error("'{found}' {why}: write {better}")]
+    Ambiguous {
+        /// The offending text.
+        found: String,
+        /// What it leaves open.
+        why: &'static str,
+        /// What may have been meant, without doubt.
+        better: String,
+    },
     /// More digits than the base unit can hold.
     #[error("'{found}' is finer than {finest}, the smallest step of a {what}")]
     TooFine {

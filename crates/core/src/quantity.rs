@@ -1,6 +1,6 @@
 //! [`Rate`] in bits per second and [`Size`] in bytes.
 
-use crate::parse::{ParseError, Reading, print_exact};
+use crate::parse::{ParseError, Reading, number_and_unit, print_exact};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -74,6 +74,7 @@ impl FromStr for Rate {
             example: "10Mbit/s",
             finest: "1 bit/s",
         };
+        ambiguous_rate(text)?;
         let bits = reading.exact(text, rate_unit)?;
         if !(1..=RATE_MAX).contains(&bits) {
             return Err(ParseError::Range {
@@ -89,6 +90,24 @@ impl FromStr for Rate {
 
 /// 10 Tbit/s: beyond any line that this program could hold.
 const RATE_MAX: u64 = 10_000_000_000_000;
+
+/// Refuses `10M` and `10Mbps`, which are bits to some programs and bytes to others.
+fn ambiguous_rate(text: &str) -> Result<(), ParseError> {
+    let (number, unit) = number_and_unit(text);
+    let lower = unit.to_ascii_lowercase();
+    let prefix = lower.strip_suffix("bps").unwrap_or(&lower);
+    let letter = match prefix {
+        "k" => "k",
+        "m" => "M",
+        "g" => "G",
+        _ => return Ok(()),
+    };
+    Err(ParseError::Ambiguous {
+        found: text.trim().into(),
+        why: "is bits to some programs and bytes to others",
+        better: format!("{number}{letter}bit/s, or {number}{letter}B/s if bytes are meant"),
+    })
+}
 
 fn rate_unit(unit: &str) -> Option<u64> {
     let per_second = unit.strip_suffix("/s");

@@ -127,11 +127,19 @@ impl FromStr for Probability {
                 ParseError::NotANumber { what: "probability", found: text.into(), example: "0.5%" }
             }
         })?;
-        Probability::new(p).ok_or_else(|| ParseError::Range {
-            what: "probability",
-            found: text.into(),
-            lowest: "0".into(),
-            highest: "1 (100%)".into(),
+        let of_hundred = || (1.0..=100.0).contains(&p) && !text.ends_with('%');
+        Probability::new(p).ok_or_else(|| match of_hundred() {
+            true => ParseError::Ambiguous {
+                found: text.into(),
+                why: "is more than 1",
+                better: format!("{text}% for {text} in a hundred"),
+            },
+            false => ParseError::Range {
+                what: "probability",
+                found: text.into(),
+                lowest: "0".into(),
+                highest: "1 (100%)".into(),
+            },
         })
     }
 }

@@ -26,6 +26,7 @@ use grid::Cell;
 use hosts::Named;
 use reader::Reader;
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::Path;
 use tables::FILE;
 use tree::Node;
@@ -49,7 +50,10 @@ impl Scenario {
         path: impl AsRef<Path>,
     ) -> Result<(Vec<Scenario>, String), ScenarioError> {
         let path = path.as_ref();
-        let file = path.display().to_string();
+        let file = match path.as_os_str() == STANDARD_INPUT {
+            true => "standard-input".to_string(),
+            false => path.display().to_string(),
+        };
         let text = contents(path).map_err(|cause| ScenarioError::Unreadable {
             file: error::one_line(&file),
             cause: error::one_line(&cause.to_string()),
@@ -87,7 +91,13 @@ const LONGEST_STREAM: usize = 1 << 20;
 /// What a file holds, at most a little more than is accepted.
 fn contents(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
-    let file = std::fs::File::open(path)?;
+    if path.is_dir() {
+        return Err(std::io::Error::other(directory(path)));
+    }
+    let file = match path.as_os_str() == STANDARD_INPUT {
+        true => std::fs::File::from(std::io::stdin().as_fd().try_clone_to_owned()?),
+        false => std::fs::File::open(path)?,
+    };
     let most = if file.metadata()?.is_file() { parse::LONGEST } else { LONGEST_STREAM };
     file.take(most as u64 + 1).read_to_string(&mut text)?;
     // A run keeps its text.
@@ -97,6 +107,32 @@ fn contents(path: &Path) -> std::io::Result<String> {
             "it is no file and longer than {most} bytes: write it to a file"
         ))),
         false => Ok(text),
+    }
+}
+
+/// The path that stands for standard input, as with other programs.
+const STANDARD_INPUT: &str = "-";
+/// Files of a directory that are named where one of them has to be chosen.
+const MOST_NAMED: usize = 6;
+
+/// What to name instead of a directory.
+fn directory(path: &Path) -> String {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let names = entries
+        .map(|entry| entry.path())
+        .filter(|it| it.extension().is_some_and(|it| it == "toml"));
+    let mut names: Vec<String> = names.map(|it| it.display().to_string()).collect();
+    names.sort();
+    let (count, first) = (names.len(), names.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>());
+    match count {
+        0 => "it is a directory, and holds no file that ends in .toml".into(),
+        _ if count > MOST_NAMED => {
+            format!(
+                "it is a directory of {count} files that end in .toml, such as {}",
+                first.join(", ")
+            )
+        }
+        _ => format!("it is a directory with {}", first.join(", ")),
     }
 }
 
