@@ -12,6 +12,7 @@ mod console;
 mod dissector;
 mod endings;
 mod explain;
+mod habits;
 mod hostile;
 mod ladder;
 mod live;
