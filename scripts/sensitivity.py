@@ -3,14 +3,15 @@
 
 A study is copied, one value in the copy is multiplied by 1 + STEP and by 1 - STEP, and `trunkline study run` does it
 again. Parameters that are `like` another one change with it. Cells are those of published-and-ours.csv that have a
-published value and a tolerance; results of formulas that use measured values are among them.
+published value and a tolerance and rest on a run; results of formulas that use measured values are among them.
 
   scripts/sensitivity.py studies/vandewater1988 --trunkline target/release/trunkline
-  scripts/sensitivity.py studies/hawley1989 --messages 60 --work /tmp/sensitivity      # resumed if interrupted
+  scripts/sensitivity.py studies/hawley1989 --messages 40 --transfers 3 --work /tmp/sensitivity      # resumed if interrupted
 
 Scenarios that a change cannot reach are left out: those without a host whose board or processor is changed, and all but one
 if the change stands in a scenario. --messages and --transfers shorten the tests: a greater `repeat` (of less than 1000) becomes
 it, of interactive and of bulk traffic, in the reference too.
+The text of each `like` has to begin with the other parameter's key (after its file, if that is another), as in the studies of Datakit.
 --entry KEY does one parameter only. --set FILE KEY VALUE runs the study with one value (TOML) in place of another and lists
 the cells that move; it may be given more than once, and all are set together. Values that are no number are listed as such.
 Exit status: 0, or 1 if a run failed or a key was not found.
@@ -18,6 +19,7 @@ Exit status: 0, or 1 if a run failed or a key was not found.
 
 import argparse
 import csv
+import hashlib
 import json
 import pathlib
 import re
@@ -28,6 +30,7 @@ import tomllib
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 HEADER = re.compile(r"^\[\[?([^\]]+)\]\]?")
+REPEAT = re.compile(r"(?m)^repeat = (\d{1,3})$")
 NAME = re.compile(r'^name\s*=\s*"([^"]*)"')
 
 
@@ -107,22 +110,26 @@ def experiments(study):
 
 
 def bare(text, reached):
-    """A study's text without figures, goals, quotations and parameters, and without the experiments of other scenarios."""
+    """A study's text with the experiments that are judged, of scenarios that are reached, and what those refer to."""
     head, *blocks = re.split(r"(?m)^(?=\[\[(?:experiment|goal|figure|variant)\]\])", text)
     head = re.split(r"(?m)^(?:#.*\n)*parameter = ", head)[0]
-    kept, left_out = [], set()
-    for block in blocks:
-        one = tomllib.loads(block)
-        kind, (one,) = next(iter(one.items()))
-        if kind == "experiment":
-            scenarios = {part["scenario"] for part in [one, *one.get("part", [])] if "scenario" in part}
-            needs = set(re.findall(r'experiment = "([^"]*)"', block))
-            if (scenarios and not scenarios & reached) or needs & left_out:
-                left_out.add(one["name"])
-                continue
-        if kind in ("experiment", "variant"):
-            kept.append(block)
-    return head + "".join(kept)
+    read = [(*next(iter(tomllib.loads(block).items())), block) for block in blocks]
+    variants = [block for kind, _, block in read if kind == "variant"]
+    every = {one["name"]: (one, block) for kind, (one,), block in read if kind == "experiment"}
+    needs = {name: set(re.findall(r'experiment = "([^"]*)"', block)) for name, (_, block) in every.items()}
+    wanted = {name for name, (one, _) in every.items() if "published" in one and "tolerance" in one}
+    while more := set().union(*(needs[name] for name in wanted)) - wanted:
+        wanted |= more
+
+    def runs(name):
+        one, _ = every[name]
+        files = {part["scenario"] for part in [one, *one.get("part", [])] if "scenario" in part}
+        return bool(files & reached) or any(runs(other) for other in needs[name])
+
+    kept = {name for name in wanted if runs(name)}
+    while more := set().union(*(needs[name] for name in kept), set()) - kept:
+        kept |= more
+    return head + "".join([*variants, *(block for name, (_, block) in every.items() if name in kept)])
 
 
 class Runs:
@@ -158,7 +165,7 @@ class Runs:
     def reached(self, edits):
         """The scenario files that the edits can change."""
         files = {one["scenario"] for one in experiments(self.study) if "scenario" in one}
-        hosts = self.study_hosts()
+        hosts = self.hosts()
         found = set()
         for file, key, _ in edits:
             kind, name = key.split(".")[:2]
@@ -171,16 +178,16 @@ class Runs:
                 return files
         return found if edits else files
 
-    def study_hosts(self):
+    def hosts(self):
         files = [tomllib.loads(self.text(file)) for file in self.study["shared"]]
         return [host for file in files for host in file.get("host", [])]
 
     def ends(self, scenario):
+        """The hosts that a scenario's traffic runs between."""
         found = set()
         for traffic in tomllib.loads(self.text(scenario)).get("traffic", []):
-            for key in ("from", "to", "from_each"):
-                end = traffic.get(key, [])
-                found |= set([end] if isinstance(end, str) else end)
+            for end in (traffic.get(key, []) for key in ("from", "to", "from_each")):
+                found |= {end} if isinstance(end, str) else set(end)
         return found
 
     def run(self, out, edits):
@@ -192,20 +199,22 @@ class Runs:
             text = path.read_text()
             start, end = span(text, key)
             path.write_text(text[:start] + value + text[end:])
+        out.mkdir(parents=True, exist_ok=True)
         for path in (copy / self.source.name).glob("*.toml"):
             if path.name == "study.toml":
                 path.write_text(bare(path.read_text(), self.reached(edits)))
+                if "[[experiment]]" not in path.read_text():
+                    (out / "published-and-ours.csv").write_text("")
+                    return
                 continue
             most = self.args.messages if '"interactive"' in path.read_text() else self.args.transfers
-            shorter = lambda found: f"{found[1]}{min(int(found[2]), most)}"
             if most:
-                path.write_text(re.sub(r"(?m)^(repeat = )(\d{1,3})$", shorter, path.read_text()))
+                path.write_text(REPEAT.sub(lambda found: f"repeat = {min(int(found[1]), most)}", path.read_text()))
         made = copy / "out"
         command = [self.args.trunkline, "study", "run", str(copy / self.source.name), "--out", str(made), "--force"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{out.name}: {done.stderr.strip()}")
-        out.mkdir(parents=True, exist_ok=True)
         for path in made.rglob("published-and-ours.csv"):
             shutil.copy(path, out / "published-and-ours.csv")
 
@@ -239,7 +248,7 @@ def table(runs, args):
     print(f"{len(reference)} judged cells, {met} within their tolerance.\n")
     up, down = f"+{args.step:.0%}".replace("%", " %"), f"-{args.step:.0%}".replace("%", " %")
     print(f"| parameter | value | {up} | {down} |\n|---|---|---|---|")
-    for number, ((file, key), members) in enumerate(groups(runs.study["parameter"]).items()):
+    for (file, key), members in groups(runs.study["parameter"]).items():
         if args.entry and key not in args.entry:
             continue
         value = runs.value(file, key)
@@ -256,7 +265,7 @@ def table(runs, args):
 
 def one_setting(runs, args):
     reference = runs.cells("reference", [])
-    name = "set-" + re.sub(r"\W+", "-", json.dumps(args.set))[:180]
+    name = "set-" + hashlib.sha256(json.dumps(args.set).encode()).hexdigest()[:16]
     changed = runs.cells(name, [tuple(one) for one in args.set])
     moves, _, lost, gained = moved(reference, changed)
     print(words(reference, changed))
