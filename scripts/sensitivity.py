@@ -139,7 +139,19 @@ class Runs:
         self.args = args
         self.source = args.study.resolve()
         self.study = tomllib.loads((self.source / "study.toml").read_text())
-        args.work.mkdir(parents=True, exist_ok=True)
+        self.kept = args.work / f"{self.source.name}-{self.state()}"
+
+    def state(self):
+        """A name for all that results depend on, so that none is kept for another study, program or length."""
+        program = pathlib.Path(shutil.which(self.args.trunkline) or sys.exit(f"there is no program {self.args.trunkline}"))
+        paths = [*sorted(self.source.rglob("*.toml")), *sorted(self.source.rglob("*.csv"))]
+        paths += [self.source / file for file in self.study["shared"]]
+        made = program.stat()
+        length = f"{self.args.messages} {self.args.transfers}"
+        found = hashlib.sha256(f"{length} {made.st_size} {made.st_mtime_ns}".encode())
+        for path in paths:
+            found.update(path.read_bytes())
+        return found.hexdigest()[:12]
 
     def text(self, file):
         return (self.source / file).read_text()
@@ -151,7 +163,7 @@ class Runs:
 
     def cells(self, name, edits):
         """Cells of the study with edits, a list of (file, key, text of the value): key to (published, ours, verdict)."""
-        out = self.args.work / self.source.name / name
+        out = self.kept / name
         if not (out / "published-and-ours.csv").exists():
             self.run(out, edits)
         found = {}
@@ -259,7 +271,7 @@ def table(runs, args):
             if not NUMBER.search(value):
                 row.append("no number")
             else:
-                row.append(words(reference, runs.cells(f"{key}-{sign}", edits)))
+                row.append(words(reference, runs.cells(f"{key}-{sign}-{args.step}", edits)))
         print("| " + " | ".join(row) + " |", flush=True)
 
 
