@@ -84,11 +84,16 @@ fn goal_line(goal: &GoalResult) -> String {
 }
 
 fn quote_counts(quotes: &[QuoteResult]) -> String {
-    let agreeing = quotes.iter().filter(|quote| quote.agrees == Some(true)).count();
-    let judged = quotes.iter().filter(|quote| quote.agrees.is_some()).count();
+    let count = |measured: bool| {
+        let judged = quotes.iter().filter(|it| it.measured == measured && it.agrees.is_some());
+        let agreeing = judged.clone().filter(|it| it.agrees == Some(true)).count();
+        format!("{agreeing} of {}", judged.count())
+    };
+    let others = quotes.iter().filter(|it| it.agrees.is_none()).count();
     format!(
-        "quoted in the text: {agreeing} of {judged} agree, {} not judged",
-        quotes.len() - judged
+        "quoted in the text: {} that rest on runs agree, {} by arithmetic alone, {others} not judged",
+        count(true),
+        count(false)
     )
 }
 
@@ -139,10 +144,12 @@ fn percent(error: Option<f64>) -> String {
 
 fn quotes(quotes: &[QuoteResult]) -> Section {
     let row = |quote: &QuoteResult| {
-        let verdict = match quote.agrees {
-            Some(true) => "agrees",
-            Some(false) => "does not agree",
-            None => "not judged",
+        let verdict = match (quote.agrees, quote.measured) {
+            (Some(true), true) => "agrees",
+            (Some(true), false) => "agrees, by arithmetic",
+            (Some(false), true) => "does not agree",
+            (Some(false), false) => "does not agree, by arithmetic",
+            (None, _) => "not judged",
         };
         let ours = format!("{} {}", number(quote.ours), quote.unit);
         vec![

@@ -1,9 +1,9 @@
 //! Values quoted in running text, held against ours.
 
-use crate::format::Quote;
+use crate::format::{Measure, Quote, Study};
 use crate::result::QuoteResult;
 use crate::source::Source;
-use crate::term::{Tables, value};
+use crate::term::{Side, Tables, Term, value};
 use trunkline_measure::Key;
 
 /// A quoted value beside ours.
@@ -20,6 +20,7 @@ pub(crate) fn result(source: &Source, quote: &Quote, tables: &Tables) -> QuoteRe
         unit: quote.unit,
         ours: None,
         error: None,
+        measured: quote.ours.as_ref().is_some_and(|term| rests_on_run(&source.study, term)),
         agrees: None,
         allowed: allowed(quote),
         remark: quote.none.clone().unwrap_or_default(),
@@ -28,6 +29,24 @@ pub(crate) fn result(source: &Source, quote: &Quote, tables: &Tables) -> QuoteRe
     match value(term, &quote.row.constants(), tables) {
         Err(problem) => QuoteResult { agrees: Some(false), remark: problem.to_string(), ..empty },
         Ok(found) => judged(quote, empty, found / quote.unit.scale()),
+    }
+}
+
+/// Whether a term's value is of a run, and not of numbers, published values and formulas alone.
+fn rests_on_run(study: &Study, term: &Term) -> bool {
+    match term {
+        Term::Number(_) | Term::Column(_) => false,
+        Term::Formula(formula) => formula.arguments.values().any(|it| rests_on_run(study, it)),
+        Term::Experiment(term) if term.side == Side::Published => false,
+        Term::Experiment(term) => {
+            let found = study.experiment.iter().find(|it| it.name == term.experiment);
+            found.is_some_and(|experiment| match &experiment.measure {
+                Measure::Formula { arguments, .. } => {
+                    arguments.values().any(|it| rests_on_run(study, it))
+                }
+                _ => true,
+            })
+        }
     }
 }
 

@@ -96,6 +96,9 @@ pub struct QuoteResult {
     pub ours: Option<f64>,
     /// Relative error, if both are numbers.
     pub error: Option<f64>,
+    /// Whether ours rests on a run. What follows from other figures of the report by arithmetic alone agrees whatever the
+    /// engines do.
+    pub measured: bool,
     /// Whether ours agrees. None if nothing is judged.
     pub agrees: Option<bool>,
     /// The values with which it agrees: a range, or a tolerance; empty if nothing is judged.

@@ -101,6 +101,22 @@ fn published_tables_have_the_rows_that_their_readme_states() {
     assert_eq!(tables, 17 + 6 + 7 + 4);
 }
 
+/// What follows from the report's other figures by arithmetic is told apart from what rests on a run: the first agrees
+/// whatever an engine does.
+#[test]
+fn quotations_that_no_run_can_change_are_told_apart() {
+    let results = results(2);
+    let counts = |study: &str| {
+        let result = results.iter().find(|it| it.name == study).unwrap();
+        let judged = result.quotes.iter().filter(|it| it.agrees.is_some());
+        let (runs, arithmetic): (Vec<_>, Vec<_>) = judged.partition(|it| it.measured);
+        (runs.len(), arithmetic.len())
+    };
+    assert_eq!(counts("hawley1989"), (27, 11));
+    assert_eq!(counts("vandewater1988"), (21, 14));
+    assert_eq!(counts("lds2001"), (5, 16));
+}
+
 /// Every row of a table of quotations is held against something, or says why not.
 #[test]
 fn every_quotation_is_compared_or_says_why_not() {
