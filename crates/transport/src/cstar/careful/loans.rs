@@ -38,11 +38,6 @@ impl Loans {
 }
 
 impl Careful {
-    /// Frames that a peer may have on the way, here, or in hand.
-    pub(super) fn allowance(&self, node: NodeId) -> u32 {
-        self.window + self.peers.get(&node).map_or(0, |peer| peer.lent + peer.reserved)
-    }
-
     /// Lends a peer that is granted something more of the pool, or keeps back what it has beyond its share.
     pub(super) fn adapt(&mut self, node: NodeId) {
         let Some(mut loans) = self.loans.filter(|it| it.lease.is_some()) else { return };

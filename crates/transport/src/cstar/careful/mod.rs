@@ -205,9 +205,10 @@ impl Careful {
 
     /// Whether an update of what is owed is still due: data may have taken it along.
     fn is_due(&self, node: NodeId) -> bool {
-        let half = self.allowance(node) / 2;
-        let (owed, promised) =
-            self.peers.get(&node).map_or((0, false), |peer| (peer.owed, peer.promised));
+        let Some(&Peer { lent, reserved, owed, promised, .. }) = self.peers.get(&node) else {
+            return false;
+        };
+        let half = (self.window + lent + reserved) / 2;
         promised || owed > half || (self.settings.at_half && owed > 0 && owed >= half)
     }
 
@@ -330,14 +331,14 @@ impl Careful {
     /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
     /// two for each that comes, so that an update is due before the window is closed.
     fn copy_out(&mut self, from: NodeId) {
-        // What is reserved is no right to stay here: it is done with when its message is.
-        let window = self.allowance(from) - self.peer(from).reserved;
-        let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
         for _ in 0..2 {
             let peer = *self.peer(from);
+            // What is reserved is no right to stay here: it is done with when its message is.
+            let window = self.window + peer.lent;
+            let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
             // What is promised it will have at once.
             let has = peer.theirs + if peer.promised { peer.owed } else { 0 };
-            if has > self.allowance(from) / 2 || peer.held <= keep {
+            if has > (window + peer.reserved) / 2 || peer.held <= keep {
                 return;
             }
             let Some(stored) = self.inbox.latest_on_board(from) else { return };
@@ -412,7 +413,7 @@ impl Layer for Careful {
             list: Vec::new(),
         };
         self.out.push_back(frame);
-        if let (0, Destination::Node(node)) = (following, to) {
+        if let (0, Destination::Node(node), Some(_)) = (following, to, self.settings.reserve) {
             self.peer(node).asked = false;
             self.settle(node);
         }
@@ -458,8 +459,10 @@ impl Layer for Careful {
             let what = "it gives back more than it was lent";
             return self.fail(Failure::Protocol { peer: from, what });
         }
-        self.is_asked(from, frame.asks);
-        self.settle(from);
+        if self.settings.reserve.is_some() {
+            self.is_asked(from, frame.asks);
+            self.settle(from);
+        }
         [Operation::ProcessUpdate, Operation::TrackEvent, Operation::ShrinkSender]
             .into_iter()
             .for_each(|operation| self.tally.note(operation));

@@ -67,15 +67,18 @@ impl Careful {
             peer.owed += given;
             peer.promised = true;
             self.due.insert(node);
-            match asks - given {
-                0 => self.asking.pop_front().map(|_| ()).unwrap_or_default(),
-                rest => self.asking[0].1 = rest,
+            self.asking[0].1 -= given;
+            if given == asks {
+                self.asking.pop_front();
             }
         }
     }
 
     /// A frame of a peer is done with: whether it was of what is reserved, and the buffer is the pool's again.
     pub(super) fn retire(&mut self, node: NodeId) -> bool {
+        if self.settings.reserve.is_none() {
+            return false;
+        }
         let peer = self.peer(node);
         if peer.reserved == 0 {
             return false;
@@ -90,9 +93,9 @@ impl Careful {
 
     /// Gives back what a peer has granted beyond its window if no message needs it.
     pub(super) fn settle(&mut self, node: NodeId) {
-        let (window, until_used) = (self.window, self.settings.lease.is_none());
+        let (window, at_once) = (self.window, self.settings.lease.is_none());
         let peer = self.peer(node);
-        if until_used && !peer.asked && peer.ours > window {
+        if at_once && !peer.asked && peer.ours > window {
             let frame = self.give_up(node);
             self.out.push_back(frame);
         }
