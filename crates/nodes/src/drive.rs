@@ -37,6 +37,10 @@ const ASKS: Span = Span::from_secs(1);
 /// Longest sleep: so soon a stop is noticed.
 const NAP: Duration = Duration::from_millis(20);
 
+/// Two clocks are read within so many nanoseconds of each other, or so often (choices: a message takes microseconds).
+const APART: u64 = 500;
+const MOST_READINGS: usize = 100;
+
 /// What a driver tells while it runs.
 #[derive(Debug)]
 pub enum Told<'a> {
@@ -82,8 +86,10 @@ pub fn drive(
     };
     tell(Told::Begins);
     driver.node.record(plan.record);
-    driver.begin = Instant::now();
-    driver.began = if plan.record > 0 { monotonic() } else { 0 };
+    (driver.begin, driver.began) = both_clocks();
+    if plan.record == 0 {
+        driver.began = 0;
+    }
     early.iter().try_for_each(|octets| driver.arrives(Time::ZERO, octets))?;
     while !driver.is_over() {
         if stop.load(Ordering::Relaxed) {
@@ -100,6 +106,25 @@ pub fn drive(
         driver.take_in(driver.until_due(driver.now()))?;
     }
     Ok(outcome)
+}
+
+/// The same instant on this process's clock and, in nanoseconds, on the host's: the two are read again if something came
+/// between, since records of several nodes are laid side by side.
+fn both_clocks() -> (Instant, u64) {
+    let read = || {
+        let before = monotonic();
+        let begin = Instant::now();
+        (monotonic() - before, begin, before)
+    };
+    let mut best = read();
+    for _ in 0..MOST_READINGS {
+        if best.0 <= APART {
+            break;
+        }
+        let again = read();
+        best = if again.0 < best.0 { again } else { best };
+    }
+    (best.1, best.2)
 }
 
 /// The host's monotonic clock, which all processes of the host share.
