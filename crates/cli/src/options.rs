@@ -35,6 +35,17 @@ const WHOLE: [(&str, &str, &str); 3] = [
     ("seed", "NUMBER", "Seed of all randomness [default: 1]"),
 ];
 
+/// Refuses a limit without a unit, which is packets to who knows `tc`; files have it in bytes.
+fn unambiguous(name: &str, value: &str) -> Result<(), clap::Error> {
+    if plain(name) != "limit" || value.parse::<u64>().map_or(true, |number| number == 0) {
+        return Ok(());
+    }
+    let text = format!(
+        "--{name}: '{value}' is packets to tc and bytes to others: write {value}p for packets, or {value}B for bytes"
+    );
+    Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, text))
+}
+
 /// What other programs call a setting.
 const ALIASES: [(&str, &str); 3] = [("latency", "delay"), ("bandwidth", "rate"), ("bw", "rate")];
 
@@ -111,6 +122,7 @@ impl FromArgMatches for PathArgs {
             for setting in SETTINGS {
                 let name = format!("{prefix}{}", setting.name);
                 if let Some(value) = given(&name) {
+                    unambiguous(&name, value)?;
                     settings.add(&name, value);
                 }
             }

@@ -71,13 +71,6 @@ impl FromStr for Limit {
         let limit = match unit {
             "p" | "packet" | "packets" => Limit::Packets(count()?),
             "c" | "cell" | "cells" => Limit::Cells(count()?),
-            "" if count()? > 0 => {
-                return Err(ParseError::Ambiguous {
-                    found: text.trim().into(),
-                    why: "is packets to tc and bytes to others",
-                    better: format!("{number}p for packets, or {number}B for bytes"),
-                });
-            }
             _ => Limit::Bytes(text.parse::<Size>()?.bytes()),
         };
         if limit.amount() == 0 {
