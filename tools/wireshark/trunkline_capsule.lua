@@ -103,14 +103,24 @@ local function is_urp(body, head)
     return envelopes == head.path_size and controls == head.controls and body:len() <= length
 end
 
--- Adds the body of a capsule, of which the capture may hold the front alone. Returns its protocol and a summary.
+-- Adds the body of a capsule, of which there may be the front alone. Returns its protocol and a summary.
 local function read_body(body, pinfo, tree, head, is_cut)
     if not is_cut and is_urp(body, head) then return "URP", urp.dissect(body, tree) end
     local header, name = frame.recognise(body, head.path_size)
     if header then return frame.dissect(body, pinfo, tree, header, name) end
     tree:add(fields.filler, body())
-    if is_cut then return "CUT", "cut by the capture" end
+    if is_cut then return "CUT", "the front alone" end
     return "DATAGRAM", body:len() .. " octets"
+end
+
+local udp_length = Field.new("udp.length")
+local UDP_HEADER = 8
+
+-- Whether a payload is not all that its datagram had: cut by the capture, or the front that an ICMP error quotes.
+local function cut(tvb)
+    local lengths = { udp_length() }
+    local length = lengths[#lengths]
+    return tvb:reported_len() > tvb:len() or length ~= nil and length.value > UDP_HEADER + tvb:len()
 end
 
 local function dissect(tvb, pinfo, parent)
@@ -122,12 +132,12 @@ local function dissect(tvb, pinfo, parent)
     local direction, number = DIRECTIONS[head.direction], tostring(head.number)
     local flow = string.format("traffic %d, flow %d, %s %s", head.traffic, head.flow, direction, number)
     tree:append_text(", " .. flow)
-    local is_cut = tvb:reported_len() > tvb:len()
+    local is_cut = cut(tvb)
     local name, summary = "DATAGRAM", "empty"
     if tvb:len() > HEADER then
         name, summary = read_body(tvb(HEADER):tvb(), pinfo, parent, head, is_cut)
     elseif is_cut then
-        name, summary = "CUT", "cut by the capture"
+        name, summary = "CUT", "the front alone"
     end
     layout.generated(tree:add(fields.body, name))
     pinfo.cols.protocol = name

@@ -1,6 +1,8 @@
 //! Capsules and what they carry: the dissector reads what our codecs wrote.
 
-use super::shark::{LUA_ERROR, NONE, Row, WRONG, place, read, turn, udp, write, write_cut};
+use super::shark::{
+    ICMP, LUA_ERROR, NONE, Row, WRONG, ipv4, place, read, turn, udp, write, write_cut,
+};
 use trunkline_capsule::{Direction, Header, Hop, Ledger, MERGED, PORT};
 use trunkline_core::{Span, Time};
 use trunkline_transport::envelope::{self, Envelope, packed};
@@ -403,4 +405,29 @@ fn cut_and_changed_capsules_do_no_harm() {
     write(&file, &packets);
     assert_eq!(read(&file, LUA_ERROR, &["frame.number"]), NONE);
     assert_eq!(read(&file, "ip", &["frame.number"]).len(), packets.len());
+}
+
+/// The error of a host whose port is closed, with so many octets of the packet that it answers.
+fn closed(packet: &[u8], quoted: usize) -> Vec<u8> {
+    let mut error = vec![3, 3, 0, 0, 0, 0, 0, 0];
+    error.extend(&packet[..packet.len().min(quoted)]);
+    let sum = data_checksum(&error);
+    error[2..4].copy_from_slice(&sum.to_be_bytes());
+    ipv4(ICMP, true, &error)
+}
+
+#[test]
+fn a_capsule_that_an_error_quotes_is_read_as_far_as_it_goes() {
+    let Some(_turn) = turn() else { return };
+    let packet = netblt(b"a packet", 8);
+    let whole = closed(&packet, packet.len());
+    // As much as Linux quotes of a long packet, and the front of a capsule alone.
+    let long = closed(&netblt(&[1; 1000], 1000), 548);
+    let front = closed(&packet, 28 + trunkline_capsule::HEADER);
+    for error in [&whole, &long, &front] {
+        assert!(trunkline_capsule::find(error).is_none(), "an error is no capsule");
+    }
+    let found = rows(&[whole, long, front], &["icmp.type", "tlcp.body"]);
+    let wanted = ["NETBLT", "NETBLT", "CUT"];
+    assert_eq!(found, wanted.map(|body| row(&[("icmp.type", "3"), ("tlcp.body", body)])));
 }

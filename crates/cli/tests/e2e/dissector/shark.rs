@@ -18,6 +18,8 @@ pub const WRONG: &str = "_ws.malformed || _ws.expert.severity == \"Error\"";
 /// Packets at which the dissector itself fails.
 pub const LUA_ERROR: &str = "_ws.lua.error";
 
+/// Protocol numbers of IP.
+pub const ICMP: u8 = 1;
 const UDP: u8 = 17;
 
 /// Values of fields by name; several of one field are joined by commas.
