@@ -14,7 +14,7 @@ demo) needs=(iperf3=iperf3 ping=iputils-ping jq=jq) ;;
 test)
     needs=(
         iperf3=iperf3 ping=iputils-ping curl=curl dnsmasq=dnsmasq-base tcpdump=tcpdump tshark=tshark irtt=irtt
-        flent=flent setpriv=util-linux unshare=util-linux su=util-linux python3=python3
+        flent=flent setpriv=util-linux unshare=util-linux su=util-linux python3=python3 nft=nftables
     )
     # Flent plots with this, which it only recommends.
     modules=(matplotlib=python3-matplotlib)

@@ -44,6 +44,9 @@ pub fn read_netlink(data: &[u8]) {
         if let Some(name) = decode::table(payload) {
             assert!(!name.ends_with('\0'), "{name:?}");
         }
+        if let Some(dropping) = decode::forward_drop(payload) {
+            assert!(!dropping.chain.ends_with('\0') && !dropping.table.ends_with('\0'));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use std::str::FromStr;
-use trunkline_dataplane::hosts::addresses;
+use trunkline_dataplane::hosts::{addresses, machine_addresses};
 use trunkline_scenario::{PathSpec, Settings};
 
 /// A further path as the command line gives it: words that are no setting first, then settings.
@@ -40,14 +40,18 @@ impl FromStr for ExtraLink {
     }
 }
 
-/// Refuses two links of one name, and the name of the first path, which the others are told from by name.
+/// The machine that all this runs on, in a program's arguments.
+const MACHINE: &str = "host";
+
+/// Refuses two links of one name, and names that stand for something else: that of the first path, which the others are
+/// told from by name, and that of the machine.
 pub fn check_names(first: &str, links: &[ExtraLink]) -> Result<(), Failure> {
     for (index, link) in links.iter().enumerate() {
-        let taken =
-            link.name == first || links[..index].iter().any(|other| other.name == link.name);
+        let taken = [first, MACHINE].contains(&&*link.name)
+            || links[..index].iter().any(|other| other.name == link.name);
         if taken {
             return Err(Failure::wrong_use(format!(
-                "--link {}: the name is taken: give each link a name of its own ('{first}' is the path outside of --link)",
+                "--link {}: the name is taken: give each link a name of its own ('{first}' is the path outside of --link, '{MACHINE}' this machine)",
                 link.name
             )));
         }
@@ -59,10 +63,13 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Replaces `{peer}` by the address of the first far end, and `{NAME}` by that of the one called so.
+/// Replaces `{peer}` by the address of the first far end, `{NAME}` by that of the one called so, and `{host}` by the
+/// machine's.
 pub fn fill_in(word: &str, names: &[String]) -> String {
     let mut word = word.replace("{peer}", &addresses(0).far.to_string());
     word = word.replace("{peer6}", &addresses(0).far6.to_string());
+    let braced = format!("{{{MACHINE}}}");
+    word = word.replace(&braced, &machine_addresses().0.to_string());
     for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
         word = word.replace(&format!("{{{name}}}"), &addresses(index).far.to_string());
     }
@@ -88,5 +95,6 @@ mod tests {
     fn names_become_addresses() {
         let names = ["peer".to_string(), "satellite".to_string()];
         assert_eq!(fill_in("{peer}:{satellite}/{other}", &names), "10.77.0.1:10.77.1.1/{other}");
+        assert_eq!(fill_in("http://{host}:3000/", &names), "http://10.77.0.254:3000/");
     }
 }

@@ -23,6 +23,7 @@ mod presets;
 mod probe;
 mod programs;
 mod progress;
+mod reach;
 mod receive;
 mod run;
 mod scenario;

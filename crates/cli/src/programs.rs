@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use trunkline_netns::{Namespace, SpawnOptions, spawn};
+use trunkline_netns::{Namespace, Replacements, SpawnOptions, spawn};
 
 /// A program that runs in a namespace.
 pub struct Program {
@@ -19,19 +19,19 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts `command` in `namespace`, in the terminal's foreground group or in a group of its own, and
-    /// calls `ended` on another thread when it has.
+    /// Starts `command` in `namespace`, in the terminal's foreground group or in a group of its own, with these files in
+    /// place of the machine's, and calls `ended` on another thread when it has.
     pub fn start(
         namespace: &Namespace,
         mut command: Command,
-        own_group: bool,
+        (own_group, files): (bool, Replacements),
         ended: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
     ) -> Result<Program, Failure> {
         let name = command.get_program().to_string_lossy().into_owned();
         if own_group {
             command.stdin(Stdio::null());
         }
-        let options = SpawnOptions { own_group, ..SpawnOptions::default() };
+        let options = SpawnOptions { own_group, files, ..SpawnOptions::default() };
         let mut child: Child =
             spawn(namespace, command, options).map_err(|error| not_started(&name, &error))?;
         let pid = Pid::from_child(&child);
@@ -110,15 +110,16 @@ pub fn terminal_reaches_programs() -> bool {
 }
 
 /// Waits until some program in `namespace` listens for TCP or has a UDP socket, at most `patience`,
-/// or until `given_up` says that it will not.
+/// or until `given_up` says that it will not. Ports of `ours` do not count.
 pub fn wait_for_listener(
     namespace: &Namespace,
+    ours: &[u16],
     patience: Duration,
     mut given_up: impl FnMut() -> bool,
 ) -> Result<bool, Failure> {
     let until = Instant::now() + patience;
     while Instant::now() < until {
-        if namespace.run(anyone_listens)? {
+        if namespace.run(|| anyone_listens(ours))? {
             return Ok(true);
         }
         if given_up() {
@@ -130,17 +131,36 @@ pub fn wait_for_listener(
 }
 
 /// Looks into the calling thread's namespace.
-fn anyone_listens() -> bool {
+fn anyone_listens(ours: &[u16]) -> bool {
     const LISTEN: &str = "0A";
     let state_is = |table: &str, state: Option<&str>| {
         let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
         text.unwrap_or_default()
             .lines()
             .skip(1)
-            .any(|line| state.is_none_or(|state| line.split_whitespace().nth(3) == Some(state)))
+            .filter(|line| state.is_none_or(|state| line.split_whitespace().nth(3) == Some(state)))
+            .any(|line| local_port(line).is_none_or(|port| !ours.contains(&port)))
     };
     state_is("tcp", Some(LISTEN))
         || state_is("tcp6", Some(LISTEN))
         || state_is("udp", None)
         || state_is("udp6", None)
+}
+
+/// The port in the second field of a line of `/proc/net/tcp` and its like, such as `0100007F:1F90`.
+fn local_port(line: &str) -> Option<u16> {
+    let (_, port) = line.split_whitespace().nth(1)?.rsplit_once(':')?;
+    u16::from_str_radix(port, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_of_a_socket_is_read() {
+        let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000";
+        assert_eq!(local_port(line), Some(8080));
+        assert_eq!(local_port("rubbish"), None);
+    }
 }

@@ -7,6 +7,7 @@ use crate::options::{EmulatorArgs, PathArgs};
 use crate::programs::{
     Program, is_there, outcome, own_status, terminal_reaches_programs, wait_for_listener,
 };
+use crate::reach::{Reach, ReachArgs};
 use crate::signals::Caught;
 use crate::{describe, output, statement};
 use rustix::process::Signal;
@@ -16,9 +17,10 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use trunkline_core::Rate;
-use trunkline_dataplane::hosts::{Addresses, Hosts, addresses, carries_ipv6, inner_devices};
+use trunkline_dataplane::hosts::{
+    Addresses, Hosts, addresses, carries_ipv6, inner_devices, machine_addresses,
+};
 use trunkline_dataplane::{Options, Plan, keep_off, processors};
-use trunkline_netns::{Namespace, Outside, RunState, Unreachable};
 use trunkline_scenario::PathSpec;
 
 /// Run a program in its own network namespace, behind the emulated path.
@@ -38,9 +40,8 @@ pub struct Args {
     /// TRUNKLINE_PEER_NAME give its address. May be given several times
     #[arg(long, value_name = "NAME SETTINGS", help_heading = "Ends")]
     link: Vec<ExtraLink>,
-    /// Do not connect the far end to the world outside
-    #[arg(long, help_heading = "Ends")]
-    no_outside: bool,
+    #[command(flatten)]
+    reach: ReachArgs,
     #[command(flatten)]
     emulator: EmulatorArgs,
     /// End with the program's own exit status; 128 and more if a signal ended it
@@ -96,23 +97,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     for namespace in hosts.laboratory().namespaces() {
         state.note_namespace(namespace)?;
     }
-    let outside = match args.no_outside {
-        true => Err(None),
-        false => connect(&host, &hosts, &state).map_err(Some),
-    };
+    let reach = Reach::build(&args.reach, (&host, &hosts, &state), (&names, paths[0].mtu))?;
     let dataplane = spare_processor(args, &hosts, &paths);
     let plans = plans(&hosts, &names, paths.clone());
     let running = emulation::start(plans, &args.emulator, dataplane, &state)?;
     if !args.emulator.quiet {
-        announce(&names, &paths, &outside);
+        announce(&names, &paths);
+        reach.announce();
     }
     let result = match caught.pending() {
         Some(signal) => Err(Failure::interrupted(signal)),
-        None => in_company(args, &hosts, (&names, &paths), &running, caught),
+        None => in_company(args, (&hosts, &reach), (&names, &paths), &running, caught),
     };
     hosts.laboratory().end_programs();
     let ending = running.end();
-    drop(outside);
+    drop(reach);
     conclude(result, ending, &args.emulator)
 }
 
@@ -151,13 +150,6 @@ fn conclude(
     result.and(verdict)
 }
 
-fn connect(host: &Namespace, hosts: &Hosts, state: &RunState) -> Result<Outside, Unreachable> {
-    let outside = Outside::connect(host, hosts.far(0), state)?;
-    let gateway = addresses(0).far;
-    hosts.near().add_default_route(gateway.into())?;
-    Ok(outside)
-}
-
 fn plans<'a>(hosts: &'a Hosts, names: &[String], paths: Vec<PathSpec>) -> Vec<Plan<'a>> {
     let plan = |(index, path)| {
         let (near, far) = inner_devices(index);
@@ -166,7 +158,7 @@ fn plans<'a>(hosts: &'a Hosts, names: &[String], paths: Vec<PathSpec>) -> Vec<Pl
     paths.into_iter().enumerate().map(plan).collect()
 }
 
-fn announce(names: &[String], paths: &[PathSpec], outside: &Result<Outside, Option<Unreachable>>) {
+fn announce(names: &[String], paths: &[PathSpec]) {
     for (index, (name, path)) in names.iter().zip(paths).enumerate() {
         let Addresses { near, far, .. } = addresses(index);
         let name = if name.is_empty() { "peer" } else { name };
@@ -175,19 +167,12 @@ fn announce(names: &[String], paths: &[PathSpec], outside: &Result<Outside, Opti
             output::tell(format_args!("{name} has no IPv6, which needs --mtu 1280 or more"));
         }
     }
-    match outside {
-        Ok(_) => output::tell(format_args!("the world outside is reached through the peer")),
-        Err(Some(reason)) => {
-            output::tell(format_args!("the world outside is not reached: {reason}"))
-        }
-        Err(None) => {}
-    }
 }
 
 /// Starts the peer, then the program, and waits until the program has ended.
 fn in_company(
     args: &Args,
-    hosts: &Hosts,
+    (hosts, reach): (&Hosts, &Reach),
     (names, paths): (&[String], &[PathSpec]),
     running: &Running,
     caught: Caught,
@@ -196,12 +181,12 @@ fn in_company(
     let told = sender.clone();
     caught.watch(move |signal| told.send(Event::Signal(signal)).is_ok())?;
     let peer = match &args.peer {
-        Some(text) => Some(start_peer(text, hosts, (names, paths), &sender, &events)?),
+        Some(text) => Some(start_peer(text, (hosts, reach), (names, paths), (&sender, &events))?),
         None => None,
     };
     let (words, command) = near_command(args, names, paths);
     let ended = report(&sender, Event::CommandEnded);
-    let program = Program::start(hosts.near(), command, false, ended)?;
+    let program = Program::start(hosts.near(), command, (false, reach.files()), ended)?;
     let result = attend(&program, (&words, args.pass_status), &events, running);
     if let Some(peer) = peer {
         peer.signal(Signal::TERM);
@@ -220,17 +205,16 @@ fn report(
 
 fn start_peer(
     text: &str,
-    hosts: &Hosts,
+    (hosts, reach): (&Hosts, &Reach),
     (names, paths): (&[String], &[PathSpec]),
-    sender: &Sender<Event>,
-    events: &Receiver<Event>,
+    (sender, events): (&Sender<Event>, &Receiver<Event>),
 ) -> Result<Program, Failure> {
     let mut command = Command::new("sh");
     command.args(["-c", text]).envs(environment(names, paths, true)).stdout(io::stderr());
     let ended = report(sender, Event::PeerEnded);
-    let program = Program::start(hosts.far(0), command, true, ended)?;
+    let program = Program::start(hosts.far(0), command, (true, reach.files()), ended)?;
     let mut early = None;
-    wait_for_listener(hosts.far(0), PATIENCE, || {
+    wait_for_listener(hosts.far(0), reach.ports(), PATIENCE, || {
         early = events.try_recv().ok();
         early.is_some()
     })?;
@@ -272,6 +256,7 @@ fn environment(names: &[String], paths: &[PathSpec], far: bool) -> Vec<(String, 
             variables.push((format!("TRUNKLINE_PEER6{suffix}"), v6.to_string()));
         }
     }
+    variables.push(("TRUNKLINE_HOST".into(), machine_addresses().0.to_string()));
     variables.push(("TRUNKLINE_PID".into(), std::process::id().to_string()));
     variables
 }

@@ -47,6 +47,21 @@ pub fn addresses(index: usize) -> Addresses {
     Addresses { near: v4(2), far: v4(1), near6: v6(2), far6: v6(1) }
 }
 
+/// The networks of all paths, of IPv4 and of IPv6.
+pub fn networks() -> (IpNet, IpNet) {
+    let v4 = Ipv4Addr::new(IPV4_PREFIX[0], IPV4_PREFIX[1], 0, 0);
+    let v6 = Ipv6Addr::new(IPV6_PREFIX[0], IPV6_PREFIX[1], 0, 0, 0, 0, 0, 0);
+    (net(v4.into(), 16), net(v6.into(), 32))
+}
+
+/// The addresses by which the near host reaches the machine that all this runs on: behind the first path, at its far
+/// host.
+pub fn machine_addresses() -> (Ipv4Addr, Ipv6Addr) {
+    let [a, b] = IPV4_PREFIX;
+    let [c, d] = IPV6_PREFIX;
+    (Ipv4Addr::new(a, b, 0, 254), Ipv6Addr::new(c, d, 0, 0, 0, 0, 0, 0xfe))
+}
+
 /// The device of path `index` in the near host; in every far host it is the one of index 0.
 pub fn device(index: usize) -> String {
     format!("tl{index}")
@@ -96,6 +111,20 @@ impl Hosts {
         &self.0
     }
 
+    /// Gives the first far host the [`machine_addresses`], of IPv6 if it has `v6` at all.
+    ///
+    /// # Errors
+    /// If the addresses cannot be had.
+    pub fn add_machine(&self, v6: bool) -> Result<(), LabError> {
+        let (machine, machine6) = machine_addresses();
+        let far_device = device(0);
+        for address in [Some(machine.into()), v6.then_some(machine6.into())].into_iter().flatten() {
+            self.far(0).add_address(&far_device, net(address, prefix(address)))?;
+            self.near().add_neighbour(&device(0), address, mac(0, 1))?;
+        }
+        Ok(())
+    }
+
     fn add(&mut self, index: usize, mtu: u32) -> Result<(), DataplaneError> {
         let number = self.0.add_host()?;
         let (near_device, far_device) = (device(index), device(0));
@@ -123,10 +152,17 @@ fn settle(
     own: IpAddr,
     (peer, peer_mac): (IpAddr, Mac),
 ) -> Result<(), LabError> {
-    let prefix = if own.is_ipv4() { 24 } else { 64 };
-    let net = IpNet::new(own, prefix).expect("24 and 64 are prefix lengths");
-    namespace.add_address(device, net)?;
+    namespace.add_address(device, net(own, prefix(own)))?;
     namespace.add_neighbour(device, peer, peer_mac)
+}
+
+/// The prefix of a path's network.
+fn prefix(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 24 } else { 64 }
+}
+
+fn net(address: IpAddr, prefix: u8) -> IpNet {
+    IpNet::new(address, prefix).expect("a prefix of the address's family")
 }
 
 /// Locally administered Ethernet addresses: "tl", the path, the host.

@@ -2,7 +2,7 @@
 //! octets from elsewhere.
 
 pub use crate::routes::Route;
-use crate::{LabError, LinkInfo, link, netlink, nft, routes};
+use crate::{ForwardDrop, LabError, LinkInfo, link, netlink, nft, routes};
 use std::ops::RangeInclusive;
 
 /// The answer of a datagram to the requests that were asked about.
@@ -42,4 +42,9 @@ pub fn route(payload: &[u8]) -> Option<Route> {
 /// Reads the name in the payload of `NFT_MSG_NEWTABLE`.
 pub fn table(payload: &[u8]) -> Option<String> {
     nft::read_table(payload)
+}
+
+/// Reads the payload of `NFT_MSG_NEWCHAIN`: a chain that drops what is passed on.
+pub fn forward_drop(payload: &[u8]) -> Option<ForwardDrop> {
+    nft::read_forward_drop(payload)
 }

@@ -159,7 +159,9 @@ impl Namespace {
 }
 
 /// Runs `work` on a thread of its own, which alone changes namespaces, and hands on its panic.
-fn on_thread<R: Send>(work: impl FnOnce() -> Result<R, LabError> + Send) -> Result<R, LabError> {
+pub(crate) fn on_thread<R: Send>(
+    work: impl FnOnce() -> Result<R, LabError> + Send,
+) -> Result<R, LabError> {
     let thread = crate::thread("tl-namespace").step(|| "start a thread".into())?;
     thread::scope(|scope| {
         let handle = thread.spawn_scoped(scope, work).step(|| "start a thread".into())?;

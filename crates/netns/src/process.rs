@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::Step;
-use crate::{LabError, Namespace, NamespaceId, Privilege, namespace, sys};
+use crate::{LabError, Namespace, NamespaceId, Privilege, Replacements, namespace, sys};
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 /// The way in which a program is started.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SpawnOptions {
     /// The kernel kills the program (`SIGKILL`) when the *thread* that started it ends: start it from a
     /// thread that lives as long as the laboratory. The kernel forgets this for set-user-id programs
@@ -25,11 +25,14 @@ pub struct SpawnOptions {
     /// In a user namespace: give the program the user and group numbers that it has outside, and none of
     /// the rights over the laboratory. Without effect if the rights were held already.
     pub identity: Option<Privilege>,
+    /// Files that it sees in place of the machine's. With any, it has a mount namespace of its own.
+    pub files: Replacements,
 }
 
 impl Default for SpawnOptions {
     fn default() -> SpawnOptions {
-        SpawnOptions { die_with_parent: true, own_group: false, identity: None }
+        let files = Replacements::default();
+        SpawnOptions { die_with_parent: true, own_group: false, identity: None, files }
     }
 }
 
@@ -60,6 +63,7 @@ struct Entry {
     network: RawFd,
     parent: u32,
     die_with_parent: bool,
+    files: Replacements,
     /// Files and what to write into them.
     maps: Option<[(&'static CStr, CString); 3]>,
 }
@@ -68,13 +72,14 @@ impl Entry {
     fn new(network: RawFd, options: SpawnOptions) -> Entry {
         let die_with_parent = options.die_with_parent;
         let maps = options.identity.and_then(maps);
-        Entry { network, parent: std::process::id(), die_with_parent, maps }
+        Entry { network, parent: std::process::id(), die_with_parent, files: options.files, maps }
     }
 
     fn apply(&self) -> io::Result<()> {
         // SAFETY: the descriptor is open, see `spawn`.
         let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.network) };
         sys::enter_network(fd)?;
+        self.files.apply()?;
         if let Some(maps) = &self.maps {
             sys::unshare(libc::CLONE_NEWUSER)?;
             maps.iter().try_for_each(|(path, text)| write_raw(path, text))?;

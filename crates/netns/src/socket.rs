@@ -3,6 +3,7 @@
 
 use std::io;
 use std::mem::size_of;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
 
 /// An option whose value is one C `int`.
@@ -145,7 +146,7 @@ impl TcpInfo {
 /// As much of `struct tcp_info` as is read.
 const INFO: usize = 248;
 
-fn take<const N: usize>(bytes: &[u8; INFO], at: usize) -> [u8; N] {
+fn take<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut taken = [0; N];
     taken.copy_from_slice(&bytes[at..at + N]);
     taken
@@ -161,6 +162,29 @@ pub fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     Ok(TcpInfo::of(&bytes))
 }
 
+/// `SO_ORIGINAL_DST` of `linux/netfilter_ipv4.h`, and `IP6T_SO_ORIGINAL_DST`.
+const ORIGINAL: libc::c_int = 80;
+
+/// Whom a connection was for that this host took in instead ([`Redirections`](crate::Redirections)).
+///
+/// # Errors
+/// If the kernel does not know, because it keeps no list of connections.
+pub fn original_destination(connection: &TcpStream) -> io::Result<SocketAddr> {
+    if connection.local_addr()?.is_ipv4() {
+        // `struct sockaddr_in`: family, port, address.
+        let mut bytes = [0; 16];
+        read(&connection, libc::SOL_IP, ORIGINAL, &mut bytes)?;
+        let address: [u8; 4] = take(&bytes, 4);
+        Ok((Ipv4Addr::from(address), u16::from_be_bytes(take(&bytes, 2))).into())
+    } else {
+        // `struct sockaddr_in6`: family, port, flow, address, scope.
+        let mut bytes = [0; 28];
+        read(&connection, libc::SOL_IPV6, ORIGINAL, &mut bytes)?;
+        let address: [u8; 16] = take(&bytes, 8);
+        Ok((Ipv6Addr::from(address), u16::from_be_bytes(take(&bytes, 2))).into())
+    }
+}
+
 fn read(fd: &impl AsFd, level: libc::c_int, name: libc::c_int, to: &mut [u8]) -> io::Result<()> {
     let mut size = to.len() as libc::socklen_t;
     let place = to.as_mut_ptr();
@@ -174,7 +198,7 @@ fn read(fd: &impl AsFd, level: libc::c_int, name: libc::c_int, to: &mut [u8]) ->
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::net::{TcpListener, UdpSocket};
 
     #[test]
     fn a_connection_tells_of_itself() {

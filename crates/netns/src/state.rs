@@ -6,6 +6,7 @@ use crate::{LabError, Namespace, NamespaceId, SavedForwarding, SavedOffloads, sw
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -152,6 +153,21 @@ impl RunState {
         self.update(|record| record.namespaces.push(namespace.id()))
     }
 
+    /// Writes a file for the programs of this run, such as their `/etc/hosts`. Everybody may read it once it is shown
+    /// to a program; where it lies, only this user may look.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn file(&self, ending: Ending, text: &str) -> Result<StateFile, LabError> {
+        let name = format!("{}.{}", self.record().pid, ending.text());
+        let file = StateFile(self.directory().join(name));
+        let open = fs::Permissions::from_mode(0o644);
+        fs::write(&file.0, text)
+            .and_then(|()| fs::set_permissions(&file.0, open))
+            .step(|| format!("write {}", file.0.display()))?;
+        Ok(file)
+    }
+
     /// Switches the offloads of a device of the host off, with the settings from before written down
     /// first: should this process be killed, the next run's [`sweep`](crate::sweep()) puts them back.
     ///
@@ -179,6 +195,47 @@ impl RunState {
     ) -> Result<(), LabError> {
         host.restore_offloads(saved)?;
         self.update(|record| record.saved_offloads.retain(|other| other != saved))
+    }
+}
+
+/// The kinds of files for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Names and addresses of hosts, as `/etc/hosts`.
+    Hosts,
+    /// Name servers, as `/etc/resolv.conf`.
+    Resolvers,
+    /// A file with nothing in it.
+    Nothing,
+}
+
+impl Ending {
+    const ALL: [Ending; 3] = [Ending::Hosts, Ending::Resolvers, Ending::Nothing];
+
+    const fn text(self) -> &'static str {
+        match self {
+            Ending::Hosts => "hosts",
+            Ending::Resolvers => "resolv",
+            Ending::Nothing => "nothing",
+        }
+    }
+}
+
+/// A file for the programs of a run. It goes with this; if the process is killed, with the next run's
+/// [`sweep`](crate::sweep()).
+#[derive(Debug)]
+pub struct StateFile(PathBuf);
+
+impl StateFile {
+    /// The place of the file.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for StateFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
     }
 }
 
@@ -247,13 +304,15 @@ fn write_whole(path: &Path, text: &io::Result<Vec<u8>>) -> io::Result<()> {
     written.inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
-/// Removes records that their process did not live to finish: it had changed nothing yet that they tell of first.
+/// Removes the records that their process did not live to finish, which had changed nothing yet that they tell of
+/// first, and the files for its programs.
 pub(crate) fn remove_unfinished(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let process = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
-        let unfinished = path.extension().is_some_and(|ending| ending == UNFINISHED);
-        if unfinished && process.is_some_and(|process| start_time(process).is_none()) {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let ours = ending == UNFINISHED || Ending::ALL.iter().any(|known| known.text() == ending);
+        if ours && process.is_some_and(|process| start_time(process).is_none()) {
             let _ = fs::remove_file(path);
         }
     }
@@ -354,6 +413,27 @@ mod tests {
         let left = load(&directory);
         fs::remove_dir_all(&directory).unwrap();
         assert_eq!(left, [told]);
+    }
+
+    #[test]
+    fn files_for_programs_go_with_the_run_or_with_the_next() {
+        let directory = scratch("files");
+        let state = RunState::create(&directory, &Namespace::current().unwrap()).unwrap();
+        let file = state.file(Ending::Hosts, "127.0.0.1 localhost").unwrap();
+        let path = file.path().to_owned();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "127.0.0.1 localhost");
+        remove_unfinished(&directory);
+        assert!(path.exists(), "the run is alive");
+        drop(file);
+        assert!(!path.exists());
+        // No process has this number: it is above the largest that Linux gives (PID_MAX_LIMIT).
+        let [dead, other] = ["4194305.hosts", "4194305.txt"].map(|name| directory.join(name));
+        [&dead, &other].into_iter().for_each(|path| fs::write(path, "").unwrap());
+        remove_unfinished(&directory);
+        let left = (dead.exists(), other.exists());
+        drop(state);
+        fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(left, (false, true));
     }
 
     const ELSEWHERE: &str = "TRUNKLINE_TEST_RECORDS";

@@ -207,7 +207,7 @@ fn programs_run_inside_are_found_and_killed() {
     let mut sleep = Command::new("sleep");
     sleep.arg("30");
     let options = SpawnOptions { own_group: true, ..SpawnOptions::default() };
-    let mut child = spawn(&a, sleep, options).unwrap();
+    let mut child = spawn(&a, sleep, options.clone()).unwrap();
     assert_eq!(processes_in(a.inode()), [child.id()]);
     assert_eq!(kill_processes_in(a.inode(), libc::SIGKILL).unwrap(), 1);
     assert!(!child.wait().unwrap().success());

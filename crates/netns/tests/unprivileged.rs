@@ -84,7 +84,7 @@ fn exchange(near: &Namespace, far: &Namespace) {
 fn programs(near: &Namespace, privilege: Privilege) {
     for (identity, user) in [(None, 0), (Some(privilege), NOBODY)] {
         let options = SpawnOptions { identity, ..SpawnOptions::default() };
-        let id = output(near, &["id", "-u"], options).unwrap();
+        let id = output(near, &["id", "-u"], options.clone()).unwrap();
         assert_eq!(String::from_utf8_lossy(&id.stdout).trim(), user.to_string());
         match output(near, &["ping", "-n", "-c", "1", "-W", "5", "10.77.0.2"], options) {
             Err(error) => skipped(error),

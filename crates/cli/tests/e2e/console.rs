@@ -55,7 +55,7 @@ const LEFT_OUT: [(&str, &str); 17] = [
     ("trunkline receive ", "waits for a sender: transfers.rs"),
     ("trunkline send ", "needs a receiver: transfers.rs"),
     ("trunkline bridge ", "needs devices: bridge.rs"),
-    ("trunkline shell --preset lte", "is a terminal's shell"),
+    ("trunkline shell --preset lte", "needs a terminal, or servers of one's own: reach.rs"),
     ("flent ", "reads what a probe that is not run would have written: crates/fit"),
 ];
 /// These fail, and their answers hold what only this machine has: wrong_use.rs.

@@ -25,6 +25,7 @@ mod plane;
 mod probe;
 mod processors;
 mod programs;
+mod reach;
 mod resume;
 mod scenarios;
 mod shell;

@@ -50,6 +50,11 @@ impl Host {
         self.namespace.as_ref()
     }
 
+    /// The same, if there is one: without it the machine's own network is used.
+    pub fn namespace(&self) -> Option<&Namespace> {
+        self.namespace.as_ref()
+    }
+
     /// Starts the command.
     pub fn start(&self, arguments: &[&str]) -> Running {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));

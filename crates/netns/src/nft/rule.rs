@@ -16,6 +16,12 @@ const UNEQUAL: u32 = 1;
 const ARRIVES_BY: u32 = 6;
 const LEAVES_BY: u32 = 7;
 const GROUP_OF_DEPARTURE: u32 = 22;
+/// Further keys of `meta`: the family of addresses and the transport protocol.
+const FAMILY: u32 = 15;
+const PROTOCOL: u32 = 16;
+/// Bases of `payload`: the headers of the network and of the transport.
+const NETWORK: u32 = 1;
+const TRANSPORT: u32 = 2;
 /// `NFT_CT_STATE`, and in it the bits of connections that stand or belong to one that does
 /// (`NF_CT_STATE_BIT`).
 const STATE: u32 = 0;
@@ -43,6 +49,26 @@ impl Rule {
         self.meta(GROUP_OF_DEPARTURE).compare(UNEQUAL, &group.to_ne_bytes())
     }
 
+    /// The packet is of this transport protocol, by its number.
+    pub(crate) fn of_protocol(self, number: u8) -> Rule {
+        self.meta(PROTOCOL).compare(EQUAL, &[number])
+    }
+
+    /// The packet's transport goes to this port: bytes 2 and 3 of the headers of TCP and UDP.
+    pub(crate) fn at_port(self, port: u16) -> Rule {
+        self.load(TRANSPORT, 2, 2).compare(EQUAL, &port.to_be_bytes())
+    }
+
+    /// The packet's destination address is in this network.
+    pub(crate) fn to(self, net: IpNet) -> Rule {
+        self.destination(net, EQUAL)
+    }
+
+    /// The packet's destination address is of the network's family and not in it.
+    pub(crate) fn not_to(self, net: IpNet) -> Rule {
+        self.destination(net, UNEQUAL)
+    }
+
     /// The packet's source address is in this network.
     pub(crate) fn from(self, net: IpNet) -> Rule {
         self.source(net, EQUAL)
@@ -64,6 +90,13 @@ impl Rule {
         self.0.nest(1, &Payload::default().text(1, "masq"))
     }
 
+    /// The packet goes to this port of the host itself.
+    pub(crate) fn redirect(self, port: u16) -> Payload {
+        let load = Payload::default().be32(1, REGISTER).nest(2, &value(&port.to_be_bytes()));
+        let to = Payload::default().be32(1, REGISTER);
+        self.then("immediate", &load).then("redir", &to).0
+    }
+
     /// The packet is dropped.
     pub(crate) fn drop(self) -> Payload {
         let code = Payload::default().be32(1, DROP);
@@ -72,15 +105,39 @@ impl Rule {
         self.then("immediate", &load).0
     }
 
-    /// The source address is at byte 12 of an IPv4 header (RFC 791 §3.1); base 1 is the network header.
+    /// The source address is at byte 12 of an IPv4 header (RFC 791 §3.1).
     fn source(self, net: IpNet, how: u32) -> Rule {
-        let load = Payload::default().be32(1, REGISTER).be32(2, 1).be32(3, 12).be32(4, 4);
-        let mask = u32::MAX.checked_shl(32 - u32::from(net.prefix())).unwrap_or(0);
-        let octets = match net.network().address() {
-            IpAddr::V4(v4) => v4.octets().to_vec(),
-            IpAddr::V6(v6) => v6.octets().to_vec(),
+        self.load(NETWORK, 12, 4).compare_network(net, how)
+    }
+
+    /// The destination address is at byte 16 of an IPv4 header, at byte 24 of an IPv6 one (RFC 8200 §3).
+    fn destination(self, net: IpNet, how: u32) -> Rule {
+        let (family, at, bytes) = match net.address() {
+            IpAddr::V4(_) => (libc::NFPROTO_IPV4, 16, 4),
+            IpAddr::V6(_) => (libc::NFPROTO_IPV6, 24, 16),
         };
-        self.then("payload", &load).mask(&mask.to_be_bytes()).compare(how, &octets)
+        let of_family = self.meta(FAMILY).compare(EQUAL, &[family as u8]);
+        of_family.load(NETWORK, at, bytes).compare_network(net, how)
+    }
+
+    fn load(self, base: u32, at: u32, bytes: u32) -> Rule {
+        let load = Payload::default().be32(1, REGISTER).be32(2, base).be32(3, at).be32(4, bytes);
+        self.then("payload", &load)
+    }
+
+    /// Compares the address in the register with a network.
+    fn compare_network(self, net: IpNet, how: u32) -> Rule {
+        let prefix = u32::from(net.prefix());
+        match net.network().address() {
+            IpAddr::V4(v4) => {
+                let mask = u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
+                self.mask(&mask.to_be_bytes()).compare(how, &v4.octets())
+            }
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
+                self.mask(&mask.to_be_bytes()).compare(how, &v6.octets())
+            }
+        }
     }
 
     fn meta(self, key: u32) -> Rule {
@@ -88,13 +145,13 @@ impl Rule {
     }
 
     /// Keeps the register's bits that are set in `bits`.
-    fn mask(self, bits: &[u8; 4]) -> Rule {
+    fn mask(self, bits: &[u8]) -> Rule {
         let operation = Payload::default()
             .be32(1, REGISTER)
             .be32(2, REGISTER)
-            .be32(3, 4)
+            .be32(3, bits.len() as u32)
             .nest(4, &value(bits))
-            .nest(5, &value(&[0; 4]));
+            .nest(5, &value(&vec![0; bits.len()]));
         self.then("bitwise", &operation)
     }
 

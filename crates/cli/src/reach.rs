@@ -1,0 +1,243 @@
+//! The places beyond the path that the programs of `shell` reach, and those from which they are reached: the world
+//! outside, the machine itself, its name servers, published ports.
+
+use crate::failure::Failure;
+use crate::output;
+use std::fs;
+use std::net::IpAddr;
+use std::sync::Arc;
+use trunkline_dataplane::hosts::{
+    Hosts, addresses, carries_ipv6, device, machine_addresses, networks,
+};
+use trunkline_gateway::{
+    Beyond, Entry, Gateway, ProgramFiles, Publication, Published, Settings, Tell,
+};
+use trunkline_netns::{LabError, Namespace, Outside, Replacements, RunState, Unreachable};
+
+/// The ending of the laboratory's names.
+const DOMAIN: &str = "trunkline";
+/// Switches of the far host by which it answers what it has no route for, instead of saying nothing.
+const ANSWERING: [&str; 2] = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"];
+
+/// The command line's wishes.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Ends")]
+pub struct ReachArgs {
+    /// Connect the far end neither to the world outside nor to this machine
+    #[arg(long)]
+    no_outside: bool,
+    /// Let PORT of this machine lead to a server among the programs inside, over the path; 8080:80 leads from 8080 to 80
+    /// inside, 0.0.0.0:8080:80 for other machines too. May be given several times
+    #[arg(long, value_name = "[ADDRESS:]PORT[:PORT]")]
+    publish: Vec<Publication>,
+}
+
+/// What stands, until this is dropped.
+pub struct Reach {
+    outside: Option<Result<Outside, Unreachable>>,
+    gateway: Option<Gateway>,
+    files: Option<ProgramFiles>,
+    published: Vec<(Publication, Published)>,
+    /// Lines for the person at the terminal.
+    lines: Vec<String>,
+}
+
+impl Reach {
+    /// Connects the far host of the first path as far as the machine allows it, and says how far that is. `names` are
+    /// those of the paths, and `mtu` is the first one's.
+    pub fn build(
+        args: &ReachArgs,
+        (host, hosts, state): (&Namespace, &Hosts, &RunState),
+        (names, mtu): (&[String], u32),
+    ) -> Result<Reach, Failure> {
+        let tell: Tell = Arc::new(|line| output::tell(line));
+        let mut reach = Reach {
+            outside: None,
+            gateway: None,
+            files: None,
+            published: Vec::new(),
+            lines: Vec::new(),
+        };
+        if !args.no_outside {
+            reach.outside = Some(connect(host, hosts, state));
+            reach.open(host, hosts, mtu, &tell)?;
+            reach.name(state, names);
+        }
+        for &publication in &args.publish {
+            reach.publish(publication, hosts, &tell)?;
+        }
+        Ok(reach)
+    }
+
+    /// The files of the programs.
+    pub fn files(&self) -> Replacements {
+        self.files.as_ref().map(|files| files.replacements().clone()).unwrap_or_default()
+    }
+
+    /// Ports of the far host that no program opened.
+    pub fn ports(&self) -> &[u16] {
+        self.gateway.as_ref().map_or(&[], Gateway::ports)
+    }
+
+    /// Says what is reached.
+    pub fn announce(&self) {
+        self.lines.iter().for_each(output::tell);
+    }
+
+    fn open(
+        &mut self,
+        host: &Namespace,
+        hosts: &Hosts,
+        mtu: u32,
+        tell: &Tell,
+    ) -> Result<(), Failure> {
+        let dropped = host.forward_drop().ok().flatten();
+        let forwards = matches!(self.outside, Some(Ok(_)));
+        let v6 = carries_ipv6(mtu);
+        let beyond =
+            Beyond { v4: !forwards || dropped.is_some(), v6: v6 && host.run(has_ipv6_route)? };
+        let (machine, machine6) = machine_addresses();
+        hosts.add_machine(v6)?;
+        let settings = Settings {
+            device: GATE,
+            machine,
+            machine6: v6.then_some(machine6),
+            own: networks(),
+            beyond,
+        };
+        let gateway = Gateway::open(hosts.far(0), settings, tell);
+        self.lines.push(told(self.outside.as_ref(), gateway.is_ok(), dropped.is_some()));
+        if let (Some(dropped), true) = (dropped, forwards) {
+            self.lines.push(format!(
+                "this machine drops packets that it would pass on (chain {} of table {}, as Docker and ufw set it), so of the world outside TCP and names alone are reached; for the rest: iptables -I FORWARD -i 'tl+' -j ACCEPT; iptables -I FORWARD -o 'tl+' -j ACCEPT",
+                dropped.chain, dropped.table
+            ));
+        }
+        match gateway {
+            Ok(gateway) => {
+                self.gateway = Some(gateway);
+                lead(hosts, beyond.v6)?;
+            }
+            Err(error) => {
+                let line = format!("this machine and its name servers are not reached: {error}");
+                self.lines.push(line);
+                if forwards {
+                    lead(hosts, false)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the laboratory's places their names.
+    fn name(&mut self, state: &RunState, names: &[String]) {
+        let Some(_) = self.gateway else { return };
+        let (machine, machine6) = machine_addresses();
+        let entry =
+            |name: &str, address: IpAddr| Entry { address, name: format!("{name}.{DOMAIN}") };
+        let mut entries = vec![entry("host", machine.into()), entry("host", machine6.into())];
+        for (index, name) in names.iter().enumerate() {
+            let name = if name.is_empty() { "peer" } else { name };
+            entries.push(entry(name, addresses(index).far.into()));
+        }
+        match ProgramFiles::write(state, &entries, Some(machine)) {
+            Ok(files) => self.files = Some(files),
+            Err(error) => self.lines.push(format!(
+                "the programs have this machine's own /etc/hosts and /etc/resolv.conf ({error}): its address is {machine}, {{host}} in the program's arguments"
+            )),
+        }
+    }
+
+    fn publish(
+        &mut self,
+        publication: Publication,
+        hosts: &Hosts,
+        tell: &Tell,
+    ) -> Result<(), Failure> {
+        let Publication { address, outside, inside } = publication;
+        let server = addresses(0).near;
+        let published = Published::start(publication, hosts.far(0), server, tell);
+        let at = address.map_or("localhost".to_owned(), |it| it.to_string());
+        let published = published.map_err(|error| {
+            Failure::failed(format!(
+                "--publish {outside}: cannot listen at port {outside} of {at}: {error}: choose another port, such as --publish 18080:{inside}"
+            ))
+        })?;
+        self.lines
+            .push(format!("port {outside} of {at} leads to port {inside} inside, over the path"));
+        self.published.push((publication, published));
+        Ok(())
+    }
+}
+
+/// The far host's device.
+const GATE: &str = "tl0";
+
+fn connect(host: &Namespace, hosts: &Hosts, state: &RunState) -> Result<Outside, Unreachable> {
+    Outside::connect(host, hosts.far(0), state)
+}
+
+/// Sends what is for elsewhere from the near host to the far one, which answers what it cannot pass on.
+fn lead(hosts: &Hosts, v6: bool) -> Result<(), LabError> {
+    debug_assert_eq!(device(0), GATE);
+    let ends = addresses(0);
+    hosts.near().add_default_route(ends.far.into())?;
+    if v6 {
+        hosts.near().add_default_route(ends.far6.into())?;
+    }
+    for setting in ANSWERING {
+        match hosts.far(0).set_sysctl(setting, "1") {
+            // A kernel without IPv6.
+            Err(error) if setting.contains("ipv6") => tracing::debug!(%error, "left as it is"),
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+/// How the world outside is reached.
+fn told(outside: Option<&Result<Outside, Unreachable>>, gateway: bool, dropped: bool) -> String {
+    let machine = if gateway { ", this machine as host.trunkline" } else { "" };
+    match outside {
+        Some(Ok(_)) if dropped => {
+            format!("the world outside is reached through the peer in part{machine}")
+        }
+        Some(Ok(_)) => format!("the world outside is reached through the peer{machine}"),
+        Some(Err(reason)) if gateway => {
+            format!("of the world outside TCP and names alone are reached{machine}: {reason}")
+        }
+        Some(Err(reason)) => format!("the world outside is not reached: {reason}"),
+        None => String::new(),
+    }
+}
+
+/// Whether the calling thread's namespace has a default route of IPv6.
+fn has_ipv6_route() -> bool {
+    let text = fs::read_to_string("/proc/thread-self/net/ipv6_route").unwrap_or_default();
+    text.lines().any(leads_out)
+}
+
+/// Whether a line of `/proc/net/ipv6_route` (destination, its prefix, …, device) is a default route by a real device.
+fn leads_out(line: &str) -> bool {
+    let mut fields = line.split_whitespace();
+    let everything = fields.next().is_some_and(|to| to.bytes().all(|digit| digit == b'0'));
+    everything && fields.next() == Some("00") && fields.last().is_some_and(|device| device != "lo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_route_is_told_from_others() {
+        let (zeros, rest) = ("0".repeat(32), "00000400 00000001 00000000 00000003");
+        let line = |to: &str, prefix, device| {
+            format!("{to} {prefix} {zeros} 00 {zeros} {rest}     {device}")
+        };
+        assert!(leads_out(&line(&zeros, "00", "eth0")));
+        assert!(!leads_out(&line(&zeros, "00", "lo")), "the kernel's refusal");
+        assert!(!leads_out(&line(&zeros, "40", "eth0")));
+        assert!(!leads_out(&line(&format!("fd{}", &zeros[2..]), "00", "eth0")));
+        assert!(!leads_out(""));
+    }
+}

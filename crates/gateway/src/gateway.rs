@@ -1,0 +1,251 @@
+//! The far host's listeners and the redirections that lead to them.
+
+use crate::Tell;
+use crate::names::{self, NameService};
+use crate::relay::{Once, Service, pass_on, reset};
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt,
+};
+use std::io;
+use std::net::{
+    IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream, UdpSocket,
+};
+use trunkline_netns::{
+    Destination, IpNet, LabError, Namespace, Redirection, Redirections, Transport,
+    original_destination,
+};
+
+/// The name of the table of nf_tables in the far host.
+const TABLE: &str = "tl-gateway";
+/// Connections that wait to be accepted.
+const WAITING: i32 = 128;
+
+/// The families whose connections to the world outside are made by this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Beyond {
+    /// IPv4: where the machine does not pass packets on.
+    pub v4: bool,
+    /// IPv6.
+    pub v6: bool,
+}
+
+/// The laboratory that a gateway is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// The far host's device, by which connections come.
+    pub device: &'static str,
+    /// The address by which programs reach this machine.
+    pub machine: Ipv4Addr,
+    /// The same of IPv6, if the laboratory has that.
+    pub machine6: Option<Ipv6Addr>,
+    /// The laboratory's own addresses: its IPv4 and its IPv6 network.
+    pub own: (IpNet, IpNet),
+    /// What else is passed on.
+    pub beyond: Beyond,
+}
+
+/// The reason why there is no gateway.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// The kernel cannot redirect connections.
+    #[error(
+        "the kernel cannot redirect connections ({0}): load the modules nf_tables, nft_chain_nat, nft_redir and nf_conntrack"
+    )]
+    NoRedirection(LabError),
+    /// The far host cannot be entered.
+    #[error(transparent)]
+    Laboratory(#[from] LabError),
+    /// There is no room for threads or sockets.
+    #[error("cannot open the gateway's sockets: {0}")]
+    Sockets(#[from] io::Error),
+}
+
+/// A gateway at work, until this is dropped.
+#[derive(Debug)]
+pub struct Gateway {
+    ports: Vec<u16>,
+    _redirections: Redirections,
+    _services: Vec<Service>,
+    _names: NameService,
+}
+
+impl Gateway {
+    /// Opens a gateway in the host `far`, which must have the addresses of `settings`. `tell` gets a line for each place
+    /// that could not be reached.
+    ///
+    /// # Errors
+    /// If the kernel cannot redirect connections, or there is no room for threads and sockets.
+    pub fn open(far: &Namespace, settings: Settings, tell: &Tell) -> Result<Gateway, GatewayError> {
+        let listener = far.run(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))??;
+        let questions = far.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))??;
+        let listener6 = match settings.machine6 {
+            Some(_) => Some(far.run(listener6)??),
+            None => None,
+        };
+        let at = listener.local_addr()?.port();
+        let at6 = listener6.as_ref().map(TcpListener::local_addr).transpose()?;
+        let at6 = at6.map(|address| address.port());
+        let names_at = questions.local_addr()?.port();
+        let list = settings.redirections(at, at6, names_at);
+        let redirections =
+            Redirections::create(far, TABLE, &list).map_err(GatewayError::NoRedirection)?;
+        let serve = |listener| {
+            let (tell, once) = (tell.clone(), Once::default());
+            Service::start(listener, move |client| settings.serve(&client, &once, &tell))
+        };
+        let services = [Some(listener), listener6].into_iter().flatten().map(serve);
+        Ok(Gateway {
+            ports: [Some(at), at6, Some(names_at)].into_iter().flatten().collect(),
+            _redirections: redirections,
+            _services: services.collect::<io::Result<_>>()?,
+            _names: NameService::start(questions)?,
+        })
+    }
+
+    /// The far host's ports that are the gateway's own.
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+}
+
+/// A listener for IPv6 alone: connections of IPv4 tell their destination otherwise.
+fn listener6() -> io::Result<TcpListener> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET6, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    sockopt::set_ipv6_v6only(&socket, true)?;
+    bind(&socket, &SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, 0, 0, 0))?;
+    listen(&socket, WAITING)?;
+    Ok(socket.into())
+}
+
+/// The place that a connection is passed on to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// A port of this machine.
+    Machine(u16),
+    /// The machine's name server.
+    NameServer,
+    /// A place in the world outside.
+    Elsewhere(SocketAddr),
+    /// A host of the laboratory: nothing that was redirected goes there.
+    Laboratory,
+}
+
+impl Settings {
+    fn redirections(&self, at: u16, at6: Option<u16>, names_at: u16) -> Vec<Redirection> {
+        let tcp = |to, taken_at| Redirection {
+            device: Some(self.device),
+            transport: Transport::Tcp,
+            to,
+            port: None,
+            taken_at,
+        };
+        let machine = only(self.machine.into());
+        let names = Redirection {
+            transport: Transport::Udp,
+            port: Some(names::PORT),
+            ..tcp(machine, names_at)
+        };
+        // The far host's own programs reach the machine too.
+        let own = |one| Redirection { device: None, ..one };
+        let mut list = vec![tcp(machine, at), names, own(tcp(machine, at)), own(names)];
+        list.extend(self.beyond.v4.then(|| tcp(Destination::NotIn(self.own.0), at)));
+        if let (Some(machine6), Some(at6)) = (self.machine6, at6) {
+            list.push(tcp(only(machine6.into()), at6));
+            list.extend(self.beyond.v6.then(|| tcp(Destination::NotIn(self.own.1), at6)));
+        }
+        list
+    }
+
+    fn target(&self, to: SocketAddr) -> Target {
+        let machine = to.ip() == self.machine || self.machine6.is_some_and(|it| to.ip() == it);
+        match to.port() {
+            names::PORT if machine => Target::NameServer,
+            port if machine => Target::Machine(port),
+            _ if self.own.0.contains(to.ip()) || self.own.1.contains(to.ip()) => Target::Laboratory,
+            _ => Target::Elsewhere(to),
+        }
+    }
+
+    fn serve(&self, client: &TcpStream, once: &Once, tell: &Tell) {
+        let target = original_destination(client).map(|to| self.target(to));
+        let made = target.and_then(Target::connect);
+        match made {
+            Ok(server) => pass_on(client, &server),
+            Err(error) => {
+                reset(client);
+                if let Ok(to) = original_destination(client).map(|to| self.target(to)) {
+                    once.tell(tell, to.unreached(&error));
+                }
+            }
+        }
+    }
+}
+
+impl Target {
+    fn connect(self) -> io::Result<TcpStream> {
+        match self {
+            // Servers that listen at `localhost` listen at either.
+            Target::Machine(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+                .or_else(|_| TcpStream::connect((Ipv6Addr::LOCALHOST, port))),
+            Target::NameServer => names::connect(),
+            Target::Elsewhere(to) => TcpStream::connect(to),
+            Target::Laboratory => Err(io::ErrorKind::ConnectionRefused.into()),
+        }
+    }
+
+    fn unreached(self, error: &io::Error) -> String {
+        match self {
+            Target::Machine(port) => format!(
+                "host.trunkline:{port}: nothing answers on this machine at 127.0.0.1:{port} or [::1]:{port} ({error})"
+            ),
+            Target::NameServer => {
+                format!("no name server of this machine answers by TCP ({error})")
+            }
+            Target::Elsewhere(to) => format!("{to} is not reached from this machine: {error}"),
+            Target::Laboratory => "a connection to the gateway itself was refused".into(),
+        }
+    }
+}
+
+/// One address.
+fn only(address: IpAddr) -> Destination {
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    Destination::In(IpNet::new(address, bits).expect("the whole address"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            device: "tl0",
+            machine: Ipv4Addr::new(10, 77, 0, 254),
+            machine6: Some("fd00:746c::fe".parse().unwrap()),
+            own: ("10.77.0.0/16".parse().unwrap(), "fd00:746c::/32".parse().unwrap()),
+            beyond: Beyond { v4: true, v6: true },
+        }
+    }
+
+    #[test]
+    fn places_are_told_apart() {
+        let target = |text: &str| settings().target(text.parse().unwrap());
+        assert_eq!(target("10.77.0.254:3000"), Target::Machine(3000));
+        assert_eq!(target("[fd00:746c::fe]:3000"), Target::Machine(3000));
+        assert_eq!(target("10.77.0.254:53"), Target::NameServer);
+        assert_eq!(target("10.77.0.1:4000"), Target::Laboratory);
+        assert_eq!(target("[fd00:746c::1]:4000"), Target::Laboratory);
+        let elsewhere = "192.0.2.1:53".parse().unwrap();
+        assert_eq!(target("192.0.2.1:53"), Target::Elsewhere(elsewhere));
+    }
+
+    #[test]
+    fn only_what_is_asked_for_is_taken_in() {
+        let all = settings().redirections(1, Some(2), 3);
+        assert_eq!(all.len(), 7);
+        let little = Settings { beyond: Beyond::default(), machine6: None, ..settings() };
+        let list = little.redirections(1, None, 3);
+        assert!(list.iter().all(|one| one.to == only(little.machine.into())), "{list:?}");
+    }
+}

@@ -1,0 +1,202 @@
+//! Questions to the machine's name servers, passed on as they are (RFC 1035 §4.2.1).
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// The machine's list of name servers.
+pub(crate) const RESOLVERS: &str = "/etc/resolv.conf";
+/// The port of name servers.
+pub(crate) const PORT: u16 = 53;
+/// Name servers that are asked, as many as the C library does (resolv.conf(5), `MAXNS`).
+const MOST_SERVERS: usize = 3;
+/// The time that each may take. With all of them it is less than the 5 s after which the C library asks again for the
+/// second time.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Questions that wait for an answer at once. Further ones get none, as from a name server with too much to do.
+const MOST: usize = 256;
+/// Bytes of the longest datagram.
+const LONGEST: usize = 65_535;
+/// The time between two looks at whether it is over.
+const GLANCE: Duration = Duration::from_millis(200);
+/// The bytes of a message's header, in which the third and fourth are flags (RFC 1035 §4.1.1).
+const HEADER: usize = 12;
+/// Flags of an answer: it is one; the server would ask others; it failed.
+const ANSWER: u8 = 0x80;
+const RECURSION_AVAILABLE: u8 = 0x80;
+const SERVER_FAILURE: u8 = 2;
+
+/// Answers what comes to a socket until this is dropped.
+#[derive(Debug)]
+pub(crate) struct NameService(Arc<AtomicBool>);
+
+impl NameService {
+    /// Answers questions that come to `socket`.
+    pub(crate) fn start(socket: UdpSocket) -> io::Result<NameService> {
+        socket.set_read_timeout(Some(GLANCE))?;
+        let over = Arc::new(AtomicBool::new(false));
+        let (socket, ends) = (Arc::new(socket), Arc::clone(&over));
+        trunkline_netns::thread("tl-names")?.spawn(move || serve(&socket, &ends))?;
+        Ok(NameService(over))
+    }
+}
+
+impl Drop for NameService {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn serve(socket: &Arc<UdpSocket>, over: &AtomicBool) {
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let mut buffer = vec![0; LONGEST];
+    while !over.load(Ordering::Relaxed) {
+        let Ok((length, client)) = socket.recv_from(&mut buffer) else { continue };
+        if length < HEADER || waiting.load(Ordering::Relaxed) >= MOST {
+            continue;
+        }
+        let question = buffer[..length].to_vec();
+        let (socket, count) = (Arc::clone(socket), Arc::clone(&waiting));
+        count.fetch_add(1, Ordering::Relaxed);
+        let spawned = trunkline_netns::thread("tl-names").and_then(|thread| {
+            thread.spawn(move || {
+                let answer = ask(&question, &servers()).unwrap_or_else(|| failure(&question));
+                // A client that is gone asks no more.
+                let _ = socket.send_to(&answer, client);
+                count.fetch_sub(1, Ordering::Relaxed);
+            })
+        });
+        if spawned.is_err() {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The machine's name servers now: they change when it moves to another network.
+fn servers() -> Vec<SocketAddr> {
+    named(&fs::read_to_string(RESOLVERS).unwrap_or_default())
+}
+
+/// The name servers of a resolv.conf(5); the machine itself, if there are none.
+fn named(text: &str) -> Vec<SocketAddr> {
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
+    let words = lines.filter_map(|rest| rest.split_whitespace().next());
+    let mut found: Vec<SocketAddr> = words.filter_map(address).take(MOST_SERVERS).collect();
+    if found.is_empty() {
+        found.push((Ipv4Addr::LOCALHOST, PORT).into());
+    }
+    found
+}
+
+/// An address, which may have the device behind it that it is reached by: `fe80::1%eth0`.
+fn address(word: &str) -> Option<SocketAddr> {
+    let Some((address, device)) = word.split_once('%') else {
+        return Some((word.parse::<IpAddr>().ok()?, PORT).into());
+    };
+    let address: Ipv6Addr = address.parse().ok()?;
+    let number = || fs::read_to_string(format!("/sys/class/net/{device}/ifindex")).ok();
+    let scope = device.parse().ok().or_else(|| number()?.trim().parse().ok())?;
+    Some(SocketAddrV6::new(address, PORT, 0, scope).into())
+}
+
+/// The answer of the first server that gives one.
+fn ask(question: &[u8], servers: &[SocketAddr]) -> Option<Vec<u8>> {
+    servers.iter().find_map(|&server| ask_one(question, server).ok())
+}
+
+fn ask_one(question: &[u8], server: SocketAddr) -> io::Result<Vec<u8>> {
+    let any: IpAddr = match server {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(server)?;
+    socket.send(question)?;
+    let until = Instant::now() + PATIENCE;
+    let mut buffer = vec![0; LONGEST];
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        socket.set_read_timeout(Some(left))?;
+        let length = socket.recv(&mut buffer)?;
+        // An answer bears the number of its question.
+        if length >= HEADER && buffer[..2] == question[..2] {
+            buffer.truncate(length);
+            return Ok(buffer);
+        }
+    }
+}
+
+/// The answer that no server could be asked.
+fn failure(question: &[u8]) -> Vec<u8> {
+    let mut answer = question.to_vec();
+    answer[2] |= ANSWER;
+    answer[3] = RECURSION_AVAILABLE | SERVER_FAILURE;
+    answer
+}
+
+/// A connection to the first name server that takes one (RFC 7766).
+pub(crate) fn connect() -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for server in servers() {
+        match TcpStream::connect_timeout(&server, PATIENCE) {
+            Ok(connection) => return Ok(connection),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A question of number 7 for the root's addresses.
+    const QUESTION: [u8; 17] = [0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1];
+
+    #[test]
+    fn name_servers_are_found() {
+        let text = "# nameserver 9.9.9.9\nsearch a b\nnameserver 127.0.0.53\n nameserver ::1 # x\n\
+            nameserver nonsense\nnameserver fe80::1%1\nnameserver 10.0.0.1\n";
+        let expected: [SocketAddr; 3] = [
+            "127.0.0.53:53".parse().unwrap(),
+            "[::1]:53".parse().unwrap(),
+            SocketAddrV6::new("fe80::1".parse().unwrap(), 53, 0, 1).into(),
+        ];
+        assert_eq!(named(text), expected);
+        assert_eq!(named("search a"), ["127.0.0.1:53".parse().unwrap()]);
+    }
+
+    #[test]
+    fn the_next_server_answers_if_the_first_is_not_there() {
+        let [server, absent] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let servers = [absent.local_addr().unwrap(), server.local_addr().unwrap()];
+        drop(absent);
+        let answering = std::thread::spawn(move || {
+            let mut buffer = [0; 99];
+            let (length, client) = server.recv_from(&mut buffer).unwrap();
+            // Somebody else's answer, then the right one.
+            let mut other = buffer[..length].to_vec();
+            other[0] ^= 1;
+            server.send_to(&other, client).unwrap();
+            buffer[2] |= ANSWER;
+            server.send_to(&buffer[..length], client).unwrap();
+        });
+        let answer = ask(&QUESTION, &servers).unwrap();
+        answering.join().unwrap();
+        assert_eq!((answer[1], answer[2]), (7, 0x81));
+    }
+
+    #[test]
+    fn a_question_that_nobody_answers_has_failed() {
+        let answer = failure(&QUESTION);
+        assert_eq!(answer[..4], [0, 7, 0x81, 0x82]);
+        assert_eq!(answer[4..], QUESTION[4..]);
+        assert_eq!(ask(&QUESTION, &[]), None);
+    }
+}
