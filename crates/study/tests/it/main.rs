@@ -3,5 +3,6 @@
 mod common;
 mod format;
 mod ledger;
+mod reports;
 mod short;
 mod studies;
