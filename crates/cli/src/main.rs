@@ -4,6 +4,7 @@ mod bridge;
 mod calibrate;
 mod cluster;
 mod describe;
+mod doctor;
 #[cfg(test)]
 mod documented;
 mod emulation;
@@ -78,6 +79,8 @@ enum Verb {
     Verify(verify::Args),
     /// Find out what this machine can hold: delay floor, timers, highest loss-free rates
     Calibrate(calibrate::Args),
+    /// Say what this machine can and cannot do, line by line, with the remedy
+    Doctor(doctor::Args),
     /// Run a scenario file: one table with a column for each engine, and charts
     Run(run::Args),
     /// Show what closed formulas say of a scenario file, with the numbers put in
@@ -130,6 +133,7 @@ fn work() -> u8 {
         Verb::Set(args) => set::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Calibrate(args) => calibrate::run(&args),
+        Verb::Doctor(args) => doctor::run(&args),
         Verb::Run(args) => run::run(&args),
         Verb::Predict(args) => predict::run(&args),
         Verb::Study(args) => study::run(&args),

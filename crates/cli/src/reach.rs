@@ -170,6 +170,35 @@ impl Reach {
     }
 }
 
+/// What of all this works here, tried without a change to the machine.
+pub struct Trial {
+    /// Connections to the machine.
+    pub gateway: Result<(), String>,
+    /// Files of the programs' own.
+    pub files: Result<(), String>,
+    /// Passing IPv4 on: the laboratory can, and this user may look at the machine's rules.
+    pub masquerades: Result<(), String>,
+    /// Whether the machine reaches anything by IPv6.
+    pub ipv6: bool,
+}
+
+/// Tries it in the laboratory `hosts`.
+pub fn trial(host: &Namespace, hosts: &Hosts, state: &RunState) -> Trial {
+    let (machine, _) = machine_addresses();
+    let beyond = Beyond::default();
+    let settings = Settings { device: GATE, machine, machine6: None, own: networks(), beyond };
+    let tell: Tell = Arc::new(|_| {});
+    let gateway = Gateway::open(hosts.far(0), settings, &tell).map(drop);
+    let files = ProgramFiles::write(state, &[], Some(machine)).map(drop);
+    let masquerades = hosts.far(0).can_masquerade().and_then(|()| host.nft_tables().map(drop));
+    Trial {
+        gateway: gateway.map_err(|error| error.to_string()),
+        files: files.map_err(|error| error.to_string()),
+        masquerades: masquerades.map_err(|error| error.to_string()),
+        ipv6: host.run(has_ipv6_route).unwrap_or(false),
+    }
+}
+
 /// The far host's device.
 const GATE: &str = "tl0";
 

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::{output, show};
-use trunkline_control::{Client, SetRequest, find};
+use trunkline_control::{Client, SetRequest};
 use trunkline_core::Span;
 use trunkline_scenario::Settings;
 
@@ -12,7 +12,7 @@ use trunkline_scenario::Settings;
 /// packets catch up no faster than the line carries (catch-up=at-once: in one burst). A plain setting
 /// holds for both directions, up- or down- before it for one. All settings are changed, or none. In a scenario
 /// --link names the link, and up is from the first of its ends to the second; the change is noted in the results,
-/// which are then of another path than the file describes.
+/// which are then of another path than the file describes. Inside a shell it changes that shell's path.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +26,7 @@ pub struct Args {
     /// Settings, each NAME=VALUE
     #[arg(required = true, value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// The run by its process number, if several run
+    /// The run by its process number, if several run; inside a shell, that shell's if nothing else is said
     #[arg(long, value_name = "PID")]
     pid: Option<String>,
     /// The path or link by its name, if the run has several
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         link: args.link.clone(),
         after: args.after,
     };
-    let client = Client::connect(&find(args.pid.as_deref())?)?;
+    let client = Client::connect(&show::meant(args.pid.as_deref())?)?;
     let description = client.patch("/v1/path", &request)?;
     if args.json {
         output::line(&serde_json::to_string_pretty(&description)?)

@@ -5,6 +5,7 @@ use crate::output;
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::time::Duration;
 use trunkline_control::{Client, ControlError, find};
 use trunkline_core::Span;
@@ -19,7 +20,7 @@ use trunkline_dataplane::{LaneSnapshot, Snapshot};
     after_help = "Examples:\n  trunkline show\n  trunkline show --watch --interval 500ms\n  trunkline show --json | jq .state.lanes[0].delivered"
 )]
 pub struct Args {
-    /// The run by its process number, if several run
+    /// The run by its process number, if several run; inside a shell, that shell's if nothing else is said
     #[arg(long, value_name = "PID")]
     pid: Option<String>,
     /// Show again and again until the run ends or you interrupt
@@ -33,9 +34,19 @@ pub struct Args {
     json: bool,
 }
 
+/// The variable by which a run's programs know it.
+const OWN_RUN: &str = "TRUNKLINE_PID";
+
+/// The socket of the run that is asked for: the one of `pid`, else the one that this process is a program of, else the
+/// only one.
+pub fn meant(pid: Option<&str>) -> Result<PathBuf, ControlError> {
+    let own = std::env::var(OWN_RUN).ok().filter(|own| !own.is_empty());
+    find(pid.or(own.as_deref()))
+}
+
 /// Shows what is emulated once, or until it ends.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let client = Client::connect(&find(args.pid.as_deref())?)?;
+    let client = Client::connect(&meant(args.pid.as_deref())?)?;
     match show(&client, args) {
         Err(Shown::Nothing(_)) if args.watch => {}
         shown => shown?,

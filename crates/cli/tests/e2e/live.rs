@@ -59,6 +59,22 @@ fn a_path_is_changed_while_it_runs_and_shows_it() {
 }
 
 #[test]
+fn inside_a_shell_its_own_path_is_meant() {
+    let host = Host::beside();
+    let command = env!("CARGO_BIN_EXE_trunkline");
+    let Some(mut other) = start(&host, &gate("inside")) else { return };
+    let script = format!("{command} set delay=7ms && {command} show");
+    let arguments = ["shell", "--delay", "3ms", "--best-effort", "--", "sh", "-c", &script];
+    let Some(outcome) = host.run_well(&arguments) else { return };
+    assert!(outcome.stdout.contains("7ms"), "{outcome:#?}");
+    let shown = ask(&host, &["show"], other.pid());
+    assert!(!shown.stdout.contains("7ms"), "another run was changed: {shown:#?}");
+    assert!(other.goes_on());
+    other.signal(rustix::process::Signal::TERM);
+    host.assert_nothing_left(other.finish().pid);
+}
+
+#[test]
 fn a_change_asked_for_later_is_made_then() {
     let host = Host::beside();
     if !installed(&["ping"]) || host.run_well(&["shell", "--best-effort", "--", "true"]).is_none() {

@@ -301,3 +301,30 @@ fn files_for_programs_of_a_killed_run_go_with_the_next() {
     assert!(next.is_some());
     host.assert_nothing_left(pid);
 }
+
+#[test]
+fn a_doctor_tries_everything_and_leaves_nothing() {
+    let host = Host::beside();
+    let outcome = host.run(&["doctor", "--json"]);
+    let findings = outcome.statement_of_all();
+    let state = |what: &str| -> String {
+        let found = findings.as_array().unwrap().iter().find(|it| it["what"] == what);
+        found.map_or(String::new(), |it| it["state"].as_str().unwrap().to_owned())
+    };
+    let missing = findings.as_array().unwrap().iter().any(|it| it["state"] == "missing");
+    assert_eq!(outcome.status.code(), Some(i32::from(missing)), "{outcome:#?}");
+    for finding in findings.as_array().unwrap() {
+        assert_eq!(finding["state"] == "good", finding["remedy"].is_null(), "{finding}");
+    }
+    if host.separate().is_some() {
+        for what in ["rights", "namespaces", "packet sockets"] {
+            assert_eq!(state(what), "good", "{what}: {outcome:#?}");
+        }
+        assert_eq!(state("IPv6 outside"), "limited", "this namespace has no routes");
+    }
+    let plain = host.run(&["doctor"]);
+    assert_eq!(
+        plain.stdout.matches("-> ").count(),
+        plain.stdout.lines().count() - findings.as_array().unwrap().len()
+    );
+}

@@ -143,6 +143,15 @@ impl Drop for Table {
 }
 
 impl Namespace {
+    /// Tries whether the kernel can masquerade here, and leaves nothing.
+    ///
+    /// # Errors
+    /// If it cannot, or this user may not.
+    pub fn can_masquerade(&self) -> Result<(), LabError> {
+        let rules = [Rule::default().leaves_by("tl0").masquerade()];
+        Table::create(self, "tl-trial", Purpose::Masquerade, &rules).map(drop)
+    }
+
     /// The names of the IPv4 tables of nf_tables in this namespace, anybody's.
     ///
     /// # Errors
