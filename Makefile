@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test fuzz bench peers advice torture lint
+.PHONY: help build demo test dist fuzz bench peers advice torture lint
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -18,6 +18,10 @@ demo: build ## A T1 trunk with FIFO and with round robin: real programs, then pr
 test: ## All tests of the workspace, the end-to-end ones included; tells what was skipped, and why
 	scripts/needs.sh test
 	scripts/test.sh --workspace
+
+dist: ## Static binaries, Debian packages and OCI images for x86_64 and aarch64: dist/
+	scripts/needs.sh dist
+	scripts/dist.sh
 
 fuzz: ## Every decoder searched with libFuzzer, SECONDS (30) each: executions, edges covered, crashes
 	scripts/fuzz.sh $(or $(SECONDS),30)

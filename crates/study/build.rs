@@ -1,4 +1,5 @@
-//! Puts the files of `studies/` into the library, so that studies run from anywhere.
+//! Puts the files of `studies/` into the library, so that studies run from anywhere. The folder is a link to that of the
+//! workspace, which a package takes along as files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::{env, fs};
 
 fn main() {
     let root =
-        PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../studies");
+        PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("studies");
     let mut files = Vec::new();
     collect(&root, &mut files);
     files.sort();

@@ -43,6 +43,10 @@ mod work;
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// A network path laboratory: predict a path, simulate it, or put it between real programs.
 #[derive(Parser)]
@@ -115,13 +119,18 @@ fn main() -> ExitCode {
     output::status(work())
 }
 
+/// Tells of the insides what `TRUNKLINE_LOG` asks for, such as `debug` or `trunkline_netns=trace,warn`; errors alone
+/// without it.
+fn begin_log() {
+    let asked = std::env::var("TRUNKLINE_LOG").ok().and_then(|text| text.parse().ok());
+    let filter: Targets = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::ERROR));
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| output::Log);
+    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
+}
+
 /// Does what the command line asks for, and returns the exit status.
 fn work() -> u8 {
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_env("TRUNKLINE_LOG"))
-        .with_ansi(false)
-        .with_writer(|| output::Log)
-        .init();
+    begin_log();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return Failure::of_usage(&error),

@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use crate::output;
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{Table, presets};
 use serde_json::json;
+use trunkline_report::fit;
 use trunkline_scenario::PRESETS;
 
 /// List the named paths, their numbers and where these come from.
@@ -30,7 +31,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
+    fit(&mut table);
     table.set_header([
         "preset",
         "settings (delay is one way)",

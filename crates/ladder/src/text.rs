@@ -5,12 +5,12 @@ use crate::figure::{Figure, What};
 use crate::ladder::{Ladder, REFERENCE, Row};
 use crate::phase::Moves;
 use crate::verdict::{Judgement, Range, Verdict};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write;
 use trunkline_core::Span;
 use trunkline_engine::EngineName;
 use trunkline_measure::Accuracy;
-use trunkline_report::Section;
+use trunkline_report::{Section, fit};
 
 const NONE: &str = "–";
 /// A share above this is no agreement by itself.
@@ -19,7 +19,8 @@ const MUCH: f64 = 0.02;
 /// The table of one cell, with the accuracy statement below it.
 pub fn terminal(ladder: &Ladder) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_preset(presets::NOTHING);
+    fit(&mut table);
     table.set_header(columns(ladder));
     let mut last = "";
     for row in &ladder.rows {

@@ -13,7 +13,7 @@ const HEADER: usize = 16;
 /// Room for one datagram of answers; the kernel's dumps come in pieces of at most 32 KiB.
 const ROOM: usize = 64 * 1024;
 /// The kernel answers within its own system call; this only bounds a fault.
-const PATIENCE_SECONDS: libc::time_t = 5;
+const PATIENCE_SECONDS: u32 = 5;
 /// The acknowledgement carries attributes (`NLM_F_ACK_TLVS`).
 const ACK_TLVS: u16 = 0x200;
 /// The acknowledgement does not repeat the request (`NLM_F_CAPPED`).

@@ -68,8 +68,8 @@ pub(crate) fn switch_on(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Result
 }
 
 /// Makes reads on `fd` give up after `seconds`.
-pub(crate) fn limit_reads(fd: BorrowedFd<'_>, seconds: libc::time_t) -> io::Result<()> {
-    let limit = libc::timeval { tv_sec: seconds, tv_usec: 0 };
+pub(crate) fn limit_reads(fd: BorrowedFd<'_>, seconds: u32) -> io::Result<()> {
+    let limit = libc::timeval { tv_sec: seconds.into(), tv_usec: 0 };
     set_option(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &limit)
 }
 

@@ -140,7 +140,7 @@ impl Socket {
         channels[0] = GET_CHANNELS;
         ifreq.ifr_ifru.ifru_data = (&raw mut channels).cast();
         // SAFETY: the structure points at `channels`, which has the size the command writes.
-        checked(unsafe { libc::ioctl(self.fd(), libc::SIOCETHTOOL, &raw mut ifreq) })?;
+        checked(unsafe { libc::ioctl(self.fd(), libc::SIOCETHTOOL as _, &raw mut ifreq) })?;
         Ok(channels[5] + channels[8])
     }
 
@@ -151,7 +151,8 @@ impl Socket {
         ifreq: &mut libc::ifreq,
     ) -> Result<(), i32> {
         // SAFETY: the SIOCGIF* requests touch only the structure, which is valid and exclusive.
-        checked(unsafe { libc::ioctl(self.fd(), request, std::ptr::from_mut(ifreq)) }).map(drop)
+        checked(unsafe { libc::ioctl(self.fd(), request as _, std::ptr::from_mut(ifreq)) })
+            .map(drop)
     }
 }
 

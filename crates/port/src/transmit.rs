@@ -126,7 +126,8 @@ impl Batch {
         // SAFETY: the headers are valid, each with one vector over a frame that `fill` borrowed for
         // longer than this call; the kernel only reads the frames.
         let sent = unsafe {
-            libc::sendmmsg(socket.fd(), messages, (to - from) as u32, libc::MSG_DONTWAIT)
+            // The C libraries differ in the type of the flags.
+            libc::sendmmsg(socket.fd(), messages, (to - from) as u32, libc::MSG_DONTWAIT as _)
         };
         usize::try_from(sent).map_err(|_| errno())
     }

@@ -38,7 +38,7 @@ pub use once::each_once;
 pub use page::page;
 pub use report::{Report, ReportNote, Shown};
 pub use section::Section;
-pub use terminal::{terminal, terminal_comparison, terminal_verdict};
+pub use terminal::{fit, terminal, terminal_comparison, terminal_verdict};
 pub use write::write;
 
 /// The names of the CSV files with their columns; `cell.KEY` stands for one column for each coordinate of

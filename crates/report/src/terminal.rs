@@ -6,6 +6,7 @@ use crate::overview::{Entry, Overview, overview};
 use crate::report::Report;
 use crate::summary::Digest;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use rustix::termios::tcgetwinsize;
 use std::fmt::Write;
 use trunkline_engine::EngineName;
 use trunkline_measure::{Comparison, key_text};
@@ -147,8 +148,18 @@ fn plain() -> Table {
     // Lines under every row would double the height.
     table.remove_style(TableComponent::HorizontalLines);
     table.remove_style(TableComponent::MiddleIntersections);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
+    fit(&mut table);
     table
+}
+
+/// Wraps the table's cells so that it is no wider than the terminal that standard output is. Without one nothing is
+/// wrapped.
+pub fn fit(table: &mut Table) {
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    let columns = tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col);
+    if columns > 0 {
+        table.set_width(columns);
+    }
 }
 
 /// Figures stand to the right.
