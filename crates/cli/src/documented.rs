@@ -139,3 +139,42 @@ fn commands_that_are_not_taken_are_found() {
     assert_eq!(words(&shown[0]), ["trunkline", "show", "--watch"]);
     assert_eq!(words("a 'b c' d\"e f\" #g"), ["a", "b c", "de f"]);
 }
+
+/// The links of a page to other files and to headings.
+fn links(page: &str) -> Vec<String> {
+    let ends = page.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    let local = ends.map(|(link, _)| link).filter(|link| !link.contains("://"));
+    local.map(str::to_owned).collect()
+}
+
+/// A heading as a forge makes an anchor of it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().chars();
+    let kept = kept.filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let root = Path::new(ROOT);
+    let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = docs.chain(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
+    let mut checked = 0;
+    for page in pages.filter(|path| path.extension().is_some_and(|ending| ending == "md")) {
+        for link in links(&fs::read_to_string(&page).unwrap()) {
+            let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().unwrap().join(file),
+            };
+            assert!(target.exists(), "{}: there is no {link}", page.display());
+            if !heading.is_empty() {
+                let text = fs::read_to_string(&target).unwrap();
+                let mut headings = text.lines().filter(|line| line.starts_with('#')).map(anchor);
+                assert!(headings.any(|it| it == heading), "{}: no {link}", page.display());
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 100, "{checked} links");
+}

@@ -77,6 +77,7 @@ pub struct Running {
     thread: SessionThread,
     /// The devices that were said to be down.
     down: RefCell<Vec<String>>,
+    quiet: bool,
     _control: Server,
 }
 
@@ -135,7 +136,8 @@ pub fn start(
     let session = Arc::new(session);
     console.show(Arc::clone(&session));
     let control = listen(&console, Some(state))?;
-    Ok(Running { session, thread, down: RefCell::default(), _control: control })
+    let (down, quiet) = (RefCell::default(), args.quiet);
+    Ok(Running { session, thread, down, quiet, _control: control })
 }
 
 impl Running {
@@ -164,13 +166,19 @@ impl Running {
     pub fn end(self) -> Ending {
         self.session.stop();
         let Ended { snapshot, result, capture, .. } = self.thread.join();
-        Ending { snapshot, emulator: result, capture: capture.map_or(Ok(()), tell_of_capture) }
+        let capture = capture.map_or(Ok(()), |capture| tell_of_capture(capture, self.quiet));
+        Ending { snapshot, emulator: result, capture }
     }
 }
 
-fn tell_of_capture(capture: Result<CaptureSummary, CaptureError>) -> Result<(), Failure> {
+fn tell_of_capture(
+    capture: Result<CaptureSummary, CaptureError>,
+    quiet: bool,
+) -> Result<(), Failure> {
     let summary = capture?;
-    output::tell(format_args!("captured {} records, {} bytes", summary.written, summary.bytes));
+    if !quiet {
+        output::tell(format_args!("captured {} records, {} bytes", summary.written, summary.bytes));
+    }
     if summary.missed > 0 {
         output::tell(format_args!(
             "{} records are missing from the capture: the disk did not keep up",

@@ -38,6 +38,10 @@ pub fn commands(text: &str) -> Vec<(&str, Vec<&str>)> {
     found
 }
 
+/// The pages whose commands are run.
+const PAGES: [&str; 5] =
+    ["README.md", "docs/path.md", "docs/probe.md", "docs/recipes.md", "docs/traps.md"];
+
 /// Commands of the pages that are not run here, by their beginning, each with the reason.
 const LEFT_OUT: [(&str, &str); 17] = [
     ("make ", "builds, or is the demo"),
@@ -150,7 +154,7 @@ fn the_commands_of_the_pages_do_what_they_are_said_to() {
     }
     let place = Place::new();
     let mut run = 0;
-    for page in ["README.md", "docs/path.md", "docs/probe.md"] {
+    for page in PAGES {
         for (command, printed) in shown(page) {
             if !is_left_out(&command) && !is_of_a_run(&command) {
                 let printed: Vec<&str> = printed.iter().map(String::as_str).collect();
@@ -217,4 +221,19 @@ fn lines_agree_by_words_and_nearly_by_figures() {
     assert!(agree("keys 115.2 ± 21 ms  -0.0 %", "keys    115 ± 21.3 ms +0.0 %"));
     assert!(!agree("keys 115.2 ms", "keys 130 ms") && !agree("keys 115.2 ms", "files 115.2 ms"));
     assert!(!agree("1 B 5 ms", "1 B ms"));
+}
+
+#[test]
+fn the_picture_of_the_readme_is_the_one_that_its_example_makes() {
+    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (example, out) = (format!("{ROOT}/examples/bufferbloat.toml"), home.path().join("out"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+    let made = command.args(["run", &example, "--out"]).arg(&out).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let chart = fs::read_to_string(out.join("measured-1-0.svg")).unwrap();
+    let shown = fs::read_to_string(format!("{ROOT}/docs/pictures/bufferbloat.svg")).unwrap();
+    assert!(
+        chart == shown,
+        "copy measured-1-0.svg of its results to docs/pictures/bufferbloat.svg"
+    );
 }

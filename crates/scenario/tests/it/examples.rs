@@ -7,6 +7,7 @@ use trunkline_scenario::Scenario;
 /// Each example with the cells of its grid.
 const EXAMPLES: &[(&str, usize)] = &[
     ("asymmetric-access", 2),
+    ("bufferbloat", 4),
     ("cluster", 4),
     ("ethernet", 2),
     ("host-interface", 4),
