@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use trunkline_core::{Seed, Size, Span, Time};
 use trunkline_endpoint::{EndPlaces, EndPlan, FlowPlan, Places, Printed, read_printed};
 use trunkline_engine::{Run, check};
+use trunkline_gateway::{Entry, own_answer};
 use trunkline_measure::Keep;
 use trunkline_netns::{Namespace, Record, decode};
 use trunkline_report::Report;
@@ -48,6 +49,21 @@ pub fn read_netlink(data: &[u8]) {
             assert!(!dropping.chain.ends_with('\0') && !dropping.table.ends_with('\0'));
         }
     }
+}
+
+/// A question to a laboratory's gateway: its own names are answered by the question's number and with nothing but
+/// their addresses, all others are left to others.
+pub fn answer_names(data: &[u8]) {
+    let entry = |name: &str, address: &str| Entry {
+        name: name.into(),
+        address: address.parse().expect("an address"),
+    };
+    let entries =
+        [entry("host.trunkline", "10.77.0.254"), entry("host.trunkline", "fd00:746c::fe")];
+    let Some(answer) = own_answer(data, "trunkline", &entries) else { return };
+    assert_eq!(answer[..2], data[..2]);
+    assert!(answer[2] & 0x80 != 0 && matches!(answer[3] & 15, 0 | 3), "{answer:?}");
+    assert!(answer.len() <= data.len() + 28, "one address at most for each type");
 }
 
 /// A message of netlink in answer to the first request (`linux/netlink.h`, `struct nlmsghdr`).

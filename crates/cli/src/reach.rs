@@ -60,8 +60,9 @@ impl Reach {
         };
         if !args.no_outside {
             reach.outside = Some(connect(host, hosts, state));
-            reach.open(host, hosts, mtu, &tell)?;
-            reach.name(state, names);
+            let entries = entries(names, carries_ipv6(mtu));
+            reach.open((host, hosts), mtu, &entries, &tell)?;
+            reach.name(state, &entries);
         }
         for &publication in &args.publish {
             reach.publish(publication, hosts, &tell)?;
@@ -86,9 +87,9 @@ impl Reach {
 
     fn open(
         &mut self,
-        host: &Namespace,
-        hosts: &Hosts,
+        (host, hosts): (&Namespace, &Hosts),
         mtu: u32,
+        entries: &[Entry],
         tell: &Tell,
     ) -> Result<(), Failure> {
         let dropped = host.forward_drop().ok().flatten();
@@ -104,8 +105,9 @@ impl Reach {
             machine6: v6.then_some(machine6),
             own: networks(),
             beyond,
+            domain: DOMAIN,
         };
-        let gateway = Gateway::open(hosts.far(0), settings, tell);
+        let gateway = Gateway::open(hosts.far(0), settings, entries, tell);
         self.lines.push(told(self.outside.as_ref(), gateway.is_ok(), dropped.is_some()));
         if let (Some(dropped), true) = (dropped, forwards) {
             self.lines.push(format!(
@@ -129,18 +131,11 @@ impl Reach {
         Ok(())
     }
 
-    /// Gives the laboratory's places their names.
-    fn name(&mut self, state: &RunState, names: &[String]) {
+    /// Gives the programs the laboratory's names.
+    fn name(&mut self, state: &RunState, entries: &[Entry]) {
         let Some(_) = self.gateway else { return };
-        let (machine, machine6) = machine_addresses();
-        let entry =
-            |name: &str, address: IpAddr| Entry { address, name: format!("{name}.{DOMAIN}") };
-        let mut entries = vec![entry("host", machine.into()), entry("host", machine6.into())];
-        for (index, name) in names.iter().enumerate() {
-            let name = if name.is_empty() { "peer" } else { name };
-            entries.push(entry(name, addresses(index).far.into()));
-        }
-        match ProgramFiles::write(state, &entries, Some(machine)) {
+        let (machine, _) = machine_addresses();
+        match ProgramFiles::write(state, entries, Some(machine)) {
             Ok(files) => self.files = Some(files),
             Err(error) => self.lines.push(format!(
                 "the programs have this machine's own /etc/hosts and /etc/resolv.conf ({error}): its address is {machine}, {{host}} in the program's arguments"
@@ -170,6 +165,19 @@ impl Reach {
     }
 }
 
+/// The names of the laboratory's places: this machine, and the far hosts of the paths.
+fn entries(names: &[String], v6: bool) -> Vec<Entry> {
+    let entry = |name: &str, address: IpAddr| Entry { address, name: format!("{name}.{DOMAIN}") };
+    let (machine, machine6) = machine_addresses();
+    let mut entries = vec![entry("host", machine.into())];
+    entries.extend(v6.then(|| entry("host", machine6.into())));
+    for (index, name) in names.iter().enumerate() {
+        let name = if name.is_empty() { "peer" } else { name };
+        entries.push(entry(&name.to_lowercase(), addresses(index).far.into()));
+    }
+    entries
+}
+
 /// What of all this works here, tried without a change to the machine.
 pub struct Trial {
     /// Connections to the machine.
@@ -186,9 +194,10 @@ pub struct Trial {
 pub fn trial(host: &Namespace, hosts: &Hosts, state: &RunState) -> Trial {
     let (machine, _) = machine_addresses();
     let beyond = Beyond::default();
-    let settings = Settings { device: GATE, machine, machine6: None, own: networks(), beyond };
+    let (own, domain) = (networks(), DOMAIN);
+    let settings = Settings { device: GATE, machine, machine6: None, own, beyond, domain };
     let tell: Tell = Arc::new(|_| {});
-    let gateway = Gateway::open(hosts.far(0), settings, &tell).map(drop);
+    let gateway = Gateway::open(hosts.far(0), settings, &[], &tell).map(drop);
     let files = ProgramFiles::write(state, &[], Some(machine)).map(drop);
     let masquerades = hosts.far(0).can_masquerade().and_then(|()| host.nft_tables().map(drop));
     Trial {

@@ -1,8 +1,8 @@
 //! The far host's listeners and the redirections that lead to them.
 
-use crate::Tell;
-use crate::names::{self, NameService};
+use crate::names::{self, NameService, Own};
 use crate::relay::{Once, Service, pass_on, reset};
+use crate::{Entry, Tell};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt,
 };
@@ -42,6 +42,8 @@ pub struct Settings {
     pub own: (IpNet, IpNet),
     /// What else is passed on.
     pub beyond: Beyond,
+    /// The domain of the laboratory's names, which no server outside is asked for.
+    pub domain: &'static str,
 }
 
 /// The reason why there is no gateway.
@@ -70,12 +72,17 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Opens a gateway in the host `far`, which must have the addresses of `settings`. `tell` gets a line for each place
-    /// that could not be reached.
+    /// Opens a gateway in the host `far`, which must have the addresses of `settings`. It answers for the names of
+    /// `entries`. `tell` gets a line for each place that could not be reached.
     ///
     /// # Errors
     /// If the kernel cannot redirect connections, or there is no room for threads and sockets.
-    pub fn open(far: &Namespace, settings: Settings, tell: &Tell) -> Result<Gateway, GatewayError> {
+    pub fn open(
+        far: &Namespace,
+        settings: Settings,
+        entries: &[Entry],
+        tell: &Tell,
+    ) -> Result<Gateway, GatewayError> {
         let listener = far.run(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))??;
         let questions = far.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))??;
         let listener6 = match settings.machine6 {
@@ -89,6 +96,7 @@ impl Gateway {
         let list = settings.redirections(at, at6, names_at);
         let redirections =
             Redirections::create(far, TABLE, &list).map_err(GatewayError::NoRedirection)?;
+        let own = Own { domain: settings.domain, entries: entries.to_vec() };
         let serve = |listener| {
             let (tell, once) = (tell.clone(), Once::default());
             Service::start(listener, move |client| settings.serve(&client, &once, &tell))
@@ -98,7 +106,7 @@ impl Gateway {
             ports: [Some(at), at6, Some(names_at)].into_iter().flatten().collect(),
             _redirections: redirections,
             _services: services.collect::<io::Result<_>>()?,
-            _names: NameService::start(questions)?,
+            _names: NameService::start(questions, own)?,
         })
     }
 
@@ -225,6 +233,7 @@ mod tests {
             machine6: Some("fd00:746c::fe".parse().unwrap()),
             own: ("10.77.0.0/16".parse().unwrap(), "fd00:746c::/32".parse().unwrap()),
             beyond: Beyond { v4: true, v6: true },
+            domain: "lab",
         }
     }
 

@@ -17,11 +17,13 @@
 mod files;
 mod gateway;
 mod names;
+mod own;
 mod publish;
 mod relay;
 
 pub use files::{Entry, ProgramFiles};
 pub use gateway::{Beyond, Gateway, GatewayError, Settings};
+pub use own::answer as own_answer;
 pub use publish::{Publication, Published};
 
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! Questions to the machine's name servers, passed on as they are (RFC 1035 §4.2.1).
 
+use crate::{Entry, own};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, UdpSocket};
@@ -29,17 +30,24 @@ const ANSWER: u8 = 0x80;
 const RECURSION_AVAILABLE: u8 = 0x80;
 const SERVER_FAILURE: u8 = 2;
 
+/// The names that are answered here.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Own {
+    pub(crate) domain: &'static str,
+    pub(crate) entries: Vec<Entry>,
+}
+
 /// Answers what comes to a socket until this is dropped.
 #[derive(Debug)]
 pub(crate) struct NameService(Arc<AtomicBool>);
 
 impl NameService {
     /// Answers questions that come to `socket`.
-    pub(crate) fn start(socket: UdpSocket) -> io::Result<NameService> {
+    pub(crate) fn start(socket: UdpSocket, own: Own) -> io::Result<NameService> {
         socket.set_read_timeout(Some(GLANCE))?;
         let over = Arc::new(AtomicBool::new(false));
         let (socket, ends) = (Arc::new(socket), Arc::clone(&over));
-        trunkline_netns::thread("tl-names")?.spawn(move || serve(&socket, &ends))?;
+        trunkline_netns::thread("tl-names")?.spawn(move || serve(&socket, &own, &ends))?;
         Ok(NameService(over))
     }
 }
@@ -50,7 +58,7 @@ impl Drop for NameService {
     }
 }
 
-fn serve(socket: &Arc<UdpSocket>, over: &AtomicBool) {
+fn serve(socket: &Arc<UdpSocket>, own: &Own, over: &AtomicBool) {
     let waiting = Arc::new(AtomicUsize::new(0));
     let mut buffer = vec![0; LONGEST];
     while !over.load(Ordering::Relaxed) {
@@ -59,12 +67,16 @@ fn serve(socket: &Arc<UdpSocket>, over: &AtomicBool) {
             continue;
         }
         let question = buffer[..length].to_vec();
+        if let Some(answer) = own::answer(&question, own.domain, &own.entries) {
+            // A client that is gone asks no more.
+            let _ = socket.send_to(&answer, client);
+            continue;
+        }
         let (socket, count) = (Arc::clone(socket), Arc::clone(&waiting));
         count.fetch_add(1, Ordering::Relaxed);
         let spawned = trunkline_netns::thread("tl-names").and_then(|thread| {
             thread.spawn(move || {
                 let answer = ask(&question, &servers()).unwrap_or_else(|| failure(&question));
-                // A client that is gone asks no more.
                 let _ = socket.send_to(&answer, client);
                 count.fetch_sub(1, Ordering::Relaxed);
             })
