@@ -1,6 +1,6 @@
 //! One readable line for whatever went wrong, and the exit status that goes with it.
 
-use crate::output;
+use crate::{foreign, output};
 use clap::error::ErrorKind;
 use std::fmt;
 
@@ -49,7 +49,8 @@ impl Failure {
         let told = told.join(" ");
         let told = told.strip_prefix("error: ").unwrap_or(&told);
         let told = told.strip_suffix("For more information, try '--help'.").unwrap_or(told);
-        Failure::wrong_use(format!("{}; `--help` shows the usage", told.trim())).report()
+        let instead = foreign::instead(error).unwrap_or_else(|| "`--help` shows the usage".into());
+        Failure::wrong_use(format!("{}; {instead}", told.trim())).report()
     }
 
     /// The line.

@@ -12,6 +12,7 @@ mod engines;
 mod explain;
 mod failure;
 mod files;
+mod foreign;
 mod harmless;
 mod installed;
 mod ladder;

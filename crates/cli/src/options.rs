@@ -35,14 +35,22 @@ const WHOLE: [(&str, &str, &str); 3] = [
     ("seed", "NUMBER", "Seed of all randomness [default: 1]"),
 ];
 
-/// Refuses a limit without a unit, which is packets to who knows `tc`; files have it in bytes.
+/// Refuses what means something else to who knows `tc`: a limit without a unit, which is packets there and bytes in files;
+/// a share of 1, which is 1 % there and all in files.
 fn unambiguous(name: &str, value: &str) -> Result<(), clap::Error> {
-    if plain(name) != "limit" || value.parse::<u64>().map_or(true, |number| number == 0) {
-        return Ok(());
-    }
-    let text = format!(
-        "--{name}: '{value}' is packets to tc and bytes to others: write {value}p for packets, or {value}B for bytes"
-    );
+    let number = value.parse::<u64>().unwrap_or(0);
+    let told = match (plain(name), number) {
+        ("limit", 1..) => {
+            format!(
+                "is packets to tc and bytes to others: write {value}p for packets, or {value}B for bytes"
+            )
+        }
+        ("loss" | "duplicate", 1) => {
+            "is 1 in a hundred to tc and all to others: write 1%, or 100%".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    let text = format!("--{name}: '{value}' {told}");
     Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, text))
 }
 

@@ -28,7 +28,7 @@ pub struct ReachArgs {
     no_outside: bool,
     /// Let PORT of this machine lead to a server among the programs inside, over the path; 8080:80 leads from 8080 to 80
     /// inside, 0.0.0.0:8080:80 for other machines too. May be given several times
-    #[arg(long, value_name = "[ADDRESS:]PORT[:PORT]")]
+    #[arg(short, long, value_name = "[ADDRESS:]PORT[:PORT]")]
     publish: Vec<Publication>,
 }
 
@@ -37,7 +37,7 @@ pub struct Reach {
     outside: Option<Result<Outside, Unreachable>>,
     gateway: Option<Gateway>,
     files: Option<ProgramFiles>,
-    published: Vec<(Publication, Published)>,
+    published: Vec<Published>,
     /// Lines for the person at the terminal.
     lines: Vec<String>,
 }
@@ -59,7 +59,7 @@ impl Reach {
             lines: Vec::new(),
         };
         if !args.no_outside {
-            reach.outside = Some(connect(host, hosts, state));
+            reach.outside = Some(Outside::connect(host, hosts.far(0), state));
             let entries = entries(names, carries_ipv6(mtu));
             reach.open((host, hosts), mtu, &entries, &tell)?;
             reach.name(state, &entries);
@@ -160,7 +160,7 @@ impl Reach {
         })?;
         self.lines
             .push(format!("port {outside} of {at} leads to port {inside} inside, over the path"));
-        self.published.push((publication, published));
+        self.published.push(published);
         Ok(())
     }
 }
@@ -210,10 +210,6 @@ pub fn trial(host: &Namespace, hosts: &Hosts, state: &RunState) -> Trial {
 
 /// The far host's device.
 const GATE: &str = "tl0";
-
-fn connect(host: &Namespace, hosts: &Hosts, state: &RunState) -> Result<Outside, Unreachable> {
-    Outside::connect(host, hosts.far(0), state)
-}
 
 /// Sends what is for elsewhere from the near host to the far one, which answers what it cannot pass on.
 fn lead(hosts: &Hosts, v6: bool) -> Result<(), LabError> {

@@ -97,8 +97,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     for namespace in hosts.laboratory().namespaces() {
         state.note_namespace(namespace)?;
     }
-    let reach = Reach::build(&args.reach, (&host, &hosts, &state), (&names, paths[0].mtu))?;
     let dataplane = spare_processor(args, &hosts, &paths);
+    // Behind that: its threads keep off the emulator's processor too.
+    let reach = Reach::build(&args.reach, (&host, &hosts, &state), (&names, paths[0].mtu))?;
     let plans = plans(&hosts, &names, paths.clone());
     let running = emulation::start(plans, &args.emulator, dataplane, &state)?;
     if !args.emulator.quiet {

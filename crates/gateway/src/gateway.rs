@@ -176,15 +176,18 @@ impl Settings {
     }
 
     fn serve(&self, client: &TcpStream, once: &Once, tell: &Tell) {
-        let target = original_destination(client).map(|to| self.target(to));
-        let made = target.and_then(Target::connect);
-        match made {
+        let to = match original_destination(client) {
+            Ok(to) => self.target(to),
+            Err(error) => {
+                tracing::warn!("nobody knows whom a connection was for: {error}");
+                return reset(client);
+            }
+        };
+        match to.connect() {
             Ok(server) => pass_on(client, &server),
             Err(error) => {
                 reset(client);
-                if let Ok(to) = original_destination(client).map(|to| self.target(to)) {
-                    once.tell(tell, to.unreached(&error));
-                }
+                once.tell(tell, to.unreached(&error));
             }
         }
     }

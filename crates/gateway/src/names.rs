@@ -22,7 +22,7 @@ const MOST: usize = 256;
 /// Bytes of the longest datagram.
 const LONGEST: usize = 65_535;
 /// The time between two looks at whether it is over.
-const GLANCE: Duration = Duration::from_millis(200);
+const GLANCE: Duration = Duration::from_secs(1);
 /// The bytes of a message's header, in which the third and fourth are flags (RFC 1035 §4.1.1).
 const HEADER: usize = 12;
 /// Flags of an answer: it is one; the server would ask others; it failed.

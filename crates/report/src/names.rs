@@ -49,9 +49,41 @@ pub(crate) fn verdict(verdict: Agreement) -> (&'static str, &'static str) {
     }
 }
 
+/// Tables of a scenario whose entries have names: `link.NAME.key`.
+const NAMED: [&str; 9] =
+    ["link", "traffic", "host", "medium", "cluster", "processor", "interface", "module", "costs"];
+
+/// A coordinate of a grid as a reader says it: `link.access.forward.discipline` is the forward discipline of access. A
+/// key of another kind, as a study's, stays as it is, with spaces in place of underscores.
+pub(crate) fn coordinate(key: &str) -> String {
+    let parts: Vec<&str> = key.split('.').collect();
+    let words = match &parts[..] {
+        [table, name, rest @ ..] if !rest.is_empty() && NAMED.contains(table) => {
+            format!("{} of {name}", rest.join(" "))
+        }
+        _ => key.to_owned(),
+    };
+    words.replace('_', " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn coordinates_are_said_in_words() {
+        let said = [
+            ("link.access.forward.discipline", "forward discipline of access"),
+            ("traffic.call.sizes", "sizes of call"),
+            ("link.t1.module", "module of t1"),
+            ("rtt_ms", "rtt ms"),
+            ("stop_after", "stop after"),
+            ("trunk.discipline", "trunk.discipline"),
+        ];
+        for (key, words) in said {
+            assert_eq!(coordinate(key), words);
+        }
+    }
 
     #[test]
     fn names_are_those_of_the_serialised_form() {

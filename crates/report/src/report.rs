@@ -3,6 +3,7 @@
 use crate::ReportError;
 use crate::each_once;
 use crate::figure::Figure;
+use crate::names::coordinate;
 use crate::section::Section;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,7 +155,8 @@ impl Report {
     pub(crate) fn label(&self, spot: Spot<'_>) -> String {
         let (scenarios, keys) = self.varying();
         let scenario = scenarios.then(|| spot.scenario.to_string());
-        let value = |key: &str| spot.cell.get(key).map(|value| format!("{key} = {value}"));
+        let value =
+            |key: &str| spot.cell.get(key).map(|value| format!("{} = {value}", coordinate(key)));
         let parts: Vec<String> =
             scenario.into_iter().chain(keys.into_iter().filter_map(value)).collect();
         parts.join(", ")

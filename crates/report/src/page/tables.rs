@@ -2,6 +2,7 @@
 
 use crate::chart::svg::escaped;
 use crate::names;
+use crate::names::coordinate;
 use crate::number;
 use crate::overview::{Entry, overview as table_of};
 use crate::report::Report;
@@ -34,14 +35,11 @@ pub(super) fn facts(report: &Report) -> String {
 /// The table with a column for each engine.
 pub(super) fn overview(digest: &Digest<'_>) -> String {
     let table = table_of(digest);
-    let head: String = table
-        .coordinates
-        .iter()
-        .map(String::as_str)
-        .chain(["traffic", "transport", ""])
-        .chain(table.engines.iter().map(EngineName::as_str))
-        .map(|name| format!("<th>{}</th>", escaped(name)))
-        .collect();
+    let engines = table.engines.iter().map(EngineName::as_str);
+    let others = ["traffic", "transport", ""].into_iter().chain(engines).map(str::to_owned);
+    let coordinates = table.coordinates.iter().map(|key| coordinate(key));
+    let head: String =
+        coordinates.chain(others).map(|name| format!("<th>{}</th>", escaped(&name))).collect();
     let mut body = String::new();
     for block in &table.blocks {
         let mut place: Vec<String> = block.place.clone();
