@@ -26,11 +26,11 @@ build() {
     install -D "target/$target/dist/trunkline" "$work/$1/usr/bin/trunkline"
 }
 
-# The command of the machine that this runs on, or of the other one under qemu.
+# The command, under qemu if it is another machine's: command_of ARCH WORDS…
 command_of() {
-    local binary=$work/$1/usr/bin/trunkline
-    shift
-    "$binary" "$@" 2>/dev/null || "qemu-$arch" "$binary" "$@"
+    local under=()
+    [[ $1 == "$(uname -m)" ]] || under=("qemu-$1")
+    "${under[@]}" "$work/$1/usr/bin/trunkline" "${@:2}"
 }
 
 beside() {

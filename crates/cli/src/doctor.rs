@@ -9,7 +9,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use trunkline_dataplane::hosts::{Hosts, inner_devices};
 use trunkline_dataplane::processors;
-use trunkline_netns::{Namespace, RunState, available_memory, enter_user_namespace_if_needed};
+use trunkline_netns::{
+    ForwardDrop, Namespace, Privilege, RunState, available_memory, enter_user_namespace_if_needed,
+};
 use trunkline_port::{Backend, open};
 
 /// Say what this machine can and cannot do, line by line, with the remedy.
@@ -87,8 +89,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match findings.iter().filter(|it| it.state == State::Missing).count() {
         0 => Ok(()),
         count => Err(Failure::failed(format!(
-            "{count} of {} things that `shell` needs are missing here: each line above says what to do",
-            findings.len()
+            "`shell` cannot work here: MISSING above ({count}), each with what to do"
         ))),
     }
 }
@@ -191,10 +192,10 @@ fn memory() -> Finding {
     Finding::good("memory", found)
 }
 
-fn rights(privilege: trunkline_netns::Privilege) -> Finding {
+fn rights(privilege: Privilege) -> Finding {
     match privilege {
-        trunkline_netns::Privilege::Held { .. } => Finding::good("rights", "those of root"),
-        trunkline_netns::Privilege::UserNamespace { .. } => Finding::limited(
+        Privilege::Held { .. } => Finding::good("rights", "those of root"),
+        Privilege::UserNamespace { .. } => Finding::limited(
             "rights",
             "an ordinary user's, by a user namespace",
             "run as root for `bridge`, for --backend xdp, and for UDP and ping to the world outside",
@@ -226,66 +227,80 @@ fn in_a_laboratory() -> Vec<Finding> {
 
 fn packets(hosts: &Hosts) -> Finding {
     let (near, _) = inner_devices(0);
-    match hosts.middle().run(|| open(&near, Backend::Packet).map(drop)) {
-        Ok(Ok(())) => Finding::good("packet sockets", "AF_PACKET with rings"),
-        Ok(Err(error)) => {
-            Finding::missing("packet sockets", error.to_string(), "load the module af_packet")
-        }
-        Err(error) => {
-            Finding::missing("packet sockets", error.to_string(), "load the module af_packet")
-        }
+    match tried(hosts, &near, Backend::Packet) {
+        Ok(()) => Finding::good("packet sockets", "AF_PACKET with rings"),
+        Err(error) => Finding::missing("packet sockets", error, "load the module af_packet"),
     }
+}
+
+/// Opens the device of the laboratory as the emulator does.
+fn tried(hosts: &Hosts, device: &str, backend: Backend) -> Result<(), String> {
+    let opened = hosts.middle().run(|| open(device, backend).map(drop));
+    opened.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
 fn xdp(hosts: &Hosts) -> Finding {
     let (_, far) = inner_devices(0);
     let remedy =
         "nothing to do, unless you want --backend xdp: it needs root and a kernel with AF_XDP";
-    match hosts.middle().run(|| open(&far, Backend::Xdp).map(drop)) {
-        Ok(Ok(())) => Finding::good("AF_XDP", "usable by --backend xdp"),
-        Ok(Err(error)) => Finding::limited("AF_XDP", error.to_string(), remedy),
-        Err(error) => Finding::limited("AF_XDP", error.to_string(), remedy),
+    match tried(hosts, &far, Backend::Xdp) {
+        Ok(()) => Finding::good("AF_XDP", "usable by --backend xdp"),
+        Err(error) => Finding::limited("AF_XDP", error, remedy),
     }
 }
 
 /// The ways out of a laboratory, and into it.
 fn outside(host: &Namespace, hosts: &Hosts, state: &RunState) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let gateway = reach::trial(host, hosts, state);
-    findings.push(match gateway.gateway {
-        Ok(()) => {
-            Finding::good("this machine", "its servers and names are reached as host.trunkline")
-        }
-        Err(error) => Finding::limited(
-            "this machine",
-            error,
-            "its loopback device is not reached from `shell`; --publish works",
-        ),
-    });
-    findings.push(match gateway.files {
-        Ok(()) => {
-            Finding::good("names", "programs get /etc/hosts and /etc/resolv.conf of their own")
-        }
-        Err(error) => Finding::limited("names", error, "write {host} and {peer} in place of names"),
-    });
-    findings.push(match (gateway.masquerades, host.forward_drop()) {
-        (Err(error), _) => Finding::limited("world outside", format!("by TCP alone: {error}"), "run as root, with the modules nf_tables, nft_masq, nft_ct and nft_chain_nat"),
-        (Ok(()), Ok(Some(chain))) => Finding::limited(
-            "world outside",
-            format!("by TCP alone: chain {} of table {} drops what is passed on, as Docker and ufw set it", chain.chain, chain.table),
+    let trial = reach::trial(host, hosts, state);
+    let dropped = host.forward_drop().ok().flatten();
+    let world = world(&trial, dropped.as_ref());
+    let machine = "its servers and names are reached as host.trunkline";
+    let unreached = "its loopback device is not reached from `shell`; --publish works";
+    let files = "programs get /etc/hosts and /etc/resolv.conf of their own";
+    let ipv6 = match trial.ipv6 {
+        true => Ok(()),
+        false => Err("this machine has no default route of IPv6".to_owned()),
+    };
+    vec![
+        found("this machine", trial.gateway, machine, unreached),
+        found("names", trial.files, files, "write {host} and {peer} in place of names"),
+        world,
+        found("IPv6 outside", ipv6, "by TCP", "nothing to do, unless you need it"),
+    ]
+}
+
+/// Something that works, or works less well for a reason.
+fn found(
+    what: &'static str,
+    tried: Result<(), String>,
+    good: &'static str,
+    remedy: &str,
+) -> Finding {
+    match tried {
+        Ok(()) => Finding::good(what, good),
+        Err(error) => Finding::limited(what, error, remedy),
+    }
+}
+
+/// How the world outside is reached by IPv4: through the kernel, by the gateway where that does not do, or not at all.
+fn world(trial: &reach::Trial, dropped: Option<&ForwardDrop>) -> Finding {
+    let what = "world outside";
+    let without = if trial.gateway.is_ok() { "by TCP alone" } else { "not reached" };
+    match (&trial.masquerades, dropped) {
+        (Ok(()), None) => Finding::good(what, "by IPv4, all protocols"),
+        (Ok(()), Some(ForwardDrop { table, chain })) => Finding::limited(
+            what,
+            format!(
+                "{without}, unless a rule lets the rest through chain {chain} of table {table}"
+            ),
             "iptables -I FORWARD -i 'tl+' -j ACCEPT; iptables -I FORWARD -o 'tl+' -j ACCEPT",
         ),
-        (Ok(()), _) => Finding::good("world outside", "by IPv4, all protocols"),
-    });
-    findings.push(match gateway.ipv6 {
-        true => Finding::good("IPv6 outside", "by TCP"),
-        false => Finding::limited(
-            "IPv6 outside",
-            "this machine has no default route of IPv6",
-            "nothing to do, unless you need it",
+        (Err(error), _) => Finding::limited(
+            what,
+            format!("{without}: {error}"),
+            "run as root, with the modules nf_tables, nft_masq, nft_ct and nft_chain_nat",
         ),
-    });
-    findings
+    }
 }
 
 /// How often a sleep is tried, and how long it is.

@@ -123,8 +123,17 @@ fn main() -> ExitCode {
 /// Tells of the insides what `TRUNKLINE_LOG` asks for, such as `debug` or `trunkline_netns=trace,warn`; errors alone
 /// without it.
 fn begin_log() {
-    let asked = std::env::var("TRUNKLINE_LOG").ok().and_then(|text| text.parse().ok());
-    let filter: Targets = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::ERROR));
+    let asked = std::env::var("TRUNKLINE_LOG").unwrap_or_default();
+    let filter = match asked.parse::<Targets>() {
+        Ok(filter) if !asked.is_empty() => filter,
+        Ok(_) => Targets::new().with_default(LevelFilter::ERROR),
+        Err(error) => {
+            output::tell(format_args!(
+                "TRUNKLINE_LOG={asked}: {error}: write a level, such as debug, or trunkline_netns=trace,warn"
+            ));
+            Targets::new().with_default(LevelFilter::ERROR)
+        }
+    };
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| output::Log);
     tracing_subscriber::registry().with(lines.with_filter(filter)).init();
 }

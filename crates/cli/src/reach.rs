@@ -44,13 +44,18 @@ pub struct Reach {
 
 impl Reach {
     /// Connects the far host of the first path as far as the machine allows it, and says how far that is. `names` are
-    /// those of the paths, and `mtu` is the first one's.
+    /// those of the paths, and `mtu` is the first one's. A `quiet` one does
+    /// not tell later what it could not reach.
     pub fn build(
         args: &ReachArgs,
         (host, hosts, state): (&Namespace, &Hosts, &RunState),
         (names, mtu): (&[String], u32),
+        quiet: bool,
     ) -> Result<Reach, Failure> {
-        let tell: Tell = Arc::new(|line| output::tell(line));
+        let tell: Tell = match quiet {
+            true => Arc::new(|_| {}),
+            false => Arc::new(|line| output::tell(line)),
+        };
         let mut reach = Reach {
             outside: None,
             gateway: None,
@@ -108,10 +113,10 @@ impl Reach {
             domain: DOMAIN,
         };
         let gateway = Gateway::open(hosts.far(0), settings, entries, tell);
-        self.lines.push(told(self.outside.as_ref(), gateway.is_ok(), dropped.is_some()));
+        self.lines.push(told(self.outside.as_ref(), gateway.is_ok()));
         if let (Some(dropped), true) = (dropped, forwards) {
             self.lines.push(format!(
-                "this machine drops packets that it would pass on (chain {} of table {}, as Docker and ufw set it), so of the world outside TCP and names alone are reached; for the rest: iptables -I FORWARD -i 'tl+' -j ACCEPT; iptables -I FORWARD -o 'tl+' -j ACCEPT",
+                "this machine's firewall drops packets that it would pass on, unless a rule lets them through (chain {} of table {}, as Docker and ufw set it): TCP and names go round it; for ping and UDP: iptables -I FORWARD -i 'tl+' -j ACCEPT; iptables -I FORWARD -o 'tl+' -j ACCEPT",
                 dropped.chain, dropped.table
             ));
         }
@@ -230,12 +235,9 @@ fn lead(hosts: &Hosts, v6: bool) -> Result<(), LabError> {
 }
 
 /// How the world outside is reached.
-fn told(outside: Option<&Result<Outside, Unreachable>>, gateway: bool, dropped: bool) -> String {
+fn told(outside: Option<&Result<Outside, Unreachable>>, gateway: bool) -> String {
     let machine = if gateway { ", this machine as host.trunkline" } else { "" };
     match outside {
-        Some(Ok(_)) if dropped => {
-            format!("the world outside is reached through the peer in part{machine}")
-        }
         Some(Ok(_)) => format!("the world outside is reached through the peer{machine}"),
         Some(Err(reason)) if gateway => {
             format!("of the world outside TCP and names alone are reached{machine}: {reason}")

@@ -99,7 +99,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let dataplane = spare_processor(args, &hosts, &paths);
     // Behind that: its threads keep off the emulator's processor too.
-    let reach = Reach::build(&args.reach, (&host, &hosts, &state), (&names, paths[0].mtu))?;
+    let of_machine = (&host, &hosts, &state);
+    let first = (&names[..], paths[0].mtu);
+    let reach = Reach::build(&args.reach, of_machine, first, args.emulator.quiet)?;
     let plans = plans(&hosts, &names, paths.clone());
     let running = emulation::start(plans, &args.emulator, dataplane, &state)?;
     if !args.emulator.quiet {

@@ -1,11 +1,10 @@
 //! What programs read of names: `/etc/hosts` and `/etc/resolv.conf`.
 
-use crate::names::RESOLVERS;
 use std::fmt::Write;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
-use trunkline_netns::{Ending, LabError, Replacements, RunState, StateFile};
+use trunkline_netns::{Ending, LabError, RESOLVERS, Replacements, RunState, StateFile};
 
 const HOSTS: &str = "/etc/hosts";
 /// Sockets by which the C library asks a service of the machine instead of the name servers: what it says would not

@@ -187,7 +187,10 @@ impl Settings {
             Ok(server) => pass_on(client, &server),
             Err(error) => {
                 reset(client);
-                once.tell(tell, to.unreached(&error));
+                match to.unreached(&error) {
+                    Some(line) => once.tell(tell, line),
+                    None => tracing::debug!(%error, ?to, "not reached"),
+                }
             }
         }
     }
@@ -205,16 +208,17 @@ impl Target {
         }
     }
 
-    fn unreached(self, error: &io::Error) -> String {
+    /// A line for the person at the terminal, if the place is one of this machine's: that the world outside refuses
+    /// connections is the program's to tell.
+    fn unreached(self, error: &io::Error) -> Option<String> {
         match self {
-            Target::Machine(port) => format!(
+            Target::Machine(port) => Some(format!(
                 "host.trunkline:{port}: nothing answers on this machine at 127.0.0.1:{port} or [::1]:{port} ({error})"
-            ),
+            )),
             Target::NameServer => {
-                format!("no name server of this machine answers by TCP ({error})")
+                Some(format!("no name server of this machine answers by TCP ({error})"))
             }
-            Target::Elsewhere(to) => format!("{to} is not reached from this machine: {error}"),
-            Target::Laboratory => "a connection to the gateway itself was refused".into(),
+            Target::Elsewhere(_) | Target::Laboratory => None,
         }
     }
 }

@@ -1,15 +1,13 @@
 //! Questions to the machine's name servers, passed on as they are (RFC 1035 §4.2.1).
 
 use crate::{Entry, own};
-use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use trunkline_netns::name_servers;
 
-/// The machine's list of name servers.
-pub(crate) const RESOLVERS: &str = "/etc/resolv.conf";
 /// The port of name servers.
 pub(crate) const PORT: u16 = 53;
 /// Name servers that are asked, as many as the C library does (resolv.conf(5), `MAXNS`).
@@ -87,31 +85,14 @@ fn serve(socket: &Arc<UdpSocket>, own: &Own, over: &AtomicBool) {
     }
 }
 
-/// The machine's name servers now: they change when it moves to another network.
+/// The machine's name servers; the machine itself, if none are named.
 fn servers() -> Vec<SocketAddr> {
-    named(&fs::read_to_string(RESOLVERS).unwrap_or_default())
-}
-
-/// The name servers of a resolv.conf(5); the machine itself, if there are none.
-fn named(text: &str) -> Vec<SocketAddr> {
-    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
-    let words = lines.filter_map(|rest| rest.split_whitespace().next());
-    let mut found: Vec<SocketAddr> = words.filter_map(address).take(MOST_SERVERS).collect();
+    let mut found = name_servers();
+    found.truncate(MOST_SERVERS);
     if found.is_empty() {
         found.push((Ipv4Addr::LOCALHOST, PORT).into());
     }
     found
-}
-
-/// An address, which may have the device behind it that it is reached by: `fe80::1%eth0`.
-fn address(word: &str) -> Option<SocketAddr> {
-    let Some((address, device)) = word.split_once('%') else {
-        return Some((word.parse::<IpAddr>().ok()?, PORT).into());
-    };
-    let address: Ipv6Addr = address.parse().ok()?;
-    let number = || fs::read_to_string(format!("/sys/class/net/{device}/ifindex")).ok();
-    let scope = device.parse().ok().or_else(|| number()?.trim().parse().ok())?;
-    Some(SocketAddrV6::new(address, PORT, 0, scope).into())
 }
 
 /// The answer of the first server that gives one.
@@ -170,19 +151,6 @@ mod tests {
 
     /// A question of number 7 for the root's addresses.
     const QUESTION: [u8; 17] = [0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1];
-
-    #[test]
-    fn name_servers_are_found() {
-        let text = "# nameserver 9.9.9.9\nsearch a b\nnameserver 127.0.0.53\n nameserver ::1 # x\n\
-            nameserver nonsense\nnameserver fe80::1%1\nnameserver 10.0.0.1\n";
-        let expected: [SocketAddr; 3] = [
-            "127.0.0.53:53".parse().unwrap(),
-            "[::1]:53".parse().unwrap(),
-            SocketAddrV6::new("fe80::1".parse().unwrap(), 53, 0, 1).into(),
-        ];
-        assert_eq!(named(text), expected);
-        assert_eq!(named("search a"), ["127.0.0.1:53".parse().unwrap()]);
-    }
 
     #[test]
     fn the_next_server_answers_if_the_first_is_not_there() {

@@ -39,6 +39,7 @@ mod privilege;
 mod process;
 mod receive;
 mod redirect;
+mod resolvers;
 mod routes;
 mod socket;
 mod state;
@@ -63,6 +64,7 @@ pub use priority::prefer_thread;
 pub use privilege::{Privilege, enter_user_namespace_if_needed};
 pub use process::{SpawnOptions, kill_processes_in, processes_in, spawn};
 pub use redirect::{Destination, Redirection, Redirections, Transport};
+pub use resolvers::{RESOLVERS, name_servers};
 pub use socket::{
     SocketOption, TcpInfo, original_destination, set_socket_option, socket_option, tcp_info,
 };

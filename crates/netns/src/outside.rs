@@ -5,9 +5,8 @@ use crate::link::{End, create_veth};
 use crate::nft::{Purpose, Rule, Table};
 use crate::state;
 use crate::sweep::remove_device;
-use crate::{IpNet, LabError, Namespace, RunState};
-use std::fs;
-use std::net::Ipv4Addr;
+use crate::{IpNet, LabError, Namespace, RunState, name_servers};
+use std::net::{IpAddr, Ipv4Addr};
 use std::process;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -18,8 +17,6 @@ const FAR_DEVICE: &str = "tlout";
 /// Networks of two hosts to choose from: private (RFC 1918 §3), then carrier-grade (RFC 6598 §7).
 const POOLS: [(Ipv4Addr, u8); 2] =
     [(Ipv4Addr::new(10, 0, 0, 0), 8), (Ipv4Addr::new(100, 64, 0, 0), 10)];
-/// The file of the host's name servers.
-const RESOLVERS: &str = "/etc/resolv.conf";
 /// The number of networks of a pool that are looked at.
 const TRIES: u32 = 4096;
 
@@ -49,10 +46,8 @@ pub enum Unreachable {
 ///
 /// A device pair joins the far namespace to the host. What leaves the far namespace by it gets the far
 /// end's address, whoever sent it, so the host needs no route into the laboratory; the host gives it its
-/// own address in turn. IPv4 only. Names are looked up as on the host: `/etc/resolv.conf` holds for the
-/// laboratory too, and works if its servers are reached by a route (a server on the host's own
-/// loopback address, as systemd-resolved's 127.0.0.53, is not). A firewall of the host that
-/// drops forwarded packets (Docker's default) still does.
+/// own address in turn. IPv4 only. A server on the host's own loopback address, as systemd-resolved's 127.0.0.53, is not
+/// reached, and a firewall of the host that drops forwarded packets (Docker's default) still does.
 #[derive(Debug)]
 pub struct Outside {
     host: Namespace,
@@ -219,14 +214,9 @@ fn table_reason(error: LabError) -> Unreachable {
 fn unused_network(host: &Namespace, far: &Namespace) -> Result<IpNet, Unreachable> {
     let routes = host.routes()?.into_iter().chain(far.routes()?);
     let mut taken: Vec<IpNet> = routes.filter_map(|route| route.to).collect();
-    taken.extend(name_servers(&fs::read_to_string(RESOLVERS).unwrap_or_default()));
+    let servers = name_servers().into_iter().map(|server| server.ip());
+    taken.extend(servers.filter(IpAddr::is_ipv4).filter_map(|server| IpNet::new(server, 32)));
     choose(&taken, process::id()).ok_or(Unreachable::NoNetwork)
-}
-
-/// The IPv4 name servers of a resolv.conf(5).
-fn name_servers(text: &str) -> impl Iterator<Item = IpNet> {
-    let named = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
-    named.filter_map(|rest| IpNet::new(rest.trim().parse::<Ipv4Addr>().ok()?, 32))
 }
 
 /// The first free network at or after the place in each pool that `seed` gives: two runs start at
@@ -278,13 +268,6 @@ mod tests {
         let carrier: IpNet = "100.64.0.0/10".parse().unwrap();
         assert!(carrier.overlaps(choose(&[ten], 7).unwrap()));
         assert_eq!(choose(&[ten, carrier], 7), None);
-    }
-
-    #[test]
-    fn name_servers_are_read() {
-        let text = "# nameserver 1.1.1.1\nsearch x\nnameserver 10.0.0.2\nnameserver ::1\n";
-        let found: Vec<_> = name_servers(text).map(|net| net.to_string()).collect();
-        assert_eq!(found, ["10.0.0.2/32"]);
     }
 
     #[test]

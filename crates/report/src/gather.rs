@@ -4,7 +4,6 @@
 use crate::against::comparison_figures;
 use crate::figure::{Axis, Figure, FigureKind, Point, Role, Series, distribution};
 use crate::names;
-use crate::names::coordinate;
 use crate::report::{Report, Shown, Spot, run_name};
 use crate::steps::step_sums;
 use crate::summary::Digest;
@@ -156,7 +155,7 @@ fn over_longest(digest: &Digest<'_>, traffic: &str, index: usize) -> Option<Vec<
             kind: FigureKind::Lines,
             title: format!("{traffic}: {}", axis_name(shown)),
             caption: String::new(),
-            x: Axis::category(&coordinate(longest), ""),
+            x: Axis::category(&names::coordinate(longest), ""),
             y: Axis::linear(&axis_name(shown), ""),
             series: groups
                 .iter()
@@ -175,8 +174,9 @@ fn grouped<'a>(report: &'a Report, key: &str) -> Vec<(String, Vec<Spot<'a>>)> {
     let keys = report.varying().1;
     for spot in report.spots() {
         let others = keys.iter().filter(|other| **other != key);
-        let pair =
-            |other: &&str| Some(format!("{} = {}", coordinate(other), spot.cell.get(*other)?));
+        let pair = |other: &&str| {
+            Some(format!("{} = {}", names::coordinate(other), spot.cell.get(*other)?))
+        };
         let name = others.filter_map(pair).collect::<Vec<String>>().join(", ");
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, spots)) => spots.push(spot),
@@ -213,7 +213,7 @@ fn along(
 
 fn cell_axis(report: &Report) -> Axis {
     match report.varying() {
-        (false, keys) if keys.len() == 1 => Axis::category(&coordinate(keys[0]), ""),
+        (false, keys) if keys.len() == 1 => Axis::category(&names::coordinate(keys[0]), ""),
         _ => Axis::category("", ""),
     }
 }

@@ -1,7 +1,7 @@
 //! What the programs of `shell` reach beyond the path: the machine's loopback, its name servers, the world outside; and
 //! published ports, by which they are reached.
 
-use crate::support::{Host, LIMIT, Outcome, installed, skipped};
+use crate::support::{Host, LIMIT, Outcome, Running, files_of, installed, is_forbidden, skipped};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -39,6 +39,11 @@ fn respond(mut client: TcpStream, body: &str) -> std::io::Result<()> {
     write!(client, "HTTP/1.0 200 OK\r\nContent-Length: {length}\r\n\r\n{body}")
 }
 
+/// Whether the kernel has IPv6.
+fn has_v6() -> bool {
+    fs::exists("/proc/sys/net/ipv6").unwrap()
+}
+
 /// Fetches from inside, with the time until the connection stood in front of the body.
 fn fetch(url: &str) -> Vec<String> {
     let format = "%{time_connect} ";
@@ -55,7 +60,7 @@ fn check(outcome: &Outcome, body: &str) {
     let time = outcome.stdout.trim_start_matches(body).trim();
     assert!(outcome.stdout.starts_with(body), "{outcome:#?}");
     let seconds: f64 = time.parse().unwrap();
-    assert!((ROUND_TRIP..ROUND_TRIP + 2.0).contains(&seconds), "{seconds}: {outcome:#?}");
+    assert!(seconds >= ROUND_TRIP, "{seconds}: {outcome:#?}");
 }
 
 #[test]
@@ -66,8 +71,7 @@ fn this_machine_is_reached_by_its_name_whatever_loopback_address_it_serves() {
     }
     let inside = host.namespace();
     let mut ports = vec![serve(inside, "127.0.0.1", "of IPv4")];
-    let has_v6 = fs::exists("/proc/sys/net/ipv6").unwrap();
-    ports.extend(has_v6.then(|| serve(inside, "::1", "of IPv6")));
+    ports.extend(has_v6().then(|| serve(inside, "::1", "of IPv6")));
     for (port, body) in ports.into_iter().zip(["of IPv4", "of IPv6"]) {
         for name in ["host.trunkline", "{host}"] {
             let url = format!("http://{name}:{port}/");
@@ -101,7 +105,7 @@ fn a_server_that_is_not_there_is_named_and_the_connection_reset() {
 }
 
 /// A dnsmasq that answers for one name at the loopback address of systemd's resolver.
-fn resolver(host: &Host) -> crate::support::Running {
+fn resolver(host: &Host) -> Running {
     let mut command = Command::new("dnsmasq");
     command.args(["--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts"]);
     command.args(["--listen-address=127.0.0.53", "--bind-interfaces", "--log-facility=-"]);
@@ -111,9 +115,12 @@ fn resolver(host: &Host) -> crate::support::Running {
     running
 }
 
-/// The script asks by TCP what the C library asks by UDP: the question has its length in front (RFC 1035 §4.2.2).
-const BY_TCP: &str = r"
-import socket, struct
+/// The script asks by the C library, which asks by UDP, and says how many seconds that took; then it asks the same by TCP,
+/// where the question has its length in front (RFC 1035 §4.2.2).
+const BOTH_WAYS: &str = r"
+import socket, struct, time
+begun = time.monotonic()
+print(socket.gethostbyname('server.example'), time.monotonic() - begun)
 question = b'\0\7\1\0\0\1\0\0\0\0\0\0\6server\7example\0\0\1\0\1'
 with socket.create_connection(('10.77.0.254', 53)) as it:
     it.sendall(struct.pack('>H', len(question)) + question)
@@ -124,7 +131,7 @@ print(socket.inet_ntoa(answer[-4:]))
 #[test]
 fn names_come_over_the_path_from_a_resolver_on_the_loopback_device() {
     let host = Host::beside();
-    if host.separate().is_none() || !installed(&["dnsmasq", "unshare", "python3", "getent"]) {
+    if host.separate().is_none() || !installed(&["dnsmasq", "unshare", "python3"]) {
         return;
     }
     if !Path::new("/etc/resolv.conf").exists() {
@@ -134,25 +141,24 @@ fn names_come_over_the_path_from_a_resolver_on_the_loopback_device() {
     let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = home.path().join("resolv.conf");
     fs::write(&file, "nameserver 127.0.0.53\noptions edns0\n").unwrap();
-    let script = home.path().join("by-tcp.py");
-    fs::write(&script, BY_TCP).unwrap();
-    let inside = format!("getent ahostsv4 server.example && python3 {}", script.display());
+    let script = home.path().join("both-ways.py");
+    fs::write(&script, BOTH_WAYS).unwrap();
     let text = format!(
-        "mount --bind {} /etc/resolv.conf && exec {} {} --json -- sh -c '{inside}'",
+        "mount --bind {} /etc/resolv.conf && exec {} {} -- python3 {}",
         file.display(),
         env!("CARGO_BIN_EXE_trunkline"),
         PATH.join(" "),
+        script.display(),
     );
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", &text]);
     let outcome = host.start_command(command).finish();
     dns.kill();
     assert!(outcome.status.success(), "{outcome:#?}");
-    let answers: Vec<&str> = outcome.stdout.lines().take_while(|it| !it.starts_with('{')).collect();
-    assert!(answers[0].starts_with("192.0.2.7"), "{answers:?}");
-    assert_eq!(answers.last(), Some(&"192.0.2.7"), "{answers:?}");
-    let up = outcome.lane("up");
-    assert!(up.count("entered") >= 5, "a question and a connection at least: {up:?}");
+    let answers: Vec<&str> = outcome.stdout.lines().collect();
+    let [by_udp, "192.0.2.7"] = answers[..] else { panic!("{outcome:#?}") };
+    let seconds: f64 = by_udp.strip_prefix("192.0.2.7 ").unwrap().parse().unwrap();
+    assert!(seconds >= ROUND_TRIP, "the question did not cross the path: {seconds} s");
     host.assert_nothing_left(outcome.pid);
     let kept = fs::read_to_string("/etc/resolv.conf").unwrap();
     assert!(!kept.contains("10.77.0.254"), "the machine's own file was changed: {kept}");
@@ -164,11 +170,15 @@ fn neighbour(host: &Namespace) -> (Namespace, u16) {
     create_veth(&End::new(&other, "tltn"), &End::new(host, "tltm"), 1500).unwrap();
     for (side, device, number) in [(&other, "tltn", 2), (host, "tltm", 1)] {
         side.add_address(device, format!("192.0.2.{number}/24").parse().unwrap()).unwrap();
-        side.add_address(device, format!("2001:db8::{number}/64").parse().unwrap()).unwrap();
+        if has_v6() {
+            side.add_address(device, format!("2001:db8::{number}/64").parse().unwrap()).unwrap();
+        }
     }
     other.add_default_route("192.0.2.1".parse().unwrap()).unwrap();
-    host.add_default_route("2001:db8::2".parse().unwrap()).unwrap();
-    let port = serve(Some(&other), "::", "from outside");
+    if has_v6() {
+        host.add_default_route("2001:db8::2".parse().unwrap()).unwrap();
+    }
+    let port = serve(Some(&other), if has_v6() { "::" } else { "0.0.0.0" }, "from outside");
     (other, port)
 }
 
@@ -200,8 +210,11 @@ fn a_firewall_that_drops_what_is_passed_on_is_told_and_got_round() {
 fn the_world_outside_is_reached_by_ipv6_where_the_machine_reaches_it() {
     let host = Host::beside();
     let Some(namespace) = host.separate() else { return };
-    if !installed(&["curl"]) || !fs::exists("/proc/sys/net/ipv6").unwrap() {
+    if !installed(&["curl"]) {
         return;
+    }
+    if !has_v6() {
+        return skipped("this kernel has no IPv6");
     }
     let (_other, port) = neighbour(namespace);
     let url = format!("http://[2001:db8::2]:{port}/");
@@ -231,7 +244,7 @@ fn an_ordinary_user_reaches_the_machine_and_the_world_by_tcp() {
         command.arg(&program).args(PATH).arg("--").args(fetch(&url));
         command.env_remove("XDG_RUNTIME_DIR").current_dir("/");
         let outcome = host.start_command(command).finish();
-        if crate::support::is_forbidden(&outcome.stderr) {
+        if is_forbidden(&outcome.stderr) {
             return skipped(&outcome.stderr);
         }
         check(&outcome, body);
@@ -287,7 +300,8 @@ fn get(port: u16) -> std::io::Result<String> {
 
 #[test]
 fn files_for_programs_of_a_killed_run_go_with_the_next() {
-    let host = Host::beside();
+    // Alone: a start of another test's, in another network, would sweep the record of this one's.
+    let host = Host::alone();
     if host.separate().is_none() {
         return;
     }
@@ -295,8 +309,8 @@ fn files_for_programs_of_a_killed_run_go_with_the_next() {
         host.start(&[&PATH[..], &["--", "sh", "-c", "echo ready >&2; sleep 40"]].concat());
     running.await_line("ready");
     let pid = running.pid();
+    assert!(files_of(pid).iter().any(|name| name.ends_with(".hosts")));
     running.kill();
-    assert!(crate::support::files_of(pid).iter().any(|name| name.ends_with(".hosts")));
     let next = host.run_well(&["shell", "--best-effort", "--no-outside", "--", "true"]);
     assert!(next.is_some());
     host.assert_nothing_left(pid);
