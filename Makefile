@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test dist fuzz bench peers advice torture lint
+.PHONY: help build demo test dist fuzz bench peers advice torture pages lint
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,10 @@ advice: ## What `trunkline explain` says of 300 scenarios drawn by chance, again
 
 torture: build ## Kills, too little of everything, closed streams, attacks on the server: tried and survived (some minutes, root)
 	scripts/torture.sh
+
+pages: build ## Five report pages looked at in Chromium: screenshots, sizes, accessibility (some minutes)
+	scripts/needs.sh pages
+	scripts/pages.sh
 
 lint: ## Formatting, clippy and documentation, warnings denied; whether fuzz/Cargo.lock is true
 	scripts/needs.sh lint

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|dist|peers|torture|lint|fuzz
+# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|dist|peers|torture|pages|lint|fuzz
 # As root, what is missing is installed by apt; otherwise the command to do so is printed. The demo and
 # the benchmarks cannot do without; tests that need an absent program are skipped and counted, unless
 # TRUNKLINE_NO_SKIP=1 forbids that.
 set -euo pipefail
 
-purpose=${1:?usage: needs.sh demo|test|bench|dist|peers|torture|lint|fuzz}
+purpose=${1:?usage: needs.sh demo|test|bench|dist|peers|torture|pages|lint|fuzz}
 modules=()
 
 # program=package
@@ -29,11 +29,12 @@ dist)
     ;;
 peers) needs=(python3=python3 iperf3=iperf3 rsync=rsync sshd=openssh-server ssh-keygen=openssh-client uftp=uftp) ;;
 torture) needs=(ip=iproute2 sysctl=procps ethtool=ethtool nft=nftables unshare=util-linux) ;;
+pages) needs=(chromium=chromium node=nodejs npm=npm) ;;
 # libFuzzer is C++ and is compiled with the targets.
 fuzz) needs=(c++=g++) ;;
 lint) needs=() ;;
 *)
-    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench, dist, peers, torture, lint or fuzz" >&2
+    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench, dist, peers, torture, pages, lint or fuzz" >&2
     exit 2
     ;;
 esac

@@ -2,18 +2,21 @@
 //! spread and its course over time, the fill of the queues, the causes of time.
 
 use crate::against::comparison_figures;
-use crate::figure::{Axis, Figure, FigureKind, Point, Role, Series, distribution};
+use crate::axis::{is_numeric, numbered};
+use crate::figure::{Axis, Figure, FigureKind, Place, Point, Role, Series, distribution};
 use crate::names;
 use crate::report::{Report, Shown, Spot, run_name};
 use crate::steps::step_sums;
 use crate::summary::Digest;
 use std::collections::BTreeSet;
 use trunkline_core::Cause;
-use trunkline_engine::Run;
+use trunkline_engine::{EngineName, Run};
 use trunkline_measure::{Quantity, TrafficRun};
 
 /// Series in one chart: what can be told apart.
 const SERIES: usize = 8;
+/// Groups of series in one figure of several engines, which has a panel for each.
+const PANELS: usize = 12;
 /// Cells of which each has charts of its own.
 pub(crate) const CELLS: usize = 4;
 /// Sizes in the charts of one cell.
@@ -21,7 +24,13 @@ const SIZES: usize = 3;
 
 /// Cells whose curves over message sizes go into one chart.
 fn per_chart(report: &Report) -> usize {
-    (SERIES / report.engines().len().max(1)).max(1)
+    if ran(report) > 1 { PANELS } else { SERIES }
+}
+
+/// How many engines have measured anything.
+fn ran(report: &Report) -> usize {
+    let runs = report.runs.iter().filter(|run| !run.traffic.is_empty());
+    runs.map(|run| run.engine).collect::<BTreeSet<EngineName>>().len()
 }
 
 /// Cells whose curves over message sizes are drawn.
@@ -59,6 +68,7 @@ pub(crate) fn figures_of(digest: &Digest<'_>) -> Vec<Figure> {
         figures.extend(queues(report, spot, cell));
     }
     figures.retain(|figure| !figure.is_empty() || report.figures.contains(figure));
+    figures.iter_mut().for_each(numbered);
     figures
 }
 
@@ -92,6 +102,23 @@ fn axis_name(shown: Shown) -> String {
     format!("{what}, {}", shown.estimator)
 }
 
+/// With the engine, if only one has run: the legend then names the cells alone.
+fn measured_title(report: &Report, traffic: &str, shown: Shown) -> String {
+    let title = format!("{traffic}: {}", axis_name(shown));
+    match report.runs.iter().find(|run| !run.traffic.is_empty()) {
+        Some(run) if ran(report) == 1 => format!("{title} ({})", run.engine),
+        _ => title,
+    }
+}
+
+/// The places of a series, as far as they are texts.
+fn texts(series: &Series) -> impl Iterator<Item = &str> {
+    series.points.iter().filter_map(|point| match &point.x {
+        Place::Text(text) => Some(text.as_str()),
+        Place::Number(_) => None,
+    })
+}
+
 /// What was measured of one traffic: over sizes with a curve for each engine and cell, over one coordinate
 /// of the grid with a curve for each engine and each of the others' values, or over cells.
 fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
@@ -104,7 +131,9 @@ fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
     let sizes: BTreeSet<u64> = found.flat_map(TrafficRun::sizes).collect();
     let spots = report.spots();
     let over_sizes = sizes.len() > 1;
-    let per_chart = per_chart(report);
+    // Cells that share a curve are many for one chart.
+    let per_chart =
+        if size_key(report, traffic).is_some() { spots.len() } else { per_chart(report) };
     let chunks: Vec<&[Spot<'_>]> =
         if over_sizes { spots.chunks(per_chart).take(CELLS).collect() } else { vec![&spots] };
     chunks
@@ -117,10 +146,11 @@ fn measured(digest: &Digest<'_>, traffic: &str, index: usize) -> Vec<Figure> {
             } else {
                 by_cell(digest, traffic, spots)
             };
+            let curves = over_sizes || is_numeric(series.iter().flat_map(texts));
             let mut figure = Figure {
                 name: format!("measured-{index}-{chunk}"),
-                kind: if over_sizes { FigureKind::Lines } else { FigureKind::Bars },
-                title: format!("{traffic}: {}", axis_name(shown)),
+                kind: if curves { FigureKind::Lines } else { FigureKind::Bars },
+                title: measured_title(report, traffic, shown),
                 caption: String::new(),
                 x: if over_sizes { Axis::category("message", "bytes") } else { cell_axis(report) },
                 y: Axis::linear(&axis_name(shown), ""),
@@ -153,7 +183,7 @@ fn over_longest(digest: &Digest<'_>, traffic: &str, index: usize) -> Option<Vec<
         let mut figure = Figure {
             name: format!("measured-{index}-{chunk}"),
             kind: FigureKind::Lines,
-            title: format!("{traffic}: {}", axis_name(shown)),
+            title: measured_title(report, traffic, shown),
             caption: String::new(),
             x: Axis::category(&names::coordinate(longest), ""),
             y: Axis::linear(&axis_name(shown), ""),
@@ -201,7 +231,7 @@ fn along(
             point(digest, run, traffic, size, spot.cell.get(key)?)
         });
         Series {
-            name: joined(engine.as_str(), label),
+            name: series_name(report, engine, label),
             role: Role::from(engine),
             group: Some(label.clone()),
             points: points.collect(),
@@ -218,23 +248,50 @@ fn cell_axis(report: &Report) -> Axis {
     }
 }
 
+/// Curves over sizes, one for each engine and cell. If a coordinate is the size in other words, the cells that differ
+/// in it alone share a curve.
 fn by_size(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
     let report = digest.report;
-    let runs = spots.iter().flat_map(|spot| report.runs_at(*spot));
-    runs.filter_map(|run| {
-        let traffic = run.traffic(name)?;
-        let label = report.label(Spot::of(run));
-        let points = traffic.sizes().into_iter();
-        Some(Series {
-            name: joined(run.engine.as_str(), &label),
-            role: Role::from(run.engine),
-            group: (spots.len() > 1).then_some(label),
-            points: points
-                .filter_map(|size| point(digest, run, name, size, &size.to_string()))
-                .collect(),
+    let mut curves: Vec<Series> = Vec::new();
+    let without = size_key(report, name);
+    for run in spots.iter().flat_map(|spot| report.runs_at(*spot)) {
+        let Some(traffic) = run.traffic(name) else { continue };
+        let label = report.label_without(Spot::of(run), without);
+        let sizes = traffic.sizes().into_iter();
+        let points = sizes.filter_map(|size| point(digest, run, name, size, &size.to_string()));
+        let title = series_name(report, run.engine, &label);
+        match curves.iter_mut().find(|curve| curve.name == title) {
+            Some(curve) => curve.points.extend(points),
+            None => curves.push(Series {
+                name: title,
+                role: Role::from(run.engine),
+                group: (spots.len() > 1).then_some(label),
+                points: points.collect(),
+            }),
+        }
+    }
+    curves
+}
+
+/// The coordinate of which each value has one size, and each size one value.
+fn size_key<'a>(report: &'a Report, name: &str) -> Option<&'a str> {
+    let pairs = |key: &str| -> Option<BTreeSet<(String, u64)>> {
+        let found = report.runs.iter().filter_map(|run| Some((run, run.traffic(name)?)));
+        found
+            .map(|(run, traffic)| match traffic.sizes()[..] {
+                [size] => Some((run.cell.get(key)?.clone(), size)),
+                _ => None,
+            })
+            .collect()
+    };
+    let is_size = |key: &&str| {
+        pairs(key).is_some_and(|pairs| {
+            let values: BTreeSet<&String> = pairs.iter().map(|(value, _)| value).collect();
+            let sizes: BTreeSet<u64> = pairs.iter().map(|(_, size)| *size).collect();
+            values.len() == pairs.len() && sizes.len() == pairs.len()
         })
-    })
-    .collect()
+    };
+    report.varying().1.into_iter().find(is_size)
 }
 
 fn by_cell(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
@@ -259,6 +316,14 @@ fn by_cell(digest: &Digest<'_>, name: &str, spots: &[Spot<'_>]) -> Vec<Series> {
     };
     let all = report.engines().into_iter().map(series);
     all.filter(|series: &Series| !series.points.is_empty()).collect()
+}
+
+/// A cell's series: its engine if there are several, and its coordinates.
+fn series_name(report: &Report, engine: EngineName, label: &str) -> String {
+    match (ran(report), label) {
+        (0 | 1, label) if !label.is_empty() => label.into(),
+        _ => joined(engine.as_str(), label),
+    }
 }
 
 fn joined(first: &str, second: &str) -> String {
@@ -348,7 +413,7 @@ impl<'a> One<'a> {
                 _ => format!("{}, {size} B", run_name(run)),
             },
             role: Role::from(run.engine),
-            group: None,
+            group: (sizes.len() > 1).then(|| size.to_string()),
             points: points(traffic, size),
         });
         series.filter(|series| !series.points.is_empty()).take(SERIES).collect()
@@ -463,7 +528,7 @@ fn queues(report: &Report, spot: Spot<'_>, cell: usize) -> Option<Figure> {
         .map(|(run, link)| Series {
             name: format!("{}, {}", run_name(run), link.name),
             role: Role::from(run.engine),
-            group: None,
+            group: Some(link.name.clone()),
             points: link
                 .backlog
                 .iter()

@@ -6,6 +6,8 @@
 //! study can write down in its own file.
 
 mod against;
+mod answer;
+mod axis;
 mod chart;
 mod csv;
 mod destination;

@@ -19,6 +19,8 @@ pub struct Report {
     pub title: String,
     /// One or more sentences below it.
     pub about: String,
+    /// Sentences that answer the report's question, where its maker knows them; else they are made from the runs.
+    pub answer: Vec<String>,
     /// The version of the program that made the runs.
     pub version: String,
     /// The scenario's text, as read.
@@ -153,12 +155,17 @@ impl Report {
 
     /// A cell's name by what tells it apart from the others; empty where there is only one.
     pub(crate) fn label(&self, spot: Spot<'_>) -> String {
+        self.label_without(spot, None)
+    }
+
+    /// The same, one coordinate left out.
+    pub(crate) fn label_without(&self, spot: Spot<'_>, without: Option<&str>) -> String {
         let (scenarios, keys) = self.varying();
+        let keys = keys.into_iter().filter(|key| Some(*key) != without);
         let scenario = scenarios.then(|| spot.scenario.to_string());
         let value =
             |key: &str| spot.cell.get(key).map(|value| format!("{} = {value}", coordinate(key)));
-        let parts: Vec<String> =
-            scenario.into_iter().chain(keys.into_iter().filter_map(value)).collect();
+        let parts: Vec<String> = scenario.into_iter().chain(keys.filter_map(value)).collect();
         parts.join(", ")
     }
 

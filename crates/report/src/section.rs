@@ -1,6 +1,7 @@
 //! Tables of text that a report has beside its runs: goals, quotations, sources of parameters.
 
 use crate::chart::svg::escaped;
+use crate::page::{sortable, wide};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -22,19 +23,20 @@ pub struct Section {
 impl Section {
     /// Its part of the page.
     pub(crate) fn page(&self) -> String {
-        let cells = |tag: &str, texts: &[String]| -> String {
-            texts.iter().map(|text| format!("<{tag}>{}</{tag}>", escaped(text))).collect()
+        let cells = |texts: &[String]| -> String {
+            texts.iter().map(|text| format!("<td>{}</td>", escaped(text))).collect()
         };
         let rows: String =
-            self.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells("td", row))).collect();
+            self.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells(row))).collect();
+        let heads: String = self.columns.iter().map(|name| sortable(name)).collect();
         let about = match self.about.is_empty() {
             true => String::new(),
             false => format!("<p>{}</p>\n", escaped(&self.about)),
         };
         format!(
-            "{about}<div class=\"wide\">\n<table class=\"sortable\">\n<thead><tr>{}</tr></thead>\n\
+            "{about}{}<table class=\"sortable\">\n<thead><tr>{heads}</tr></thead>\n\
              <tbody>\n{rows}</tbody>\n</table>\n</div>\n",
-            cells("th", &self.columns)
+            wide(&self.heading)
         )
     }
 
@@ -73,7 +75,10 @@ mod tests {
     #[test]
     fn it_is_shown_and_written() {
         let page = section().page();
-        assert!(page.contains("<th>goal</th>") && page.contains("<td>a &lt; b</td>"), "{page}");
+        assert!(
+            page.contains(">goal</button></th>") && page.contains("<td>a &lt; b</td>"),
+            "{page}"
+        );
         let mut out = Vec::new();
         section().csv(&mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "goal,found\na < b,\"1, 2\"\n");

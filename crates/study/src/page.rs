@@ -29,12 +29,46 @@ impl StudyResult {
         Report {
             title: self.title.clone(),
             about: self.about.clone(),
+            answer: self.answer(),
             version: version.into(),
             facts: own.into_iter().chain(facts).collect(),
             figures: self.figures.clone(),
             comparisons: judged.map(|one| one.comparison.clone()).collect(),
             sections: sections.filter(|section| !section.rows.is_empty()).collect(),
             ..Report::default()
+        }
+    }
+
+    /// What the page begins with: goals, cells, quotations, and what has no value.
+    fn answer(&self) -> Vec<String> {
+        let judged = self.experiments.iter().filter(|one| one.tolerance.is_some());
+        let counts = judged.map(|one| one.comparison.counts);
+        let (within, cells) = counts.fold((0, 0), |(w, c), one| (w + one.within, c + one.judged()));
+        let mut answer = vec![self.goals_met()];
+        if cells > 0 {
+            answer.push(format!("{within} of {cells} judged cells are within their tolerance."));
+        }
+        if !self.quotes.is_empty() {
+            answer.push(format!("Q{}.", &quote_counts(&self.quotes)[1..]));
+        }
+        for (what, all) in [("failed", &self.failures), ("are INVALID", &self.invalid)] {
+            if let Some(first) = all.first() {
+                answer.push(format!("{} runs {what}; the first: {first}", all.len()));
+            }
+        }
+        answer
+    }
+
+    fn goals_met(&self) -> String {
+        let missed: Vec<&str> =
+            self.goals.iter().filter(|goal| !goal.met).map(|goal| goal.title.as_str()).collect();
+        let all = self.goals.len();
+        match missed.is_empty() {
+            true => format!("All {all} goals are met."),
+            false => {
+                let met = all - missed.len();
+                format!("{met} of {all} goals are met; missed: {}.", missed.join("; "))
+            }
         }
     }
 

@@ -1,12 +1,12 @@
 //! Upright bars, grouped by category.
 
-use super::Drawing;
 use super::clean::{Clean, Mark};
 use super::frame::{Frame, Surround, Swatch, bar, error_bar};
 use super::scale::{Ruler, slot};
 use super::style::{Look, cross};
 use super::svg::{Svg, attributes};
 use super::text;
+use super::{Drawing, Sheet};
 use crate::figure::{Figure, Series};
 use crate::number;
 
@@ -15,7 +15,8 @@ const FILLED: f64 = 0.78;
 const VALUE_SIZE: f64 = 10.0;
 
 /// Draws the figure.
-pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -> Drawing {
+pub(super) fn draw(sheet: &Sheet<'_>) -> Drawing {
+    let Sheet { figure, clean, looks, slug, embed } = *sheet;
     let level = Ruler::Category(clean.categories.clone());
     let upright = Ruler::cover(&figure.y, &clean.heights(), 6, true);
     let names: Vec<String> = figure.series.iter().map(Series::legend).collect();
@@ -28,7 +29,8 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
         legend: names.iter().map(String::as_str).zip(looks.iter().copied()).collect(),
         swatch: Swatch::Bar,
         note: clean.note.clone(),
-        height: 280.0,
+        width: embed.width(),
+        height: embed.height() - 20.0,
         downward: false,
     };
     Drawing::new(&parts, slug, |svg, frame| {

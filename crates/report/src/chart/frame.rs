@@ -6,8 +6,6 @@ use super::svg::{Svg, attributes, coordinate};
 use super::text;
 use crate::report::INVALID;
 
-/// Width of every chart, in pixels.
-pub(crate) const WIDTH: f64 = 720.0;
 const EDGE: f64 = 14.0;
 const TICK: f64 = 5.0;
 const TICK_SIZE: f64 = 11.0;
@@ -60,6 +58,8 @@ pub(crate) struct Surround<'a> {
     pub(crate) legend: Vec<(&'a str, Look)>,
     pub(crate) swatch: Swatch,
     pub(crate) note: Option<String>,
+    /// The whole chart's width, in pixels.
+    pub(crate) width: f64,
     /// The plot's height.
     pub(crate) height: f64,
     /// Categories run from top to bottom.
@@ -72,7 +72,7 @@ pub(crate) struct Layout {
     /// The whole chart's height.
     pub(crate) height: f64,
     title: Vec<String>,
-    legend: Vec<(usize, f64, f64)>,
+    legend: Vec<Entry>,
     slanted: bool,
     level_room: f64,
 }
@@ -80,9 +80,9 @@ pub(crate) struct Layout {
 impl Layout {
     /// Gives every part its room.
     pub(crate) fn of(parts: &Surround<'_>) -> Layout {
-        let title = text::wrapped(parts.title, TITLE_SIZE * 1.08, WIDTH - 2.0 * EDGE);
+        let title = text::wrapped(parts.title, TITLE_SIZE * 1.08, parts.width - 2.0 * EDGE);
         let mut top = EDGE + ROW * title.len() as f64;
-        let (legend, rows) = legend_places(&parts.legend, top + 4.0);
+        let (legend, rows) = legend_places(&parts.legend, top + 4.0, parts.width);
         top += ROW * rows as f64 + 14.0;
         let labels = widest(&parts.upright.ticks());
         let caption = if parts.upright_caption.is_empty() { 0.0 } else { 20.0 };
@@ -90,7 +90,7 @@ impl Layout {
         // Half of the last label stands out to the right.
         let last = ticks.last().map_or(0.0, |tick| text::width(&tick.text, TICK_SIZE) / 2.0);
         let category = matches!(parts.level, Ruler::Category(_));
-        let right = WIDTH - if category { 26.0 } else { last.max(20.0) + 6.0 };
+        let right = parts.width - if category { 26.0 } else { last.max(20.0) + 6.0 };
         let left = EDGE + caption + labels + TICK + 4.0;
         let slanted = category && !fits(&ticks, right - left);
         let slope = widest(&ticks).min(LONGEST_SLANTED);
@@ -111,11 +111,17 @@ impl Layout {
             let y = EDGE + 10.0 + ROW * index as f64;
             svg.text("text", attributes!["class" = "tl-title", "x" = EDGE, "y" = y], line);
         }
-        for (index, x, y) in &self.legend {
-            let (name, look) = parts.legend[*index];
-            swatch(svg, parts.swatch, look, *x, *y, figure);
-            let place = attributes!["class" = "tl-label", "x" = x + 36.0, "y" = y + 4.0];
-            svg.text("text", place, &text::cut(name, LABEL_SIZE, WIDTH - 2.0 * EDGE - 40.0));
+        for entry in &self.legend {
+            let (x, y) = (entry.x, entry.y);
+            swatch(svg, parts.swatch, parts.legend[entry.series].1, x, y, figure);
+            for (row, line) in entry.lines.iter().enumerate() {
+                let y = y + 4.0 + ROW * row as f64;
+                svg.text(
+                    "text",
+                    attributes!["class" = "tl-label", "x" = x + SWATCH, "y" = y],
+                    line,
+                );
+            }
         }
         self.upright(svg, parts);
         self.level(svg, parts);
@@ -146,19 +152,19 @@ impl Layout {
     fn level(&self, svg: &mut Svg, parts: &Surround<'_>) {
         let frame = &self.frame;
         let ticks = parts.level.ticks();
-        let every = if self.slanted {
-            thinning(ticks.len(), frame.width)
-        } else {
-            stride(&ticks, frame.width)
-        };
         let category = matches!(parts.level, Ruler::Category(_));
-        for (index, tick) in ticks.iter().enumerate() {
+        let labelled = match (category, self.slanted) {
+            (true, true) => every(thinning(ticks.len(), frame.width), ticks.len()),
+            (true, false) => every(stride(&ticks, frame.width), ticks.len()),
+            (false, _) => apart(&ticks, frame.width),
+        };
+        for (tick, labelled) in ticks.iter().zip(labelled) {
             let x = frame.x(tick.at);
             if !tick.text.is_empty() && !category {
                 grid(svg, (x, frame.top), (x, frame.bottom()));
             }
             grid_tick(svg, (x, frame.bottom()), (x, frame.bottom() + TICK));
-            if index % every == 0 && !tick.text.is_empty() {
+            if labelled && !tick.text.is_empty() {
                 self.level_label(svg, x, &tick.text);
             }
         }
@@ -204,15 +210,21 @@ impl Layout {
                 "y" = y,
                 "transform" = &turn,
             ];
-            svg.text(
-                "text",
-                place,
-                &text::cut(&parts.upright_caption, LABEL_SIZE, frame.height + 40.0),
-            );
+            svg.text("text", place, &self.beside(parts));
         }
         if let Some(note) = &parts.note {
             let place = attributes!["class" = "tl-note", "x" = EDGE, "y" = self.height - 8.0];
             svg.text("text", place, note);
+        }
+    }
+
+    /// The upright axis' caption: its unit alone if there is no room for more; the title says the rest.
+    fn beside(&self, parts: &Surround<'_>) -> String {
+        let (caption, room) = (&parts.upright_caption, self.frame.height + 40.0);
+        let unit = caption.rsplit_once(" (").map(|(_, unit)| unit.trim_end_matches(')'));
+        match unit {
+            Some(unit) if text::width(caption, LABEL_SIZE) > room => unit.into(),
+            _ => text::cut(caption, LABEL_SIZE, room),
         }
     }
 
@@ -245,7 +257,7 @@ fn fits(ticks: &[Tick], width: f64) -> bool {
     stride(ticks, width) == 1
 }
 
-/// Every how many-th label has to be left out for the others not to touch.
+/// Every how many-th label of categories has to be left out for the others not to touch.
 fn stride(ticks: &[Tick], width: f64) -> usize {
     let named: Vec<&Tick> = ticks.iter().filter(|tick| !tick.text.is_empty()).collect();
     let room = |tick: &Tick| text::width(&tick.text, TICK_SIZE).min(LONGEST_LABEL) + 8.0;
@@ -257,28 +269,63 @@ fn stride(ticks: &[Tick], width: f64) -> usize {
     (1..=ticks.len().max(1)).find(|every| !touch(*every)).unwrap_or(1)
 }
 
+/// Every `step`-th of `count`.
+fn every(step: usize, count: usize) -> Vec<bool> {
+    (0..count).map(|index| index % step == 0).collect()
+}
+
+/// Labels of numbers, which stand where their values are: each that does not touch the one before.
+fn apart(ticks: &[Tick], width: f64) -> Vec<bool> {
+    let mut free = f64::MIN;
+    let mut kept = Vec::new();
+    for tick in ticks {
+        let half = (text::width(&tick.text, TICK_SIZE).min(LONGEST_LABEL) + 8.0) / 2.0;
+        let keeps = !tick.text.is_empty() && tick.at * width - half >= free;
+        if keeps {
+            free = tick.at * width + half;
+        }
+        kept.push(keeps);
+    }
+    kept
+}
+
 /// Slanted labels stand as close as their height allows.
 fn thinning(count: usize, width: f64) -> usize {
     ((count as f64 * (TICK_SIZE + 5.0) / width).ceil() as usize).max(1)
 }
 
-/// The place of each entry of the legend, and the number of rows. One series needs no
-/// legend, unless that tells that it must not be used.
-fn legend_places(entries: &[(&str, Look)], top: f64) -> (Vec<(usize, f64, f64)>, usize) {
+/// An entry of the legend: its series, the middle of its swatch's left end, and its name in lines.
+struct Entry {
+    series: usize,
+    x: f64,
+    y: f64,
+    lines: Vec<String>,
+}
+
+/// Room of a swatch, and that behind a name.
+const SWATCH: f64 = 36.0;
+const BEHIND: f64 = 18.0;
+
+/// The entries of the legend, and its number of rows. A name that is longer than a row has several. One series needs
+/// no legend, unless that tells that it must not be used.
+fn legend_places(entries: &[(&str, Look)], top: f64, width: f64) -> (Vec<Entry>, usize) {
     if entries.len() < 2 && !entries.iter().any(|(name, _)| name.contains(INVALID)) {
         return (Vec::new(), 0);
     }
-    let (mut x, mut row) = (EDGE, 0);
+    let (mut x, mut row, mut rows) = (EDGE, 0, 0);
     let mut places = Vec::new();
-    for (index, (name, _)) in entries.iter().enumerate() {
-        let width = 36.0 + text::width(name, LABEL_SIZE) + 18.0;
-        if x > EDGE && x + width > WIDTH - EDGE {
-            (x, row) = (EDGE, row + 1);
+    for (series, (name, _)) in entries.iter().enumerate() {
+        let lines = text::wrapped(name, LABEL_SIZE, width - 2.0 * EDGE - SWATCH);
+        let widest = lines.iter().map(|line| text::width(line, LABEL_SIZE)).fold(0.0, f64::max);
+        let reach = SWATCH + widest + BEHIND;
+        if x > EDGE && x + reach > width - EDGE {
+            (x, row) = (EDGE, rows);
         }
-        places.push((index, x, top + 4.0 + ROW * f64::from(row)));
-        x += width;
+        rows = rows.max(row + lines.len().max(1));
+        places.push(Entry { series, x, y: top + 4.0 + ROW * row as f64, lines });
+        x += reach;
     }
-    (places, row as usize + 1)
+    (places, rows)
 }
 
 fn swatch(svg: &mut Svg, kind: Swatch, look: Look, x: f64, y: f64, figure: &str) {

@@ -5,18 +5,21 @@ use super::frame::{Frame, Surround, Swatch, error_bar};
 use super::scale::{Ruler, slot};
 use super::style::{Look, cross, marker};
 use super::svg::{Svg, attributes, coordinate};
-use super::{Drawing, WIDTH};
+use super::{Drawing, Sheet};
 use crate::figure::{Axis, Figure, FigureKind, Series};
 use crate::number;
 
 /// Up to so many markers a series shows each with its value under the pointer; above it only some have one.
 const MARKERS: usize = 64;
+/// Points that are all drawn, whatever falls on one pixel.
+const DENSE: usize = 1440;
 /// Markers on a curve of more points than [`MARKERS`].
 const SPARSE: usize = 9;
 
 /// Draws the figure.
-pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -> Drawing {
-    let level = level(figure, clean);
+pub(super) fn draw(sheet: &Sheet<'_>) -> Drawing {
+    let Sheet { figure, clean, looks, slug, embed } = *sheet;
+    let level = level(figure, clean, embed.width());
     let upright = upright(figure, clean);
     let names: Vec<String> = figure.series.iter().map(Series::legend).collect();
     let parts = Surround {
@@ -28,7 +31,8 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
         legend: names.iter().map(String::as_str).zip(looks.iter().copied()).collect(),
         swatch: if figure.kind == FigureKind::TimeSeries { Swatch::Marker } else { Swatch::Both },
         note: clean.note.clone(),
-        height: 300.0,
+        width: embed.width(),
+        height: embed.height(),
         downward: false,
     };
     Drawing::new(&parts, slug, |svg, frame| {
@@ -43,16 +47,22 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
     })
 }
 
-fn level(figure: &Figure, clean: &Clean) -> Ruler {
+/// Up to so many places of a curve each have a tick of their own.
+const OWN_TICKS: usize = 12;
+
+fn level(figure: &Figure, clean: &Clean, width: f64) -> Ruler {
     if !clean.categories.is_empty() {
         return Ruler::Category(clean.categories.clone());
     }
-    Ruler::cover(
-        &figure.x,
-        &clean.places(),
-        (WIDTH / 90.0) as usize,
-        figure.kind == FigureKind::Lines,
-    )
+    let (places, joined) = (clean.places(), figure.kind == FigureKind::Lines);
+    let ruler = Ruler::cover(&figure.x, &places, (width / 90.0) as usize, joined);
+    let mut own = places;
+    own.sort_by(f64::total_cmp);
+    own.dedup();
+    match joined && own.len() <= OWN_TICKS {
+        true => Ruler::Own { scale: Box::new(ruler), values: own },
+        false => ruler,
+    }
 }
 
 fn upright(figure: &Figure, clean: &Clean) -> Ruler {
@@ -175,7 +185,7 @@ fn cloud(svg: &mut Svg, places: &[(f64, f64)], look: Look) {
 
 /// Of all points that fall on one pixel from the left the first, lowest, highest and last.
 fn thinned(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    if places.len() <= 2 * WIDTH as usize {
+    if places.len() <= DENSE {
         return places.to_vec();
     }
     let mut kept = Vec::new();

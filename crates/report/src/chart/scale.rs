@@ -15,9 +15,21 @@ pub(crate) struct Tick {
 /// An axis with its range settled.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ruler {
-    Linear { from: f64, to: f64, step: f64 },
-    Log { from: f64, to: f64 },
+    Linear {
+        from: f64,
+        to: f64,
+        step: f64,
+    },
+    Log {
+        from: f64,
+        to: f64,
+    },
     Category(Vec<String>),
+    /// Another's places, with a tick at each of a few values.
+    Own {
+        scale: Box<Ruler>,
+        values: Vec<f64>,
+    },
 }
 
 impl Ruler {
@@ -46,6 +58,7 @@ impl Ruler {
             Ruler::Log { .. } if value <= 0.0 => return None,
             Ruler::Log { from, to } => (value / from).ln() / (to / from).ln(),
             Ruler::Category(_) => return None,
+            Ruler::Own { ref scale, .. } => return scale.at(value),
         };
         place.is_finite().then_some(place)
     }
@@ -60,6 +73,12 @@ impl Ruler {
         match self {
             Ruler::Linear { from, to, step } => linear_ticks(*from, *to, *step),
             Ruler::Log { from, to } => log_ticks(*from, *to),
+            Ruler::Own { scale, values } => values
+                .iter()
+                .filter_map(|value| {
+                    Some(Tick { at: scale.at(*value)?, text: number::short(*value) })
+                })
+                .collect(),
             Ruler::Category(names) => (0..names.len())
                 .map(|index| Tick { at: slot(index, names.len()), text: names[index].clone() })
                 .collect(),

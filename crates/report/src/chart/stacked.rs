@@ -1,11 +1,11 @@
 //! Horizontal bars stacked from series: the causes of time.
 
-use super::Drawing;
 use super::clean::{Clean, Mark};
 use super::frame::{Frame, Surround, Swatch, bar};
 use super::scale::{Ruler, slot};
 use super::style::Look;
 use super::svg::{Svg, attributes, coordinate};
+use super::{Drawing, Sheet};
 use crate::figure::{Axis, Figure, FigureKind};
 use crate::number;
 
@@ -22,7 +22,8 @@ struct Segment {
 }
 
 /// Draws the figure.
-pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -> Drawing {
+pub(super) fn draw(sheet: &Sheet<'_>) -> Drawing {
+    let Sheet { figure, clean, looks, slug, embed } = *sheet;
     let segments = segments(clean, figure.kind == FigureKind::Waterfall);
     let ends = row_ends(&segments, clean.categories.len());
     let reach = segments.iter().map(|segment| segment.to).fold(0.0, f64::max);
@@ -39,6 +40,7 @@ pub(super) fn draw(figure: &Figure, clean: &Clean, looks: &[Look], slug: &str) -
         legend: legend(figure, looks, &segments),
         swatch: Swatch::Bar,
         note: clean.note.clone(),
+        width: embed.width(),
         height: (PITCH * clean.categories.len() as f64).max(PITCH) + 8.0,
         downward: true,
     };

@@ -72,6 +72,11 @@ impl Svg {
         self.out.push_str(&format!("<{name}>\n{content}</{name}>\n"));
     }
 
+    /// Adds a finished drawing.
+    pub(crate) fn nested(&mut self, drawing: &str) {
+        self.out.push_str(drawing);
+    }
+
     /// Adds what another writer wrote.
     pub(crate) fn append(&mut self, other: Svg) {
         self.out.push_str(&other.finish());

@@ -1,11 +1,15 @@
 //! One page that needs nothing but itself: no network, no fonts, no pictures from elsewhere.
 //!
-//! It is written as well-formed XML, so that tests can hold it against a parser.
+//! It leads with the answer: what was found, what must not be used, one or two charts, the table if it is short. All
+//! else is folded. It is written as well-formed XML, so that tests can hold it against a parser.
 
 mod tables;
 
+pub(crate) use tables::{sortable, wide};
+
+use crate::answer;
 use crate::chart::svg::escaped;
-use crate::chart::{Embed, chart, chart_style};
+use crate::chart::{chart_style, charts};
 use crate::figure::Figure;
 use crate::gather::{CELLS, curves_cells, figures_of};
 use crate::pictures;
@@ -13,7 +17,10 @@ use crate::report::Report;
 use crate::summary::Digest;
 
 const STYLE: &str = include_str!("page.css");
-const SORT: &str = include_str!("sort.js");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Rows of a table that is not folded.
+const SHORT: usize = 12;
 
 /// The page of `report`.
 pub fn page(report: &Report) -> String {
@@ -26,92 +33,172 @@ pub(crate) fn page_of(digest: &Digest<'_>, figures: &[Figure]) -> String {
     let report = digest.report;
     let title = if report.title.is_empty() { "Report" } else { &report.title };
     let title = escaped(title);
-    let mut out = format!(
+    let leading = answer::leading(report, figures);
+    let (first, rest): (Vec<&Figure>, Vec<&Figure>) =
+        figures.iter().partition(|figure| leading.contains(&figure.name));
+    let parts = [
+        head(digest),
+        lead(&first),
+        summary(digest),
+        tables_of(report),
+        section("Notes", &list("", report.notes().iter().map(ToString::to_string))),
+        section("Who waits for whom", &pictures::part(report)),
+        more_charts(report, &rest),
+        section("Scenario", &scenario(report)),
+        section("How it was made", &tables::facts(report)),
+    ];
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <title>{title}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
-        chart_style()
-    );
-    if !report.about.is_empty() {
-        out.push_str(&format!("<p>{}</p>\n", escaped(&report.about)));
-    }
-    out.push_str(&tables::facts(report));
-    let told = !report.comparisons.is_empty() || !report.sections.is_empty();
-    if report.runs.is_empty() && !told {
-        out.push_str("<p><strong>There are no runs to report.</strong></p>\n");
-    } else if !report.runs.is_empty() {
-        out.push_str(&section("Summary", &tables::overview(digest)));
-    }
-    for table in &report.sections {
-        out.push_str(&section(&table.heading, &table.page()));
-    }
-    out.push_str(&section("Notes", &notes(report)));
-    let against: String = report.comparisons.iter().map(tables::comparison).collect();
-    out.push_str(&section("Published and ours", &against));
-    out.push_str(&section("Who waits for whom", &pictures::part(report)));
-    out.push_str(&charts(report, figures));
-    out.push_str(&section("Scenario", &scenario(report)));
-    out.push_str(&format!("<script>\n{SORT}</script>\n</body>\n</html>\n"));
-    out
+         <title>{title}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n\
+         {}</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        chart_style(),
+        parts.concat()
+    )
 }
 
-/// A heading with its content; nothing where there is none.
+/// What it is about, what must not be used, what was found.
+fn head(digest: &Digest<'_>) -> String {
+    let report = digest.report;
+    let told = !report.comparisons.is_empty() || !report.sections.is_empty();
+    if report.runs.is_empty() && !told {
+        return "<p><strong>There are no runs to report.</strong></p>\n".into();
+    }
+    let about = match report.about.is_empty() {
+        true => String::new(),
+        false => format!("<p class=\"aside\">{}</p>\n", escaped(&report.about)),
+    };
+    format!(
+        "{about}{}{}",
+        list("warning", answer::warnings(report).into_iter()),
+        list("answer", answer::found(digest).into_iter())
+    )
+}
+
+/// The charts to begin with.
+fn lead(figures: &[&Figure]) -> String {
+    let drawn = drawn(figures.iter().copied(), "h2");
+    if drawn.is_empty() { drawn } else { format!("<div class=\"lead\">\n{drawn}</div>\n") }
+}
+
+/// The table of all runs, open if it is short.
+fn summary(digest: &Digest<'_>) -> String {
+    if digest.report.runs.is_empty() {
+        return String::new();
+    }
+    let (table, rows) = tables::overview(digest);
+    folded("Summary", &table, rows <= SHORT)
+}
+
+/// The maker's tables, then published figures beside ours.
+fn tables_of(report: &Report) -> String {
+    let own = report.sections.iter().map(|table| {
+        folded(&table.heading, &table.page(), table.name == "goals" && table.rows.len() <= SHORT)
+    });
+    let against: String = report.comparisons.iter().map(tables::comparison).collect();
+    own.chain([section("Published and ours", &against)]).collect()
+}
+
+/// A folded part; nothing if it is empty.
 fn section(heading: &str, content: &str) -> String {
+    folded(heading, content, false)
+}
+
+fn folded(heading: &str, content: &str, open: bool) -> String {
     if content.is_empty() {
         return String::new();
     }
-    format!("<section>\n<h2>{}</h2>\n{content}</section>\n", escaped(heading))
+    let open = if open { " open=\"open\"" } else { "" };
+    let heading = escaped(heading);
+    format!("<details{open}>\n<summary><h2>{heading}</h2></summary>\n{content}</details>\n")
 }
 
-fn notes(report: &Report) -> String {
-    let notes = report.notes();
-    if notes.is_empty() {
-        return String::new();
+fn list(class: &str, texts: impl Iterator<Item = String>) -> String {
+    let items: String = texts.map(|text| format!("<li>{}</li>\n", escaped(&text))).collect();
+    match (items.is_empty(), class) {
+        (true, _) => String::new(),
+        (false, "") => format!("<ul>\n{items}</ul>\n"),
+        (false, class) => format!("<ul class=\"{class}\">\n{items}</ul>\n"),
     }
-    let items: String =
-        notes.iter().map(|note| format!("<li>{}</li>\n", escaped(&note.to_string()))).collect();
-    format!("<ul>\n{items}</ul>\n")
 }
 
 /// Charts that belong together stand under one heading: those asked for, then by what they show.
-fn charts(report: &Report, figures: &[Figure]) -> String {
-    let (asked, own) = figures.split_at(report.figures.len().min(figures.len()));
-    let ledger = |figure: &&Figure| {
-        ["ledger-", "places-"].iter().any(|start| figure.name.starts_with(start))
+fn more_charts(report: &Report, figures: &[&Figure]) -> String {
+    let asked = |figure: &Figure| report.figures.iter().any(|one| one.name == figure.name);
+    let starts = |figure: &Figure, all: &[&str]| all.iter().any(|it| figure.name.starts_with(it));
+    let (against, ledger) = (["against-"], ["ledger-", "places-"]);
+    let part = |heading: &str, wanted: &dyn Fn(&Figure) -> bool| {
+        section(heading, &drawn(figures.iter().copied().filter(|figure| wanted(figure)), "h3"))
     };
-    let drawn =
-        |figures: &mut dyn Iterator<Item = &Figure>| figures.map(figure).collect::<String>();
-    let mut out = section("Figures", &drawn(&mut asked.iter()));
-    let against = |figure: &&Figure| figure.name.starts_with("against-");
-    out.push_str(&section("Published and ours, drawn", &drawn(&mut own.iter().filter(against))));
-    let other = |figure: &&Figure| !ledger(figure) && !against(figure);
-    out.push_str(&section("Charts", &drawn(&mut own.iter().filter(other))));
-    out.push_str(&section("Where the time went", &drawn(&mut own.iter().filter(ledger))));
-    let cells = report.spots().len();
-    if cells > CELLS {
-        out.push_str(&format!(
-            "<p class=\"aside\">Not all of the {cells} cells are drawn: charts of one cell show the first \
-             {CELLS}, curves over message sizes the first {}; the tables and the CSV files hold all.</p>\n",
-            curves_cells(report).min(cells)
-        ));
-    }
+    let mut out = part("Figures", &asked);
+    out.push_str(&part("Published and ours, drawn", &|it| !asked(it) && starts(it, &against)));
+    let other = |it: &Figure| !asked(it) && !starts(it, &against) && !starts(it, &ledger);
+    let others = drawn(figures.iter().copied().filter(|figure| other(figure)), "h3");
+    out.push_str(&section("Charts", &(others + &left_out(report))));
+    out.push_str(&part("Where the time went", &|it| !asked(it) && starts(it, &ledger)));
     out
 }
 
-fn figure(figure: &Figure) -> String {
-    let caption = match figure.caption.is_empty() {
+/// What is not drawn.
+fn left_out(report: &Report) -> String {
+    let cells = report.spots().len();
+    if cells <= CELLS {
+        return String::new();
+    }
+    let curves = curves_cells(report).min(cells);
+    format!(
+        "<p class=\"aside\">Not all of the {cells} cells are drawn: charts of one cell show the first {CELLS}, curves \
+         over message sizes the first {curves}; the tables and the CSV files hold all.</p>\n"
+    )
+}
+
+/// Figures beside one another; one of panels takes the whole width, under a heading of level `level`.
+fn drawn<'a>(figures: impl Iterator<Item = &'a Figure>, level: &str) -> String {
+    let mut out = String::new();
+    let mut single = String::new();
+    for figure in figures {
+        let charts = charts(figure);
+        if charts.len() > 1 {
+            out.push_str(&beside(&std::mem::take(&mut single)));
+            out.push_str(&panels(figure, &charts, level));
+        } else {
+            single.push_str(&format!(
+                "<figure>\n{}{}</figure>\n",
+                charts.concat(),
+                caption(figure)
+            ));
+        }
+    }
+    out.push_str(&beside(&single));
+    out
+}
+
+fn beside(figures: &str) -> String {
+    if figures.is_empty() {
+        return String::new();
+    }
+    format!("<div class=\"charts\">\n{figures}</div>\n")
+}
+
+fn panels(figure: &Figure, charts: &[String], level: &str) -> String {
+    let title = escaped(&figure.title);
+    let all = charts.concat();
+    format!(
+        "<figure class=\"whole\">\n<{level}>{title}</{level}>\n<div class=\"charts\">\n{all}</div>\n{}</figure>\n",
+        caption(figure)
+    )
+}
+
+fn caption(figure: &Figure) -> String {
+    match figure.caption.is_empty() {
         true => String::new(),
         false => format!("<figcaption>{}</figcaption>\n", escaped(&figure.caption)),
-    };
-    format!("<figure>\n{}{caption}</figure>\n", chart(figure, Embed::Page))
+    }
 }
 
 fn scenario(report: &Report) -> String {
     if report.scenario.is_empty() {
         return String::new();
     }
-    format!(
-        "<details>\n<summary>The scenario as read</summary>\n<pre>{}</pre>\n</details>\n",
-        escaped(&report.scenario)
-    )
+    format!("<pre tabindex=\"0\">{}</pre>\n", escaped(&report.scenario))
 }

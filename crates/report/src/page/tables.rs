@@ -4,8 +4,8 @@ use crate::chart::svg::escaped;
 use crate::names;
 use crate::names::coordinate;
 use crate::number;
-use crate::overview::{Entry, overview as table_of};
-use crate::report::Report;
+use crate::overview::{Block, Entry, overview as table_of};
+use crate::report::{INVALID, Report};
 use crate::summary::Digest;
 use crate::terminal::terminal_verdict;
 use trunkline_engine::EngineName;
@@ -26,35 +26,27 @@ pub(super) fn facts(report: &Report) -> String {
         .chain(own)
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| {
-            format!("<tr><th>{}</th><td>{}</td></tr>\n", escaped(name), escaped(value))
+            format!(
+                "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n",
+                escaped(name),
+                escaped(value)
+            )
         })
         .collect();
     format!("<table>\n<tbody>\n{rows}</tbody>\n</table>\n")
 }
 
-/// The table with a column for each engine.
-pub(super) fn overview(digest: &Digest<'_>) -> String {
+/// The table with a column for each engine, and its number of rows. On a narrow screen each row is a card, in which
+/// values stand beside their column's heading.
+pub(super) fn overview(digest: &Digest<'_>) -> (String, usize) {
     let table = table_of(digest);
     let engines = table.engines.iter().map(EngineName::as_str);
-    let others = ["traffic", "transport", ""].into_iter().chain(engines).map(str::to_owned);
+    let others = ["traffic", "transport", "figure"].into_iter().chain(engines).map(str::to_owned);
     let coordinates = table.coordinates.iter().map(|key| coordinate(key));
-    let head: String =
-        coordinates.chain(others).map(|name| format!("<th>{}</th>", escaped(&name))).collect();
-    let mut body = String::new();
-    for block in &table.blocks {
-        let mut place: Vec<String> = block.place.clone();
-        for (index, line) in block.lines.iter().enumerate() {
-            let first: String = place
-                .iter()
-                .chain([&line.traffic, &line.transport, &line.what])
-                .map(|text| format!("<td>{}</td>", escaped(text)))
-                .collect();
-            let entries: String = line.entries.iter().map(entry).collect();
-            let class = if index == 0 { " class=\"first\"" } else { "" };
-            body.push_str(&format!("<tr{class}>{first}{entries}</tr>\n"));
-            place.iter_mut().for_each(String::clear);
-        }
-    }
+    let heads: Vec<String> = coordinates.chain(others).map(|name| escaped(&name)).collect();
+    let head: String = heads.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
+    let lines = table.blocks.iter().map(|block| block.lines.len()).sum();
+    let body: String = table.blocks.iter().map(|block| rows(block, &heads)).collect();
     let reasons: String =
         table.reasons().iter().map(|reason| format!("<li>{}</li>\n", escaped(reason))).collect();
     let reasons = match reasons.is_empty() {
@@ -64,20 +56,56 @@ pub(super) fn overview(digest: &Digest<'_>) -> String {
     let against = table.against.map_or(String::new(), |engine| {
         format!("<p class=\"aside\">Differences in per cent against {engine}.</p>\n")
     });
-    format!(
-        "<div class=\"wide\">\n<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n\
-         </table>\n</div>\n{reasons}{against}"
-    )
+    let page = format!(
+        "{}<table class=\"cards\">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n\
+         </table>\n</div>\n{reasons}{against}",
+        wide("Summary")
+    );
+    (page, lines)
 }
 
-fn entry(entry: &Entry) -> String {
+/// The rows of one cell of the grid, whose coordinates stand in the first.
+fn rows(block: &Block, heads: &[String]) -> String {
+    let mut place: Vec<String> = block.place.clone();
+    let mut out = String::new();
+    for (index, line) in block.lines.iter().enumerate() {
+        let texts = place.iter().chain([&line.traffic, &line.transport, &line.what]);
+        let first: String = heads
+            .iter()
+            .zip(texts)
+            .map(|(head, text)| format!("<td data-label=\"{head}\">{}</td>", escaped(text)))
+            .collect();
+        let entries = heads[place.len() + 3..].iter().zip(&line.entries);
+        let entries: String = entries.map(|(head, one)| entry(one, head)).collect();
+        let class = if index == 0 { " class=\"first\"" } else { "" };
+        out.push_str(&format!("<tr{class}>{first}{entries}</tr>\n"));
+        place.iter_mut().for_each(String::clear);
+    }
+    out
+}
+
+/// Opens a part that scrolls sideways if it has to, by keyboard too.
+pub(crate) fn wide(name: &str) -> String {
+    let name = escaped(name);
+    format!("<div class=\"wide\" role=\"region\" aria-label=\"{name}\" tabindex=\"0\">\n")
+}
+
+/// The heading of a column by which a table can be sorted.
+pub(crate) fn sortable(name: &str) -> String {
+    format!("<th scope=\"col\"><button type=\"button\">{}</button></th>", escaped(name))
+}
+
+fn entry(entry: &Entry, head: &str) -> String {
     let difference = entry.difference.as_ref().map_or(String::new(), |difference| {
         format!(" <span class=\"aside\">{}</span>", escaped(difference))
     });
-    let class = if entry.invalid { "number invalid" } else { "number" };
     let why =
         entry.why.as_ref().map_or(String::new(), |why| format!(" title=\"{}\"", escaped(why)));
-    format!("<td class=\"{class}\"{why}>{}{difference}</td>", escaped(&entry.marked()))
+    let (class, value) = match entry.invalid {
+        true => ("number invalid", format!("<s>{}</s> {INVALID}", escaped(&entry.text))),
+        false => ("number", escaped(&entry.text)),
+    };
+    format!("<td class=\"{class}\" data-label=\"{head}\"{why}>{value}{difference}</td>")
 }
 
 /// A published table against ours, with a verdict for each cell, in colour and as a mark.
@@ -85,13 +113,14 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
     let unit =
         if comparison.unit.is_empty() { String::new() } else { format!(" ({})", comparison.unit) };
     let rows: String = comparison.rows.iter().map(row).collect();
-    let unit = escaped(&unit);
+    let heads = ["cell", &format!("published{unit}"), &format!("ours{unit}"), "error", "verdict"];
+    let heads: String = heads.into_iter().map(sortable).collect();
     format!(
-        "<h3>{}</h3>\n<p>{}</p>\n<div class=\"wide\">\n<table class=\"sortable\">\n<thead><tr>\
-         <th>cell</th><th>published{unit}</th><th>ours{unit}</th><th>error</th><th>verdict</th>\
-         </tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n",
+        "<h3>{}</h3>\n<p>{}</p>\n{}<table class=\"sortable\">\n<thead><tr>{heads}</tr></thead>\n\
+         <tbody>\n{rows}</tbody>\n</table>\n</div>\n",
         escaped(&comparison.name),
         escaped(&terminal_verdict(comparison)),
+        wide(&comparison.name),
     )
 }
 

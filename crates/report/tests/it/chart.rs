@@ -13,6 +13,8 @@ const KINDS: [FigureKind; 7] = [
     FigureKind::Stacked,
 ];
 
+const ROLES: [Role; 3] = [Role::Sim, Role::Model, Role::Emu];
+
 fn any_figure() -> impl Strategy<Value = Figure> {
     let value = prop_oneof![
         8 => (0.0..1e6f64).boxed(),
@@ -24,15 +26,23 @@ fn any_figure() -> impl Strategy<Value = Figure> {
     let points = proptest::collection::vec((0u32..40, value), 0..40);
     let series = proptest::collection::vec((name, points), 0..7);
     let scale = || prop_oneof![Just(Scale::Linear), Just(Scale::Log), Just(Scale::Category)];
-    (0..KINDS.len(), name, scale(), scale(), series, any::<bool>()).prop_map(
-        |(kind, title, x, y, series, words)| Figure {
+    (0..KINDS.len(), name, scale(), scale(), series, any::<bool>(), 1..4usize).prop_map(
+        |(kind, title, x, y, series, words, origins)| Figure {
             name: "a figure".into(),
             kind: KINDS[kind],
             title,
             caption: String::new(),
             x: Axis { scale: x, ..Axis::linear("over", "bytes") },
             y: Axis { scale: y, ..Axis::linear("what", "ms") },
-            series: series.into_iter().map(|(name, points)| one(name, &points, words)).collect(),
+            series: series
+                .into_iter()
+                .enumerate()
+                .map(|(index, (name, points))| Series {
+                    role: ROLES[index % origins],
+                    group: (origins > 2).then(|| format!("group {}", index / origins)),
+                    ..one(name, &points, words)
+                })
+                .collect(),
         },
     )
 }
@@ -53,8 +63,10 @@ fn boxes(document: &roxmltree::Document<'_>) -> Vec<(f64, f64, f64, f64, String)
     texts
         .filter(|node| node.attribute("transform").is_none())
         .map(|node| {
+            let (right, down) = moved(node);
             let number = |name| node.attribute(name).unwrap().parse::<f64>().unwrap();
             let size = match node.attribute("class").unwrap() {
+                "tl-heading" => 16.0,
                 "tl-title" => 14.0,
                 "tl-label" => 12.0,
                 "tl-value" | "tl-note" => 10.0,
@@ -67,9 +79,21 @@ fn boxes(document: &roxmltree::Document<'_>) -> Vec<(f64, f64, f64, f64, String)
                 Some("middle") => number("x") - width / 2.0,
                 _ => number("x"),
             };
-            (left, number("y") - size * 0.75, left + width, number("y"), text)
+            let (left, below) = (left + right, number("y") + down);
+            (left, below - size * 0.75, left + width, below, text)
         })
         .collect()
+}
+
+/// By how much the panel that a text is in stands to the right and below.
+fn moved(node: roxmltree::Node<'_, '_>) -> (f64, f64) {
+    let places = node.ancestors().filter(|it| it.has_tag_name(("http://www.w3.org/2000/svg", "g")));
+    let places = places.filter_map(|group| group.attribute("transform")).map(|text| {
+        let numbers = text.trim_start_matches("translate(").trim_end_matches(')');
+        let (x, y) = numbers.split_once(' ').unwrap();
+        (x.parse::<f64>().unwrap(), y.parse::<f64>().unwrap())
+    });
+    places.fold((0.0, 0.0), |sum, place| (sum.0 + place.0, sum.1 + place.1))
 }
 
 proptest! {
@@ -77,6 +101,9 @@ proptest! {
     fn every_chart_is_well_formed_and_its_labels_stand_apart(figure in any_figure()) {
         let text = chart(&figure, Embed::File);
         let document = roxmltree::Document::parse(&text).unwrap();
+        let ids: Vec<&str> = document.descendants().filter_map(|node| node.attribute("id")).collect();
+        let distinct: std::collections::BTreeSet<&&str> = ids.iter().collect();
+        prop_assert_eq!(distinct.len(), ids.len(), "identifiers are unique");
         // A series or a figure may be called so, a place may not.
         let attributes = document.descendants().flat_map(|node| node.attributes());
         for attribute in attributes.filter(|it| it.name() != "aria-label") {

@@ -51,28 +51,49 @@ fn the_page_marks_tables_legends_and_tooltips() {
     let document = roxmltree::Document::parse_with_options(&text, options).unwrap();
     let entries =
         document.descendants().filter(|node| node.attribute("class") == Some("number invalid"));
-    let entries: Vec<String> = entries.map(|node| node.text().unwrap_or_default().into()).collect();
-    assert_eq!(entries.len(), 7, "{entries:?}");
-    assert!(entries.iter().all(|entry| entry.contains("INVALID")), "{entries:?}");
-    let titles: Vec<&str> = document
+    let entries: Vec<_> = entries.collect();
+    assert_eq!(entries.len(), 7);
+    for entry in entries {
+        let struck = entry.first_element_child().filter(|child| child.has_tag_name("s"));
+        assert!(struck.and_then(|it| it.text()).is_some_and(|value| !value.contains("INVALID")));
+        assert!(entry.children().any(|part| part.text().is_some_and(|it| it.contains("INVALID"))));
+    }
+    // The page begins with it.
+    let warning = document.descendants().find(|node| node.attribute("class") == Some("warning"));
+    let warning = warning.unwrap().first_element_child().unwrap().text().unwrap();
+    assert!(
+        warning.starts_with("1 of 2 runs by emu is INVALID: the machine was too busy."),
+        "{warning}"
+    );
+    let answer = document.descendants().find(|node| node.attribute("class") == Some("answer"));
+    let told: Vec<&str> = answer.unwrap().descendants().filter_map(|node| node.text()).collect();
+    assert!(
+        told.iter().all(|text| !text.contains("round-robin") || !text.contains("emu")),
+        "{told:?}"
+    );
+    // Each with the name of the chart that it is in.
+    let titles: Vec<String> = document
         .descendants()
         .filter(|node| node.has_tag_name("title"))
-        .filter_map(|n| n.text())
+        .filter_map(|node| {
+            let chart = node.ancestors().find_map(|it| it.attribute("aria-label")).unwrap_or("");
+            Some(format!("{}|{chart}", node.text()?))
+        })
         .collect();
     // Values of the emulator in charts that show both cells, by the name of the cell.
     let tips = titles.iter().filter(|tip| tip.starts_with("emu") && tip.contains("round-robin"));
-    let tips: Vec<&&str> = tips.collect();
+    let tips: Vec<&String> = tips.collect();
     assert!(tips.len() >= 4, "{titles:#?}");
     assert!(tips.iter().all(|tip| tip.contains("INVALID")), "{tips:#?}");
     let fine = titles.iter().filter(|tip| tip.starts_with("emu") && tip.contains("fifo"));
     assert!(fine.clone().count() >= 4 && fine.clone().all(|tip| !tip.contains("INVALID")));
     // The steps: rows of the ledger by cause, and the waterfall's title.
     let steps = titles.iter().filter(|tip| tip.contains(" B, emu"));
-    let (bad, good): (Vec<&&str>, Vec<&&str>) = steps.partition(|tip| tip.contains("INVALID"));
+    let (bad, good): (Vec<&String>, Vec<&String>) = steps.partition(|tip| tip.contains("INVALID"));
     assert!(!bad.is_empty() && bad.len() == good.len(), "{bad:#?} {good:#?}");
     let waterfalls = |cell: &str| {
-        let of_cell = |tip: &&&str| tip.contains("place by place, emu") && tip.contains(cell);
-        let all: Vec<&&str> = titles.iter().filter(of_cell).collect();
+        let of_cell = |tip: &&String| tip.contains("place by place, emu") && tip.contains(cell);
+        let all: Vec<&String> = titles.iter().filter(of_cell).collect();
         (all.len(), all.iter().filter(|tip| tip.contains("INVALID")).count())
     };
     assert_eq!(

@@ -3,4 +3,5 @@
 mod chart;
 mod fixture;
 mod invalid;
+mod page;
 mod report;

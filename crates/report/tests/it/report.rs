@@ -356,7 +356,8 @@ fn a_grid_of_two_axes_is_drawn_over_the_longer_one() {
     let figure = figures.iter().find(|figure| figure.name == "measured-0-0").unwrap();
     assert_eq!((figure.kind, figure.x.label.as_str()), (FigureKind::Lines, "window"));
     let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
-    assert_eq!(names, ["sim, trunk.discipline = fifo", "sim, trunk.discipline = drr"]);
+    assert_eq!(names, ["trunk.discipline = fifo", "trunk.discipline = drr"]);
+    assert!(figure.title.ends_with("(sim)"), "{}", figure.title);
     assert!(figure.series.iter().all(|series| series.points.len() == 3));
 }
 

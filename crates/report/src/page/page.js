@@ -1,5 +1,6 @@
-document.querySelectorAll("table.sortable thead th").forEach(function (head) {
-  head.addEventListener("click", function () {
+document.querySelectorAll("table.sortable thead button").forEach(function (button) {
+  var head = button.parentNode;
+  button.addEventListener("click", function () {
     var column = Array.from(head.parentNode.children).indexOf(head);
     var body = head.closest("table").tBodies[0];
     var down = head.getAttribute("aria-sort") === "ascending";
@@ -16,4 +17,7 @@ document.querySelectorAll("table.sortable thead th").forEach(function (head) {
     Array.from(head.parentNode.children).forEach(function (one) { one.removeAttribute("aria-sort"); });
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
   });
+});
+window.addEventListener("beforeprint", function () {
+  document.querySelectorAll("details").forEach(function (part) { part.open = true; });
 });
