@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test dist fuzz bench peers advice torture pages lint
+.PHONY: help build demo test dist fuzz bench peers advice torture pages site lint
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +42,10 @@ torture: build ## Kills, too little of everything, closed streams, attacks on th
 pages: build ## Five report pages looked at in Chromium: screenshots, sizes, accessibility (some minutes)
 	scripts/needs.sh pages
 	scripts/pages.sh
+
+site: ## The pages of docs/ as a site: target/site/index.html
+	scripts/needs.sh site
+	PATH=$$PWD/target/tools/bin:$$PATH mdbook build
 
 lint: ## Formatting, clippy and documentation, warnings denied; whether fuzz/Cargo.lock is true
 	scripts/needs.sh lint

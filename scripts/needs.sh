@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|dist|peers|torture|pages|lint|fuzz
+# Sees to it that the programs for a purpose are there: scripts/needs.sh demo|test|bench|dist|peers|torture|pages|site|lint|fuzz
 # As root, what is missing is installed by apt; otherwise the command to do so is printed. The demo and
 # the benchmarks cannot do without; tests that need an absent program are skipped and counted, unless
 # TRUNKLINE_NO_SKIP=1 forbids that.
 set -euo pipefail
 
-purpose=${1:?usage: needs.sh demo|test|bench|dist|peers|torture|pages|lint|fuzz}
+purpose=${1:?usage: needs.sh demo|test|bench|dist|peers|torture|pages|site|lint|fuzz}
 modules=()
 
 # program=package
@@ -32,9 +32,9 @@ torture) needs=(ip=iproute2 sysctl=procps ethtool=ethtool nft=nftables unshare=u
 pages) needs=(chromium=chromium node=nodejs npm=npm) ;;
 # libFuzzer is C++ and is compiled with the targets.
 fuzz) needs=(c++=g++) ;;
-lint) needs=() ;;
+lint | site) needs=() ;;
 *)
-    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench, dist, peers, torture, pages, lint or fuzz" >&2
+    echo "needs.sh: unknown purpose '$purpose': use demo, test, bench, dist, peers, torture, pages, site, lint or fuzz" >&2
     exit 2
     ;;
 esac
@@ -72,6 +72,14 @@ component() {
 if [[ $purpose == lint ]]; then
     component fmt rustfmt
     component clippy clippy
+    exit
+fi
+
+# Not Debian's: built beside the rest of what is built here.
+if [[ $purpose == site ]]; then
+    root=$PWD/target/tools
+    [[ -x $root/bin/mdbook ]] ||
+        cargo install mdbook --version 0.5.4 --locked --no-default-features --features search --root "$root"
     exit
 fi
 

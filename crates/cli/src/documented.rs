@@ -178,3 +178,19 @@ fn every_link_leads_somewhere() {
     }
     assert!(checked > 100, "{checked} links");
 }
+
+/// The site is made of `docs/`: each page is in its table of contents, and none leads out of it.
+#[test]
+fn the_site_has_every_page_of_docs() {
+    let docs = Path::new(ROOT).join("docs");
+    let contents = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let listed = links(&contents);
+    let files = fs::read_dir(&docs).unwrap().map(|entry| entry.unwrap().path());
+    let pages = files.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    for page in pages.filter(|path| !path.ends_with("SUMMARY.md")) {
+        let name = page.file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(listed.iter().filter(|link| **link == name).count(), 1, "{name} in SUMMARY.md");
+        let out = links(&fs::read_to_string(&page).unwrap());
+        assert!(out.iter().all(|link| !link.starts_with("../")), "{name} leads out of the site");
+    }
+}

@@ -259,6 +259,8 @@ fn report(all: &[Climbed]) -> Report {
         ..Report::default()
     };
     let ladders: Vec<Ladder> = all.iter().flat_map(|it| it.ladders.clone()).collect();
+    report.answer =
+        summary(&ladders.iter().collect::<Vec<_>>()).lines().map(str::to_owned).collect();
     report.sections.push(section(&ladders));
     for one in all {
         let own = &one.outcome.report;

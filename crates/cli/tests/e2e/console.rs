@@ -39,8 +39,14 @@ pub fn commands(text: &str) -> Vec<(&str, Vec<&str>)> {
 }
 
 /// The pages whose commands are run.
-const PAGES: [&str; 5] =
-    ["README.md", "docs/path.md", "docs/probe.md", "docs/recipes.md", "docs/traps.md"];
+const PAGES: [&str; 6] = [
+    "README.md",
+    "docs/path.md",
+    "docs/probe.md",
+    "docs/recipes.md",
+    "docs/start.md",
+    "docs/traps.md",
+];
 
 /// Commands of the pages that are not run here, by their beginning, each with the reason.
 const LEFT_OUT: [(&str, &str); 17] = [

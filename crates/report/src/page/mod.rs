@@ -90,10 +90,10 @@ fn summary(digest: &Digest<'_>) -> String {
     folded("Summary", &table, rows <= SHORT)
 }
 
-/// The maker's tables, then published figures beside ours.
+/// The maker's tables, the first open if it is short; then published figures beside ours.
 fn tables_of(report: &Report) -> String {
-    let own = report.sections.iter().map(|table| {
-        folded(&table.heading, &table.page(), table.name == "goals" && table.rows.len() <= SHORT)
+    let own = report.sections.iter().enumerate().map(|(index, table)| {
+        folded(&table.heading, &table.page(), index == 0 && table.rows.len() <= SHORT)
     });
     let against: String = report.comparisons.iter().map(tables::comparison).collect();
     own.chain([section("Published and ours", &against)]).collect()
