@@ -47,9 +47,10 @@ site: ## The pages of docs/ as a site: target/site/index.html
 	scripts/needs.sh site
 	PATH=$$PWD/target/tools/bin:$$PATH mdbook build
 
-lint: ## Formatting, clippy and documentation, warnings denied; whether fuzz/Cargo.lock is true
+lint: ## Formatting, clippy and documentation, warnings denied; whether fuzz/Cargo.lock is true; licences, duplicates, sources of crates
 	scripts/needs.sh lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --locked
 	cargo tree --locked --manifest-path fuzz/Cargo.toml >/dev/null
+	PATH=$$PWD/target/tools/bin:$$PATH cargo deny --locked check --hide-inclusion-graph bans licenses sources

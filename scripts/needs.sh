@@ -69,19 +69,24 @@ component() {
     fi
 }
 
-if [[ $purpose == lint ]]; then
+# A program that is not Debian's: built beside the rest of what is built here.
+tool() {
+    local root=$PWD/target/tools
+    [[ -x $root/bin/$1 ]] || cargo install "$1" --version "$2" --locked --root "$root" "${@:3}"
+}
+
+case $purpose in
+lint)
     component fmt rustfmt
     component clippy clippy
+    tool cargo-deny 0.20.2
     exit
-fi
-
-# Not Debian's: built beside the rest of what is built here.
-if [[ $purpose == site ]]; then
-    root=$PWD/target/tools
-    [[ -x $root/bin/mdbook ]] ||
-        cargo install mdbook --version 0.5.4 --locked --no-default-features --features search --root "$root"
+    ;;
+site)
+    tool mdbook 0.5.4 --no-default-features --features search
     exit
-fi
+    ;;
+esac
 
 mapfile -t packages < <(missing)
 ((${#packages[@]} == 0)) && exit

@@ -4,7 +4,7 @@
 use crate::Span;
 use crate::parse::{ParseError, number_and_unit};
 use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -260,7 +260,7 @@ mod tests {
         let mut key = [0u8; 32];
         key[0] = 7;
         key[8..16].copy_from_slice(&0xaf63_dc4c_8601_ec8c_u64.to_le_bytes());
-        let drawn = rand_core::RngCore::next_u64(&mut ChaCha8Rng::from_seed(key));
+        let drawn = rand_core::Rng::next_u64(&mut ChaCha8Rng::from_seed(key));
         assert_eq!(Seed(7).stream("a").bits(), drawn);
     }
 
