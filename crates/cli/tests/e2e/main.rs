@@ -5,6 +5,7 @@
 //! machine's own network as an ordinary user does, or say that they were skipped. No test judges how fast
 //! anything was: runs are started with `--best-effort`. `turn.rs` says which tests run at the same time.
 
+mod action;
 mod between;
 mod bridge;
 mod clusters;
