@@ -70,6 +70,9 @@ pub struct Stamps {
 pub struct Clock {
     source: Box<dyn Source>,
     offset: Offset,
+    /// The offset by which instants are told. It changes with steps only: captured intervals stay exact while the other
+    /// one is narrowed.
+    told: i64,
     /// When the clocks were last compared.
     compared: Time,
     now: Time,
@@ -94,6 +97,7 @@ impl Clock {
         let mut clock = Clock {
             source,
             offset,
+            told: 0,
             compared: now,
             now,
             start: Time::ZERO,
@@ -103,6 +107,7 @@ impl Clock {
         };
         (0..FIRST).for_each(|_| clock.synchronise());
         (clock.steps, clock.recent) = (0, Vec::with_capacity(STEPS));
+        clock.told = clock.offset.middle();
         clock
     }
 
@@ -135,7 +140,7 @@ impl Clock {
         }
         let before = self.offset.middle();
         self.recent.push(Step { before, after: self.compared, by: now });
-        self.offset = offset;
+        (self.offset, self.told) = (offset, offset.middle());
     }
 
     /// Compares the clocks after a reading that brought `frames`: what was stamped after a step during the
@@ -241,6 +246,6 @@ impl Clock {
 
     /// The CLOCK_REALTIME instant, in nanoseconds, of an instant of this clock.
     pub fn realtime(&self, at: Time) -> u64 {
-        (at.as_nanos() as i64).saturating_add(self.offset.middle()) as u64
+        (at.as_nanos() as i64).saturating_add(self.told) as u64
     }
 }

@@ -189,3 +189,44 @@ fn instants_are_told_by_the_wall_clock_and_back() {
     assert_eq!(bench.clock.realtime(came), stamp);
     assert_eq!(bench.read(&[stamp]), [came]);
 }
+
+/// Clocks of which each reading takes some time.
+#[derive(Debug, Clone)]
+struct Slow {
+    hands: Hands,
+    takes: std::sync::Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl Slow {
+    fn pass(&self) {
+        let takes = self.takes.load(std::sync::atomic::Ordering::Relaxed);
+        self.hands.pass(Span::from_nanos(takes));
+    }
+}
+
+impl Source for Slow {
+    fn monotonic(&self) -> Time {
+        Source::monotonic(&self.hands)
+    }
+
+    fn realtime(&self) -> i64 {
+        self.pass();
+        Source::realtime(&self.hands)
+    }
+}
+
+#[test]
+fn instants_told_by_the_wall_clock_keep_their_distance_while_the_offset_is_narrowed() {
+    let hands = Hands::at(Time::from_nanos(10_000 * MILLI), 1_700_000_000_000 * MILLI as i64);
+    let takes = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(400));
+    let mut clock = Clock::over(Box::new(Slow { hands: hands.clone(), takes: takes.clone() }));
+    let (first, told) = (clock.now(), clock.realtime(clock.now));
+    takes.store(0, std::sync::atomic::Ordering::Relaxed);
+    clock.synchronise();
+    let second = first + Span::from_millis(50);
+    assert_eq!(clock.realtime(second) - told, 50 * MILLI);
+    // After a step they are told by the wall clock as it is now.
+    hands.step(20 * MILLI as i64);
+    clock.synchronise();
+    assert_eq!(clock.realtime(hands.now()), hands.stamp());
+}
