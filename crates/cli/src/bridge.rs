@@ -15,7 +15,7 @@ use trunkline_netns::Namespace;
 use trunkline_port::Backend;
 use trunkline_scenario::PathSpec;
 
-/// Be the piece of fibre between two interfaces.
+/// Join two interfaces by an emulated path.
 ///
 /// Every frame that comes in at one interface (ARP, IPv6, VLAN, LLDP, jumbo …) leaves by the other, and
 /// none is made or changed. Up is from A to B. Runs until it is interrupted.

@@ -10,7 +10,7 @@ use comfy_table::{Table, presets};
 use trunkline_measure::Percentiles;
 use trunkline_verify::calibrate::{Calibration, Ceiling, Holds, calibrate};
 
-/// Find out what this machine can hold: delay floor, timers, highest loss-free rates.
+/// Measure what this machine can do: smallest delay, timers, highest loss-free rates.
 ///
 /// Takes under a minute. Everything is measured with a forwarder that does nothing to its packets, so
 /// that it bounds what any path can do here.

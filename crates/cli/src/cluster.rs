@@ -11,7 +11,7 @@ use trunkline_nodes::NodesError;
 use trunkline_scenario::MessageProtocol;
 use trunkline_transport::cstar::Cluster;
 
-/// Run a test among nodes that exchange messages, each a process
+/// Run a test of a message layer among nodes, each a process
 ///
 /// The message layer is that of Mosberger, Turner and Peterson (TR 94-14, 1994) in both forms: `traditional` repairs what is
 /// lost; `careful` loses nothing itself and stops with a word when the network does.
@@ -23,9 +23,9 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Start all nodes on this machine, run a test, and compare what they say
+    /// Start all nodes on this machine, run a test, and check the results
     Run(run::Args),
-    /// Be one node of a cluster, here or on a host of its own
+    /// Run one node of a cluster, here or on its own host
     Node(node::Args),
 }
 
@@ -40,13 +40,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// What all nodes have in common.
 #[derive(clap::Args, Clone)]
 struct Common {
-    /// What they do: NAME or NAME:key=value,…
+    /// The test: NAME or NAME:key=value,…
     #[arg(long, value_name = "TEST", value_parser = Test::parse, long_help = tests())]
     test: Test,
     /// The message layer: careful, or traditional; with keys as in careful:audit=100ms
     #[arg(long, value_name = "LAYER", default_value = "careful:audit=200ms", value_parser = MessageProtocol::parse)]
     protocol: MessageProtocol,
-    /// Most payload of a frame, in bytes; longer messages are cut
+    /// Largest payload of a frame, in bytes; longer messages are cut
     #[arg(long, value_name = "BYTES", default_value_t = 8000, value_parser = clap::value_parser!(u32).range(4..=60_000))]
     frame: u32,
     /// Receive buffers of each node, of one frame each
@@ -55,22 +55,22 @@ struct Common {
     /// Frames that a traditional node holds until they are acknowledged
     #[arg(long, value_name = "NUMBER", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
     send_buffers: u32,
-    /// Each node drops this share of what comes, to see what becomes of it
+    /// Each node drops this share of the frames that it receives, to test the layer
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     drop: Probability,
-    /// Seed of what is dropped
+    /// Seed of the drops
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// Look for datagrams so long before sleeping; worth it with a processor for each node
+    /// Poll for datagrams this long before sleeping; useful with a processor for each node
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = duration)]
     poll: Duration,
-    /// Take a node for dead that has not answered for so long while others wait
+    /// A node counts as dead if it has not answered for this long while others wait
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     silence: Duration,
 }
 
 fn tests() -> String {
-    let mut text = String::from("What they do: NAME or NAME:key=value,…\n");
+    let mut text = String::from("The test: NAME or NAME:key=value,…\n");
     for kind in trunkline_cluster::TESTS {
         let keys: Vec<&str> = kind.keys.iter().map(|key| key.name).collect();
         text += &format!("\n- {}: {} Keys: {}", kind.name, kind.help, keys.join(", "));

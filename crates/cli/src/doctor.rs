@@ -14,7 +14,7 @@ use trunkline_netns::{
 };
 use trunkline_port::{Backend, open};
 
-/// Say what this machine can and cannot do, line by line, with the remedy.
+/// List what this machine can and cannot do, with the remedies.
 ///
 /// Everything is tried in a laboratory of its own, which is gone at the end; the machine's network is looked at and not
 /// changed. Exit status 1 if `shell` cannot work here.

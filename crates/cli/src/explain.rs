@@ -15,7 +15,7 @@ use trunkline_scenario::Scenario;
 pub struct Args {
     /// The scenario file
     scenario: PathBuf,
-    /// Explain this traffic alone; may be given several times
+    /// Explain only this traffic; may be given several times
     #[arg(long, value_name = "NAME")]
     traffic: Vec<String>,
     /// Explain only the cells of the grid where KEY has this value; may be given several times

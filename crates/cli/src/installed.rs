@@ -9,7 +9,7 @@ use trunkline_scenario::Scenario;
 
 const NAME: &str = "trunkline";
 
-/// Print what a shell needs to complete this command's words.
+/// Print a shell's completion script for this command.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

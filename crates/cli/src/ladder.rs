@@ -34,13 +34,13 @@ pub struct Args {
     #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', value_parser = engines::parser(),
           default_value = engines::joined(&engines::names()), help = engines::help("The engines"))]
     engine: Vec<EngineName>,
-    /// About how long a cell may take in real time
+    /// Longest real time for a cell, approximately
     #[arg(long, value_name = "TIME", default_value = "10s")]
     time: Span,
-    /// Most cells of a file's grid, spread over it
+    /// Largest number of cells of a file's grid, spread over it
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     cells: u16,
-    /// Largest number of attempts at a cell in real time, until the machine has not spoilt it [default: 3]
+    /// Largest number of attempts at a cell in real time, until it is not INVALID [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     attempts: Option<u32>,
     /// The short form: --time 2s --cells 1 --attempts 1
@@ -57,7 +57,7 @@ pub struct Args {
     capture: CaptureArgs,
     #[command(flatten)]
     threads: ThreadsArgs,
-    /// Print what the engines note as well: assumptions, limits, what hosts they had
+    /// Also print the engines' notes: assumptions, limits, what hosts they had
     #[arg(long, conflicts_with = "json")]
     notes: bool,
     /// Print as JSON, notes included
@@ -233,7 +233,7 @@ fn summary(ladders: &[&Ladder]) -> String {
         let tallies = ladders.iter().map(|ladder| ladder.tally(engine));
         let all = tallies.fold(Tally::default(), Tally::plus);
         format!(
-            "{engine} against {}: {} agree, {} within what phase decides, {} undecided, {} differ with a reason, {} unexplained, {} missing, {} invalid",
+            "{engine} against {}: {} agree, {} within the phase range, {} undecided, {} differ with a reason, {} unexplained, {} missing, {} invalid",
             EngineName::SIM,
             all.agree,
             all.phase,

@@ -67,14 +67,14 @@ Examples:
   trunkline study run hawley1989
   trunkline send results/ k7q-m2x@lab7.example.org
 
-Exit status: 0 done, 1 failed (the run was invalid, the program failed, the machine refused), 2 wrong use,
-141 done, but somebody stopped reading what it said.";
+Exit status: 0 success, 1 failure (the run was invalid, the program failed, the machine refused),
+2 wrong use, 141 the reader of the output closed it.";
 
 #[derive(Subcommand)]
 enum Verb {
     /// Run a program in its own network namespace, behind the emulated path
     Shell(shell::Args),
-    /// Be the piece of fibre between two interfaces
+    /// Join two interfaces by an emulated path
     Bridge(bridge::Args),
     /// Look at a running path: settings, counts by cause, queue depth, lateness
     Show(show::Args),
@@ -82,19 +82,19 @@ enum Verb {
     Set(set::Args),
     /// Measure the emulator's own delay error, spacing error and loss on this machine
     Verify(verify::Args),
-    /// Find out what this machine can hold: delay floor, timers, highest loss-free rates
+    /// Measure what this machine can do: smallest delay, timers, highest loss-free rates
     Calibrate(calibrate::Args),
-    /// Say what this machine can and cannot do, line by line, with the remedy
+    /// List what this machine can and cannot do, with the remedies
     Doctor(doctor::Args),
     /// Run a scenario file: one table with a column for each engine, and charts
     Run(run::Args),
-    /// Show what closed formulas say of a scenario file, with the numbers put in
+    /// Show what closed formulas predict for a scenario file, with the numbers put in
     Predict(predict::Args),
-    /// Redo published measurements and hold them against what was published
+    /// Redo published measurements and compare with what was published
     Study(study::Args),
-    /// Say why a scenario comes out as it does: where the time went, what binds, what would buy most
+    /// Explain a scenario's figures: where the time went, what limits them, what would help most
     Explain(explain::Args),
-    /// Every scenario of a folder predicted, simulated and emulated, with a verdict for each figure
+    /// Predict, simulate and emulate scenarios, with a verdict for each figure
     Ladder(ladder::Args),
     /// Answer the probes of other hosts
     Serve(serve::Args),
@@ -104,11 +104,11 @@ enum Verb {
     Send(send::Args),
     /// Receive what `trunkline send` sends
     Receive(receive::Args),
-    /// Run a test among nodes that exchange messages, each a process
+    /// Run a test of a message layer among nodes, each a process
     Cluster(cluster::Args),
-    /// List the named paths, their numbers and where these come from
+    /// List the named paths with their numbers and sources
     Presets(presets::Args),
-    /// Print what a shell needs to complete this command's words
+    /// Print a shell's completion script for this command
     Completions(installed::CompletionsArgs),
     /// Print the manual page, or write those of all verbs into a directory
     Man(installed::ManArgs),

@@ -15,7 +15,7 @@ use trunkline_mover::{Control, MoverError, Secret};
 /// Who is at the other end.
 #[derive(clap::Args)]
 pub struct KeyArgs {
-    /// Both ends know the key in FILE, which only its owner may read [else: TRUNKLINE_KEY]
+    /// Both ends have the key in FILE, which only its owner may read [default: TRUNKLINE_KEY]
     #[arg(long, value_name = "FILE", help_heading = "Trust", conflicts_with = "no_key")]
     key_file: Option<PathBuf>,
     /// Neither end proves who it is. Data are still encrypted, but for whoever answers

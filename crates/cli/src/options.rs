@@ -30,7 +30,7 @@ const WHOLE: [(&str, &str, &str); 3] = [
     (
         "key",
         "KEY",
-        "What tells channels apart: five-tuple, source-destination, vlan, dscp, one [default: five-tuple]",
+        "What distinguishes channels: five-tuple, source-destination, vlan, dscp, one [default: five-tuple]",
     ),
     ("seed", "NUMBER", "Seed of all randomness [default: 1]"),
 ];
@@ -165,7 +165,7 @@ pub struct EmulatorArgs {
     /// How frames are exchanged with the kernel: packet (everywhere) or xdp (faster, root only)
     #[arg(long, default_value = "packet", value_name = "BACKEND")]
     pub backend: Backend,
-    /// Never sleep: one processor for the emulator alone
+    /// Never sleep; needs a processor for the emulator alone
     #[arg(long)]
     pub busy: bool,
     /// Run the emulator on this processor only
@@ -189,7 +189,7 @@ pub struct EmulatorArgs {
     /// Write the closing statement as JSON into FILE, and leave standard output to the program
     #[arg(long, value_name = "FILE")]
     pub report: Option<std::path::PathBuf>,
-    /// Say nothing of the path and of a run that is not INVALID
+    /// Print nothing about the path, unless the run is INVALID
     #[arg(long)]
     pub quiet: bool,
 }

@@ -8,7 +8,7 @@ use trunkline_measure::key_text;
 use trunkline_model::{Figure, Prediction, Predictions, Term, predictions};
 use trunkline_scenario::{NetworkError, Scenario};
 
-/// Show what closed formulas say of a scenario file, with the numbers put in.
+/// Show what closed formulas predict for a scenario file, with the numbers put in.
 ///
 /// Each figure is followed by its terms: those with a + sum to it, the others lead to them. What no
 /// formula covers is said in notes.

@@ -7,7 +7,7 @@ use serde_json::json;
 use trunkline_report::fit;
 use trunkline_scenario::PRESETS;
 
-/// List the named paths, their numbers and where these come from.
+/// List the named paths with their numbers and sources.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  trunkline shell --preset geo-satellite -- ping -c 3 {peer}")]
 pub struct Args {

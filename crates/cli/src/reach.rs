@@ -26,7 +26,7 @@ pub struct ReachArgs {
     /// Connect the far end neither to the world outside nor to this machine
     #[arg(long)]
     no_outside: bool,
-    /// Let PORT of this machine lead to a server among the programs inside, over the path; 8080:80 leads from 8080 to 80
+    /// Connect PORT of this machine to a server inside, over the path; 8080:80 connects 8080 to port 80
     /// inside, 0.0.0.0:8080:80 for other machines too. May be given several times
     #[arg(short, long, value_name = "[ADDRESS:]PORT[:PORT]")]
     publish: Vec<Publication>,

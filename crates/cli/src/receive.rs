@@ -19,7 +19,7 @@ use trunkline_mover::{Control, Got, PORT, ReceiveOptions, Receiving, Secret, rec
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Where to put what comes
+    /// Where to put the files
     #[arg(default_value = ".", value_name = "DIRECTORY")]
     directory: PathBuf,
     /// Listen at this address; 0.0.0.0 or :: for all of this host's
@@ -30,7 +30,7 @@ pub struct Args {
     port: u16,
     #[command(flatten)]
     key: KeyArgs,
-    /// Replace files that are there already
+    /// Replace files that exist already
     #[arg(long)]
     replace: bool,
     /// Memory for data that wait for the disk
@@ -45,7 +45,7 @@ const EXAMPLES: &str = "\
 Examples:
   trunkline receive inbox --bind 0.0.0.0       # prints a code, such as k7q-m2x
   trunkline receive inbox --bind :: --port 4000 --key-file transfer.key
-  trunkline receive --replace                  # from this host alone, into the current directory";
+  trunkline receive --replace                  # from this host only, into the current directory";
 
 /// Receives.
 pub fn run(args: &Args) -> Result<(), Failure> {

@@ -39,7 +39,7 @@ pub struct Args {
     /// The seed of all randomness, instead of the file's
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Samples of each traffic to keep: all, none or a number, instead of the file's; figures are of all
+    /// Samples of each traffic to keep: all, none or a number, instead of the file's; figures always cover all
     #[arg(long, value_name = "all|none|NUMBER")]
     samples: Option<Keep>,
     #[command(flatten)]

@@ -76,7 +76,7 @@ pub struct OutArgs {
 /// Whether an interrupted run is gone on with.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct ResumeArgs {
-    /// Go on with an interrupted run to DIR: what it has done is not run again
+    /// Continue an interrupted run to DIR; finished cells are not run again
     #[arg(long, requires = "out")]
     resume: bool,
 }

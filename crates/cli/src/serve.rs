@@ -27,25 +27,25 @@ pub struct Args {
     /// Listen at this port of TCP and UDP; 0 for any
     #[arg(long, value_name = "NUMBER", default_value_t = PORT)]
     port: u16,
-    /// Clients must know the key in FILE, which only its owner may read [else: TRUNKLINE_KEY]
-    #[arg(long, value_name = "FILE", help_heading = "Who may ask")]
+    /// Clients must have the key in FILE, which only its owner may read [default: TRUNKLINE_KEY]
+    #[arg(long, value_name = "FILE", help_heading = "Clients")]
     key_file: Option<PathBuf>,
     /// Clients must come from one of these networks; without a key they prove nothing else
     #[arg(long, value_name = "CIDR,…", value_delimiter = ',', value_parser = network,
-          help_heading = "Who may ask")]
+          help_heading = "Clients")]
     allow: Vec<IpNet>,
-    /// The most of a session, both ways together [default: no limit]
-    #[arg(long, value_name = "RATE", help_heading = "How much")]
+    /// Highest rate of a session, both ways together [default: no limit]
+    #[arg(long, value_name = "RATE", help_heading = "Limits")]
     max_rate: Option<Rate>,
-    /// How long a session may last
+    /// Longest duration of a session
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time,
-          help_heading = "How much")]
+          help_heading = "Limits")]
     max_duration: Span,
-    /// How many sessions there may be at once
-    #[arg(long, value_name = "N", default_value_t = 8, help_heading = "How much",
+    /// Largest number of sessions at once
+    #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     max_sessions: u32,
-    /// URP's octets of a block, and blocks outstanding, for clients that do not say
+    /// URP: octets of a block, and blocks outstanding, for clients that give none
     #[arg(long, value_name = "BLOCKxN", default_value = "1024x7", help_heading = "Transports")]
     window: Window,
     /// TCP's receive buffer, which bounds the window [default: the system's, which grows]
@@ -58,7 +58,7 @@ pub struct Args {
     /// The congestion controls of TCP that clients may ask for [default: those that the kernel has]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Transports")]
     congestion: Vec<String>,
-    /// Print what happened as JSON at the end
+    /// Print a summary as JSON at the end
     #[arg(long)]
     json: bool,
 }
@@ -68,7 +68,7 @@ Examples:
   head -c 24 /dev/urandom | base64 > probe.key; chmod 600 probe.key
   trunkline serve --key-file probe.key
   trunkline serve --allow 192.168.7.0/24 --max-rate 100mbit --max-duration 60s
-  trunkline serve --bind 127.0.0.1            # this host alone: no key asked for";
+  trunkline serve --bind 127.0.0.1            # this host only: no key needed";
 
 /// A time, hours too.
 fn time(text: &str) -> Result<Span, String> {

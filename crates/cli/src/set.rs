@@ -32,7 +32,7 @@ pub struct Args {
     /// The path or link by its name, if the run has several
     #[arg(long, value_name = "NAME")]
     link: Option<String>,
-    /// Change that much later instead of at once
+    /// Apply the change after this time instead of at once
     #[arg(long, value_name = "TIME")]
     after: Option<Span>,
     /// Print the new settings as JSON

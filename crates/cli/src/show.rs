@@ -23,7 +23,7 @@ pub struct Args {
     /// The run by its process number, if several run; inside a shell, that shell's if nothing else is said
     #[arg(long, value_name = "PID")]
     pid: Option<String>,
-    /// Show again and again until the run ends or you interrupt
+    /// Repeat until the run ends or you interrupt
     #[arg(long)]
     watch: bool,
     /// How often to show with --watch

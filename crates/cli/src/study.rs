@@ -20,7 +20,7 @@ use trunkline_study::{
     run_sources,
 };
 
-/// Redo published measurements and hold them against what was published.
+/// Redo published measurements and compare with what was published.
 ///
 /// A study is one of those built in, or a directory with a study.toml (docs/studies.md).
 #[derive(clap::Args)]
@@ -41,7 +41,7 @@ enum Verb {
     /// The studies that are built in
     #[command(after_help = "Example:\n  trunkline study list --json")]
     List(ListArgs),
-    /// Show what a study runs, what it is held against, and how it is judged
+    /// Show what a study runs, what it is compared with, and how it is judged
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Run studies, and print every comparison and every goal
@@ -61,8 +61,8 @@ Examples:
   trunkline study run hawley1989 vandewater1988 --strict
   trunkline study run ./my-study --json
 
-Exit status: 0 where everything ran, whatever the verdicts; 1 where a run failed or is INVALID, and with
---strict if a goal was missed.";
+Exit status: 0 if everything ran, whatever the verdicts; 1 if a run failed or is INVALID, and
+with --strict if a goal was missed.";
 
 #[derive(clap::Args)]
 struct ListArgs {
@@ -92,7 +92,7 @@ struct RunArgs {
     out: OutArgs,
     #[command(flatten)]
     resume: ResumeArgs,
-    /// The engines that may be used; what a study would have others run is left out
+    /// The engines that may be used; a study's runs on others are left out
     #[arg(long, value_name = "ENGINE,…", value_delimiter = ',', value_parser = engines::parser(),
           default_value = engines::joined(&engines::names()))]
     engine: Vec<EngineName>,

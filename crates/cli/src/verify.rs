@@ -37,7 +37,7 @@ pub struct Args {
     /// How long each run lasts [default: 5s; less in the sweep of --preset lds]
     #[arg(long, value_name = "TIME", help_heading = "Probes")]
     duration: Option<Span>,
-    /// How often each run is made
+    /// How often to make each run
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Probes",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,

@@ -34,7 +34,7 @@ impl Description for AllReduce {
             name: "tree",
             takes: Takes::Flag,
             default: Some("false"),
-            help: "Up and down a binomial tree, not round a ring in parts?",
+            help: "Whether values go up and down a binomial tree instead of round a ring in parts",
         },
         ROUNDS,
     ];

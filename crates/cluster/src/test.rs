@@ -179,7 +179,7 @@ pub(crate) const PROCESSING: ProtocolKey = ProtocolKey {
     name: "processing",
     takes: Takes::Flag,
     default: Some("false"),
-    help: "Is each word written before it is sent, and read when it has come?",
+    help: "Whether each word is written before it is sent, and read when it has come",
 };
 
 /// The test called `name`.

@@ -17,7 +17,7 @@ pub struct Climb {
     pub engines: Vec<SharedEngine>,
     /// The simulator: the middle rung, which also tells how long cells take and what other phases give.
     pub simulator: SharedEngine,
-    /// Most cells of a file's grid, spread over it.
+    /// Largest number of cells of a file's grid, spread over it.
     pub cells: usize,
     /// What a cell may take in real time; longer ones are cut down for all engines alike.
     pub allowed: Span,

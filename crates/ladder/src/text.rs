@@ -217,8 +217,8 @@ fn told(what: What, engine: EngineName, judgement: &Judgement) -> String {
     };
     match judgement.verdict {
         Verdict::Agree => format!("{engine} agrees ({})", by.trim_start()),
-        Verdict::Phase => format!("{engine}{by}, within what phase decides"),
-        Verdict::Undecided => format!("{engine}{by}, which chance allows"),
+        Verdict::Phase => format!("{engine}{by}, within the phase range"),
+        Verdict::Undecided => format!("{engine}{by}, undecided (the intervals overlap)"),
         Verdict::Differ if judgement.because.is_empty() => {
             format!("{engine} differs{by}, unexplained")
         }

@@ -130,7 +130,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "catch-up",
         value: "HOW",
-        help: "After the delay was made shorter, packets keep their order and catch up with those under way: \
+        help: "How packets catch up after the delay was made shorter, in order: \
                'drain' at the line's rate [default], or 'at-once', all in one burst",
         apply: |draft, text| {
             draft.spec.catch_up = read(text)?;
@@ -249,7 +249,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "trace",
         value: "FILE",
-        help: "Delivery opportunities in the format of mahimahi, in place of a rate",
+        help: "Delivery opportunities in mahimahi's format, instead of a rate",
         apply: |draft, text| {
             let trace = DeliveryTrace::parse(&draft.files.text(text)?);
             draft.spec.trace = Some(trace.map_err(|error| format!("'{text}': {error}"))?);

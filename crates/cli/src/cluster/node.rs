@@ -12,7 +12,7 @@ use trunkline_cluster::Node;
 use trunkline_nodes::{Address, Carrier, NodesError, Peers, Place, Plan, Said, Told, drive};
 use trunkline_transport::cstar::NodeId;
 
-/// Be one node of a cluster, here or on a host of its own.
+/// Run one node of a cluster, here or on its own host.
 ///
 /// All nodes get the same options but --id and --bind. A node begins when it has heard all others, prints what it came to as
 /// a line of JSON, and answers the others until it is stopped or its input ends. It authenticates nobody: use it on networks
@@ -26,11 +26,11 @@ pub struct Args {
     /// Listen at this address for datagrams, or on this device for Ethernet frames
     #[arg(long, value_name = "ADDRESS:PORT|DEVICE")]
     bind: Place,
-    /// Where all nodes are, this one too, in the order of their numbers: ADDRESS:PORT, or Ethernet addresses if --bind is a
+    /// Addresses of all nodes, this one included, in the order of their numbers: ADDRESS:PORT, or Ethernet addresses if --bind is a
     /// device; read from the input if left out
     #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
     peers: Vec<String>,
-    /// How many there are, if --peers is left out
+    /// Number of nodes, if --peers is left out
     #[arg(long, value_name = "NUMBER", required_unless_present = "peers")]
     nodes: Option<u16>,
     /// Record so many acts of its program, and tell them with the outcome

@@ -16,7 +16,7 @@ use trunkline_netns::enter_user_namespace_if_needed;
 use trunkline_nodes::{Joined, Launch, MOST_NAMESPACES, NodesError, Outcome, Place, together};
 use trunkline_transport::cstar::{Frame, NodeId};
 
-/// Start all nodes on this machine, run a test, and compare what they say.
+/// Start all nodes on this machine, run a test, and check the results.
 ///
 /// Each node is a process in a network namespace of its own; a router joins them, or an Ethernet bridge. The figure is of
 /// node 0's laps: the time of a hop for latency, of a message for flood, payload a second for throughput, of a whole round
@@ -29,7 +29,7 @@ pub struct Args {
     nodes: u16,
     #[command(flatten)]
     common: Common,
-    /// On loopback, without namespaces
+    /// Run on loopback, without namespaces
     #[arg(long)]
     here: bool,
     /// What carries the frames

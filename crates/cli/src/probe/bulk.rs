@@ -32,10 +32,10 @@ pub struct Args {
     /// User octets of a datagram [default: 1400], or of a URP message [default: a block]
     #[arg(long, value_name = "BYTES", help_heading = "Transfers")]
     size: Option<u32>,
-    /// The intervals of the result
+    /// Length of the result's intervals
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Transfers")]
     interval: Span,
-    /// How often it is done
+    /// Number of repetitions
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Repetition",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: u32,

@@ -34,7 +34,7 @@ pub struct Args {
     /// What carries the transfers: tcp, udp or urp
     #[arg(long, default_value = "tcp", value_name = "NAME", help_heading = "Transfers")]
     load_transport: Transport,
-    /// As Flent's rrul: four TCP connections up and four down at once
+    /// Like Flent's rrul: four TCP connections up and four down at once
     #[arg(long, conflicts_with_all = ["streams", "direction"], help_heading = "Transfers")]
     rrul: bool,
     /// What carries the messages: udp, tcp or urp
@@ -43,13 +43,13 @@ pub struct Args {
     /// User octets of a message
     #[arg(long, value_name = "BYTES", default_value_t = 64, help_heading = "Messages")]
     size: u32,
-    /// One message each so long
+    /// Interval between messages
     #[arg(long, value_name = "TIME", default_value = "20ms", help_heading = "Messages")]
     every: Span,
-    /// How long the idle path is measured, before and afterwards
+    /// How long to measure the idle path, before and afterwards
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Messages")]
     idle: Span,
-    /// Of the intervals of the result
+    /// Seed of the intervals of the result
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Messages")]
     seed: u64,
     #[command(flatten)]

@@ -38,7 +38,7 @@ pub struct Args {
     #[command(flatten)]
     sinks: SinkArgs,
     /// Find the path's window, rate, delay and costs from where the delay jumps, and write a scenario that
-    /// reproduces it to FILE. Measured with sizes of its own unless some are given
+    /// reproduces it to FILE. Chooses the sizes itself unless some are given
     #[arg(long, value_name = "FILE.toml", help_heading = "Output")]
     fit: Option<PathBuf>,
 }
@@ -62,14 +62,14 @@ struct Messages {
     /// User octets of the messages [default: sizes around the path's suspected boundaries]
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with = "sweep")]
     sizes: Vec<u32>,
-    /// Sizes from the one to the other by a step (1..4096:64), or up to the second where the delay jumps,
+    /// Sizes in steps (1..4096:64), or the sizes at which the delay jumps,
     /// to the byte (1..4096)
     #[arg(long, value_name = "FROM..TO[:STEP]")]
     sweep: Option<Sweep>,
-    /// One message each so long, whether answers come or not
+    /// Send a message at this interval, whether or not answers come
     #[arg(long, value_name = "TIME", conflicts_with = "poisson")]
     every: Option<Span>,
-    /// Messages at instants without memory, so many a second on average
+    /// Send messages at random instants (a Poisson process), this many per second on average
     #[arg(long, value_name = "N/s")]
     poisson: Option<PerSecond>,
     /// URP: octets of a block, and blocks outstanding [default: the server's]
@@ -82,7 +82,7 @@ struct Messages {
     /// grows]
     #[arg(long, value_name = "SIZE", value_parser = tcp_window)]
     tcp_window: Option<u32>,
-    /// Of the order of sizes and of the instants
+    /// Seed of the order of sizes and of the instants
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -93,10 +93,10 @@ struct Repetition {
     /// Messages of each size [default: 100; with --duration or --within no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// How long messages are sent at most
+    /// Longest time to send messages
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
-    /// Go on until the median of each size is known within this share of itself
+    /// Repeat until the median of each size is known within this share of itself
     #[arg(long, value_name = "SHARE%")]
     within: Option<Percent>,
     /// With this confidence, in percent
@@ -105,7 +105,7 @@ struct Repetition {
     /// With --within: the most messages of each size
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_count: usize,
-    /// How long an answer by datagram is waited for
+    /// How long to wait for an answer by datagram
     #[arg(long, value_name = "TIME", default_value = "2s")]
     timeout: Span,
 }

@@ -18,7 +18,7 @@ pub struct TargetArgs {
     /// The server's port of TCP and UDP
     #[arg(long, value_name = "NUMBER", default_value_t = PORT)]
     port: u16,
-    /// The key in FILE, which only its owner may read [else: TRUNKLINE_KEY]
+    /// The key in FILE, which only its owner may read [default: TRUNKLINE_KEY]
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }

@@ -16,16 +16,16 @@ pub struct TransferArgs {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=64))]
     pub streams: u16,
-    /// How long is sent and counted, after the warm-up
+    /// How long to send and count, after the warm-up
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub duration: Span,
-    /// What is left out at the beginning [default: 1s; of load: 2s]
+    /// Time left out at the beginning [default: 1s; of load: 2s]
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<Span>,
     /// TCP: the congestion control of both ends [default: the system's]
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
-    /// Bits a second: of the payload of datagrams (needed), or of TCP's user bytes
+    /// Rate in bits per second: of the datagrams' payload (required), or of TCP's user bytes
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
     /// URP: octets of a block, and blocks outstanding

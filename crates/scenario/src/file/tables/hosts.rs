@@ -149,7 +149,7 @@ pub(in crate::file) static INTERFACE: Table = Table {
                 "half_duplex",
                 One(Kind::Flag),
                 Default("false"),
-                "Do both directions take turns at one processor?",
+                "Whether both directions take turns at one processor",
             ),
             key(
                 "deaf",

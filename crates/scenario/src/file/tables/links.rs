@@ -72,7 +72,7 @@ static TRUNK_PROCESSOR: Table = Table {
             "output_first",
             One(Kind::Flag),
             Default("false"),
-            "Does filling the output buffer go before emptying the input fifo?",
+            "Whether filling the output buffer goes before emptying the input fifo",
         ),
     ]],
 };

@@ -160,7 +160,7 @@ const WORK: &[Key] = &[
         "confirm",
         One(Kind::Flag),
         Default("true"),
-        "Is a transfer timed to the receiver's answer, or to the last write's return?",
+        "Whether a transfer is timed to the receiver's answer (true) or to the return of the last write (false)",
     ),
     only(
         &[PUSH],

@@ -47,19 +47,19 @@ impl CarefulSettings {
             name: "piggyback",
             takes: Takes::Flag,
             default: Some("true"),
-            help: "Do data frames carry the window updates that are due?",
+            help: "Whether data frames carry the window updates that are due",
         },
         ProtocolKey {
             name: "literal",
             takes: Takes::Flag,
             default: Some("false"),
-            help: "Take windows of 2 too, with which nodes can wait for each other for ever?",
+            help: "Whether windows of 2 are allowed, with which nodes can wait for each other for ever",
         },
         ProtocolKey {
             name: "at_half",
             takes: Takes::Flag,
             default: Some("false"),
-            help: "Send an update when half a window is owed, not only when more is?",
+            help: "Whether an update is sent when half a window is owed, not only when more is",
         },
         ProtocolKey {
             name: "memory",

@@ -35,7 +35,7 @@ impl TraditionalSettings {
             name: "infer",
             takes: Takes::Flag,
             default: Some("false"),
-            help: "Does a frame acknowledge all events before its own, whatever its node has received?",
+            help: "Whether a frame acknowledges all events before its own, whatever its node has received",
         },
         ProtocolKey {
             name: "on_board",

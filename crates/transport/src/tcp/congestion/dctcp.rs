@@ -14,7 +14,7 @@ impl Algorithm {
         kernel: Some("dctcp"),
         ..Entry::new(
             "dctcp",
-            "takes half of the share of marked octets off the window, else as NewReno; for a data centre's own queues",
+            "reduces the window by half of the share of marked octets, otherwise as NewReno; for a data centre's own queues",
             "RFC 8257",
             |settings| Controller::other(Dctcp::new(settings)),
         )

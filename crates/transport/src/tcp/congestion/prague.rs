@@ -23,7 +23,7 @@ impl Algorithm {
         marks: Marks::Counted,
         ..Entry::new(
             "prague",
-            "ECT(1) and marks counted: takes half of the marked share off the window, grows evenly whatever the round trip; \
+            "sends ECT(1) and counts marks: reduces the window by half of the marked share, and grows evenly whatever the round trip; \
              for the low-latency queue of dualpi2",
             "RFC 9331 §4 and appendix A; RFC 9768",
             |settings| Controller::other(Prague::new(settings)),

@@ -15,7 +15,7 @@ impl Algorithm {
         stays_through_partial_acks: false,
         ..Entry::new(
             "reno",
-            "half the window at a loss, a segment more in a round trip; the first new ACK ends recovery",
+            "halves the window at a loss, grows by a segment per round trip; the first new ACK ends recovery",
             "RFC 5681",
             build,
         )
@@ -39,7 +39,7 @@ impl Algorithm {
         law: Some(Law::ConstantRate),
         ..Entry::new(
             "constant-rate",
-            "NewReno whose rate gains the same each second whatever the round trip",
+            "NewReno whose rate grows by the same amount per second, whatever the round trip",
             "Floyd 1991; Henderson and Katz 1998; RFC 2760 §3.4",
             build,
         )

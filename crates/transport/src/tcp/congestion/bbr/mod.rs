@@ -28,7 +28,7 @@ impl Algorithm {
         shrinks_by_acks: true,
         ..Entry::new(
             "bbr",
-            "sends at the rate that arrives, twice its product with the shortest round trip in flight; version 1",
+            "sends at the measured delivery rate, with at most twice the product of that rate and the shortest round trip in flight; version 1",
             "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
             |settings| Controller::Bbr(Box::new(Bbr::new(settings))),
         )

@@ -22,7 +22,7 @@ impl Algorithm {
         kernel: Some("cubic"),
         ..Entry::new(
             "cubic",
-            "a cubic function of the time since the last loss, NewReno if that has more",
+            "a cubic function of the time since the last loss, or NewReno's window if that is larger",
             "RFC 9438",
             |settings| Controller::Cubic(Box::new(Cubic::new(settings))),
         )
