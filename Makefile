@@ -12,7 +12,8 @@ help: ## List the targets
 build: ## Build the trunkline command: target/release/trunkline
 	cargo build --release --locked -p trunkline
 
-demo: build ## A T1 trunk with FIFO and with round robin: real programs, then predicted, simulated and emulated (two minutes)
+demo: build ## A call beside a download behind today's queues; then Hawley's T1 trunk of 1989 with real programs (three minutes)
+	target/release/trunkline demo --best-effort
 	scripts/demo.sh
 
 test: ## All tests of the workspace, the end-to-end ones included; tells what was skipped, and why

@@ -3,6 +3,7 @@
 mod bridge;
 mod calibrate;
 mod cluster;
+mod demo;
 mod describe;
 mod doctor;
 #[cfg(test)]
@@ -59,6 +60,7 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  trunkline demo
   trunkline shell --delay 300ms --rate 10mbit -- curl https://example.org
   trunkline shell --preset t1-1989 --peer 'iperf3 -s' -- iperf3 -c {peer}
   trunkline bridge eth1 eth2 --delay 250ms
@@ -72,6 +74,8 @@ Exit status: 0 success, 1 failure (the run was invalid, the program failed, the 
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Show what a queue does: a call beside a download, predicted, simulated and emulated
+    Demo(demo::Args),
     /// Run a program in its own network namespace, behind the emulated path
     Shell(shell::Args),
     /// Join two interfaces by an emulated path
@@ -153,6 +157,7 @@ fn work() -> u8 {
         Verb::Verify(args) => verify::run(&args),
         Verb::Calibrate(args) => calibrate::run(&args),
         Verb::Doctor(args) => doctor::run(&args),
+        Verb::Demo(args) => demo::run(&args),
         Verb::Run(args) => run::run(&args),
         Verb::Predict(args) => predict::run(&args),
         Verb::Study(args) => study::run(&args),

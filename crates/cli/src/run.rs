@@ -12,7 +12,7 @@ use crate::validity::{self, EffortArgs};
 use crate::work::Watch;
 use std::path::Path;
 use std::sync::Arc;
-use trunkline_batch::{Batch, Kept, Outcome, Progress, digest_of, idle_axes, reseed};
+use trunkline_batch::{Batch, BatchError, Kept, Outcome, Progress, digest_of, idle_axes, reseed};
 use trunkline_engine::EngineName;
 use trunkline_measure::Keep;
 use trunkline_report::{Destination, Report, json, terminal};
@@ -81,7 +81,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let setup = Setup { console, kept: kept.clone(), ..Setup::default() };
     let engines = setup.engines(&args.engine);
     let batch = Batch { cells, engines, threads: args.threads.number() };
-    let made = outcome(&watch, batch, text, &args.file).and_then(|outcome| {
+    let refused = |error: &BatchError| args.file.refused(error);
+    let made = outcome(&watch, batch, text, refused).and_then(|outcome| {
         written(&watch, destination, &outcome.report)?;
         Ok(outcome)
     });
@@ -102,7 +103,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Writes the report if that is asked for.
-fn written(
+pub fn written(
     watch: &Watch,
     destination: Option<Destination>,
     report: &Report,
@@ -122,8 +123,14 @@ fn kept(resume: ResumeArgs, target: &Path, cells: &[Scenario]) -> Result<Arc<Kep
     resume.kept(target, name, digest_of(&cells)).map(Arc::new)
 }
 
-/// The runs, with what is known about them.
-fn outcome(watch: &Watch, batch: Batch, text: String, file: &FileArgs) -> Result<Outcome, Failure> {
+/// The runs of the scenario file `text`, with what is known about them. `refused` is the failure for what engines find
+/// wrong with the file.
+pub fn outcome(
+    watch: &Watch,
+    batch: Batch,
+    text: String,
+    refused: impl Fn(&BatchError) -> Failure,
+) -> Result<Outcome, Failure> {
     let bar = bar(batch.runs());
     let told = bar.clone();
     let found = watch.during(move || {
@@ -134,14 +141,15 @@ fn outcome(watch: &Watch, batch: Batch, text: String, file: &FileArgs) -> Result
         batch.run(&progress)
     });
     bar.finish_and_clear();
-    let mut outcome = found?.map_err(|error| file.refused(&error))?;
+    let mut outcome = found?.map_err(|error| refused(&error))?;
     outcome.report.version = env!("CARGO_PKG_VERSION").into();
     outcome.report.scenario = text;
     outcome.report.facts = facts();
     Ok(outcome)
 }
 
-fn verdict(report: &Report, violations: &[String]) -> Result<(), Failure> {
+/// Fails if a run broke a law, or if no engine could run.
+pub fn verdict(report: &Report, violations: &[String]) -> Result<(), Failure> {
     if let Some(first) = violations.first() {
         return Err(Failure::failed(format!(
             "the results break {} laws that they must keep, first {first}: this is a fault of the program, please report it with the scenario",

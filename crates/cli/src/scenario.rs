@@ -66,7 +66,7 @@ impl ThreadsArgs {
 #[derive(Debug, Clone, clap::Args)]
 pub struct OutArgs {
     /// Write a page, charts, CSV files and run.json into DIR (docs/results.md)
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Replace the results that DIR holds
     #[arg(long, requires = "out")]

@@ -13,6 +13,11 @@ const TRAFFICS: usize = 3;
 /// Charts at the head of a page.
 const CHARTS: usize = 2;
 
+/// Returns what was found in the runs that can be used, in sentences.
+pub fn answer(report: &Report) -> Vec<String> {
+    found(&Digest::of(report))
+}
+
 /// What was found: the words of the report's maker, else a sentence for each of the first traffics, the loss, and how
 /// far the engines agree.
 pub(crate) fn found(digest: &Digest<'_>) -> Vec<String> {

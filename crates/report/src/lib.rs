@@ -29,6 +29,7 @@ mod terminal;
 mod write;
 
 pub use against::comparison_figures;
+pub use answer::answer;
 pub use chart::{Embed, chart, chart_style};
 pub use destination::Destination;
 pub use error::ReportError;

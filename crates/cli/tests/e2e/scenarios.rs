@@ -412,3 +412,45 @@ fn await_partial(home: &Path) {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
+
+/// The median delay in milliseconds of the demo's call behind `queue`, as the emulator has it.
+fn call_behind(queue: &str, json: &serde_json::Value) -> f64 {
+    let run = json["runs"].as_array().unwrap().iter().find(|run| {
+        run["engine"] == "emu" && run["cell"]["link.access.forward.discipline"] == queue
+    });
+    let run = run.unwrap_or_else(|| panic!("no {queue} in {json}"));
+    let call = run["traffic"].as_array().unwrap().iter().find(|it| it["name"] == "call").unwrap();
+    call["summary"][0]["median_ns"].as_f64().unwrap() / 1e6
+}
+
+#[test]
+fn the_demo_shows_what_a_queue_does() {
+    let home = place();
+    let results = path(&home, "demo");
+    // Other tests keep the machine busy.
+    let arguments = ["demo", "-o", &results, "--best-effort"];
+    let Some(outcome) = Host::alone().run_well(&arguments) else { return };
+    if is_forbidden(&outcome.stdout) {
+        assert!(outcome.stdout.contains("by sim."), "without rights it is simulated: {outcome:#?}");
+        return skipped(&outcome.stdout);
+    }
+    let text = fs::read_to_string(home.path().join("demo/run.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let (fifo, fair) = (call_behind("fifo", &json), call_behind("fq-codel", &json));
+    // 20 ms are the path's; a fifo of 512 KiB holds 210 ms.
+    assert!((20.0..40.0).contains(&fair) && fifo > 4.0 * fair, "{fifo} and {fair} ms");
+    for part in ["fq-codel", "call: median delay from"] {
+        assert!(outcome.stdout.contains(part), "no '{part}' in {outcome:#?}");
+    }
+}
+
+#[test]
+fn the_demo_is_a_scenario_file_to_start_from() {
+    let home = place();
+    let file = path(&home, "path.toml");
+    let printed = succeeds(&["demo", "--print"]);
+    fs::write(&file, &printed.stdout).unwrap();
+    let outcome = succeeds(&["run", &file, "--engine", "sim", "--samples", "none"]);
+    assert!(outcome.stdout.contains("fq-codel"), "{outcome:#?}");
+    refused(&["demo", "--print", "--out", "x"], 2, &["--print", "--out"]);
+}
