@@ -4,6 +4,9 @@
 use crate::MoverError;
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt::{
+    set_socket_recv_buffer_size, set_socket_send_buffer_size, socket_recv_buffer_size,
+};
 use rustix::time::Timespec;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -60,8 +63,8 @@ impl Link {
         let state = UdpSocketState::new(UdpSockRef::from(&socket));
         let state = state.map_err(MoverError::system("cannot set up the UDP socket"))?;
         // As much as the system's limits allow; what it is, `buffer` tells.
-        let sock = socket2::SockRef::from(&socket);
-        let _ = (sock.set_recv_buffer_size(BUFFER), sock.set_send_buffer_size(BUFFER));
+        let _ = set_socket_recv_buffer_size(&socket, BUFFER);
+        let _ = set_socket_send_buffer_size(&socket, BUFFER);
         let (batch, inbox) = (Vec::with_capacity(BATCH), vec![0; ROOM * BATCH_SIZE]);
         let (began, carried) = (Instant::now(), Carried::default());
         Ok(Link {
@@ -93,8 +96,7 @@ impl Link {
 
     /// Octets of the receive buffer, as the system counts them.
     pub fn buffer(&self) -> u64 {
-        let sock = socket2::SockRef::from(&self.socket);
-        sock.recv_buffer_size().unwrap_or_default() as u64
+        socket_recv_buffer_size(&self.socket).unwrap_or_default() as u64
     }
 
     /// Datagrams that came to the socket and found its buffer full.

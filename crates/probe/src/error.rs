@@ -79,9 +79,9 @@ pub(crate) trait Naming<T> {
     fn naming(self, what: &'static str) -> Result<T, ProbeError>;
 }
 
-impl<T> Naming<T> for io::Result<T> {
+impl<T, E: Into<io::Error>> Naming<T> for Result<T, E> {
     fn naming(self, what: &'static str) -> Result<T, ProbeError> {
-        self.map_err(|cause| ProbeError::System { what, cause })
+        self.map_err(|cause| ProbeError::System { what, cause: cause.into() })
     }
 }
 

@@ -3,9 +3,9 @@
 use nix::sys::socket::{getsockopt, setsockopt};
 // The last of the three needs the others by their bare names.
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
-use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_tcp_congestion, tcp_congestion};
+use rustix::net::{AddressFamily, SocketType, socket};
 use serde::{Deserialize, Serialize};
-use socket2::{Domain, SockRef, Socket, Type};
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -35,7 +35,7 @@ sockopt_impl!(
 /// # Errors
 /// If the kernel does not take it.
 pub fn set_window(socket: &impl AsFd, octets: u32) -> io::Result<()> {
-    SockRef::from(socket).set_recv_buffer_size((octets as usize).saturating_mul(2))?;
+    set_socket_recv_buffer_size(socket, (octets as usize).saturating_mul(2))?;
     hold_window(socket, octets)
 }
 
@@ -108,8 +108,8 @@ pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), String> {
 /// # Errors
 /// One line that tells which of those named is not to be had.
 pub fn settable(wanted: &[String]) -> Result<Vec<String>, String> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)
-        .or_else(|_| Socket::new(Domain::IPV6, Type::STREAM, None))
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)
+        .or_else(|_| socket(AddressFamily::INET6, SocketType::STREAM, None))
         .map_err(|error| format!("cannot open a socket: {error}"))?;
     if wanted.is_empty() {
         let all = available();

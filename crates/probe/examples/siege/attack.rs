@@ -1,9 +1,10 @@
 //! Attacks on a server's port, each from a thread of its own until it is dropped.
 
-use socket2::{Domain, Socket, Type};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -93,18 +94,23 @@ fn besiege(at: SocketAddr, attack: &Attack, stop: &AtomicBool, made: &AtomicU64)
 }
 
 /// A connection under way.
-fn begin(at: SocketAddr, from: Option<IpAddr>) -> std::io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(at), Type::STREAM, None)?;
+fn begin(at: SocketAddr, from: Option<IpAddr>) -> std::io::Result<OwnedFd> {
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     if let Some(from) = from {
-        socket.bind(&SocketAddr::new(from, 0).into())?;
+        bind(&socket, &SocketAddr::new(from, 0))?;
     }
-    socket.set_nonblocking(true)?;
-    let _ = socket.connect(&at.into());
+    let _ = connect(&socket, &at);
     Ok(socket)
 }
 
 /// Says the first words on what is connected by now; who is not within three seconds is given up.
-fn speak(begun: &mut VecDeque<(Instant, Socket)>, held: &mut VecDeque<TcpStream>, attack: &Attack) {
+fn speak(
+    begun: &mut VecDeque<(Instant, OwnedFd)>,
+    held: &mut VecDeque<TcpStream>,
+    attack: &Attack,
+) {
     for _ in 0..begun.len() {
         let Some((since, socket)) = begun.pop_front() else { return };
         let stream: TcpStream = socket.into();

@@ -7,10 +7,13 @@ use crate::limited::Limited;
 use crate::wire::keys::{CONTROL, DATA, Place, SessionKeys, Way};
 use crate::wire::message::{Answer, FlowReport, FlowSpec, Limits, Request, UrpSpec};
 use crate::wire::record::{MOST_USER, Reader, Writer};
-use crate::{ProbeError, clock, tcp};
-use socket2::{Domain, Socket, Type};
+use crate::{ProbeError, clock, stamp, tcp};
+use rustix::event::PollFlags;
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
@@ -87,7 +90,9 @@ pub struct TcpEnd {
 impl TcpEnd {
     /// Connects. The window has to be set before, for the window's scale is said in the first segment.
     fn dial(&self, at: SocketAddr) -> Result<TcpStream, ProbeError> {
-        let socket = Socket::new(Domain::for_address(at), Type::STREAM, None);
+        let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(family, SocketType::STREAM, flags, None);
         let socket = socket.naming("open a socket")?;
         // A connection that began with a congestion control that paces goes on pacing with any other.
         if let Some(name) = &self.congestion {
@@ -96,10 +101,25 @@ impl TcpEnd {
         if let Some(octets) = self.window {
             tcp::set_window(&socket, octets).naming("set the window")?;
         }
-        let made = socket.connect_timeout(&at.into(), INTRODUCTION.to_duration());
+        let made = connected(&socket, at).and_then(|()| Ok(ioctl_fionbio(&socket, false)?));
         made.map_err(|cause| ProbeError::Connect { at, cause })?;
         Ok(socket.into())
     }
+}
+
+/// Connects a socket that does not block, within the time of an introduction.
+fn connected(socket: &OwnedFd, at: SocketAddr) -> io::Result<()> {
+    match connect(socket, &at) {
+        Err(Errno::INPROGRESS) => {}
+        done => return Ok(done?),
+    }
+    let until = clock::now() + INTRODUCTION;
+    while !stamp::wait(socket, PollFlags::OUT, until)? {
+        if clock::now() >= until {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
+    Ok(sockopt::socket_error(socket)??)
 }
 
 /// A data connection that has joined its flow.

@@ -12,7 +12,7 @@ use crate::tcp::{self, TcpReading};
 use crate::wire::message::{FlowReport, FlowSpec};
 use crate::wire::record::Record;
 use crate::{ProbeError, clock};
-use socket2::SockRef;
+use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, Read, Write};
 use std::sync::OnceLock;
 use std::thread;
@@ -42,7 +42,7 @@ pub fn transfer(
             let tcp = send_all(connection, plan, &mut streams);
             // What has not been sent yet is of no use: the kernel is not to go on with it.
             let now = Some(Duration::ZERO);
-            let abort = |one: &DataStream| SockRef::from(&one.stream).set_linger(now);
+            let abort = |one: &DataStream| set_socket_linger(&one.stream, now);
             streams.iter().try_for_each(abort).naming("close a connection")?;
             drop(streams);
             let report = connection.collect(flow)?;

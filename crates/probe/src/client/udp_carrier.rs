@@ -8,7 +8,7 @@ use crate::wire::keys::Way;
 use crate::{ProbeError, clock, stamp};
 use rustix::event::PollFlags;
 use rustix::net::sockopt::{ip_mtu, ipv6_mtu};
-use socket2::SockRef;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use trunkline_core::Time;
@@ -50,8 +50,8 @@ impl Datagrams {
         socket.connect(server).naming("reach the server by UDP")?;
         let stamped = stamp::request(&socket).is_ok();
         // A smaller buffer only loses datagrams earlier, which is counted.
-        let _ = SockRef::from(&socket).set_recv_buffer_size(BUFFER);
-        let _ = SockRef::from(&socket).set_send_buffer_size(BUFFER);
+        let _ = set_socket_recv_buffer_size(&socket, BUFFER);
+        let _ = set_socket_send_buffer_size(&socket, BUFFER);
         let keys = [Way::Up, Way::Down].map(|way| connection.keys().datagrams(way));
         let cookie = connection.cookie();
         let (out, buffer) = (Vec::new(), vec![0; LARGEST]);

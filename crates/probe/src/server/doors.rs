@@ -9,7 +9,7 @@ use super::{Shared, one_more, streams};
 use crate::clock;
 use crate::limited::is_silence;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use socket2::SockRef;
+use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -292,7 +292,7 @@ impl Doors<'_> {
 /// Closes a connection at once: nothing is kept of it.
 fn reset(stream: &TcpStream) {
     // If this fails the kernel keeps it a little longer.
-    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+    let _ = set_socket_linger(stream, Some(Duration::ZERO));
     let _ = stream.shutdown(Shutdown::Both);
 }
 

@@ -18,8 +18,8 @@ pub use session::Session;
 
 use crate::error::Naming;
 use crate::{ProbeError, stamp};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use serde::Serialize;
-use socket2::SockRef;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -112,7 +112,7 @@ impl Server {
             listen(options.bind).map_err(|cause| ProbeError::Listen { at: options.bind, cause })?;
         if let Some(octets) = options.receive_buffer {
             // Connections inherit it; the system would let it grow otherwise.
-            let sized = SockRef::from(&listener).set_recv_buffer_size(octets);
+            let sized = set_socket_recv_buffer_size(&listener, octets);
             sized.naming("set the receive buffer")?;
         }
         if let Some(octets) = options.tcp_window {
@@ -126,8 +126,8 @@ impl Server {
         let address = listener.local_addr().naming("find the server's own address")?;
         stamp::request(&udp).naming("have arrivals stamped")?;
         // A smaller buffer only loses datagrams earlier, which is counted.
-        let _ = SockRef::from(&udp).set_recv_buffer_size(BUFFER);
-        let _ = SockRef::from(&udp).set_send_buffer_size(BUFFER);
+        let _ = set_socket_recv_buffer_size(&udp, BUFFER);
+        let _ = set_socket_send_buffer_size(&udp, BUFFER);
         let shared = Arc::new(Shared { registry, congestion, udp, stop: AtomicBool::new(false) });
         let doors = doors::open(&shared, listener).naming("wait for connections")?;
         let threads = vec![

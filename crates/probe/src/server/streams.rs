@@ -10,7 +10,7 @@ use crate::wire::keys::Way;
 use crate::wire::message::Role;
 use crate::wire::record::{HEAD, MOST_USER, Reader, Record, Writer};
 use crate::{clock, tcp};
-use socket2::SockRef;
+use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
@@ -39,7 +39,7 @@ pub fn serve(shared: &Shared, stream: &TcpStream, joined: &Joined) {
     }
     flow.leave();
     // What has not been sent yet is of no use: without this the kernel would go on sending it.
-    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+    let _ = set_socket_linger(stream, Some(Duration::ZERO));
 }
 
 struct SendQueue<'a> {
