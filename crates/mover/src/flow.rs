@@ -3,7 +3,7 @@
 use crate::account::{Account, Limit};
 use crate::link::Link;
 use crate::session::{Caller, Secret, Session};
-use crate::{MoverError, PACKET};
+use crate::{MoverError, PACKETS};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,6 +20,9 @@ const NAP: Span = Span::from_millis(50);
 const SHORT_NAP: Span = Span::from_micros(500);
 /// How long the receiver may take to tell the end by itself before it is asked.
 const ASK: Span = Span::from_millis(200);
+/// The least time for which an OPEN is waited for before a shorter one is tried: it has been sent twice by then, and might be
+/// sent a third time.
+const PATIENCE: Span = Span::from_secs(3);
 /// Seconds of silence after which a connection is given up, and the receiver called again.
 const DEATH: u16 = 60;
 /// Buffers under way at once: 90 MB.
@@ -55,10 +58,10 @@ impl Control {
     }
 }
 
-/// Bursts that make a rate of user data; without a cap an interval of 0.
-fn burst(cap: Option<Rate>) -> Burst {
+/// Bursts of packets of so many user octets that make a rate of user data; without a cap an interval of 0.
+fn burst(cap: Option<Rate>, packet: u16) -> Burst {
     let Some(rate) = cap else { return Burst { size: 1, interval: 0 } };
-    let bits = u64::from(PACKET) * 8;
+    let bits = u64::from(packet) * 8;
     // A tenth of a second of packets, so that rounding to whole packets and milliseconds changes little.
     let size = (rate.bits_per_second() / 10).div_ceil(bits).clamp(1, u16::MAX.into());
     let interval = (size * bits * 1000).div_ceil(rate.bits_per_second().max(1));
@@ -132,6 +135,16 @@ pub(crate) enum Outcome {
     Lost,
 }
 
+/// What came of an OPEN.
+enum Opened {
+    /// The connection, and what the receiver said.
+    Answered(Box<Connection>, Vec<u8>),
+    /// Nothing was heard for as long as was to be waited.
+    Unanswered,
+    /// The session is lost.
+    Lost,
+}
+
 /// The calling end's side of the link: where to, by what secret, at what pace.
 pub(crate) struct Flow<'a> {
     pub link: Link,
@@ -139,6 +152,10 @@ pub(crate) struct Flow<'a> {
     pub control: &'a Control,
     /// Octets of a buffer.
     pub chunk: u32,
+    /// User octets of a packet.
+    pub packet: u16,
+    /// The longest that the receiver took to answer first words.
+    pub round: Span,
     pub account: Account,
     /// Data packets sent, and those of them sent again.
     pub packets: (u64, u64),
@@ -171,6 +188,7 @@ impl Flow<'_> {
                 }
             })? {}
             if let Some(session) = met? {
+                self.round = caller.round(now);
                 return Ok(session);
             }
             let until = caller.due().min(self.link.now() + NAP);
@@ -181,36 +199,63 @@ impl Flow<'_> {
 
     /// Opens a connection whose OPEN says this. Answers it with what the receiver says, or nothing if the session is lost. What
     /// the receiver says by itself about the end counts as its answer.
+    ///
+    /// The OPEN is as long as data packets will be. If none of these is answered, the next are shorter: the path may not take them.
     pub fn open(
         &mut self,
         session: &mut Session,
-        text: Vec<u8>,
+        text: &[u8],
     ) -> Result<Option<(Connection, Vec<u8>)>, MoverError> {
+        loop {
+            let shorter = PACKETS.into_iter().find(|&packet| packet < self.packet);
+            let patience = shorter.map(|_| PATIENCE.max(self.round.scaled(3, 1)));
+            match (self.open_at_once(session, text, patience)?, shorter) {
+                (Opened::Unanswered, Some(shorter)) => self.packet = shorter,
+                (Opened::Answered(connection, text), _) => return Ok(Some((*connection, text))),
+                (Opened::Lost | Opened::Unanswered, _) => return Ok(None),
+            }
+        }
+    }
+
+    /// Opens a connection, or gives it up if there is no answer for so long.
+    fn open_at_once(
+        &mut self,
+        session: &mut Session,
+        text: &[u8],
+        patience: Option<Span>,
+    ) -> Result<Opened, MoverError> {
         let no_random = || MoverError::system("no random numbers");
         let uid = u32::from_be_bytes(random().map_err(no_random())?);
         let local = u16::from_be_bytes(random().map_err(no_random())?);
         let terms = Terms {
             uid,
             buffer: self.chunk,
-            packet: PACKET,
+            packet: self.packet,
             burst: Burst { size: u16::MAX, interval: 1 },
             outstanding: OUTSTANDING,
             death: DEATH,
             write: true,
-            text,
+            text: text.to_vec(),
             ..Terms::default()
         };
-        let cap = burst(self.control.cap());
+        let cap = burst(self.control.cap(), self.packet);
         let habits = Habits { dialect: Dialect::V5, rate: RateLaw::Adaptive, cap };
         let ports = Ports { local, foreign: 1 };
-        let mut connection = Connection::open(self.link.now(), terms, ports, habits);
+        let begun = self.link.now();
+        self.link.was_too_long = false;
+        let mut connection = Connection::open(begun, terms, ports, habits);
         while connection.is_opening() {
             if let Some(text) = self.told.take() {
-                return Ok(Some((connection, text)));
+                return Ok(Opened::Answered(Box::new(connection), text));
             }
             let now = self.link.now();
+            let is_hopeless = |patience| now >= begun + patience || self.link.was_too_long;
+            if patience.is_some_and(is_hopeless) {
+                return Ok(Opened::Unanswered);
+            }
+            self.check_stop()?;
             if !self.turn(session, &mut connection, &mut BTreeMap::new())? {
-                return Ok(None);
+                return Ok(Opened::Lost);
             }
             if connection.is_opening() {
                 self.rest(&mut connection, NAP);
@@ -223,9 +268,9 @@ impl Flow<'_> {
             }
             None => {
                 let text = connection.terms().text.clone();
-                Ok(Some((connection, text)))
+                Ok(Opened::Answered(Box::new(connection), text))
             }
-            Some(ending) => self.ended(ending).map(|_| None),
+            Some(ending) => self.ended(ending).map(|_| Opened::Lost),
         }
     }
 
@@ -263,7 +308,7 @@ impl Flow<'_> {
             self.check_stop().inspect_err(|_| self.quit(session, connection))?;
             if self.control.cap() != cap {
                 cap = self.control.cap();
-                connection.sender().into_iter().for_each(|it| it.set_cap(burst(cap)));
+                connection.sender().into_iter().for_each(|it| it.set_cap(burst(cap, self.packet)));
             }
             let filled = connection.sender().map(|sender| fill(sender, feed, &mut buffers));
             if let Some(Err(error)) = filled {
@@ -416,11 +461,12 @@ mod tests {
     #[test]
     fn a_cap_is_kept_and_nearly_reached() {
         for bits in [10_000, 64_000, 1_000_000, 33_333_333, 1_000_000_000, 40_000_000_000] {
-            let Burst { size, interval } = burst(Some(Rate::from_bits_per_second(bits)));
-            let made = f64::from(size) * f64::from(PACKET) * 8000.0 / f64::from(interval);
+            let cap = Some(Rate::from_bits_per_second(bits));
+            let Burst { size, interval } = burst(cap, PACKETS[0]);
+            let made = f64::from(size) * f64::from(PACKETS[0]) * 8000.0 / f64::from(interval);
             let share = made / bits as f64;
             assert!(share <= 1.0 && (share > 0.98 || size == u16::MAX), "{bits}: {share}");
         }
-        assert_eq!(burst(None).interval, 0);
+        assert_eq!(burst(None, PACKETS[0]).interval, 0);
     }
 }

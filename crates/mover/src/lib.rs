@@ -41,7 +41,21 @@ fn chunk(bytes: u64) -> u32 {
 
 /// User octets of a packet. It fits Ethernet's 1500 with the headers of NETBLT, the session, UDP and IPv6.
 pub const PACKET: u16 = 1368;
-const _: () = assert!(PACKET as usize + 32 + session::ADDED + 8 + 40 <= 1500);
+/// Octets of NETBLT's header in front of the data.
+pub(crate) const HEADER: usize = 32;
+/// Octets of all headers of a data packet, those of UDP and IPv6 included.
+const HEADERS: usize = HEADER + session::ADDED + 8 + 40;
+const _: () = assert!(PACKET as usize + HEADERS <= 1500);
+
+/// User octets of the packets that are tried, for paths of 1500 octets and of fewer: tunnels have 1400 to 1492, IPv6 1280
+/// at least (RFC 8200 §5), IPv4 576 in practice (RFC 1122 §3.3.2).
+const PACKETS: [u16; 5] = [
+    PACKET,
+    1400 - HEADERS as u16,
+    1280 - HEADERS as u16,
+    1000 - HEADERS as u16,
+    576 - HEADERS as u16,
+];
 
 #[cfg(test)]
 mod rounds;

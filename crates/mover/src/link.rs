@@ -4,6 +4,7 @@
 use crate::MoverError;
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_socket_recv_buffer_size, set_socket_send_buffer_size, socket_recv_buffer_size,
 };
@@ -50,6 +51,8 @@ pub struct Link {
     nap: Span,
     /// What went out.
     pub carried: Carried,
+    /// Whether the system refused a datagram as longer than its interface sends.
+    pub was_too_long: bool,
 }
 
 impl Link {
@@ -78,6 +81,7 @@ impl Link {
             inbox,
             nap: NAPS.0,
             carried,
+            was_too_long: false,
         })
     }
 
@@ -149,6 +153,7 @@ impl Link {
                     self.wait_for(PollFlags::OUT, FULL);
                 }
                 Err(error) => {
+                    self.was_too_long |= Errno::from_io_error(&error) == Some(Errno::MSGSIZE);
                     // A path that is away for a while is no reason to give up: the receiver asks again.
                     tracing::debug!(%error, to = %destination, "datagrams were not taken");
                     break self.carried.refused += self.count as u64;

@@ -1,12 +1,13 @@
 //! Round trips of a transfer, counted over a path in this process.
 
 use crate::tests::{There, key, options, places, same};
-use crate::{Control, Secret, send};
+use crate::{Control, PACKETS, Secret, send};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 use trunkline_handshake::ShortCode;
@@ -32,13 +33,14 @@ struct UnderWay {
 }
 
 impl PathTo {
-    fn new(receiver: SocketAddr) -> PathTo {
+    /// A path that loses what is sent to the receiver in datagrams of more than `largest` octets, without a word.
+    fn new(receiver: SocketAddr, largest: usize) -> PathTo {
         let sockets = [0; 2].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
         sockets.iter().for_each(|it| it.set_nonblocking(true).unwrap());
         let near = sockets[0].local_addr().unwrap();
         let (trips, stop) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
         let (ours, end) = (Arc::clone(&trips), Arc::clone(&stop));
-        let thread = spawn(move || carry(&sockets, receiver, &ours, &end));
+        let thread = spawn(move || carry(&sockets, receiver, largest, &ours, &end));
         PathTo { near, trips, stop, thread }
     }
 
@@ -50,7 +52,13 @@ impl PathTo {
     }
 }
 
-fn carry(sockets: &[UdpSocket; 2], receiver: SocketAddr, trips: &AtomicU32, stop: &AtomicBool) {
+fn carry(
+    sockets: &[UdpSocket; 2],
+    receiver: SocketAddr,
+    largest: usize,
+    trips: &AtomicU32,
+    stop: &AtomicBool,
+) {
     let (mut sender, mut at_receiver, mut under_way) = (None, 0, VecDeque::<UnderWay>::new());
     let mut buffer = vec![0; 65_536];
     while !stop.load(Ordering::Relaxed) {
@@ -59,6 +67,9 @@ fn carry(sockets: &[UdpSocket; 2], receiver: SocketAddr, trips: &AtomicU32, stop
                 let had = if forth { trips.load(Ordering::Relaxed) } else { at_receiver };
                 if forth {
                     sender = Some(from);
+                    if length > largest {
+                        continue;
+                    }
                 }
                 let (due, trip) = (Instant::now() + DELAY, had + 1);
                 under_way.push_back(UnderWay { due, forth, trip, octets: buffer[..length].into() });
@@ -83,7 +94,7 @@ fn carry(sockets: &[UdpSocket; 2], receiver: SocketAddr, trips: &AtomicU32, stop
 /// The round trips of a transfer from the sender's first word until it knows that all is in its place.
 fn rounds(file: &Path, inbox: &Path, secret: &Secret) -> f64 {
     let there = There::start(inbox, secret.clone(), false);
-    let path = PathTo::new(there.address);
+    let path = PathTo::new(there.address, usize::MAX);
     send(&options(file, path.near, secret.clone()), &Control::default(), &mut |_| {}).unwrap();
     let rounds = path.end();
     there.control.stop();
@@ -101,4 +112,28 @@ fn a_transfer_takes_three_round_trips() {
         same(&file, &inbox);
         assert!(rounds <= most, "{rounds} round trips");
     }
+}
+
+/// A tunnel of 1280 octets on the way, whose words about that do not come back.
+#[test]
+fn a_path_that_loses_long_datagrams_is_sent_shorter_ones() {
+    let (_dir, file, inbox) = places(1_000_000);
+    let there = There::start(&inbox, key(), false);
+    let path = PathTo::new(there.address, 1280 - 40 - 8);
+    let (control, (ended, end)) = (Arc::new(Control::default()), channel::<()>());
+    let watched = Arc::clone(&control);
+    // It would try for ever.
+    let watch = spawn(move || {
+        if end.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+            watched.stop();
+        }
+    });
+    let sent = send(&options(&file, path.near, key()), &control, &mut |_| {});
+    drop(ended);
+    watch.join().unwrap();
+    let sent = sent.unwrap();
+    path.end();
+    there.end().unwrap();
+    same(&file, &inbox);
+    assert!(sent.packets >= 1_000_000 / u64::from(PACKETS[2]), "{sent:?}");
 }

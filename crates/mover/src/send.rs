@@ -6,7 +6,7 @@ use crate::flow::{Control, Flow, Octets, Outcome};
 use crate::link::Link;
 use crate::session::{Secret, Session};
 use crate::words::{Answer, Ask, Offer};
-use crate::{MoverError, chunk};
+use crate::{MoverError, PACKETS, chunk};
 use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -130,7 +130,8 @@ pub fn send(
     let bytes = manifest.stream_bytes();
     let chunk = chunk(bytes);
     let chunks = bytes.div_ceil(chunk.into()) as usize;
-    let flow = Flow { link, to, control, chunk, account, packets, told: None };
+    let (packet, round) = (PACKETS[0], Span::ZERO);
+    let flow = Flow { link, to, control, chunk, packet, round, account, packets, told: None };
     let mut mover = Mover {
         identity: manifest.identity(),
         manifest,
@@ -188,7 +189,7 @@ impl Mover<'_> {
                 manifest: self.encoded.len() as u64,
                 chunk: self.flow.chunk,
             });
-            let Some((mut connection, text)) = self.flow.open(session, offer.text())? else {
+            let Some((mut connection, text)) = self.flow.open(session, &offer.text())? else {
                 return Ok(Outcome::Lost);
             };
             let (is_headed, list, missing) = match Answer::read(&text) {
@@ -305,7 +306,7 @@ impl Mover<'_> {
                 Some(text) => text,
                 None => {
                     let ask = self.finishing(&mut ask)?;
-                    let Some((_, text)) = self.flow.open(session, ask)? else {
+                    let Some((_, text)) = self.flow.open(session, &ask)? else {
                         return Ok(Some(Outcome::Lost));
                     };
                     text
@@ -348,7 +349,7 @@ impl Mover<'_> {
         self.read_the_rest()?;
         let hashes: Vec<[u8; 32]> = self.hashes.iter().map(|it| it.unwrap_or_default()).collect();
         let ask = Ask::Hashes { identity: self.identity };
-        let Some((mut connection, _)) = self.flow.open(session, ask.text())? else {
+        let Some((mut connection, _)) = self.flow.open(session, &ask.text())? else {
             return Ok(Some(Outcome::Lost));
         };
         let hashes = hashes.concat();

@@ -12,8 +12,8 @@
 //! The first octet is the number in front. No answer is longer than what it answers, and before something sealed has come
 //! from an address nothing but answers goes there. An unknown session is only a hint: the sender says its first words again.
 
-use crate::MoverError;
 use crate::link::Link;
+use crate::{HEADER, MoverError};
 use std::net::SocketAddr;
 use trunkline_core::{Span, Time};
 use trunkline_handshake::hello::{Initiator, Purpose, Refusal, Unfit};
@@ -85,6 +85,11 @@ impl Session {
         self.scratch.clear();
         encode(Dialect::V5, ports, packet, &mut self.scratch);
         self.scratch.extend_from_slice(data);
+        // An OPEN is as long as the data packets that it proposes: its answer shows that the path takes them.
+        if let Packet::Open(terms) = packet {
+            let least = HEADER + usize::from(terms.packet);
+            self.scratch.resize(self.scratch.len().max(least), 0);
+        }
         link.put(to, |out| {
             out.push(SEALED);
             out.extend(self.id);
@@ -135,6 +140,8 @@ pub struct Caller {
     words: Vec<u8>,
     due: Time,
     again: Span,
+    /// When they were said last, and the time before.
+    said: (Time, Time),
 }
 
 #[derive(Debug)]
@@ -151,7 +158,8 @@ impl Caller {
     pub fn begin(secret: &Secret, now: Time) -> Result<Caller, MoverError> {
         let name = random().map_err(MoverError::system("no random numbers"))?;
         let (due, again) = (now, AGAIN.0);
-        let mut caller = Caller { step: Step::Code(None), name, words: Vec::new(), due, again };
+        let (step, words, said) = (Step::Code(None), Vec::new(), (now, now));
+        let mut caller = Caller { step, name, words, due, again, said };
         match secret {
             Secret::None => caller.hello(None, now)?,
             Secret::Key(key) => caller.hello(Some(key), now)?,
@@ -169,7 +177,7 @@ impl Caller {
         let begun = Initiator::begin(key, MOVE, &self.name).map_err(MoverError::unfit)?;
         self.step = Step::Hello(Some(Box::new(begun.0)));
         self.words = padded([&[HELLO], &begun.1[..]].concat());
-        (self.due, self.again) = (now, AGAIN.0);
+        (self.due, self.again, self.said) = (now, AGAIN.0, (now, now));
         Ok(())
     }
 
@@ -178,9 +186,15 @@ impl Caller {
         if self.due > now {
             return None;
         }
+        self.said = (now, self.said.0);
         self.due = now + self.again;
         self.again = self.again.scaled(2, 1).min(AGAIN.1);
         Some(&self.words)
+    }
+
+    /// How long an answer that comes now has taken at most, if it answers one of the last two tries.
+    pub fn round(&self, now: Time) -> Span {
+        now.since(self.said.1)
     }
 
     /// When it says its words again.

@@ -123,6 +123,20 @@ fn an_outage_is_sat_out() {
     places.assert_same();
 }
 
+/// An interface that takes no packets of 1500 octets gets shorter ones, without a wait.
+#[test]
+fn an_interface_of_a_small_mtu_is_sent_what_it_takes() {
+    let Some(between) = Between::alone("mtu=900 delay=20ms rate=20mbit") else { return };
+    let places = places(1_000_000);
+    let receiver = receive(&between, &places);
+    let sent = result(&send(&between, &places).finish());
+    result(&receiver.finish());
+    places.assert_same();
+    // A packet of 576 octets has 467 of them.
+    let packets = sent["packets"].as_u64().unwrap();
+    assert!((1_000_000 / 467..2_400).contains(&packets), "{sent}");
+}
+
 /// A short code is enough on one machine; a wrong one is told; the rate can be changed from outside.
 #[test]
 fn a_code_lets_one_in_and_the_rate_can_be_set() {
