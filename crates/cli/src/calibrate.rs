@@ -9,6 +9,7 @@ use crate::verify::micros;
 use comfy_table::{Table, presets};
 use trunkline_measure::Percentiles;
 use trunkline_verify::calibrate::{Calibration, Ceiling, Holds, calibrate};
+use trunkline_verify::costs::Costs;
 
 /// Measure what this machine can do: smallest delay, timers, highest loss-free rates.
 ///
@@ -53,6 +54,7 @@ fn words(calibration: &Calibration) -> Vec<String> {
     }
     lines.push(format!("timer, slept 1 ms       : late by {}", figures(&calibration.sleep_late)));
     lines.push(format!("timer, last 100 us spun : late by {}", figures(&calibration.spin_late)));
+    lines.extend(costs(&calibration.costs));
     lines.push(ceilings(&calibration.ceilings).to_string());
     lines.push(holds(&calibration.presets).to_string());
     lines
@@ -66,6 +68,32 @@ fn figures(p: &Percentiles) -> String {
         micros(p.p999),
         micros(p.max)
     )
+}
+
+/// What an emulator does between packets, and from when on spinning pays.
+fn costs(costs: &Costs) -> Vec<String> {
+    let rows = [
+        ("read of the clock", &costs.clock_read),
+        ("look at a ring", &costs.ring_look),
+        ("empty system call", &costs.system_call),
+        ("wake-up of a thread", &costs.wake_up),
+    ];
+    let row = |(name, p): (&str, &Percentiles)| {
+        format!(
+            "{name:<23} : mean {} ns, min {}, p99 {}, max {}",
+            p.mean.as_nanos(),
+            p.min.as_nanos(),
+            p.p99.as_nanos(),
+            p.max.as_nanos()
+        )
+    };
+    let pays = costs.spinning_pays_from().map(|rate| {
+        let processor = micros(costs.wake_up_processor);
+        format!(
+            "a wake-up takes {processor} us of processor time: from {rate:.0} frames a second on, sleeping before each takes a whole one"
+        )
+    });
+    rows.into_iter().map(row).chain(pays).collect()
 }
 
 fn ceilings(ceilings: &[Ceiling]) -> Table {

@@ -1,6 +1,7 @@
 //! The capacity of this machine: delay floor, timer lateness, highest loss-free rates.
 
 use crate::VerifyError;
+use crate::costs::{Costs, costs};
 use crate::laboratory::Laboratory;
 use crate::limits::{Bound, Highest, Search, bare, line_rate};
 use crate::report::Thresholds;
@@ -79,6 +80,8 @@ pub struct Calibration {
     pub baseline_lead: Span,
     /// Its 99th percentile less the median.
     pub baseline_p99: Span,
+    /// What reading the clock, looking at a ring, a system call and a wake-up cost.
+    pub costs: Costs,
     /// The delays that the bare forwarder adds, sleeping and spinning.
     pub floors: Vec<Floor>,
     /// The lateness at the end of a plain sleep of a millisecond.
@@ -105,6 +108,7 @@ pub fn calibrate(
     note(&laboratory)?;
     tell("timers");
     let (sleep_late, spin_late) = timers();
+    let costs = costs().map_err(VerifyError::Thread)?;
     tell("delay floor");
     let baseline = Baseline::measure(&mut laboratory, SIZES[0], FLOOR_RATE, stop)?;
     let mut floors = Vec::new();
@@ -116,6 +120,7 @@ pub fn calibrate(
         format: crate::report::FORMAT,
         baseline_lead: baseline.lead,
         baseline_p99: baseline.own_p99,
+        costs,
         floors,
         sleep_late,
         spin_late,

@@ -14,6 +14,7 @@
 
 pub mod calibrate;
 pub mod compare;
+pub mod costs;
 mod error;
 pub mod generator;
 mod laboratory;

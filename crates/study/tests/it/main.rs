@@ -3,6 +3,7 @@
 mod common;
 mod format;
 mod ledger;
+mod parameters;
 mod reports;
 mod short;
 mod studies;

@@ -1,0 +1,151 @@
+//! The costs of what an emulator does between packets: reading the clock, looking at a ring, entering the kernel, waking up.
+//!
+//! The counterpart on this machine of Table 1 and Figure 3 of the LDS report (§3.7), which has 140 cycles for a read over
+//! PCI, 34 for a write and 3754 for an interrupt routine.
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+use trunkline_core::{Span, Time};
+use trunkline_dataplane::monotonic;
+use trunkline_measure::{Percentiles, Times};
+
+/// Samples of each operation, about as many as the report has.
+const SAMPLES: u32 = 5_000;
+/// Looks at a shared word in one sample: a single one is shorter than the clock's step.
+const LOOKS: u32 = 1_000;
+/// Wake-ups, and the pause in front of each, in which the thread that is woken falls asleep.
+const WAKE_UPS: u32 = 1_000;
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// The costs on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Costs {
+    /// A reading of the monotonic clock.
+    pub clock_read: Percentiles,
+    /// A look at a word that another processor may write, such as a ring's status: the mean of a thousand.
+    pub ring_look: Percentiles,
+    /// A system call that finds nothing to do (`poll` of an empty socket), with one reading of the clock.
+    pub system_call: Percentiles,
+    /// From the call that wakes a sleeping thread until that thread runs.
+    pub wake_up: Percentiles,
+    /// Processor time of the woken thread for each wake-up.
+    pub wake_up_processor: Span,
+}
+
+impl Costs {
+    /// The rate of frames, in frames per second, from which on sleeping before each takes a whole processor: spinning costs no
+    /// more then.
+    pub fn spinning_pays_from(&self) -> Option<f64> {
+        let nanos = self.wake_up_processor.as_nanos();
+        (nanos > 0).then(|| 1e9 / nanos as f64)
+    }
+}
+
+/// Measures the costs; takes half a second.
+///
+/// # Errors
+/// If the system gives no event descriptor or thread.
+pub fn costs() -> io::Result<Costs> {
+    let (wake_up, wake_up_processor) = wake_ups()?;
+    Ok(Costs {
+        clock_read: clock_reads(),
+        ring_look: ring_looks(),
+        system_call: system_calls()?,
+        wake_up,
+        wake_up_processor,
+    })
+}
+
+fn clock_reads() -> Percentiles {
+    let mut times = Times::default();
+    for _ in 0..SAMPLES {
+        let before = monotonic();
+        times.record(monotonic().since(before));
+    }
+    times.percentiles()
+}
+
+fn ring_looks() -> Percentiles {
+    let (word, mut times) = (AtomicU32::new(0), Times::default());
+    for _ in 0..SAMPLES {
+        let before = monotonic();
+        for _ in 0..LOOKS {
+            std::hint::black_box(word.load(Ordering::Acquire));
+        }
+        let took = monotonic().since(before).as_nanos();
+        times.record(Span::from_nanos(took.div_ceil(u64::from(LOOKS))));
+    }
+    times.percentiles()
+}
+
+fn system_calls() -> io::Result<Percentiles> {
+    let event = eventfd(0, EventfdFlags::CLOEXEC)?;
+    let mut times = Times::default();
+    for _ in 0..SAMPLES {
+        let before = monotonic();
+        poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&Timespec::default()))?;
+        times.record(monotonic().since(before));
+    }
+    Ok(times.percentiles())
+}
+
+/// From the write that wakes a thread to its first reading of the clock, and the processor time of that thread for each.
+fn wake_ups() -> io::Result<(Percentiles, Span)> {
+    let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+    let written = Arc::new(AtomicU64::new(0));
+    let (their_event, their_written) = (Arc::clone(&event), Arc::clone(&written));
+    let sleeper = std::thread::Builder::new()
+        .name("woken".into())
+        .spawn(move || woken(&their_event, &their_written))?;
+    for _ in 0..WAKE_UPS {
+        sleep(PAUSE);
+        written.store(monotonic().as_nanos(), Ordering::Release);
+        rustix::io::write(&*event, &1u64.to_ne_bytes())?;
+    }
+    sleeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn woken(event: &OwnedFd, written: &AtomicU64) -> io::Result<(Percentiles, Span)> {
+    let (mut times, began) = (Times::default(), processor_time());
+    let mut count = 0;
+    while count < u64::from(WAKE_UPS) {
+        let mut octets = [0; 8];
+        rustix::io::read(event, &mut octets)?;
+        let now = monotonic();
+        // Two at once if it was kept from running: the second of them was no wake-up.
+        count += u64::from_ne_bytes(octets);
+        times.record(now.since(Time::from_nanos(written.load(Ordering::Acquire))));
+    }
+    let spent = processor_time().saturating_sub(began);
+    Ok((times.percentiles(), Span::from_nanos(spent.as_nanos() / times.count().max(1))))
+}
+
+/// The processor time of this thread.
+fn processor_time() -> Span {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Span::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_was_measured_and_a_wake_up_is_the_dearest() {
+        let costs = costs().unwrap();
+        assert_eq!(costs.clock_read.count, u64::from(SAMPLES));
+        assert_eq!(costs.system_call.count, u64::from(SAMPLES));
+        assert!(costs.wake_up.count > 0 && costs.wake_up.count <= u64::from(WAKE_UPS), "{costs:?}");
+        // Medians: a machine that stands still spoils the greatest alone.
+        assert!(costs.ring_look.p50 <= costs.system_call.p50, "{costs:?}");
+        assert!(costs.wake_up.p50 > costs.clock_read.p50, "{costs:?}");
+        assert!(costs.spinning_pays_from().unwrap() > 0.0);
+    }
+}
