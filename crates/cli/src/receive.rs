@@ -10,6 +10,7 @@ use std::sync::Arc;
 use trunkline_core::Size;
 use trunkline_handshake::ShortCode;
 use trunkline_mover::{Control, Got, PORT, ReceiveOptions, Receiving, Secret, receive};
+use trunkline_transfer::journal::{self, Unfinished};
 
 /// Receive what `trunkline send` sends, into a directory.
 ///
@@ -36,6 +37,9 @@ pub struct Args {
     /// Memory for data that wait for the disk
     #[arg(long, value_name = "SIZE", default_value = "96MB")]
     memory: Size,
+    /// List the unfinished transfers in the directory instead, and how far they are
+    #[arg(long, conflicts_with_all = ["bind", "port", "replace", "memory", "key_file", "no_key"])]
+    list: bool,
     /// Print the code, progress and the result as lines of JSON
     #[arg(long)]
     json: bool,
@@ -45,10 +49,14 @@ const EXAMPLES: &str = "\
 Examples:
   trunkline receive inbox --bind 0.0.0.0       # prints a code, such as k7q-m2x
   trunkline receive inbox --bind :: --port 4000 --key-file transfer.key
-  trunkline receive --replace                  # from this host only, into the current directory";
+  trunkline receive --replace                  # from this host only, into the current directory
+  trunkline receive inbox --list               # what was begun there and has not ended";
 
 /// Receives.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.list {
+        return list(args);
+    }
     let secret = match args.key.secret()? {
         Some(secret) => secret,
         None => Secret::Code(ShortCode::draw()?),
@@ -75,6 +83,33 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return moved::json_line("received", &got);
     }
     output::line(&summary(&got))
+}
+
+/// Prints the unfinished transfers, a line for each.
+fn list(args: &Args) -> Result<(), Failure> {
+    let all = journal::list(&args.directory).map_err(Failure::failed)?;
+    if all.is_empty() && !args.json {
+        output::tell(format_args!("{}: no unfinished transfer", args.directory.display()));
+    }
+    all.iter().try_for_each(|one| match args.json {
+        true => moved::json_line("unfinished", &described(one)),
+        false => output::line(&unfinished(one)),
+    })
+}
+
+fn described(one: &Unfinished) -> serde_json::Value {
+    serde_json::json!({
+        "name": one.name, "done_bytes": one.done, "bytes": one.all, "path": one.path.to_string_lossy()
+    })
+}
+
+fn unfinished(one: &Unfinished) -> String {
+    let name = one.name.as_deref().unwrap_or("(its list has not come yet)");
+    let share = match one.all {
+        0 => String::new(),
+        all => format!(" of {}, {:.0} %", amount(all), one.done as f64 / all as f64 * 100.0),
+    };
+    format!("{name}: {} received{share}, in {}", amount(one.done), one.path.display())
 }
 
 struct Shown {

@@ -94,11 +94,25 @@ fn killed_ends_go_on_from_where_they_were() {
     let second = places.await_share(0.7);
     receiver.kill();
     let kept = places.there();
+    let listed = between.host.run(&["receive", text(&places.inbox), "--list"]);
+    assert!(
+        listed.stdout.starts_with("file: ") && listed.stdout.contains(" of 20.0 MB, "),
+        "{listed:#?}"
+    );
+    let json = between.host.run(&["receive", text(&places.inbox), "--list", "--json"]);
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(
+        (&json["event"], &json["bytes"]),
+        (&"unfinished".into(), &20_000_000.into()),
+        "{json}"
+    );
     assert!(second >= first && kept >= second);
     receiver = receive(&between, &places);
     let sent = result(&sender.finish());
     let got = result(&receiver.finish());
     places.assert_same();
+    let listed = between.host.run(&["receive", text(&places.inbox), "--list"]);
+    assert!(listed.stdout.is_empty() && listed.stderr.contains("no unfinished"), "{listed:#?}");
     // Of what was there when the sender was killed nothing was sent again, nor by the receiver's second run.
     let share = |value: &Value| value.as_f64().unwrap() / 20e6;
     assert!(share(&sent["had"]) >= first - 0.01, "{sent}");
