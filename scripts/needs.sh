@@ -24,7 +24,7 @@ bench) needs=(valgrind=valgrind) ;;
 dist)
     needs=(
         musl-gcc=musl-tools aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu qemu-aarch64=qemu-user dpkg-deb=dpkg xz=xz-utils
-        python3=python3
+        python3=python3 /usr/aarch64-linux-gnu/include/stdio.h=libc6-dev-arm64-cross
     )
     ;;
 peers) needs=(python3=python3 iperf3=iperf3 rsync=rsync sshd=openssh-server ssh-keygen=openssh-client uftp=uftp) ;;
@@ -41,10 +41,13 @@ esac
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
+# A program, or a file that is named by its path.
+is_there() { [[ -f $1 ]] || command -v "$1" >/dev/null; }
+
 missing() {
     local need
     for need in "${needs[@]}"; do
-        command -v "${need%%=*}" >/dev/null || echo "${need#*=}"
+        is_there "${need%%=*}" || echo "${need#*=}"
     done | sort -u
     # Flent is Debian's, and so is the Python that runs it, whatever comes first on the path.
     for need in "${modules[@]}"; do
