@@ -125,8 +125,9 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     })
 }
 
-/// Runs a transfer of `data`, sent by the active end if `write`. Answers both ends, and when it was over.
-fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], Time) {
+/// Runs a transfer of `data`, sent by the active end if `write`. Answers both ends, and the longest time for which an end that had not
+/// ended heard nothing.
+fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], Span) {
     let limits = Limits::default();
     let active = Connection::open(Time::ZERO, terms(write), PORTS, habits);
     let mut ends = [
@@ -135,6 +136,7 @@ fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], T
     ];
     ends[0].connection.as_mut().expect("open").provide(1000);
     let (mut now, mut sent, mut way) = (Time::ZERO, 0u64, BTreeMap::new());
+    let (mut heard, mut silence) = ([Time::ZERO; 2], Span::ZERO);
     for _ in 0..200_000 {
         for (from, end) in ends.iter_mut().enumerate() {
             while let Some(octets) = end.transmit(now) {
@@ -156,14 +158,19 @@ fn run(data: &[u8], write: bool, habits: Habits, fates: &[Fate]) -> ([End; 2], T
         let due = ends.iter().filter_map(|end| end.connection.as_ref()?.deadline()).min();
         let Some(next) = comes.into_iter().chain(due).min() else { break };
         now = now.max(next);
+        for (end, heard) in ends.iter().zip(&heard) {
+            let is_open = end.connection.is_some() && end.ending().is_none();
+            silence = silence.max(if is_open { now.since(*heard) } else { Span::ZERO });
+        }
         if comes == Some(next) {
             let (_, (end, octets)) = way.pop_first().expect("one comes");
             ends[end].receive(now, &octets, &limits, habits);
+            heard[end] = now;
         } else {
             ends.iter_mut().filter_map(|it| it.connection.as_mut()).for_each(|it| it.expire(now));
         }
     }
-    (ends, now)
+    (ends, silence)
 }
 
 fn stream(len: usize) -> Vec<u8> {
@@ -181,10 +188,11 @@ proptest! {
     ) {
         let (data, dialect) = (stream(len), Dialect::ALL[which]);
         let rate = if adaptive { RateLaw::Adaptive } else { RateLaw::Fixed };
-        let (ends, now) = run(&data, write, habits(dialect, rate), &fates);
+        let (ends, silence) = run(&data, write, habits(dialect, rate), &fates);
         let (sender, receiver) = if write { (0, 1) } else { (1, 0) };
         let ending = [ends[sender].ending(), ends[receiver].ending()];
-        prop_assert!(now < Time::ZERO + Span::from_secs(300), "{now:?}");
+        // However long it takes, no end waits in silence for longer than the death timer.
+        prop_assert!(silence <= Span::from_secs(terms(write).death.into()), "{silence}");
         if ends[0].ending() == Some(&Ending::Unanswered) {
             prop_assert!(ends[receiver].whole.is_empty());
             return Ok(());
