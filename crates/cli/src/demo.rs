@@ -51,8 +51,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     engines::get_rights(&names);
     let watch = Watch::start()?;
     let (console, _control) = args.capture.console(&names)?;
-    let out = &args.out;
-    let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
+    let destination = args.out.destination()?;
     let engines = Setup { console, ..Setup::default() }.engines(&names);
     output::tell(format_args!(
         "{} Two queues, three engines; real time takes half a minute.",

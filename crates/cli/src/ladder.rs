@@ -89,8 +89,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     engines::get_rights(&args.engine);
     let watch = Watch::start()?;
     let (console, _control) = args.capture.console(&args.engine)?;
-    let out = &args.out;
-    let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
+    let destination = args.out.destination()?;
     let mut all = Vec::new();
     let mut notes = Notes::default();
     for (file, cells) in files.iter().zip(scenarios) {

@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let watch = Watch::start()?;
     let (console, _control) = args.capture.console(&args.engine)?;
     let out = &args.out;
-    let destination = out.out.as_ref().map(|target| out.reserve(target)).transpose()?;
+    let destination = args.out.destination()?;
     let kept = out.out.as_ref().map(|target| kept(args.resume, target, &cells)).transpose()?;
     let setup = Setup { console, kept: kept.clone(), ..Setup::default() };
     let engines = setup.engines(&args.engine);

@@ -82,6 +82,11 @@ pub struct ResumeArgs {
 }
 
 impl OutArgs {
+    /// The place for results, if any are to be written, held from now on.
+    pub fn destination(&self) -> Result<Option<Destination>, Failure> {
+        self.out.as_ref().map(|target| self.reserve(target)).transpose()
+    }
+
     /// A place for results at `target`, held from now on.
     pub fn reserve(&self, target: &Path) -> Result<Destination, Failure> {
         Destination::reserve(target, self.force).map_err(unwritten)

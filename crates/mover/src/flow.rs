@@ -188,7 +188,8 @@ impl Flow<'_> {
                 }
             })? {}
             if let Some(session) = met? {
-                self.round = caller.round(now);
+                // What the path did not take while a session ended may have been its outage.
+                (self.round, self.packet) = (caller.round(now), PACKETS[0]);
                 return Ok(session);
             }
             let until = caller.due().min(self.link.now() + NAP);

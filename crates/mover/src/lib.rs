@@ -5,6 +5,8 @@
 //! more for the chunks that it misses, and short ones that settle the end (`words`). Either end may be killed at any time:
 //! the receiver's journal says what is there, and nothing that is there is sent again.
 
+use trunkline_transport::netblt::wire::Dialect;
+
 mod account;
 mod chunks;
 mod desk;
@@ -42,7 +44,7 @@ fn chunk(bytes: u64) -> u32 {
 /// User octets of a packet. It fits Ethernet's 1500 with the headers of NETBLT, the session, UDP and IPv6.
 pub const PACKET: u16 = 1368;
 /// Octets of NETBLT's header in front of the data.
-pub(crate) const HEADER: usize = 32;
+pub(crate) const HEADER: usize = Dialect::V5.data_header();
 /// Octets of all headers of a data packet, those of UDP and IPv6 included.
 const HEADERS: usize = HEADER + session::ADDED + 8 + 40;
 const _: () = assert!(PACKET as usize + HEADERS <= 1500);

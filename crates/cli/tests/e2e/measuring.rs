@@ -103,6 +103,9 @@ fn calibrate_tells_all_that_it_promises() {
     assert_eq!(floors, [Value::Bool(false), Value::Bool(true)], "{told:#}");
     assert!(list("floors").iter().all(|floor| count(&floor["added"]["count"]) > 0), "{told:#}");
     assert_eq!((list("ceilings").len(), count(&told["sleep_late"]["count"])), (8, 300), "{told:#}");
+    let samples = |what: &str| count(&told["costs"][what]["count"]);
+    let costs = ["clock_read", "ring_look", "system_call", "wake_up"].map(samples);
+    assert_eq!(costs, [5000, 5000, 5000, 1000], "{told:#}");
     for ceiling in list("ceilings") {
         let highest = &ceiling["highest"];
         match highest["Ok"]["per_second"].as_f64() {

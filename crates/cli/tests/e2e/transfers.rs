@@ -137,7 +137,7 @@ fn an_outage_is_sat_out() {
     places.assert_same();
 }
 
-/// An interface that takes no packets of 1500 octets gets shorter ones, without a wait.
+/// An interface that takes no packets of 1500 octets gets shorter ones.
 #[test]
 fn an_interface_of_a_small_mtu_is_sent_what_it_takes() {
     let Some(between) = Between::alone("mtu=900 delay=20ms rate=20mbit") else { return };

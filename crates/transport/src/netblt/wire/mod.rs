@@ -69,7 +69,7 @@ impl Dialect {
     }
 
     /// Octets in front of the data of a data packet.
-    pub fn data_header(self) -> usize {
+    pub const fn data_header(self) -> usize {
         if self.is_classic() { 24 } else { 32 }
     }
 
@@ -84,8 +84,8 @@ impl Dialect {
     }
 
     /// Whether it is that of RFC 998.
-    pub fn is_classic(self) -> bool {
-        self == Dialect::Classic
+    pub const fn is_classic(self) -> bool {
+        matches!(self, Dialect::Classic)
     }
 }
 
