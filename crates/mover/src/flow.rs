@@ -149,6 +149,8 @@ enum Opened {
 pub(crate) struct Flow<'a> {
     pub link: Link,
     pub to: SocketAddr,
+    /// Whether it wants to send in the clear.
+    pub is_clear: bool,
     pub control: &'a Control,
     /// Octets of a buffer.
     pub chunk: u32,
@@ -171,7 +173,7 @@ impl Flow<'_> {
         told: &mut dyn FnMut(Span),
     ) -> Result<Session, MoverError> {
         let begun = self.link.now();
-        let mut caller = Caller::begin(secret, begun)?;
+        let mut caller = Caller::begin(secret, self.is_clear, begun)?;
         loop {
             self.check_stop()?;
             let now = self.link.now();
