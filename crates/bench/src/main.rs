@@ -22,7 +22,6 @@ use clap::{Parser, Subcommand, ValueEnum};
 use machine::Machine;
 use serde::Serialize;
 use std::alloc::System;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Counts the bytes that are allocated, for the simulator's memory.

@@ -167,7 +167,7 @@ fn words(what: &Sending, to: SocketAddr) -> String {
             format!("verify: read {} of {} that were there before", amount(*read), amount(*bytes))
         }
         Sending::Place { done, entries } => format!("verify: {done} of {entries} entries in place"),
-        Sending::Lost => format!("{to} does not answer any more; what it has is kept"),
+        Sending::Lost => format!("the session with {to} is lost; what it has is kept"),
     }
 }
 

@@ -140,11 +140,11 @@ impl Clerk {
             }
             Task::Manifest(octets) => match sink.set_manifest(&octets, self.replace) {
                 Err(TransferError::Exists(path)) => {
-                    let exists = TransferError::Exists(path);
                     let (offer, sink) = self.sink.take().ok_or(TransferError::NoManifest)?;
-                    let stands = self.stands(&offer, &octets).ok_or(exists)?;
+                    // Nothing has come yet but the list.
                     sink.discard()?;
-                    Ok(Some(stands))
+                    let exists = TransferError::Exists(path);
+                    self.stands(&offer, &octets).ok_or(exists).map(Some)
                 }
                 set => {
                     set?;

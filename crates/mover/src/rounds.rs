@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ pub(crate) struct PathTo {
     stop: Arc<AtomicBool>,
     /// Whether its sender is to be seen at another port from now on.
     moves: Arc<AtomicBool>,
+    /// Octets of the longest datagram that gets to the receiver.
+    largest: Arc<AtomicUsize>,
     thread: JoinHandle<Vec<u8>>,
 }
 
@@ -42,9 +44,11 @@ impl PathTo {
         let near = sockets[0].local_addr().unwrap();
         let (trips, stop) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
         let moves = Arc::new(AtomicBool::new(false));
+        let largest = Arc::new(AtomicUsize::new(largest));
         let (ours, end, rebinds) = (Arc::clone(&trips), Arc::clone(&stop), Arc::clone(&moves));
-        let thread = spawn(move || carry(sockets, receiver, largest, &ours, &end, &rebinds));
-        PathTo { near, trips, stop, moves, thread }
+        let most = Arc::clone(&largest);
+        let thread = spawn(move || carry(sockets, receiver, &most, &ours, &end, &rebinds));
+        PathTo { near, trips, stop, moves, largest, thread }
     }
 
     /// Ends it, and answers whether these octets have come by.
@@ -65,7 +69,7 @@ impl PathTo {
 fn carry(
     mut sockets: [UdpSocket; 2],
     receiver: SocketAddr,
-    largest: usize,
+    largest: &AtomicUsize,
     trips: &AtomicU32,
     stop: &AtomicBool,
     moves: &AtomicBool,
@@ -84,7 +88,7 @@ fn carry(
                 if forth {
                     sender = Some(from);
                     all.extend_from_slice(&buffer[..length]);
-                    if length > largest {
+                    if length > largest.load(Ordering::Relaxed) {
                         continue;
                     }
                 }
@@ -177,4 +181,31 @@ fn a_path_that_loses_long_datagrams_is_sent_shorter_ones() {
     there.end().unwrap();
     same(&file, &inbox);
     assert!(sent.packets >= 1_000_000 / u64::from(PACKETS[2]), "{sent:?}");
+}
+
+/// The path leads through a tunnel from some moment on: what has been confirmed is kept, and the rest goes in shorter packets.
+#[test]
+fn a_path_that_loses_long_datagrams_later_is_sent_shorter_ones() {
+    let (_dir, file, inbox) = places(4_000_000);
+    let there = There::start(&inbox, key(), false);
+    let path = PathTo::new(there.address, usize::MAX);
+    let (control, mut lost) = (Control::default(), 0);
+    let begun = Instant::now();
+    let tell = &mut |what: &Sending| {
+        match what {
+            Sending::Send { confirmed, .. } if *confirmed > 0 => {
+                path.largest.store(1280 - 40 - 8, Ordering::Relaxed);
+            }
+            Sending::Lost => lost += 1,
+            _ => {}
+        }
+        // It would try for ever.
+        if begun.elapsed() > Duration::from_secs(60) {
+            control.stop();
+        }
+    };
+    let sent = send(&options(&file, path.near, key()), &control, tell).unwrap();
+    there.end().unwrap();
+    same(&file, &inbox);
+    assert_eq!((sent.had, lost), (0, 1), "{sent:?}");
 }

@@ -79,7 +79,7 @@ pub enum Sending {
         /// All of them.
         entries: u64,
     },
-    /// The receiver does not answer any more; it is called again.
+    /// The session is lost, or the path does not carry it any more; the receiver is called again.
     Lost,
 }
 
@@ -137,8 +137,9 @@ pub fn send(
     let chunk = chunk(bytes);
     let chunks = bytes.div_ceil(chunk.into()) as usize;
     let (packet, round) = (PACKETS[0], Span::ZERO);
-    let told = None;
-    let flow = Flow { link, to, is_clear, control, chunk, packet, round, account, packets, told };
+    let (told, heard) = (None, Time::ZERO);
+    let flow =
+        Flow { link, to, is_clear, control, chunk, packet, round, heard, account, packets, told };
     let mut mover = Mover {
         identity: manifest.identity(),
         manifest,

@@ -147,7 +147,7 @@ fn a_receiver_may_take_more_than_one_transfer() {
     assert_eq!(result.recv().unwrap().unwrap().name, "other");
     // The same once more is there; others under its name are refused, and no end.
     sends(&file, address, key()).unwrap();
-    assert_eq!(result.recv().unwrap().unwrap().moved, 0);
+    assert_eq!(result.recv().unwrap().unwrap().bytes, 3000);
     fs::write(&file, "something else").unwrap();
     let refused = sends(&file, address, key()).unwrap_err().to_string();
     assert!(refused.contains("exists"), "{refused}");
@@ -302,6 +302,7 @@ fn what_stands_there_is_replaced_only_if_that_is_asked_for() {
     assert!(refused.contains("exists"), "{refused}");
     assert!(there.end().unwrap_err().to_string().contains("--replace"));
     assert_eq!(fs::read_to_string(inbox.join("file")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(&inbox).unwrap().count(), 1, "nothing is left of what was refused");
     let there = There::start(&inbox, key(), true);
     sends(&file, there.address, key()).unwrap();
     there.end().unwrap();
