@@ -126,7 +126,8 @@ def one(path, program, seconds):
             "seconds": round(took, 2),
             "share": round(goodput / (rate * (1 - loss) * user / line), 3),
             "redundancy": round(entered / came, 3) if came else None,
-            "cpu_s_per_GB": round((near["cpu"] + far["cpu"]) / came * 1e9, 2) if came else None,
+            # Of what had to be ended nobody counted the processor time.
+            "cpu_s_per_GB": round((near["cpu"] + far["cpu"]) / came * 1e9, 2) if came and near["status"] == 0 else None,
             "valid": statement["valid"],
         }
 
