@@ -30,8 +30,9 @@ fuzz: ## Every decoder searched with libFuzzer, SECONDS (30) each: executions, e
 bench: ## The dataplane against a bare forwarder and direct veth; instructions per packet; the simulator per packet-hop
 	scripts/bench.sh
 
-peers: build ## Movers of bulk data side by side over nine paths: `send`, TCP, rsync, uftp (about half an hour, root)
+peers: build ## Movers of bulk data side by side over nine paths: `send`, TCP, rsync, QUIC, UDT, uftp (an hour, root)
 	scripts/needs.sh peers
+	cargo build --release --locked -p trunkline-bench
 	scripts/peers.py --out peers.json
 
 advice: ## What `trunkline explain` says of 300 scenarios drawn by chance, against the changes themselves (ten minutes)

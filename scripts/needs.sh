@@ -27,7 +27,8 @@ dist)
         python3=python3 /usr/aarch64-linux-gnu/include/stdio.h=libc6-dev-arm64-cross
     )
     ;;
-peers) needs=(python3=python3 iperf3=iperf3 rsync=rsync sshd=openssh-server ssh-keygen=openssh-client uftp=uftp) ;;
+peers) needs=(python3=python3 iperf3=iperf3 rsync=rsync sshd=openssh-server ssh-keygen=openssh-client uftp=uftp
+    g++=g++ /usr/include/udt/udt.h=libudt-dev) ;;
 torture) needs=(ip=iproute2 sysctl=procps ethtool=ethtool nft=nftables unshare=util-linux) ;;
 pages) needs=(chromium=chromium node=nodejs npm=npm) ;;
 # libFuzzer is C++ and is compiled with the targets.

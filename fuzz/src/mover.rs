@@ -35,13 +35,13 @@ fn read_texts(data: &[u8]) {
 fn meet(data: &[u8]) {
     let secrets = ["abc-234".parse().map(Secret::Code).ok(), Some(Secret::Key(Key::new([3; 32])))];
     for secret in secrets.into_iter().flatten() {
-        let mut door = Door::new(secret.clone());
+        let mut door = Door::new(secret.clone(), true);
         match door.knock(data) {
             Ok(Knock::Answer(answer)) => assert!(answer.len() <= data.len()),
             Ok(Knock::Session(..)) => panic!("let in without the secret"),
             Ok(Knock::Nothing) | Err(_) => {}
         }
-        let Ok(mut caller) = Caller::begin(&secret, Time::ZERO) else { return };
+        let Ok(mut caller) = Caller::begin(&secret, true, Time::ZERO) else { return };
         assert!(!matches!(caller.hear(Time::ZERO, data), Ok(Some(_))));
     }
     assert!(unknown(data).is_none_or(|answer| answer.len() < data.len()));

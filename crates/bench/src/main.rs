@@ -22,7 +22,6 @@ use clap::{Parser, Subcommand, ValueEnum};
 use machine::Machine;
 use serde::Serialize;
 use std::alloc::System;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Counts the bytes that are allocated, for the simulator's memory.
@@ -57,10 +56,10 @@ enum Verb {
     Bare(messages::bare::Args),
     /// Receive a file over QUIC into this directory
     #[command(hide = true)]
-    QuicReceive { directory: PathBuf },
+    QuicReceive(quic::Receive),
     /// Send a file over QUIC to who receives in this directory
     #[command(hide = true)]
-    QuicSend { directory: PathBuf, file: PathBuf },
+    QuicSend(quic::Send),
     /// Run one workload of the simulator once, for a profiler
     #[command(hide = true)]
     Simulate {
@@ -137,8 +136,8 @@ fn main() -> Result<()> {
         Some(Verb::Part { name, packets }) => return parts::run(name, *packets),
         Some(Verb::Simulate { name, parts }) => return simulator::run_one(name, *parts),
         Some(Verb::Bare(args)) => return messages::bare::run(args),
-        Some(Verb::QuicReceive { directory }) => return quic::receive(directory),
-        Some(Verb::QuicSend { directory, file }) => return quic::send(directory, file),
+        Some(Verb::QuicReceive(args)) => return quic::receive(args),
+        Some(Verb::QuicSend(args)) => return quic::send(args),
         None => {}
     }
     let report = measure(&args)?;

@@ -36,12 +36,14 @@ pub struct Effort {
 enum Mover {
     Send,
     Quic,
+    Clear,
     Tcp,
 }
 
-const MOVERS: [(Mover, &str); 3] = [
-    (Mover::Send, "trunkline send: file to file, hashed twice, ChaCha20-Poly1305"),
+const MOVERS: [(Mover, &str); 4] = [
+    (Mover::Send, "trunkline send: file to file, hashed twice, AES-GCM if the processor has it"),
     (Mover::Quic, "QUIC (quinn): file to file, AES-GCM"),
+    (Mover::Clear, "trunkline send --plaintext: file to file, hashed twice"),
     (Mover::Tcp, "TCP (iperf3): memory to memory, nothing encrypted"),
 ];
 
@@ -113,7 +115,7 @@ fn transfer(mover: Mover, file: &Path, bytes: u64) -> Result<Sample> {
     let took = began.elapsed();
     finish(far, "the receiver")?;
     let moved = match mover {
-        Mover::Send => fs::metadata(place.path().join("inbox/file"))?.len(),
+        Mover::Send | Mover::Clear => fs::metadata(place.path().join("inbox/file"))?.len(),
         Mover::Quic => fs::metadata(place.path().join("received"))?.len(),
         Mover::Tcp => bytes,
     };
@@ -124,7 +126,7 @@ fn transfer(mover: Mover, file: &Path, bytes: u64) -> Result<Sample> {
 
 fn receiver(mover: Mover, place: &Path) -> Result<Command> {
     Ok(match mover {
-        Mover::Send => {
+        Mover::Send | Mover::Clear => {
             let key = place.join("key");
             // As it is, and not stretched.
             fs::write(&key, "0123456789abcdef".repeat(4))?;
@@ -132,6 +134,7 @@ fn receiver(mover: Mover, place: &Path) -> Result<Command> {
             let mut command = Command::new(ours()?);
             command.arg("receive").arg(place.join("inbox"));
             command.args(["--port", PORTS[0], "--key-file"]).arg(key);
+            command.args((mover == Mover::Clear).then_some("--plaintext"));
             command
         }
         Mover::Quic => {
@@ -149,9 +152,10 @@ fn receiver(mover: Mover, place: &Path) -> Result<Command> {
 
 fn sender(mover: Mover, place: &Path, file: &Path, bytes: u64) -> Result<Command> {
     Ok(match mover {
-        Mover::Send => {
+        Mover::Send | Mover::Clear => {
             let mut command = Command::new(ours()?);
-            command.arg("send").arg(file).arg(format!("127.0.0.1:{}", PORTS[0]));
+            command.arg("send").args((mover == Mover::Clear).then_some("--plaintext"));
+            command.arg(file).arg(format!("127.0.0.1:{}", PORTS[0]));
             command.arg("--key-file").arg(place.join("key"));
             command
         }
@@ -178,7 +182,7 @@ fn wait_for(mover: Mover, place: &Path) -> Result<()> {
     };
     loop {
         let is_there = match mover {
-            Mover::Send => listens("/proc/net/udp", port(PORTS[0])),
+            Mover::Send | Mover::Clear => listens("/proc/net/udp", port(PORTS[0])),
             Mover::Quic => place.join("port").exists(),
             Mover::Tcp => ["/proc/net/tcp", "/proc/net/tcp6"]
                 .iter()

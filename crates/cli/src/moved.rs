@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use trunkline_control::{Controller, Server, SetRequest, socket_path};
 use trunkline_core::{Rate, Size};
 use trunkline_handshake::Key;
-use trunkline_mover::{Control, MoverError, Secret};
+use trunkline_mover::{Control, Manner, MoverError, Secret};
 
 /// Who is at the other end.
 #[derive(clap::Args)]
@@ -31,6 +31,25 @@ impl KeyArgs {
         }
         let key = Key::find(self.key_file.as_deref()).map_err(Failure::failed)?;
         Ok(key.map(Secret::Key))
+    }
+}
+
+/// How the data travel.
+#[derive(clap::Args)]
+pub struct MannerArgs {
+    /// Send data in the clear, if both ends say so: cheaper, and anybody on the way can read and change them. Files are still
+    /// held against their hashes
+    #[arg(long)]
+    plaintext: bool,
+    /// Use packets of IP protocol 30, NETBLT's own, and not UDP. Both ends need root, and most firewalls drop these packets
+    #[arg(long)]
+    raw: bool,
+}
+
+impl MannerArgs {
+    /// What was given.
+    pub fn manner(&self) -> Manner {
+        Manner { clear: self.plaintext, raw: self.raw }
     }
 }
 

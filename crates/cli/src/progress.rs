@@ -51,6 +51,13 @@ impl Progress {
         }
     }
 
+    /// Takes the line away, so that something else can be printed.
+    pub fn clear(&self) {
+        if self.terminal {
+            output::aside("\r\x1b[K");
+        }
+    }
+
     /// Says how many steps are done.
     pub fn done(&mut self, done: usize) {
         self.done = done;
@@ -59,8 +66,6 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.terminal {
-            output::aside("\r\x1b[K");
-        }
+        self.clear();
     }
 }

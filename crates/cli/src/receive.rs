@@ -1,15 +1,18 @@
 //! `trunkline receive`: the other end of `trunkline send`.
 
 use crate::failure::Failure;
-use crate::moved::{self, KeyArgs, amount, rate, told};
+use crate::moved::{self, KeyArgs, MannerArgs, Signal, amount, rate, told};
 use crate::output::{self, counted};
 use crate::progress::Progress;
+use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use trunkline_core::Size;
 use trunkline_handshake::ShortCode;
-use trunkline_mover::{Control, Got, PORT, ReceiveOptions, Receiving, Secret, receive};
+use trunkline_mover::{
+    Control, Got, MoverError, PORT, ReceiveOptions, Receiving, Secret, keep_receiving, receive,
+};
 use trunkline_transfer::journal::{self, Unfinished};
 
 /// Receive what `trunkline send` sends, into a directory.
@@ -27,10 +30,15 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind: IpAddr,
     /// Listen at this port of UDP; 0 for any
-    #[arg(long, value_name = "NUMBER", default_value_t = PORT)]
+    #[arg(long, value_name = "NUMBER", default_value_t = PORT, conflicts_with = "raw")]
     port: u16,
     #[command(flatten)]
     key: KeyArgs,
+    #[command(flatten)]
+    manner: MannerArgs,
+    /// Receive one transfer after another until Ctrl-C, and not one
+    #[arg(long)]
+    keep: bool,
     /// Replace files that exist already
     #[arg(long)]
     replace: bool,
@@ -38,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "96MB")]
     memory: Size,
     /// List the unfinished transfers in the directory instead, and how far they are
-    #[arg(long, conflicts_with_all = ["bind", "port", "replace", "memory", "key_file", "no_key"])]
+    #[arg(long, conflicts_with_all = ["bind", "port", "replace", "memory", "key_file", "no_key", "keep", "plaintext", "raw"])]
     list: bool,
     /// Print the code, progress and the result as lines of JSON
     #[arg(long)]
@@ -50,6 +58,7 @@ Examples:
   trunkline receive inbox --bind 0.0.0.0       # prints a code, such as k7q-m2x
   trunkline receive inbox --bind :: --port 4000 --key-file transfer.key
   trunkline receive --replace                  # from this host only, into the current directory
+  trunkline receive inbox --keep --key-file transfer.key
   trunkline receive inbox --list               # what was begun there and has not ended";
 
 /// Receives.
@@ -71,18 +80,51 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         directory: args.directory.clone(),
         listen: SocketAddr::new(args.bind, args.port),
         secret,
+        manner: args.manner.manner(),
         memory: args.memory.bytes(),
         replace: args.replace,
     };
     let mut shown = Shown { progress: Progress::new(0), json: args.json, code };
+    if args.keep {
+        return keep(options, &control, &signal, shown);
+    }
     let tell = &mut |what: &Receiving| shown.tell(what);
     let got = receive(options, &control, tell);
     drop(shown);
     let got = got.map_err(|error| moved::failure(error, &signal))?;
-    if args.json {
-        return moved::json_line("received", &got);
+    result(&got, args.json)
+}
+
+/// Receives until it is stopped. A transfer that fails is told, and the next one is waited for.
+fn keep(
+    options: ReceiveOptions,
+    control: &Control,
+    signal: &Signal,
+    shown: Shown,
+) -> Result<(), Failure> {
+    let (json, shown) = (shown.json, RefCell::new(shown));
+    let each = &mut |got: Result<Got, MoverError>| {
+        shown.borrow_mut().progress.clear();
+        match got {
+            // What nobody reads any more is no reason to stop receiving.
+            Ok(got) => _ = result(&got, json),
+            Err(error) if json => {
+                let said = serde_json::json!({ "error": error.to_string() });
+                let _ = moved::json_line("failed", &said);
+            }
+            Err(error) => output::tell(error),
+        }
+    };
+    let tell = &mut |what: &Receiving| shown.borrow_mut().tell(what);
+    keep_receiving(options, control, tell, each).map_err(|error| moved::failure(error, signal))
+}
+
+/// Prints what has come.
+fn result(got: &Got, json: bool) -> Result<(), Failure> {
+    match json {
+        true => moved::json_line("received", got),
+        false => output::line(&summary(got)),
     }
-    output::line(&summary(&got))
 }
 
 /// Prints the unfinished transfers, a line for each.
@@ -129,7 +171,7 @@ impl Shown {
         }
         match what {
             Receiving::Listen { address } => {
-                output::tell(format_args!("listening at {address} (UDP)"));
+                output::tell(format_args!("{}", listening(address)));
                 if let Some(code) = &self.code {
                     output::tell(format_args!(
                         "the code is {code}: trunkline send … {code}@{}",
@@ -142,6 +184,14 @@ impl Shown {
     }
 }
 
+/// Where it listens; without UDP there is no port.
+fn listening(address: &SocketAddr) -> String {
+    match address.port() {
+        0 => format!("listening at {} (IP protocol 30)", address.ip()),
+        _ => format!("listening at {address} (UDP)"),
+    }
+}
+
 /// The receiver as a sender would write it.
 fn host(address: &SocketAddr) -> String {
     let name = match address.ip() {
@@ -150,7 +200,8 @@ fn host(address: &SocketAddr) -> String {
         IpAddr::V6(ip) => format!("[{ip}]"),
     };
     match address.port() {
-        PORT => name,
+        // IP protocol 30 has none.
+        PORT | 0 => name,
         port => format!("{name}:{port}"),
     }
 }
@@ -158,7 +209,7 @@ fn host(address: &SocketAddr) -> String {
 /// A phase in a line.
 fn words(what: &Receiving) -> String {
     match what {
-        Receiving::Listen { address } => format!("listening at {address}"),
+        Receiving::Listen { address } => listening(address),
         Receiving::Connect { from, name, .. } if name.is_empty() => format!("{from} has called"),
         Receiving::Connect { from, name, had, bytes } => {
             format!("{from} sends {name}: {} of {} are there", amount(*had), amount(*bytes))

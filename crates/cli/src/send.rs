@@ -1,7 +1,7 @@
 //! `trunkline send`: files to a host that runs `trunkline receive`.
 
 use crate::failure::Failure;
-use crate::moved::{self, KeyArgs, amount, rate, told};
+use crate::moved::{self, KeyArgs, MannerArgs, amount, rate, told};
 use crate::output::{self, counted};
 use crate::progress::Progress;
 use std::ffi::{OsStr, OsString};
@@ -26,6 +26,8 @@ pub struct Args {
     what: Vec<OsString>,
     #[command(flatten)]
     key: KeyArgs,
+    #[command(flatten)]
+    manner: MannerArgs,
     /// The most user data per second; `trunkline set rate=…` changes it while it runs [default: what the path carries]
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
@@ -103,6 +105,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             )
         })?,
     };
+    if args.manner.manner().raw && target.port != PORT {
+        return Err(Failure::wrong_use(
+            "IP protocol 30 has no ports: leave the port out with --raw",
+        ));
+    }
     let to = target.address()?;
     let control = Arc::new(Control::default());
     control.set_cap(args.rate);
@@ -111,7 +118,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let mut shown = Shown { progress: Progress::new(0), json: args.json, to };
     let tell = &mut |what: &Sending| shown.tell(what);
-    let sent = send(&SendOptions { paths, to, secret }, &control, tell);
+    let manner = args.manner.manner();
+    let sent = send(&SendOptions { paths, to, secret, manner }, &control, tell);
     drop(shown);
     let sent = sent.map_err(|error| moved::failure(error, &signal))?;
     if args.json {
@@ -159,7 +167,7 @@ fn words(what: &Sending, to: SocketAddr) -> String {
             format!("verify: read {} of {} that were there before", amount(*read), amount(*bytes))
         }
         Sending::Place { done, entries } => format!("verify: {done} of {entries} entries in place"),
-        Sending::Lost => format!("{to} does not answer any more; what it has is kept"),
+        Sending::Lost => format!("the session with {to} is lost; what it has is kept"),
     }
 }
 

@@ -2,10 +2,15 @@
 //!
 //! A datagram bears its number, eight octets in big-endian order, in front of what is sealed; the number is the nonce.
 //! Numbers that came, and those that are too old to tell, are refused.
+//!
+//! If both ends want it they are *in the clear*: of the same length, with a token in place of the tag. The token is the tag of
+//! an empty message of number 0, so that it comes from nobody who has not the connection's keys or has not seen one of its
+//! datagrams. Each direction has its own.
 
 use crate::{Broken, Channel};
 use snow::TransportState;
 use std::fmt;
+use subtle::ConstantTimeEq;
 
 /// Octets of the number.
 const NUMBER: usize = 8;
@@ -19,7 +24,17 @@ const WINDOW: u64 = 1 << 17;
 /// One end of a connection of datagrams after the first words.
 pub struct Datagrams {
     transport: TransportState,
+    clear: Option<Clear>,
     heard: Heard,
+}
+
+/// What datagrams in the clear need.
+struct Clear {
+    /// The number of the next one.
+    next: u64,
+    own: [u8; TAG],
+    /// The other end's token, once it has been proved.
+    theirs: Option<[u8; TAG]>,
 }
 
 impl fmt::Debug for Datagrams {
@@ -31,6 +46,13 @@ impl fmt::Debug for Datagrams {
 impl Datagrams {
     /// Appends what carries `open` to `out`.
     pub fn seal(&mut self, open: &[u8], out: &mut Vec<u8>) {
+        if let Some(clear) = &mut self.clear {
+            out.extend(clear.next.to_be_bytes());
+            out.extend_from_slice(open);
+            out.extend(clear.own);
+            clear.next += 1;
+            return;
+        }
         out.extend(self.transport.sending_nonce().to_be_bytes());
         let at = out.len();
         out.resize(at + open.len() + TAG, 0);
@@ -49,11 +71,40 @@ impl Datagrams {
         if number == u64::MAX || !self.heard.is_new(number) {
             return Err(Broken);
         }
-        open.resize(sealed.len(), 0);
-        self.transport.set_receiving_nonce(number);
-        let length = self.transport.read_message(sealed, open).map_err(|_| Broken)?;
-        open.truncate(length);
+        match &mut self.clear {
+            Some(clear) => {
+                let (octets, token) = sealed.split_last_chunk::<TAG>().ok_or(Broken)?;
+                clear.check(&mut self.transport, token)?;
+                open.clear();
+                open.extend_from_slice(octets);
+            }
+            None => {
+                open.resize(sealed.len(), 0);
+                self.transport.set_receiving_nonce(number);
+                let length = self.transport.read_message(sealed, open).map_err(|_| Broken)?;
+                open.truncate(length);
+            }
+        }
         self.heard.note(number);
+        Ok(())
+    }
+}
+
+impl Clear {
+    fn new(transport: &mut TransportState) -> Option<Clear> {
+        let mut own = [0; TAG];
+        transport.write_message(&[], &mut own).ok()?;
+        Some(Clear { next: 0, own, theirs: None })
+    }
+
+    /// Whether a token is the other end's. The first one is opened, others are compared with it.
+    fn check(&mut self, transport: &mut TransportState, token: &[u8; TAG]) -> Result<(), Broken> {
+        if let Some(theirs) = &self.theirs {
+            return if theirs.ct_eq(token).into() { Ok(()) } else { Err(Broken) };
+        }
+        transport.set_receiving_nonce(0);
+        transport.read_message(token, &mut [0; TAG]).map_err(|_| Broken)?;
+        self.theirs = Some(*token);
         Ok(())
     }
 }
@@ -61,7 +112,18 @@ impl Datagrams {
 impl Channel {
     /// The same connection for datagrams, if no message has been sealed or opened yet.
     pub fn into_datagrams(self) -> Datagrams {
-        Datagrams { transport: self.into_transport(), heard: Heard::new() }
+        Datagrams { transport: self.into_transport(), clear: None, heard: Heard::new() }
+    }
+
+    /// The same for datagrams in the clear.
+    ///
+    /// # Errors
+    /// If a message has been sealed.
+    pub fn into_clear_datagrams(self) -> Result<Datagrams, Broken> {
+        let mut transport = self.into_transport();
+        let clear = Clear::new(&mut transport).filter(|_| transport.sending_nonce() == 1);
+        let clear = Some(clear.ok_or(Broken)?);
+        Ok(Datagrams { transport, clear, heard: Heard::new() })
     }
 }
 
@@ -111,15 +173,26 @@ fn place(number: u64) -> (usize, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Hello, Initiator, Purpose};
+    use crate::{Cipher, Hello, Initiator, Purpose};
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    fn pair() -> (Datagrams, Datagrams) {
-        let (initiator, words) = Initiator::begin(None, Purpose(1), b"").unwrap();
+    fn channels(cipher: Cipher) -> (Channel, Channel) {
+        let begun = Initiator::begin_with(cipher, None, Purpose(1), b"");
+        let (initiator, words) = begun.unwrap();
         let (hello, _) = Hello::read(&words).unwrap().unwrap();
         let (there, answer) = hello.accept(None).unwrap();
-        (initiator.finish(&answer).unwrap().into_datagrams(), there.into_datagrams())
+        (initiator.finish(&answer).unwrap(), there)
+    }
+
+    fn pair() -> (Datagrams, Datagrams) {
+        let (near, there) = channels(Cipher::ChaChaPoly);
+        (near.into_datagrams(), there.into_datagrams())
+    }
+
+    fn clear() -> (Datagrams, Datagrams) {
+        let (near, there) = channels(Cipher::AesGcm);
+        (near.into_clear_datagrams().unwrap(), there.into_clear_datagrams().unwrap())
     }
 
     fn sealed(end: &mut Datagrams, open: &[u8]) -> Vec<u8> {
@@ -131,8 +204,8 @@ mod tests {
     proptest! {
         /// In any order, with copies and without what is lost, each that comes is opened once.
         #[test]
-        fn each_opens_once(order in prop::collection::vec(0usize..40, 1..100)) {
-            let (mut near, mut there) = pair();
+        fn each_opens_once(order in prop::collection::vec(0usize..40, 1..100), is_clear: bool) {
+            let (mut near, mut there) = if is_clear { clear() } else { pair() };
             let all: Vec<Vec<u8>> = (0..40u8).map(|n| sealed(&mut near, &[n; 9])).collect();
             let (mut open, mut seen) = (Vec::new(), HashSet::new());
             for at in order {
@@ -155,6 +228,34 @@ mod tests {
             datagram[at] ^= change;
             prop_assert_eq!(there.open(&datagram, &mut Vec::new()), Ok(()));
         }
+    }
+
+    /// What is in the clear can be read, and still comes from nobody who has not its end's token: not from another connection,
+    /// nor from the end that reads it.
+    #[test]
+    fn datagrams_in_the_clear_bear_a_token() {
+        let ((mut near, mut there), (mut other, _)) = (clear(), clear());
+        let datagram = sealed(&mut near, b"a datagram");
+        assert_eq!(datagram.len(), 10 + SEALING);
+        assert!(datagram.windows(10).any(|it| it == b"a datagram"));
+        let open = &mut Vec::new();
+        let answer = sealed(&mut there, b"answer");
+        for wrong in [sealed(&mut other, b"a datagram"), answer.clone(), vec![0; 40], vec![0; 20]] {
+            assert_eq!(there.open(&wrong, open), Err(Broken));
+        }
+        assert_eq!(there.open(&datagram, open), Ok(()));
+        assert_eq!(open, b"a datagram");
+        let later = sealed(&mut near, b"another");
+        for at in later.len() - TAG..later.len() {
+            let mut changed = later.clone();
+            changed[at] ^= 1;
+            assert_eq!(there.open(&changed, open), Err(Broken));
+        }
+        assert_eq!(there.open(&later, open), Ok(()));
+        assert_eq!(near.open(&answer, open), Ok(()));
+        let (mut used, _) = channels(Cipher::AesGcm);
+        used.seal(b"a message");
+        assert_eq!(used.into_clear_datagrams().unwrap_err(), Broken);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The first words of a connection, one message each way.
 //!
 //! ```text
-//! client   magic 4, version 1, keyed 1, purpose 1, length of the context 1, context, message of Noise
+//! client   magic 4, version 1, how 1, purpose 1, length of the context 1, context, message of Noise
 //! server   0, message of Noise; or a refusal in one octet, and the end
 //! ```
 //!
+//! Of *how*, bit 0 says that there is a key, and bit 1 that the cipher is AES-GCM instead of ChaCha20-Poly1305.
 //! All but Noise's message is its prologue, so that both ends have read the same. With a key the client's
 //! message already shows that it has the key, before the server has worked for it; it may be one that was
 //! overheard, which the first sealed message then tells.
@@ -20,6 +21,9 @@ pub const MAGIC: [u8; 4] = *b"TLNK";
 pub const VERSION: u8 = 2;
 /// Octets before the context.
 const FIXED: usize = 8;
+/// The bits of the octet that says how: a key, and AES-GCM.
+const KEYED: u8 = 1;
+const AES: u8 = 2;
 /// Most octets of the context.
 pub const MOST_CONTEXT: usize = 64;
 /// Octets of a public key (Noise §12.1); those of the tag of what is encrypted follow (§12.3).
@@ -34,6 +38,29 @@ pub const LONGEST: usize = FIXED + MOST_CONTEXT + POINT + TAG;
 /// The purpose of a connection. First words for one purpose are worth nothing for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purpose(pub u8);
+
+/// The cipher of a connection (Noise §12.3, §12.4), which the client chooses. Under AES-GCM no connection may carry more than
+/// 2^56 octets (Noise §14).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cipher {
+    /// ChaCha20-Poly1305: fast on any processor.
+    ChaChaPoly,
+    /// AES-256-GCM: several times faster on a processor with instructions for it, and several times slower without.
+    AesGcm,
+}
+
+impl Cipher {
+    /// The faster one on this processor.
+    pub fn faster() -> Cipher {
+        #[cfg(target_arch = "x86_64")]
+        let has_aes = is_x86_feature_detected!("aes") && is_x86_feature_detected!("pclmulqdq");
+        #[cfg(target_arch = "aarch64")]
+        let has_aes = std::arch::is_aarch64_feature_detected!("aes");
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let has_aes = false;
+        if has_aes { Cipher::AesGcm } else { Cipher::ChaChaPoly }
+    }
+}
 
 /// The reason why a client is sent away. It is one octet: this end has a text of its own for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,10 +80,12 @@ pub enum Refusal {
     Unknown = 6,
     /// There is no room.
     Busy = 7,
+    /// It wants to send in the clear.
+    Clear = 8,
 }
 
 impl Refusal {
-    const ALL: [Refusal; 7] = [
+    const ALL: [Refusal; 8] = [
         Refusal::Version,
         Refusal::KeyWanted,
         Refusal::Keyless,
@@ -64,6 +93,7 @@ impl Refusal {
         Refusal::Address,
         Refusal::Unknown,
         Refusal::Busy,
+        Refusal::Clear,
     ];
 
     fn of(octet: u8) -> Option<Refusal> {
@@ -86,6 +116,7 @@ impl fmt::Display for Refusal {
             Refusal::Address => "this address is not on its list of clients (--allow)",
             Refusal::Unknown => "no such session or flow, or its connection is there already",
             Refusal::Busy => "it has no room; try again later",
+            Refusal::Clear => "it takes nothing in the clear",
         })
     }
 }
@@ -134,10 +165,10 @@ impl Hello {
             return Err(Unfit::Refused(Refusal::Version));
         }
         let context = usize::from(fixed[7]);
-        if fixed[5] > 1 || context > MOST_CONTEXT {
+        if fixed[5] > KEYED | AES || context > MOST_CONTEXT {
             return Err(Unfit::Foreign);
         }
-        let length = FIXED + context + message_length(fixed[5] == 1);
+        let length = FIXED + context + message_length(fixed[5] & KEYED != 0);
         let Some(all) = octets.get(..length) else { return Ok(None) };
         let (prologue, message) = all.split_at(FIXED + context);
         Ok(Some((Hello { prologue: prologue.into(), message: message.into() }, length)))
@@ -158,12 +189,14 @@ impl Hello {
     /// # Errors
     /// If it has not, or has one although none is asked for.
     pub fn accept(&self, key: Option<&Key>) -> Result<(Channel, Vec<u8>), Unfit> {
-        match (key.is_some(), self.prologue[5] == 1) {
+        let how = self.prologue[5];
+        match (key.is_some(), how & KEYED != 0) {
             (true, false) => return Err(Unfit::Refused(Refusal::KeyWanted)),
             (false, true) => return Err(Unfit::Refused(Refusal::Keyless)),
             _ => {}
         }
-        let mut state = build(key, &self.prologue, |builder| builder.build_responder())?;
+        let cipher = if how & AES != 0 { Cipher::AesGcm } else { Cipher::ChaChaPoly };
+        let mut state = build(key, cipher, &self.prologue, |builder| builder.build_responder())?;
         let refusal =
             if key.is_some() { Unfit::Refused(Refusal::WrongKey) } else { Unfit::Foreign };
         state.read_message(&self.message, &mut [0; LONGEST]).map_err(|_| refusal)?;
@@ -184,7 +217,7 @@ impl fmt::Debug for Initiator {
 }
 
 impl Initiator {
-    /// The first words with this key, and who awaits the answer to them. Of the context the first
+    /// The first words with this key and ChaCha20-Poly1305, and who awaits the answer to them. Of the context the first
     /// [`MOST_CONTEXT`] octets count.
     ///
     /// # Errors
@@ -194,11 +227,26 @@ impl Initiator {
         purpose: Purpose,
         context: &[u8],
     ) -> Result<(Initiator, Vec<u8>), Unfit> {
+        Initiator::begin_with(Cipher::ChaChaPoly, key, purpose, context)
+    }
+
+    /// The same with this cipher.
+    ///
+    /// # Errors
+    /// As those of [`begin`](Initiator::begin).
+    pub fn begin_with(
+        cipher: Cipher,
+        key: Option<&Key>,
+        purpose: Purpose,
+        context: &[u8],
+    ) -> Result<(Initiator, Vec<u8>), Unfit> {
         let context = &context[..context.len().min(MOST_CONTEXT)];
         let mut words = MAGIC.to_vec();
-        words.extend([VERSION, u8::from(key.is_some()), purpose.0, context.len() as u8]);
+        let keyed = if key.is_some() { KEYED } else { 0 };
+        let aes = if cipher == Cipher::AesGcm { AES } else { 0 };
+        words.extend([VERSION, keyed | aes, purpose.0, context.len() as u8]);
         words.extend(context);
-        let mut state = build(key, &words, |builder| builder.build_initiator())?;
+        let mut state = build(key, cipher, &words, |builder| builder.build_initiator())?;
         words.extend(write(&mut state)?);
         Ok((Initiator { state }, words))
     }
@@ -239,10 +287,17 @@ fn write(state: &mut HandshakeState) -> Result<Vec<u8>, Unfit> {
 
 type Build = fn(Builder<'_>) -> Result<HandshakeState, snow::Error>;
 
-fn build(key: Option<&Key>, prologue: &[u8], end: Build) -> Result<HandshakeState, Unfit> {
-    let name = match key {
-        Some(_) => "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s",
-        None => "Noise_NN_25519_ChaChaPoly_BLAKE2s",
+fn build(
+    key: Option<&Key>,
+    cipher: Cipher,
+    prologue: &[u8],
+    end: Build,
+) -> Result<HandshakeState, Unfit> {
+    let name = match (key, cipher) {
+        (Some(_), Cipher::ChaChaPoly) => "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s",
+        (None, Cipher::ChaChaPoly) => "Noise_NN_25519_ChaChaPoly_BLAKE2s",
+        (Some(_), Cipher::AesGcm) => "Noise_NNpsk0_25519_AESGCM_BLAKE2s",
+        (None, Cipher::AesGcm) => "Noise_NN_25519_AESGCM_BLAKE2s",
     };
     let params: NoiseParams = name.parse().map_err(|_| Unfit::Foreign)?;
     let builder = Builder::new(params).prologue(prologue);
@@ -266,7 +321,16 @@ mod tests {
 
     /// Both ends' channels, or why there are none.
     fn meet(client: Option<&Key>, server: Option<&Key>) -> Result<(Channel, Channel), Unfit> {
-        let (initiator, words) = Initiator::begin(client, PURPOSE, b"context").unwrap();
+        meet_with(Cipher::ChaChaPoly, client, server)
+    }
+
+    fn meet_with(
+        cipher: Cipher,
+        client: Option<&Key>,
+        server: Option<&Key>,
+    ) -> Result<(Channel, Channel), Unfit> {
+        let begun = Initiator::begin_with(cipher, client, PURPOSE, b"context");
+        let (initiator, words) = begun.unwrap();
         let (hello, length) = Hello::read(&words)?.unwrap();
         assert_eq!(
             (length, hello.purpose(), hello.context()),
@@ -279,8 +343,10 @@ mod tests {
 
     #[test]
     fn who_has_the_same_key_meets_and_nobody_else() {
-        for key in [None, Some(&key(1))] {
-            let (mut near, mut there) = meet(key, key).unwrap();
+        let ciphers = [Cipher::ChaChaPoly, Cipher::AesGcm];
+        let cases = ciphers.map(|cipher| [(cipher, None), (cipher, Some(key(1)))]);
+        for (cipher, key) in cases.as_flattened() {
+            let (mut near, mut there) = meet_with(*cipher, key.as_ref(), key.as_ref()).unwrap();
             assert_eq!(near.transcript(), there.transcript());
             let sealed = near.seal(b"a message");
             there.take(&sealed);

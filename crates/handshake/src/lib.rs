@@ -16,7 +16,7 @@ mod password;
 pub use channel::{Broken, Channel};
 pub use code::{CODE, Code, CodeKey, Codes, TAG, same};
 pub use datagrams::{Datagrams, SEALING};
-pub use hello::{Hello, Initiator, Purpose, Refusal, Unfit};
+pub use hello::{Cipher, Hello, Initiator, Purpose, Refusal, Unfit};
 pub use key::{Key, KeyError, VARIABLE};
 pub use password::{Exchange, NoCode, ShortCode, Side, WORD};
 

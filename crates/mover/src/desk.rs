@@ -104,7 +104,15 @@ struct Clerk {
 impl Clerk {
     fn work(mut self, tasks: &Receiver<Task>) {
         for task in tasks {
-            let done = self.one(task).unwrap_or_else(|error| Some(Done::Failed(error)));
+            let is_write = matches!(task, Task::Write(..));
+            let done = self.one(task).unwrap_or_else(|error| {
+                // What is in the journal stays. Whoever offers the transfer again begins with that.
+                self.sink = None;
+                if is_write {
+                    let _ = self.answers.send(Done::Written(Vec::new()));
+                }
+                Some(Done::Failed(error))
+            });
             if let Some(done) = done
                 && self.answers.send(done).is_err()
             {
@@ -132,11 +140,11 @@ impl Clerk {
             }
             Task::Manifest(octets) => match sink.set_manifest(&octets, self.replace) {
                 Err(TransferError::Exists(path)) => {
-                    let exists = TransferError::Exists(path);
                     let (offer, sink) = self.sink.take().ok_or(TransferError::NoManifest)?;
-                    let stands = self.stands(&offer, &octets).ok_or(exists)?;
+                    // Nothing has come yet but the list.
                     sink.discard()?;
-                    Ok(Some(stands))
+                    let exists = TransferError::Exists(path);
+                    self.stands(&offer, &octets).ok_or(exists).map(Some)
                 }
                 set => {
                     set?;

@@ -60,6 +60,9 @@ impl MoverError {
             Unfit::Refused(Refusal::Keyless) => {
                 "it asks for nothing, and so cannot prove who it is: give --no-key if you trust it all the same".into()
             }
+            Unfit::Refused(Refusal::Clear) => {
+                "it takes encrypted data only: give --plaintext to both ends, or to none".into()
+            }
             other => other.to_string(),
         })
     }

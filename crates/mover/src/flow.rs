@@ -23,6 +23,9 @@ const ASK: Span = Span::from_millis(200);
 /// The least time for which an OPEN is waited for before a shorter one is tried: it has been sent twice by then, and might be
 /// sent a third time.
 const PATIENCE: Span = Span::from_secs(3);
+/// The least time without a confirmation, and the least number of data packets in it, after which a receiver whose words come
+/// gets none of the data: the path does not take packets of this length any more. On longer paths it is ten round trips.
+const SWALLOWED: (Span, u64) = (Span::from_secs(5), 256);
 /// Seconds of silence after which a connection is given up, and the receiver called again.
 const DEATH: u16 = 60;
 /// Buffers under way at once: 90 MB.
@@ -149,6 +152,8 @@ enum Opened {
 pub(crate) struct Flow<'a> {
     pub link: Link,
     pub to: SocketAddr,
+    /// Whether it wants to send in the clear.
+    pub is_clear: bool,
     pub control: &'a Control,
     /// Octets of a buffer.
     pub chunk: u32,
@@ -156,6 +161,8 @@ pub(crate) struct Flow<'a> {
     pub packet: u16,
     /// The longest that the receiver took to answer first words.
     pub round: Span,
+    /// When it was heard last.
+    pub heard: Time,
     pub account: Account,
     /// Data packets sent, and those of them sent again.
     pub packets: (u64, u64),
@@ -171,7 +178,7 @@ impl Flow<'_> {
         told: &mut dyn FnMut(Span),
     ) -> Result<Session, MoverError> {
         let begun = self.link.now();
-        let mut caller = Caller::begin(secret, begun)?;
+        let mut caller = Caller::begin(secret, self.is_clear, begun)?;
         loop {
             self.check_stop()?;
             let now = self.link.now();
@@ -305,6 +312,8 @@ impl Flow<'_> {
     ) -> Result<Outcome, MoverError> {
         let mut buffers: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
         let (mut cap, mut before, earlier) = (self.control.cap(), self.link.now(), self.packets);
+        let mut confirmed = (before, self.packets.0);
+        self.link.was_too_long = false;
         loop {
             self.check_stop().inspect_err(|_| self.quit(session, connection))?;
             if self.control.cap() != cap {
@@ -326,22 +335,34 @@ impl Flow<'_> {
                 return self.ended(ending);
             }
             let Some(sender) = connection.sender() else { return Ok(Outcome::Lost) };
+            let (sent, timer) = (sender.sent, sender.control_timer());
+            self.packets = (earlier.0 + sent.packets + sent.again, earlier.1 + sent.again);
             while let Some(buffer) = sender.released() {
                 feed.confirmed(buffer, buffers.remove(&buffer).unwrap_or_default());
+                confirmed = (before, self.packets.0);
             }
-            let sent = sender.sent;
-            self.packets = (earlier.0 + sent.packets + sent.again, earlier.1 + sent.again);
             feed.tell(before, self.packets);
             if sender.is_finished() {
                 return Ok(Outcome::Done);
             }
             let (limit, most) = held(sender.held());
+            if self.link.was_too_long || self.are_swallowed(before, confirmed, timer) {
+                return Ok(Outcome::Lost);
+            }
             let worked = self.link.now();
             self.account.book(Limit::Processor, worked.since(before));
             self.rest(connection, most);
             before = self.link.now();
             self.account.book(limit, before.since(worked));
         }
+    }
+
+    /// Whether data vanish while the receiver's words come. `confirmed` is when something was confirmed last, and how many data
+    /// packets had been sent by then.
+    fn are_swallowed(&self, now: Time, confirmed: (Time, u64), timer: Span) -> bool {
+        let patience = SWALLOWED.0.max(timer.scaled(10, 1));
+        let is_heard = now <= self.heard + patience.scaled(1, 2);
+        is_heard && now >= confirmed.0 + patience && self.packets.0 >= confirmed.1 + SWALLOWED.1
     }
 
     /// Takes in what has come and sends what is due. Answers whether the session still is.
@@ -352,7 +373,7 @@ impl Flow<'_> {
         buffers: &mut BTreeMap<u64, Vec<u8>>,
     ) -> Result<bool, MoverError> {
         let (to, mut is_known) = (self.to, true);
-        let Flow { link, told, .. } = self;
+        let Flow { link, told, heard, .. } = self;
         while link.receive(|from, at, datagram| {
             if !same(from, to) {
                 return;
@@ -361,6 +382,7 @@ impl Flow<'_> {
             match session.hear(datagram) {
                 Some((Read { packet: Packet::Text(text), .. }, _)) => *told = Some(text),
                 Some((read, _)) if read.ports == connection.ports().turned() => {
+                    *heard = at;
                     connection.receive(at, &read.packet, true);
                 }
                 _ => {}

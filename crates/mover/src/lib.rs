@@ -23,13 +23,22 @@ pub mod words;
 pub use account::Limit;
 pub use error::MoverError;
 pub use flow::Control;
-pub use receive::{ReceiveOptions, receive};
+pub use receive::{ReceiveOptions, keep_receiving, receive};
 pub use send::{SendOptions, Sending, Sent, send};
 pub use session::Secret;
 pub use story::{Got, Receiving};
 
 /// The UDP port at which a receiver waits if nothing else is said (RFC 1986 gave it to NETBLT in UDP).
 pub const PORT: u16 = 1818;
+
+/// How what the ends say travels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// In the clear, if the other end wants that too.
+    pub clear: bool,
+    /// In packets of IP's protocol 30, which RFC 998 (§1) gives NETBLT, instead of UDP. Ports mean nothing then.
+    pub raw: bool,
+}
 
 /// Octets of a chunk at most: 128 full packets.
 pub const CHUNK: u32 = 128 * PACKET as u32;

@@ -1,4 +1,4 @@
-//! The UDP socket: datagrams out in batches of equal length (one system call for up to 64, where the kernel segments), in by
+//! The socket, of UDP or of IP's protocol 30: datagrams out in batches of equal length (one system call for up to 64, where the kernel segments), in by
 //! batches too, each with the time at which the kernel got it.
 
 use crate::MoverError;
@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_socket_recv_buffer_size, set_socket_send_buffer_size, socket_recv_buffer_size,
 };
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType};
 use rustix::time::Timespec;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -36,10 +37,15 @@ pub struct Carried {
     pub refused: u64,
 }
 
+/// NETBLT's number among the protocols of IP (RFC 998 §1).
+const NETBLT: u16 = 30;
+
 /// A socket with what waits to be sent.
 #[derive(Debug)]
 pub struct Link {
     socket: UdpSocket,
+    /// Whether it is one of IP's protocol 30, without ports.
+    is_raw: bool,
     state: UdpSocketState,
     began: Instant,
     batch: Vec<u8>,
@@ -56,15 +62,21 @@ pub struct Link {
 }
 
 impl Link {
-    /// A socket at this address.
+    /// A socket at this address, of UDP or of IP's protocol 30.
     ///
     /// # Errors
     /// If the system gives none.
-    pub fn bind(at: SocketAddr) -> Result<Link, MoverError> {
-        let what = format!("cannot listen at {at} (UDP)");
-        let socket = UdpSocket::bind(at).map_err(MoverError::system(what))?;
+    pub fn bind(at: SocketAddr, is_raw: bool) -> Result<Link, MoverError> {
+        let socket = match is_raw {
+            true => raw(at).map_err(MoverError::system(format!(
+                "cannot listen at {} (IP protocol {NETBLT}, which takes root or CAP_NET_RAW)",
+                at.ip()
+            )))?,
+            false => UdpSocket::bind(at)
+                .map_err(MoverError::system(format!("cannot listen at {at} (UDP)")))?,
+        };
         let state = UdpSocketState::new(UdpSockRef::from(&socket));
-        let state = state.map_err(MoverError::system("cannot set up the UDP socket"))?;
+        let state = state.map_err(MoverError::system("cannot set up the socket"))?;
         // As much as the system's limits allow; what it is, `buffer` tells.
         let _ = set_socket_recv_buffer_size(&socket, BUFFER);
         let _ = set_socket_send_buffer_size(&socket, BUFFER);
@@ -72,6 +84,7 @@ impl Link {
         let (began, carried) = (Instant::now(), Carried::default());
         Ok(Link {
             socket,
+            is_raw,
             state,
             began,
             batch,
@@ -85,12 +98,16 @@ impl Link {
         })
     }
 
-    /// Its own address.
+    /// Its own address; without UDP the port is 0.
     ///
     /// # Errors
     /// If the system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        let mut address = self.socket.local_addr()?;
+        if self.is_raw {
+            address.set_port(0);
+        }
+        Ok(address)
     }
 
     /// The time since it was made.
@@ -106,9 +123,10 @@ impl Link {
     /// Datagrams that came to the socket and found its buffer full.
     pub fn overrun(&self) -> u64 {
         let Ok(address) = self.address() else { return 0 };
-        let table = if address.is_ipv4() { "/proc/net/udp" } else { "/proc/net/udp6" };
-        let text = std::fs::read_to_string(table).unwrap_or_default();
-        drops(&text, address.port())
+        let family = if address.is_ipv4() { "" } else { "6" };
+        let (table, port) = if self.is_raw { ("raw", NETBLT) } else { ("udp", address.port()) };
+        let text = std::fs::read_to_string(format!("/proc/net/{table}{family}"));
+        drops(&text.unwrap_or_default(), port)
     }
 
     /// Adds a datagram for `to` that `write` appends to what it is given.
@@ -130,7 +148,9 @@ impl Link {
             self.segment = length;
         }
         self.count += 1;
-        let is_last = length < self.segment || self.count >= self.state.max_gso_segments();
+        // The kernel cuts UDP only.
+        let most = if self.is_raw { 1 } else { self.state.max_gso_segments() };
+        let is_last = length < self.segment || self.count >= most;
         if is_last || self.batch.len() + self.segment > BATCH {
             self.flush();
         }
@@ -191,6 +211,10 @@ impl Link {
         let (now, today) = (self.now(), SystemTime::now().duration_since(UNIX_EPOCH).ok());
         for (meta, octets) in meta.iter().zip(self.inbox.chunks(ROOM)).take(count) {
             let at = now.before(waited(today, meta.timestamp).min(self.nap.scaled(2, 1)));
+            if self.is_raw {
+                each(meta.addr, at, payload(meta.addr, &octets[..meta.len]));
+                continue;
+            }
             octets[..meta.len].chunks(meta.stride.max(1)).for_each(|it| each(meta.addr, at, it));
         }
         Ok(count == BATCH_SIZE)
@@ -226,6 +250,25 @@ impl Link {
     }
 }
 
+/// A socket of IP's protocol 30 at this address.
+fn raw(at: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let number = std::num::NonZero::new(u32::from(NETBLT));
+    let protocol = number.map(Protocol::from_raw);
+    let socket = rustix::net::socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+    rustix::net::bind(&socket, &SocketAddr::new(at.ip(), 0))?;
+    Ok(socket.into())
+}
+
+/// What is in an IP packet as a raw socket gives it: of IPv4 with its header (RFC 791 §3.1), of IPv6 without.
+fn payload(from: SocketAddr, packet: &[u8]) -> &[u8] {
+    if from.is_ipv6() {
+        return packet;
+    }
+    let header = packet.first().map_or(0, |first| usize::from(first & 15) * 4);
+    packet.get(header..).unwrap_or_default()
+}
+
 /// How long a datagram has waited that the kernel got at `came` by the clock of day.
 fn waited(today: Option<Duration>, came: Option<Duration>) -> Span {
     // A clock that was set in between tells nothing.
@@ -247,7 +290,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn link() -> Link {
-        Link::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap()
+        Link::bind((Ipv4Addr::LOCALHOST, 0).into(), false).unwrap()
     }
 
     /// What comes within a second, until there are `count`.
@@ -312,13 +355,17 @@ mod tests {
         assert_eq!(waited(Some(at(5000)), None), Span::ZERO);
         let (mut near, mut there) = (link(), link());
         let to = there.address().unwrap();
-        near.put(to, |out| out.extend(b"one"));
-        near.flush();
-        (0..3).for_each(|_| there.take_nap());
-        let (before, mut came) = (there.now(), None);
-        there.receive(|_, at, _| came = Some(at)).unwrap();
-        let counted = came.unwrap() + there.nap().scaled(2, 1);
-        assert!(before <= counted && counted <= there.now(), "{before:?} {counted:?}");
+        // The kernel begins to stamp a moment after the machine's first socket that asks for it.
+        let mut stamped = (0..50).map(|_| {
+            near.put(to, |out| out.extend(b"one"));
+            near.flush();
+            (0..3).for_each(|_| there.take_nap());
+            let (before, mut came) = (there.now(), None);
+            there.receive(|_, at, _| came = Some(at)).unwrap();
+            let counted = came.unwrap() + there.nap().scaled(2, 1);
+            before <= counted && counted <= there.now()
+        });
+        assert!(stamped.any(|is_counted| is_counted));
     }
 
     #[test]

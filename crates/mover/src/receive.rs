@@ -2,7 +2,6 @@
 
 mod asked;
 
-use crate::MoverError;
 use crate::desk::{Desk, Done, Task, Wanted};
 use crate::flow::Control;
 use crate::incoming::{Current, Stream};
@@ -10,6 +9,7 @@ use crate::link::Link;
 use crate::session::{Door, Knock, Secret, Session, unknown};
 use crate::story::{Got, Receiving, Story};
 use crate::words::{Answer, Offer};
+use crate::{Manner, MoverError};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -45,6 +45,8 @@ pub struct ReceiveOptions {
     pub listen: SocketAddr,
     /// What both ends know.
     pub secret: Secret,
+    /// How the data travel; whoever asks for encryption gets it in any case.
+    pub manner: Manner,
     /// Octets of chunks that may be in memory.
     pub memory: u64,
     /// Whether files that stand there already may be replaced.
@@ -60,35 +62,31 @@ pub fn receive(
     control: &Control,
     tell: &mut dyn FnMut(&Receiving),
 ) -> Result<Got, MoverError> {
-    let link = Link::bind(options.listen)?;
-    let address = link.address().map_err(MoverError::system("no address"))?;
-    make(&options.directory)?;
-    let desk = Desk::start(options.directory, options.replace)?;
-    let mut end = End {
-        link,
-        door: Door::new(options.secret),
-        desk,
-        memory: options.memory,
-        writing: 0,
-        sessions: VecDeque::new(),
-        next_session: 0,
-        current: None,
-        pending: None,
-        past: VecDeque::new(),
-        said: None,
-        placing: None,
-        finishing: false,
-        teller: None,
-        told: Time::ZERO,
-        root: None,
-        finished: None,
-        failed: None,
-        story: Story::default(),
-    };
-    tell(&Receiving::Listen { address });
-    end.work(control, tell)
+    End::start(options, tell)?.work(control, tell)
 }
 
+/// Receives one transfer after another until the user stops it, and hands each result to `each`: a transfer that fails because
+/// of its files ends no other.
+///
+/// # Errors
+/// As those of [`receive`], but for files. Being stopped between two transfers is none.
+pub fn keep_receiving(
+    options: ReceiveOptions,
+    control: &Control,
+    tell: &mut dyn FnMut(&Receiving),
+    each: &mut dyn FnMut(Result<Got, MoverError>),
+) -> Result<(), MoverError> {
+    let mut end = End::start(options, tell)?;
+    end.is_kept = true;
+    loop {
+        match end.work(control, tell) {
+            Err(MoverError::Stopped) if !end.story.has_begun() => return Ok(()),
+            result @ (Ok(_) | Err(MoverError::Files(_))) => each(result),
+            Err(error) => return Err(error),
+        }
+        end.renew();
+    }
+}
 /// Makes the directory if it is not there; those that it is in must be.
 fn make(directory: &Path) -> Result<(), MoverError> {
     match std::fs::create_dir(directory) {
@@ -130,6 +128,8 @@ struct End {
     link: Link,
     door: Door,
     desk: Desk,
+    /// Whether other transfers follow.
+    is_kept: bool,
     /// Octets of memory for chunks, and chunks that wait for the disk.
     memory: u64,
     writing: u64,
@@ -154,6 +154,45 @@ struct End {
 }
 
 impl End {
+    fn start(options: ReceiveOptions, tell: &mut dyn FnMut(&Receiving)) -> Result<End, MoverError> {
+        let Manner { clear, raw } = options.manner;
+        let link = Link::bind(options.listen, raw)?;
+        let address = link.address().map_err(MoverError::system("no address"))?;
+        make(&options.directory)?;
+        let desk = Desk::start(options.directory, options.replace)?;
+        tell(&Receiving::Listen { address });
+        Ok(End {
+            link,
+            door: Door::new(options.secret, clear),
+            desk,
+            is_kept: false,
+            memory: options.memory,
+            writing: 0,
+            sessions: VecDeque::new(),
+            next_session: 0,
+            current: None,
+            pending: None,
+            past: VecDeque::new(),
+            said: None,
+            placing: None,
+            finishing: false,
+            teller: None,
+            told: Time::ZERO,
+            root: None,
+            finished: None,
+            failed: None,
+            story: Story::default(),
+        })
+    }
+
+    /// Forgets the transfer that has ended. Sessions stay: their senders may ask for its end once more, or offer another.
+    fn renew(&mut self) {
+        (self.current, self.pending, self.placing) = (None, None, None);
+        (self.finishing, self.teller, self.root) = (false, None, None);
+        (self.finished, self.failed) = (None, None);
+        self.story = Story::default();
+    }
+
     fn work(
         &mut self,
         control: &Control,
@@ -161,6 +200,10 @@ impl End {
     ) -> Result<Got, MoverError> {
         loop {
             if control.is_stopped() {
+                // All is in its place, whether the sender has heard it or not.
+                if let Some((got, _)) = self.finished.take() {
+                    return Ok(got);
+                }
                 self.give_up("the receiver was stopped; it can go on later");
                 return Err(MoverError::Stopped);
             }

@@ -1,12 +1,12 @@
 //! Round trips of a transfer, counted over a path in this process.
 
 use crate::tests::{There, key, options, places, same};
-use crate::{Control, PACKETS, Secret, send};
+use crate::{Control, PACKETS, Secret, Sending, send};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
@@ -17,11 +17,15 @@ const DELAY: Duration = Duration::from_millis(150);
 
 /// A path to one receiver. It counts *trips*: a datagram's number is one more than the greatest of those that its sender had
 /// got before.
-struct PathTo {
-    near: SocketAddr,
+pub(crate) struct PathTo {
+    pub near: SocketAddr,
     trips: Arc<AtomicU32>,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    /// Whether its sender is to be seen at another port from now on.
+    moves: Arc<AtomicBool>,
+    /// Octets of the longest datagram that gets to the receiver.
+    largest: Arc<AtomicUsize>,
+    thread: JoinHandle<Vec<u8>>,
 }
 
 /// A datagram under way: when it is there, whether it goes to the receiver, its number, and its octets.
@@ -34,14 +38,24 @@ struct UnderWay {
 
 impl PathTo {
     /// A path that loses what is sent to the receiver in datagrams of more than `largest` octets, without a word.
-    fn new(receiver: SocketAddr, largest: usize) -> PathTo {
+    pub fn new(receiver: SocketAddr, largest: usize) -> PathTo {
         let sockets = [0; 2].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
         sockets.iter().for_each(|it| it.set_nonblocking(true).unwrap());
         let near = sockets[0].local_addr().unwrap();
         let (trips, stop) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
-        let (ours, end) = (Arc::clone(&trips), Arc::clone(&stop));
-        let thread = spawn(move || carry(&sockets, receiver, largest, &ours, &end));
-        PathTo { near, trips, stop, thread }
+        let moves = Arc::new(AtomicBool::new(false));
+        let largest = Arc::new(AtomicUsize::new(largest));
+        let (ours, end, rebinds) = (Arc::clone(&trips), Arc::clone(&stop), Arc::clone(&moves));
+        let most = Arc::clone(&largest);
+        let thread = spawn(move || carry(sockets, receiver, &most, &ours, &end, &rebinds));
+        PathTo { near, trips, stop, moves, largest, thread }
+    }
+
+    /// Ends it, and answers whether these octets have come by.
+    pub fn has_seen(self, octets: &[u8]) -> bool {
+        self.stop.store(true, Ordering::Relaxed);
+        let all = self.thread.join().unwrap();
+        all.windows(octets.len()).any(|it| it == octets)
     }
 
     /// Round trips until the sender had what it got last.
@@ -53,21 +67,28 @@ impl PathTo {
 }
 
 fn carry(
-    sockets: &[UdpSocket; 2],
+    mut sockets: [UdpSocket; 2],
     receiver: SocketAddr,
-    largest: usize,
+    largest: &AtomicUsize,
     trips: &AtomicU32,
     stop: &AtomicBool,
-) {
+    moves: &AtomicBool,
+) -> Vec<u8> {
+    let mut all = Vec::new();
     let (mut sender, mut at_receiver, mut under_way) = (None, 0, VecDeque::<UnderWay>::new());
     let mut buffer = vec![0; 65_536];
     while !stop.load(Ordering::Relaxed) {
+        if moves.swap(false, Ordering::Relaxed) {
+            sockets[1] = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            sockets[1].set_nonblocking(true).unwrap();
+        }
         for (socket, forth) in sockets.iter().zip([true, false]) {
             while let Ok((length, from)) = socket.recv_from(&mut buffer) {
                 let had = if forth { trips.load(Ordering::Relaxed) } else { at_receiver };
                 if forth {
                     sender = Some(from);
-                    if length > largest {
+                    all.extend_from_slice(&buffer[..length]);
+                    if length > largest.load(Ordering::Relaxed) {
                         continue;
                     }
                 }
@@ -89,6 +110,7 @@ fn carry(
         }
         sleep(Duration::from_millis(1));
     }
+    all
 }
 
 /// The round trips of a transfer from the sender's first word until it knows that all is in its place.
@@ -114,6 +136,29 @@ fn a_transfer_takes_three_round_trips() {
     }
 }
 
+/// A translator of addresses forgets the sender, and what it sends comes from another port: the receiver answers there. No
+/// second session comes about.
+#[test]
+fn a_sender_may_be_seen_at_another_port() {
+    let (_dir, file, inbox) = places(3_000_000);
+    let there = There::start(&inbox, key(), false);
+    let path = PathTo::new(there.address, usize::MAX);
+    let (mut calls, mut has_moved) = (0, false);
+    let tell = &mut |what: &Sending| match what {
+        Sending::Connect { seconds } if *seconds < 0.5 => calls += 1,
+        Sending::Send { confirmed, .. } if *confirmed > 0 && !has_moved => {
+            has_moved = true;
+            path.moves.store(true, Ordering::Relaxed);
+        }
+        _ => {}
+    };
+    send(&options(&file, path.near, key()), &Control::default(), tell).unwrap();
+    there.end().unwrap();
+    same(&file, &inbox);
+    assert!(has_moved && !path.moves.load(Ordering::Relaxed));
+    assert_eq!(calls, 1, "one session");
+}
+
 /// A tunnel of 1280 octets on the way, whose words about that do not come back.
 #[test]
 fn a_path_that_loses_long_datagrams_is_sent_shorter_ones() {
@@ -136,4 +181,31 @@ fn a_path_that_loses_long_datagrams_is_sent_shorter_ones() {
     there.end().unwrap();
     same(&file, &inbox);
     assert!(sent.packets >= 1_000_000 / u64::from(PACKETS[2]), "{sent:?}");
+}
+
+/// The path leads through a tunnel from some moment on: what has been confirmed is kept, and the rest goes in shorter packets.
+#[test]
+fn a_path_that_loses_long_datagrams_later_is_sent_shorter_ones() {
+    let (_dir, file, inbox) = places(4_000_000);
+    let there = There::start(&inbox, key(), false);
+    let path = PathTo::new(there.address, usize::MAX);
+    let (control, mut lost) = (Control::default(), 0);
+    let begun = Instant::now();
+    let tell = &mut |what: &Sending| {
+        match what {
+            Sending::Send { confirmed, .. } if *confirmed > 0 => {
+                path.largest.store(1280 - 40 - 8, Ordering::Relaxed);
+            }
+            Sending::Lost => lost += 1,
+            _ => {}
+        }
+        // It would try for ever.
+        if begun.elapsed() > Duration::from_secs(60) {
+            control.stop();
+        }
+    };
+    let sent = send(&options(&file, path.near, key()), &control, tell).unwrap();
+    there.end().unwrap();
+    same(&file, &inbox);
+    assert_eq!((sent.had, lost), (0, 1), "{sent:?}");
 }

@@ -6,7 +6,7 @@ use crate::flow::{Control, Flow, Octets, Outcome};
 use crate::link::Link;
 use crate::session::{Secret, Session};
 use crate::words::{Answer, Ask, Offer};
-use crate::{MoverError, PACKETS, chunk};
+use crate::{Manner, MoverError, PACKETS, chunk};
 use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -32,6 +32,8 @@ pub struct SendOptions {
     pub to: SocketAddr,
     /// What both ends know.
     pub secret: Secret,
+    /// How the data travel.
+    pub manner: Manner,
 }
 
 /// A phase of a transfer, and how far it is.
@@ -77,7 +79,7 @@ pub enum Sending {
         /// All of them.
         entries: u64,
     },
-    /// The receiver does not answer any more; it is called again.
+    /// The session is lost, or the path does not carry it any more; the receiver is called again.
     Lost,
 }
 
@@ -123,15 +125,21 @@ pub fn send(
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    let link = Link::bind(any)?;
+    let Manner { clear: is_clear, raw: is_raw } = options.manner;
+    let link = Link::bind(any, is_raw)?;
     let account = Account::default();
-    let (to, packets) = (options.to, (0, 0));
+    let (mut to, packets) = (options.to, (0, 0));
+    if is_raw {
+        to.set_port(0);
+    }
     let encoded = manifest.encode();
     let bytes = manifest.stream_bytes();
     let chunk = chunk(bytes);
     let chunks = bytes.div_ceil(chunk.into()) as usize;
     let (packet, round) = (PACKETS[0], Span::ZERO);
-    let flow = Flow { link, to, control, chunk, packet, round, account, packets, told: None };
+    let (told, heard) = (None, Time::ZERO);
+    let flow =
+        Flow { link, to, is_clear, control, chunk, packet, round, heard, account, packets, told };
     let mut mover = Mover {
         identity: manifest.identity(),
         manifest,

@@ -5,7 +5,7 @@
 //! 2 answer     the answer to them
 //! 3 code       a name 8, the sender's word of SPAKE2 33, zeros up to 64 octets
 //! 4 its answer the same name, the receiver's word
-//! 5 sealed     session 4, number 8, a packet of NETBLT with its data, tag 16
+//! 5 sealed     session 4, number 8, a packet of NETBLT with its data, tag 16; or in the clear with a token for a tag
 //! 6 unknown    session 4: what was sealed is of no session that there is
 //! ```
 //!
@@ -18,12 +18,13 @@ use std::net::SocketAddr;
 use trunkline_core::{Span, Time};
 use trunkline_handshake::hello::{Initiator, Purpose, Refusal, Unfit};
 use trunkline_handshake::{
-    Channel, Datagrams, Exchange, Hello, Key, SEALING, ShortCode, Side, WORD, random,
+    Channel, Cipher, Datagrams, Exchange, Hello, Key, SEALING, ShortCode, Side, WORD, random,
 };
 use trunkline_transport::netblt::wire::{Dialect, Packet, Ports, Read, decode, encode};
 
-/// The purpose of first words.
+/// The purpose of first words, and that of a sender that wants to send in the clear.
 const MOVE: Purpose = Purpose(3);
+const CLEAR: Purpose = Purpose(4);
 /// Octets of first words at least, so that no answer is longer.
 const PADDED: usize = 64;
 /// Octets of the name of an exchange, and of a session.
@@ -66,11 +67,17 @@ pub struct Session {
 }
 
 impl Session {
-    fn over(channel: Channel) -> Session {
+    fn over(channel: Channel, is_clear: bool) -> Result<Session, MoverError> {
         let mut id = [0; ID];
         id.copy_from_slice(&channel.transcript()[..ID]);
         let (scratch, open) = (Vec::new(), Vec::new());
-        Session { id, seal: channel.into_datagrams(), scratch, open }
+        let seal = match is_clear {
+            false => channel.into_datagrams(),
+            true => channel
+                .into_clear_datagrams()
+                .map_err(|_| MoverError::Broken("a connection without a token"))?,
+        };
+        Ok(Session { id, seal, scratch, open })
     }
 
     /// Sends a packet with its data.
@@ -135,6 +142,7 @@ fn padded(mut words: Vec<u8>) -> Vec<u8> {
 #[derive(Debug)]
 pub struct Caller {
     step: Step,
+    is_clear: bool,
     name: [u8; NAME],
     /// What is said, when again, and after how long then.
     words: Vec<u8>,
@@ -151,15 +159,15 @@ enum Step {
 }
 
 impl Caller {
-    /// Begins with this secret.
+    /// Begins with this secret, and wants what follows to be in the clear or not.
     ///
     /// # Errors
     /// If the system has no random numbers.
-    pub fn begin(secret: &Secret, now: Time) -> Result<Caller, MoverError> {
+    pub fn begin(secret: &Secret, is_clear: bool, now: Time) -> Result<Caller, MoverError> {
         let name = random().map_err(MoverError::system("no random numbers"))?;
         let (due, again) = (now, AGAIN.0);
         let (step, words, said) = (Step::Code(None), Vec::new(), (now, now));
-        let mut caller = Caller { step, name, words, due, again, said };
+        let mut caller = Caller { step, is_clear, name, words, due, again, said };
         match secret {
             Secret::None => caller.hello(None, now)?,
             Secret::Key(key) => caller.hello(Some(key), now)?,
@@ -174,7 +182,9 @@ impl Caller {
     }
 
     fn hello(&mut self, key: Option<&Key>, now: Time) -> Result<(), MoverError> {
-        let begun = Initiator::begin(key, MOVE, &self.name).map_err(MoverError::unfit)?;
+        let purpose = if self.is_clear { CLEAR } else { MOVE };
+        let begun = Initiator::begin_with(Cipher::faster(), key, purpose, &self.name);
+        let begun = begun.map_err(MoverError::unfit)?;
         self.step = Step::Hello(Some(Box::new(begun.0)));
         self.words = padded([&[HELLO], &begun.1[..]].concat());
         (self.due, self.again, self.said) = (now, AGAIN.0, (now, now));
@@ -221,7 +231,7 @@ impl Caller {
                     return Ok(None);
                 };
                 let channel = initiator.finish(words).map_err(MoverError::unfit)?;
-                Ok(Some(Session::over(channel)))
+                Session::over(channel, self.is_clear).map(Some)
             }
             _ => Ok(None),
         }
@@ -232,6 +242,8 @@ impl Caller {
 #[derive(Debug)]
 pub struct Door {
     secret: Secret,
+    /// Whether senders may send in the clear.
+    lets_clear: bool,
     /// The keys that codes have made, with this end's words, the newest last.
     exchanges: Vec<Made>,
     wrong: u32,
@@ -257,9 +269,9 @@ pub enum Knock {
 }
 
 impl Door {
-    /// A door that opens to this secret.
-    pub fn new(secret: Secret) -> Door {
-        Door { secret, exchanges: Vec::new(), wrong: 0 }
+    /// A door that opens to this secret, and to who wants to send in the clear or not.
+    pub fn new(secret: Secret, lets_clear: bool) -> Door {
+        Door { secret, lets_clear, exchanges: Vec::new(), wrong: 0 }
     }
 
     /// Takes first words in.
@@ -295,9 +307,12 @@ impl Door {
 
     fn hello(&mut self, rest: &[u8]) -> Result<Knock, MoverError> {
         let Ok(Some((hello, _))) = Hello::read(rest) else { return Ok(Knock::Nothing) };
-        if hello.purpose() != MOVE {
-            return Ok(Knock::Nothing);
-        }
+        let is_clear = match hello.purpose() {
+            MOVE => false,
+            CLEAR if self.lets_clear => true,
+            CLEAR => return Ok(Knock::Answer(vec![ANSWER, Refusal::Clear as u8])),
+            _ => return Ok(Knock::Nothing),
+        };
         let made = self.exchanges.iter().position(|it| it.name[..] == *hello.context());
         let key = match (&self.secret, made) {
             (Secret::None, _) => None,
@@ -310,7 +325,7 @@ impl Door {
         match (hello.accept(key), made) {
             (Ok((channel, words)), _) => {
                 let words = [&[ANSWER], &words[..]].concat();
-                Ok(Knock::Session(words, Box::new(Session::over(channel))))
+                Ok(Knock::Session(words, Box::new(Session::over(channel, is_clear)?)))
             }
             (Err(Unfit::Refused(why)), made) => {
                 if let (Secret::Code(_), Some(at), Refusal::WrongKey) = (&self.secret, made, why) {
@@ -340,7 +355,15 @@ mod tests {
 
     /// Both ends' sessions, or why there are none. No answer is longer than what was asked.
     fn meet(near: &Secret, door: &mut Door) -> Result<(Session, Session), MoverError> {
-        let mut caller = Caller::begin(near, Time::ZERO).unwrap();
+        meet_as(near, false, door)
+    }
+
+    fn meet_as(
+        near: &Secret,
+        is_clear: bool,
+        door: &mut Door,
+    ) -> Result<(Session, Session), MoverError> {
+        let mut caller = Caller::begin(near, is_clear, Time::ZERO).unwrap();
         let mut there = None;
         for _ in 0..4 {
             let words = caller.say(Time::NEVER.before(Span::from_secs(60))).unwrap().to_vec();
@@ -363,10 +386,13 @@ mod tests {
     #[test]
     fn who_knows_the_same_meets() {
         let key = || Secret::Key(Key::new([7; 32]));
-        for secret in [Secret::None, key(), code("abc-234")] {
-            let (mut near, mut there) = meet(&secret, &mut Door::new(secret.clone())).unwrap();
-            let mut link = Link::bind(([127, 0, 0, 1], 0).into()).unwrap();
-            let mut other = Link::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let secrets = [Secret::None, key(), code("abc-234")];
+        let cases = secrets.map(|secret| [(secret.clone(), false), (secret, true)]);
+        for (secret, is_clear) in cases.as_flattened() {
+            let door = &mut Door::new(secret.clone(), true);
+            let (mut near, mut there) = meet_as(secret, *is_clear, door).unwrap();
+            let mut link = Link::bind(([127, 0, 0, 1], 0).into(), false).unwrap();
+            let mut other = Link::bind(([127, 0, 0, 1], 0).into(), false).unwrap();
             near.say(&mut link, other.address().unwrap(), PORTS, &Packet::Done, b"");
             link.flush();
             other.wait(other.now() + Span::from_secs(1));
@@ -387,7 +413,7 @@ mod tests {
     #[test]
     fn who_does_not_is_told() {
         let wrong = |near: &Secret, there: Secret| {
-            meet(near, &mut Door::new(there)).unwrap_err().to_string()
+            meet(near, &mut Door::new(there, false)).unwrap_err().to_string()
         };
         let key = |octet| Secret::Key(Key::new([octet; 32]));
         assert!(wrong(&key(1), key(2)).contains("wrong code or key"));
@@ -396,10 +422,26 @@ mod tests {
         assert!(wrong(&key(1), code("abc-234")).contains("asks for a code"));
     }
 
+    /// In the clear only if both ends want it.
+    #[test]
+    fn one_end_alone_gets_nothing_in_the_clear() {
+        let door = &mut Door::new(Secret::None, false);
+        let refused = meet_as(&Secret::None, true, door).unwrap_err().to_string();
+        assert!(refused.contains("--plaintext"), "{refused}");
+        let (mut near, _) = meet(&Secret::None, &mut Door::new(Secret::None, true)).unwrap();
+        let mut link = Link::bind(([127, 0, 0, 1], 0).into(), false).unwrap();
+        let to = link.address().unwrap();
+        near.say(&mut link, to, PORTS, &Packet::Text(b"nobody reads this".into()), b"");
+        link.flush();
+        link.wait(link.now() + Span::from_secs(1));
+        let is_there = |all: &[u8]| all.windows(6).any(|it| it == b"nobody");
+        link.receive(|_, _, datagram| assert!(!is_there(datagram))).unwrap();
+    }
+
     /// A code dies after three wrong tries, and right ones before do not count.
     #[test]
     fn a_code_dies() {
-        let mut door = Door::new(code("abc-234"));
+        let mut door = Door::new(code("abc-234"), false);
         for wrong in ["abc-235", "abc-236"] {
             assert!(meet(&code(wrong), &mut door).unwrap_err().to_string().contains("wrong code"));
             meet(&code("abc-234"), &mut door).unwrap();
@@ -410,8 +452,8 @@ mod tests {
     /// Words said again are answered with the same key's words: an answer may be lost.
     #[test]
     fn words_may_be_said_twice() {
-        let mut door = Door::new(code("abc-234"));
-        let mut caller = Caller::begin(&code("abc-234"), Time::ZERO).unwrap();
+        let mut door = Door::new(code("abc-234"), false);
+        let mut caller = Caller::begin(&code("abc-234"), false, Time::ZERO).unwrap();
         let words = caller.say(Time::ZERO).unwrap().to_vec();
         let Knock::Answer(first) = door.knock(&words).unwrap() else { panic!("no answer") };
         let Knock::Answer(second) = door.knock(&words).unwrap() else { panic!("no answer") };
@@ -426,12 +468,12 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_knocks_is_answered_with_less(words in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..7) {
-            let mut door = Door::new(code("abc-234"));
+            let mut door = Door::new(code("abc-234"), false);
             let words = [&[kind], &words[..]].concat();
             if let Knock::Answer(answer) = door.knock(&words).unwrap() {
                 prop_assert!(answer.len() <= words.len());
             }
-            let mut caller = Caller::begin(&code("abc-234"), Time::ZERO).unwrap();
+            let mut caller = Caller::begin(&code("abc-234"), false, Time::ZERO).unwrap();
             let _ = caller.hear(Time::ZERO, &words);
         }
     }

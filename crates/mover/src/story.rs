@@ -94,6 +94,11 @@ impl Story {
         self.began.get_or_insert(now);
     }
 
+    /// Whether a sender has asked for something.
+    pub fn has_begun(&self) -> bool {
+        self.began.is_some()
+    }
+
     /// The transfer is this one.
     pub fn is_of(&mut self, offer: Offer) {
         if self.offer != Some(offer) {

@@ -1,8 +1,8 @@
 //! Transfers from a sender to a receiver through the loopback interface, as threads.
 
 use crate::{
-    CHUNK, Control, Got, MoverError, ReceiveOptions, Receiving, Secret, SendOptions, Sending, Sent,
-    receive, send,
+    CHUNK, Control, Got, Manner, MoverError, ReceiveOptions, Receiving, Secret, SendOptions,
+    Sending, Sent, keep_receiving, receive, rounds::PathTo, send,
 };
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,13 +21,14 @@ pub(crate) struct There {
 
 impl There {
     pub fn start(directory: &Path, secret: Secret, replace: bool) -> There {
-        There::at((Ipv4Addr::LOCALHOST, 0).into(), directory, secret, replace)
+        There::at(local(), directory, secret, replace)
     }
 
     fn at(listen: SocketAddr, directory: &Path, secret: Secret, replace: bool) -> There {
-        let directory = directory.to_path_buf();
-        let memory = 20 * u64::from(CHUNK);
-        let options = ReceiveOptions { directory, listen, secret, memory, replace };
+        There::with(receiving(listen, directory, secret, replace))
+    }
+
+    fn with(options: ReceiveOptions) -> There {
         let control = Arc::new(Control::default());
         let (to, address) = channel();
         let ours = Arc::clone(&control);
@@ -40,6 +41,21 @@ impl There {
     }
 }
 
+fn local() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+fn receiving(
+    listen: SocketAddr,
+    directory: &Path,
+    secret: Secret,
+    replace: bool,
+) -> ReceiveOptions {
+    let (directory, manner) = (directory.to_path_buf(), Manner::default());
+    let memory = 20 * u64::from(CHUNK);
+    ReceiveOptions { directory, listen, secret, manner, memory, replace }
+}
+
 fn listens(to: &Sender<SocketAddr>, what: &Receiving) {
     if let Receiving::Listen { address } = what {
         to.send(*address).unwrap();
@@ -47,7 +63,7 @@ fn listens(to: &Sender<SocketAddr>, what: &Receiving) {
 }
 
 pub(crate) fn options(path: &Path, to: SocketAddr, secret: Secret) -> SendOptions {
-    SendOptions { paths: vec![path.to_path_buf()], to, secret }
+    SendOptions { paths: vec![path.to_path_buf()], to, secret, manner: Manner::default() }
 }
 
 fn sends(path: &Path, to: SocketAddr, secret: Secret) -> Result<Sent, MoverError> {
@@ -88,6 +104,60 @@ fn files_of_all_lengths_come_whole_under_every_secret() {
         assert_eq!((sent.bytes, sent.had, sent.files), (octets as u64, 0, 1));
         assert_eq!((got.bytes, got.moved, got.files), (octets as u64, octets as u64, 1));
     }
+}
+
+/// In the clear, of a file with octets that are easily found; a sender that wants them sealed gets that from the same receiver.
+#[test]
+fn data_go_in_the_clear_if_both_ends_want_it() {
+    let octets = 5 * CHUNK as usize;
+    for clear in [true, false] {
+        let (_dir, file, inbox) = places(octets);
+        let manner = Manner { clear: true, raw: false };
+        let there =
+            There::with(ReceiveOptions { manner, ..receiving(local(), &inbox, key(), false) });
+        let path = PathTo::new(there.address, usize::MAX);
+        let options = options(&file, path.near, key());
+        let options = SendOptions { manner: Manner { clear, raw: false }, ..options };
+        send(&options, &Control::default(), &mut |_| {}).unwrap();
+        there.end().unwrap();
+        same(&file, &inbox);
+        let data = fs::read(&file).unwrap();
+        assert_eq!(path.has_seen(&data[..64]), clear);
+    }
+}
+
+/// A receiver that goes on takes one transfer after another, from senders that wait for no pause; one that fails ends no other.
+#[test]
+fn a_receiver_may_take_more_than_one_transfer() {
+    let (dir, file, inbox) = places(3000);
+    let other = dir.path().join("other");
+    fs::write(&other, vec![7; 400_000]).unwrap();
+    let (to, address) = channel();
+    let (results, result) = channel();
+    let control = Arc::new(Control::default());
+    let (ours, options) = (Arc::clone(&control), receiving(local(), &inbox, key(), false));
+    let there = spawn(move || {
+        let each = &mut |got: Result<Got, MoverError>| results.send(got).unwrap();
+        keep_receiving(options, &ours, &mut |what| listens(&to, what), each)
+    });
+    let address = address.recv().unwrap();
+    sends(&file, address, key()).unwrap();
+    sends(&other, address, key()).unwrap();
+    assert_eq!(result.recv().unwrap().unwrap().name, "file");
+    assert_eq!(result.recv().unwrap().unwrap().name, "other");
+    // The same once more is there; others under its name are refused, and no end.
+    sends(&file, address, key()).unwrap();
+    assert_eq!(result.recv().unwrap().unwrap().bytes, 3000);
+    fs::write(&file, "something else").unwrap();
+    let refused = sends(&file, address, key()).unwrap_err().to_string();
+    assert!(refused.contains("exists"), "{refused}");
+    assert!(result.recv().unwrap().unwrap_err().to_string().contains("--replace"));
+    fs::rename(&file, dir.path().join("third")).unwrap();
+    sends(&dir.path().join("third"), address, key()).unwrap();
+    assert_eq!(result.recv().unwrap().unwrap().name, "third");
+    control.stop();
+    there.join().unwrap().unwrap();
+    assert_eq!(fs::read_dir(&inbox).unwrap().count(), 3);
 }
 
 /// More files than a packet of the manifest can name.
@@ -232,6 +302,7 @@ fn what_stands_there_is_replaced_only_if_that_is_asked_for() {
     assert!(refused.contains("exists"), "{refused}");
     assert!(there.end().unwrap_err().to_string().contains("--replace"));
     assert_eq!(fs::read_to_string(inbox.join("file")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(&inbox).unwrap().count(), 1, "nothing is left of what was refused");
     let there = There::start(&inbox, key(), true);
     sends(&file, there.address, key()).unwrap();
     there.end().unwrap();

@@ -151,6 +151,27 @@ fn an_interface_of_a_small_mtu_is_sent_what_it_takes() {
     assert!((1_000_000 / 467..2_400).contains(&packets), "{sent}");
 }
 
+/// Directly on IP, sealed and in the clear: no datagram of UDP, and a sender that wants UDP finds nobody.
+#[test]
+fn protocol_30_carries_files_without_udp() {
+    let Some(between) = Between::alone("delay=20ms rate=20mbit loss=2%") else { return };
+    for more in [&["--raw"][..], &["--raw", "--plaintext"]] {
+        let places = places(2_000_000);
+        let at_receiver = ["receive", text(&places.inbox), "--bind", "10.77.0.1"];
+        let at_sender = ["send", text(&places.file), "10.77.0.1", "--json"];
+        let far = between.hosts.far(0);
+        let mut receiver = between.start_in(far, &[&at_receiver[..], more].concat(), KEY);
+        receiver.await_line("10.77.0.1 (IP protocol 30)");
+        let udp = far.run(|| fs::read_to_string("/proc/thread-self/net/udp")).unwrap().unwrap();
+        assert_eq!(udp.lines().count(), 1, "{udp}");
+        let near = between.hosts.near();
+        let sent = result(&between.start_in(near, &[&at_sender[..], more].concat(), KEY).finish());
+        assert!(receiver.finish().status.success());
+        places.assert_same();
+        assert!(sent["again"].as_u64() > Some(0), "2 % was lost: {sent}");
+    }
+}
+
 /// A short code is enough on one machine; a wrong one is told; the rate can be changed from outside.
 #[test]
 fn a_code_lets_one_in_and_the_rate_can_be_set() {
@@ -197,6 +218,8 @@ fn what_is_wrong_is_told_in_a_line() {
         (&["send", "/nowhere", "abc-234@127.0.0.1"], 1, "/nowhere"),
         (&["receive", "/nowhere/deep", "--no-key"], 1, "/nowhere/deep"),
         (&["receive", ".", "--port", "99999"], 2, "--port"),
+        (&["receive", ".", "--raw", "--port", "99"], 2, "--raw"),
+        (&["send", file, "abc-234@127.0.0.1:99", "--raw"], 2, "no ports"),
     ] {
         let outcome = host.start(arguments).finish();
         assert_eq!(outcome.status.code(), Some(status), "{arguments:?}: {outcome:#?}");

@@ -28,6 +28,13 @@ impl End {
         if is_pending || self.past.contains(&terms.uid) {
             return;
         }
+        let ask = Ask::read(&terms.text);
+        if self.is_for_another(ask.as_ref()) {
+            // It says so again, when the one that has ended is forgotten.
+            self.finished.iter_mut().for_each(|it| it.1 = now);
+            self.failed.iter_mut().for_each(|it| it.1 = now);
+            return;
+        }
         self.past.push_back(terms.uid);
         if self.past.len() > MOST_PAST {
             self.past.pop_front();
@@ -41,12 +48,22 @@ impl End {
             return self.tell_guest(guest, ports, &Packet::Refused(why), &[]);
         }
         self.story.begins(now);
-        let Some(ask) = Ask::read(&terms.text) else {
+        let Some(ask) = ask else {
             let refusal = Packet::Refused(b"it says what this end does not know".to_vec());
             return self.tell_guest(guest, ports, &refusal, &[]);
         };
         let pending = Pending { guest, terms, ports, offer: None };
         self.asked(now, pending, &ask, tell);
+    }
+
+    /// Whether a receiver that goes on is offered another transfer while one that has ended is in hand.
+    fn is_for_another(&self, ask: Option<&Ask>) -> bool {
+        let has_ended = self.finished.is_some() || self.failed.is_some();
+        let is_other = |ask: &Ask| match ask {
+            Ask::Offer(offer) => !self.story.is_about(&offer.identity),
+            _ => false,
+        };
+        self.is_kept && has_ended && ask.is_some_and(is_other)
     }
 
     /// Does what a sender asks for.
