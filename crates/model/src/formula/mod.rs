@@ -9,6 +9,7 @@ pub mod course;
 pub mod fairness;
 pub mod general;
 pub mod hawley1989;
+pub mod hystart;
 pub mod lambert1987;
 pub mod mosberger1994;
 pub mod opening;

@@ -1,13 +1,14 @@
 //! A transfer on a new connection: slow start until something ends it, then the window's course, then the mean
 //! rate (N. Cardwell, S. Savage, T. Anderson, *Modeling TCP Latency*, INFOCOM 2000, §2).
 //!
-//! Slow start ends by the first loss, whose round is a matter of chance, by an overflow of the buffer, or as
-//! HyStart has it. Each of the rounds in which it may end counts with its chance. Which block overflows the buffer, and
-//! when the last one has left, is worked out in [`opening`](super::opening). Windows are in segments, times in
-//! seconds.
+//! Slow start ends by the first loss, whose round is a matter of chance, by an overflow of the buffer, or by
+//! [HyStart](super::hystart). Each of the rounds in which it may end counts with its chance. Which block overflows the
+//! buffer, and when the last one has left, is worked out in [`opening`](super::opening). Windows are in segments, times
+//! in seconds.
 
 use super::chance::Repair;
 use super::course::{Course, Law};
+use super::hystart::HyStart;
 use super::opening::{Line, Opening, Round};
 use super::sawtooth::Inequality;
 
@@ -17,8 +18,6 @@ const LOSSES: usize = 6;
 const STEPS: usize = 2_000;
 /// Rounds of slow start at most; whoever is not through then is at the largest window.
 const ROUNDS: u32 = 64;
-/// Segments below which HyStart leaves a window alone (Ha and Rhee 2011).
-const LOW_WINDOW: f64 = 16.0;
 
 /// The inputs of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,8 +47,8 @@ pub struct Transfer {
     pub loss: f64,
     /// The law of the window after slow start; `None` for a controller that losses do not move.
     pub law: Option<Law>,
-    /// Whether HyStart ends slow start when half of the path is filled.
-    pub hystart: bool,
+    /// HyStart, if the connection has it.
+    pub hystart: Option<HyStart>,
     /// The repair of a loss.
     pub repair: Repair,
     /// Segments per second in the long run.
@@ -71,10 +70,24 @@ pub struct Latency {
     pub lost: f64,
 }
 
+/// Whether HyStart has ended slow start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    No,
+    /// While the window that is to be sent was being reached.
+    Now,
+    /// In a round that is over.
+    Past,
+}
+
 /// A connection in slow start.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     window: f64,
+    /// The window of the round before, and the part of it by which it grew.
+    before: f64,
+    grew: f64,
+    end: End,
     left: f64,
     /// The chance that it is still there.
     alive: f64,
@@ -106,6 +119,9 @@ pub fn latency(transfer: &Transfer) -> Latency {
     let (window, left) = (transfer.first.min(transfer.most), transfer.segments);
     let mut start = Start {
         window,
+        before: 0.0,
+        grew: transfer.growth,
+        end: End::No,
         left,
         alive: 1.0,
         sent: 0,
@@ -119,7 +135,7 @@ pub fn latency(transfer: &Transfer) -> Latency {
             mean.add(start.alive, &start, rest);
             return mean;
         }
-        let sent = opening.send(start.left.min(start.window), transfer.growth);
+        let sent = opening.send(start.left.min(start.window), start.grew);
         if start.left <= start.window {
             let rest =
                 (sent.end - start.slow).max(start.known) + transfer.mending(start.left, &sent);
@@ -148,7 +164,7 @@ impl Transfer {
     }
 
     /// Seconds from which on rounds need no longer be told apart: a controller that losses do not move has filled
-    /// its part, HyStart has ended slow start, or the window is the largest.
+    /// its part, HyStart has ended slow start in the round before, or the window is the largest.
     fn settled(&self, start: &Start) -> Option<f64> {
         let Start { window, left, .. } = *start;
         if left <= window {
@@ -156,9 +172,8 @@ impl Transfer {
         }
         match self.law {
             None if window >= self.pipe => Some(left / self.steady.min(self.line()).max(1e-12)),
-            Some(law) if start.sent > 0 && self.leaves(window) => {
-                let before = window / (1.0 + self.growth);
-                Some(self.course(Course::from(law, before, before, before), left))
+            Some(law) if start.end == End::Past => {
+                Some(self.course(Course::from(law, window, window, window), left))
             }
             _ if window >= self.most && self.loss == 0.0 && start.sent > 0 => {
                 Some(self.at_most(left))
@@ -198,7 +213,21 @@ impl Transfer {
         }
         mean.lost += hit + by_chance;
         start.alive -= hit + by_chance;
-        start.window = (window * (1.0 + self.growth)).min(self.most);
+        self.grow(start);
+    }
+
+    /// The next round's window, when all segments of this one have been acknowledged.
+    fn grow(&self, start: &mut Start) {
+        let Start { before, window, .. } = *start;
+        if start.end == End::Now {
+            start.end = End::Past;
+            return;
+        }
+        let ended = self.hystart.and_then(|it| it.ends(self, before, window));
+        let next = ended.unwrap_or(window * (1.0 + self.growth)).min(self.most);
+        start.end = if ended.is_some() { End::Now } else { End::No };
+        (start.before, start.grew) = (window, next / window - 1.0);
+        start.window = next;
     }
 
     /// The window when so many of its segments have been acknowledged.
@@ -213,11 +242,6 @@ impl Transfer {
 
     fn round_at(&self, window: f64) -> f64 {
         self.round * (window / self.pipe.max(1e-12)).max(1.0)
-    }
-
-    fn leaves(&self, window: f64) -> bool {
-        let before = window / (1.0 + self.growth);
-        self.hystart && before >= LOW_WINDOW && 2.0 * before >= self.pipe
     }
 
     /// Full windows of the receiver's, which do not fill the path, and the last one.
@@ -343,12 +367,12 @@ fn resending(lost: f64, told: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// Segments of 1 ms on the line, 100 ms of round trip, a buffer that takes everything.
-    fn transfer(segments: f64) -> Transfer {
+    pub fn transfer(segments: f64) -> Transfer {
         Transfer {
             segments,
             first: 10.0,
@@ -362,7 +386,7 @@ mod tests {
             buffer: 1e6,
             loss: 0.0,
             law: Some(Law::reno(1)),
-            hystart: false,
+            hystart: None,
             repair: Repair { selective: true, timeout: 1.0 },
             steady: 1_000.0,
             inequality: None,
@@ -407,13 +431,21 @@ mod tests {
         assert!(small.slow + small.rest > 2.0 * (large.slow + large.rest));
     }
 
-    /// Linux leaves slow start when half the path is full; CUBIC is then flat for a while.
+    /// Linux leaves slow start with a window that fills the path: where plain slow start overflows the buffer, HyStart
+    /// takes no longer than the line does.
     #[test]
-    fn hystart_is_careful() {
-        let cubic = Transfer { law: Some(Law::cubic(true)), pipe: 1_000.0, ..transfer(5_000.0) };
-        let cubic = Transfer { steady: 10_000.0, ..cubic };
-        let (plain, early) = (latency(&cubic), latency(&Transfer { hystart: true, ..cubic }));
-        assert!(early.slow + early.rest > plain.slow + plain.rest);
+    fn hystart_fills_the_path_and_overflows_no_buffer() {
+        let cubic = Transfer { law: Some(Law::cubic(true)), pipe: 1_000.0, ..transfer(50_000.0) };
+        let plain = Transfer { buffer: 600.0, steady: 9_000.0, ..cubic };
+        let (plain, early) = (
+            latency(&plain),
+            latency(&Transfer { hystart: Some(HyStart { trains: true }), ..plain }),
+        );
+        assert_eq!((plain.lost, early.lost), (1.0, 0.0));
+        // 10 + ... + 640 segments in seven round trips; from then on the line is busy.
+        close(early.slow, 0.7);
+        assert!(early.rest < 1.02 * (50_000.0 - 1_270.0) / 10_000.0, "{early:?}");
+        assert!(plain.slow + plain.rest > early.slow + early.rest);
     }
 
     proptest! {
@@ -422,12 +454,13 @@ mod tests {
         #[test]
         fn more_takes_longer(
             segments in 1.0f64..1e5, more in 1.0f64..2.0, loss in prop::option::of(1e-5f64..0.05),
-            pipe in 1.0f64..1e4, buffer in 3.0f64..1e4, cubic in any::<bool>(), hystart in any::<bool>(),
+            pipe in 1.0f64..1e4, buffer in 3.0f64..1e4, cubic in any::<bool>(), trains in prop::option::of(any::<bool>()),
         ) {
             let law = Some(if cubic { Law::cubic(false) } else { Law::reno(1) });
             let round = 0.1;
             let loss = loss.unwrap_or(0.0);
             let steady = pipe / round * 0.9;
+            let hystart = trains.map(|trains| HyStart { trains });
             let own = Transfer { pipe, buffer, law, hystart, loss, steady, ..transfer(segments) };
             let time = |own: &Transfer| { let found = latency(own); found.slow + found.rest };
             prop_assert!(time(&own) >= segments / (pipe / round) * 0.999);

@@ -3,6 +3,7 @@
 use super::connection::Law as Algorithm;
 use super::flow::Greedy;
 use super::share::{Share, narrowest, users};
+use crate::formula::hystart::HyStart;
 use crate::formula::sawtooth::Inequality;
 use crate::formula::transfer::{Latency, Transfer, latency};
 use crate::way::Resource;
@@ -85,7 +86,8 @@ impl Beginning {
             buffer: self.buffer / payload,
             loss: flow.loss,
             law: flow.law(flow.round_trip),
-            hystart: tcp.whole && tcp.law == Algorithm::Cubic && gap <= TRAIN_GAP,
+            hystart: (tcp.whole && tcp.law == Algorithm::Cubic)
+                .then_some(HyStart { trains: gap <= TRAIN_GAP }),
             repair: flow.repair(flow.round_trip, flow.loss),
             steady: self.steady / payload,
             inequality: self.inequality,

@@ -2,6 +2,7 @@
 
 mod common;
 mod forward;
+mod own;
 mod packet;
 mod segment;
 mod xdp;

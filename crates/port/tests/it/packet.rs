@@ -62,6 +62,21 @@ fn many_rounds_of_the_ring_keep_order() {
 }
 
 #[test]
+fn no_more_than_the_budget_is_received() {
+    let Some(space) = pair(1500) else { return };
+    let (mut a, mut b) = (port(&space, "tla"), port(&space, "tlb"));
+    send(&mut *a, &vec![frame(100, &[], 1); 20]);
+    let mut all = 0;
+    for _ in 0..100 {
+        let count = b.receive(3, &mut |_| {}).expect("receive");
+        assert!(count <= 3, "{count} frames for a budget of 3");
+        all += count;
+    }
+    // Neighbour discovery of the kernel may be among them.
+    assert!(all >= 20, "{all}");
+}
+
+#[test]
 fn what_cannot_be_sent_is_named() {
     let Some(space) = pair(1500) else { return };
     let (mut a, mut b) = (port(&space, "tla"), port(&space, "tlb"));
