@@ -7,11 +7,14 @@ published value and a tolerance and rest on a run; results of formulas that use 
 
   scripts/sensitivity.py studies/vandewater1988 --trunkline target/release/trunkline
   scripts/sensitivity.py studies/hawley1989 --messages 40 --transfers 3 --work /tmp/sensitivity      # resumed if interrupted
+  scripts/sensitivity.py studies/lds2001 --watch share --parts 'BSD Reno, EPD"' --engine sim
 
 Scenarios that a change cannot reach are left out: those without a host whose board or processor is changed, and all but one
 if the change stands in a scenario. --messages and --transfers shorten the tests: a greater `repeat` (of less than 1000) becomes
 it, of interactive and of bulk traffic, in the reference too.
 The text of each `like` has to begin with the other parameter's key (after its file, if that is another), as in the studies of Datakit.
+A study whose report prints no values has --watch EXPERIMENT: that table's own values, in its unit, stand for judged cells;
+--parts REGEX keeps of lists of parts only the lines that match. --seeds N shows what chance alone does: N other seeds.
 --entry KEY does one parameter only. --set FILE KEY VALUE runs the study with one value (TOML) in place of another and lists
 the cells that move; it may be given more than once, and all are set together. Values that are no number are listed as such.
 Exit status: 0, or 1 if a run failed or a key was not found.
@@ -109,15 +112,19 @@ def experiments(study):
     return [one for each in study["experiment"] for one in [each, *each.get("part", [])]]
 
 
-def bare(text, reached):
+def bare(text, reached, args):
     """A study's text with the experiments that are judged, of scenarios that are reached, and what those refer to."""
-    head, *blocks = re.split(r"(?m)^(?=\[\[(?:experiment|goal|figure|variant)\]\])", text)
+    if args.parts:
+        lines = text.splitlines(keepends=True)
+        text = "".join(one for one in lines if not one.startswith("    { where") or re.search(args.parts, one))
+    head, *blocks = re.split(r"(?m)^(?=\[\[(?:experiment|goal|figure|variant|quote)\]\])", text)
     head = re.split(r"(?m)^(?:#.*\n)*parameter = ", head)[0]
     read = [(*next(iter(tomllib.loads(block).items())), block) for block in blocks]
     variants = [block for kind, _, block in read if kind == "variant"]
     every = {one["name"]: (one, block) for kind, (one,), block in read if kind == "experiment"}
     needs = {name: set(re.findall(r'experiment = "([^"]*)"', block)) for name, (_, block) in every.items()}
     wanted = {name for name, (one, _) in every.items() if "published" in one and "tolerance" in one}
+    wanted = {args.watch} if args.watch else wanted
     while more := set().union(*(needs[name] for name in wanted)) - wanted:
         wanted |= more
 
@@ -145,9 +152,9 @@ class Runs:
         """A name for all that results depend on, so that none is kept for another study, program or length."""
         program = pathlib.Path(shutil.which(self.args.trunkline) or sys.exit(f"there is no program {self.args.trunkline}"))
         paths = [*sorted(self.source.rglob("*.toml")), *sorted(self.source.rglob("*.csv"))]
-        paths += [self.source / file for file in self.study["shared"]]
+        paths += [self.source / file for file in self.study.get("shared", [])]
         made = program.stat()
-        length = f"{self.args.messages} {self.args.transfers}"
+        length = f"{self.args.messages} {self.args.transfers} {self.args.watch} {self.args.parts}"
         found = hashlib.sha256(f"{length} {made.st_size} {made.st_mtime_ns}".encode())
         for path in paths:
             found.update(path.read_bytes())
@@ -161,16 +168,18 @@ class Runs:
         start, end = span(text, key)
         return text[start:end]
 
-    def cells(self, name, edits):
+    def cells(self, name, edits, seed=None):
         """Cells of the study with edits, a list of (file, key, text of the value): key to (published, ours, verdict)."""
         out = self.kept / name
         if not (out / "published-and-ours.csv").exists():
-            self.run(out, edits)
+            self.run(out, edits, seed)
         found = {}
         with open(out / "published-and-ours.csv", newline="") as file:
             for row in csv.DictReader(file):
-                if row["verdict"] in ("within", "outside"):
-                    cell = (row["experiment"], row["cell"])
+                cell = (row["experiment"], row["cell"])
+                if row["experiment"] == self.args.watch and row["ours"]:
+                    found[cell] = (None, float(row["ours"]), True)
+                elif row["verdict"] in ("within", "outside"):
                     found[cell] = (float(row["published"]), float(row["ours"]), row["verdict"] == "within")
         return found
 
@@ -191,7 +200,7 @@ class Runs:
         return found if edits else files
 
     def hosts(self):
-        files = [tomllib.loads(self.text(file)) for file in self.study["shared"]]
+        files = [tomllib.loads(self.text(file)) for file in self.study.get("shared", [])]
         return [host for file in files for host in file.get("host", [])]
 
     def ends(self, scenario):
@@ -202,7 +211,7 @@ class Runs:
                 found |= {end} if isinstance(end, str) else set(end)
         return found
 
-    def run(self, out, edits):
+    def run(self, out, edits, seed=None):
         copy = self.args.work / f"copy-{self.source.name}"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.source.parent, copy)
@@ -214,16 +223,19 @@ class Runs:
         out.mkdir(parents=True, exist_ok=True)
         for path in (copy / self.source.name).glob("*.toml"):
             if path.name == "study.toml":
-                path.write_text(bare(path.read_text(), self.reached(edits)))
+                path.write_text(bare(path.read_text(), self.reached(edits), self.args))
                 if "[[experiment]]" not in path.read_text():
                     (out / "published-and-ours.csv").write_text("")
                     return
                 continue
+            if seed is not None:
+                path.write_text(f"seed = {seed}\n{path.read_text()}")
             most = self.args.messages if '"interactive"' in path.read_text() else self.args.transfers
             if most:
                 path.write_text(REPEAT.sub(lambda found: f"repeat = {min(int(found[1]), most)}", path.read_text()))
         made = copy / "out"
         command = [self.args.trunkline, "study", "run", str(copy / self.source.name), "--out", str(made), "--force"]
+        command += ["--engine", self.args.engine] if self.args.engine else []
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{out.name}: {done.stderr.strip()}")
@@ -244,8 +256,21 @@ def moved(reference, changed):
     return moves, furthest, lost, gained
 
 
+def watched(reference, changed):
+    """The same of values that nothing published stands beside: in the table's own unit."""
+    moves = {cell: changed[cell][1] - one[1] for cell, one in reference.items() if cell in changed}
+    if not moves:
+        return "none"
+    furthest = max(moves, key=lambda cell: abs(moves[cell]))
+    mean = sum(abs(move) for move in moves.values()) / len(moves)
+    count = sum(move != 0 for move in moves.values())
+    return f"{count} of {len(moves)} move, by {mean:.1f} in the mean, furthest {moves[furthest]:+.1f} ({furthest[1]})"
+
+
 def words(reference, changed):
     """One cell of the table printed."""
+    if all(one[0] is None for one in reference.values()):
+        return watched(reference, changed)
     moves, furthest, lost, gained = moved(reference, changed)
     if furthest is None:
         return "none"
@@ -257,7 +282,9 @@ def words(reference, changed):
 def table(runs, args):
     reference = runs.cells("reference", [])
     met = sum(one[2] for one in reference.values())
-    print(f"{len(reference)} judged cells, {met} within their tolerance.\n")
+    print(f"{len(reference)} values watched.\n" if args.watch else f"{len(reference)} judged cells, {met} within their tolerance.\n")
+    for seed in range(2, 2 + args.seeds):
+        print(f"seed {seed}: {words(reference, runs.cells(f'seed-{seed}', [], seed))}", flush=True)
     up, down = f"+{args.step:.0%}".replace("%", " %"), f"-{args.step:.0%}".replace("%", " %")
     print(f"| parameter | value | {up} | {down} |\n|---|---|---|---|")
     for (file, key), members in groups(runs.study["parameter"]).items():
@@ -298,6 +325,10 @@ def main():
     parser.add_argument("--messages", type=int, help="repetitions of interactive traffic at most")
     parser.add_argument("--transfers", type=int, help="repetitions of bulk traffic at most")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp/trunkline-sensitivity"))
+    parser.add_argument("--watch", metavar="EXPERIMENT", help="a table whose own values are watched, if nothing is published")
+    parser.add_argument("--parts", metavar="REGEX", help="of lists of parts only the lines that match")
+    parser.add_argument("--seeds", type=int, default=0, help="other seeds to try, without a change (0)")
+    parser.add_argument("--engine", help="the engines that may be used, as of study run")
     parser.add_argument("--entry", action="append", help="this parameter only")
     parser.add_argument("--set", action="append", nargs=3, metavar=("FILE", "KEY", "VALUE"))
     args = parser.parse_args()

@@ -101,7 +101,7 @@ fn disciplines() -> Vec<String> {
     };
     let flows = |text: &String| {
         let spec = text.parse::<DisciplineSpec>();
-        spec.is_ok_and(|spec| spec.assumptions().cap.is_none())
+        spec.is_ok_and(|spec| spec.assumptions().holds_back().is_none())
     };
     KINDS.iter().map(text).filter(flows).collect()
 }

@@ -98,13 +98,14 @@ fn lossless(link: &LinkSpec) -> bool {
 /// The property of a link that no formula knows, loss apart.
 fn unpredictable(link: &LinkSpec) -> Option<&'static str> {
     let effects = &link.impairments;
+    let held = link.discipline.assumptions().holds_back();
     [
         (!effects.bit_errors.is_never(), "bit errors"),
         (!effects.duplicate.is_never(), "duplication"),
         (effects.reorder.is_some(), "reordering"),
         (effects.jitter.is_some(), "jitter"),
         (link.trace.is_some(), "a delivery trace"),
-        (link.discipline.assumptions().cap.is_some(), "a rate that the discipline holds"),
+        (held.is_some(), held.unwrap_or_default()),
         (!link.schedule.steps.is_empty(), "a schedule of changes"),
     ]
     .into_iter()

@@ -226,7 +226,7 @@ fn intervals(traffic: &Traffic) -> Option<String> {
 /// A discipline orders what waits, and without a rate nothing does.
 fn idle(link: &str, way: &str, spec: &LinkSpec) -> Option<Remark> {
     let fast = spec.rate.is_none() && spec.trace.is_none() && spec.processor.is_none();
-    let chosen = !spec.discipline.is_fifo() && spec.discipline.assumptions().cap.is_none();
+    let chosen = !spec.discipline.is_fifo() && spec.discipline.assumptions().holds_back().is_none();
     (fast && chosen && spec.schedule == Schedule::default()).then(|| Remark {
         about: About::Link(link.into()),
         text: format!("{way}discipline has no effect: without a rate nothing waits; give a rate, or leave it out"),

@@ -34,6 +34,7 @@ pub fn extract(
         Measure::Verify { .. } => Err("a verification is no run".into()),
         Measure::PathDelay => Ok(vec![(None, path_delay(found))]),
         Measure::Retransmissions => Ok(vec![(None, Ok(found.retransmissions as f64))]),
+        Measure::Lost => Ok(vec![(None, found.packets.lost().ok_or("no packet was sent".into()))]),
         _ if by_size => Ok(each_size(found, |samples| read(samples, measure))),
         _ => Ok(vec![(None, read(&found.samples.iter().collect::<Vec<_>>(), measure))]),
     }
@@ -68,6 +69,7 @@ fn read(samples: &[&Sample], measure: &Measure) -> Result<f64, String> {
         }
         Measure::Formula { .. }
         | Measure::Retransmissions
+        | Measure::Lost
         | Measure::PathDelay
         | Measure::Verify { .. } => Err("not read from samples".into()),
     }

@@ -180,6 +180,8 @@ pub enum Measure {
     MessageThroughput,
     /// Blocks sent again.
     Retransmissions,
+    /// The share of packets that were sent and never came.
+    Lost,
     /// Mean time of a packet or block on the lines of its way: queues, lines and distances, one way.
     PathDelay,
     /// A figure of the path measured from outside, as `trunkline verify` does, by the probes that the
@@ -216,6 +218,9 @@ pub enum Quantity {
     DeviationWith,
     /// The same without the path: what the hosts do by themselves.
     DeviationWithout,
+    /// What a frame's delay is off from the one that the path then prescribes: 99 in 100 are nearer. The delay may change
+    /// by a schedule.
+    DelayError,
 }
 
 /// A figure about the samples that count.

@@ -33,5 +33,6 @@ pub(crate) fn quantity(row: &Row, quantity: Quantity) -> Result<f64, Unread> {
         Quantity::Delay => trips(row.round_trip_added_ns() as f64 / 2e9),
         Quantity::DeviationWith => trips(row.rtt_with.deviation.as_secs_f64()),
         Quantity::DeviationWithout => trips(row.rtt_without.deviation.as_secs_f64()),
+        Quantity::DelayError => trips(row.delay_error.p99.as_secs_f64()),
     }
 }

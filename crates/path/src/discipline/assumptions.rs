@@ -13,6 +13,8 @@ pub struct Assumptions {
     pub early: Option<&'static str>,
     /// The rate above which it holds packets back or drops them, whatever the line carries.
     pub cap: Option<Rate>,
+    /// Whether packets wait for others although the line is free.
+    pub batches: bool,
     /// Whether a packet's priority band counts.
     pub bands: bool,
 }
@@ -56,6 +58,7 @@ impl Assumptions {
         standing: Standing::Limit,
         early: None,
         cap: None,
+        batches: false,
         bands: false,
     };
 
@@ -67,6 +70,15 @@ impl Assumptions {
     /// One queue that `early` keeps short.
     pub const fn managed(early: &'static str, standing: Standing) -> Assumptions {
         Assumptions { early: Some(early), standing, ..Assumptions::FIFO }
+    }
+
+    /// What it holds packets back by although the line is free, as a message names it. `None` if it does not.
+    pub fn holds_back(&self) -> Option<&'static str> {
+        match (self.cap, self.batches) {
+            (Some(_), _) => Some("a rate that the discipline holds"),
+            (None, true) => Some("batches"),
+            (None, false) => None,
+        }
     }
 
     /// Bytes of one channel's turn. `None` if the line is not shared by turns.

@@ -8,6 +8,7 @@ mod dualpi2;
 mod epd;
 mod fifo;
 mod fq_codel;
+mod gather;
 mod links;
 mod list;
 mod longest;
@@ -54,6 +55,7 @@ disciplines! {
     "sfq" => sfq::{Sfq, SfqSettings},
     "red" => red::{Red, RedSettings},
     "token-bucket" => token_bucket::{TokenBucket, TokenBucketSettings},
+    "gather" => gather::{Gather, GatherSettings},
 }
 
 /// Bytes of each turn for disciplines that serve whole packets: an Ethernet frame of the largest size (RFC 8290

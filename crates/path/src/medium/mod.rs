@@ -3,6 +3,7 @@
 //! A [`Medium`] is what its stations have in common (`Stations`: queues, counts, what is under way) and the `Access` by
 //! which they take turns. Nothing here reads a clock.
 
+mod bus;
 mod csma_cd;
 mod fddi;
 mod half_duplex;
@@ -32,6 +33,7 @@ media! {
     "csma-cd" => csma_cd::{CsmaCd, CsmaCdSettings},
     "token-ring" => token_ring::{TokenRing, TokenRingSettings},
     "fddi" => fddi::{Fddi, FddiSettings},
+    "bus" => bus::{Bus, BusSettings},
     "wideband" => wideband::{Wideband, WidebandSettings},
     "leaf-spine" => leaf_spine::{LeafSpine, LeafSpineSettings},
 }

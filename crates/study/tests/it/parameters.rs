@@ -1,4 +1,4 @@
-//! `docs/parameters.md`, each parameter of the Datakit studies against its report, against the studies themselves.
+//! `docs/parameters.md`, each parameter of the reports' studies against its report, against the studies themselves.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 use trunkline_study::{Parameter, Provenance, Source};
 
 /// The studies that the page has, in its order.
-const STUDIES: [&str; 2] = ["hawley1989", "vandewater1988"];
+const STUDIES: [&str; 3] = ["hawley1989", "vandewater1988", "lds2001"];
 
 fn page(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)).unwrap()
@@ -86,9 +86,11 @@ fn the_counts_of_page_and_readme_are_those_of_the_studies() {
         assert_eq!(numbers[..counts.len()], counts, "{line}");
         count("inferred")
     });
-    let words = format!(
-        "{} parameters of Hawley's study and {} of Vande Water's",
-        inferred[0], inferred[1]
-    );
-    assert!(readme.replace('\n', " ").contains(&words), "README does not say: {words}");
+    let [hawley, vandewater, lds] = inferred;
+    for words in [
+        format!("{hawley} parameters of Hawley's study and {vandewater} of Vande Water's"),
+        format!("{lds} of `lds2001`"),
+    ] {
+        assert!(readme.replace('\n', " ").contains(&words), "README does not say: {words}");
+    }
 }

@@ -56,12 +56,16 @@ proptest! {
         }
     }
 
-    /// On one channel for all the frames of a station stay in order, and no two frames that are heard share the channel.
+    /// On one channel for all the frames of a station stay in order, and no two frames that are heard share the channel,
+    /// unless bursts of several lie among one another.
     #[test]
     fn one_sends_at_a_time_and_in_order(
         asked in traffic(), which: prop::sample::Index, delay in 0u64..20_000, seed: u64,
     ) {
-        let channels: Vec<_> = trials().into_iter().filter(|it| it.0 != "leaf-spine").collect();
+        let channels: Vec<_> = trials()
+            .into_iter()
+            .filter(|(kind, keys)| *kind != "leaf-spine" && !keys.contains("burst"))
+            .collect();
         let (kind, keys) = *which.get(&channels);
         let spec = spec(kind, keys, 8_000_000, Span::from_nanos(delay), "fifo:limit=30p");
         let trial = carried(&spec, seed, &asked);
@@ -78,7 +82,7 @@ proptest! {
         }
     }
 
-    /// The same seed gives the same times. A station's number means nothing but its place in a ring or on a leaf.
+    /// The same seed gives the same times. A station's number means nothing but its place in a ring, on a leaf or in a bus's order.
     #[test]
     fn the_same_seed_gives_the_same_run(
         asked in traffic(), which: prop::sample::Index, delay in 0u64..20_000, seed: u64,
@@ -90,7 +94,7 @@ proptest! {
         };
         let once = times(carried(&spec, seed, &asked));
         prop_assert_eq!(&once, &times(carried(&spec, seed, &asked)));
-        if ["token-ring", "fddi", "leaf-spine"].contains(&kind) {
+        if ["token-ring", "fddi", "leaf-spine", "bus"].contains(&kind) {
             return Ok(());
         }
         // The stations declared in another order.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use trunkline_core::{Cause, Span, Time};
 use trunkline_engine::{Engine, EngineError, EngineName, Note, NoteKind, Pace, Run};
-use trunkline_measure::{Percentiles, Sample, Step, TrafficRun};
+use trunkline_measure::{Conservation, Percentiles, Sample, Step, TrafficRun};
 use trunkline_scenario::{Network, Scenario, Traffic, Workload};
 use trunkline_verify::report::{Lost, Row, Stalls, Thresholds};
 use trunkline_verify::{Trial, limits::Bound, spread::Spread};
@@ -123,6 +123,7 @@ fn measured(traffic: &Traffic, extra: u64) -> TrafficRun {
         samples,
         blocks: vec![way],
         block_count: 1,
+        packets: Conservation { sent: 100, delivered: 100, ..Conservation::default() },
         ..TrafficRun::default()
     }
 }
