@@ -133,18 +133,20 @@ pub fn wait_for_listener(
 /// Looks into the calling thread's namespace.
 fn anyone_listens(ours: &[u16]) -> bool {
     const LISTEN: &str = "0A";
-    let state_is = |table: &str, state: Option<&str>| {
+    // Of UDP; a socket that is connected serves nobody.
+    const UNCONNECTED: &str = "07";
+    let state_is = |table: &str, state: &str| {
         let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
         text.unwrap_or_default()
             .lines()
             .skip(1)
-            .filter(|line| state.is_none_or(|state| line.split_whitespace().nth(3) == Some(state)))
+            .filter(|line| line.split_whitespace().nth(3) == Some(state))
             .any(|line| local_port(line).is_none_or(|port| !ours.contains(&port)))
     };
-    state_is("tcp", Some(LISTEN))
-        || state_is("tcp6", Some(LISTEN))
-        || state_is("udp", None)
-        || state_is("udp6", None)
+    state_is("tcp", LISTEN)
+        || state_is("tcp6", LISTEN)
+        || state_is("udp", UNCONNECTED)
+        || state_is("udp6", UNCONNECTED)
 }
 
 /// The port in the second field of a line of `/proc/net/tcp` and its like, such as `0100007F:1F90`.

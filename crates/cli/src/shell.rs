@@ -217,7 +217,7 @@ fn start_peer(
     let ended = report(sender, Event::PeerEnded);
     let program = Program::start(hosts.far(0), command, (true, reach.files()), ended)?;
     let mut early = None;
-    wait_for_listener(hosts.far(0), reach.ports(), PATIENCE, || {
+    wait_for_listener(hosts.far(0), &reach.ports(), PATIENCE, || {
         early = events.try_recv().ok();
         early.is_some()
     })?;
