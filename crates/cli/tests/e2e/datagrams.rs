@@ -111,13 +111,16 @@ fn the_peer_reaches_this_machine_by_udp_too() {
     let port = serve(host.namespace(), "127.0.0.1", b'4');
     let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let script = home.path().join("peer.py");
-    // It prints, and then listens, which ends the wait for it.
-    let text = format!("{CLIENT}\nserver = socket.create_server(('', 4000))\nserver.accept()\n");
+    // It ends when it has printed, and so does the program, which would take it along.
+    let done = home.path().join("done");
+    let text = format!("{CLIENT}\nopen('{}', 'w')\n", done.display());
     fs::write(&script, text).unwrap();
     let peer = format!("python3 {} host.trunkline {port} 5", script.display());
-    let outcome = run(&host, &["--peer", &peer], &["true".to_owned()]);
+    let wait = format!("timeout 20 sh -c 'until test -e {}; do sleep 0.1; done'", done.display());
+    let outcome = run(&host, &["--peer", &peer], &["sh", "-c", &wait].map(str::to_owned));
     let Some(outcome) = outcome else { return };
-    assert!(outcome.stdout.starts_with("5 4 5 4 "), "{outcome:#?}");
+    // What a peer prints is told on standard error.
+    assert!(outcome.stderr.contains("\n5 4 5 4 "), "{outcome:#?}");
 }
 
 #[test]
