@@ -15,6 +15,7 @@ test)
     needs=(
         iperf3=iperf3 ping=iputils-ping curl=curl dnsmasq=dnsmasq-base tcpdump=tcpdump tshark=tshark irtt=irtt
         flent=flent setpriv=util-linux unshare=util-linux su=util-linux python3=python3 nft=nftables
+        iptables-legacy=iptables
     )
     # Flent plots with this, which it only recommends.
     modules=(matplotlib=python3-matplotlib)

@@ -51,6 +51,15 @@ pub fn read_netlink(data: &[u8]) {
     }
 }
 
+/// What the kernel tells of a table of ip_tables (`struct ipt_getinfo`, then the entries): it is one of filters, or
+/// drops nothing.
+pub fn read_iptables(data: &[u8]) {
+    let Some((info, entries)) = data.split_at_checked(84) else { return };
+    if let Some(dropping) = decode::legacy_forward_drop(info, entries) {
+        assert_eq!((dropping.table.as_str(), dropping.chain.as_str()), ("filter", "FORWARD"));
+    }
+}
+
 /// A question to a laboratory's gateway: its own names are answered by the question's number and with nothing but
 /// their addresses, all others are left to others.
 pub fn answer_names(data: &[u8]) {

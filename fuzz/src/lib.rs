@@ -34,7 +34,7 @@ use trunkline_transport::urp::{self, Check, Profile, Urp};
 pub type Body = fn(&[u8]);
 
 /// Every body by the name of its target.
-pub const BODIES: [(&str, Body); 26] = [
+pub const BODIES: [(&str, Body); 27] = [
     ("segment", cut_super_frame),
     ("classify", read_frame),
     ("quantities", read_quantities),
@@ -55,6 +55,7 @@ pub const BODIES: [(&str, Body); 26] = [
     ("protocols", hear_protocols),
     ("capsule", read_capsule),
     ("netlink", heard::read_netlink),
+    ("iptables", heard::read_iptables),
     ("names", heard::answer_names),
     ("state", heard::read_state),
     ("programs", heard::read_programs),

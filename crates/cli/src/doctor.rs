@@ -263,9 +263,10 @@ fn outside(host: &Namespace, hosts: &Hosts, state: &RunState) -> Vec<Finding> {
     };
     vec![
         found("this machine", trial.gateway, machine, unreached),
+        found("UDP to it", trial.datagrams, "as host.trunkline too", "TCP works; load nft_tproxy"),
         found("names", trial.files, files, "write {host} and {peer} in place of names"),
         world,
-        found("IPv6 outside", ipv6, "by TCP", "nothing to do, unless you need it"),
+        found("IPv6 outside", ipv6, "by TCP and UDP", "nothing to do, unless you need it"),
     ]
 }
 
@@ -285,15 +286,20 @@ fn found(
 /// How the world outside is reached by IPv4: through the kernel, by the gateway where that does not do, or not at all.
 fn world(trial: &reach::Trial, dropped: Option<&ForwardDrop>) -> Finding {
     let what = "world outside";
-    let without = if trial.gateway.is_ok() { "by TCP alone" } else { "not reached" };
+    let without = match (&trial.gateway, &trial.datagrams) {
+        (Ok(()), Ok(())) => "by TCP and UDP alone",
+        (Ok(()), Err(_)) => "by TCP alone",
+        (Err(_), _) => "not reached",
+    };
     match (&trial.masquerades, dropped) {
         (Ok(()), None) => Finding::good(what, "by IPv4, all protocols"),
-        (Ok(()), Some(ForwardDrop { table, chain })) => Finding::limited(
+        (Ok(()), Some(drop)) => Finding::limited(
             what,
             format!(
-                "{without}, unless a rule lets the rest through chain {chain} of table {table}"
+                "{without}, unless a rule lets the rest through chain {} of table {}",
+                drop.chain, drop.table
             ),
-            "iptables -I FORWARD -i 'tl+' -j ACCEPT; iptables -I FORWARD -o 'tl+' -j ACCEPT",
+            &drop.remedy(),
         ),
         (Err(error), _) => Finding::limited(
             what,

@@ -27,6 +27,11 @@ impl Failure {
         Failure { status, ..self }
     }
 
+    /// The same with a further remark.
+    pub fn with_hint(self, hint: &str) -> Failure {
+        Failure { message: format!("{}; {hint}", self.message), ..self }
+    }
+
     /// A signal ended the work.
     pub fn interrupted(signal: i32) -> Failure {
         let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
@@ -44,12 +49,11 @@ impl Failure {
         let text = error.render().to_string();
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let lines = lines.take_while(|line| !line.starts_with("Usage:"));
-        // How to pass what looks like an option as a value is rarely what was meant.
-        let told: Vec<&str> = lines.filter(|line| !line.starts_with("tip: to pass")).collect();
-        let told = told.join(" ");
+        let instead = foreign::instead(error);
+        let told = one_line(lines, instead.is_none());
         let told = told.strip_prefix("error: ").unwrap_or(&told);
         let told = told.strip_suffix("For more information, try '--help'.").unwrap_or(told);
-        let instead = foreign::instead(error).unwrap_or_else(|| "`--help` shows the usage".into());
+        let instead = instead.unwrap_or_else(|| "`--help` shows the usage".into());
         Failure::wrong_use(format!("{}; {instead}", told.trim())).report()
     }
 
@@ -63,6 +67,22 @@ impl Failure {
         output::tell(&self.message);
         self.status
     }
+}
+
+/// The lines of an error of clap's as one, with its tips if they are wanted.
+fn one_line<'a>(lines: impl Iterator<Item = &'a str>, tips: bool) -> String {
+    let mut told = String::new();
+    for line in lines {
+        match line.strip_prefix("tip: ") {
+            // How to pass what looks like an option as a value is rarely what was meant.
+            Some(tip) if tip.starts_with("to pass") || !tips => {}
+            Some(tip) => told.extend(["; ", tip]),
+            None if told.is_empty() => told.push_str(line),
+            None => told.extend([" ", line]),
+        }
+    }
+    // What the standard library says of numbers that it cannot read.
+    told.replace("invalid digit found in string", "it is no whole number")
 }
 
 impl<E: std::error::Error> From<E> for Failure {

@@ -1,6 +1,7 @@
 //! Files that a command writes when it is done, and looks for a place for before it begins.
 
 use crate::failure::Failure;
+use rustix::fs::Access;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -17,7 +18,16 @@ pub fn writable(path: &Path) -> Result<(), Failure> {
             path.display(),
             parent.display()
         ))),
-        _ => Ok(()),
+        parent => {
+            let place = if path.exists() { path } else { parent.unwrap_or(Path::new(".")) };
+            rustix::fs::access(place, Access::WRITE_OK).map_err(|error| {
+                let error = std::io::Error::from(error);
+                let path = path.display();
+                Failure::wrong_use(format!(
+                    "cannot write {path}: {error}: name a file that you may write"
+                ))
+            })
+        }
     }
 }
 

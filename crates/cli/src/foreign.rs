@@ -2,6 +2,7 @@
 
 use crate::programs;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::path::Path;
 
 /// Options of `tc`, netem, mahimahi, iperf3 and Docker, with the same here.
 const OPTIONS: [(&str, &str); 12] = [
@@ -19,7 +20,25 @@ const OPTIONS: [(&str, &str); 12] = [
     ("--name", "write --link 'NAME delay=…' for a further far host"),
 ];
 /// First words of other programs.
-const VERBS: [(&str, &str); 6] = [
+const VERBS: [(&str, &str); 24] = [
+    ("add", "trunkline shell --delay 50ms -- PROGRAM, or trunkline bridge A B --delay 50ms"),
+    ("check", "trunkline doctor"),
+    ("client", "trunkline probe bulk HOST"),
+    ("del", "Ctrl-C where the path runs: it takes everything down"),
+    ("emu", "trunkline run FILE --engine emu, or trunkline shell -- PROGRAM"),
+    ("emulate", "trunkline run FILE --engine emu, or trunkline shell -- PROGRAM"),
+    ("kill", "Ctrl-C where the path runs, or kill its process: trunkline show names it"),
+    ("list", "trunkline presets, trunkline study list, or trunkline show for what runs"),
+    ("mm-delay", "trunkline shell --delay 50ms -- PROGRAM"),
+    ("mm-link", "trunkline shell --up-trace FILE --down-trace FILE -- PROGRAM"),
+    ("mm-loss", "trunkline shell --up-loss 1% -- PROGRAM"),
+    ("model", "trunkline predict FILE"),
+    ("server", "trunkline serve"),
+    ("sim", "trunkline run FILE --engine sim"),
+    ("simulate", "trunkline run FILE --engine sim"),
+    ("start", "trunkline shell -- PROGRAM, or trunkline bridge A B"),
+    ("status", "trunkline show"),
+    ("stop", "Ctrl-C where the path runs, or kill its process: trunkline show names it"),
     ("netem", "trunkline shell --delay 50ms --loss 1% -- PROGRAM"),
     ("qdisc", "trunkline shell --delay 50ms --queue fq-codel -- PROGRAM"),
     ("exec", "trunkline shell -- PROGRAM"),
@@ -39,17 +58,38 @@ pub fn instead(error: &clap::Error) -> Option<String> {
     };
     match error.kind() {
         ErrorKind::UnknownArgument => {
-            let option = word(ContextKind::InvalidArg)?;
-            of(&OPTIONS, option.split('=').next().unwrap_or(option))
+            let word = word(ContextKind::InvalidArg)?;
+            let option = of(&OPTIONS, word.split('=').next().unwrap_or(word));
+            option.or_else(|| misplaced(word).map(str::to_owned))
         }
         ErrorKind::InvalidSubcommand => {
             let verb = word(ContextKind::InvalidSubcommand)?;
+            if verb == "version" {
+                return Some("write trunkline --version".to_owned());
+            }
+            let file = is_scenario(verb).then(|| format!("trunkline run {verb}"));
             let program =
                 || programs::is_there(verb).ok().map(|()| format!("trunkline shell -- {verb} …"));
-            of(&VERBS, verb).or_else(program).map(|text| format!("write {text}"))
+            of(&VERBS, verb).or(file).or_else(program).map(|text| format!("write {text}"))
         }
         _ => None,
     }
+}
+
+/// What is wrong with a word that no verb takes in its place.
+fn misplaced(word: &str) -> Option<&'static str> {
+    let digits = |text: &str| text.starts_with(|it: char| it.is_ascii_digit());
+    match word.strip_prefix('-') {
+        Some(rest) if digits(rest) => Some("no option takes a number below zero"),
+        None if is_scenario(word) => {
+            Some("it takes one file: `trunkline ladder DIR` runs those of a directory")
+        }
+        _ => None,
+    }
+}
+
+fn is_scenario(word: &str) -> bool {
+    Path::new(word).extension().is_some_and(|ending| ending == "toml")
 }
 
 #[cfg(test)]
@@ -75,5 +115,9 @@ mod tests {
         assert_eq!(told(&["sh", "-c", "true"]).as_deref(), Some("write trunkline shell -- sh …"));
         assert_eq!(told(&["shell", "--nonsense", "true"]), None);
         assert_eq!(told(&["nonsense"]), None);
+        assert_eq!(told(&["version"]).as_deref(), Some("write trunkline --version"));
+        assert_eq!(told(&["x.toml"]).as_deref(), Some("write trunkline run x.toml"));
+        assert!(told(&["run", "a.toml", "b.toml"]).unwrap().contains("trunkline ladder DIR"));
+        assert!(told(&["run", "a.toml", "--seed", "-1"]).unwrap().contains("below zero"));
     }
 }

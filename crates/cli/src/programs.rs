@@ -1,6 +1,7 @@
 //! Programs at the ends of a path: started in their namespaces, waited for, and ended.
 
 use crate::failure::Failure;
+use rustix::fs::Access;
 use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group};
 use rustix::termios::tcgetpgrp;
 use std::fs::File;
@@ -10,6 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use trunkline_core::{Rate, Span};
 use trunkline_netns::{Namespace, Replacements, SpawnOptions, spawn};
 
 /// A program that runs in a namespace.
@@ -57,23 +59,49 @@ fn not_started(name: &str, error: &trunkline_netns::LabError) -> Failure {
         {
             not_found(name)
         }
-        Some(errno) if errno == rustix::io::Errno::ACCESS.raw_os_error() => {
-            Failure::failed(format!(
-                "command '{name}' may not be run: it is not executable (chmod +x), or its file system forbids it"
-            ))
-        }
+        Some(errno) if errno == rustix::io::Errno::ACCESS.raw_os_error() => not_run(name),
         _ => Failure::failed(error),
     }
 }
 
 /// Fails if there is no program of that name, before anything is built for it.
 pub fn is_there(name: &str) -> Result<(), Failure> {
-    let found = if name.contains('/') { Path::new(name).exists() } else { is_anywhere(name) };
-    if found { Ok(()) } else { Err(not_found(name)) }
+    let path = Path::new(name);
+    match name.contains('/') {
+        false if is_anywhere(name) => Ok(()),
+        true if path.is_dir() => {
+            Err(Failure::failed(format!("command '{name}' is a directory: name the program in it")))
+        }
+        true if path.exists() => {
+            rustix::fs::access(path, Access::EXEC_OK).map_err(|_| not_run(name))
+        }
+        _ => Err(not_found(name)),
+    }
 }
 
 fn not_found(name: &str) -> Failure {
-    Failure::failed(format!("command '{name}' not found: check its spelling, or install it"))
+    let remedy = option_for(name).unwrap_or_else(|| "check its spelling, or install it".to_owned());
+    Failure::failed(format!("command '{name}' not found: {remedy}"))
+}
+
+/// What to write instead of a quantity that stands where a program is expected.
+fn option_for(word: &str) -> Option<String> {
+    let option = if word.parse::<Span>().is_ok() {
+        "--delay"
+    } else if word.parse::<Rate>().is_ok() {
+        "--rate"
+    } else if word.ends_with('%') {
+        "--loss"
+    } else {
+        return None;
+    };
+    Some(format!("write {option} {word}, if that is what it is"))
+}
+
+fn not_run(name: &str) -> Failure {
+    Failure::failed(format!(
+        "command '{name}' may not be run: it is not executable (chmod +x), or its file system forbids it"
+    ))
 }
 
 /// Whether there is a file of that name, as far as this user may look. execvp(3) forbids a command that is nowhere if
@@ -133,18 +161,20 @@ pub fn wait_for_listener(
 /// Looks into the calling thread's namespace.
 fn anyone_listens(ours: &[u16]) -> bool {
     const LISTEN: &str = "0A";
-    let state_is = |table: &str, state: Option<&str>| {
+    // Of UDP; a socket that is connected serves nobody.
+    const UNCONNECTED: &str = "07";
+    let state_is = |table: &str, state: &str| {
         let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
         text.unwrap_or_default()
             .lines()
             .skip(1)
-            .filter(|line| state.is_none_or(|state| line.split_whitespace().nth(3) == Some(state)))
+            .filter(|line| line.split_whitespace().nth(3) == Some(state))
             .any(|line| local_port(line).is_none_or(|port| !ours.contains(&port)))
     };
-    state_is("tcp", Some(LISTEN))
-        || state_is("tcp6", Some(LISTEN))
-        || state_is("udp", None)
-        || state_is("udp6", None)
+    state_is("tcp", LISTEN)
+        || state_is("tcp6", LISTEN)
+        || state_is("udp", UNCONNECTED)
+        || state_is("udp6", UNCONNECTED)
 }
 
 /// The port in the second field of a line of `/proc/net/tcp` and its like, such as `0100007F:1F90`.
@@ -162,5 +192,14 @@ mod tests {
         let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000";
         assert_eq!(local_port(line), Some(8080));
         assert_eq!(local_port("rubbish"), None);
+    }
+
+    #[test]
+    fn quantities_in_place_of_a_program_are_told_their_option() {
+        let option = |word| option_for(word).map(|text| text[..13].to_owned());
+        assert_eq!(option("50ms").as_deref(), Some("write --delay"));
+        assert_eq!(option("10mbit").as_deref(), Some("write --rate "));
+        assert_eq!(option("1%").as_deref(), Some("write --loss "));
+        assert_eq!(option("ping"), None);
     }
 }

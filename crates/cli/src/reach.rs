@@ -12,7 +12,9 @@ use trunkline_dataplane::hosts::{
 use trunkline_gateway::{
     Beyond, Entry, Gateway, ProgramFiles, Publication, Published, Settings, Tell,
 };
-use trunkline_netns::{LabError, Namespace, Outside, Replacements, RunState, Unreachable};
+use trunkline_netns::{
+    LabError, Namespace, Outside, Replacements, RunState, Transport, Unreachable,
+};
 
 /// The ending of the laboratory's names.
 const DOMAIN: &str = "trunkline";
@@ -26,9 +28,9 @@ pub struct ReachArgs {
     /// Connect the far end neither to the world outside nor to this machine
     #[arg(long)]
     no_outside: bool,
-    /// Connect PORT of this machine to a server inside, over the path; 8080:80 connects 8080 to port 80
-    /// inside, 0.0.0.0:8080:80 for other machines too. May be given several times
-    #[arg(short, long, value_name = "[ADDRESS:]PORT[:PORT]")]
+    /// Connect TCP PORT of this machine to a server inside, over the path; 8080:80 connects 8080 to port 80
+    /// inside, 0.0.0.0:8080:80 for other machines too, 5353:53/udp for UDP. May be given several times
+    #[arg(short, long, value_name = "[ADDRESS:]PORT[:PORT][/udp]")]
     publish: Vec<Publication>,
 }
 
@@ -81,8 +83,8 @@ impl Reach {
     }
 
     /// Ports of the far host that no program opened.
-    pub fn ports(&self) -> &[u16] {
-        self.gateway.as_ref().map_or(&[], Gateway::ports)
+    pub fn ports(&self) -> Vec<u16> {
+        self.gateway.as_ref().map(Gateway::ports).unwrap_or_default()
     }
 
     /// Says what is reached.
@@ -113,15 +115,25 @@ impl Reach {
             domain: DOMAIN,
         };
         let gateway = Gateway::open(hosts.far(0), settings, entries, tell);
-        self.lines.push(told(self.outside.as_ref(), gateway.is_ok()));
+        let by = gateway.as_ref().ok().map(transports);
+        self.lines.push(told(self.outside.as_ref(), by));
         if let (Some(dropped), true) = (dropped, forwards) {
+            let (round, rest) = match by {
+                Some(BOTH) => ("TCP, UDP", "ping"),
+                _ => ("TCP", "ping and UDP"),
+            };
             self.lines.push(format!(
-                "this machine's firewall drops packets that it would pass on, unless a rule lets them through (chain {} of table {}, as Docker and ufw set it): TCP and names go round it; for ping and UDP: iptables -I FORWARD -i 'tl+' -j ACCEPT; iptables -I FORWARD -o 'tl+' -j ACCEPT",
-                dropped.chain, dropped.table
+                "this machine's firewall drops packets that it would pass on, unless a rule lets them through (chain {} of table {}, as Docker and ufw set it): {round} and names go round it; for {rest}: {}",
+                dropped.chain,
+                dropped.table,
+                dropped.remedy()
             ));
         }
         match gateway {
             Ok(gateway) => {
+                self.lines.extend(gateway.without_datagrams().map(|error| {
+                    format!("this machine is reached by TCP and not by UDP: {error}")
+                }));
                 self.gateway = Some(gateway);
                 lead(hosts, beyond.v6)?;
             }
@@ -154,17 +166,22 @@ impl Reach {
         hosts: &Hosts,
         tell: &Tell,
     ) -> Result<(), Failure> {
-        let Publication { address, outside, inside } = publication;
+        let Publication { address, outside, inside, transport } = publication;
+        let (kind, ending) = match transport {
+            Transport::Tcp => ("", ""),
+            Transport::Udp => ("UDP ", "/udp"),
+        };
         let server = addresses(0).near;
         let published = Published::start(publication, hosts.far(0), server, tell);
         let at = address.map_or("localhost".to_owned(), |it| it.to_string());
         let published = published.map_err(|error| {
             Failure::failed(format!(
-                "--publish {outside}: cannot listen at port {outside} of {at}: {error}: choose another port, such as --publish 18080:{inside}"
+                "--publish {outside}{ending}: cannot listen at {kind}port {outside} of {at}: {error}: choose another port, such as --publish 18080:{inside}{ending}"
             ))
         })?;
-        self.lines
-            .push(format!("port {outside} of {at} leads to port {inside} inside, over the path"));
+        self.lines.push(format!(
+            "{kind}port {outside} of {at} leads to port {inside} inside, over the path"
+        ));
         self.published.push(published);
         Ok(())
     }
@@ -187,6 +204,8 @@ fn entries(names: &[String], v6: bool) -> Vec<Entry> {
 pub struct Trial {
     /// Connections to the machine.
     pub gateway: Result<(), String>,
+    /// Datagrams to the machine.
+    pub datagrams: Result<(), String>,
     /// Files of the programs' own.
     pub files: Result<(), String>,
     /// Passing IPv4 on: the laboratory can, and this user may look at the machine's rules.
@@ -202,11 +221,16 @@ pub fn trial(host: &Namespace, hosts: &Hosts, state: &RunState) -> Trial {
     let (own, domain) = (networks(), DOMAIN);
     let settings = Settings { device: GATE, machine, machine6: None, own, beyond, domain };
     let tell: Tell = Arc::new(|_| {});
-    let gateway = Gateway::open(hosts.far(0), settings, &[], &tell).map(drop);
+    let gateway = Gateway::open(hosts.far(0), settings, &[], &tell);
+    let datagrams = match &gateway {
+        Ok(gateway) => gateway.without_datagrams().map_or(Ok(()), |error| Err(error.to_string())),
+        Err(error) => Err(error.to_string()),
+    };
     let files = ProgramFiles::write(state, &[], Some(machine)).map(drop);
     let masquerades = hosts.far(0).can_masquerade().and_then(|()| host.nft_tables().map(drop));
     Trial {
-        gateway: gateway.map_err(|error| error.to_string()),
+        gateway: gateway.map(drop).map_err(|error| error.to_string()),
+        datagrams,
         files: files.map_err(|error| error.to_string()),
         masquerades: masquerades.map_err(|error| error.to_string()),
         ipv6: host.run(has_ipv6_route).unwrap_or(false),
@@ -234,16 +258,24 @@ fn lead(hosts: &Hosts, v6: bool) -> Result<(), LabError> {
     Ok(())
 }
 
-/// How the world outside is reached.
-fn told(outside: Option<&Result<Outside, Unreachable>>, gateway: bool) -> String {
-    let machine = if gateway { ", this machine as host.trunkline" } else { "" };
-    match outside {
-        Some(Ok(_)) => format!("the world outside is reached through the peer{machine}"),
-        Some(Err(reason)) if gateway => {
-            format!("of the world outside TCP and names alone are reached{machine}: {reason}")
+/// What a gateway passes on.
+const BOTH: &str = "TCP and UDP";
+
+/// What this one passes on.
+fn transports(gateway: &Gateway) -> &'static str {
+    if gateway.without_datagrams().is_none() { BOTH } else { "TCP" }
+}
+
+/// How the world outside is reached; `by` is what the gateway passes on, if there is one.
+fn told(outside: Option<&Result<Outside, Unreachable>>, by: Option<&str>) -> String {
+    let machine = by.map_or("", |_| ", this machine as host.trunkline");
+    match (outside, by) {
+        (Some(Ok(_)), _) => format!("the world outside is reached through the peer{machine}"),
+        (Some(Err(reason)), Some(by)) => {
+            format!("the world outside is reached by {by} alone{machine}: {reason}")
         }
-        Some(Err(reason)) => format!("the world outside is not reached: {reason}"),
-        None => String::new(),
+        (Some(Err(reason)), None) => format!("the world outside is not reached: {reason}"),
+        (None, _) => String::new(),
     }
 }
 

@@ -191,10 +191,27 @@ fn in_company(
     let ended = report(&sender, Event::CommandEnded);
     let program = Program::start(hosts.near(), command, (false, reach.files()), ended)?;
     let result = attend(&program, (&words, args.pass_status), &events, running);
+    let result = result.map_err(|failure| match behind(&args.command) {
+        Some(option) => failure.with_hint(&format!(
+            "{option} stands behind the program, so the program got it: options of the path go in front"
+        )),
+        None => failure,
+    });
     if let Some(peer) = peer {
         peer.signal(Signal::TERM);
     }
     result
+}
+
+/// An option of ours among the program's arguments, if nobody wrote `--` to say that they are the program's.
+fn behind(command: &[String]) -> Option<&str> {
+    let known = <Args as clap::Args>::augment_args(clap::Command::new("shell"));
+    let is_ours = |word: &&String| {
+        let name = word.strip_prefix("--").and_then(|it| it.split('=').next());
+        name.is_some_and(|name| known.get_arguments().any(|it| it.get_long() == Some(name)))
+    };
+    let own = std::env::args().any(|word| word == "--");
+    command.iter().skip(1).find(is_ours).filter(|_| !own).map(String::as_str)
 }
 
 fn report(
@@ -217,7 +234,7 @@ fn start_peer(
     let ended = report(sender, Event::PeerEnded);
     let program = Program::start(hosts.far(0), command, (true, reach.files()), ended)?;
     let mut early = None;
-    wait_for_listener(hosts.far(0), reach.ports(), PATIENCE, || {
+    wait_for_listener(hosts.far(0), &reach.ports(), PATIENCE, || {
         early = events.try_recv().ok();
         early.is_some()
     })?;

@@ -1,5 +1,6 @@
 //! The far host's listeners and the redirections that lead to them.
 
+use crate::flows::{DatagramService, Ways};
 use crate::names::{self, NameService, Own};
 use crate::relay::{Once, Service, pass_on, reset};
 use crate::{Entry, Tell};
@@ -11,12 +12,14 @@ use std::net::{
     IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream, UdpSocket,
 };
 use trunkline_netns::{
-    Destination, IpNet, LabError, Namespace, Redirection, Redirections, Transport,
-    original_destination,
+    Destination, IpNet, LabError, Namespace, Redirection, Redirections, TakenIn, Transport,
+    original_destination, set_transparent, tell_destinations,
 };
 
 /// The name of the table of nf_tables in the far host.
 const TABLE: &str = "tl-gateway";
+/// The same for datagrams.
+const DATAGRAMS: &str = "tl-gateway-udp";
 /// Connections that wait to be accepted.
 const WAITING: i32 = 128;
 
@@ -54,6 +57,9 @@ pub enum GatewayError {
         "the kernel cannot redirect connections ({0}): load the modules nf_tables, nft_chain_nat, nft_redir and nf_conntrack"
     )]
     NoRedirection(LabError),
+    /// The kernel cannot hand datagrams to a socket.
+    #[error("the kernel cannot take datagrams in ({0}): load the module nft_tproxy")]
+    NoDatagrams(LabError),
     /// The far host cannot be entered.
     #[error(transparent)]
     Laboratory(#[from] LabError),
@@ -69,6 +75,15 @@ pub struct Gateway {
     _redirections: Redirections,
     _services: Vec<Service>,
     _names: NameService,
+    datagrams: Result<Datagrams, GatewayError>,
+}
+
+/// What takes datagrams in.
+#[derive(Debug)]
+struct Datagrams {
+    ports: Vec<u16>,
+    _taken_in: Redirections,
+    _services: Vec<DatagramService>,
 }
 
 impl Gateway {
@@ -107,13 +122,78 @@ impl Gateway {
             _redirections: redirections,
             _services: services.collect::<io::Result<_>>()?,
             _names: NameService::start(questions, own)?,
+            datagrams: Datagrams::open(far, settings, tell),
         })
     }
 
     /// The far host's ports that are the gateway's own.
-    pub fn ports(&self) -> &[u16] {
-        &self.ports
+    pub fn ports(&self) -> Vec<u16> {
+        let datagrams = self.datagrams.iter().flat_map(|it| it.ports.iter());
+        self.ports.iter().chain(datagrams).copied().collect()
     }
+
+    /// The reason why datagrams are not passed on, if they are not.
+    pub fn without_datagrams(&self) -> Option<&GatewayError> {
+        self.datagrams.as_ref().err()
+    }
+}
+
+impl Datagrams {
+    fn open(far: &Namespace, settings: Settings, tell: &Tell) -> Result<Datagrams, GatewayError> {
+        let listeners = far.run(|| settings.datagram_listeners())??;
+        let mut ports = Vec::new();
+        for listener in &listeners {
+            ports.push(listener.local_addr()?.port());
+        }
+        for (v6, beyond) in [(false, settings.beyond.v4), (true, settings.beyond.v6)] {
+            if beyond {
+                far.deliver_datagrams(settings.device, v6)?;
+            }
+        }
+        let list = settings.taken_in(&ports);
+        let taken_in =
+            Redirections::take_in(far, DATAGRAMS, &list).map_err(GatewayError::NoDatagrams)?;
+        let serve = |listener| {
+            let ways = Beside { far: far.clone(), settings };
+            DatagramService::start(listener, ways, tell.clone())
+        };
+        let services = listeners.into_iter().map(serve).collect::<io::Result<_>>()?;
+        Ok(Datagrams { ports, _taken_in: taken_in, _services: services })
+    }
+}
+
+/// The ways of datagrams that the far host takes in.
+struct Beside {
+    far: Namespace,
+    settings: Settings,
+}
+
+impl Ways for Beside {
+    fn places(&self, to: SocketAddr) -> Vec<SocketAddr> {
+        match self.settings.target(to) {
+            Target::Machine(port) => loopback(port).into(),
+            Target::NameServer => names::servers(),
+            Target::Elsewhere(to) => vec![to],
+            Target::Laboratory => Vec::new(),
+        }
+    }
+
+    fn front(&self) -> Option<&Namespace> {
+        Some(&self.far)
+    }
+
+    fn back(&self) -> Option<&Namespace> {
+        None
+    }
+
+    fn refused(&self, to: SocketAddr, error: &io::Error) -> Option<String> {
+        self.settings.target(to).unreached("/udp", error)
+    }
+}
+
+/// The places at which a server that listens at `localhost` listens.
+fn loopback(port: u16) -> [SocketAddr; 2] {
+    [(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()]
 }
 
 /// A listener for IPv6 alone: connections of IPv4 tell their destination otherwise.
@@ -165,12 +245,39 @@ impl Settings {
         list
     }
 
+    /// Sockets for datagrams of IPv4 and, if the laboratory has that, IPv6, in the calling thread's namespace.
+    fn datagram_listeners(&self) -> io::Result<Vec<UdpSocket>> {
+        let v6 = self.machine6.map(|_| Ipv6Addr::UNSPECIFIED.into());
+        let families: [Option<IpAddr>; 2] = [Some(Ipv4Addr::UNSPECIFIED.into()), v6];
+        let open = |any: IpAddr| {
+            let socket = UdpSocket::bind((any, 0))?;
+            set_transparent(&socket, any.is_ipv6())?;
+            tell_destinations(&socket, any.is_ipv6())?;
+            Ok(socket)
+        };
+        families.into_iter().flatten().map(open).collect()
+    }
+
+    /// What is taken in by the sockets at `ports`, of which the second is for IPv6.
+    fn taken_in(&self, ports: &[u16]) -> Vec<TakenIn> {
+        let machines = [Some(self.machine.into()), self.machine6.map(IpAddr::from)];
+        let beyond = [self.beyond.v4.then_some(self.own.0), self.beyond.v6.then_some(self.own.1)];
+        let mut list = Vec::new();
+        for ((machine, own), &taken_at) in machines.into_iter().flatten().zip(beyond).zip(ports) {
+            let arriving = TakenIn { device: Some(self.device), to: only(machine), taken_at };
+            list.extend([arriving, TakenIn { device: None, ..arriving }]);
+            list.extend(own.map(|own| TakenIn { to: Destination::NotIn(own), ..arriving }));
+        }
+        list
+    }
+
     fn target(&self, to: SocketAddr) -> Target {
         let machine = to.ip() == self.machine || self.machine6.is_some_and(|it| to.ip() == it);
         match to.port() {
             names::PORT if machine => Target::NameServer,
             port if machine => Target::Machine(port),
             _ if self.own.0.contains(to.ip()) || self.own.1.contains(to.ip()) => Target::Laboratory,
+            _ if is_of_the_link(to.ip()) => Target::Laboratory,
             _ => Target::Elsewhere(to),
         }
     }
@@ -187,7 +294,7 @@ impl Settings {
             Ok(server) => pass_on(client, &server),
             Err(error) => {
                 reset(client);
-                match to.unreached(&error) {
+                match to.unreached("", &error) {
                     Some(line) => once.tell(tell, line),
                     None => tracing::debug!(%error, ?to, "not reached"),
                 }
@@ -199,9 +306,10 @@ impl Settings {
 impl Target {
     fn connect(self) -> io::Result<TcpStream> {
         match self {
-            // Servers that listen at `localhost` listen at either.
-            Target::Machine(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, port))
-                .or_else(|_| TcpStream::connect((Ipv6Addr::LOCALHOST, port))),
+            Target::Machine(port) => {
+                let [v4, v6] = loopback(port);
+                TcpStream::connect(v4).or_else(|_| TcpStream::connect(v6))
+            }
             Target::NameServer => names::connect(),
             Target::Elsewhere(to) => TcpStream::connect(to),
             Target::Laboratory => Err(io::ErrorKind::ConnectionRefused.into()),
@@ -210,16 +318,25 @@ impl Target {
 
     /// A line for the person at the terminal, if the place is one of this machine's: that the world outside refuses
     /// connections is the program's to tell.
-    fn unreached(self, error: &io::Error) -> Option<String> {
+    fn unreached(self, transport: &str, error: &io::Error) -> Option<String> {
         match self {
             Target::Machine(port) => Some(format!(
-                "host.trunkline:{port}: nothing answers on this machine at 127.0.0.1:{port} or [::1]:{port} ({error})"
+                "host.trunkline:{port}{transport}: nothing answers on this machine at 127.0.0.1:{port} or [::1]:{port} ({error})"
             )),
             Target::NameServer => {
-                Some(format!("no name server of this machine answers by TCP ({error})"))
+                let by = if transport.is_empty() { "TCP" } else { "UDP" };
+                Some(format!("no name server of this machine answers by {by} ({error})"))
             }
             Target::Elsewhere(_) | Target::Laboratory => None,
         }
+    }
+}
+
+/// Whether an address is for neighbours alone: packets to it are not passed on.
+fn is_of_the_link(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_broadcast() || v4.is_multicast(),
+        IpAddr::V6(v6) => v6.is_multicast() || v6.is_unicast_link_local(),
     }
 }
 
@@ -254,6 +371,9 @@ mod tests {
         assert_eq!(target("[fd00:746c::1]:4000"), Target::Laboratory);
         let elsewhere = "192.0.2.1:53".parse().unwrap();
         assert_eq!(target("192.0.2.1:53"), Target::Elsewhere(elsewhere));
+        for neighbours in ["255.255.255.255:67", "224.0.0.251:5353", "[ff02::fb]:5353"] {
+            assert_eq!(target(neighbours), Target::Laboratory, "{neighbours}");
+        }
     }
 
     #[test]
@@ -262,6 +382,9 @@ mod tests {
         assert_eq!(all.len(), 7);
         let little = Settings { beyond: Beyond::default(), machine6: None, ..settings() };
         let list = little.redirections(1, None, 3);
+        assert!(list.iter().all(|one| one.to == only(little.machine.into())), "{list:?}");
+        assert_eq!(settings().taken_in(&[1, 2]).len(), 6);
+        let list = little.taken_in(&[1]);
         assert!(list.iter().all(|one| one.to == only(little.machine.into())), "{list:?}");
     }
 }

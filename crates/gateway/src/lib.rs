@@ -6,15 +6,17 @@
 //! emulated path lies in front of it: the program pays for every round trip. It needs no right over the machine, so it
 //! works for an ordinary user too.
 //!
-//! - [`Gateway`]: TCP to the machine's loopback and, where asked for, to the world outside; questions to the machine's
-//!   name servers.
+//! - [`Gateway`]: TCP and UDP to the machine's loopback and, where asked for, to the world outside; questions to the
+//!   machine's name servers.
 //! - [`Publication`] and [`Published`]: a port of the machine that leads to a server inside.
 //! - [`ProgramFiles`]: the names of all these in the programs' `/etc/hosts`, and the gateway in their `/etc/resolv.conf`.
 //!
 //! What ends here is TCP: the machine's kernel speaks to the other server, and the far host's to the program. A refused
-//! connection is told to the program as a reset after it was accepted.
+//! connection is told to the program as a reset after it was accepted. Of UDP the datagrams are passed on, by a flow for
+//! each client and destination; flows are bounded in number and end after some minutes of silence.
 
 mod files;
+mod flows;
 mod gateway;
 mod names;
 mod own;

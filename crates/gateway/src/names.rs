@@ -86,7 +86,7 @@ fn serve(socket: &Arc<UdpSocket>, own: &Own, over: &AtomicBool) {
 }
 
 /// The machine's name servers; the machine itself, if none are named.
-fn servers() -> Vec<SocketAddr> {
+pub(crate) fn servers() -> Vec<SocketAddr> {
     let mut found = name_servers();
     found.truncate(MOST_SERVERS);
     if found.is_empty() {

@@ -2,7 +2,7 @@
 //! octets from elsewhere.
 
 pub use crate::routes::Route;
-use crate::{ForwardDrop, LabError, LinkInfo, link, netlink, nft, routes};
+use crate::{ForwardDrop, LabError, LinkInfo, firewall, link, netlink, nft, routes};
 use std::ops::RangeInclusive;
 
 /// The answer of a datagram to the requests that were asked about.
@@ -47,4 +47,10 @@ pub fn table(payload: &[u8]) -> Option<String> {
 /// Reads the payload of `NFT_MSG_NEWCHAIN`: a chain that drops what is passed on.
 pub fn forward_drop(payload: &[u8]) -> Option<ForwardDrop> {
     nft::read_forward_drop(payload)
+}
+
+/// Reads what the kernel tells of a table of ip_tables (`struct ipt_getinfo` and the entries): whether it drops what is
+/// passed on.
+pub fn legacy_forward_drop(info: &[u8], entries: &[u8]) -> Option<ForwardDrop> {
+    firewall::read_forward_drop(info, entries)
 }

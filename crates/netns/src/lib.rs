@@ -19,10 +19,13 @@
 //! ```
 
 mod address;
+mod datagram;
 pub mod decode;
+mod deliver;
 mod directory;
 mod error;
 mod files;
+mod firewall;
 mod forwarding;
 mod laboratory;
 mod link;
@@ -48,22 +51,23 @@ mod sys;
 mod threads;
 
 pub use address::{IpNet, Mac};
+pub use datagram::{Taken, receive_taken, set_transparent, tell_destinations};
 pub use directory::{runtime_dir, runtime_dirs, runtime_dirs_in_use};
 pub use error::LabError;
 pub use files::Replacements;
+pub use firewall::ForwardDrop;
 pub use forwarding::SavedForwarding;
 pub use laboratory::Laboratory;
 pub use link::{End, LinkInfo, create_veth};
 pub use memory::available_memory;
 pub use metrics::RouteMetrics;
 pub use namespace::{Namespace, NamespaceId};
-pub use nft::ForwardDrop;
 pub use offload::SavedOffloads;
 pub use outside::{Outside, Unreachable};
 pub use priority::prefer_thread;
 pub use privilege::{Privilege, enter_user_namespace_if_needed};
 pub use process::{SpawnOptions, kill_processes_in, processes_in, spawn};
-pub use redirect::{Destination, Redirection, Redirections, Transport};
+pub use redirect::{Destination, Redirection, Redirections, TakenIn, Transport};
 pub use resolvers::{RESOLVERS, name_servers};
 pub use socket::{
     SocketOption, TcpInfo, original_destination, set_socket_option, socket_option, tcp_info,

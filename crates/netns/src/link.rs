@@ -20,7 +20,7 @@ const START_LIMIT: Duration = Duration::from_secs(2);
 pub(crate) const LINK_HEADER: usize = 16;
 pub(crate) const ROUTE_HEADER: usize = 12;
 /// The offset of the scope in it.
-const ROUTE_SCOPE: usize = 6;
+pub(crate) const ROUTE_SCOPE: usize = 6;
 
 /// One end of a virtual Ethernet pair.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +92,7 @@ pub fn create_veth(a: &End<'_>, b: &End<'_>, mtu: u32) -> Result<(), LabError> {
 /// The attribute of a bridge that says whether it sends multicast only where it was asked for (`linux/if_link.h`).
 const BRIDGE_MULTICAST_SNOOPING: u16 = 23;
 /// The flags of a request that makes something new.
-const CREATE: libc::c_int = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+pub(crate) const CREATE: libc::c_int = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
 /// The flags of a request that makes something or changes it.
 const REPLACE: libc::c_int = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
 
@@ -287,7 +287,7 @@ impl Namespace {
         Ok(())
     }
 
-    fn change(
+    pub(crate) fn change(
         &self,
         what: &str,
         kind: u16,

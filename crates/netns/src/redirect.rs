@@ -1,5 +1,6 @@
 //! Packets for other hosts that a host of the laboratory takes in itself.
 
+use crate::message::Payload;
 use crate::nft::{Purpose, Rule, Table};
 use crate::{IpNet, LabError, Namespace};
 
@@ -19,6 +20,18 @@ pub enum Transport {
     Tcp,
     /// UDP.
     Udp,
+}
+
+/// Datagrams that a host takes in at a port of its own as they are.
+/// [`receive_taken`](crate::receive_taken) tells whom each was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakenIn {
+    /// The device that they arrive by; without one, they are the host's own.
+    pub device: Option<&'static str>,
+    /// Their destination.
+    pub to: Destination,
+    /// The port at which they are taken in.
+    pub taken_at: u16,
 }
 
 /// New connections that a host takes in at a port of its own. [`original_destination`](crate::original_destination)
@@ -65,6 +78,48 @@ impl Redirections {
     }
 }
 
+impl Redirections {
+    /// Has the datagrams of `list` taken in in `namespace`, as the table `name` of nf_tables, by a
+    /// [transparent](crate::set_transparent) socket.
+    ///
+    /// # Errors
+    /// If the kernel has no nf_tables, or cannot hand packets to such sockets (`nft_tproxy`).
+    pub fn take_in(
+        namespace: &Namespace,
+        name: &str,
+        list: &[TakenIn],
+    ) -> Result<Redirections, LabError> {
+        let rules: Vec<_> = list.iter().map(|one| one.rule()).collect();
+        let table = Table::create(namespace, name, Purpose::TakeIn, &rules)?;
+        Ok(Redirections { _table: table })
+    }
+}
+
+impl Destination {
+    fn is_ipv4(self) -> bool {
+        let (Destination::In(net) | Destination::NotIn(net)) = self;
+        net.address().is_ipv4()
+    }
+
+    fn applied(self, rule: Rule) -> Rule {
+        match self {
+            Destination::In(net) => rule.to(net),
+            Destination::NotIn(net) => rule.not_to(net),
+        }
+    }
+}
+
+impl TakenIn {
+    /// The rule. What a host sends to itself arrives by its loopback device. Answers, which come from the taken-in
+    /// address, may be for it as well: they go the other way of their connection.
+    fn rule(&self) -> Payload {
+        let rule = Rule::default().arrives_by(self.device.unwrap_or("lo"));
+        let rule = self.to.applied(rule.of_protocol(libc::IPPROTO_UDP as u8));
+        let family = if self.to.is_ipv4() { libc::NFPROTO_IPV4 } else { libc::NFPROTO_IPV6 };
+        rule.original_direction().take_in(family, self.taken_at)
+    }
+}
+
 impl Redirection {
     fn rule(&self) -> Rule {
         let protocol = match self.transport {
@@ -73,10 +128,7 @@ impl Redirection {
         };
         let rule = self.device.map_or_else(Rule::default, |it| Rule::default().arrives_by(it));
         let rule = rule.of_protocol(protocol as u8);
-        let rule = match self.to {
-            Destination::In(net) => rule.to(net),
-            Destination::NotIn(net) => rule.not_to(net),
-        };
+        let rule = self.to.applied(rule);
         match self.port {
             Some(port) => rule.at_port(port),
             None => rule,

@@ -39,8 +39,13 @@ impl Library {
         if let Some(known) = names().into_iter().find(|&known| known == name) {
             return Ok(Library::BuiltIn(known));
         }
-        match Path::new(name).join(STUDY).is_file() {
+        let place = Path::new(name);
+        match place.join(STUDY).is_file() {
             true => Ok(Library::Directory(name.into())),
+            false if place.is_dir() => Err(StudyError::File {
+                file: name.into(),
+                problem: format!("the directory holds no {STUDY}"),
+            }),
             false => Err(StudyError::Unknown { found: name.into(), known: names().join(", ") }),
         }
     }

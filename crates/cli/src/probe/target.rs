@@ -65,10 +65,41 @@ impl Stop {
 impl TargetArgs {
     /// Opens a session.
     pub fn connect(&self, stop: &Stop) -> Result<Connection, Failure> {
+        if let Some((host, port)) = named_port(&self.host) {
+            return Err(Failure::wrong_use(format!(
+                "'{}' is no host: write {host} --port {port}",
+                self.host
+            )));
+        }
         let key = Key::find(self.key_file.as_deref()).map_err(Failure::failed)?;
         let target = Target { host: self.host.clone(), port: self.port, key };
         let connection = Connection::open(&target, &stop.flag).map_err(failure);
         stop.check()?;
         connection
+    }
+}
+
+/// The port that a host's name ends with, as other programs have it.
+fn named_port(host: &str) -> Option<(&str, u16)> {
+    let (name, port) = host.rsplit_once(':')?;
+    let name = match name.strip_prefix('[') {
+        Some(v6) => v6.strip_suffix(']')?,
+        None if name.contains(':') => return None,
+        None => name,
+    };
+    Some((name, port.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_behind_a_host_is_seen_and_an_address_is_not_cut() {
+        assert_eq!(named_port("example.org:5201"), Some(("example.org", 5201)));
+        assert_eq!(named_port("[::1]:5201"), Some(("::1", 5201)));
+        for host in ["::1", "fe80::1:2", "example.org", "192.0.2.1", "example.org:x"] {
+            assert_eq!(named_port(host), None, "{host}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::support::Host;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 /// The program stands behind the options without `--`, and options of its own are its own.
 #[test]
@@ -57,6 +59,84 @@ fn a_script_sees_its_program_alone() {
     let outcome = host.run(&["shell", "--report", "/nonexistent/report.json", "true"]);
     assert_eq!(outcome.status.code(), Some(2));
     assert!(outcome.stderr.contains("no directory /nonexistent"), "{}", outcome.stderr);
+}
+
+#[test]
+fn what_is_no_program_is_told_before_anything_is_built() {
+    let host = Host::beside();
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("notes");
+    std::fs::write(&file, "").unwrap();
+    let [file, directory] = [&file, place.path()].map(|it| it.to_str().unwrap());
+    for (word, says) in [
+        (file, "is not executable (chmod +x)"),
+        (directory, "is a directory: name the program in it"),
+        ("50ms", "write --delay 50ms"),
+    ] {
+        let outcome = host.run(&["shell", word]);
+        assert_eq!(outcome.status.code(), Some(1));
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn an_option_behind_a_program_that_fails_is_named() {
+    let host = Host::beside();
+    let plain = ["shell", "--best-effort", "--no-outside"];
+    let fails = ["sh", "-c", "exit 3", "--delay", "5ms"];
+    let outcome = host.run(&[&plain[..], &fails].concat());
+    if crate::support::is_forbidden(&outcome.stderr) {
+        return crate::support::skipped(&outcome.stderr);
+    }
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(outcome.stderr.contains("--delay stands behind the program"), "{}", outcome.stderr);
+    let outcome = host.run(&[&plain[..], &["--"], &fails].concat());
+    assert!(!outcome.stderr.contains("stands behind"), "{}", outcome.stderr);
+    let outcome = host.run(&[&plain[..], &["sh", "-c", "true", "--delay", "5ms"]].concat());
+    assert!(!outcome.stderr.contains("stands behind"), "{}", outcome.stderr);
+}
+
+#[test]
+fn words_in_the_wrong_place_are_answered_with_the_right_one() {
+    let host = Host::beside();
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().to_str().unwrap();
+    for (words, status, says) in [
+        (&["--delay", "50ms", "shell"][..], 2, "found; 'shell --delay' exists; "),
+        (&["run", "a.toml", "b.toml"], 2, "`trunkline ladder DIR` runs those of a directory"),
+        (&["run", "a.toml", "--seed", "-1"], 2, "no option takes a number below zero"),
+        (&["run", "a.toml", "--seed", "x"], 2, "it is no whole number"),
+        (&["stop"], 2, "Ctrl-C where the path runs"),
+        (&["a.toml"], 2, "write trunkline run a.toml"),
+        (&["probe", "rtt", "example.org:5201"], 2, "write example.org --port 5201"),
+        (&["study", "run", directory], 2, "holds no study.toml"),
+    ] {
+        let outcome = host.run(words);
+        assert_eq!(outcome.status.code(), Some(status), "{words:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(says), "{words:?}: {}", outcome.stderr);
+        assert!(!outcome.stderr.contains(" tip: "), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_report_that_may_not_be_written_is_told_before_the_run() {
+    let host = Host::beside();
+    if host.separate().is_none() || !crate::support::installed(&["setpriv"]) {
+        return;
+    }
+    let home = tempfile::Builder::new().prefix("tl-user-").tempdir().unwrap();
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = home.path().join("trunkline");
+    std::fs::copy(env!("CARGO_BIN_EXE_trunkline"), &program).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(program);
+    command.args(["shell", "--report"]).arg(home.path().join("report.json")).args(["--", "true"]);
+    command.env_remove("XDG_RUNTIME_DIR").current_dir("/");
+    let outcome = host.start_command(command).finish();
+    assert_eq!(outcome.status.code(), Some(2), "{outcome:#?}");
+    assert!(outcome.stderr.contains("Permission denied"), "{outcome:#?}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:#?}");
 }
 
 #[test]

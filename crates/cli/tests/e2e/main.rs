@@ -10,6 +10,7 @@ mod between;
 mod bridge;
 mod clusters;
 mod console;
+mod datagrams;
 mod dissector;
 mod endings;
 mod explain;

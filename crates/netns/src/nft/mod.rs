@@ -6,7 +6,7 @@ pub(crate) use rule::Rule;
 
 use crate::message::{Payload, attribute};
 use crate::netlink::{Netlink, Request};
-use crate::{LabError, Namespace};
+use crate::{ForwardDrop, LabError, Namespace};
 
 /// The subsystem's number (`NFNL_SUBSYS_NFTABLES`); message types carry it in their upper byte.
 const SUBSYSTEM: u16 = 10;
@@ -25,6 +25,8 @@ const BOTH: u8 = 1;
 /// `NF_IP_PRI_NAT_DST`).
 const BEFORE_ROUTING: u32 = 0;
 const DESTINATION_NAT: u32 = (-100_i32).cast_unsigned();
+/// A place after that: what is redirected is no longer for the address that it came for.
+const AFTER_REDIRECTION: u32 = (-50_i32).cast_unsigned();
 /// The kernel removes the table when the socket that made it closes (`NFT_TABLE_F_OWNER`, Linux 5.12).
 const OWNED: u32 = 2;
 /// The hook after routing and the place of source translation at it (`NF_INET_POST_ROUTING`,
@@ -46,6 +48,8 @@ pub(crate) enum Purpose {
     Redirect,
     /// The same for packets that the host itself sends.
     RedirectOwn,
+    /// Its rules hand packets that arrive, IPv4 and IPv6, to a socket of this host as they are. It goes with its socket.
+    TakeIn,
     /// Its rules drop packets that would be passed on. It outlives its process: what it guards against does too.
     Guard,
 }
@@ -57,6 +61,7 @@ impl Purpose {
             Purpose::Masquerade => ("leaving", "nat", AFTER_ROUTING, SOURCE_NAT),
             Purpose::Redirect => ("arriving", "nat", BEFORE_ROUTING, DESTINATION_NAT),
             Purpose::RedirectOwn => ("own", "nat", SENDING, DESTINATION_NAT),
+            Purpose::TakeIn => ("taken-in", "filter", BEFORE_ROUTING, AFTER_REDIRECTION),
             Purpose::Guard => ("passing", "filter", PASSING_ON, FILTER),
         }
     }
@@ -64,14 +69,16 @@ impl Purpose {
     fn family(self) -> u8 {
         match self {
             Purpose::Masquerade | Purpose::Guard => IPV4,
-            Purpose::Redirect | Purpose::RedirectOwn => BOTH,
+            Purpose::Redirect | Purpose::RedirectOwn | Purpose::TakeIn => BOTH,
         }
     }
 
     fn flags(self) -> u32 {
         match self {
-            Purpose::Masquerade | Purpose::Redirect | Purpose::RedirectOwn => OWNED,
             Purpose::Guard => 0,
+            Purpose::Masquerade | Purpose::Redirect | Purpose::RedirectOwn | Purpose::TakeIn => {
+                OWNED
+            }
         }
     }
 }
@@ -164,22 +171,9 @@ impl Namespace {
     }
 }
 
-/// A chain that drops the packets that a host passes on, unless a rule of its own says otherwise: as Docker and ufw
-/// make it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForwardDrop {
-    /// The chain's table.
-    pub table: String,
-    /// Its name.
-    pub chain: String,
-}
-
 impl Namespace {
     /// The first chain of nf_tables that drops IPv4 packets which this namespace passes on.
-    ///
-    /// # Errors
-    /// If the kernel has no nf_tables, or it may not be read.
-    pub fn forward_drop(&self) -> Result<Option<ForwardDrop>, LabError> {
+    pub(crate) fn nft_forward_drop(&self) -> Result<Option<ForwardDrop>, LabError> {
         let (header, flags) = (header(0), libc::NLM_F_DUMP as u16);
         let request = Request { kind: GET_CHAIN, flags, payload: header.bytes() };
         let answers = open(self)?.ask("list the chains of nf_tables", &request)?;
@@ -196,7 +190,7 @@ pub(crate) fn read_forward_drop(payload: &[u8]) -> Option<ForwardDrop> {
     let drops = matches!(*payload.first()?, IPV4 | BOTH) && hook == PASSING_ON && policy == 0;
     let text = |kind| Some(String::from_utf8_lossy(attribute(attrs, kind)?).into_owned());
     let trimmed = |kind| Some(text(kind)?.trim_end_matches('\0').to_owned());
-    drops.then_some(ForwardDrop { table: trimmed(1)?, chain: trimmed(3)? })
+    drops.then_some(ForwardDrop { table: trimmed(1)?, chain: trimmed(3)?, set_by: "iptables" })
 }
 
 /// The name of the table that an answer tells of.

@@ -26,6 +26,9 @@ const TRANSPORT: u32 = 2;
 /// (`NF_CT_STATE_BIT`).
 const STATE: u32 = 0;
 const KNOWN: u32 = 2 | 4;
+/// `NFT_CT_DIRECTION`, and in it the direction of a connection's first packet (`IP_CT_DIR_ORIGINAL`).
+const DIRECTION: u32 = 1;
+const ORIGINAL: u8 = 0;
 /// `NF_DROP`.
 const DROP: u32 = 0;
 
@@ -85,6 +88,12 @@ impl Rule {
         self.then("ct", &load).mask(&KNOWN.to_ne_bytes()).compare(EQUAL, &[0; 4])
     }
 
+    /// The packet goes the way of its connection's first one.
+    pub(crate) fn original_direction(self) -> Rule {
+        let load = Payload::default().be32(1, REGISTER).be32(2, DIRECTION);
+        self.then("ct", &load).compare(EQUAL, &[ORIGINAL])
+    }
+
     /// The packet gets the address of the device that it leaves by.
     pub(crate) fn masquerade(self) -> Payload {
         self.0.nest(1, &Payload::default().text(1, "masq"))
@@ -95,6 +104,13 @@ impl Rule {
         let load = Payload::default().be32(1, REGISTER).nest(2, &value(&port.to_be_bytes()));
         let to = Payload::default().be32(1, REGISTER);
         self.then("immediate", &load).then("redir", &to).0
+    }
+
+    /// The packet goes, as it is, to the transparent socket of this family (`NFPROTO_…`) at this port of the host.
+    pub(crate) fn take_in(self, family: i32, port: u16) -> Payload {
+        let load = Payload::default().be32(1, REGISTER).nest(2, &value(&port.to_be_bytes()));
+        let to = Payload::default().be32(1, family as u32).be32(3, REGISTER);
+        self.then("immediate", &load).then("tproxy", &to).0
     }
 
     /// The packet is dropped.
