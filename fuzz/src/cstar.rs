@@ -15,10 +15,12 @@ pub fn hear(data: &[u8]) {
     let careful = CarefulSettings { audit: Some(Span::from_millis(50)), ..Default::default() };
     let lends = CarefulSettings { lease: Some(Span::from_millis(20)), ..careful.clone() };
     let reserves = CarefulSettings { reserve: Some(2), ..careful.clone() };
-    let mut layers: [Box<dyn Layer>; 4] = [
+    let hands_on = CarefulSettings { grid: Some(2), ..careful.clone() };
+    let mut layers: [Box<dyn Layer>; 5] = [
         Box::new(Careful::new(NodeId(0), &CLUSTER, &careful).expect("possible")),
         Box::new(Careful::new(NodeId(0), &CLUSTER, &lends).expect("possible")),
         Box::new(Careful::new(NodeId(0), &CLUSTER, &reserves).expect("possible")),
+        Box::new(Careful::new(NodeId(0), &CLUSTER, &hands_on).expect("possible")),
         Box::new(
             Traditional::new(NodeId(0), &CLUSTER, &TraditionalSettings::default())
                 .expect("possible"),
@@ -31,7 +33,7 @@ pub fn hear(data: &[u8]) {
         rest = behind;
         now += Span::from_millis(7);
         let octets = Bytes::copy_from_slice(octets);
-        let Ok(frame) = Frame::decode(&octets) else {
+        let Ok(frame) = Frame::decode(octets.clone()) else {
             event += 1;
             layers.iter_mut().for_each(|layer| act(layer.as_mut(), now, event, length));
             continue;

@@ -17,6 +17,8 @@ const FRAME: u32 = 200;
 enum Protocol {
     Traditional,
     Careful,
+    /// Careful, with the nodes in a single row.
+    Row,
 }
 
 fn layer(protocol: Protocol, me: NodeId, nodes: u16) -> Box<dyn Layer> {
@@ -28,6 +30,10 @@ fn layer(protocol: Protocol, me: NodeId, nodes: u16) -> Box<dyn Layer> {
         }
         Protocol::Careful => {
             Box::new(Careful::new(me, &cluster, &CarefulSettings::default()).unwrap())
+        }
+        Protocol::Row => {
+            let settings = CarefulSettings { grid: Some(nodes), ..CarefulSettings::default() };
+            Box::new(Careful::new(me, &cluster, &settings).unwrap())
         }
     }
 }
@@ -102,6 +108,7 @@ proptest! {
         test in tests(), nodes in 2..=9_u16, seed in any::<u64>(),
     ) {
         prop_assert_eq!(runs(test, Protocol::Careful, nodes, seeded(seed)), Ok(()));
+        prop_assert_eq!(runs(test, Protocol::Row, nodes, seeded(seed)), Ok(()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::str::FromStr;
 use trunkline_netns::Mac;
 
@@ -57,6 +57,9 @@ impl From<Address> for String {
 pub enum Place {
     /// A UDP socket at this address.
     Udp(SocketAddr),
+    /// A UDP socket that hears this port at all addresses, and a multicast group for what is sent to all. It is known by this
+    /// address, whose device the group is on.
+    Group(SocketAddrV4, Ipv4Addr),
     /// Frames of [`ETHERTYPE`](crate::ETHERTYPE) on this device.
     Device(String),
 }
@@ -65,7 +68,13 @@ impl FromStr for Place {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Place, Self::Err> {
-        Ok(text.parse().map_or_else(|_| Place::Device(text.to_owned()), Place::Udp))
+        let group = || {
+            let (address, group) = text.split_once('@')?;
+            let group = group.parse().ok().filter(Ipv4Addr::is_multicast)?;
+            Some(Place::Group(address.parse().ok()?, group))
+        };
+        let udp = text.parse().ok().map(Place::Udp);
+        Ok(udp.or_else(group).unwrap_or_else(|| Place::Device(text.to_owned())))
     }
 }
 
@@ -73,6 +82,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Udp(address) => address.fmt(f),
+            Place::Group(address, group) => write!(f, "{address}@{group}"),
             Place::Device(device) => device.fmt(f),
         }
     }
@@ -90,5 +100,8 @@ mod tests {
         assert!("eth0".parse::<Address>().unwrap_err().contains("neither ADDRESS:PORT"));
         assert_eq!("eth0".parse(), Ok(Place::Device("eth0".into())));
         assert_eq!("127.0.0.1:1".parse(), Ok(Place::Udp(([127, 0, 0, 1], 1).into())));
+        let place: Place = "10.0.0.1:7@239.1.2.3".parse().unwrap();
+        assert!(matches!(place, Place::Group(..)) && place.to_string() == "10.0.0.1:7@239.1.2.3");
+        assert!(matches!("10.0.0.1:7@10.0.0.2".parse(), Ok(Place::Device(_))), "no group");
     }
 }

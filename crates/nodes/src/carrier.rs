@@ -20,11 +20,24 @@ pub(crate) trait Wire: fmt::Debug + Send {
     /// Tells where all nodes are.
     fn meet(&mut self, peers: &[Address]) -> Result<(), NodesError>;
 
-    /// Sends octets to a node.
-    fn send(&mut self, to: usize, octets: &[u8]) -> Result<(), NodesError>;
+    /// Sends octets to a node, in two parts that it puts together.
+    fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError>;
+
+    /// Whether there is a multicast group of which it is not known who hears it.
+    fn has_group(&self) -> bool {
+        false
+    }
+
+    /// Sends octets to the group, if there is one.
+    fn send_to_group(&mut self, _octets: &[u8]) -> Result<(), NodesError> {
+        Ok(())
+    }
+
+    /// Tells whether all others hear the group: else what is for all goes to each.
+    fn settle_group(&mut self, _heard: bool) {}
 
     /// Sends octets to all nodes but this one. Returns how often they were sent.
-    fn send_to_all(&mut self, me: usize, octets: &[u8]) -> Result<u64, NodesError>;
+    fn send_to_all(&mut self, me: usize, parts: [&[u8]; 2]) -> Result<u64, NodesError>;
 
     /// The next octets that have come; `None` if there are none now.
     fn receive(&mut self) -> Result<Option<Bytes>, NodesError>;
@@ -43,6 +56,11 @@ pub struct Carrier {
     me: NodeId,
     peers: Vec<Address>,
     out: BytesMut,
+    /// Whose words have come by the multicast group.
+    by_group: Vec<bool>,
+    /// Whether a group was asked for, and whether not all hear it.
+    grouped: bool,
+    unheard: bool,
     /// Frames and greetings sent.
     pub sent: u64,
     /// Frames and greetings received.
@@ -58,10 +76,24 @@ impl Carrier {
     pub fn bind(place: &Place, buffers: u32, payload: u32) -> Result<Carrier, NodesError> {
         let wire: Box<dyn Wire> = match place {
             Place::Udp(address) => Box::new(Udp::bind(*address, buffers, payload)?),
+            Place::Group(address, group) => {
+                Box::new(Udp::with_group(*address, *group, buffers, payload)?)
+            }
             Place::Device(device) => Box::new(Ethernet::open(device, buffers, payload)?),
         };
-        let (me, peers, out) = (NodeId(0), Vec::new(), BytesMut::new());
-        Ok(Carrier { wire, me, peers, out, sent: 0, received: 0 })
+        let (me, peers, out, by_group) = (NodeId(0), Vec::new(), BytesMut::new(), Vec::new());
+        let grouped = matches!(place, Place::Group(..));
+        Ok(Carrier {
+            wire,
+            me,
+            peers,
+            out,
+            by_group,
+            grouped,
+            unheard: false,
+            sent: 0,
+            received: 0,
+        })
     }
 
     /// Where it is, as its peers have to know it.
@@ -78,6 +110,7 @@ impl Carrier {
     /// If an address is of another kind than the carrier's.
     pub fn meet(&mut self, me: NodeId, peers: Vec<Address>) -> Result<(), NodesError> {
         self.wire.meet(&peers)?;
+        self.by_group = vec![false; peers.len()];
         (self.me, self.peers) = (me, peers);
         Ok(())
     }
@@ -87,20 +120,59 @@ impl Carrier {
         &self.peers
     }
 
+    /// Whether there is a multicast group of which it is not known who hears it.
+    pub(crate) fn has_group(&self) -> bool {
+        self.wire.has_group()
+    }
+
+    /// Sends octets to the group.
+    pub(crate) fn send_to_group(&mut self, octets: &[u8]) -> Result<(), NodesError> {
+        self.wire.send_to_group(octets)
+    }
+
+    /// Tells whether all others hear the group: else what is for all goes to each.
+    pub(crate) fn settle_group(&mut self, heard: bool) {
+        self.wire.settle_group(heard);
+        self.unheard = self.grouped && !(heard && self.wire.has_group());
+    }
+
+    /// Whether there should be a group, and not all hear it.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.unheard
+    }
+
+    /// Notes that a node's word has come by the group.
+    pub(crate) fn hears_by_group(&mut self, NodeId(from): NodeId) {
+        if let Some(it) = self.by_group.get_mut(usize::from(from)) {
+            *it = true;
+        }
+    }
+
+    /// Whether a node's words come by the group.
+    pub(crate) fn hears_group_of(&self, NodeId(node): NodeId) -> bool {
+        self.by_group.get(usize::from(node)).copied().unwrap_or(false)
+    }
+
     /// Sends a frame.
     ///
     /// # Errors
     /// If the kernel refuses it for another reason than that nobody listens there, which a dead peer's death explains.
     pub fn send(&mut self, frame: &Frame) -> Result<(), NodesError> {
-        self.out.clear();
-        frame.encode(&mut self.out);
+        let header = frame.header();
+        let parts = if frame.list.is_empty() {
+            [&header[..], &frame.data]
+        } else {
+            self.out.clear();
+            frame.encode(&mut self.out);
+            [&self.out[..], &[]]
+        };
         match frame.to {
             Destination::Node(NodeId(to)) if usize::from(to) < self.peers.len() => {
-                self.wire.send(to.into(), &self.out)?;
+                self.wire.send(to.into(), parts)?;
                 self.sent += 1;
             }
             Destination::Node(_) => {}
-            Destination::All => self.sent += self.wire.send_to_all(self.me.0.into(), &self.out)?,
+            Destination::All => self.sent += self.wire.send_to_all(self.me.0.into(), parts)?,
         }
         Ok(())
     }
@@ -111,7 +183,7 @@ impl Carrier {
     /// As [`Carrier::send`].
     pub fn send_to(&mut self, NodeId(to): NodeId, octets: &[u8]) -> Result<(), NodesError> {
         if usize::from(to) < self.peers.len() {
-            self.wire.send(to.into(), octets)?;
+            self.wire.send(to.into(), [octets, &[]])?;
             self.sent += 1;
         }
         Ok(())
@@ -153,7 +225,8 @@ pub(crate) fn wait_to_send(socket: &impl AsFd) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_netns::{End, Namespace, create_veth};
+    use std::net::{Ipv4Addr, SocketAddrV4};
+    use trunkline_netns::{End, IpNet, Namespace, create_veth};
     use trunkline_skip::skipped;
     use trunkline_transport::cstar::{EventId, Flags, Kind};
 
@@ -199,6 +272,7 @@ mod tests {
             back: 0,
             complete: EventId(0),
             asks: 0,
+            route: None,
             counter: 0,
             data: Bytes::from_static(b"for all"),
             list: Vec::new(),
@@ -262,7 +336,7 @@ mod tests {
         assert_eq!(one.sent, 2);
         for other in [&mut second, &mut third] {
             let came = other.receive(Duration::from_secs(5)).unwrap().unwrap();
-            assert_eq!(Frame::decode(&came).unwrap(), frame);
+            assert_eq!(Frame::decode(came).unwrap(), frame);
         }
         let Some((mut one, mut other)) = on_ethernet(4, 100) else { return };
         // A third node, which is not there, is one more to whom it would be sent.
@@ -272,7 +346,39 @@ mod tests {
         one.send(&frame).unwrap();
         assert_eq!(one.sent, 1);
         let came = other.receive(Duration::from_secs(5)).unwrap().unwrap();
-        assert_eq!(Frame::decode(&came).unwrap(), frame);
+        assert_eq!(Frame::decode(came).unwrap(), frame);
+    }
+
+    /// With a group that all hear a datagram for all is sent once; with one that not all hear it goes to each.
+    #[test]
+    fn a_group_carries_a_frame_for_all() {
+        let spaces = [Namespace::create(), Namespace::create()];
+        let [Ok(here), Ok(there)] = spaces else {
+            return skipped("cannot make network namespaces: run as root");
+        };
+        create_veth(&End::new(&here, "tla"), &End::new(&there, "tlb"), 1500).unwrap();
+        let open = |space: &Namespace, device: &str, last: u8| {
+            let address = Ipv4Addr::new(10, 77, 0, last);
+            let net = IpNet::new(address, 24).unwrap();
+            space.add_address(device, net).unwrap();
+            let place =
+                Place::Group(SocketAddrV4::new(address, 7714), Ipv4Addr::new(239, 77, 14, 1));
+            space.run(|| Carrier::bind(&place, 4, 100)).unwrap().unwrap()
+        };
+        let (mut one, mut other) = met(open(&here, "tla", 1), open(&there, "tlb", 2));
+        // A third node, which is not there, is one more to whom it would be sent.
+        let absent: Address = "10.77.0.3:7714".parse().unwrap();
+        let all = [one.peers(), &[absent]].concat();
+        one.meet(NodeId(0), all).unwrap();
+        assert!(one.has_group());
+        for (heard, sent) in [(true, 1), (false, 3)] {
+            one.settle_group(heard);
+            one.send(&for_all()).unwrap();
+            assert_eq!(one.sent, sent);
+            let came = other.receive(Duration::from_secs(5)).unwrap().unwrap();
+            assert_eq!(Frame::decode(came).unwrap(), for_all());
+        }
+        assert_eq!(one.receive(Duration::ZERO).unwrap(), None, "its own comes back to it");
     }
 
     /// Addresses of the other kind, a device that is not there, and one whose MTU is too small are told.

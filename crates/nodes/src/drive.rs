@@ -45,7 +45,10 @@ const MOST_READINGS: usize = 100;
 #[derive(Debug)]
 pub enum Told<'a> {
     /// All nodes are there, and the program begins.
-    Begins,
+    Begins {
+        /// Whether there is a multicast group that not all others hear, so that what is for all is sent to each.
+        unheard: bool,
+    },
     /// The program has ended or cannot go on.
     Ended(&'a Outcome),
 }
@@ -84,13 +87,12 @@ pub fn drive(
         Ok(early) => early,
         Err(error) => return driver.parts(error),
     };
-    tell(Told::Begins);
+    tell(Told::Begins { unheard: driver.carrier.is_unheard() });
     driver.node.record(plan.record);
-    (driver.begin, driver.began) = both_clocks();
-    if plan.record == 0 {
-        driver.began = 0;
-    }
-    early.iter().try_for_each(|octets| driver.arrives(Time::ZERO, octets))?;
+    // Only records are laid beside those of other processes.
+    (driver.begin, driver.began) =
+        if plan.record > 0 { both_clocks() } else { (Instant::now(), 0) };
+    early.into_iter().try_for_each(|octets| driver.arrives(Time::ZERO, octets))?;
     while !driver.is_over() {
         if stop.load(Ordering::Relaxed) {
             return driver.parts(NodesError::Stopped);
@@ -102,8 +104,14 @@ pub fn drive(
         part(&mut driver.carrier, plan.me, &reason)?;
     }
     tell(Told::Ended(&outcome));
+    let mut parted = false;
     while outcome.failure.is_none() && !stop.load(Ordering::Relaxed) {
         driver.take_in(driver.until_due(driver.now()))?;
+        // It may still hand on frames for others, and find that one of them was lost.
+        if !parted && let Some(reason) = driver.own_failure() {
+            part(&mut driver.carrier, plan.me, &reason)?;
+            parted = true;
+        }
     }
     Ok(outcome)
 }
@@ -203,7 +211,7 @@ impl Driver<'_> {
         let now = self.now();
         self.looked = now;
         if let Some(octets) = found {
-            self.arrives(now, &octets)?;
+            self.arrives(now, octets)?;
         }
         self.listen(now)?;
         if self.node.deadline().is_some_and(|deadline| deadline <= now) {
@@ -219,8 +227,9 @@ impl Driver<'_> {
         if found.is_some() || wait.is_zero() {
             return Ok(found);
         }
-        let (begin, most) = (Instant::now(), self.plan.poll.min(wait));
-        while begin.elapsed() < most {
+        let most = self.plan.poll.min(wait);
+        let begin = (!most.is_zero()).then(Instant::now);
+        while begin.is_some_and(|begin| begin.elapsed() < most) {
             let found = self.carrier.receive(Duration::ZERO)?;
             if found.is_some() {
                 return Ok(found);
@@ -230,10 +239,14 @@ impl Driver<'_> {
         if rest.is_zero() { Ok(None) } else { self.carrier.receive(rest) }
     }
 
-    fn arrives(&mut self, now: Time, octets: &Bytes) -> Result<(), NodesError> {
-        match read(octets) {
+    fn arrives(&mut self, now: Time, octets: Bytes) -> Result<(), NodesError> {
+        match read(&octets) {
             Heard::Frame => {}
-            Heard::Hello { from, all } => {
+            Heard::Group { from } => {
+                self.carrier.hears_by_group(from);
+                return Ok(());
+            }
+            Heard::Hello { from, all, .. } => {
                 self.hears(now, from);
                 return if all { Ok(()) } else { answer(&mut self.carrier, self.plan.me, from) };
             }

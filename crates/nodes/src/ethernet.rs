@@ -63,8 +63,8 @@ impl Ethernet {
         Ok(Ethernet { socket, device: device.into(), peers, known, buffer, out })
     }
 
-    fn send_frame(&mut self, to: Mac, octets: &[u8]) -> Result<(), NodesError> {
-        write(&mut self.out, to, Mac(self.socket.mac()), octets);
+    fn send_frame(&mut self, to: Mac, parts: [&[u8]; 2]) -> Result<(), NodesError> {
+        write(&mut self.out, to, Mac(self.socket.mac()), parts);
         let begin = Instant::now();
         loop {
             let Err(source) = self.socket.send(&self.out) else { return Ok(()) };
@@ -87,14 +87,15 @@ impl Ethernet {
 }
 
 /// Writes a frame.
-fn write(out: &mut Vec<u8>, to: Mac, from: Mac, octets: &[u8]) {
+fn write(out: &mut Vec<u8>, to: Mac, from: Mac, parts: [&[u8]; 2]) {
     out.clear();
     out.extend_from_slice(&to.0);
     out.extend_from_slice(&from.0);
     out.extend_from_slice(&ETHERTYPE.to_be_bytes());
     // No frame is longer than an MTU, and no MTU longer than this.
-    out.extend_from_slice(&(octets.len() as u16).to_be_bytes());
-    out.extend_from_slice(octets);
+    let length = parts[0].len() + parts[1].len();
+    out.extend_from_slice(&(length as u16).to_be_bytes());
+    parts.into_iter().for_each(|part| out.extend_from_slice(part));
 }
 
 /// Who sent a frame, and the octets in it without what Ethernet filled it up with. `None` if they are not all there.
@@ -123,12 +124,12 @@ impl Wire for Ethernet {
         Ok(())
     }
 
-    fn send(&mut self, to: usize, octets: &[u8]) -> Result<(), NodesError> {
-        self.send_frame(self.peers[to], octets)
+    fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError> {
+        self.send_frame(self.peers[to], parts)
     }
 
-    fn send_to_all(&mut self, _me: usize, octets: &[u8]) -> Result<u64, NodesError> {
-        self.send_frame(ALL, octets)?;
+    fn send_to_all(&mut self, _me: usize, parts: [&[u8]; 2]) -> Result<u64, NodesError> {
+        self.send_frame(ALL, parts)?;
         Ok(1)
     }
 
@@ -164,7 +165,7 @@ mod tests {
     fn a_frame_is_read_without_what_fills_it_up() {
         let (to, from) = (Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2]));
         let mut frame = Vec::new();
-        write(&mut frame, to, from, b"word");
+        write(&mut frame, to, from, [b"wo", b"rd"]);
         assert_eq!((frame.len(), &frame[..6], &frame[12..14]), (20, &to.0[..], &[0x88, 0xb5][..]));
         frame.resize(60, 0);
         assert_eq!(read(&frame), Some((from, &b"word"[..])));

@@ -6,7 +6,7 @@
 use crate::{Address, NodesError, Outcome, Place};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,12 +17,13 @@ use trunkline_transport::cstar::NodeId;
 /// How the nodes of a cluster on this host are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joined {
-    /// Each in a network namespace of its own, by a router.
-    Router {
+    /// Each in a network namespace of its own with an address, by an Ethernet bridge; what is for all goes to a multicast
+    /// group.
+    Segment {
         /// The largest packet on the way, in bytes.
         mtu: u32,
     },
-    /// Each in a network namespace of its own, by an Ethernet bridge.
+    /// The same without addresses.
     Bridge {
         /// The largest packet on the way, in bytes.
         mtu: u32,
@@ -65,8 +66,10 @@ const BRIDGE: &str = "tlbridge";
 const PORT: u16 = 7714;
 /// How long processes may take to end before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// Addresses of namespaces: 10.77.NODE.2, and 10.77.NODE.1 the router's side.
-const NETWORK: [u8; 2] = [10, 77];
+/// Addresses of namespaces: 10.77.0.1 for node 0, and so on.
+const NETWORK: [u8; 3] = [10, 77, 0];
+/// Their multicast group, one of those for use within a site (RFC 2365).
+const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 77, 14);
 /// Most nodes in namespaces: their number is an octet of an address.
 pub const MOST_NAMESPACES: u16 = 250;
 
@@ -81,7 +84,7 @@ impl Launch {
         command: &dyn Fn(NodeId, Place) -> Command,
     ) -> Result<Launch, NodesError> {
         let laboratory = match joined {
-            Joined::Router { mtu } => Some(routed(nodes, mtu)?),
+            Joined::Segment { mtu } => Some(addressed(nodes, bridged(nodes, mtu)?)?),
             Joined::Bridge { mtu } => Some(bridged(nodes, mtu)?),
             Joined::Loopback => None,
         };
@@ -89,7 +92,9 @@ impl Launch {
         let mut launch = Launch { children: Vec::new(), heard, laboratory };
         for node in (0..nodes).map(NodeId) {
             let place = match joined {
-                Joined::Router { .. } => Place::Udp((address(node, 2), PORT).into()),
+                Joined::Segment { .. } => {
+                    Place::Group(SocketAddrV4::new(address(node), PORT), GROUP)
+                }
                 Joined::Bridge { .. } => Place::Device(DEVICE.into()),
                 Joined::Loopback => Place::Udp((Ipv4Addr::LOCALHOST, 0).into()),
             };
@@ -227,27 +232,17 @@ impl Drop for Launch {
     }
 }
 
-/// An address of a node's network: 1 the router's, 2 the node's.
-fn address(NodeId(node): NodeId, last: u8) -> Ipv4Addr {
-    let [a, b] = NETWORK;
-    Ipv4Addr::new(a, b, node as u8 + 1, last)
+fn address(NodeId(node): NodeId) -> Ipv4Addr {
+    let [a, b, c] = NETWORK;
+    Ipv4Addr::new(a, b, c, node as u8 + 1)
 }
 
-/// Namespaces of their own for so many nodes, and a router between them.
-fn routed(nodes: u16, mtu: u32) -> Result<Laboratory, LabError> {
-    let mut laboratory = Laboratory::new()?;
-    let net = |node: NodeId, last: u8| IpNet::new(address(node, last), 24);
-    laboratory.middle().set_sysctl("net/ipv4/ip_forward", "1")?;
-    for node in (0..nodes).map(NodeId) {
-        let host = laboratory.add_host()?;
-        let inner = format!("tl{}", node.0);
-        laboratory.join(host, (DEVICE, None), (&inner, None), mtu)?;
-        let (own, router) = (net(node, 2), net(node, 1));
-        if let (Some(own), Some(router)) = (own, router) {
-            laboratory.hosts()[host].add_address(DEVICE, own)?;
-            laboratory.middle().add_address(&inner, router)?;
+/// Gives each node's device its address.
+fn addressed(nodes: u16, laboratory: Laboratory) -> Result<Laboratory, LabError> {
+    for (node, host) in (0..nodes).map(NodeId).zip(laboratory.hosts()) {
+        if let Some(own) = IpNet::new(address(node), 24) {
+            host.add_address(DEVICE, own)?;
         }
-        laboratory.hosts()[host].add_default_route(address(node, 1).into())?;
     }
     Ok(laboratory)
 }

@@ -1,7 +1,8 @@
 //! What nodes say to each other beside frames: who is there, and who cannot go on.
 //!
 //! At the beginning each node says hello to all others until all have said that they have heard everybody: nobody sends a
-//! frame before. Later a hello asks a node whether it is still there. A node that cannot go on says so to all. These words
+//! frame before. If there is a multicast group each also says by it that it is there, and then tells those that it has so
+//! heard: what is for all goes by the group only if all others hear it. Later a hello asks a node whether it is still there. A node that cannot go on says so to all. These words
 //! are told from a frame by their first octet, which is no version of frames.
 
 use crate::{Carrier, NodesError};
@@ -15,6 +16,10 @@ const WORD: u8 = 0;
 const HELLO: u8 = 0;
 const ALL_HEARD: u8 = 1;
 const GONE: u8 = 2;
+/// Said by the group.
+const GROUP: u8 = 3;
+/// Added to a hello: it has heard whom it greets by the group.
+const HEARS: u8 = 4;
 /// Octets before a reason.
 const HEADER: usize = 4;
 /// Most octets of a reason.
@@ -23,6 +28,8 @@ const REASON: usize = 400;
 const EVERY: Duration = Duration::from_millis(20);
 /// How often a node says that it cannot go on: nobody acknowledges it.
 const TIMES: usize = 3;
+/// How long the group is tried when all have heard each other (a choice: ten greetings).
+const GRACE: Duration = Duration::from_millis(200);
 
 /// What a node has heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +42,13 @@ pub(crate) enum Heard {
         from: NodeId,
         /// Whether it has heard everybody.
         all: bool,
+        /// Whether it has heard this node by the group.
+        hears: bool,
+    },
+    /// A node is there, by the group.
+    Group {
+        /// Which.
+        from: NodeId,
     },
     /// A node cannot go on.
     Gone {
@@ -45,9 +59,16 @@ pub(crate) enum Heard {
     },
 }
 
-fn hello(me: NodeId, all: bool) -> [u8; HEADER] {
+fn hello(me: NodeId, all: bool, hears: bool) -> [u8; HEADER] {
     let [high, low] = me.0.to_be_bytes();
-    [WORD, high, low, if all { ALL_HEARD } else { HELLO }]
+    let said = if all { ALL_HEARD } else { HELLO } | if hears { HEARS } else { 0 };
+    [WORD, high, low, said]
+}
+
+/// Says hello to one node.
+fn greet(carrier: &mut Carrier, me: NodeId, to: NodeId, all: bool) -> Result<(), NodesError> {
+    let hears = carrier.hears_group_of(to);
+    carrier.send_to(to, &hello(me, all, hears))
 }
 
 fn gone(me: NodeId, reason: &str) -> Vec<u8> {
@@ -63,8 +84,10 @@ fn gone(me: NodeId, reason: &str) -> Vec<u8> {
 pub(crate) fn read(octets: &[u8]) -> Heard {
     let from = |high: u8, low: u8| NodeId(u16::from_be_bytes([high, low]));
     match *octets {
-        [WORD, high, low, said @ (HELLO | ALL_HEARD)] => {
-            Heard::Hello { from: from(high, low), all: said == ALL_HEARD }
+        [WORD, high, low, GROUP] => Heard::Group { from: from(high, low) },
+        [WORD, high, low, said] if matches!(said & !HEARS, HELLO | ALL_HEARD) => {
+            let (all, hears) = (said & ALL_HEARD != 0, said & HEARS != 0);
+            Heard::Hello { from: from(high, low), all, hears }
         }
         [WORD, high, low, GONE, ref reason @ ..] if reason.len() <= REASON => {
             // Control characters are no part of a line.
@@ -77,12 +100,12 @@ pub(crate) fn read(octets: &[u8]) -> Heard {
 
 /// Says that this node is there, as an answer.
 pub(crate) fn answer(carrier: &mut Carrier, me: NodeId, to: NodeId) -> Result<(), NodesError> {
-    carrier.send_to(to, &hello(me, true))
+    greet(carrier, me, to, true)
 }
 
 /// Asks a node whether it is there.
 pub(crate) fn ask(carrier: &mut Carrier, me: NodeId, to: NodeId) -> Result<(), NodesError> {
-    carrier.send_to(to, &hello(me, false))
+    greet(carrier, me, to, false)
 }
 
 /// Tells all others that this node cannot go on.
@@ -97,7 +120,30 @@ pub(crate) fn part(carrier: &mut Carrier, me: NodeId, reason: &str) -> Result<()
     Ok(())
 }
 
-/// Waits until all nodes are there and know it. Answers the first frames of those that began a little sooner.
+/// What is known of a node at the beginning.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    /// It has been heard.
+    there: bool,
+    /// It has heard everybody.
+    all: bool,
+    /// It has heard this node by the group.
+    hears: bool,
+}
+
+/// The nodes as they meet.
+struct Meeting<'a> {
+    carrier: &'a mut Carrier,
+    me: NodeId,
+    known: Vec<Known>,
+    /// Frames of those that began a little sooner.
+    early: Vec<bytes::Bytes>,
+    /// When all had heard each other.
+    met: Option<Instant>,
+}
+
+/// Waits until all nodes are there and know it, and a little longer for a multicast group. Answers the first frames of those
+/// that began a little sooner.
 ///
 /// # Errors
 /// If one is not heard within `most`, or `stop` is set.
@@ -107,53 +153,80 @@ pub(crate) fn meet(
     most: Duration,
     stop: &AtomicBool,
 ) -> Result<Vec<bytes::Bytes>, NodesError> {
-    let (begin, count) = (Instant::now(), carrier.peers().len());
-    let mut heard = vec![(false, false); count];
-    heard[usize::from(me.0)] = (true, true);
-    let (mut early, mut next) = (Vec::new(), begin);
-    while !heard.iter().all(|it| it.1) {
+    let begin = Instant::now();
+    let mut known = vec![Known::default(); carrier.peers().len()];
+    known[usize::from(me.0)] = Known { there: true, all: true, hears: true };
+    let mut meeting = Meeting { carrier, me, known, early: Vec::new(), met: None };
+    let mut next = begin;
+    while !meeting.is_over() {
         if stop.load(Ordering::Relaxed) {
             return Err(NodesError::Stopped);
         }
         let now = Instant::now();
         if now >= next {
-            let all = heard.iter().all(|it| it.0);
-            for to in (0..count as u16).map(NodeId).filter(|&to| to != me) {
-                carrier.send_to(to, &hello(me, all))?;
-            }
+            meeting.greets(meeting.known.iter().all(|it| it.there))?;
             next = now + EVERY;
         }
-        if let Some(peer) = heard.iter().position(|it| !it.1)
+        if let Some(peer) = meeting.known.iter().position(|it| !it.all)
             && now.duration_since(begin) > most
         {
-            let address = carrier.peers()[peer];
+            let address = meeting.carrier.peers()[peer];
             let (peer, seconds) = (NodeId(peer as u16), most.as_secs());
             return Err(NodesError::Silent { peer, address, seconds });
         }
-        let wait = next.saturating_duration_since(now).max(Duration::from_micros(100));
-        let Some(octets) = carrier.receive(wait)? else { continue };
-        match read(&octets) {
-            Heard::Hello { from, all } => {
-                if let Some(it) = heard.get_mut(usize::from(from.0)) {
-                    *it = (true, it.1 || all);
-                }
-            }
-            Heard::Gone { from, reason } => return Err(NodesError::Gone { node: from, reason }),
-            // Who sends frames has heard everybody.
-            Heard::Frame => early.push(octets),
-        }
-        let senders = early.iter().filter_map(|octets| octets.get(4..6));
-        for from in senders.map(|it| usize::from(u16::from_be_bytes([it[0], it[1]]))) {
-            if let Some(it) = heard.get_mut(from) {
-                *it = (true, true);
-            }
-        }
+        meeting.hears(next.saturating_duration_since(now))?;
     }
     // Whoever has not heard this node's last word asks again, and is answered.
-    for to in (0..count as u16).map(NodeId).filter(|&to| to != me) {
-        carrier.send_to(to, &hello(me, true))?;
+    meeting.greets(true)?;
+    let heard = meeting.known.iter().all(|it| it.hears);
+    meeting.carrier.settle_group(heard);
+    Ok(meeting.early)
+}
+
+impl Meeting<'_> {
+    fn is_over(&mut self) -> bool {
+        if !self.known.iter().all(|it| it.all) {
+            return false;
+        }
+        let met = *self.met.get_or_insert_with(Instant::now);
+        let tried = !self.carrier.has_group() || self.known.iter().all(|it| it.hears);
+        tried || met.elapsed() > GRACE
     }
-    Ok(early)
+
+    fn greets(&mut self, all: bool) -> Result<(), NodesError> {
+        let [high, low] = self.me.0.to_be_bytes();
+        self.carrier.send_to_group(&[WORD, high, low, GROUP])?;
+        for to in (0..self.known.len() as u16).map(NodeId).filter(|&to| to != self.me) {
+            greet(self.carrier, self.me, to, all)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in what comes within `wait`.
+    fn hears(&mut self, wait: Duration) -> Result<(), NodesError> {
+        let Some(octets) = self.carrier.receive(wait.max(Duration::from_micros(100)))? else {
+            return Ok(());
+        };
+        match read(&octets) {
+            Heard::Hello { from, all, hears } => self.note(from, all, hears),
+            Heard::Group { from } => self.carrier.hears_by_group(from),
+            Heard::Gone { from, reason } => return Err(NodesError::Gone { node: from, reason }),
+            // Who sends frames has heard everybody.
+            Heard::Frame => {
+                if let Some(&[high, low]) = octets.get(4..6).and_then(|it| it.first_chunk()) {
+                    self.note(NodeId(u16::from_be_bytes([high, low])), true, false);
+                }
+                self.early.push(octets);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, from: NodeId, all: bool, hears: bool) {
+        if let Some(it) = self.known.get_mut(usize::from(from.0)) {
+            *it = Known { there: true, all: it.all || all, hears: it.hears || hears };
+        }
+    }
 }
 
 #[cfg(test)]
@@ -163,8 +236,11 @@ mod tests {
     #[test]
     fn words_are_read_as_they_are_said() {
         let me = NodeId(0x0203);
-        assert_eq!(read(&hello(me, false)), Heard::Hello { from: me, all: false });
-        assert_eq!(read(&hello(me, true)), Heard::Hello { from: me, all: true });
+        let said = |all, hears| Heard::Hello { from: me, all, hears };
+        assert_eq!(read(&hello(me, false, false)), said(false, false));
+        assert_eq!(read(&hello(me, true, false)), said(true, false));
+        assert_eq!(read(&hello(me, true, true)), said(true, true));
+        assert_eq!(read(&[0, 2, 3, 3]), Heard::Group { from: me });
         let reason = "lost\nframe";
         let said = Heard::Gone { from: me, reason: "lost frame".into() };
         assert_eq!(read(&gone(me, reason)), said);
@@ -175,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_is_no_word_is_a_frame() {
-        for octets in [&[][..], &[0], &[0, 0, 0], &[0, 0, 0, 3], &[0, 0, 0, 0, 0], &[1, 0, 0, 0]] {
+        for octets in [&[][..], &[0], &[0, 0, 0], &[0, 0, 0, 6], &[0, 0, 0, 0, 0], &[1, 0, 0, 0]] {
             assert_eq!(read(octets), Heard::Frame, "{octets:?}");
         }
         assert_eq!(read(&[&[0, 0, 0, 2], &[b'x'; 401][..]].concat()), Heard::Frame);

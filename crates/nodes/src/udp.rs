@@ -5,9 +5,10 @@ use crate::carrier::Wire;
 use crate::memory::frame_memory;
 use crate::{NodesError, wait_to_send};
 use bytes::Bytes;
-use rustix::net::sockopt;
-use std::io::ErrorKind;
-use std::net::{SocketAddr, UdpSocket};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg_addr, sockopt};
+use std::io::IoSlice;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Longest datagram.
@@ -18,6 +19,12 @@ const LONGEST: usize = 65_535;
 pub(crate) struct Udp {
     socket: UdpSocket,
     peers: Vec<SocketAddr>,
+    /// The address by which it is known, if it listens at others too.
+    known: Option<SocketAddr>,
+    /// The group for what is for all, if it could be joined.
+    group: Option<SocketAddr>,
+    /// Whether all others hear the group.
+    heard: bool,
     buffer: Vec<u8>,
 }
 
@@ -41,13 +48,52 @@ impl Udp {
             let at = address.to_string();
             return Err(NodesError::Buffer { at, granted, needed, buffers });
         }
-        Ok(Udp { socket, peers: Vec::new(), buffer: vec![0; LONGEST] })
+        let (peers, buffer) = (Vec::new(), vec![0; LONGEST]);
+        Ok(Udp { socket, peers, known: None, group: None, heard: false, buffer })
+    }
+
+    /// The same for a node that hears a multicast group too: one socket for both, so that what one node sends by both ways
+    /// is taken in order.
+    ///
+    /// # Errors
+    /// As [`Udp::bind`]. A group that cannot be joined is none: what is for all then goes to each.
+    pub fn with_group(
+        known: SocketAddrV4,
+        group: Ipv4Addr,
+        buffers: u32,
+        payload: u32,
+    ) -> Result<Udp, NodesError> {
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, known.port()));
+        let mut udp = Udp::bind(any, buffers, payload)?;
+        udp.known = Some(known.into());
+        let joined = udp.socket.join_multicast_v4(&group, known.ip()).is_ok()
+            && sockopt::set_ip_multicast_if(&udp.socket, known.ip()).is_ok()
+            && udp.socket.set_multicast_loop_v4(false).is_ok();
+        udp.group = joined.then(|| (group, known.port()).into());
+        Ok(udp)
+    }
+
+    fn send_at(&self, address: SocketAddr, parts: [&[u8]; 2]) -> Result<(), NodesError> {
+        let parts = parts.map(IoSlice::new);
+        loop {
+            let control = &mut SendAncillaryBuffer::default();
+            match sendmsg_addr(&self.socket, &address, &parts, control, SendFlags::empty()) {
+                Ok(_) => return Ok(()),
+                // Refused is an answer of the peer's host to an earlier datagram; this one was not sent.
+                Err(Errno::CONNREFUSED | Errno::INTR) => {}
+                // The sender's own queue is full; it drains by itself.
+                Err(Errno::AGAIN) => wait_to_send(&self.socket),
+                Err(errno) => {
+                    return Err(NodesError::system(format!("send to {address}"))(errno.into()));
+                }
+            }
+        }
     }
 }
 
 impl Wire for Udp {
     fn address(&self) -> Result<Address, NodesError> {
-        let address = self.socket.local_addr();
+        let address = self.known.map_or_else(|| self.socket.local_addr(), Ok);
         address.map(Address::Udp).map_err(NodesError::system("ask for the socket's address"))
     }
 
@@ -62,42 +108,44 @@ impl Wire for Udp {
         Ok(())
     }
 
-    fn send(&mut self, to: usize, octets: &[u8]) -> Result<(), NodesError> {
-        let address = self.peers[to];
-        loop {
-            match self.socket.send_to(octets, address) {
-                Ok(_) => return Ok(()),
-                // An answer of the peer's host to an earlier datagram; this one was not sent.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The sender's own queue is full; it drains by itself.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => wait_to_send(&self.socket),
-                Err(source) => {
-                    return Err(NodesError::System { what: format!("send to {address}"), source });
-                }
-            }
-        }
+    fn send(&mut self, to: usize, parts: [&[u8]; 2]) -> Result<(), NodesError> {
+        self.send_at(self.peers[to], parts)
     }
 
-    fn send_to_all(&mut self, me: usize, octets: &[u8]) -> Result<u64, NodesError> {
+    fn has_group(&self) -> bool {
+        self.group.is_some()
+    }
+
+    /// A group for which there is no way is one that nobody hears.
+    fn send_to_group(&mut self, octets: &[u8]) -> Result<(), NodesError> {
+        if let Some(group) = self.group {
+            let _ = self.send_at(group, [octets, &[]]);
+        }
+        Ok(())
+    }
+
+    fn settle_group(&mut self, heard: bool) {
+        self.heard = heard;
+    }
+
+    fn send_to_all(&mut self, me: usize, parts: [&[u8]; 2]) -> Result<u64, NodesError> {
+        if let Some(group) = self.group.filter(|_| self.heard) {
+            return self.send_at(group, parts).map(|()| 1);
+        }
         let others = (0..self.peers.len()).filter(|&to| to != me);
         let mut sent = 0;
         for to in others {
-            self.send(to, octets)?;
+            self.send(to, parts)?;
             sent += 1;
         }
         Ok(sent)
     }
 
     fn receive(&mut self) -> Result<Option<Bytes>, NodesError> {
-        match self.socket.recv_from(&mut self.buffer) {
+        match recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
             Ok((length, _)) => Ok(Some(Bytes::copy_from_slice(&self.buffer[..length]))),
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionRefused => {
-                    Ok(None)
-                }
-                _ => Err(NodesError::System { what: "receive".into(), source: error }),
-            },
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNREFUSED) => Ok(None),
+            Err(errno) => Err(NodesError::system("receive")(errno.into())),
         }
     }
 

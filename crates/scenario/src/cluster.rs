@@ -38,7 +38,11 @@ impl Cluster {
     /// # Errors
     /// The key, and what is wrong with it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        self.layer(NodeId(0)).map_err(|error| ("buffers", error.to_string()))?;
+        let key = |error: &ClusterError| match error {
+            ClusterError::Grid { .. } | ClusterError::Schemes => "protocol",
+            _ => "buffers",
+        };
+        self.layer(NodeId(0)).map_err(|error| (key(&error), error.to_string()))?;
         self.test.check(self.layout.nodes, self.layout.frame).map_err(|problem| ("test", problem))
     }
 

@@ -23,8 +23,9 @@ pub struct Args {
     /// Its number, from 0
     #[arg(long, value_name = "NUMBER")]
     id: u16,
-    /// Listen at this address for datagrams, or on this device for Ethernet frames
-    #[arg(long, value_name = "ADDRESS:PORT|DEVICE")]
+    /// Listen at this address for datagrams, or on this device for Ethernet frames. With @GROUP broadcasts are sent once, to
+    /// this IPv4 multicast group on the address's device, if all nodes hear it
+    #[arg(long, value_name = "ADDRESS:PORT[@GROUP]|DEVICE")]
     bind: Place,
     /// Addresses of all nodes, this one included, in the order of their numbers: ADDRESS:PORT, or Ethernet addresses if --bind is a
     /// device; read from the input if left out
@@ -77,8 +78,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut said = Ok(());
     let tell = &mut |told: Told<'_>| match told {
         Told::Ended(outcome) => said = say(&Said::Ended(Box::new(outcome.clone()))),
-        Told::Begins if args.peers.is_empty() => {}
-        Told::Begins => output::tell(format_args!("all {nodes} nodes are there; {me} begins")),
+        Told::Begins { unheard } => {
+            let by_hand = !args.peers.is_empty();
+            if unheard && (by_hand || me == NodeId(0)) {
+                let what = "not all nodes hear it by multicast: a broadcast is a datagram to each";
+                output::tell(format_args!("{me}: {what}"));
+            }
+            if by_hand {
+                output::tell(format_args!("all {nodes} nodes are there; {me} begins"));
+            }
+        }
     };
     let outcome = match drive(&plan, node, carrier, &stop, tell) {
         // Whoever started it knows why.
@@ -114,7 +123,7 @@ fn peers(args: &Args, carrier: &Carrier, stop: &Arc<AtomicBool>) -> Result<Vec<A
 
 fn resolved(place: &Place, text: &str) -> Result<Address, Failure> {
     let (found, wanted) = match place {
-        Place::Udp(_) => {
+        Place::Udp(_) | Place::Group(..) => {
             let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
             (found.map(Address::Udp), "address with a port")
         }

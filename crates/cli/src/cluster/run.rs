@@ -18,7 +18,7 @@ use trunkline_transport::cstar::{Frame, NodeId};
 
 /// Start all nodes on this machine, run a test, and check the results.
 ///
-/// Each node is a process in a network namespace of its own; a router joins them, or an Ethernet bridge. The figure is of
+/// Each node is a process in a network namespace of its own; an Ethernet bridge joins them. The figure is of
 /// node 0's laps: the time of a hop for latency, of a message for flood, payload a second for throughput, of a whole round
 /// or run for the others.
 #[derive(clap::Args)]
@@ -52,9 +52,9 @@ pub struct Args {
 /// What carries the frames between namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Over {
-    /// UDP datagrams; a router joins the nodes
+    /// UDP datagrams, broadcasts by IP multicast
     Udp,
-    /// Ethernet frames, broadcasts by multicast; a bridge joins the nodes
+    /// Ethernet frames without IP, broadcasts by multicast
     Ethernet,
 }
 
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         enter_user_namespace_if_needed()?;
         let mtu = (common.frame + Frame::HEADER + HEADERS).max(1500);
         match args.over {
-            Over::Udp => Joined::Router { mtu },
+            Over::Udp => Joined::Segment { mtu },
             Over::Ethernet => Joined::Bridge { mtu },
         }
     };

@@ -27,7 +27,7 @@ fn well(host: &Host, arguments: &[&str]) -> Option<Value> {
 #[test]
 fn processes_compute_what_one_does() {
     let host = Host::beside();
-    for protocol in ["careful", "traditional"] {
+    for protocol in ["careful", "traditional", "careful:grid=2"] {
         for place in [&["--here"][..], &[], &["--over", "ethernet"]] {
             let test = "jacobi:side=24,iterations=60";
             let run = [&["--nodes", "4", "--test", test, "--protocol", protocol], place].concat();
@@ -36,6 +36,21 @@ fn processes_compute_what_one_does() {
             assert_eq!(said["outcomes"].as_array().unwrap().len(), 4);
             assert_eq!(said["laps"], 1);
         }
+    }
+}
+
+/// Between namespaces a broadcast is one datagram, for all that listen to the group.
+#[test]
+fn a_broadcast_is_one_datagram_between_namespaces() {
+    let host = Host::beside();
+    let test = "flood:words=1,ahead=2,events=1000,fragments=4";
+    let Some(said) = well(&host, &arguments(false, &["--nodes", "3", "--test", test])) else {
+        return;
+    };
+    for outcome in said["outcomes"].as_array().unwrap() {
+        // 4000 broadcasts, updates, and greetings; to each of the others alone there would be 8000.
+        let sent = outcome["sent"].as_u64().unwrap();
+        assert!((4000..7000).contains(&sent), "{outcome}");
     }
 }
 
@@ -85,8 +100,15 @@ fn children(parent: u32) -> Vec<u32> {
 #[test]
 fn a_node_that_is_killed_is_told_and_the_others_end() {
     let host = Host::beside();
+    for protocol in ["careful", "traditional", "careful:grid=3"] {
+        killed(&host, protocol);
+    }
+}
+
+fn killed(host: &Host, protocol: &str) {
     let test = "latency:rounds=100000000";
-    let running = host.start(&arguments(true, &["--nodes", "3", "--test", test]));
+    let run = ["--nodes", "3", "--test", test, "--protocol", protocol];
+    let running = host.start(&arguments(true, &run));
     let nodes = (0..400).find_map(|_| {
         std::thread::sleep(Duration::from_millis(10));
         Some(children(running.pid())).filter(|nodes| nodes.len() == 3)
@@ -163,6 +185,7 @@ fn wrong_use_is_told_in_a_line() {
         (&["--nodes", "40", "--test", "latency"], "give 120 buffers"),
         (&["--nodes", "30", "--test", "jacobi:side=8"], "larger side"),
         (&["--nodes", "2", "--test", "latency", "--protocol", "rude"], "traditional or careful"),
+        (&["--nodes", "4", "--test", "latency", "--protocol", "careful:grid=3"], "rows of 3"),
     ] {
         let outcome = host.run(&arguments(true, rest));
         assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);

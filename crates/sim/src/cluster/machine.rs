@@ -1,5 +1,6 @@
 //! A node with its processor.
 
+use super::passing::Passing;
 use super::path::{Era, Path};
 use crate::hosts::serial::{Promise, Serial};
 use trunkline_cluster::{Node, Spent, Waiting};
@@ -28,6 +29,8 @@ pub(super) struct Machine {
     pub path: Path,
     /// How the frame came that arrived last, and whether it had been sent before.
     pub latest: Option<(Path, bool)>,
+    /// What it hands on for others, if it does.
+    pub passing: Option<Box<Passing>>,
     /// Chance of its losses.
     pub chance: Option<Box<Stream>>,
     pub lost: u64,
@@ -44,6 +47,7 @@ impl Machine {
             deadline: None,
             path: Path::new(),
             latest: None,
+            passing: None,
             chance,
             lost: 0,
         }
@@ -80,9 +84,9 @@ pub(super) struct Places {
     pub medium: u32,
 }
 
-/// The time that an interrupt takes.
+/// The time that an interrupt takes; what it hands on it sends.
 pub(super) fn interrupt_cost(costs: &NodeCosts, tally: &Tally) -> Span {
-    costs.interrupt + operations(costs, tally)
+    costs.interrupt + costs.send.scaled(u64::from(tally.handed_on), 1) + operations(costs, tally)
 }
 
 fn operations(costs: &NodeCosts, tally: &Tally) -> Span {

@@ -5,6 +5,7 @@
 
 mod collect;
 mod machine;
+mod passing;
 mod path;
 mod world;
 

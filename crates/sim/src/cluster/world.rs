@@ -9,13 +9,15 @@ use trunkline_cluster::{Lap, Node, Spent, Step, Waiting};
 use trunkline_core::{Cause, Channel, Packet, Span, Time};
 use trunkline_measure::{Sample, Samples};
 use trunkline_path::medium::{Heard, Medium, StationId};
-use trunkline_scenario::{Cluster as Spec, Scenario};
-use trunkline_transport::cstar::{Destination, Failure, Frame, NodeId};
+use trunkline_scenario::{Cluster as Spec, MessageProtocol, Scenario};
+use trunkline_transport::cstar::{CarefulSettings, Destination, Failure, Frame, Grid, NodeId};
 
 /// A cluster in virtual time.
 #[derive(Debug)]
 pub(crate) struct Cluster<'a> {
     pub(super) spec: &'a Spec,
+    /// The nodes' places, if they hand on frames for each other.
+    grid: Option<Grid>,
     pub(super) now: Time,
     events: Wheel<Due>,
     pub(super) medium: Medium<Packet<Sent>>,
@@ -77,16 +79,17 @@ impl<'a> Cluster<'a> {
         let stations: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut events = Wheel::new();
         let entry = events.enlist(Due::Medium);
+        let grid = grid(spec);
         let machine = |(mut node, name): (Node, &String)| {
             node.record(if spec.record > 0 { MOST_RECORDS } else { 0 });
             let chance = spec.loss.as_f64() > 0.0;
-            Machine::new(
-                node,
-                chance.then(|| Box::new(scenario.seed.stream(&format!("{name} loss")))),
-            )
+            let stream = || Box::new(scenario.seed.stream(&format!("{name} loss")));
+            let passing = grid.map(|_| Box::default());
+            Machine { passing, ..Machine::new(node, chance.then(stream)) }
         };
         Cluster {
             spec,
+            grid,
             now: Time::ZERO,
             medium: Medium::new(&spec.medium, scenario.seed, &spec.name, &stations),
             events,
@@ -221,8 +224,12 @@ impl<'a> Cluster<'a> {
     /// An interrupt is done: what came with it is sent for, and the program goes on if it waited for it.
     fn interrupted(&mut self, index: usize) {
         let (era, now, place) = (self.era, self.now, self.places.processor);
-        if let Some((path, _)) = &mut self.machines[index].latest {
+        let machine = &mut self.machines[index];
+        if let Some((path, _)) = &mut machine.latest {
             path.mark(era, now, place, Cause::Host);
+        }
+        if let Some(passing) = &mut machine.passing {
+            passing.interrupted(era, now, &self.places);
         }
         self.flush(index);
         self.resume(index);
@@ -241,6 +248,7 @@ impl<'a> Cluster<'a> {
             let tally = machine.node.expire(self.now);
             let cost = interrupt_cost(&self.spec.costs, &tally);
             machine.latest = None;
+            machine.passing.iter_mut().for_each(|it| it.other_interrupt());
             return self.interrupt(index, cost);
         }
         self.flush(index);
@@ -280,8 +288,12 @@ impl<'a> Cluster<'a> {
 
     fn send(&mut self, index: usize, frame: Frame) {
         let size = frame.size() + self.spec.overhead;
-        let (to, machine) = (frame.to, &self.machines[index]);
-        let mut path = machine.path.clone();
+        let (to, machine) = (frame.to, &mut self.machines[index]);
+        let handed_on = machine
+            .passing
+            .as_mut()
+            .and_then(|it| it.goes(self.era, self.now, &self.places, &frame));
+        let mut path = handed_on.unwrap_or_else(|| machine.path.clone());
         path.mark(self.era, self.now, self.places.processor, Cause::Host);
         let packet = Packet::new(Channel(index as u64), size, self.now, Sent { frame, path });
         let from = StationId(index);
@@ -316,9 +328,13 @@ impl<'a> Cluster<'a> {
         self.busy += heard.nominal;
         match frame.again {
             true => self.again += 1,
+            false if !is_for(&frame, index) => {}
             false => self.delivered += frame.data.len() as u64,
         }
         path.crossed(self.era, self.now, self.places.medium, &ledger);
+        if let (Some(grid), Some(passing)) = (self.grid, &mut machine.passing) {
+            passing.comes(grid, NodeId(index as u16), &frame, &path);
+        }
         machine.latest = Some((path, frame.again));
         let tally = machine.node.arrive(self.now, frame);
         let cost = interrupt_cost(&self.spec.costs, &tally);
@@ -385,5 +401,23 @@ impl<'a> Cluster<'a> {
             records
         };
         self.records = self.machines.iter_mut().map(take).collect();
+    }
+}
+
+/// The places of a cluster's nodes, if they hand on frames for each other.
+fn grid(spec: &Spec) -> Option<Grid> {
+    match &spec.protocol {
+        MessageProtocol::Careful(CarefulSettings { grid: Some(columns), .. }) => {
+            Grid::new(spec.layout.nodes, *columns)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a frame that has come to a node is for its program.
+fn is_for(frame: &Frame, index: usize) -> bool {
+    match frame.target() {
+        Destination::Node(node) => usize::from(node.0) == index,
+        Destination::All => true,
     }
 }

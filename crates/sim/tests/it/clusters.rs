@@ -66,6 +66,24 @@ fn the_time_of_a_lap_is_told_along_its_message() {
     assert_eq!(booked.into_iter().collect::<Vec<_>>(), expected);
 }
 
+/// In a square the message goes twice over a node between, which takes an interrupt and a send more, and its way is booked.
+#[test]
+fn the_time_of_a_lap_is_told_along_a_message_that_is_handed_on() {
+    let test = "test = { kind = 'latency', words = 100, rounds = 4 }\ncosts = 'c'";
+    let costs = "[costs.c]\nsend = '30us'\ninterrupt = '10us'\nreceive = '5us'\nclean_up = '7us'";
+    let medium = "kind = 'half-duplex'\ndelay = '3us'\nnodes = 4";
+    let protocol = "protocol = { kind = 'careful', grid = 2 }";
+    let run = one(&format!("{medium}\n{protocol}\n{test}\n{costs}"));
+    let mut booked = std::collections::BTreeMap::new();
+    for step in run.traffic[0].samples[..12].iter().flat_map(|it| &it.steps) {
+        *booked.entry(format!("{:?}", step.cause)).or_insert(0) += step.span.as_nanos();
+    }
+    let host = 12 * 45_000 + 6 * 40_000;
+    let expected = [("Host", host), ("Propagate", 18 * 3_000), ("Transmit", 18 * 36_160)];
+    let expected = expected.map(|(cause, nanos)| (cause.to_string(), nanos));
+    assert_eq!(booked.into_iter().collect::<Vec<_>>(), expected);
+}
+
 /// What follows a fragment that has left keeps its node busy, and does not hold that fragment up.
 #[test]
 fn a_node_cleans_up_behind_what_it_has_sent() {

@@ -48,6 +48,17 @@ pub enum ClusterError {
         /// The least that works.
         least: u32,
     },
+    /// The nodes do not stand in rows of one length.
+    #[error("{nodes} nodes do not stand in rows of {columns}: give a number that divides them")]
+    Grid {
+        /// Nodes.
+        nodes: u16,
+        /// The length of a row.
+        columns: u16,
+    },
+    /// Two ways to use the buffers that exclude each other.
+    #[error("windows in a grid are fixed: give 'grid', or 'lease' and 'reserve'")]
+    Schemes,
     /// A number of buffers is too small.
     #[error("{given} {which} buffers are too few: give at least {least}")]
     Buffers {

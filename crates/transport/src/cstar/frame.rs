@@ -29,8 +29,11 @@ pub struct Frame {
     pub back: u16,
     /// All events before this one have been received whole by the node that sent it; 0 in the careful protocol's frames.
     pub complete: EventId,
-    /// Frames that its node asks to be granted beyond its window, for a message; 0 in the traditional protocol's frames.
+    /// Frames that its node asks to be granted beyond its window, for a message; 0 but in updates.
     pub asks: u32,
+    /// Whose fragment it is and for whom, if nodes between hand it on; `None` if it is `from`'s for `to`, and in all frames but
+    /// fragments of the careful protocol.
+    pub route: Option<Route>,
     /// How many frames its node has sent to this destination before: to this node, or to all.
     pub counter: u32,
     /// The fragment's octets.
@@ -39,10 +42,24 @@ pub struct Frame {
     pub list: Vec<Entry>,
 }
 
+/// The ends of a way over other nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// The node that sent the fragment first.
+    pub origin: NodeId,
+    /// The node or nodes that it is for.
+    pub target: Destination,
+}
+
 impl Kind {
     /// Whether it is one of the careful protocol's.
     pub fn is_careful(self) -> bool {
         matches!(self, Kind::Careful | Kind::Update)
+    }
+
+    /// Whether it has no fragment.
+    pub fn is_control(self) -> bool {
+        !matches!(self, Kind::Careful | Kind::Traditional)
     }
 }
 
@@ -51,6 +68,16 @@ impl Frame {
     pub const HEADER: u32 = 32;
     /// Octets of an entry.
     pub const ENTRY: u32 = 12;
+
+    /// The node whose fragment it is.
+    pub fn origin(&self) -> NodeId {
+        self.route.map_or(self.from, |it| it.origin)
+    }
+
+    /// The node or nodes that it is for in the end.
+    pub fn target(&self) -> Destination {
+        self.route.map_or(self.to, |it| it.target)
+    }
 
     /// Octets in all, without those of the network.
     pub fn size(&self) -> u32 {

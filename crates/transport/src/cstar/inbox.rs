@@ -175,8 +175,14 @@ impl Inbox {
         self.slots[self.place(event).ok()?].progress(from)
     }
 
-    /// Where an event is, or would be.
+    /// Where an event is, or would be: mostly at the end.
     fn place(&self, event: EventId) -> Result<usize, usize> {
+        match self.slots.back() {
+            None => return Err(0),
+            Some(last) if last.event == event => return Ok(self.slots.len() - 1),
+            Some(last) if last.event < event => return Err(self.slots.len()),
+            Some(_) => {}
+        }
         self.slots.binary_search_by_key(&event, |slot| slot.event)
     }
 
@@ -236,11 +242,11 @@ impl Inbox {
         (next..until).filter(move |number| !here(number))
     }
 
-    /// A fragment of `from` that lies in a buffer: the latest of the latest event, which is received last.
-    pub fn latest_on_board(&mut self, from: NodeId) -> Option<&mut Stored> {
+    /// The latest fragment of the latest event, which is received last, that lies in one of these buffers.
+    pub fn latest_on_board(&mut self, of: impl Fn(BufferId) -> bool) -> Option<&mut Stored> {
         let slots = self.slots.iter_mut().rev();
         let mut waiting = slots.flat_map(|slot| slot.waiting.iter_mut().rev());
-        waiting.find(|stored| stored.from == from && stored.buffer.is_some())
+        waiting.find(|stored| stored.buffer.is_some_and(&of))
     }
 }
 

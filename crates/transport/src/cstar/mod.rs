@@ -20,9 +20,9 @@ mod operation;
 mod traditional;
 mod wire;
 
-pub use careful::{Careful, CarefulSettings};
+pub use careful::{Careful, CarefulSettings, Grid};
 pub use cluster::{Cluster, ClusterError};
-pub use frame::{Entry, Frame, Kind};
+pub use frame::{Entry, Frame, Kind, Route};
 pub use layer::{Blocked, Counters, Failure, Layer, Memory};
 pub use names::{
     BufferId, Delivery, Destination, EventId, Flags, Fragment, NodeId, Source, Status,

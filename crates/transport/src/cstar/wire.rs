@@ -2,7 +2,7 @@
 //!
 //! The report does not print its layout; this one fits the 52 octets of overhead that it states, with FDDI's 13 + 3 + 4.
 
-use super::{Destination, Entry, EventId, Flags, Frame, Kind, NodeId};
+use super::{Destination, Entry, EventId, Flags, Frame, Kind, NodeId, Route};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use thiserror::Error;
 
@@ -23,8 +23,8 @@ mod at {
     pub const LENGTH: usize = 16;
     pub const GRANT: usize = 20;
     pub const BACK: usize = 22;
-    /// What is complete, or what is asked for: each protocol has one of them.
-    pub const COMPLETE_OR_ASKS: usize = 24;
+    /// What is complete, asked for, or the ends of a way: each kind of frame has one of them.
+    pub const MORE: usize = 24;
     pub const COUNTER: usize = 28;
     pub const PAYLOAD: usize = 32;
 }
@@ -38,15 +38,6 @@ mod bit {
     pub const AGAIN: u16 = 16;
     pub const ALL: u16 = 31;
 }
-
-/// What the kinds are on the wire.
-const KINDS: [(Kind, u8); 5] = [
-    (Kind::Traditional, 1),
-    (Kind::Acknowledgement, 2),
-    (Kind::Request, 3),
-    (Kind::Careful, 4),
-    (Kind::Update, 5),
-];
 
 /// Why octets are no frame.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -83,6 +74,27 @@ pub enum FrameError {
 }
 
 impl Kind {
+    const fn octet(self) -> u8 {
+        match self {
+            Kind::Traditional => 1,
+            Kind::Acknowledgement => 2,
+            Kind::Request => 3,
+            Kind::Careful => 4,
+            Kind::Update => 5,
+        }
+    }
+
+    const fn of(octet: u8) -> Option<Kind> {
+        Some(match octet {
+            1 => Kind::Traditional,
+            2 => Kind::Acknowledgement,
+            3 => Kind::Request,
+            4 => Kind::Careful,
+            5 => Kind::Update,
+            _ => return None,
+        })
+    }
+
     /// Whether a list stands behind the header, not payload.
     fn has_list(self) -> bool {
         matches!(self, Kind::Acknowledgement | Kind::Request)
@@ -93,22 +105,7 @@ impl Frame {
     /// Appends the frame's octets.
     pub fn encode(&self, out: &mut BytesMut) {
         out.reserve(self.size() as usize);
-        let kind = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or(0, |it| it.1);
-        out.put_u8(VERSION);
-        out.put_u8(kind);
-        out.put_u16(self.bits());
-        out.put_u16(self.from.0);
-        out.put_u16(match self.to {
-            Destination::Node(NodeId(node)) => node,
-            Destination::All => ALL,
-        });
-        out.put_u32(self.event.0);
-        out.put_u32(self.fragment);
-        out.put_u32(self.size() - Frame::HEADER);
-        out.put_u16(self.grant);
-        out.put_u16(self.back);
-        out.put_u32(if self.kind.is_careful() { self.asks } else { self.complete.0 });
-        out.put_u32(self.counter);
+        out.extend_from_slice(&self.header());
         if !self.kind.has_list() {
             return out.extend_from_slice(&self.data);
         }
@@ -117,66 +114,112 @@ impl Frame {
         }
     }
 
-    fn bits(&self) -> u16 {
-        let Flags { last, crowd, large } = self.flags;
-        let all = [
-            (last, bit::LAST),
-            (crowd, bit::CROWD),
-            (large, bit::LARGE),
-            (self.wants_ack, bit::WANTS_ACK),
-            (self.again, bit::AGAIN),
+    /// The octets of its header. Behind them stand those of its data, or its list.
+    pub fn header(&self) -> [u8; Frame::HEADER as usize] {
+        let mut octets = [0; at::PAYLOAD];
+        (octets[at::VERSION], octets[at::KIND]) = (VERSION, self.kind.octet());
+        let two = [
+            (at::FLAGS, self.bits()),
+            (at::FROM, self.from.0),
+            (at::TO, number(self.to)),
+            (at::GRANT, self.grant),
+            (at::BACK, self.back),
         ];
-        all.into_iter().filter(|(set, _)| *set).map(|(_, bit)| bit).sum()
+        for (at, value) in two {
+            octets[at..at + 2].copy_from_slice(&value.to_be_bytes());
+        }
+        let four = [
+            (at::EVENT, self.event.0),
+            (at::FRAGMENT, self.fragment),
+            (at::LENGTH, self.size() - Frame::HEADER),
+            (at::MORE, self.more()),
+            (at::COUNTER, self.counter),
+        ];
+        for (at, value) in four {
+            octets[at..at + 4].copy_from_slice(&value.to_be_bytes());
+        }
+        octets
     }
 
-    /// Reads a frame from all of `octets`, whose payload it shares.
+    fn more(&self) -> u32 {
+        match (self.kind, self.route) {
+            (Kind::Update, _) => self.asks,
+            (Kind::Careful, Some(Route { origin, target })) => {
+                u32::from(origin.0) << 16 | u32::from(number(target))
+            }
+            // Node 0 sends nothing to itself.
+            (Kind::Careful, None) => 0,
+            _ => self.complete.0,
+        }
+    }
+
+    fn bits(&self) -> u16 {
+        let Flags { last, crowd, large } = self.flags;
+        u16::from(last) * bit::LAST
+            + u16::from(crowd) * bit::CROWD
+            + u16::from(large) * bit::LARGE
+            + u16::from(self.wants_ack) * bit::WANTS_ACK
+            + u16::from(self.again) * bit::AGAIN
+    }
+
+    /// Reads a frame from all of `octets`, whose payload it keeps where it is.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn decode(octets: &Bytes) -> Result<Frame, FrameError> {
-        if octets.len() < at::PAYLOAD {
+    pub fn decode(mut octets: Bytes) -> Result<Frame, FrameError> {
+        let Some(&header) = octets.first_chunk::<{ at::PAYLOAD }>() else {
             return Err(FrameError::Short { octets: octets.len() });
-        }
-        let two = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
+        };
+        let two = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
         let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
-        if octets[at::VERSION] != VERSION {
-            return Err(FrameError::Version(octets[at::VERSION]));
+        if header[at::VERSION] != VERSION {
+            return Err(FrameError::Version(header[at::VERSION]));
         }
-        let known = KINDS.iter().find(|(_, octet)| *octet == octets[at::KIND]);
-        let kind = known.map(|it| it.0).ok_or(FrameError::Kind(octets[at::KIND]))?;
+        let kind = Kind::of(header[at::KIND]).ok_or(FrameError::Kind(header[at::KIND]))?;
         let bits = two(at::FLAGS);
         if bits & !bit::ALL != 0 {
             return Err(FrameError::Flags(bits));
         }
-        let (stated, behind) = (four(at::LENGTH), octets.slice(at::PAYLOAD..));
-        if stated as usize != behind.len() {
-            return Err(FrameError::Length { stated, found: behind.len() });
+        let (stated, found) = (four(at::LENGTH), octets.len() - at::PAYLOAD);
+        if stated as usize != found {
+            return Err(FrameError::Length { stated, found });
         }
+        octets.advance(at::PAYLOAD);
         let has = |bit: u16| bits & bit != 0;
-        let complete_or_asks = four(at::COMPLETE_OR_ASKS);
+        let more = four(at::MORE);
+        let route = Route { origin: NodeId((more >> 16) as u16), target: destination(more as u16) };
         let (list, data) =
-            if kind.has_list() { (entries(behind)?, Bytes::new()) } else { (Vec::new(), behind) };
+            if kind.has_list() { (entries(octets)?, Bytes::new()) } else { (Vec::new(), octets) };
         Ok(Frame {
             kind,
             flags: Flags { last: has(bit::LAST), crowd: has(bit::CROWD), large: has(bit::LARGE) },
             wants_ack: has(bit::WANTS_ACK),
             again: has(bit::AGAIN),
             from: NodeId(two(at::FROM)),
-            to: match two(at::TO) {
-                ALL => Destination::All,
-                node => Destination::Node(NodeId(node)),
-            },
+            to: destination(two(at::TO)),
             event: EventId(four(at::EVENT)),
             fragment: four(at::FRAGMENT),
             grant: two(at::GRANT),
             back: two(at::BACK),
-            complete: EventId(if kind.is_careful() { 0 } else { complete_or_asks }),
-            asks: if kind.is_careful() { complete_or_asks } else { 0 },
+            complete: EventId(if kind.is_careful() { 0 } else { more }),
+            asks: if kind == Kind::Update { more } else { 0 },
+            route: Some(route).filter(|_| kind == Kind::Careful && more != 0),
             counter: four(at::COUNTER),
             data,
             list,
         })
     }
+}
+
+fn number(to: Destination) -> u16 {
+    match to {
+        Destination::Node(NodeId(node)) => node,
+        Destination::All => ALL,
+    }
+}
+
+fn destination(number: u16) -> Destination {
+    if number == ALL { Destination::All } else { Destination::Node(NodeId(number)) }
 }
 
 fn entries(mut octets: Bytes) -> Result<Vec<Entry>, FrameError> {
@@ -202,7 +245,7 @@ mod tests {
         let rest = (any::<u16>(), any::<u16>(), any::<u32>(), any::<u32>());
         let list = prop::collection::vec(any::<(u32, u32, u32)>(), 0..5);
         let behind = (prop::collection::vec(any::<u8>(), 0..100), list);
-        (0..KINDS.len(), flags, places, rest, behind).prop_map(
+        (1_u8..6, flags, places, rest, behind).prop_map(
             |(
                 kind,
                 flags,
@@ -211,7 +254,7 @@ mod tests {
                 (data, list),
             )| {
                 let [last, crowd, large, wants_ack, again] = flags;
-                let kind = KINDS[kind].0;
+                let kind = Kind::of(kind).expect("one of five");
                 let entry = |&(event, first, following): &(u32, u32, u32)| Entry {
                     event: EventId(event),
                     first,
@@ -223,13 +266,18 @@ mod tests {
                     wants_ack,
                     again,
                     from: NodeId(from),
-                    to: if to == ALL { Destination::All } else { Destination::Node(NodeId(to)) },
+                    to: destination(to),
                     event: EventId(event),
                     fragment,
                     grant,
                     back,
                     complete: EventId(if kind.is_careful() { 0 } else { complete }),
-                    asks: if kind.is_careful() { complete } else { 0 },
+                    asks: if kind == Kind::Update { complete } else { 0 },
+                    route: Some(Route {
+                        origin: NodeId((complete >> 16) as u16),
+                        target: destination(complete as u16),
+                    })
+                    .filter(|_| kind == Kind::Careful && complete != 0),
                     counter,
                     data: if kind.has_list() { Bytes::new() } else { data.into() },
                     list: if kind.has_list() {
@@ -248,7 +296,7 @@ mod tests {
             let mut out = BytesMut::new();
             frame.encode(&mut out);
             prop_assert_eq!(out.len() as u32, frame.size());
-            prop_assert_eq!(Frame::decode(&out.freeze()), Ok(frame));
+            prop_assert_eq!(Frame::decode(out.freeze()), Ok(frame));
         }
 
         /// Whatever is read is written again octet for octet.
@@ -260,7 +308,7 @@ mod tests {
             let length = (octets.len() - at::PAYLOAD) as u32;
             octets[at::LENGTH..at::LENGTH + 4].copy_from_slice(&length.to_be_bytes());
             let octets = Bytes::from(octets);
-            if let Ok(frame) = Frame::decode(&octets) {
+            if let Ok(frame) = Frame::decode(octets.clone()) {
                 let mut out = BytesMut::new();
                 frame.encode(&mut out);
                 prop_assert_eq!(out.freeze(), octets);
@@ -271,14 +319,14 @@ mod tests {
     #[test]
     fn what_is_no_frame_is_told_apart() {
         let mut out = BytesMut::new();
-        let frame = Frame::decode(&Bytes::from_static(&[0; 31]));
+        let frame = Frame::decode(Bytes::from_static(&[0; 31]));
         assert_eq!(frame, Err(FrameError::Short { octets: 31 }));
         out.resize(32, 0);
         let wrong = |place: usize, value: u8| {
             let mut octets = vec![0; 44];
             (octets[at::VERSION], octets[at::KIND], octets[at::LENGTH + 3]) = (VERSION, 2, 12);
             octets[place] = value;
-            Frame::decode(&Bytes::from(octets)).unwrap_err().to_string()
+            Frame::decode(Bytes::from(octets)).unwrap_err().to_string()
         };
         assert!(wrong(at::VERSION, 2).contains("version 2"));
         assert!(wrong(at::KIND, 9).contains("9 is no kind"));
@@ -286,6 +334,6 @@ mod tests {
         assert!(wrong(at::LENGTH + 3, 13).contains("length of 13"));
         let mut octets = vec![0; 43];
         (octets[at::VERSION], octets[at::KIND], octets[at::LENGTH + 3]) = (VERSION, 3, 11);
-        assert_eq!(Frame::decode(&Bytes::from(octets)), Err(FrameError::List { octets: 11 }));
+        assert_eq!(Frame::decode(Bytes::from(octets)), Err(FrameError::List { octets: 11 }));
     }
 }

@@ -61,9 +61,9 @@ impl Careful {
 
     /// A peer's share of the pool: that of its frames among all that came lately.
     fn share(&self, loans: &Loans, node: NodeId) -> u32 {
-        let recent = |node: &NodeId| self.peers.get(node).map_or(0, |peer| u64::from(peer.recent));
-        let sum: u64 = self.peers.keys().map(recent).sum();
-        (u64::from(loans.all) * recent(&node) / sum.max(1)) as u32
+        let recent = self.peers.get(node).map_or(0, |peer| u64::from(peer.recent));
+        let sum: u64 = self.peers.values().map(|peer| u64::from(peer.recent)).sum();
+        (u64::from(loans.all) * recent / sum.max(1)) as u32
     }
 
     /// A lease has ended: what came lately counts half, and rights that were not used meanwhile are given back.
@@ -71,7 +71,7 @@ impl Careful {
         let window = self.window;
         let mut idle = Vec::new();
         let mut goes_on = false;
-        for (&node, peer) in &mut self.peers {
+        for (node, peer) in self.peers.iter_mut() {
             peer.recent /= 2;
             if peer.ours > window && !std::mem::take(&mut peer.used) {
                 idle.push(node);
@@ -102,7 +102,7 @@ impl Careful {
     pub(super) fn given_back(&mut self, node: NodeId, back: u16) -> bool {
         let back = u32::from(back);
         let Some(loans) = &mut self.loans else { return back == 0 };
-        let Some(peer) = self.peers.get_mut(&node) else { return back == 0 };
+        let Some(peer) = self.peers.get_mut(node) else { return back == 0 };
         if back > peer.lent + peer.reserved || back > peer.theirs {
             return false;
         }

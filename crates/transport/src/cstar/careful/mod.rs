@@ -6,6 +6,11 @@
 //! where there are any. When a peer has used up half its window and the application receives nothing, its frames are copied
 //! out of the adapter, so that a program may send much before it receives.
 
+mod arrive;
+mod audit;
+mod credits;
+mod forward;
+mod grid;
 mod loans;
 #[cfg(test)]
 mod model;
@@ -17,18 +22,20 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use grid::Grid;
 pub use settings::CarefulSettings;
 
 use super::inbox::{Inbox, Stored};
 use super::numbers::Numbers;
 use super::{
     Blocked, BufferId, Cluster, ClusterError, Counters, Delivery, Destination, EventId, Failure,
-    Flags, Fragment, Frame, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
+    Fragment, Frame, Kind, Layer, Memory, NodeId, Operation, Source, Tally,
 };
+use audit::is_audit;
+use forward::Transit;
 use loans::Loans;
-use peer::Peer;
-use reserve::MOST_ASKED;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use peer::Peers;
+use std::collections::{BTreeSet, VecDeque};
 use trunkline_core::Time;
 
 /// The least window with which the half-window rule makes progress (a random simulation of the rules, and the model check
@@ -46,21 +53,26 @@ pub struct Careful {
     settings: CarefulSettings,
     /// Frames that each node may send to each other at the start.
     window: u32,
+    /// The places of the nodes, if not all have windows for all; and what is handed on.
+    grid: Option<Grid>,
+    transit: Transit,
     /// What is lent beyond the windows.
     loans: Option<Loans>,
     /// Who has asked for room, and for how much that there has not been yet.
     asking: VecDeque<(NodeId, u32)>,
-    /// Those dealt with so far; any other is as at the start.
-    peers: BTreeMap<NodeId, Peer>,
+    /// Those dealt with so far; any other is as at the start. In a grid all that there are.
+    peers: Peers,
     /// Peers that are owed so much that they are due an update.
     due: BTreeSet<NodeId>,
     /// Peers that asked what was sent to them.
     asked: BTreeSet<NodeId>,
+    /// When all peers were last asked.
+    asked_all: Option<Time>,
     inbox: Inbox,
     numbers: Numbers,
     out: VecDeque<Frame>,
-    /// The owner of each receive buffer; the application's and those of what waits have one.
-    buffers: Vec<Option<NodeId>>,
+    /// The receive buffers that were used so far; those of what waits, and the application's, are taken.
+    buffers: Vec<Option<Taken>>,
     /// Those that have none.
     free: Vec<BufferId>,
     sent_to_all: u32,
@@ -70,6 +82,15 @@ pub struct Careful {
     tally: Tally,
     memory: Memory,
     failure: Option<Failure>,
+}
+
+/// A receive buffer with a frame in it.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    /// The peer that sent the frame.
+    owner: NodeId,
+    /// Those that have not done with it: the application, and nodes to which it is handed on.
+    users: u32,
 }
 
 /// What the application waits for, and when the peers are asked about it.
@@ -93,8 +114,12 @@ impl Careful {
         if me.0 >= nodes {
             return Err(ClusterError::Node { me, nodes });
         }
-        let fixed = buffers / u32::from(nodes.max(1));
         let pools = settings.lease.is_some() || settings.reserve.is_some();
+        if pools && settings.grid.is_some() {
+            return Err(ClusterError::Schemes);
+        }
+        let grid = settings.grid.map(|columns| placed(nodes, columns)).transpose()?;
+        let fixed = if grid.is_some() { LEAST_WINDOW } else { buffers / u32::from(nodes.max(1)) };
         let window = if pools { fixed.min(LEAST_WINDOW) } else { fixed };
         let least = if settings.literal { 1 } else { LEAST_WINDOW };
         if window < least && nodes > 1 {
@@ -105,11 +130,15 @@ impl Careful {
             cluster: *cluster,
             settings: settings.clone(),
             window,
+            grid,
+            transit: Transit::default(),
             loans: pools.then(|| Loans::new(settings.lease, buffers, nodes)),
             asking: VecDeque::new(),
-            peers: BTreeMap::new(),
+            peers: grid
+                .map_or_else(|| Ok(Peers::default()), |grid| neighbours(grid, me, buffers))?,
             due: BTreeSet::new(),
             asked: BTreeSet::new(),
+            asked_all: None,
             inbox: Inbox::default(),
             numbers: Numbers::default(),
             out: VecDeque::new(),
@@ -124,262 +153,27 @@ impl Careful {
         })
     }
 
-    /// Frames that each node may send to each other at the start.
+    /// Frames that each node may send to each other at the start, in a grid at least.
     pub fn window(&self) -> u32 {
         self.window
     }
-
-    fn peer(&mut self, node: NodeId) -> &mut Peer {
-        let window = self.window;
-        self.peers.entry(node).or_insert_with(|| Peer::new(window))
-    }
-
-    /// The first peer whose window is closed to data, of those that a fragment is for.
-    fn closed(&self, to: Destination) -> Option<NodeId> {
-        let closed = |node: &NodeId| match self.peers.get(node) {
-            Some(peer) => peer.ours < 2,
-            None => self.window < 2,
-        };
-        match to {
-            Destination::Node(node) => Some(node).filter(closed),
-            Destination::All => self.cluster.others(self.me).find(closed),
-        }
-    }
-
-    /// The grant that a data frame takes along: all that is owed to its receiver; of one for all the least that is owed
-    /// to any, so that it is right for each.
-    fn piggyback(&mut self, to: Destination) -> u16 {
-        if !self.settings.piggyback {
-            return 0;
-        }
-        let most = u32::from(u16::MAX);
-        match to {
-            Destination::Node(node) => {
-                if self.peer(node).owed > 0 {
-                    self.adapt(node);
-                }
-                self.peer(node).grant(most) as u16
-            }
-            Destination::All => {
-                let others = self.cluster.others(self.me);
-                let least = others.map(|node| self.peer(node).owed).min().unwrap_or(0).min(most);
-                self.cluster.others(self.me).for_each(|node| {
-                    self.peer(node).grant(least);
-                });
-                least as u16
-            }
-        }
-    }
-
-    /// Takes a frame off the windows of its receivers. Returns its counter.
-    fn count(&mut self, to: Destination) -> u32 {
-        match to {
-            Destination::Node(node) => {
-                let peer = self.peer(node);
-                peer.ours -= 1;
-                peer.used = true;
-                peer.sent = peer.sent.wrapping_add(1);
-                peer.sent.wrapping_sub(1)
-            }
-            Destination::All => {
-                self.cluster.others(self.me).for_each(|node| {
-                    let peer = self.peer(node);
-                    peer.ours -= 1;
-                    peer.used = true;
-                });
-                self.sent_to_all = self.sent_to_all.wrapping_add(1);
-                self.sent_to_all.wrapping_sub(1)
-            }
-        }
-    }
-
-    /// A frame of `from` is done with: it is owed, and an update may be due.
-    fn freed(&mut self, from: NodeId) {
-        if !self.retire(from) {
-            self.peer(from).owed += 1;
-        }
-        if self.is_due(from) {
-            self.due.insert(from);
-        }
-    }
-
-    /// Whether an update of what is owed is still due: data may have taken it along.
-    fn is_due(&self, node: NodeId) -> bool {
-        let Some(&Peer { lent, reserved, owed, promised, .. }) = self.peers.get(&node) else {
-            return false;
-        };
-        let half = (self.window + lent + reserved) / 2;
-        promised || owed > half || (self.settings.at_half && owed > 0 && owed >= half)
-    }
-
-    /// A window update, if one is due and may be sent.
-    fn update(&mut self) -> Option<Frame> {
-        if let Some(node) = self.asked.pop_first() {
-            return Some(self.audit(node, false));
-        }
-        let due: Vec<NodeId> = self.due.iter().copied().collect();
-        for node in due {
-            if !self.is_due(node) {
-                self.due.remove(&node);
-            } else if self.peer(node).ours > 0 {
-                self.due.remove(&node);
-                self.adapt(node);
-                let grant = self.peer(node).grant(u32::from(u16::MAX)) as u16;
-                let counter = self.count(Destination::Node(node));
-                return Some(self.control(node, grant, counter));
-            }
-        }
-        None
-    }
-
-    /// A question whether anything was lost, or the answer. Neither takes a credit nor counts: else nodes that ask each
-    /// other could close both their windows. It is done with when it comes, in the share of the buffers, ⌊R/P⌋, that is
-    /// no peer's; if it is lost another follows.
-    fn audit(&mut self, node: NodeId, asks: bool) -> Frame {
-        let counter = self.peer(node).sent;
-        Frame { wants_ack: asks, again: !asks, ..self.control(node, 0, counter) }
-    }
-
-    /// A frame without data for `node`.
-    fn control(&self, node: NodeId, grant: u16, counter: u32) -> Frame {
-        Frame {
-            kind: Kind::Update,
-            flags: Flags::default(),
-            wants_ack: false,
-            again: false,
-            from: self.me,
-            to: Destination::Node(node),
-            event: self.latest,
-            // So its receiver sees whether frames to all are missing.
-            fragment: self.sent_to_all,
-            grant,
-            back: 0,
-            complete: EventId(0),
-            asks: 0,
-            counter,
-            data: bytes::Bytes::new(),
-            list: Vec::new(),
-        }
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert(failure);
-    }
-
-    /// Whether a frame may be here: it is the next of its sender, which had a credit for it.
-    fn is_promised(&mut self, frame: &Frame) -> bool {
-        let (peer, event) = (frame.from, frame.event);
-        let most = self.loans.map_or(self.window, |_| self.cluster.receive_buffers);
-        let known = peer.0 < self.cluster.nodes && peer != self.me;
-        if !known || !matches!(frame.kind, Kind::Careful | Kind::Update) {
-            let what = if known { "it sent a frame of another protocol" } else { "it is no peer" };
-            self.fail(Failure::Protocol { peer, what });
-            return false;
-        }
-        let to_all = frame.to == Destination::All;
-        let it = self.peer(peer);
-        let audits = is_audit(frame);
-        let missing = match audits {
-            true => it.ahead(frame.counter),
-            false => it.counted(to_all, frame.counter),
-        };
-        let of_all = frame.fragment.wrapping_sub(it.expected_of_all);
-        let missing = match frame.kind {
-            Kind::Update if missing == 0 => of_all,
-            _ => missing,
-        };
-        let failure = match missing {
-            0 if it.theirs == 0 && !audits => Failure::Overrun { peer, event },
-            0 if it.ours + u32::from(frame.grant) > most => {
-                Failure::Protocol { peer, what: "it granted more than its window" }
-            }
-            0 if frame.back > 0 && frame.kind != Kind::Update => {
-                Failure::Protocol { peer, what: "it gives back with data" }
-            }
-            0 if frame.asks > MOST_ASKED || frame.asks > 0 && !self.may_ask(frame.kind) => {
-                Failure::Protocol { peer, what: "it asks for room that is not to be had so" }
-            }
-            0 => return true,
-            1..=0x7fff_ffff => Failure::Lost { peer, event, missing },
-            _ => Failure::Disordered { peer, event },
-        };
-        self.fail(failure);
-        false
-    }
-
-    /// Stores a frame's fragment in a receive buffer.
-    fn store(&mut self, frame: Frame) {
-        let Frame { from, event, fragment, flags, data, .. } = frame;
-        let buffer = self.free.last().copied().unwrap_or(BufferId(self.buffers.len() as u32));
-        let stored = Stored { from, fragment, data, buffer: Some(buffer) };
-        if !self.inbox.takes(event, from, fragment) {
-            let what = "its fragments are numbered beyond reason, or its events too many";
-            return self.fail(Failure::Protocol { peer: from, what });
-        }
-        if !self.inbox.put(event, flags, stored) {
-            return self.fail(Failure::Disordered { peer: from, event });
-        }
-        match self.free.pop() {
-            Some(BufferId(place)) => self.buffers[place as usize] = Some(from),
-            None => self.buffers.push(Some(from)),
-        }
-        self.peer(from).held += 1;
-        self.memory.receive = (self.buffers.len() - self.free.len()) as u32;
-        self.memory.receive_most = self.memory.receive_most.max(self.memory.receive);
-    }
-
-    /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
-    /// two for each that comes, so that an update is due before the window is closed.
-    fn copy_out(&mut self, from: NodeId) {
-        for _ in 0..2 {
-            let peer = *self.peer(from);
-            // What is reserved is no right to stay here: it is done with when its message is.
-            let window = self.window + peer.lent;
-            let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
-            // What is promised it will have at once.
-            let has = peer.theirs + if peer.promised { peer.owed } else { 0 };
-            if has > (window + peer.reserved) / 2 || peer.held <= keep {
-                return;
-            }
-            let Some(stored) = self.inbox.latest_on_board(from) else { return };
-            let (bytes, buffer) = (stored.data.len() as u64, stored.buffer.take());
-            self.tally.copied += bytes;
-            self.tally.copied_out += 1;
-            self.memory.copied += bytes + COPY;
-            self.memory.copied_most = self.memory.copied_most.max(self.memory.copied);
-            if self.memory.copied > self.settings.memory {
-                let bytes = self.memory.copied;
-                return self.fail(Failure::Memory { bytes });
-            }
-            self.give_back(buffer);
-        }
-    }
-
-    /// A receive buffer is free again.
-    fn give_back(&mut self, buffer: Option<BufferId>) {
-        let Some(buffer) = buffer else { return };
-        let owner = self.buffers.get_mut(buffer.0 as usize).and_then(Option::take);
-        let Some(from) = owner else { return };
-        self.free.push(buffer);
-        self.memory.receive = (self.buffers.len() - self.free.len()) as u32;
-        self.peer(from).held -= 1;
-        self.freed(from);
-    }
-
-    /// The peers to be asked while the application waits: those it waits for, and all dealt with, since it may be one of
-    /// those that waits for this node and cannot ask.
-    fn suspects(&self, from: Source) -> BTreeSet<NodeId> {
-        let known = self.peers.keys().copied();
-        match from {
-            Source::Node(node) => known.chain([node]).collect(),
-            Source::Any => self.cluster.others(self.me).collect(),
-        }
-    }
 }
 
-/// Whether a frame asks whether anything was lost, or answers that.
-fn is_audit(frame: &Frame) -> bool {
-    frame.kind == Kind::Update && frame.grant == 0 && (frame.wants_ack || frame.again)
+/// The places of nodes in rows of `columns`.
+fn placed(nodes: u16, columns: u16) -> Result<Grid, ClusterError> {
+    Grid::new(nodes, columns).ok_or(ClusterError::Grid { nodes, columns })
+}
+
+/// The peers of a node in a grid, with their windows.
+fn neighbours(grid: Grid, me: NodeId, buffers: u32) -> Result<Peers, ClusterError> {
+    let (which, least) = ("receive", grid.least_buffers());
+    let windows = grid.windows(me, buffers);
+    let windows = windows.ok_or(ClusterError::Buffers { which, given: buffers, least })?;
+    let mut peers = Peers::default();
+    windows.into_iter().for_each(|(node, window)| {
+        peers.at(node, window);
+    });
+    Ok(peers)
 }
 
 impl Layer for Careful {
@@ -404,15 +198,22 @@ impl Layer for Careful {
             to,
             event,
             fragment: number,
-            grant: self.piggyback(to),
+            grant: 0,
             back: 0,
             complete: EventId(0),
             asks: 0,
-            counter: self.count(to),
+            route: None,
+            counter: 0,
             data,
             list: Vec::new(),
         };
-        self.out.push_back(frame);
+        match self.grid {
+            Some(grid) => self.post(grid, &frame),
+            None => {
+                let (grant, counter) = (self.piggyback(to), self.count(to));
+                self.out.push_back(Frame { grant, counter, ..frame });
+            }
+        }
         if let (0, Destination::Node(node), Some(_)) = (following, to, self.settings.reserve) {
             self.peer(node).asked = false;
             self.settle(node);
@@ -443,7 +244,7 @@ impl Layer for Careful {
         let from = frame.from;
         if is_audit(&frame) {
             if frame.wants_ack {
-                self.asked.insert(from);
+                self.is_audited(now, from);
             }
             return;
         }
@@ -469,7 +270,7 @@ impl Layer for Careful {
         if frame.kind == Kind::Update {
             self.freed(from);
         } else {
-            self.store(frame);
+            self.keep(frame);
             self.tally.note(Operation::SkipCopyOut);
         }
         // An update takes a credit too: data that wait may have to make room for the last ones.
@@ -481,7 +282,15 @@ impl Layer for Careful {
     }
 
     fn transmit(&mut self, _now: Time) -> Option<Frame> {
-        self.out.pop_front().or_else(|| self.update())
+        if let Some(frame) = self.out.pop_front() {
+            return Some(frame);
+        }
+        if self.grid.is_some()
+            && let Some(frame) = self.forward()
+        {
+            return Some(frame);
+        }
+        if self.asked.is_empty() && self.due.is_empty() { None } else { self.update() }
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -494,15 +303,7 @@ impl Layer for Careful {
         if self.loans.and_then(|loans| loans.ends).is_some_and(|ends| ends <= now) {
             self.lease_over(now);
         }
-        let (Some(waits), Some(audit)) = (self.waits, self.settings.audit) else { return };
-        if now < waits.audit {
-            return;
-        }
-        self.waits = Some(Waits { audit: now + audit, ..waits });
-        for node in self.suspects(waits.from) {
-            let frame = self.audit(node, true);
-            self.out.push_back(frame);
-        }
+        self.audits(now);
     }
 
     fn failure(&self) -> Option<&Failure> {
@@ -514,21 +315,10 @@ impl Layer for Careful {
     }
 
     fn memory(&self) -> Memory {
-        let state = self.peers.len() * size_of::<(NodeId, Peer)>();
-        Memory { state: state as u64, ..self.memory }
+        Memory { state: self.peers.bytes(), ..self.memory }
     }
 
     fn counters(&self) -> Counters {
         Counters::default()
-    }
-}
-
-impl Careful {
-    /// The application waits for something of `from`, or goes on waiting.
-    fn wait(&mut self, now: Time, from: Source) {
-        let Some(audit) = self.settings.audit else { return };
-        if self.waits.is_none_or(|waits| waits.from != from) {
-            self.waits = Some(Waits { from, audit: now + audit });
-        }
     }
 }

@@ -5,6 +5,8 @@
 //! data: it is an exchange of updates that can go on for ever. A state without a next one is an end or a deadlock.
 
 use super::*;
+use crate::cstar::Flags;
+use crate::cstar::careful::peer::Peer;
 use bytes::Bytes;
 use std::collections::HashMap;
 use trunkline_core::Span;
@@ -215,7 +217,7 @@ impl State {
             assert!(one.memory().receive <= one.cluster.receive_buffers);
             let window = one.window;
             let of = |node: &Careful, peer: usize| {
-                let known = node.peers.get(&NodeId(peer as u16)).copied();
+                let known = node.peers.get(NodeId(peer as u16)).copied();
                 known.unwrap_or_else(|| Peer::new(window))
             };
             let (sender, receiver) = (of(one, to), of(other, from));
@@ -225,12 +227,12 @@ impl State {
                 self.wires[to * count + from].iter().map(|frame| u32::from(frame.grant)).sum();
             assert_eq!(sender.ours + there + back, receiver.theirs);
             let all = receiver.theirs + receiver.held + receiver.owed;
-            assert_eq!(all, window + receiver.lent + receiver.reserved);
+            assert_eq!(all, receiver.window + receiver.lent + receiver.reserved);
         }
         for node in &self.nodes {
             let lent: u32 = node.peers.values().map(|peer| peer.lent + peer.reserved).sum();
-            let pool = node.cluster.receive_buffers - node.window * count as u32;
-            assert!(node.loans.is_none_or(|loans| loans.free + lent == pool));
+            let pool = || node.cluster.receive_buffers - node.window * count as u32;
+            assert!(node.loans.is_none_or(|loans| loans.free + lent == pool()));
         }
     }
 
@@ -245,7 +247,7 @@ impl State {
             key.push(u8::from(node.loans.is_some_and(|loans| loans.ends.is_some())));
             for &other in order.iter().filter(|&&other| other != one) {
                 let id = NodeId(other as u16);
-                let peer = node.peers.get(&id).copied().unwrap_or_else(|| Peer::new(node.window));
+                let peer = node.peers.get(id).copied().unwrap_or_else(|| Peer::new(node.window));
                 let due = u8::from(node.due.contains(&id)) | u8::from(held == Some(other)) << 1;
                 key.extend([self.left[one * count + other], peer.ours as u8, peer.theirs as u8]);
                 key.extend([peer.held as u8, peer.owed as u8, due]);
@@ -259,6 +261,12 @@ impl State {
                     let event = frame.event.0 as u8 * is_data;
                     key.extend([is_data, frame.grant as u8, frame.back as u8, event]);
                     key.push(frame.asks as u8);
+                    key.extend(ends(frame, order));
+                }
+                key.push(254);
+                for frame in node.transit.queue(id) {
+                    key.push(frame.event.0 as u8);
+                    key.extend(ends(frame, order));
                 }
                 key.push(254);
                 for (event, _, on_board) in shape.iter().filter(|it| it.1 == id) {
@@ -269,6 +277,14 @@ impl State {
         }
         key
     }
+}
+
+/// The ends of a frame's way, as nodes are numbered by their places in `order`.
+fn ends(frame: &Frame, order: &[usize]) -> [u8; 2] {
+    let place = |NodeId(node)| order.iter().position(|&it| it == usize::from(node));
+    let number = |node| place(node).map_or(252, |place| place as u8);
+    let to = |to| if let Destination::Node(node) = to { number(node) } else { 251 };
+    frame.route.map_or([250; 2], |route| [number(route.origin), to(route.target)])
 }
 
 impl Case {
@@ -295,6 +311,11 @@ impl Case {
 
     fn reserving(mut self) -> Case {
         self.settings.reserve = Some(2);
+        self
+    }
+
+    fn in_rows_of(mut self, columns: u16) -> Case {
+        self.settings.grid = Some(columns);
         self
     }
 
@@ -467,4 +488,22 @@ fn nodes_that_reserve_never_wait_for_each_other() {
     ends_well("reserved and lent", &lent);
     let two = Case::new(3, 11, &[(0, 2, 3), (1, 2, 3)]).symmetries(&[&[0, 1, 2], &[1, 0, 2]]);
     ends_well("reserved by two", &two.reserving());
+}
+
+/// Four nodes in a square hand on what is for the node across, all ways round: with windows of three and of more.
+#[test]
+fn nodes_that_hand_on_never_wait_for_each_other() {
+    let one = &[(0, 3, 5)];
+    ends_well("one way", &Case::new(4, 6, one).in_rows_of(2));
+    ends_well("one way, sent first", &Case::new(4, 8, one).in_rows_of(2).sends_first());
+    let across = &[&[0, 1, 2, 3][..], &[3, 2, 1, 0]];
+    let both = Case::new(4, 6, &[(0, 3, 3), (3, 0, 3)]).in_rows_of(2);
+    ends_well("across, both ways", &both.symmetries(across));
+    let met = Case::new(4, 6, &[(0, 3, 3), (2, 3, 3)]).in_rows_of(2);
+    ends_well("what passes meets what begins there", &met);
+    let round = Case::new(4, 6, &[(0, 3, 1), (1, 2, 1), (2, 1, 1), (3, 0, 1)]).in_rows_of(2);
+    let turned = &[&[0, 1, 2, 3][..], &[3, 2, 1, 0], &[1, 0, 3, 2], &[2, 3, 0, 1]];
+    ends_well("all across", &round.symmetries(turned));
+    let to_all = Case::new(4, 6, &[]).broadcasts(&[4, 0, 0, 0]).in_rows_of(2);
+    ends_well("one to all", &to_all);
 }

@@ -3,9 +3,14 @@
 //! Of the window W of a peer, with what it is lent and what is reserved for it, each frame's credit is in one place: with the peer (`theirs`, which
 //! counts grants under way to it), in a frame under way, in a frame held here, or `owed`.
 
+use crate::cstar::NodeId;
+use std::ops::Index;
+
 /// A peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Peer {
+    /// Frames that each may send to the other at the start.
+    pub window: u32,
     /// Frames that may be sent to it.
     pub ours: u32,
     /// Frames that it may send here, grants under way included.
@@ -38,6 +43,7 @@ impl Peer {
     /// A peer at the start: each side has the whole window of the other.
     pub fn new(window: u32) -> Peer {
         Peer {
+            window,
             ours: window,
             theirs: window,
             held: 0,
@@ -74,5 +80,69 @@ impl Peer {
         let ahead = counter.wrapping_sub(*expected);
         *expected = counter.wrapping_add(1);
         ahead
+    }
+}
+
+/// The peers dealt with so far, in their order: few, or all that there are. They are looked up for each frame.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Peers {
+    all: Vec<(NodeId, Peer)>,
+    /// The place of the one that was changed last, mostly the one that is wanted next.
+    last: usize,
+}
+
+impl Peers {
+    #[inline]
+    fn place(&self, node: NodeId) -> Result<usize, usize> {
+        match self.all.get(self.last) {
+            Some(it) if it.0 == node => Ok(self.last),
+            _ => self.all.binary_search_by_key(&node, |it| it.0),
+        }
+    }
+
+    pub fn get(&self, node: NodeId) -> Option<&Peer> {
+        self.place(node).ok().map(|place| &self.all[place].1)
+    }
+
+    pub fn get_mut(&mut self, node: NodeId) -> Option<&mut Peer> {
+        self.place(node).ok().map(|place| &mut self.all[place].1)
+    }
+
+    /// A peer, with this window if it was not dealt with so far.
+    #[inline]
+    pub fn at(&mut self, node: NodeId, window: u32) -> &mut Peer {
+        self.last = match self.place(node) {
+            Ok(place) => place,
+            Err(place) => {
+                self.all.insert(place, (node, Peer::new(window)));
+                place
+            }
+        };
+        &mut self.all[self.last].1
+    }
+
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.all.iter().map(|it| it.0)
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &Peer> {
+        self.all.iter().map(|it| &it.1)
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (NodeId, &mut Peer)> {
+        self.all.iter_mut().map(|(node, peer)| (*node, peer))
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> u64 {
+        (self.all.len() * size_of::<(NodeId, Peer)>()) as u64
+    }
+}
+
+impl Index<NodeId> for Peers {
+    type Output = Peer;
+
+    fn index(&self, node: NodeId) -> &Peer {
+        self.get(node).expect("a peer dealt with before")
     }
 }

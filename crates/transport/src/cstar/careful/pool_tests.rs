@@ -2,6 +2,8 @@
 
 use super::tests::{AT, cluster, fragment, to};
 use super::*;
+use crate::cstar::Flags;
+use crate::cstar::careful::reserve::MOST_ASKED;
 use trunkline_core::Span;
 
 const LEASE: Span = Span::from_millis(1);
@@ -14,7 +16,7 @@ fn lender(me: u16) -> Careful {
 
 /// Frames that a peer may have on the way, here, or in hand.
 fn allowance(node: &Careful, peer: u16) -> u32 {
-    let peer = node.peers.get(&NodeId(peer));
+    let peer = node.peers.get(NodeId(peer));
     node.window + peer.map_or(0, |peer| peer.lent + peer.reserved)
 }
 
@@ -126,7 +128,7 @@ fn a_large_message_asks_once_and_then_has_room() {
     assert_eq!(send(&mut one, 0, 0, 20), 1);
     let asks: Vec<u32> = carry(&mut one, &mut other).iter().map(|frame| frame.asks).collect();
     assert_eq!(asks, [20 + 2 - 3, 0]);
-    assert_eq!(other.peers[&NodeId(1)].reserved, 19 - 1, "the question itself is done with");
+    assert_eq!(other.peers[NodeId(1)].reserved, 19 - 1, "the question itself is done with");
     assert_eq!(send(&mut one, 0, 1, 20), 19);
     assert!(carry(&mut one, &mut other).iter().all(|frame| frame.asks == 0));
     assert_eq!(receive(&mut other, 0), 20);
@@ -152,7 +154,7 @@ fn large_messages_are_served_in_the_order_of_asking() {
         let frame = nodes[asker].transmit(AT).unwrap();
         nodes[0].arrive(AT, frame);
     }
-    let reserved = |nodes: &[Careful], node| nodes[0].peers[&NodeId(node)].reserved;
+    let reserved = |nodes: &[Careful], node| nodes[0].peers[NodeId(node)].reserved;
     // The question itself is done with.
     assert_eq!((reserved(&nodes, 1), reserved(&nodes, 2)), (97 - 1, 0));
     settle(&mut nodes);

@@ -24,6 +24,9 @@ pub struct CarefulSettings {
     /// Windows are of the least size, and before a message of so many fragments or more for one node that node is asked for
     /// room, out of the other buffers (§7). No message if `None`, as in the report.
     pub reserve: Option<u32>,
+    /// The nodes stand in rows of so many, and have windows only for those a power of two before or behind them in their row
+    /// or column, the nearer the larger; frames for others are handed on (§7). Goes with neither loans nor reservations. Windows for all if `None`, as in the report.
+    pub grid: Option<u16>,
 }
 
 impl Default for CarefulSettings {
@@ -36,6 +39,7 @@ impl Default for CarefulSettings {
             audit: None,
             lease: None,
             reserve: None,
+            grid: None,
         }
     }
 }
@@ -85,6 +89,12 @@ impl CarefulSettings {
             default: None,
             help: "Keep windows of 3, and ask a node for room before a message of so many fragments or more; no reservations if left out",
         },
+        ProtocolKey {
+            name: "grid",
+            takes: Takes::Count(1, u16::MAX as u64),
+            default: None,
+            help: "Put the nodes in rows of so many, with windows only for those a power of two away in their row or column, the nearer the larger, and hand on frames for others; windows for all if left out",
+        },
     ];
 
     /// The settings that `values` give.
@@ -100,6 +110,7 @@ impl CarefulSettings {
             audit: values.time("audit"),
             lease: values.time("lease"),
             reserve: Some(values.number("reserve") as u32).filter(|&fragments| fragments > 0),
+            grid: Some(values.number("grid") as u16).filter(|&columns| columns > 0),
         })
     }
 }

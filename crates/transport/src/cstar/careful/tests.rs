@@ -1,6 +1,7 @@
 //! A careful node by itself, and two that talk.
 
 use super::*;
+use crate::cstar::Flags;
 use bytes::Bytes;
 
 pub(super) const AT: Time = Time::ZERO;
@@ -138,4 +139,85 @@ fn a_peer_that_sends_more_than_it_may_is_reported() {
     }
     let (peer, event) = (NodeId(0), EventId(4));
     assert_eq!(other.failure(), Some(&Failure::Overrun { peer, event }));
+}
+
+/// A node of a square of four.
+fn in_square(me: u16, buffers: u32) -> Careful {
+    let settings = CarefulSettings { grid: Some(2), ..CarefulSettings::default() };
+    Careful::new(NodeId(me), &cluster(4, buffers), &settings).unwrap()
+}
+
+/// What is for the node across goes over one between, which keeps it in its buffer until the next window is open, lets what
+/// passes go before its own, and has nothing of it in the end.
+#[test]
+fn a_node_hands_on_what_is_for_another() {
+    let mut nodes: Vec<Careful> = (0..4).map(|me| in_square(me, 6)).collect();
+    let mut sent = 0;
+    for event in 0..2 {
+        nodes[0].send(AT, fragment(to(3), event)).unwrap();
+        let frame = nodes[0].transmit(AT).unwrap();
+        assert_eq!((frame.to, frame.target()), (to(2), to(3)));
+        nodes[2].arrive(AT, frame);
+        let frame = nodes[2].transmit(AT).unwrap();
+        assert_eq!((frame.from, frame.to, frame.origin()), (NodeId(2), to(3), NodeId(0)));
+        nodes[3].arrive(AT, frame);
+        sent += 1;
+    }
+    assert_eq!((sent, nodes[2].memory().receive, nodes[2].peers[NodeId(0)].owed), (2, 0, 2));
+    let update = nodes[2].transmit(AT).unwrap();
+    nodes[0].arrive(AT, update);
+    // The window of node 3 is closed to data: what comes now waits, and so does what node 2 would send.
+    nodes[0].send(AT, fragment(to(3), 2)).unwrap();
+    let frame = nodes[0].transmit(AT).unwrap();
+    nodes[2].arrive(AT, frame);
+    assert_eq!((nodes[2].transmit(AT), nodes[2].memory().receive), (None, 1));
+    let blocked = nodes[2].send(AT, fragment(to(3), 9)).unwrap_err();
+    assert!(matches!(blocked, Blocked::Window(_, NodeId(3))));
+    let update = nodes[3].transmit(AT).unwrap();
+    nodes[2].arrive(AT, update);
+    let frame = nodes[2].transmit(AT).unwrap();
+    assert_eq!((frame.event, frame.origin()), (EventId(2), NodeId(0)));
+    assert_eq!(nodes[2].memory().receive, 0);
+    nodes[3].arrive(AT, frame);
+    for event in 0..3 {
+        let delivery = nodes[3].receive(AT, Source::Node(NodeId(0)), EventId(event)).unwrap();
+        assert_eq!((delivery.from, &delivery.data[..]), (NodeId(0), &b"data"[..]));
+    }
+}
+
+/// What is lost between two others is found out by who waits for it: its question is passed on.
+#[test]
+fn a_loss_on_the_way_is_found_by_an_audit() {
+    let audit = Some(trunkline_core::Span::from_millis(100));
+    let settings = CarefulSettings { grid: Some(2), audit, ..CarefulSettings::default() };
+    let new = |me| Careful::new(NodeId(me), &cluster(4, 6), &settings).unwrap();
+    let (mut one, mut between, mut other) = (new(0), new(2), new(3));
+    one.send(AT, fragment(to(3), 0)).unwrap();
+    let _lost = one.transmit(AT).unwrap();
+    assert_eq!(other.receive(AT, Source::Node(NodeId(0)), EventId(0)), None);
+    let at = other.deadline().unwrap();
+    other.expire(at);
+    let asks: Vec<Frame> = std::iter::from_fn(|| other.transmit(at)).collect();
+    let ask = asks.into_iter().find(|frame| frame.to == to(2)).unwrap();
+    between.arrive(at, ask);
+    let asks: Vec<Frame> = std::iter::from_fn(|| between.transmit(at)).collect();
+    let ask = asks.into_iter().find(|frame| frame.to == to(0)).unwrap();
+    one.arrive(at, ask);
+    let answers: Vec<Frame> = std::iter::from_fn(|| one.transmit(at)).collect();
+    let answer = answers.into_iter().find(|frame| frame.to == to(2) && frame.again).unwrap();
+    between.arrive(at, answer);
+    assert!(matches!(between.failure(), Some(Failure::Lost { peer: NodeId(0), missing: 1, .. })));
+}
+
+#[test]
+fn a_grid_that_cannot_be_is_refused() {
+    let of = |grid, lease, buffers| {
+        let lease = Some(trunkline_core::Span::from_millis(1)).filter(|_| lease);
+        let settings = CarefulSettings { grid: Some(grid), lease, ..CarefulSettings::default() };
+        Careful::new(NodeId(0), &cluster(12, buffers), &settings).unwrap_err().to_string()
+    };
+    assert!(of(5, false, 128).contains("12 nodes do not stand in rows of 5"));
+    // Of a row of 4: before, behind, and across; of a column of 3: above and below.
+    assert!(of(4, false, 14).contains("14 receive buffers are too few: give at least 15"));
+    assert!(of(4, true, 128).contains("give 'grid', or 'lease' and 'reserve'"));
 }

@@ -151,6 +151,7 @@ impl Traditional {
             back: 0,
             complete: self.complete,
             asks: 0,
+            route: None,
             counter: 0,
             data: Bytes::new(),
             list: Vec::new(),

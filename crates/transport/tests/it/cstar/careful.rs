@@ -3,10 +3,19 @@
 use super::net::{Fault, Faults, NONE, Net, Plan, Stopped, plan};
 use proptest::prelude::*;
 use trunkline_core::Span;
-use trunkline_transport::cstar::{Careful, CarefulSettings, Cluster, Failure};
+use trunkline_transport::cstar::{Careful, CarefulSettings, Cluster, Failure, Grid};
 
 fn net(plan: &Plan, spare: u32, faults: Faults, settings: &CarefulSettings) -> Net {
-    let receive_buffers = 3 * u32::from(plan.nodes) + spare;
+    with(plan, 3 * u32::from(plan.nodes) + spare, faults, settings)
+}
+
+fn in_grid(plan: &Plan, spare: u32, faults: Faults, settings: &CarefulSettings) -> Net {
+    let grid = settings.grid.and_then(|columns| Grid::new(plan.nodes, columns));
+    let least = grid.expect("it fits").least_buffers();
+    with(plan, least + spare, faults, settings)
+}
+
+fn with(plan: &Plan, receive_buffers: u32, faults: Faults, settings: &CarefulSettings) -> Net {
     let cluster = Cluster { nodes: plan.nodes, receive_buffers, send_buffers: 1, frame: 64 };
     Net::new(plan, faults, receive_buffers, |me| {
         Box::new(Careful::new(me, &cluster, settings).expect("a window of three"))
@@ -15,6 +24,12 @@ fn net(plan: &Plan, spare: u32, faults: Faults, settings: &CarefulSettings) -> N
 
 fn fault() -> impl Strategy<Value = Fault> {
     prop_oneof![Just(Fault::Lost), Just(Fault::Twice), Just(Fault::Damaged)]
+}
+
+/// A grid of a plan's nodes: one of the numbers that divide them.
+fn in_rows(plan: &Plan, choice: u16) -> Option<u16> {
+    let fits: Vec<u16> = (1..=plan.nodes).filter(|&it| plan.nodes.is_multiple_of(it)).collect();
+    Some(fits[usize::from(choice) % fits.len()])
 }
 
 proptest! {
@@ -35,17 +50,35 @@ proptest! {
         prop_assert_eq!(net(&plan, spare, NONE, &settings).run(), Ok(()));
     }
 
+    /// The same in a grid, whose nodes hand on frames for each other, with as few buffers as there may be.
+    #[test]
+    fn what_is_handed_on_is_delivered_once_and_nothing_waits_for_ever(
+        plan in plan(12, 12, 12), spare in 0_u32..20, choice: u16, piggyback: bool,
+        audit in prop::option::of(1_000_u64..100_000),
+    ) {
+        let (audit, grid) = (audit.map(Span::from_micros), in_rows(&plan, choice));
+        let settings = CarefulSettings { piggyback, audit, grid, ..CarefulSettings::default() };
+        prop_assert_eq!(in_grid(&plan, spare, NONE, &settings).run(), Ok(()));
+    }
+
     /// One frame is lost, comes twice or damaged: nothing wrong is delivered, and nobody waits for ever, since whoever waits
     /// asks. All ends well only if the frame was no loss, or does not exist.
     #[test]
     fn a_broken_promise_is_reported_and_nobody_waits_for_ever(
         plan in plan(6, 8, 8), spare in 0_u32..20, at in 0_u64..120, fault in fault(),
         lease in prop::option::of(1_u64..100_000), reserve in prop::option::of(2_u32..6),
+        rows in prop::option::of(any::<u16>()),
     ) {
         let (audit, lease) = (Some(Span::from_millis(100)), lease.map(Span::from_micros));
-        let settings = CarefulSettings { audit, lease, reserve, ..CarefulSettings::default() };
         let faults = Faults { one: Some((at, fault)), ..NONE };
-        let ended = net(&plan, spare, faults, &settings).run();
+        let ended = if let Some(choice) = rows {
+            let grid = in_rows(&plan, choice);
+            let settings = CarefulSettings { audit, grid, ..CarefulSettings::default() };
+            in_grid(&plan, spare, faults, &settings).run()
+        } else {
+            let settings = CarefulSettings { audit, lease, reserve, ..CarefulSettings::default() };
+            net(&plan, spare, faults, &settings).run()
+        };
         let reported = match &ended {
             Ok(()) => true,
             Err(Stopped::Failed(_, Failure::Lost { .. })) => fault == Fault::Lost,

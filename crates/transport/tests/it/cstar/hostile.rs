@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use trunkline_core::{Span, Time};
 use trunkline_transport::cstar::{
     Careful, CarefulSettings, Cluster, Destination, Entry, EventId, Flags, Fragment, Frame, Kind,
-    Layer, NodeId, Source, Traditional, TraditionalSettings,
+    Layer, NodeId, Route, Source, Traditional, TraditionalSettings,
 };
 
 const CLUSTER: Cluster = Cluster { nodes: 4, receive_buffers: 16, send_buffers: 8, frame: 64 };
@@ -32,6 +32,7 @@ prop_compose! {
     fn frame()(
         kind in kind(), from in 0_u16..6, to_all: bool, bits in 0_u8..32, event in number(),
         fragment in number(), grant in 0_u16..4, back in 0_u16..3, complete in number(), counter in number(),
+        (routed, origin, target) in (any::<bool>(), 0_u16..6, 0_u16..8),
         list in prop::collection::vec((number(), number(), any::<u32>()), 0..4),
     ) -> Frame {
         let bit = |at: u8| bits >> at & 1 == 1;
@@ -48,7 +49,8 @@ prop_compose! {
             grant,
             back,
             complete: EventId(if kind.is_careful() { 0 } else { complete }),
-            asks: if kind.is_careful() { complete } else { 0 },
+            asks: if kind == Kind::Update { complete } else { 0 },
+            route: (kind == Kind::Careful && routed).then_some(Route { origin: NodeId(origin), target: if target > 5 { Destination::All } else { Destination::Node(NodeId(target)) } }),
             counter,
             data: Bytes::from_static(b"word"),
             list: list.into_iter().map(entry).collect(),
@@ -88,11 +90,12 @@ proptest! {
 
     #[test]
     fn a_careful_node_stands_what_no_honest_peer_sends(
-        frames in prop::collection::vec(frame(), 1..80), lends: bool, reserves: bool,
+        frames in prop::collection::vec(frame(), 1..80), lends: bool, reserves: bool, in_rows: bool,
     ) {
-        let lease = lends.then(|| Span::from_millis(7));
-        let (audit, reserve) = (Some(Span::from_millis(9)), reserves.then_some(2));
-        let settings = CarefulSettings { audit, lease, reserve, ..Default::default() };
+        let lease = (lends && !in_rows).then(|| Span::from_millis(7));
+        let reserve = (reserves && !in_rows).then_some(2);
+        let (audit, grid) = (Some(Span::from_millis(9)), in_rows.then_some(2));
+        let settings = CarefulSettings { audit, lease, reserve, grid, ..Default::default() };
         hear(&mut Careful::new(NodeId(0), &CLUSTER, &settings).unwrap(), &frames);
     }
 

@@ -1,0 +1,199 @@
+//! Credits: what may be sent, what has come and is done with, and the updates that open windows again (§5).
+
+use super::peer::Peer;
+use super::{COPY, Careful, Taken};
+use crate::cstar::{BufferId, Destination, EventId, Failure, Flags, Frame, Kind, NodeId};
+
+impl Careful {
+    pub(super) fn peer(&mut self, node: NodeId) -> &mut Peer {
+        self.peers.at(node, self.window)
+    }
+
+    /// The first peer whose window is closed to data, of those that a fragment is handed to.
+    pub(super) fn closed(&self, to: Destination) -> Option<NodeId> {
+        let closed = |node: &NodeId| match self.peers.get(*node) {
+            Some(peer) => peer.ours < 2,
+            None => self.window < 2,
+        };
+        match (to, self.grid) {
+            (Destination::Node(node), None) => Some(node).filter(closed),
+            (Destination::All, None) => self.cluster.others(self.me).find(closed),
+            // What comes from elsewhere goes first: its buffer is another node's window.
+            (to, Some(grid)) => {
+                let closed = |node: &NodeId| closed(node) || self.transit.waits_for(*node);
+                grid.onward(self.me, self.me, to).find(closed)
+            }
+        }
+    }
+
+    /// The grant that a data frame takes along: all that is owed to its receiver; of one for all the least that is owed
+    /// to any, so that it is right for each.
+    pub(super) fn piggyback(&mut self, to: Destination) -> u16 {
+        if !self.settings.piggyback {
+            return 0;
+        }
+        let most = u32::from(u16::MAX);
+        match to {
+            Destination::Node(node) => {
+                if self.peer(node).owed > 0 {
+                    self.adapt(node);
+                }
+                self.peer(node).grant(most) as u16
+            }
+            Destination::All => {
+                let others = self.cluster.others(self.me);
+                let least = others.map(|node| self.peer(node).owed).min().unwrap_or(0).min(most);
+                self.cluster.others(self.me).for_each(|node| {
+                    self.peer(node).grant(least);
+                });
+                least as u16
+            }
+        }
+    }
+
+    /// Takes a frame off the windows of its receivers. Returns its counter.
+    pub(super) fn count(&mut self, to: Destination) -> u32 {
+        match to {
+            Destination::Node(node) => {
+                let peer = self.peer(node);
+                peer.ours -= 1;
+                peer.used = true;
+                peer.sent = peer.sent.wrapping_add(1);
+                peer.sent.wrapping_sub(1)
+            }
+            Destination::All => {
+                self.cluster.others(self.me).for_each(|node| {
+                    let peer = self.peer(node);
+                    peer.ours -= 1;
+                    peer.used = true;
+                });
+                self.sent_to_all = self.sent_to_all.wrapping_add(1);
+                self.sent_to_all.wrapping_sub(1)
+            }
+        }
+    }
+
+    /// A frame of `from` is done with: it is owed, and an update may be due.
+    pub(super) fn freed(&mut self, from: NodeId) {
+        if !self.retire(from) {
+            self.peer(from).owed += 1;
+        }
+        if self.is_due(from) {
+            self.due.insert(from);
+        }
+    }
+
+    /// Whether an update of what is owed is still due: data may have taken it along.
+    fn is_due(&self, node: NodeId) -> bool {
+        let Some(&Peer { window, lent, reserved, owed, promised, .. }) = self.peers.get(node)
+        else {
+            return false;
+        };
+        let half = (window + lent + reserved) / 2;
+        promised || owed > half || (self.settings.at_half && owed > 0 && owed >= half)
+    }
+
+    /// A window update, if one is due and may be sent.
+    pub(super) fn update(&mut self) -> Option<Frame> {
+        if let Some(node) = self.asked.pop_first() {
+            return Some(self.audit(node, false));
+        }
+        let mut from = NodeId(0);
+        while let Some(&node) = self.due.range(from..).next() {
+            if !self.is_due(node) {
+                self.due.remove(&node);
+            } else if self.peer(node).ours > 0 {
+                self.due.remove(&node);
+                self.adapt(node);
+                let grant = self.peer(node).grant(u32::from(u16::MAX)) as u16;
+                let counter = self.count(Destination::Node(node));
+                return Some(self.control(node, grant, counter));
+            }
+            from = NodeId(node.0.checked_add(1)?);
+        }
+        None
+    }
+
+    /// A frame without data for `node`.
+    pub(super) fn control(&self, node: NodeId, grant: u16, counter: u32) -> Frame {
+        Frame {
+            kind: Kind::Update,
+            flags: Flags::default(),
+            wants_ack: false,
+            again: false,
+            from: self.me,
+            to: Destination::Node(node),
+            event: self.latest,
+            // So its receiver sees whether frames to all are missing.
+            fragment: self.sent_to_all,
+            grant,
+            back: 0,
+            complete: EventId(0),
+            asks: 0,
+            route: None,
+            counter,
+            data: bytes::Bytes::new(),
+            list: Vec::new(),
+        }
+    }
+
+    /// Copies frames of a peer out of the adapter if it has used up half its window and the application does not receive:
+    /// two for each that comes, so that an update is due before the window is closed.
+    pub(super) fn copy_out(&mut self, from: NodeId) {
+        for _ in 0..2 {
+            let peer = *self.peer(from);
+            // What is reserved is no right to stay here: it is done with when its message is.
+            let window = peer.window + peer.lent;
+            let keep = (window / 4).min(window.saturating_sub(2 + window / 2));
+            // What is promised it will have at once.
+            let has = peer.theirs + if peer.promised { peer.owed } else { 0 };
+            if has > (window + peer.reserved) / 2 || peer.held <= keep {
+                return;
+            }
+            let taken = |BufferId(place)| self.buffers.get(place as usize).copied().flatten();
+            let is_theirs = |buffer| taken(buffer).is_some_and(|it| it.owner == from);
+            let Some(stored) = self.inbox.latest_on_board(is_theirs) else { return };
+            let (bytes, buffer) = (stored.data.len() as u64, stored.buffer.take());
+            self.tally.copied += bytes;
+            self.tally.copied_out += 1;
+            self.memory.copied += bytes + COPY;
+            self.memory.copied_most = self.memory.copied_most.max(self.memory.copied);
+            if self.memory.copied > self.settings.memory {
+                let bytes = self.memory.copied;
+                return self.fail(Failure::Memory { bytes });
+            }
+            self.give_back(buffer);
+        }
+    }
+
+    /// One of a receive buffer's users has done with it: it is free behind the last.
+    pub(super) fn give_back(&mut self, buffer: Option<BufferId>) {
+        let Some(buffer) = buffer else { return };
+        let Some(place) = self.buffers.get_mut(buffer.0 as usize) else { return };
+        let Some(taken) = place else { return };
+        taken.users -= 1;
+        if taken.users > 0 {
+            return;
+        }
+        let from = taken.owner;
+        *place = None;
+        self.free.push(buffer);
+        self.memory.receive -= 1;
+        self.peer(from).held -= 1;
+        self.freed(from);
+    }
+
+    /// Takes a receive buffer for a frame of a peer, with so many users.
+    pub(super) fn take_buffer(&mut self, owner: NodeId, users: u32) -> BufferId {
+        let taken = Some(Taken { owner, users });
+        let buffer = self.free.pop().unwrap_or(BufferId(self.buffers.len() as u32));
+        match self.buffers.get_mut(buffer.0 as usize) {
+            Some(place) => *place = taken,
+            None => self.buffers.push(taken),
+        }
+        self.peer(owner).held += 1;
+        self.memory.receive += 1;
+        self.memory.receive_most = self.memory.receive_most.max(self.memory.receive);
+        buffer
+    }
+}
